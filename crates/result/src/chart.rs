@@ -1,0 +1,126 @@
+//! Pictures, described by what they show. How they are drawn is the renderer's business.
+
+use serde::{Deserialize, Serialize};
+
+/// The points of a curve: equally many `x` and `y`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curve {
+    /// Stable id, by which a chart's layer refers to it.
+    pub id: String,
+    /// Unit of `y`: `bytes_per_s`, `ns`, `count`, `ratio`, `s`, `us`.
+    pub unit: String,
+    /// Positions; indices into the chart's categories where it has such.
+    pub x: Vec<f64>,
+    /// Values.
+    pub y: Vec<f64>,
+}
+
+/// A chart over curves of the same result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chart {
+    /// Stable id; the name of a downloaded picture.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What to see in it, one or two sentences.
+    pub caption: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Left vertical axis.
+    pub y: Axis,
+    /// Right vertical axis, where a layer uses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y2: Option<Axis>,
+    /// Names of the positions 0, 1, 2, ... when the horizontal axis is not a number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// What is drawn, back to front.
+    pub layers: Vec<Layer>,
+    /// Vertical lines with a label.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// What it measures, with the unit: `wait (us)`.
+    pub label: String,
+    /// Whether the axis begins at zero.
+    #[serde(default)]
+    pub zero: bool,
+    /// Whether the axis is logarithmic (base 2).
+    #[serde(default)]
+    pub log2: bool,
+}
+
+impl Axis {
+    /// A linear axis that fits its data.
+    #[must_use]
+    pub fn fitting(label: impl Into<String>) -> Self {
+        Self { label: label.into(), zero: false, log2: false }
+    }
+
+    /// A linear axis that begins at zero.
+    #[must_use]
+    pub fn from_zero(label: impl Into<String>) -> Self {
+        Self { label: label.into(), zero: true, log2: false }
+    }
+}
+
+/// One curve, drawn in one way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layer {
+    /// Name in the legend.
+    pub label: String,
+    /// Id of the [`Curve`].
+    pub curve: String,
+    /// How it is drawn.
+    pub style: Style,
+    /// Which vertical axis it belongs to.
+    #[serde(default)]
+    pub side: Side,
+}
+
+/// How a layer is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    /// Bars from zero; several layers of bars stand side by side over categories.
+    Bars,
+    /// Bars on top of each other.
+    Stacked,
+    /// A line through the points.
+    Line,
+    /// A dashed line through the points.
+    Dashed,
+    /// The points alone.
+    Points,
+    /// The area under a line.
+    Area,
+}
+
+/// A vertical axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The left one.
+    #[default]
+    Left,
+    /// The right one.
+    Right,
+}
+
+/// A labelled vertical line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// Where on the horizontal axis.
+    pub x: f64,
+    /// What it says.
+    pub label: String,
+}

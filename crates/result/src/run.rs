@@ -1,0 +1,180 @@
+//! The whole of one run.
+
+use crate::chart::{Chart, Curve};
+use crate::origin::{Origin, Parameter};
+use crate::table::{Table, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// The version of the JSON form. It rises when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// What one run of one scenario gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunResult {
+    /// Always [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What it is about, for people.
+    pub title: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Version of boardlab.
+    pub version: String,
+    /// Virtual time that passed, summed over the systems of the scenario.
+    pub virtual_time_ns: u64,
+    /// Time on the wall, the one field that may differ between equal runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_time_ns: Option<u64>,
+    /// Tables in order.
+    pub tables: Vec<Table>,
+    /// Curves, by id.
+    pub series: Vec<Curve>,
+    /// Pictures over the curves.
+    #[serde(default)]
+    pub charts: Vec<Chart>,
+    /// All inputs.
+    pub parameters: Vec<Parameter>,
+    /// What the run teaches, in sentences.
+    pub findings: Vec<String>,
+    /// What to be careful about, in sentences.
+    pub warnings: Vec<String>,
+    /// Texts to take away, such as a patch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+/// A text to take away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attachment {
+    /// File name without folders.
+    pub name: String,
+    /// What it is for.
+    pub title: String,
+    /// The content.
+    pub text: String,
+}
+
+/// Several runs together, as `reproduce` and `report` show them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reproduction {
+    /// Always [`SCHEMA`].
+    pub schema: u32,
+    /// The runs in order.
+    pub results: Vec<RunResult>,
+}
+
+impl RunResult {
+    /// A result without content.
+    #[must_use]
+    pub fn new(scenario: &str, title: &str, seed: u64, version: &str) -> Self {
+        Self {
+            schema: SCHEMA,
+            scenario: scenario.into(),
+            title: title.into(),
+            seed,
+            version: version.into(),
+            virtual_time_ns: 0,
+            wall_time_ns: None,
+            tables: Vec::new(),
+            series: Vec::new(),
+            charts: Vec::new(),
+            parameters: Vec::new(),
+            findings: Vec::new(),
+            warnings: Vec::new(),
+            attachments: Vec::new(),
+        }
+    }
+
+    /// The table called `id`.
+    #[must_use]
+    pub fn table(&self, id: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.id == id)
+    }
+
+    /// The curve called `id`.
+    #[must_use]
+    pub fn curve(&self, id: &str) -> Option<&Curve> {
+        self.series.iter().find(|curve| curve.id == id)
+    }
+
+    /// Adds `finding` and returns its index, for cells that it explains.
+    pub fn find(&mut self, finding: impl Into<String>) -> usize {
+        self.findings.push(finding.into());
+        self.findings.len() - 1
+    }
+
+    /// Counts, for every table, the fitted and assumed parameters that it names and the cells with
+    /// a published figure that they had to explain.
+    pub fn count_provenance(&mut self) {
+        for table in &mut self.tables {
+            let of = |origin: Origin| {
+                let named = |parameter: &&Parameter| table.parameters.contains(&parameter.key);
+                let used = self.parameters.iter().filter(named);
+                used.filter(|parameter| parameter.origin == origin).count()
+            };
+            (table.fitted_count, table.assumed_count) = (of(Origin::Fitted), of(Origin::Assumed));
+            table.compared_count =
+                table.cells().filter(|(_, _, cell)| cell.published.is_some()).count();
+        }
+    }
+
+    /// How many cells have each verdict.
+    #[must_use]
+    pub fn verdict_count(&self, verdict: Verdict) -> usize {
+        let cells = self.tables.iter().flat_map(Table::cells);
+        cells.filter(|(_, _, cell)| cell.verdict == Some(verdict)).count()
+    }
+}
+
+impl Reproduction {
+    /// Several runs together.
+    #[must_use]
+    pub const fn new(results: Vec<RunResult>) -> Self {
+        Self { schema: SCHEMA, results }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{Cell, Row, Value};
+
+    fn sample() -> RunResult {
+        let mut run = RunResult::new("nor-write", "NOR", 1, "0.1.0");
+        let mut table = Table::new("table5", "Linux").column("mean_ns", "mean");
+        let mut cell = Cell::int(254_234);
+        cell.published = Some(Value::Int(253_000));
+        cell.verdict = Some(Verdict::Explained);
+        table.rows.push(Row::new("L-7", "wait").cell("mean_ns", cell));
+        table.parameters.push("improved.poll_gap".into());
+        run.tables.push(table);
+        run.parameters.push(Parameter {
+            key: "improved.poll_gap".into(),
+            value: "11 us".into(),
+            origin: Origin::Fitted,
+            source: "fit".into(),
+        });
+        run
+    }
+
+    #[test]
+    fn json_round_trips() {
+        let run = sample();
+        let json = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<RunResult>(&json).unwrap(), run);
+        assert!(!json.contains("wall_time_ns"));
+    }
+
+    #[test]
+    fn provenance_counts_what_the_table_names() {
+        let mut run = sample();
+        run.count_provenance();
+        let table = run.table("table5").unwrap();
+        assert_eq!((table.fitted_count, table.assumed_count, table.compared_count), (1, 0, 1));
+        assert_eq!(run.verdict_count(Verdict::Explained), 1);
+    }
+}

@@ -1,0 +1,290 @@
+//! Tables: rows of cells, each perhaps beside a published figure with a verdict.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a number counts, told by how its key ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Virtual or measured time, `_ns`.
+    Nanoseconds,
+    /// A size, `_bytes`.
+    Bytes,
+    /// A rate, `_bytes_per_s`.
+    BytesPerSecond,
+    /// A count of things, `_count`.
+    Count,
+    /// A ratio without unit, `_ratio`; shown in percent.
+    Ratio,
+    /// Words, or a number without a unit.
+    Plain,
+}
+
+impl Unit {
+    /// The unit that the end of `key` names.
+    #[must_use]
+    pub fn of_key(key: &str) -> Self {
+        let ends = |unit: &str| key == unit || key.ends_with(&format!("_{unit}"));
+        if ends("bytes_per_s") {
+            Self::BytesPerSecond
+        } else if ends("ns") {
+            Self::Nanoseconds
+        } else if ends("bytes") {
+            Self::Bytes
+        } else if ends("count") {
+            Self::Count
+        } else if ends("ratio") {
+            Self::Ratio
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+/// The content of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A whole number in the unit of its column.
+    Int(i64),
+    /// A number in the unit of its column.
+    Real(f64),
+    /// Words.
+    Text(String),
+    /// Nothing was measured here.
+    None,
+}
+
+impl Value {
+    /// The number in the cell, if it holds one.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "for comparison and display")]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(value) => Some(*value as f64),
+            Self::Real(value) => Some(*value),
+            Self::Text(_) | Self::None => None,
+        }
+    }
+}
+
+/// How our figure compares with the published one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Equal as far as the print can tell.
+    Pass,
+    /// A published input, or a fit to this very cell, determines it alone: no evidence.
+    Input,
+    /// It differs, and a finding says why.
+    Explained,
+    /// It differs, and nothing says why.
+    Fail,
+    /// The system that this cell is about is not built yet.
+    NotBuilt,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pass => "pass",
+            Self::Input => "input",
+            Self::Explained => "explained",
+            Self::Fail => "fail",
+            Self::NotBuilt => "not_built",
+        })
+    }
+}
+
+/// One figure of ours and, where there is one, the published figure beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Our figure in the unit of the column.
+    pub value: Value,
+    /// The published figure in the unit of the column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Value>,
+    /// The published figure as it was printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
+    /// What the comparison says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Index into the run's findings of the one that explains the difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<usize>,
+}
+
+impl Cell {
+    /// A cell with nothing published beside it.
+    #[must_use]
+    pub const fn new(value: Value) -> Self {
+        Self { value, published: None, printed: None, verdict: None, finding: None }
+    }
+
+    /// A whole number.
+    ///
+    /// # Panics
+    /// When `value` is larger than `i64::MAX`.
+    #[must_use]
+    pub fn int(value: u64) -> Self {
+        Self::new(Value::Int(i64::try_from(value).expect("Cell::int: larger than i64")))
+    }
+
+    /// A number.
+    #[must_use]
+    pub const fn real(value: f64) -> Self {
+        Self::new(Value::Real(value))
+    }
+
+    /// Words.
+    #[must_use]
+    pub fn text(words: impl Into<String>) -> Self {
+        Self::new(Value::Text(words.into()))
+    }
+
+    /// An empty cell.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self::new(Value::None)
+    }
+}
+
+/// A column: its stable id, which ends in its unit, and its heading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Stable id, such as `mean_ns`.
+    pub id: String,
+    /// Heading for people.
+    pub title: String,
+}
+
+/// A row: its stable id, a title for people and its cells by column id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Stable id, such as `L-7`.
+    pub id: String,
+    /// What the row is about, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Cells by column id.
+    pub cells: IndexMap<String, Cell>,
+}
+
+impl Row {
+    /// A row without cells.
+    #[must_use]
+    pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
+        Self { id: id.into(), title: title.into(), cells: IndexMap::new() }
+    }
+
+    /// This row with one more cell.
+    #[must_use]
+    pub fn cell(mut self, column: impl Into<String>, cell: Cell) -> Self {
+        self.cells.insert(column.into(), cell);
+        self
+    }
+}
+
+/// A table with stable ids.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Stable id: the published number (`table5`) or a name.
+    pub id: String,
+    /// Heading for people.
+    pub title: String,
+    /// Where the published figures stand, such as `nor.md, table 5`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Columns in order.
+    pub columns: Vec<Column>,
+    /// Rows in order.
+    pub rows: Vec<Row>,
+    /// Keys of the parameters that this table depends on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<String>,
+    /// How many of them were fitted.
+    #[serde(default)]
+    pub fitted_count: usize,
+    /// How many of them were assumed.
+    #[serde(default)]
+    pub assumed_count: usize,
+    /// How many cells with a published figure those had to explain.
+    #[serde(default)]
+    pub compared_count: usize,
+}
+
+impl Table {
+    /// An empty table.
+    #[must_use]
+    pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            source: None,
+            columns: Vec::new(),
+            rows: Vec::new(),
+            parameters: Vec::new(),
+            fitted_count: 0,
+            assumed_count: 0,
+            compared_count: 0,
+        }
+    }
+
+    /// This table with one more column.
+    #[must_use]
+    pub fn column(mut self, id: impl Into<String>, title: impl Into<String>) -> Self {
+        self.columns.push(Column { id: id.into(), title: title.into() });
+        self
+    }
+
+    /// The row called `row`.
+    #[must_use]
+    pub fn row(&self, row: &str) -> Option<&Row> {
+        self.rows.iter().find(|candidate| candidate.id == row)
+    }
+
+    /// The cell of `row` and `column`.
+    #[must_use]
+    pub fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
+        self.row(row)?.cells.get(column)
+    }
+
+    /// The cell of `row` and `column`, to add to it.
+    #[must_use]
+    pub fn cell_mut(&mut self, row: &str, column: &str) -> Option<&mut Cell> {
+        self.rows.iter_mut().find(|candidate| candidate.id == row)?.cells.get_mut(column)
+    }
+
+    /// All cells with their row.
+    pub fn cells(&self) -> impl Iterator<Item = (&Row, &str, &Cell)> {
+        self.rows.iter().flat_map(|row| row.cells.iter().map(move |(id, c)| (row, id.as_str(), c)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_key_tells_its_unit() {
+        assert_eq!(Unit::of_key("mean_ns"), Unit::Nanoseconds);
+        assert_eq!(Unit::of_key("bytes_per_s"), Unit::BytesPerSecond);
+        assert_eq!(Unit::of_key("polls_count"), Unit::Count);
+        assert_eq!(Unit::of_key("cpu_ratio"), Unit::Ratio);
+        assert_eq!(Unit::of_key("turns"), Unit::Plain);
+    }
+
+    #[test]
+    fn json_leaves_out_what_is_not_published() {
+        let json = serde_json::to_string(&Cell::int(5)).unwrap();
+        assert_eq!(json, r#"{"value":5}"#);
+        let back: Cell = serde_json::from_str(r#"{"value":null,"verdict":"not_built"}"#).unwrap();
+        assert_eq!((back.value, back.verdict), (Value::None, Some(Verdict::NotBuilt)));
+    }
+}

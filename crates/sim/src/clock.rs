@@ -1,0 +1,134 @@
+//! The time of one run, and the counters that a program on the board would read it with.
+
+use crate::time::{Duration, Instant};
+use crate::units::Hertz;
+
+/// The virtual time of one run. Whoever spends time holds it and moves it on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clock {
+    now: Instant,
+}
+
+impl Clock {
+    /// A clock at the beginning of a run.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { now: Instant::ZERO }
+    }
+
+    /// The present time.
+    #[must_use]
+    #[inline]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Lets `span` pass.
+    #[inline]
+    pub fn advance(&mut self, span: Duration) {
+        self.now += span;
+    }
+
+    /// Waits until `deadline`; no time passes when it is already over.
+    #[inline]
+    pub fn advance_to(&mut self, deadline: Instant) {
+        self.now = self.now.max(deadline);
+    }
+}
+
+/// A value of a free-running counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Ticks(u64);
+
+impl Ticks {
+    /// A counter value, or a difference, of `count`.
+    #[must_use]
+    pub const fn new(count: u64) -> Self {
+        Self(count)
+    }
+
+    /// The raw count.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Ticks counted since `earlier`.
+    ///
+    /// # Panics
+    /// When `earlier` is later than `self`.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        assert!(self.0 >= earlier.0, "Ticks::since: earlier is later than self");
+        Self(self.0 - earlier.0)
+    }
+}
+
+/// A free-running counter of a CPU, such as the PowerPC time base register.
+///
+/// It shows whole ticks only: a step measured with it is known to one tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeBase {
+    frequency: Hertz,
+}
+
+impl TimeBase {
+    /// A counter that runs at `frequency` and stood at zero when the run began.
+    #[must_use]
+    pub const fn new(frequency: Hertz) -> Self {
+        Self { frequency }
+    }
+
+    /// The frequency of the counter.
+    #[must_use]
+    pub const fn frequency(self) -> Hertz {
+        self.frequency
+    }
+
+    /// What the counter shows at `now`: whole ticks.
+    #[must_use]
+    #[inline]
+    pub fn read(self, now: Instant) -> Ticks {
+        Ticks(self.frequency.cycles_in(now.since(Instant::ZERO)))
+    }
+
+    /// The first nanosecond at which the counter shows `ticks`.
+    #[must_use]
+    pub fn instant_of(self, ticks: Ticks) -> Instant {
+        let frequency = u128::from(self.frequency.get());
+        let nanos = (u128::from(ticks.0) * 1_000_000_000).div_ceil(frequency);
+        Instant::from_nanos(u64::try_from(nanos).expect("TimeBase: beyond 584 years"))
+    }
+
+    /// The time that a count of `ticks` stands for, to the nearest nanosecond.
+    #[must_use]
+    pub fn duration(self, ticks: Ticks) -> Duration {
+        self.frequency.time_of(ticks.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_begins_where_the_counter_first_shows_it() {
+        let time_base = TimeBase::new(Hertz::from_hz(33_300_000));
+        for count in [0, 1, 2, 33, 8_448, 33_300_000, 33_300_001] {
+            let start = time_base.instant_of(Ticks::new(count));
+            assert_eq!(time_base.read(start).get(), count);
+            if count > 0 {
+                let before = start - Duration::from_nanos(1);
+                assert_eq!(time_base.read(before).get(), count - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_deadline_that_is_over_costs_nothing() {
+        let mut clock = Clock::new();
+        clock.advance(Duration::from_micros(5));
+        clock.advance_to(Instant::from_nanos(10));
+        assert_eq!(clock.now().as_nanos(), 5_000);
+    }
+}
