@@ -1,0 +1,89 @@
+//! The trait that every raw flash implements, modelled or real.
+
+use crate::error::Error;
+use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use boardlab_sim::{Bytes, Clock};
+
+/// What the error correction met during a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadHealth {
+    /// Bits corrected in the whole read.
+    pub corrected: u32,
+    /// The most bits corrected in one unit of the error correction: compare with its strength.
+    pub worst: u32,
+}
+
+/// A raw flash. Every operation takes the run's clock and moves it on by what it costs.
+///
+/// Erased bytes read 0xFF; a program can only clear bits. A medium's fault is an [`Error`] value;
+/// after [`Error::PowerCut`] nothing works until the device is powered on again by its owner.
+pub trait Mtd {
+    /// The shape of the device.
+    fn geometry(&self) -> &Geometry;
+
+    /// Reads `buffer.len()` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::Uncorrectable`], [`Error::PowerCut`].
+    fn read(
+        &mut self,
+        clock: &mut Clock,
+        offset: Bytes,
+        buffer: &mut [u8],
+    ) -> Result<ReadHealth, Error>;
+
+    /// Programs `data` from `offset` on: whole units of the write size.
+    ///
+    /// # Errors
+    /// Any but [`Error::Uncorrectable`]; after a failure the bytes of the range are undefined.
+    fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error>;
+
+    /// Erases one block.
+    ///
+    /// # Errors
+    /// [`Error::EraseFailed`], [`Error::Protected`], [`Error::Timeout`] and those of the range.
+    fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error>;
+
+    /// Reads the first `buffer.len()` spare bytes of a page.
+    ///
+    /// # Errors
+    /// [`Error::NoOob`] unless the device has spare bytes.
+    fn read_oob(
+        &mut self,
+        _clock: &mut Clock,
+        _page: PageIndex,
+        _buffer: &mut [u8],
+    ) -> Result<ReadHealth, Error> {
+        Err(Error::NoOob)
+    }
+
+    /// Programs a page and its spare bytes at once; either may be empty.
+    ///
+    /// # Errors
+    /// [`Error::NoOob`] unless the device has spare bytes; else as [`Mtd::program`].
+    fn program_oob(
+        &mut self,
+        _clock: &mut Clock,
+        _page: PageIndex,
+        _data: &[u8],
+        _oob: &[u8],
+    ) -> Result<(), Error> {
+        Err(Error::NoOob)
+    }
+
+    /// Whether a block is marked bad. A device without such marks says no.
+    ///
+    /// # Errors
+    /// Those of the range.
+    fn is_bad(&mut self, _clock: &mut Clock, _block: BlockIndex) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Marks a block bad for good.
+    ///
+    /// # Errors
+    /// [`Error::NoOob`] on a device that cannot.
+    fn mark_bad(&mut self, _clock: &mut Clock, _block: BlockIndex) -> Result<(), Error> {
+        Err(Error::NoOob)
+    }
+}

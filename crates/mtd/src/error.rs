@@ -1,0 +1,143 @@
+//! What a raw flash may answer instead of doing what was asked.
+
+use crate::geometry::BlockIndex;
+use boardlab_sim::{Bytes, Duration, Instant};
+use std::fmt;
+
+/// What a power cut leaves of the operation that it hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Torn {
+    /// Nothing of it happened.
+    NotBegun,
+    /// Part of it happened: some bits of the program, or a mixture after an erase.
+    Partial,
+    /// All of it happened, but nobody was told.
+    Finished,
+}
+
+impl Torn {
+    /// Every outcome, for exhaustive exploration.
+    pub const ALL: [Self; 3] = [Self::NotBegun, Self::Partial, Self::Finished];
+}
+
+/// Why an operation did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The range does not lie within the device.
+    OutOfRange {
+        /// First byte asked for.
+        offset: Bytes,
+        /// How many.
+        length: Bytes,
+        /// Size of the device.
+        size: Bytes,
+    },
+    /// A program does not begin or end at a multiple of the write size.
+    Misaligned {
+        /// First byte asked for.
+        offset: Bytes,
+        /// How many.
+        length: Bytes,
+        /// The write size.
+        unit: Bytes,
+    },
+    /// The device has no spare bytes.
+    NoOob,
+    /// The block is marked bad.
+    BadBlock {
+        /// Which.
+        block: BlockIndex,
+    },
+    /// The block is protected against program and erase.
+    Protected {
+        /// Which.
+        block: BlockIndex,
+    },
+    /// More bits are wrong than the error correction can mend.
+    Uncorrectable {
+        /// Where the read began.
+        offset: Bytes,
+    },
+    /// The device reported that a program failed; the bytes there are undefined.
+    ProgramFailed {
+        /// Where the program began.
+        offset: Bytes,
+    },
+    /// What was read back is not what was programmed, and the device reported nothing.
+    VerifyFailed {
+        /// The first wrong byte.
+        offset: Bytes,
+        /// What was written.
+        expected: u8,
+        /// What was read.
+        found: u8,
+    },
+    /// The device gave up a buffered program before it began.
+    ProgramAborted {
+        /// Where the program should have begun.
+        offset: Bytes,
+    },
+    /// The device reported that an erase failed.
+    EraseFailed {
+        /// Which block.
+        block: BlockIndex,
+    },
+    /// The device did not become ready in time.
+    Timeout {
+        /// Where the operation began.
+        offset: Bytes,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The power went away. Only the runner of an experiment handles this.
+    PowerCut {
+        /// When.
+        at: Instant,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { offset, length, size } => write!(
+                f,
+                "{} bytes at offset {:#x} do not lie within the device of {size}",
+                length.get(),
+                offset.get()
+            ),
+            Self::Misaligned { offset, length, unit } => write!(
+                f,
+                "{} bytes at offset {:#x} are not whole units of {unit}",
+                length.get(),
+                offset.get()
+            ),
+            Self::NoOob => f.write_str("the device has no spare (OOB) bytes"),
+            Self::BadBlock { block } => write!(f, "block {block} is marked bad"),
+            Self::Protected { block } => write!(f, "block {block} is protected"),
+            Self::Uncorrectable { offset } => {
+                write!(f, "uncorrectable bit errors in the read at offset {:#x}", offset.get())
+            }
+            Self::ProgramFailed { offset } => {
+                write!(f, "the program at offset {:#x} failed", offset.get())
+            }
+            Self::VerifyFailed { offset, expected, found } => write!(
+                f,
+                "offset {:#x} reads {found:#04x} where {expected:#04x} was written",
+                offset.get()
+            ),
+            Self::ProgramAborted { offset } => {
+                write!(f, "the device aborted the buffered program at offset {:#x}", offset.get())
+            }
+            Self::EraseFailed { block } => write!(f, "the erase of block {block} failed"),
+            Self::Timeout { offset, waited } => write!(
+                f,
+                "the operation at offset {:#x} was not finished after {waited}",
+                offset.get()
+            ),
+            Self::PowerCut { at } => write!(f, "the power was cut at {at}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
