@@ -93,11 +93,25 @@ impl TimeBase {
     }
 
     /// The first nanosecond at which the counter shows `ticks`.
+    ///
+    /// # Panics
+    /// Beyond 584 years.
     #[must_use]
+    #[inline]
     pub fn instant_of(self, ticks: Ticks) -> Instant {
-        let frequency = u128::from(self.frequency.get());
-        let nanos = (u128::from(ticks.0) * 1_000_000_000).div_ceil(frequency);
-        Instant::from_nanos(u64::try_from(nanos).expect("TimeBase: beyond 584 years"))
+        const SECOND: u64 = 1_000_000_000;
+        let frequency = self.frequency.get();
+        // Seconds and the rest apart keep the arithmetic in u64, which polling loops need.
+        let (seconds, rest) = (ticks.0 / frequency, ticks.0 % frequency);
+        let within = match rest.checked_mul(SECOND) {
+            Some(product) => product.div_ceil(frequency),
+            None => {
+                let wide = (u128::from(rest) * u128::from(SECOND)).div_ceil(u128::from(frequency));
+                u64::try_from(wide).expect("TimeBase: less than one second")
+            }
+        };
+        let nanos = seconds.checked_mul(SECOND).and_then(|whole| whole.checked_add(within));
+        Instant::from_nanos(nanos.expect("TimeBase: beyond 584 years"))
     }
 
     /// The time that a count of `ticks` stands for, to the nearest nanosecond.
@@ -122,6 +136,15 @@ mod tests {
                 assert_eq!(time_base.read(before).get(), count - 1);
             }
         }
+    }
+
+    #[test]
+    fn a_fast_counter_is_as_exact_as_a_slow_one() {
+        let time_base = TimeBase::new(Hertz::from_hz(60_000_000_000));
+        let late = Instant::from_nanos(123_456_789_999_999_999);
+        let ticks = time_base.read(late);
+        assert_eq!(ticks.get(), 60 * 123_456_789_999_999_999);
+        assert_eq!(time_base.instant_of(ticks), late);
     }
 
     #[test]

@@ -195,11 +195,26 @@ impl Hertz {
     }
 
     /// How many whole cycles have passed after `span`.
+    ///
+    /// # Panics
+    /// When there are more than u64 cycles.
     #[must_use]
+    #[inline]
     pub fn cycles_in(self, span: Duration) -> u64 {
-        let cycles = u128::from(span.as_nanos()) * u128::from(self.0) / 1_000_000_000;
-        u64::try_from(cycles).expect("Hertz: more than u64 cycles")
+        const SECOND: u64 = 1_000_000_000;
+        // Seconds and the rest apart keep the arithmetic in u64, which polling loops need.
+        let (seconds, rest) = (span.as_nanos() / SECOND, span.as_nanos() % SECOND);
+        let within = match rest.checked_mul(self.0) {
+            Some(product) => product / SECOND,
+            None => narrow(u128::from(rest) * u128::from(self.0) / u128::from(SECOND)),
+        };
+        let whole = seconds.checked_mul(self.0).and_then(|whole| whole.checked_add(within));
+        whole.expect("Hertz: more than u64 cycles")
     }
+}
+
+fn narrow(value: u128) -> u64 {
+    u64::try_from(value).expect("units: a quantity beyond u64")
 }
 
 /// `count * numerator / denominator` in u128, rounded to the nearest, halves up.
@@ -208,7 +223,7 @@ fn scale(count: u64, numerator: u64, denominator: u64) -> u64 {
     let denominator = u128::from(denominator);
     let product = count.checked_mul(numerator).expect("scale: u64 times u64 fits u128");
     let rounded = (product + denominator / 2) / denominator;
-    u64::try_from(rounded).expect("scale: longer than u64 nanoseconds")
+    narrow(rounded)
 }
 
 #[cfg(test)]
