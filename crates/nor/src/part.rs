@@ -144,6 +144,9 @@ pub struct Features {
     pub status_register: bool,
     /// Advanced sector protection with persistent bits (C0h).
     pub ppb: bool,
+    /// A one programmed over a zero is ignored (S29GL-P data sheet, 7.8.5). Otherwise the program
+    /// clears what it can and fails after its maximum time (M29W128G data sheet, 7.2.4: DQ5).
+    pub masks_ones: bool,
 }
 
 /// A NOR part.
