@@ -1,4 +1,8 @@
 //! The trait that every raw flash implements, modelled or real.
+//!
+//! Layer: rank 2. [`Mtd`], and [`ReadHealth`] as the answer of a read. The operations are those of
+//! Linux's `struct mtd_info` (6.1, `include/linux/mtd/mtd.h`) as far as filesystems use them; locks,
+//! one-time-programmable areas and vectored writes are left out.
 
 use crate::error::Error;
 use crate::geometry::{BlockIndex, Geometry, PageIndex};
@@ -87,3 +91,58 @@ pub trait Mtd {
         Err(Error::NoOob)
     }
 }
+
+/// A borrowed or boxed device is a device: middleware can wrap `&mut dyn Mtd`.
+macro_rules! forward {
+    ($($holder:ty),*) => {$(
+        impl<M: Mtd + ?Sized> Mtd for $holder {
+            fn geometry(&self) -> &Geometry {
+                (**self).geometry()
+            }
+            fn read(
+                &mut self,
+                clock: &mut Clock,
+                offset: Bytes,
+                buffer: &mut [u8],
+            ) -> Result<ReadHealth, Error> {
+                (**self).read(clock, offset, buffer)
+            }
+            fn program(
+                &mut self,
+                clock: &mut Clock,
+                offset: Bytes,
+                data: &[u8],
+            ) -> Result<(), Error> {
+                (**self).program(clock, offset, data)
+            }
+            fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+                (**self).erase(clock, block)
+            }
+            fn read_oob(
+                &mut self,
+                clock: &mut Clock,
+                page: PageIndex,
+                buffer: &mut [u8],
+            ) -> Result<ReadHealth, Error> {
+                (**self).read_oob(clock, page, buffer)
+            }
+            fn program_oob(
+                &mut self,
+                clock: &mut Clock,
+                page: PageIndex,
+                data: &[u8],
+                oob: &[u8],
+            ) -> Result<(), Error> {
+                (**self).program_oob(clock, page, data, oob)
+            }
+            fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
+                (**self).is_bad(clock, block)
+            }
+            fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+                (**self).mark_bad(clock, block)
+            }
+        }
+    )*};
+}
+
+forward!(&mut M, Box<M>);

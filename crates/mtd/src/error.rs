@@ -1,6 +1,9 @@
 //! What a raw flash may answer instead of doing what was asked.
+//!
+//! Layer: rank 2. [`Error`] names the place, what was expected and what was found; [`Torn`] is what
+//! a power cut leaves of an operation.
 
-use crate::geometry::BlockIndex;
+use crate::geometry::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 
@@ -41,6 +44,34 @@ pub enum Error {
         length: Bytes,
         /// The write size.
         unit: Bytes,
+    },
+    /// There is no such erase block.
+    NoSuchBlock {
+        /// Which was asked for.
+        block: BlockIndex,
+        /// How many there are.
+        count: u32,
+    },
+    /// There is no such page.
+    NoSuchPage {
+        /// Which was asked for.
+        page: PageIndex,
+        /// How many there are.
+        count: u64,
+    },
+    /// More spare bytes were asked for than a page has.
+    OobOutOfRange {
+        /// Of which page.
+        page: PageIndex,
+        /// How many were asked for.
+        length: Bytes,
+        /// How many there are.
+        size: Bytes,
+    },
+    /// The page was programmed before and not erased since.
+    AlreadyProgrammed {
+        /// Which.
+        page: PageIndex,
     },
     /// The device has no spare bytes.
     NoOob,
@@ -112,6 +143,18 @@ impl fmt::Display for Error {
                 length.get(),
                 offset.get()
             ),
+            Self::NoSuchBlock { block, count } => {
+                write!(f, "there is no block {block}: the device has {count}, from 0")
+            }
+            Self::NoSuchPage { page, count } => {
+                write!(f, "there is no page {page}: the device has {count}, from 0")
+            }
+            Self::OobOutOfRange { page, length, size } => {
+                write!(f, "page {page} has {size} of spare (OOB) bytes, not {}", length.get())
+            }
+            Self::AlreadyProgrammed { page } => {
+                write!(f, "page {page} is already programmed: erase its block first")
+            }
             Self::NoOob => f.write_str("the device has no spare (OOB) bytes"),
             Self::BadBlock { block } => write!(f, "block {block} is marked bad"),
             Self::Protected { block } => write!(f, "block {block} is protected"),

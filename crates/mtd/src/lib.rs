@@ -2,14 +2,51 @@
 //!
 //! Layer: rank 2; uses `sim` only. In reading order:
 //!
-//! - [`geometry`]: [`Geometry`], [`BlockIndex`], [`PageIndex`]: sizes and erase blocks.
+//! - [`geometry`]: [`Geometry`], [`BlockIndex`], [`PageIndex`]: sizes, erase blocks, bounds checks.
 //! - [`error`]: [`Error`], what a device may answer, and [`Torn`], what a power cut leaves.
 //! - [`device`]: the trait [`Mtd`]. Filesystems and workloads see only this.
+//! - [`ram`]: [`RamMtd`], a flash without physics; a clone of it is cheap.
+//! - [`operation`]: [`Operation`] and its [`Kind`], how middleware speaks of what was asked.
+//! - [`tracer`], [`stats`], [`power_cut`], [`fault`]: middleware. Each is itself an [`Mtd`] around
+//!   an [`Mtd`], so they stack in any order around any device.
+//!
+//! ```
+//! use boardlab_mtd::{Error, Kind, Mtd, PowerCut, RamMtd, Stats, Torn};
+//! use boardlab_sim::{Bytes, Clock, Seed};
+//!
+//! let mut clock = Clock::new();
+//! let flash = RamMtd::nor(4, Bytes::kib(64));
+//! let mut device = PowerCut::new(Stats::new(flash), Seed::new(1));
+//! device.cut_at_operation(1, Torn::NotBegun);
+//!
+//! device.program(&mut clock, Bytes::ZERO, b"first").unwrap();
+//! let second = device.program(&mut clock, Bytes::new(8), b"second");
+//! assert!(matches!(second, Err(Error::PowerCut { .. })));
+//!
+//! let mut after = device.into_inner(); // the power is back
+//! let mut found = [0; 14];
+//! after.read(&mut clock, Bytes::ZERO, &mut found).unwrap();
+//! assert_eq!(&found, b"first\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+//! assert_eq!(after.of(Kind::Program).count(), 1);
+//! ```
 
 pub mod device;
 pub mod error;
+pub mod fault;
 pub mod geometry;
+pub mod operation;
+pub mod power_cut;
+pub mod ram;
+pub mod stats;
+mod tear;
+pub mod tracer;
 
 pub use device::{Mtd, ReadHealth};
 pub use error::{Error, Torn};
+pub use fault::{Fault, FaultInjector, Rule, Trigger};
 pub use geometry::{BlockIndex, EraseRegion, FlashKind, Geometry, Oob, PageIndex};
+pub use operation::{Kind, Operation, Place};
+pub use power_cut::PowerCut;
+pub use ram::{Costs, RamMtd};
+pub use stats::{Stats, Totals, Wear};
+pub use tracer::{Event, Outcome, Tracer};

@@ -1,0 +1,152 @@
+//! How middleware speaks of what was asked of a device: kind, place and length.
+//!
+//! Layer: rank 2. Main types: [`Operation`], [`Kind`], [`Place`].
+
+use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use boardlab_sim::Bytes;
+use std::fmt;
+use std::ops::Range;
+
+/// A method of [`Mtd`](crate::Mtd) that reaches the medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// [`Mtd::read`](crate::Mtd::read).
+    Read,
+    /// [`Mtd::program`](crate::Mtd::program).
+    Program,
+    /// [`Mtd::erase`](crate::Mtd::erase).
+    Erase,
+    /// [`Mtd::read_oob`](crate::Mtd::read_oob).
+    ReadOob,
+    /// [`Mtd::program_oob`](crate::Mtd::program_oob).
+    ProgramOob,
+    /// [`Mtd::is_bad`](crate::Mtd::is_bad).
+    IsBad,
+    /// [`Mtd::mark_bad`](crate::Mtd::mark_bad).
+    MarkBad,
+}
+
+impl Kind {
+    /// Every kind, in the order of its discriminant.
+    pub const ALL: [Self; 7] = [
+        Self::Read,
+        Self::Program,
+        Self::Erase,
+        Self::ReadOob,
+        Self::ProgramOob,
+        Self::IsBad,
+        Self::MarkBad,
+    ];
+
+    /// The name in listings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Program => "program",
+            Self::Erase => "erase",
+            Self::ReadOob => "read_oob",
+            Self::ProgramOob => "program_oob",
+            Self::IsBad => "is_bad",
+            Self::MarkBad => "mark_bad",
+        }
+    }
+
+    /// Whether the operation changes the medium, so that a power cut can tear it.
+    #[must_use]
+    pub const fn changes_medium(self) -> bool {
+        matches!(self, Self::Program | Self::Erase | Self::ProgramOob | Self::MarkBad)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where on the device, in the terms of the operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// From this byte on.
+    Offset(Bytes),
+    /// This erase block.
+    Block(BlockIndex),
+    /// This page.
+    Page(PageIndex),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&match self {
+            Self::Offset(offset) => format!("{:#010x}", offset.get()),
+            Self::Block(block) => format!("block {block}"),
+            Self::Page(page) => format!("page {page}"),
+        })
+    }
+}
+
+/// What was asked of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Operation {
+    /// Which method.
+    pub kind: Kind,
+    /// Where; it need not lie within the device.
+    pub place: Place,
+    /// Bytes read or programmed, spare bytes included; zero where none are moved.
+    pub length: Bytes,
+}
+
+impl Operation {
+    /// An operation on the bytes of `buffer` from `offset` on.
+    #[must_use]
+    pub const fn bytes(kind: Kind, offset: Bytes, buffer: &[u8]) -> Self {
+        Self { kind, place: Place::Offset(offset), length: Bytes::of(buffer) }
+    }
+
+    /// An operation on an erase block.
+    #[must_use]
+    pub const fn block(kind: Kind, block: BlockIndex) -> Self {
+        Self { kind, place: Place::Block(block), length: Bytes::ZERO }
+    }
+
+    /// An operation that moves `length` bytes of a page and its spare bytes.
+    #[must_use]
+    pub const fn page(kind: Kind, page: PageIndex, length: Bytes) -> Self {
+        Self { kind, place: Place::Page(page), length }
+    }
+
+    /// The main bytes of the device that the operation concerns: those asked for, the whole block
+    /// or the whole page. `None` when they do not lie within the device.
+    #[must_use]
+    pub fn range(&self, geometry: &Geometry) -> Option<Range<Bytes>> {
+        match self.place {
+            Place::Offset(offset) => geometry.range(offset, self.length).ok(),
+            Place::Block(block) => geometry.block_range(block).ok(),
+            Place::Page(page) => geometry.page_range(page).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::FlashKind;
+
+    #[test]
+    fn kinds_are_listed_in_the_order_of_their_discriminant() {
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index);
+        }
+    }
+
+    #[test]
+    fn an_operation_beyond_the_device_concerns_no_bytes() {
+        let geometry = Geometry::uniform(FlashKind::Nor, 2, Bytes::new(16));
+        let erase = |block| Operation::block(Kind::Erase, BlockIndex(block)).range(&geometry);
+        assert_eq!(erase(1), Some(Bytes::new(16)..Bytes::new(32)));
+        assert_eq!(erase(2), None);
+        let read = Operation::bytes(Kind::Read, Bytes::new(u64::MAX), &[0; 2]);
+        assert_eq!(read.range(&geometry), None);
+    }
+}

@@ -1,0 +1,404 @@
+//! Middleware that takes the power away, once, at a chosen operation or instant.
+//!
+//! Layer: rank 2. Main type: [`PowerCut`]. Only operations that change the medium are numbered,
+//! since a cut during a read is a cut before the next of those. What is torn and how is described in
+//! [`Torn`] and in the file `tear.rs`; a device that models the physics of a cut itself (a chip at bus
+//! cycle level) does not need this.
+//!
+//! ```text
+//!   powered --(numbered operation | instant)--> cut: every operation is Error::PowerCut
+//!      ^                                          |
+//!      +------ power_on() or into_inner() --------+
+//! ```
+//!
+//! Time that is spent to write the torn state passes while the power is off.
+
+use crate::device::{Mtd, ReadHealth};
+use crate::error::{Error, Torn};
+use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use crate::tear::{self, Progress};
+use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
+
+/// When the power goes away.
+#[derive(Debug)]
+enum Plan<M> {
+    Never,
+    AtOperation {
+        number: u64,
+        torn: Torn,
+    },
+    /// A copy of the device tells when an operation would end; the original is torn instead when
+    /// that is too late. The function is how to make the copy.
+    AtInstant {
+        at: Instant,
+        copy: fn(&M) -> M,
+    },
+}
+
+impl<M> Clone for Plan<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+/// By hand, since a derived one would ask for a device that is [`Copy`].
+impl<M> Copy for Plan<M> {}
+
+/// A device that loses its power.
+#[derive(Debug, Clone)]
+pub struct PowerCut<M> {
+    device: M,
+    stream: Stream,
+    plan: Plan<M>,
+    operations: u64,
+    cut: Option<Instant>,
+}
+
+/// An operation that changes the medium.
+#[derive(Debug, Clone, Copy)]
+enum Change<'a> {
+    Program(Bytes, &'a [u8]),
+    ProgramOob(PageIndex, &'a [u8], &'a [u8]),
+    Erase(BlockIndex),
+    MarkBad(BlockIndex),
+}
+
+impl Change<'_> {
+    fn apply<M: Mtd>(self, device: &mut M, clock: &mut Clock) -> Result<(), Error> {
+        match self {
+            Self::Program(offset, data) => device.program(clock, offset, data),
+            Self::ProgramOob(page, data, oob) => device.program_oob(clock, page, data, oob),
+            Self::Erase(block) => device.erase(clock, block),
+            Self::MarkBad(block) => device.mark_bad(clock, block),
+        }
+    }
+
+    fn tear<M: Mtd>(
+        self,
+        device: &mut M,
+        clock: &mut Clock,
+        progress: Progress,
+        stream: &mut Stream,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Program(offset, data) => {
+                tear::program(device, clock, (offset, data), progress, stream)
+            }
+            Self::ProgramOob(page, data, oob) => {
+                tear::program_page(device, clock, page, (data, oob), stream)
+            }
+            Self::Erase(block) => tear::erase(device, clock, block, progress, stream),
+            // A mark is a byte: too few of its bits, and it is none.
+            Self::MarkBad(block) if stream.chance(1, 2) => device.mark_bad(clock, block),
+            Self::MarkBad(_) => Ok(()),
+        }
+    }
+}
+
+impl<M: Mtd> PowerCut<M> {
+    /// A device that keeps its power until one of the `cut_at` methods is called. `seed` decides
+    /// how a partial operation is torn.
+    #[must_use]
+    pub fn new(device: M, seed: Seed) -> Self {
+        let stream = seed.stream("mtd.power_cut");
+        Self { device, stream, plan: Plan::Never, operations: 0, cut: None }
+    }
+
+    /// Cuts the power at changing operation `number`, counted from zero since the beginning, with
+    /// this outcome. [`Torn::Partial`] stops anywhere within.
+    pub const fn cut_at_operation(&mut self, number: u64, torn: Torn) {
+        self.plan = Plan::AtOperation { number, torn };
+    }
+
+    /// Cuts the power at an instant. An operation in progress then is stopped as far as it came by
+    /// its share of time. From now on each changing operation is first tried on a copy.
+    pub fn cut_at_instant(&mut self, at: Instant)
+    where
+        M: Clone,
+    {
+        self.plan = Plan::AtInstant { at, copy: M::clone };
+    }
+
+    /// How many changing operations began: explore a run by cutting it at each number below.
+    #[must_use]
+    pub const fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// When the power was cut, while it is off.
+    #[must_use]
+    pub const fn cut(&self) -> Option<Instant> {
+        self.cut
+    }
+
+    /// Gives the power back. It stays until another cut is asked for.
+    pub const fn power_on(&mut self) {
+        self.cut = None;
+        self.plan = Plan::Never;
+    }
+
+    /// The device within.
+    #[must_use]
+    pub const fn device(&self) -> &M {
+        &self.device
+    }
+
+    /// The device within, which has its power.
+    pub const fn device_mut(&mut self) -> &mut M {
+        &mut self.device
+    }
+
+    /// Gives the device back, with its power.
+    #[must_use]
+    pub fn into_inner(self) -> M {
+        self.device
+    }
+
+    /// Whether there is power now; an instant that has passed meanwhile takes it away.
+    fn powered(&mut self, now: Instant) -> Result<(), Error> {
+        if let Plan::AtInstant { at, .. } = self.plan
+            && at <= now
+        {
+            self.cut = self.cut.or(Some(at));
+        }
+        self.cut.map_or(Ok(()), |at| Err(Error::PowerCut { at }))
+    }
+
+    /// A read changes nothing, so that it can run to its end and be discarded.
+    fn observe<T>(
+        &mut self,
+        clock: &mut Clock,
+        run: impl FnOnce(&mut M, &mut Clock) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.powered(clock.now())?;
+        let answer = run(&mut self.device, clock);
+        if let Plan::AtInstant { at, .. } = self.plan
+            && at < clock.now()
+        {
+            self.powered(clock.now())?;
+        }
+        answer
+    }
+
+    fn change(&mut self, clock: &mut Clock, change: Change<'_>) -> Result<(), Error> {
+        self.powered(clock.now())?;
+        let number = self.operations;
+        self.operations += 1;
+        match self.plan {
+            Plan::AtOperation { number: fatal, torn } if fatal == number => {
+                let progress = Progress::random(&mut self.stream);
+                self.stop(clock, change, torn, progress);
+                let at = clock.now();
+                self.cut = Some(at);
+                Err(Error::PowerCut { at })
+            }
+            Plan::AtInstant { at, copy } => {
+                let (mut ahead, mut device) = (clock.clone(), copy(&self.device));
+                let answer = change.apply(&mut device, &mut ahead);
+                let (passed, all) = (at.since(clock.now()), ahead.now().since(clock.now()));
+                let Some(progress) = Progress::after(passed, all) else {
+                    (self.device, *clock) = (device, ahead);
+                    return answer;
+                };
+                self.stop(clock, change, Torn::Partial, progress);
+                clock.advance_to(at);
+                self.cut = Some(at);
+                Err(Error::PowerCut { at })
+            }
+            Plan::Never | Plan::AtOperation { .. } => change.apply(&mut self.device, clock),
+        }
+    }
+
+    /// Leaves the medium as the cut leaves it. Nobody is there to hear of an error.
+    fn stop(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, progress: Progress) {
+        let _ = match torn {
+            Torn::NotBegun => Ok(()),
+            Torn::Partial => change.tear(&mut self.device, clock, progress, &mut self.stream),
+            Torn::Finished => change.apply(&mut self.device, clock),
+        };
+    }
+}
+
+impl<M: Mtd> Mtd for PowerCut<M> {
+    fn geometry(&self) -> &Geometry {
+        self.device.geometry()
+    }
+
+    fn read(
+        &mut self,
+        clock: &mut Clock,
+        offset: Bytes,
+        buffer: &mut [u8],
+    ) -> Result<ReadHealth, Error> {
+        self.observe(clock, |device, clock| device.read(clock, offset, buffer))
+    }
+
+    fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
+        self.change(clock, Change::Program(offset, data))
+    }
+
+    fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+        self.change(clock, Change::Erase(block))
+    }
+
+    fn read_oob(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        buffer: &mut [u8],
+    ) -> Result<ReadHealth, Error> {
+        self.observe(clock, |device, clock| device.read_oob(clock, page, buffer))
+    }
+
+    fn program_oob(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), Error> {
+        self.change(clock, Change::ProgramOob(page, data, oob))
+    }
+
+    fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
+        self.observe(clock, |device, clock| device.is_bad(clock, block))
+    }
+
+    fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+        self.change(clock, Change::MarkBad(block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ram::{Costs, RamMtd};
+    use boardlab_sim::Duration;
+
+    const SIZE: usize = 64;
+
+    /// Program costs 10 us a write buffer of 16 bytes, an erase 100 us, a read 1 us.
+    fn timed() -> RamMtd {
+        let geometry = Geometry {
+            write_buffer: Bytes::new(16),
+            ..RamMtd::nor(2, Bytes::new(64)).geometry().clone()
+        };
+        RamMtd::new(geometry).with_costs(Costs {
+            read: Duration::from_micros(1),
+            program: Duration::from_micros(10),
+            erase: Duration::from_micros(100),
+            transfer: None,
+        })
+    }
+
+    fn cut_program(torn: Torn, seed: u64) -> Vec<u8> {
+        let mut device = PowerCut::new(timed(), Seed::new(seed));
+        device.cut_at_operation(0, torn);
+        let answer = device.program(&mut Clock::new(), Bytes::ZERO, &[0; SIZE]);
+        assert!(matches!(answer, Err(Error::PowerCut { .. })));
+        device.into_inner().image()
+    }
+
+    #[test]
+    fn a_program_is_not_begun_partial_or_finished() {
+        assert_eq!(cut_program(Torn::NotBegun, 1), [0xFF; 128]);
+        assert_eq!(cut_program(Torn::Finished, 1)[..SIZE], [0; SIZE]);
+        let images: Vec<_> = (0..32).map(|seed| cut_program(Torn::Partial, seed)).collect();
+        for image in &images {
+            let done = image.iter().take_while(|&&byte| byte == 0).count();
+            assert!(image[done + 1..].iter().all(|&byte| byte == 0xFF), "{image:?}");
+        }
+        let distinct: std::collections::BTreeSet<_> = images.iter().collect();
+        assert!(distinct.len() > 20, "{}", distinct.len());
+    }
+
+    #[test]
+    fn the_same_seed_tears_the_same_way() {
+        assert_eq!(cut_program(Torn::Partial, 7), cut_program(Torn::Partial, 7));
+    }
+
+    #[test]
+    fn nothing_works_until_the_power_is_back() {
+        let (mut device, mut clock) = (PowerCut::new(timed(), Seed::new(1)), Clock::new());
+        device.cut_at_operation(1, Torn::NotBegun);
+        device.program(&mut clock, Bytes::ZERO, &[1]).unwrap();
+        device.read(&mut clock, Bytes::ZERO, &mut [0]).unwrap();
+        let gone = Err(Error::PowerCut { at: Instant::from_nanos(11_000) });
+        assert_eq!(device.erase(&mut clock, BlockIndex(0)), gone);
+        assert_eq!(device.program(&mut clock, Bytes::ZERO, &[1]), gone);
+        assert_eq!(device.mark_bad(&mut clock, BlockIndex(0)), gone);
+        assert_eq!(device.read(&mut clock, Bytes::ZERO, &mut [0]).err(), gone.clone().err());
+        assert_eq!(device.is_bad(&mut clock, BlockIndex(0)).err(), gone.err());
+        assert_eq!(device.operations(), 2);
+        device.power_on();
+        assert_eq!(device.cut(), None);
+        device.erase(&mut clock, BlockIndex(0)).unwrap();
+    }
+
+    #[test]
+    fn an_instant_stops_the_operation_in_progress_at_its_share_of_time() {
+        let (mut device, mut clock) = (PowerCut::new(timed(), Seed::new(1)), Clock::new());
+        device.cut_at_instant(Instant::from_nanos(10_000 + 30_000));
+        device.program(&mut clock, Bytes::new(64), &[3; 16]).unwrap();
+        let at = Instant::from_nanos(40_000);
+        let answer = device.program(&mut clock, Bytes::ZERO, &[0; SIZE]);
+        assert_eq!(answer, Err(Error::PowerCut { at }));
+        let image = device.device().image();
+        assert_eq!(image[..48], [0; 48]);
+        assert_eq!(image[49..64], [0xFF; 15]);
+        assert_eq!(image[64..80], [3; 16]);
+        assert!(clock.now() >= at);
+    }
+
+    #[test]
+    fn an_instant_between_operations_leaves_both_whole() {
+        let (mut device, mut clock) = (PowerCut::new(timed(), Seed::new(1)), Clock::new());
+        let at = Instant::from_nanos(10_000);
+        device.cut_at_instant(at);
+        device.program(&mut clock, Bytes::ZERO, &[0; 16]).unwrap();
+        let next = device.program(&mut clock, Bytes::new(16), &[0; 16]);
+        assert_eq!(next, Err(Error::PowerCut { at }));
+        assert_eq!(device.into_inner().image()[..32], [[0; 16], [0xFF; 16]].concat());
+    }
+
+    #[test]
+    fn a_read_in_progress_at_the_instant_is_lost() {
+        let (mut device, mut clock) = (PowerCut::new(timed(), Seed::new(1)), Clock::new());
+        let at = Instant::from_nanos(500);
+        device.cut_at_instant(at);
+        let answer = device.read(&mut clock, Bytes::ZERO, &mut [0]);
+        assert_eq!(answer, Err(Error::PowerCut { at }));
+        assert_eq!(device.cut(), Some(at));
+    }
+
+    #[test]
+    fn a_torn_erase_is_sometimes_early_and_leaves_other_blocks_alone() {
+        let mut flash = timed();
+        let mut clock = Clock::new();
+        flash.program(&mut clock, Bytes::ZERO, &[0x5A; 128]).unwrap();
+        let results: Vec<Vec<u8>> = (0..64)
+            .map(|seed| {
+                let mut device = PowerCut::new(flash.clone(), Seed::new(seed));
+                device.cut_at_operation(0, Torn::Partial);
+                device.erase(&mut Clock::new(), BlockIndex(0)).unwrap_err();
+                device.into_inner().image()
+            })
+            .collect();
+        assert!(results.iter().all(|image| image[64..] == [0x5A; 64]));
+        let zeroed = results.iter().filter(|image| image[63] == 0x5A).count();
+        assert!((6..30).contains(&zeroed), "{zeroed} of 64 were cut while zeroing");
+    }
+
+    #[test]
+    fn marking_a_block_bad_happens_or_not() {
+        let marked = |seed| {
+            let flash = RamMtd::nand(1, 1, Bytes::new(16), Bytes::new(1));
+            let mut device = PowerCut::new(flash, Seed::new(seed));
+            device.cut_at_operation(0, Torn::Partial);
+            device.mark_bad(&mut Clock::new(), BlockIndex(0)).unwrap_err();
+            device.device_mut().is_bad(&mut Clock::new(), BlockIndex(0)).unwrap()
+        };
+        let count = (0..64).filter(|&seed| marked(seed)).count();
+        assert!((16..48).contains(&count), "{count}");
+    }
+}

@@ -1,0 +1,252 @@
+//! What is left of an operation that did not come to its end: partial programs and erases.
+//!
+//! Layer: rank 2, used by [`PowerCut`](crate::PowerCut) and [`FaultInjector`](crate::FaultInjector).
+//! The torn state is written through the device's own program and erase, so any device can be torn.
+//!
+//! - A program writes its units in order. Of the unit that it was stopped in, each bit that was to
+//!   become 0 is 0 or still 1 with equal chance.
+//! - An erase of NOR first programs the whole block to zeros and then erases all of it at once (the
+//!   "embedded erase algorithm" of the AMD command set: AMD Am29LV data sheets, "Sector Erase
+//!   Command"), so an early stop leaves zeros from the start on and the old bytes behind them; a
+//!   later stop leaves each bit 0 or 1. That the zeros take the first quarter of the time is assumed.
+//! - An erase of NAND has no such first step: each bit that was 0 is still 0 or already 1.
+//!
+//! Left out: bits that read differently each time, and disturbed neighbours.
+
+use crate::device::Mtd;
+use crate::error::Error;
+use crate::geometry::{BlockIndex, FlashKind, PageIndex};
+use boardlab_sim::{Bytes, Clock, Duration, Stream};
+use std::ops::Range;
+
+/// How far an operation came: a fraction, at least 0 and less than 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress(u64);
+
+/// The denominator of a [`Progress`].
+const WHOLE: u64 = 1 << 32;
+
+impl Progress {
+    /// Anywhere, each point equally likely.
+    pub(crate) fn random(stream: &mut Stream) -> Self {
+        Self(stream.below(WHOLE))
+    }
+
+    /// After `passed` of an operation that takes `all`; `None` when it is over by then.
+    pub(crate) fn after(passed: Duration, all: Duration) -> Option<Self> {
+        let (passed, all) = (u128::from(passed.as_nanos()), u128::from(all.as_nanos()));
+        let fraction = (passed * u128::from(WHOLE)).checked_div(all)?;
+        u64::try_from(fraction).ok().filter(|&fraction| fraction < WHOLE).map(Self)
+    }
+
+    /// Which of `count` units, done one after the other, it has come to.
+    fn unit(self, count: u64) -> u64 {
+        let unit = u128::from(self.0) * u128::from(count) / u128::from(WHOLE);
+        u64::try_from(unit).expect("less than the count")
+    }
+
+    /// The progress within the first `parts`-th of the operation; `None` when that is over.
+    fn within_first(self, parts: u64) -> Option<Self> {
+        (self.0 < WHOLE / parts).then_some(Self(self.0 * parts))
+    }
+}
+
+/// Sets each cleared bit of `bytes` with equal chance: of a program those that were not reached, of
+/// an erase those that were.
+fn set_half_of_the_zeros(bytes: &mut [u8], stream: &mut Stream) {
+    let mut mask = vec![0; bytes.len()];
+    stream.fill(&mut mask);
+    bytes.iter_mut().zip(mask).for_each(|(byte, mask)| *byte |= mask);
+}
+
+/// Programs as much of `data` as `progress` says.
+pub(crate) fn program<M: Mtd + ?Sized>(
+    device: &mut M,
+    clock: &mut Clock,
+    (offset, data): (Bytes, &[u8]),
+    progress: Progress,
+    stream: &mut Stream,
+) -> Result<(), Error> {
+    device.geometry().program_range(offset, Bytes::of(data))?;
+    let unit = device.geometry().write_size;
+    if data.is_empty() {
+        return Ok(());
+    }
+    let done = unit * progress.unit(Bytes::of(data) / unit);
+    let (before, rest) = data.split_at(done.to_usize());
+    if !before.is_empty() {
+        device.program(clock, offset, before)?;
+    }
+    let mut hit = rest[..unit.to_usize()].to_vec();
+    set_half_of_the_zeros(&mut hit, stream);
+    device.program(clock, offset + done, &hit)
+}
+
+/// Programs about half of the bits of a page and its spare bytes: a page is one unit.
+pub(crate) fn program_page<M: Mtd + ?Sized>(
+    device: &mut M,
+    clock: &mut Clock,
+    page: PageIndex,
+    (data, oob): (&[u8], &[u8]),
+    stream: &mut Stream,
+) -> Result<(), Error> {
+    let (mut data, mut oob) = (data.to_vec(), oob.to_vec());
+    set_half_of_the_zeros(&mut data, stream);
+    set_half_of_the_zeros(&mut oob, stream);
+    device.program_oob(clock, page, &data, &oob)
+}
+
+/// Leaves a block as an erase that was stopped at `progress` leaves it.
+pub(crate) fn erase<M: Mtd + ?Sized>(
+    device: &mut M,
+    clock: &mut Clock,
+    block: BlockIndex,
+    progress: Progress,
+    stream: &mut Stream,
+) -> Result<(), Error> {
+    let range = device.geometry().block_range(block)?;
+    let length = range.end - range.start;
+    if device.geometry().kind != FlashKind::Nor {
+        return mix_pages(device, clock, block, stream);
+    }
+    if let Some(zeroing) = progress.within_first(4) {
+        let zeros = vec![0; length.to_usize()];
+        return program(device, clock, (range.start, &zeros), zeroing, stream);
+    }
+    let mut mixture = vec![0; length.to_usize()];
+    set_half_of_the_zeros(&mut mixture, stream);
+    device.erase(clock, block)?;
+    device.program(clock, range.start, &mixture)
+}
+
+/// A page, or a block without pages, as it was read before the erase.
+struct Old {
+    start: Bytes,
+    data: Vec<u8>,
+    oob: Vec<u8>,
+}
+
+/// Erases a block and programs back some of the zeros of each page, but nothing where there were
+/// none: an erased page stays one that can be programmed.
+fn mix_pages<M: Mtd + ?Sized>(
+    device: &mut M,
+    clock: &mut Clock,
+    block: BlockIndex,
+    stream: &mut Stream,
+) -> Result<(), Error> {
+    let range = device.geometry().block_range(block)?;
+    let unit = device.geometry().write_size;
+    let pages = old_pages(device, clock, range);
+    device.erase(clock, block)?;
+    for Old { start, mut data, mut oob } in pages {
+        set_half_of_the_zeros(&mut data, stream);
+        set_half_of_the_zeros(&mut oob, stream);
+        match u32::try_from(start / unit) {
+            Ok(page) if !oob.is_empty() => {
+                device.program_oob(clock, PageIndex(page), &data, &oob)?;
+            }
+            _ => device.program(clock, start, &data)?,
+        }
+    }
+    Ok(())
+}
+
+/// What is not erased in `range`, page by page; as one piece where there are no pages.
+fn old_pages<M: Mtd + ?Sized>(device: &mut M, clock: &mut Clock, range: Range<Bytes>) -> Vec<Old> {
+    let geometry = device.geometry();
+    let spare = geometry.oob.map_or(0, |oob| oob.size.to_usize());
+    let write_size = geometry.write_size;
+    let paged = geometry.kind == FlashKind::Nand || spare > 0;
+    let unit = if paged { write_size } else { range.end - range.start };
+    let mut pages = Vec::new();
+    for number in 0..(range.end - range.start) / unit {
+        let start = range.start + unit * number;
+        let (mut data, mut oob) = (vec![0xFF; unit.to_usize()], vec![0xFF; spare]);
+        // Bytes that the error correction gives up on are as good as any in a torn block.
+        let _ = device.read(clock, start, &mut data);
+        if let Ok(page) = u32::try_from(start / write_size)
+            && spare > 0
+        {
+            let _ = device.read_oob(clock, PageIndex(page), &mut oob);
+        }
+        if data.iter().chain(&oob).any(|&byte| byte != 0xFF) {
+            pages.push(Old { start, data, oob });
+        }
+    }
+    pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ram::RamMtd;
+    use boardlab_sim::Seed;
+
+    /// The progress of `numerator` sixteenths.
+    fn sixteenths(numerator: u64) -> Progress {
+        Progress(numerator * WHOLE / 16)
+    }
+
+    #[test]
+    fn progress_is_a_fraction_of_the_time_and_chooses_the_unit() {
+        let nanos = Duration::from_nanos;
+        assert_eq!(Progress::after(nanos(3), nanos(4)).map(|half| half.unit(8)), Some(6));
+        assert_eq!(Progress::after(nanos(0), nanos(4)).map(|none| none.unit(8)), Some(0));
+        assert_eq!(Progress::after(nanos(4), nanos(4)), None);
+        assert_eq!(Progress::after(nanos(0), nanos(0)), None);
+        assert_eq!(Progress(WHOLE - 1).unit(u64::MAX), u64::MAX - (1 << 32));
+        assert_eq!(sixteenths(2).within_first(4), Some(sixteenths(8)));
+        assert_eq!(sixteenths(4).within_first(4), None);
+    }
+
+    #[test]
+    fn a_torn_program_is_a_prefix_and_a_weak_unit() {
+        let (mut flash, mut clock) = (RamMtd::nor(1, Bytes::new(32)), Clock::new());
+        let mut stream = Seed::new(5).stream("tear");
+        let work = (Bytes::new(8), &[0x00; 16][..]);
+        program(&mut flash, &mut clock, work, sixteenths(6), &mut stream).unwrap();
+        let image = flash.image();
+        assert_eq!(image[8..14], [0; 6]);
+        assert!(image[..8].iter().chain(&image[15..]).all(|&byte| byte == 0xFF));
+        assert_ne!(image[14], 0);
+    }
+
+    #[test]
+    fn a_nor_erase_stopped_early_leaves_zeros_and_old_bytes() {
+        let (mut flash, mut clock) = (RamMtd::nor(1, Bytes::new(32)), Clock::new());
+        flash.program(&mut clock, Bytes::ZERO, &[0x5A; 32]).unwrap();
+        let mut stream = Seed::new(5).stream("tear");
+        erase(&mut flash, &mut clock, BlockIndex(0), sixteenths(2), &mut stream).unwrap();
+        let image = flash.image();
+        assert_eq!(image[..16], [0; 16]);
+        assert_eq!(image[17..], [0x5A; 15]);
+        assert_eq!(image[16] & !0x5A, 0);
+    }
+
+    #[test]
+    fn a_nor_erase_stopped_late_leaves_a_mixture() {
+        let (mut flash, mut clock) = (RamMtd::nor(1, Bytes::kib(1)), Clock::new());
+        flash.program(&mut clock, Bytes::ZERO, &[0xFF; 1_024]).unwrap();
+        let mut stream = Seed::new(5).stream("tear");
+        erase(&mut flash, &mut clock, BlockIndex(0), sixteenths(9), &mut stream).unwrap();
+        let ones: u32 = flash.image().iter().map(|byte| byte.count_ones()).sum();
+        assert!((3_800..4_400).contains(&ones), "{ones}");
+    }
+
+    #[test]
+    fn a_nand_erase_stopped_leaves_old_zeros_and_keeps_erased_pages_erased() {
+        let flash = RamMtd::nand(1, 4, Bytes::new(512), Bytes::new(16));
+        let (mut flash, mut clock) = (flash.program_once(), Clock::new());
+        flash.program_oob(&mut clock, PageIndex(1), &[0x0F; 512], &[0xF0; 16]).unwrap();
+        let mut stream = Seed::new(5).stream("tear");
+        erase(&mut flash, &mut clock, BlockIndex(0), sixteenths(1), &mut stream).unwrap();
+        let image = flash.image();
+        assert!(image[512..1_024].iter().all(|byte| byte & 0x0F == 0x0F));
+        let zeros: u32 = image[512..1_024].iter().map(|byte| byte.count_zeros()).sum();
+        assert!((900..1_150).contains(&zeros), "{zeros}");
+        flash.program(&mut clock, Bytes::ZERO, &[0; 512]).unwrap();
+        let page = PageIndex(1);
+        let again = flash.program(&mut clock, Bytes::new(512), &[0; 512]);
+        assert_eq!(again, Err(Error::AlreadyProgrammed { page }));
+    }
+}

@@ -1,0 +1,299 @@
+//! Middleware that remembers what was asked of a device, when, and what came of it.
+//!
+//! Layer: rank 2. Main types: [`Tracer`], [`Event`], [`Outcome`]. The log is bounded: the oldest
+//! events make room for new ones and are counted. A sink, a closure, sees every event as it ends,
+//! for a trace that is longer than memory. A tracer costs no virtual time.
+
+use crate::device::{Mtd, ReadHealth};
+use crate::error::Error;
+use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use crate::operation::{Kind, Operation};
+use boardlab_sim::{Bytes, Clock, Duration, Instant};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// What came of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// It was read; this is what the error correction met.
+    Read(ReadHealth),
+    /// The block is marked bad, or not.
+    Marked(bool),
+    /// It failed.
+    Failed(Error),
+}
+
+impl From<()> for Outcome {
+    fn from((): ()) -> Self {
+        Self::Done
+    }
+}
+
+impl From<ReadHealth> for Outcome {
+    fn from(health: ReadHealth) -> Self {
+        Self::Read(health)
+    }
+}
+
+impl From<bool> for Outcome {
+    fn from(bad: bool) -> Self {
+        Self::Marked(bad)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done | Self::Read(ReadHealth { corrected: 0, .. }) => f.write_str("ok"),
+            Self::Read(health) => {
+                write!(f, "{} bits corrected, at most {}", health.corrected, health.worst)
+            }
+            Self::Marked(bad) => f.write_str(if *bad { "bad" } else { "good" }),
+            Self::Failed(error) => write!(f, "failed: {error}"),
+        }
+    }
+}
+
+/// One operation that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its number, from zero, among all that the tracer saw.
+    pub number: u64,
+    /// When it began.
+    pub start: Instant,
+    /// How long it took.
+    pub duration: Duration,
+    /// What was asked.
+    pub operation: Operation,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// One line: number, start, duration, kind, place, length, outcome.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, took) = (self.start.as_nanos(), self.duration.as_nanos());
+        let Operation { kind, place, length } = self.operation;
+        write!(f, "{:>6} {start:>14} ns +{took:>10} ns  ", self.number)?;
+        write!(f, "{kind:<11} {place:<12} {:>8} B  {}", length.get(), self.outcome)
+    }
+}
+
+/// A device that logs what is asked of the device within.
+///
+/// ```
+/// use boardlab_mtd::{Mtd, RamMtd, Tracer};
+/// use boardlab_sim::{Bytes, Clock};
+///
+/// let mut device = Tracer::new(RamMtd::nor(1, Bytes::kib(64)), 100);
+/// device.program(&mut Clock::new(), Bytes::new(512), &[0; 256]).unwrap();
+/// let line = "     0              0 ns +         0 ns  program     0x00000200        256 B  ok\n";
+/// assert_eq!(device.to_string(), line);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Tracer<M, S = fn(&Event)> {
+    device: M,
+    sink: S,
+    limit: usize,
+    seen: u64,
+    events: VecDeque<Event>,
+}
+
+fn nowhere(_: &Event) {}
+
+impl<M> Tracer<M> {
+    /// Remembers the last `limit` operations on `device`.
+    #[must_use]
+    pub fn new(device: M, limit: usize) -> Self {
+        Self::with_sink(device, limit, nowhere)
+    }
+}
+
+impl<M, S: FnMut(&Event)> Tracer<M, S> {
+    /// As [`Tracer::new`], and hands every event to `sink` when it ends.
+    #[must_use]
+    pub const fn with_sink(device: M, limit: usize, sink: S) -> Self {
+        Self { device, sink, limit, seen: 0, events: VecDeque::new() }
+    }
+
+    /// The remembered events, oldest first.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+        self.events.iter()
+    }
+
+    /// How many operations were seen, forgotten ones included.
+    #[must_use]
+    pub const fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The device within.
+    #[must_use]
+    pub const fn device(&self) -> &M {
+        &self.device
+    }
+
+    /// The device within; what is done to it there is not traced.
+    pub const fn device_mut(&mut self) -> &mut M {
+        &mut self.device
+    }
+
+    /// Gives the device back.
+    #[must_use]
+    pub fn into_inner(self) -> M {
+        self.device
+    }
+
+    fn traced<T: Copy + Into<Outcome>>(
+        &mut self,
+        clock: &mut Clock,
+        operation: Operation,
+        run: impl FnOnce(&mut M, &mut Clock) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let start = clock.now();
+        let answer = run(&mut self.device, clock);
+        let outcome = match &answer {
+            Ok(value) => (*value).into(),
+            Err(error) => Outcome::Failed(error.clone()),
+        };
+        let duration = clock.now().since(start);
+        let event = Event { number: self.seen, start, duration, operation, outcome };
+        (self.sink)(&event);
+        self.seen += 1;
+        self.events.push_back(event);
+        if self.events.len() > self.limit {
+            self.events.pop_front();
+        }
+        answer
+    }
+}
+
+/// All remembered events, one a line, after a line about those forgotten.
+impl<M, S> fmt::Display for Tracer<M, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(first) = self.events.front().filter(|first| first.number > 0) {
+            writeln!(f, "(the first {} operations are not shown)", first.number)?;
+        }
+        self.events.iter().try_for_each(|event| writeln!(f, "{event}"))
+    }
+}
+
+impl<M: Mtd, S: FnMut(&Event)> Mtd for Tracer<M, S> {
+    fn geometry(&self) -> &Geometry {
+        self.device.geometry()
+    }
+
+    fn read(
+        &mut self,
+        clock: &mut Clock,
+        offset: Bytes,
+        buffer: &mut [u8],
+    ) -> Result<ReadHealth, Error> {
+        let operation = Operation::bytes(Kind::Read, offset, buffer);
+        self.traced(clock, operation, |device, clock| device.read(clock, offset, buffer))
+    }
+
+    fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
+        let operation = Operation::bytes(Kind::Program, offset, data);
+        self.traced(clock, operation, |device, clock| device.program(clock, offset, data))
+    }
+
+    fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+        let operation = Operation::block(Kind::Erase, block);
+        self.traced(clock, operation, |device, clock| device.erase(clock, block))
+    }
+
+    fn read_oob(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        buffer: &mut [u8],
+    ) -> Result<ReadHealth, Error> {
+        let operation = Operation::page(Kind::ReadOob, page, Bytes::of(buffer));
+        self.traced(clock, operation, |device, clock| device.read_oob(clock, page, buffer))
+    }
+
+    fn program_oob(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), Error> {
+        let length = Bytes::of(data) + Bytes::of(oob);
+        let operation = Operation::page(Kind::ProgramOob, page, length);
+        self.traced(clock, operation, |device, clock| device.program_oob(clock, page, data, oob))
+    }
+
+    fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
+        let operation = Operation::block(Kind::IsBad, block);
+        self.traced(clock, operation, |device, clock| device.is_bad(clock, block))
+    }
+
+    fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+        let operation = Operation::block(Kind::MarkBad, block);
+        self.traced(clock, operation, |device, clock| device.mark_bad(clock, block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ram::{Costs, RamMtd};
+
+    fn timed() -> RamMtd {
+        let erase = Duration::from_millis(300);
+        RamMtd::nand(2, 4, Bytes::new(512), Bytes::new(16)).with_costs(Costs {
+            read: Duration::from_micros(25),
+            erase,
+            ..Costs::default()
+        })
+    }
+
+    #[test]
+    fn every_method_leaves_one_line_with_its_time_and_outcome() {
+        let (mut device, mut clock) = (Tracer::new(timed(), 10), Clock::new());
+        device.erase(&mut clock, BlockIndex(1)).unwrap();
+        device.read(&mut clock, Bytes::new(3), &mut [0; 5]).unwrap();
+        device.program(&mut clock, Bytes::new(1), &[0; 512]).unwrap_err();
+        device.program_oob(&mut clock, PageIndex(7), &[0; 512], &[0; 2]).unwrap();
+        device.read_oob(&mut clock, PageIndex(7), &mut [0; 2]).unwrap();
+        device.mark_bad(&mut clock, BlockIndex(0)).unwrap();
+        device.is_bad(&mut clock, BlockIndex(0)).unwrap();
+        let expected = "     \
+     0              0 ns + 300000000 ns  erase       block 1             0 B  ok
+     1      300000000 ns +     25000 ns  read        0x00000003          5 B  ok
+     2      300025000 ns +         0 ns  program     0x00000001        512 B  \
+            failed: 512 bytes at offset 0x1 are not whole units of 512 B
+     3      300025000 ns +         0 ns  program_oob page 7            514 B  ok
+     4      300025000 ns +     25000 ns  read_oob    page 7              2 B  ok
+     5      300050000 ns +         0 ns  mark_bad    block 0             0 B  ok
+     6      300050000 ns +         0 ns  is_bad      block 0             0 B  bad
+";
+        assert_eq!(device.to_string(), expected);
+    }
+
+    #[test]
+    fn the_log_keeps_the_last_events_and_the_sink_sees_all() {
+        let mut lengths = Vec::new();
+        let sink = |event: &Event| lengths.push(event.operation.length.get());
+        let mut device = Tracer::with_sink(timed(), 2, sink);
+        for length in 1..=5 {
+            device.read(&mut Clock::new(), Bytes::ZERO, &mut vec![0; length]).unwrap();
+        }
+        let kept: Vec<u64> = device.events().map(|event| event.number).collect();
+        assert_eq!((kept, device.seen()), (vec![3, 4], 5));
+        assert!(device.to_string().starts_with("(the first 3 operations are not shown)\n"));
+        drop(device);
+        assert_eq!(lengths, [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_log_of_no_length_only_counts() {
+        let mut device = Tracer::new(timed(), 0);
+        device.erase(&mut Clock::new(), BlockIndex(0)).unwrap();
+        assert_eq!((device.events().count(), device.seen()), (0, 1));
+    }
+}
