@@ -217,6 +217,23 @@ fn narrow(value: u128) -> u64 {
     u64::try_from(value).expect("units: a quantity beyond u64")
 }
 
+/// Shows the decimal unit that keeps three decimals exact: `33.3 MHz`, `250 Hz`.
+impl fmt::Display for Hertz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, u64); 3] =
+            [("GHz", 1_000_000_000), ("MHz", 1_000_000), ("kHz", 1_000)];
+        let fits = |&&(_, unit): &&(&str, u64)| self.0 >= unit && self.0 % (unit / 1_000) == 0;
+        let Some((name, unit)) = UNITS.iter().find(fits) else {
+            return f.pad(&format!("{} Hz", self.0));
+        };
+        let thousandths = format!("{:03}", self.0 % unit / (unit / 1_000));
+        match thousandths.trim_end_matches('0') {
+            "" => f.pad(&format!("{} {name}", self.0 / unit)),
+            decimals => f.pad(&format!("{}.{decimals} {name}", self.0 / unit)),
+        }
+    }
+}
+
 /// `count * numerator / denominator` in u128, rounded to the nearest, halves up.
 fn scale(count: u64, numerator: u64, denominator: u64) -> u64 {
     let (count, numerator) = (u128::from(count), u128::from(numerator));
@@ -254,6 +271,15 @@ mod tests {
         assert_eq!(Bytes::new(1_536).to_string(), "1536 B");
         assert_eq!(Bytes::kib(3).to_string(), "3 KiB");
         assert_eq!(Bytes::ZERO.to_string(), "0 B");
+    }
+
+    #[test]
+    fn frequencies_show_the_unit_that_keeps_them_exact() {
+        let shown = |hz| Hertz::from_hz(hz).to_string();
+        assert_eq!(shown(33_300_000), "33.3 MHz");
+        assert_eq!(shown(250), "250 Hz");
+        assert_eq!(shown(1_000_000_000), "1 GHz");
+        assert_eq!(shown(33_333_333), "33333333 Hz");
     }
 
     #[test]
