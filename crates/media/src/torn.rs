@@ -34,6 +34,11 @@ impl Fraction {
         Self(u32::try_from(share).expect("less than the whole"))
     }
 
+    /// True with this probability.
+    pub fn chance(self, stream: &mut Stream) -> bool {
+        self.bits(stream) & 1 == 1
+    }
+
     /// 64 bits, each of which is one with this probability.
     fn bits(self, stream: &mut Stream) -> u64 {
         if self == Self::WHOLE {

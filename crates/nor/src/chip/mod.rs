@@ -1,0 +1,360 @@
+//! A NOR flash chip with the AMD/CFI command set, bus cycle by bus cycle, in virtual time.
+//!
+//! Layer: the device, between the part file below and the bus above. Main types: [`Chip`],
+//! [`Address`], [`Fault`]. Time is an argument of every cycle; the chip never looks at a clock.
+//!
+//! ```text
+//!                  AA 55 20        +-----------+
+//!            +-------------------> |  bypass   | A0 PD
+//!            |      90 00          +-----------+
+//!            | <------------------
+//!   F0  +----+----+ AA 55 90, 98   +-----------+  AA 55 C0   +-------+
+//!  +--> |  array  | -------------> | autoselect| ----------> |  PPB  | (from array; 90 00 back)
+//!  |    +----+----+ <------------- |   / CFI   |             +-------+
+//!  |         |           F0        +-----------+
+//!  |         | AA 55 A0 PD | AA 55 25 count words 29 | AA 55 80 AA 55 30/10
+//!  |         v
+//!  |    +---------+  time is up    +---------+  B0, 51  +-----------+ reads other sectors,
+//!  |    | window  | -------------> |  busy   | -------> | suspended | programs them
+//!  |    | (DQ3=0) |  (erase only)  | DQ6 ~   | <------- |  DQ2 ~    |
+//!  |    +---------+                +----+----+  30, 50  +-----------+
+//!  |                        past the    |    \  completion time
+//!  |                        maximum     v     \-------------------------> array
+//!  +----------------------------- failed (DQ5)        wrong load -> abort (DQ1)
+//!                                                     AA 55 F0   -> array
+//! ```
+//!
+//! Sources: the S29GL-P data sheet (command definitions, write operation status), the S29GL-S data
+//! sheet (status register, error types, state tables), M29W128G (status register), JESD68 (CFI),
+//! and the drivers that must work with it: Linux `cfi_cmdset_0002`, u-boot `cfi_flash`.
+//!
+//! Where sources differ or say nothing, the model has one rule for all parts, and each is marked
+//! `assumed` at its place. The general one: a cycle that no state accepts returns the command
+//! interface to the mode it started from, array mode in most cases, and is itself swallowed.
+//! An unlock cycle compares the low 11 address bits, 12 in x8, where `AAA`/`555` is expected.
+//!
+//! Left out: secured silicon sector, lock register, password and dynamic protection, blank check,
+//! WP# and ACC pins, power-up time, and wear that slows the part (see [`Chip::worn_out`]).
+
+mod cfi;
+mod command;
+mod erase;
+mod fault;
+mod power;
+mod program;
+mod protect;
+mod status;
+mod wiring;
+
+pub use fault::Fault;
+pub use wiring::Address;
+
+use crate::part::{Part, PartError};
+use boardlab_media::{Layout, NorArray, SectorIndex};
+use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
+use command::{Command, Mode};
+use erase::Erase;
+use fault::Faults;
+use program::{Program, WriteBuffer};
+use protect::Protection;
+use status::View;
+use std::sync::Arc;
+use wiring::Wiring;
+
+/// How often the chip was used; for statistics, never for behaviour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Read cycles, those of [`Chip::read_array`] included.
+    pub reads: u64,
+    /// Write cycles.
+    pub writes: u64,
+    /// Read cycles that gave a status instead of contents.
+    pub polls: u64,
+    /// Programs that were started, of a word or of a buffer.
+    pub programs: u64,
+    /// Sectors whose erase was finished.
+    pub erases: u64,
+}
+
+/// What the embedded algorithms are doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Nothing, or an operation is suspended: commands are accepted.
+    Idle,
+    /// A word or a buffer is being programmed.
+    Program,
+    /// Further sectors may be added to an erase (DQ3 is 0).
+    Window,
+    /// Sectors are being erased.
+    Erase,
+    /// A protected sector is being reported; nothing else happens.
+    Protected,
+    /// A protection bit is being programmed.
+    ProtectBit,
+    /// All protection bits are being erased.
+    UnprotectAll,
+    /// An operation exceeded its maximum (DQ5); waits for a reset.
+    Failed,
+    /// A write buffer was loaded wrongly (DQ1); waits for the abort reset.
+    Aborted,
+    /// A hardware reset during an operation is taking its time.
+    Reset,
+    /// There is no power.
+    Off,
+}
+
+/// Progress of one step of an embedded operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    /// When it was started, or resumed for the last time.
+    resumed: Instant,
+    /// Time spent on it before that.
+    done: Duration,
+    /// Time after which it ends, done or failed.
+    whole: Duration,
+}
+
+impl Span {
+    /// A step of length `whole` that starts at `now`.
+    const fn new(now: Instant, whole: Duration) -> Self {
+        Self { resumed: now, done: Duration::ZERO, whole }
+    }
+
+    /// When it ends unless it is suspended.
+    fn end(&self) -> Instant {
+        self.resumed.saturating_add(self.whole.saturating_sub(self.done))
+    }
+
+    /// Time spent on it until `now`, while it runs.
+    fn elapsed(&self, now: Instant) -> Duration {
+        let spent = now.saturating_since(self.resumed);
+        self.done.checked_add(spent).unwrap_or(Duration::MAX).min(self.whole)
+    }
+
+    /// Stops at `now`.
+    fn pause(&mut self, now: Instant) {
+        self.done = self.elapsed(now);
+    }
+}
+
+/// Random streams, one a purpose, so that one kind of operation never changes another's times.
+#[derive(Debug, Clone)]
+struct Streams {
+    word: Stream,
+    buffer: Stream,
+    erase: Stream,
+    protect: Stream,
+    torn: Stream,
+}
+
+/// A NOR chip. A clone is a fork of the world: equal in everything, the random streams included,
+/// and independent from then on.
+///
+/// The streams are derived from the chip's seed under the names `word_program`, `buffer_program`,
+/// `sector_erase`, `protection` and `torn`. One completion time is drawn a program, and one a
+/// sector when it is added to an erase; none when the sector is protected.
+#[derive(Debug, Clone)]
+pub struct Chip {
+    part: Arc<Part>,
+    wiring: Wiring,
+    array: NorArray,
+    /// What a read cycle gives; follows from the fields below ([`Chip::refresh`]).
+    view: View,
+    command: Command,
+    mode: Mode,
+    work: Work,
+    /// When the embedded algorithm goes on by itself; [`Instant::MAX`] when it does not.
+    event_at: Instant,
+    /// Bits of the status that stay while an operation runs.
+    status: u16,
+    /// DQ6 and DQ2 as they were read last.
+    toggles: u16,
+    /// Sticky error bits of the status register.
+    register: u16,
+    /// The next read gives the status register.
+    register_armed: bool,
+    /// What the status register will say besides "protected".
+    protected_error: u16,
+    /// An operation ended under [`Fault::StuckToggle`].
+    stuck: bool,
+    buffer: WriteBuffer,
+    /// The program that runs or is suspended.
+    program: Option<Program>,
+    /// The erase that runs, is suspended or has failed.
+    erase: Option<Erase>,
+    /// When the operation that runs will have obeyed a suspend command.
+    suspend_at: Option<Instant>,
+    protection: Protection,
+    faults: Faults,
+    streams: Streams,
+    counts: Counts,
+}
+
+impl Chip {
+    /// A factory-new chip, powered, in array mode.
+    ///
+    /// # Errors
+    /// When the part cannot exist ([`Part::check`]).
+    pub fn new(part: Arc<Part>, seed: Seed) -> Result<Self, PartError> {
+        part.check()?;
+        let runs: Vec<_> = part.regions.iter().map(|region| (region.count, region.size)).collect();
+        let layout = Layout::new(&runs).ok_or_else(|| PartError::Size(part.size()))?;
+        let streams = Streams {
+            word: seed.stream("word_program"),
+            buffer: seed.stream("buffer_program"),
+            erase: seed.stream("sector_erase"),
+            protect: seed.stream("protection"),
+            torn: seed.stream("torn"),
+        };
+        Ok(Self {
+            wiring: Wiring::new(part.width, part.size()),
+            buffer: WriteBuffer::new(&part),
+            protection: Protection::new(layout.sector_count()),
+            array: NorArray::new(layout),
+            part,
+            view: View::Array,
+            command: Command::Idle,
+            mode: Mode::Array,
+            work: Work::Idle,
+            event_at: Instant::MAX,
+            status: 0,
+            toggles: 0,
+            register: 0,
+            register_armed: false,
+            protected_error: 0,
+            stuck: false,
+            program: None,
+            erase: None,
+            suspend_at: None,
+            faults: Faults::default(),
+            streams,
+            counts: Counts::default(),
+        })
+    }
+
+    /// The part that the chip is.
+    #[must_use]
+    pub fn part(&self) -> &Part {
+        &self.part
+    }
+
+    /// A write cycle that is latched at `now`.
+    #[inline]
+    pub fn write(&mut self, now: Instant, address: Address, value: u16) {
+        self.counts.writes += 1;
+        if self.command == Command::Load {
+            self.load_word(address, value);
+        } else {
+            self.write_command(now, address, value);
+        }
+    }
+
+    /// A read cycle that is sampled at `now`. In x8 the high byte is zero.
+    ///
+    /// Without power the lines float and read as ones (assumed).
+    #[inline]
+    pub fn read(&mut self, now: Instant, address: Address) -> u16 {
+        self.counts.reads += 1;
+        if now >= self.event_at {
+            self.advance(now);
+        }
+        match self.view {
+            View::Array => self.cells_at(address),
+            View::Busy => self.poll(),
+            _ => self.read_special(address),
+        }
+    }
+
+    /// Reads contents from `offset` on as if cycle by cycle, all sampled at `now`. Does nothing
+    /// and returns `false` when the chip is not in plain array mode.
+    ///
+    /// # Panics
+    /// When the range ends beyond the part.
+    pub fn read_array(&mut self, now: Instant, offset: Bytes, buffer: &mut [u8]) -> bool {
+        if !self.in_array_mode(now) {
+            return false;
+        }
+        self.counts.reads += Bytes::of(buffer).div_ceil(Bytes::new(self.part.width.bytes()));
+        self.array.read(offset, buffer);
+        true
+    }
+
+    /// Whether every read gives contents.
+    pub fn in_array_mode(&mut self, now: Instant) -> bool {
+        self.advance(now);
+        self.view == View::Array
+    }
+
+    /// The cells. What a running operation does to them shows when it has ended.
+    #[must_use]
+    pub const fn array(&self) -> &NorArray {
+        &self.array
+    }
+
+    /// The cells, to preload them.
+    pub const fn array_mut(&mut self) -> &mut NorArray {
+        &mut self.array
+    }
+
+    /// How often the chip was used.
+    #[must_use]
+    pub const fn counters(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Sectors erased more often than the part promises. They work as before: how a worn cell
+    /// fails is left out.
+    pub fn worn_out(&self) -> impl Iterator<Item = SectorIndex> + '_ {
+        let limit = self.part.endurance;
+        self.array.layout().sectors().filter(move |&sector| self.array.erase_count(sector) > limit)
+    }
+
+    /// Lets everything happen that is due by `now`.
+    fn advance(&mut self, now: Instant) {
+        while now >= self.event_at {
+            let at = self.event_at;
+            match self.work {
+                Work::Program => self.advance_program(at),
+                Work::Window => self.begin_erase(at),
+                Work::Erase => self.advance_erase(at),
+                Work::Protected => self.report_protected(),
+                Work::ProtectBit | Work::UnprotectAll => self.finish_protection(),
+                Work::Reset => self.become_idle(),
+                Work::Idle | Work::Failed | Work::Aborted | Work::Off => {
+                    self.event_at = Instant::MAX;
+                }
+            }
+            self.refresh();
+        }
+    }
+
+    /// Ends whatever the embedded algorithms did; the mode stays.
+    fn become_idle(&mut self) {
+        self.work = Work::Idle;
+        self.event_at = Instant::MAX;
+        self.suspend_at = None;
+    }
+
+    /// An operation has ended by itself, and well.
+    fn finish(&mut self) {
+        self.become_idle();
+        self.stuck = self.faults.stuck_toggle;
+    }
+
+    /// The contents that a read cycle gives.
+    #[inline]
+    fn cells_at(&self, address: Address) -> u16 {
+        let offset = self.wiring.offset(address);
+        if self.wiring.is_wide() {
+            self.array.word(offset)
+        } else {
+            u16::from(self.array.byte(offset))
+        }
+    }
+
+    /// The sector that a bus address selects.
+    #[inline]
+    fn sector_at(&self, address: Address) -> SectorIndex {
+        self.array.layout().sector_at(self.wiring.offset(address))
+    }
+}

@@ -1,0 +1,63 @@
+//! Reset pin and power: what they cut off, and what is left.
+//!
+//! Layer: inside the chip. The physics of a torn program or an interrupted erase is that of
+//! [`boardlab_media::torn`]; it holds for a suspended operation as well.
+//!
+//! Assumed: a hardware reset tears an operation as a power cut does (S29GL-P 7.9 calls the data
+//! invalid); contents are readable as soon as the power is on.
+
+use super::command::{Command, Mode};
+use super::{Chip, Work};
+use boardlab_sim::Instant;
+
+impl Chip {
+    /// The RESET# pin. Cuts off whatever runs or is suspended, and ends every mode. When an
+    /// operation ran, the chip needs its reset latency before it answers.
+    pub fn hardware_reset(&mut self, now: Instant) {
+        if self.work == Work::Off {
+            return;
+        }
+        self.advance(now);
+        let was_idle = self.work == Work::Idle;
+        self.cut(now);
+        if !was_idle {
+            self.work = Work::Reset;
+            self.event_at = now.saturating_add(self.part.timing.reset_latency);
+        }
+        self.refresh();
+    }
+
+    /// The power goes. Until [`Chip::power_on`] writes are lost and reads float.
+    pub fn power_cut(&mut self, now: Instant) {
+        if self.work == Work::Off {
+            return;
+        }
+        self.advance(now);
+        self.cut(now);
+        self.work = Work::Off;
+        self.refresh();
+    }
+
+    /// The power returns: array mode. Does nothing while there is power.
+    pub fn power_on(&mut self, now: Instant) {
+        self.advance(now);
+        if self.work == Work::Off {
+            self.become_idle();
+            self.stuck = false;
+            self.refresh();
+        }
+    }
+
+    /// Leaves what runs or is suspended torn, and the command interface in array mode.
+    fn cut(&mut self, now: Instant) {
+        self.tear_program(now);
+        self.tear_erase(now);
+        self.tear_protection(now);
+        self.become_idle();
+        self.stuck = false;
+        self.command = Command::Idle;
+        self.mode = Mode::Array;
+        self.register = 0;
+        self.register_armed = false;
+    }
+}

@@ -1,0 +1,274 @@
+//! Programs: a word, or a write buffer.
+//!
+//! Layer: inside the chip. Main types: [`WriteBuffer`], [`Program`].
+//! Source: S29GL-P data sheet, 7.7.1 to 7.7.3; S29GL-S data sheet, 5.4.1.
+//!
+//! A program of n of the N words of a buffer takes `buffer_overhead` and n Nths of the rest of the
+//! drawn time (assumed; data sheets print the full buffer, and some the half).
+
+use super::command::Command;
+use super::status::{DQ1, DQ5, data_polling};
+use super::wiring::Address;
+use super::{Chip, Span, Work};
+use crate::part::Part;
+use boardlab_media::{ProgramTear, SectorIndex};
+use boardlab_sim::{Bytes, Duration, Instant};
+
+/// Largest write buffer: 256 words of 16 bits.
+const CAPACITY: usize = 512;
+
+/// Words on their way to the cells: of a write buffer, or the one of a word program.
+#[derive(Debug, Clone)]
+pub(super) struct WriteBuffer {
+    /// Contents of the page with the loaded words in them.
+    bytes: [u8; CAPACITY],
+    /// Size of the page less one.
+    page_mask: u64,
+    /// Words of a full buffer.
+    words: u16,
+    /// First byte of the page.
+    page: u64,
+    /// Words of this load.
+    count: u16,
+    /// Words of this load that are still to come.
+    remaining: u16,
+    /// The word loaded last.
+    last: u16,
+    sector: SectorIndex,
+}
+
+/// A program that runs or is suspended. Its data lie in the write buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Program {
+    /// First byte.
+    offset: Bytes,
+    /// Bytes of the write buffer that belong to it.
+    length: usize,
+    span: Span,
+    /// What it would take if the chip never gave up.
+    time: Duration,
+    /// Whether it fails for a reason other than time.
+    fails: bool,
+}
+
+impl WriteBuffer {
+    /// The buffer of a part; of one word on a part without.
+    pub(super) fn new(part: &Part) -> Self {
+        let size = part.write_buffer.unwrap_or(Bytes::new(part.width.bytes()));
+        Self {
+            bytes: [0xFF; CAPACITY],
+            page_mask: size.get() - 1,
+            words: u16::try_from(size.get() / part.width.bytes()).expect("at most 256 words"),
+            page: 0,
+            count: 0,
+            remaining: 0,
+            last: 0,
+            sector: SectorIndex::new(0),
+        }
+    }
+
+    /// Puts a word at `offset`, which lies in the page.
+    #[inline]
+    fn put(&mut self, offset: u64, value: u16, wide: bool) {
+        #[allow(clippy::cast_possible_truncation, reason = "masked to below 512")]
+        let at = (offset & self.page_mask) as usize % CAPACITY;
+        let [low, high] = value.to_le_bytes();
+        self.bytes[at] = low;
+        if wide {
+            self.bytes[at | 1] = high;
+        }
+        self.last = value;
+        self.remaining -= 1;
+    }
+}
+
+impl Chip {
+    /// The cycle after `25`: the number of words less one.
+    pub(super) fn load_count(&mut self, sector: SectorIndex, address: Address, value: u16) {
+        self.buffer.sector = sector;
+        self.buffer.last = u16::MAX;
+        if self.sector_at(address) != sector || value >= self.buffer.words {
+            return self.abort_load();
+        }
+        self.buffer.count = value + 1;
+        self.buffer.remaining = value + 1;
+        self.command = Command::LoadFirst;
+    }
+
+    /// The first word: it chooses the page, which must lie in the sector.
+    pub(super) fn load_first(&mut self, address: Address, value: u16) {
+        let offset = self.wiring.offset(address);
+        if self.array.layout().sector_at(offset) != self.buffer.sector {
+            return self.abort_load();
+        }
+        let page = offset.get() & !self.buffer.page_mask;
+        self.buffer.page = page;
+        let length = Bytes::new(self.buffer.page_mask + 1).to_usize();
+        self.array.read(Bytes::new(page), &mut self.buffer.bytes[..length]);
+        self.command = Command::Load;
+        self.load_word(address, value);
+    }
+
+    /// A word for the page that the first one chose. The last write to an address wins.
+    #[inline]
+    pub(super) fn load_word(&mut self, address: Address, value: u16) {
+        let offset = self.wiring.offset(address).get();
+        if offset & !self.buffer.page_mask != self.buffer.page {
+            return self.abort_load();
+        }
+        self.buffer.put(offset, self.wiring.data(value), self.wiring.is_wide());
+        if self.buffer.remaining == 0 {
+            self.command = Command::LoadConfirm;
+        }
+    }
+
+    /// The cycle after the last word: `29` in the sector, or the load is aborted.
+    pub(super) fn load_confirm(&mut self, now: Instant, address: Address, value: u16) {
+        if value != 0x29 || self.sector_at(address) != self.buffer.sector {
+            return self.abort_load();
+        }
+        self.command = Command::Idle;
+        if !self.may_program(self.buffer.sector) {
+            return;
+        }
+        self.counts.programs += 1;
+        let status = data_polling(self.buffer.last);
+        if self.protection.is_set(self.buffer.sector) {
+            return self.start_protected(now, status, false);
+        }
+        let timing = &self.part.timing;
+        let full = timing.buffer_program.time.sample(&mut self.streams.buffer);
+        let share = full - timing.buffer_overhead;
+        let time = timing.buffer_overhead
+            + share * u64::from(self.buffer.count) / u64::from(self.buffer.words);
+        let max = timing.buffer_program.max;
+        let length = Bytes::new(self.buffer.page_mask + 1).to_usize();
+        self.start_program(now, (Bytes::new(self.buffer.page), length), (time, max), status);
+    }
+
+    /// The cycle after `A0`: address and data of a word.
+    pub(super) fn start_word(&mut self, now: Instant, address: Address, value: u16) {
+        self.command = Command::Idle;
+        let offset = self.wiring.offset(address);
+        let sector = self.array.layout().sector_at(offset);
+        if !self.may_program(sector) {
+            return;
+        }
+        self.counts.programs += 1;
+        let status = data_polling(value);
+        if self.protection.is_set(sector) {
+            return self.start_protected(now, status, false);
+        }
+        let time = self.part.timing.word_program.time.sample(&mut self.streams.word);
+        let max = self.part.timing.word_program.max;
+        self.buffer.bytes[..2].copy_from_slice(&value.to_le_bytes());
+        let length = if self.wiring.is_wide() { 2 } else { 1 };
+        self.start_program(now, (offset, length), (time, max), status);
+    }
+
+    /// Whether a sector may be programmed: not while its own erase is suspended. Such a program
+    /// is dropped (assumed; data sheets forbid it).
+    fn may_program(&self, sector: SectorIndex) -> bool {
+        self.erase.as_ref().is_none_or(|erase| !erase.selects(sector))
+    }
+
+    /// Starts to program what the buffer holds at `place`: first byte and length; `timing` is
+    /// the time it takes and the maximum.
+    fn start_program(
+        &mut self,
+        now: Instant,
+        place: (Bytes, usize),
+        timing: (Duration, Duration),
+        status: u16,
+    ) {
+        let (offset, length) = place;
+        let mut fails = false;
+        if !self.part.features.masks_ones || self.faults.has_bad_cells() {
+            let mut held = [0; CAPACITY];
+            self.array.read(offset, &mut held[..length]);
+            let data = &mut self.buffer.bytes[..length];
+            let sets = data.iter().zip(&held).any(|(&new, &old)| new & !old != 0);
+            fails = sets && !self.part.features.masks_ones;
+            fails |= self.faults.spare_bad_cells(offset, data, &held[..length]);
+        }
+        let (time, max) = (self.faults.time(timing.0), timing.1);
+        let limit = if fails { max } else { time };
+        let span = Span::new(now, self.faults.limit(limit, max));
+        self.program = Some(Program { offset, length, span, time, fails: fails || time > max });
+        self.status = status;
+        self.run_program();
+    }
+
+    /// Lets the program run that was started or resumed.
+    fn run_program(&mut self) {
+        self.work = Work::Program;
+        self.stuck = false;
+        self.event_at = self.next_event();
+    }
+
+    /// Whatever comes next for a running program: its end, or its suspension.
+    pub(super) fn advance_program(&mut self, at: Instant) {
+        let Some(program) = &mut self.program else { return self.become_idle() };
+        if program.span.end() > at {
+            program.span.pause(at);
+            return self.become_idle();
+        }
+        let program = *program;
+        self.apply_program(program, program.span.whole);
+        self.program = None;
+        self.finish();
+        if program.fails {
+            self.stuck = false;
+            self.work = Work::Failed;
+            self.status |= DQ5;
+            self.register |= super::status::PROGRAM_FAILED;
+        }
+    }
+
+    /// `50`, or `30`, while a program is suspended.
+    pub(super) fn resume_program(&mut self, now: Instant) {
+        if let Some(program) = &mut self.program {
+            program.span.resumed = now;
+            self.run_program();
+        }
+    }
+
+    /// Leaves on the cells what `elapsed` of a program's time does to them.
+    fn apply_program(&mut self, program: Program, elapsed: Duration) {
+        let data = &self.buffer.bytes[..program.length];
+        let tear = ProgramTear::at(elapsed, program.time);
+        tear.apply(&mut self.array, program.offset, data, &mut self.streams.torn);
+    }
+
+    /// The program that runs or is suspended is cut off.
+    pub(super) fn tear_program(&mut self, now: Instant) {
+        if let Some(mut program) = self.program.take() {
+            if self.work == Work::Program {
+                program.span.pause(now);
+            }
+            self.apply_program(program, program.span.done);
+        }
+    }
+
+    /// When the program that runs will end by itself.
+    pub(super) fn program_end(&self) -> Instant {
+        self.program.map_or(Instant::MAX, |program| program.span.end())
+    }
+
+    /// Whether `address` lies in what a suspended program is changing.
+    pub(super) fn is_half_programmed(&self, offset: Bytes) -> bool {
+        self.program.is_some_and(|program| {
+            let length = Bytes::new(u64::try_from(program.length).expect("at most 512"));
+            (program.offset..program.offset + length).contains(&offset)
+        })
+    }
+
+    /// A write that the load does not allow: no program, DQ1 until the abort reset.
+    #[cold]
+    fn abort_load(&mut self) {
+        self.command = Command::Idle;
+        self.work = Work::Aborted;
+        self.status = data_polling(self.buffer.last) | DQ1;
+        self.refresh();
+    }
+}
