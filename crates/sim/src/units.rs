@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(shown(33_300_000), "33.3 MHz");
         assert_eq!(shown(250), "250 Hz");
         assert_eq!(shown(1_000_000_000), "1 GHz");
-        assert_eq!(shown(33_333_333), "33333333 Hz");
+        assert_eq!(shown(33_333_333), "33333.333 kHz");
     }
 
     #[test]
