@@ -11,11 +11,18 @@
 //! - [`links`], [`readme`], [`words`]: documentation.
 //! - [`binary`], [`console`], [`catalogue`], [`schema`]: what the built command really does.
 
+pub mod figures;
 pub mod limits;
+pub mod links;
+pub mod markdown;
 pub mod ranks;
+pub mod readme;
 pub mod repository;
+pub mod rules;
 pub mod source;
+pub mod sourced;
 pub mod violation;
+pub mod words;
 
 pub use repository::Repository;
 pub use source::SourceFile;
