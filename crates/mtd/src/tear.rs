@@ -6,8 +6,8 @@
 //! - A program writes its units in order. Of the unit that it was stopped in, each bit that was to
 //!   become 0 is 0 or still 1 with equal chance.
 //! - An erase of NOR first programs the whole block to zeros and then erases all of it at once (the
-//!   "embedded erase algorithm" of the AMD command set: AMD Am29LV data sheets, "Sector Erase
-//!   Command"), so an early stop leaves zeros from the start on and the old bytes behind them; a
+//!   "Embedded Erase algorithm": S29AL004D data sheet of 2005-02-18, "Sector Erase Command
+//!   Sequence"), so an early stop leaves zeros from the start on and the old bytes behind them; a
 //!   later stop leaves each bit 0 or 1. That the zeros take the first quarter of the time is assumed.
 //! - An erase of NAND has no such first step: each bit that was 0 is still 0 or already 1.
 //!

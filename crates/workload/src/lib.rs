@@ -1,1 +1,31 @@
-//! placeholder
+//! What people run on a storage device to learn how fast it is.
+//!
+//! Layer: rank 6; sees the device traits only, so a workload runs the same on a model, on memory and
+//! on real flash. In reading order:
+//!
+//! - [`source`]: [`Source`] and [`Pattern`], where the bytes to write come from.
+//! - [`mtd_debug`]: erase, write, read, verify and info of a raw flash, as mtd-utils does them.
+//! - [`error`]: [`Error`].
+//!
+//! ```
+//! use boardlab_mtd::RamMtd;
+//! use boardlab_sim::{Bytes, Clock};
+//! use boardlab_workload::{Job, Pattern, mtd_debug};
+//!
+//! let (mut flash, mut clock) = (RamMtd::nor(16, Bytes::kib(64)), Clock::new());
+//! let job = Job::new(Bytes::ZERO, Bytes::new(100_000)).chunk(Bytes::kib(4));
+//! let written = mtd_debug::write(&mut flash, &mut clock, &job, &mut Pattern::Zeros.source())?;
+//! assert_eq!(written.write.operations, 25);
+//! mtd_debug::verify(&mut flash, &mut clock, &job, &mut Pattern::Zeros.source())?;
+//! # Ok::<(), boardlab_workload::Error>(())
+//! ```
+
+pub mod error;
+pub mod mtd_debug;
+pub mod mtd_info;
+pub mod source;
+
+pub use error::{Error, Step};
+pub use mtd_debug::{Job, Report, Written};
+pub use mtd_info::Info;
+pub use source::{Pattern, PatternSource, Source};
