@@ -5,7 +5,8 @@
 //!
 //! - [`source`]: [`Source`] and [`Pattern`], where the bytes to write come from.
 //! - [`mtd_debug`]: erase, write, read, verify and info of a raw flash, as mtd-utils does them.
-//! - [`error`]: [`Error`].
+//! - [`mtd_info`]: [`Info`], the text of info.
+//! - [`error`]: [`Error`], why a workload did not come to its end.
 //!
 //! ```
 //! use boardlab_mtd::RamMtd;
