@@ -1,1 +1,70 @@
-//! placeholder
+//! Scenarios, parts and boards: the only place that composes a system.
+//!
+//! Layer: rank 8, on top of all models. In reading order:
+//!
+//! - [`source`]: [`source::Source`], a text with its name, and [`source::Place`], a stretch of it.
+//! - [`error`] and [`misfit`]: what can be wrong with a file, drawn with line and caret;
+//!   [`nearest`]: the name that was probably meant.
+//! - [`quantity`]: `256 us`, `128 KiB`, `4 MiB / 11 ms`, exactly.
+//! - [`document`]: TOML as a tree with places, `--set` overrides, and [`document::Section`]: typed
+//!   access that reports every unknown key and every number without unit or source.
+//! - [`distribution`]: `triangular(170 us, 203 us, 224 us)` as a quantile table.
+//! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
+//! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
+//!
+//! A scenario is read like this; every error names file, line, column, what is due and what was
+//! probably meant:
+//!
+//! ```
+//! use boardlab_lab::document::{Document, Override, Read, Section, Sourced};
+//! use boardlab_lab::source::{Kind, Source};
+//! use boardlab_sim::Duration;
+//!
+//! struct Wait {
+//!     fixed: Sourced<Duration>,
+//! }
+//!
+//! fn read(top: Section<'_>) -> Read<Wait> {
+//!     let wait = top.section("wait", |section| {
+//!         let fixed = section.key("fixed").positive().sourced();
+//!         section.finish()?;
+//!         Ok(Wait { fixed: fixed? })
+//!     });
+//!     top.finish()?;
+//!     wait
+//! }
+//!
+//! let source = Source::new(Kind::Scenario, "wait.toml", "[wait]\nfixed = \"256 us\"\n");
+//! let mut document = Document::parse(&source)?;
+//! document.set(&[Override::parse("wait.fixed=170us")?])?;
+//! let wait = document.read(read)?;
+//! assert_eq!(wait.value.fixed.value, Duration::from_micros(170));
+//! assert_eq!(wait.parameters[0].source, "--set");
+//! assert!(document.is_overridden());
+//!
+//! let bare = Source::new(Kind::Scenario, "wait.toml", "[wait]\nfixed = 256\n");
+//! let error = Document::parse(&bare)?.read(read).err().expect("a number without unit");
+//! assert!(error.to_string().contains("--> wait.toml:2:9"));
+//! assert!(error.to_string().contains("`wait.fixed`: `256` has no unit"));
+//! # Ok::<(), boardlab_lab::error::Error>(())
+//! ```
+//!
+//! No model is here, and nothing here prints.
+
+pub mod source;
+
+pub mod error;
+pub mod misfit;
+pub mod nearest;
+
+pub mod quantity;
+
+pub mod document;
+
+pub mod distribution;
+
+pub mod catalog;
+
+pub mod figure;
+pub mod reference;
+pub mod verdict;

@@ -1,0 +1,131 @@
+//! Documents: TOML texts as a tree that knows where each value was written, and checked access.
+//!
+//! Layer: rank 8. In reading order: [`node`] (the tree), `parse` (from text to tree), [`overrides`]
+//! (`--set`), [`value`] (what one value can be), [`problems`] (errors are gathered), [`reader`]
+//! (checked access to sections), [`key`] (one value with limits and provenance). Main types: [`Document`] and [`Section`].
+
+pub mod key;
+pub mod node;
+pub mod overrides;
+mod parse;
+pub mod problems;
+pub mod reader;
+pub mod value;
+
+pub use key::{Key, Sourced};
+pub use node::{Content, Node};
+pub use overrides::Override;
+pub use problems::{Read, Reported};
+pub use reader::Section;
+pub use value::{Misplaced, Value};
+
+use crate::error::Error;
+use crate::source::Source;
+use boardlab_result::Parameter;
+use problems::Problems;
+use reader::{Context, State};
+use std::sync::Arc;
+
+/// A file, perhaps with other files in place of their names, and with the user's overrides.
+#[derive(Debug, Clone)]
+pub struct Document {
+    root: Node,
+    overridden: bool,
+}
+
+/// What a reading gives.
+#[derive(Debug, Clone)]
+pub struct Reading<T> {
+    /// What was read.
+    pub value: T,
+    /// Every input with what it rests on, in the order of reading.
+    pub parameters: Vec<Parameter>,
+}
+
+impl Document {
+    /// The tree of `source`.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when it is not TOML.
+    pub fn parse(source: &Arc<Source>) -> Result<Self, Error> {
+        Ok(Self { root: parse::document(source)?, overridden: false })
+    }
+
+    /// The text that the top level stands in.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<Source> {
+        self.root.place.source()
+    }
+
+    /// The value at the dotted `path`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Node> {
+        self.root.get(path)
+    }
+
+    /// The title, which `boardlab list` shows.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn title(&self) -> Result<String, Error> {
+        let reading = self.read(|top| {
+            let title = top.required("title");
+            top.leave_rest();
+            title
+        })?;
+        Ok(reading.value)
+    }
+
+    /// Puts the tree of `other` in place of the value at `path`, which names it.
+    ///
+    /// Does nothing where there is no such value. What overrides changed in either stays marked.
+    pub fn mount(&mut self, path: &str, other: Self) {
+        let Some(entry) = self.root.entry_mut(path) else { return };
+        entry.node = other.root;
+        self.overridden |= other.overridden;
+    }
+
+    /// Applies `overrides` in order; the last one for a key wins.
+    ///
+    /// # Errors
+    /// [`Error::Override`] when a key goes on below something that is not a section.
+    pub fn set<'o>(
+        &mut self,
+        overrides: impl IntoIterator<Item = &'o Override>,
+    ) -> Result<(), Error> {
+        for one in overrides {
+            one.apply(&mut self.root)?;
+            self.overridden = true;
+        }
+        Ok(())
+    }
+
+    /// Whether an override touched the document: then its results are not the published ones, and
+    /// verdicts are withheld.
+    #[must_use]
+    pub const fn is_overridden(&self) -> bool {
+        self.overridden
+    }
+
+    /// Reads the document with `read`.
+    ///
+    /// # Errors
+    /// All errors that were found, at most ten of them.
+    pub fn read<T>(&self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Result<Reading<T>, Error> {
+        let context = Context {
+            root: &self.root,
+            problems: Problems::default(),
+            parameters: std::cell::RefCell::default(),
+        };
+        let state = State::new(&self.root, String::new(), &context);
+        let state = state.expect("the top level of a TOML text is a table");
+        let value = read(state.section());
+        drop(state);
+        let Context { problems, parameters, .. } = context;
+        let value = match (problems.into_error(), value) {
+            (Some(error), _) => return Err(error),
+            (None, value) => value.expect("whoever has a Reported has reported"),
+        };
+        Ok(Reading { value, parameters: parameters.into_inner().into_values().collect() })
+    }
+}

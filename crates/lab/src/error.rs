@@ -1,0 +1,514 @@
+//! What can be wrong with the files and arguments that a user writes.
+//!
+//! Layer: rank 8. One enum, [`Error`]; each says where, what was found, what is due and what to
+//! try. [`Error::render`] draws it as rustc does:
+//!
+//! ```text
+//! error: `board.bus.write_cycle`: `284` has no unit
+//!   --> boards/mine.toml:3:15
+//!    |
+//!  3 | write_cycle = "284"
+//!    |               ^^^^^ expected a duration
+//!    |
+//!    = help: write it like "256 us"; units: ns us ms s min h days
+//! ```
+//!
+//! Text from files and arguments is untrusted: control characters are shown as escapes and long
+//! text is cut, so that an error cannot move the cursor of a terminal or fill it.
+
+use crate::misfit::Misfit;
+use crate::nearest::nearest;
+use crate::source::Place;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use std::fmt::{self, Write as _};
+
+/// How many names a help line lists.
+const NAMES_SHOWN: usize = 16;
+/// How many characters of a text from a file an error repeats.
+const TEXT_SHOWN: usize = 60;
+/// How many characters of a line are drawn on either side of the place.
+const LINE_SHOWN: usize = 400;
+
+/// What is wrong with a file or an argument.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Error {
+    /// A file cannot be read.
+    File {
+        /// The path as given.
+        path: String,
+        /// Why not.
+        problem: FileProblem,
+        /// The place that names the file, when a file does.
+        place: Option<Place>,
+    },
+    /// A text is not TOML.
+    Syntax {
+        /// Where the parser stopped.
+        place: Place,
+        /// What the parser says.
+        problem: String,
+    },
+    /// A key that nothing reads.
+    UnknownKey {
+        /// The key.
+        place: Place,
+        /// Its name.
+        key: String,
+        /// The section it stands in; empty at the top of the file.
+        section: String,
+        /// The keys that are read there.
+        expected: Vec<String>,
+        /// The key, or the whole path of one, that was probably meant.
+        nearest: Option<String>,
+    },
+    /// A key that must be there and is not.
+    MissingKey {
+        /// The head of the section that lacks it.
+        place: Place,
+        /// Its name.
+        key: String,
+        /// The section; empty at the top of the file.
+        section: String,
+        /// What is due, such as `a duration`.
+        expected: String,
+        /// A line that would do.
+        example: String,
+    },
+    /// A value that does not fit.
+    Value(Box<BadValue>),
+    /// A name of a file, a table or the like that does not exist.
+    UnknownName {
+        /// The place that uses the name, when a file does.
+        place: Option<Place>,
+        /// What is named, such as `scenario`.
+        what: &'static str,
+        /// The name.
+        found: String,
+        /// The names that exist.
+        names: Vec<String>,
+    },
+    /// A `--set` that cannot be applied.
+    Override {
+        /// The part of the argument.
+        place: Place,
+        /// Why not.
+        problem: OverrideProblem,
+    },
+    /// Several at once.
+    Several {
+        /// The first ones.
+        errors: Vec<Error>,
+        /// How many more there are.
+        hidden: usize,
+    },
+}
+
+/// A value that does not fit, with its key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BadValue {
+    /// Where it stands.
+    pub place: Place,
+    /// Dotted path of its key.
+    pub key: String,
+    /// The value as written, without quotes.
+    pub found: String,
+    /// Why it does not fit.
+    pub misfit: Misfit,
+    /// What is due, such as `a duration`.
+    pub expected: String,
+    /// What to try.
+    pub help: String,
+}
+
+/// Why a file cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileProblem {
+    /// There is none.
+    Missing,
+    /// It is a directory.
+    Directory,
+    /// It is a pipe, a device or a socket.
+    NotAFile,
+    /// The operating system refuses.
+    Unreadable(std::io::ErrorKind),
+    /// It is not UTF-8 text.
+    NotUtf8 {
+        /// The first byte that is wrong.
+        offset: usize,
+    },
+    /// It is larger than a configuration file may be.
+    TooLarge {
+        /// The largest size in bytes.
+        limit: u64,
+    },
+}
+
+/// Why a `--set` cannot be applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OverrideProblem {
+    /// There is no `=`.
+    NoEquals,
+    /// A part of the key is empty.
+    EmptyKey,
+    /// The key has more parts than any document.
+    TooDeep {
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The key goes on below something that is not a section.
+    NotASection {
+        /// The path of what is no section.
+        parent: String,
+        /// What it is, such as `a string`.
+        found: &'static str,
+    },
+    /// A list has no entry of this number.
+    NoEntry {
+        /// The path of the list.
+        list: String,
+        /// How many entries it has.
+        length: usize,
+    },
+}
+
+/// The four parts of a message.
+struct Message {
+    title: String,
+    label: String,
+    help: String,
+}
+
+impl Error {
+    /// Where it is, if a text is to blame.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::File { place, .. } | Self::UnknownName { place, .. } => place.as_ref(),
+            Self::Syntax { place, .. }
+            | Self::UnknownKey { place, .. }
+            | Self::MissingKey { place, .. }
+            | Self::Override { place, .. } => Some(place),
+            Self::Value(bad) => Some(&bad.place),
+            Self::Several { errors, .. } => errors.first().and_then(Self::place),
+        }
+    }
+
+    /// This error, blamed on `place` when it has no place of its own.
+    #[must_use]
+    pub fn at(mut self, blamed: &Place) -> Self {
+        if let Self::File { place, .. } | Self::UnknownName { place, .. } = &mut self {
+            place.get_or_insert_with(|| blamed.clone());
+        }
+        self
+    }
+
+    /// The single errors that this one consists of.
+    #[must_use]
+    pub fn all(&self) -> &[Self] {
+        match self {
+            Self::Several { errors, .. } => errors,
+            single => std::slice::from_ref(single),
+        }
+    }
+
+    /// Draws the message; `styled` with the colours of a terminal.
+    #[must_use]
+    pub fn render(&self, styled: bool) -> String {
+        let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
+        let mut shown: Vec<_> = self.all().iter().map(|error| error.draw(&renderer)).collect();
+        if let Self::Several { hidden, .. } = self
+            && *hidden > 0
+        {
+            shown.push(format!("error: and {hidden} more; correct these first"));
+        }
+        shown.join("\n\n")
+    }
+
+    fn draw(&self, renderer: &Renderer) -> String {
+        let Message { title, label, help } = self.message();
+        let mut group = Group::with_title(Level::ERROR.primary_title(title));
+        let line;
+        match (self.place(), self) {
+            (Some(place), _) => {
+                let span;
+                (line, span) = drawn_line(place);
+                let annotation = AnnotationKind::Primary.span(span).label(label);
+                group = group.element(
+                    Snippet::source(line.as_str())
+                        .path(shown(place.source().name(), TEXT_SHOWN * 4))
+                        .line_start(place.line())
+                        .annotation(annotation),
+                );
+            }
+            (None, Self::File { path, .. }) => {
+                group = group.element(Origin::path(shown(path, TEXT_SHOWN * 4)));
+            }
+            (None, _) => {}
+        }
+        renderer.render(&[group.element(Level::HELP.message(help))])
+    }
+
+    fn message(&self) -> Message {
+        match self {
+            Self::File { path, problem, .. } => Message {
+                title: format!("cannot read `{}`: {problem}", shown(path, TEXT_SHOWN * 4)),
+                label: "named here".into(),
+                help: problem.help(),
+            },
+            Self::Syntax { problem, .. } => Message {
+                title: format!("not TOML: {}", shown(problem, TEXT_SHOWN * 4)),
+                label: "expected TOML".into(),
+                help: "a key, `=` and a value; text and quantities stand in quotes: \
+                       wait = \"256 us\""
+                    .into(),
+            },
+            Self::UnknownKey { key, section, expected, nearest, .. } => {
+                unknown_key(key, section, expected, nearest.as_deref())
+            }
+            Self::MissingKey { key, section, expected, example, .. } => Message {
+                title: format!("missing key `{}` in {}", shown(key, TEXT_SHOWN), within(section)),
+                label: format!("expected a key `{key}` with {expected}"),
+                help: format!("add a line like {example}"),
+            },
+            Self::Value(bad) => bad.message(),
+            Self::UnknownName { what, found, names, .. } => Message {
+                title: format!("unknown {what} `{}`", shown(found, TEXT_SHOWN)),
+                label: format!("expected the name of a {what}"),
+                help: choice(nearest(found, names.iter().map(String::as_str)), names),
+            },
+            Self::Override { place, problem } => problem.message(place),
+            Self::Several { errors, .. } => errors.first().map_or_else(
+                || Message { title: String::new(), label: String::new(), help: String::new() },
+                Self::message,
+            ),
+        }
+    }
+}
+
+/// The plain rendering.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl BadValue {
+    fn message(&self) -> Message {
+        let (key, found) = (shown(&self.key, TEXT_SHOWN * 2), shown(&self.found, TEXT_SHOWN));
+        let value = if self.found.is_empty() { "the value".into() } else { format!("`{found}`") };
+        let misfit = shown(&self.misfit.to_string(), TEXT_SHOWN * 4);
+        let help = match &self.misfit {
+            Misfit::UnknownName { names } => {
+                choice(nearest(&self.found, names.iter().map(String::as_str)), names)
+            }
+            Misfit::UnknownUnit { nearest: Some(unit), .. } => {
+                format!("did you mean `{unit}`? {}", self.help)
+            }
+            Misfit::Arguments { form } => format!("write {form}"),
+            _ => self.help.clone(),
+        };
+        Message {
+            title: format!("`{key}`: {value} {misfit}"),
+            label: format!("expected {}", self.expected),
+            help,
+        }
+    }
+}
+
+fn unknown_key(key: &str, section: &str, expected: &[String], nearest: Option<&str>) -> Message {
+    Message {
+        title: format!("unknown key `{}` in {}", shown(key, TEXT_SHOWN), within(section)),
+        label: match nearest {
+            Some(name) => format!("expected `{}`?", shown(name, TEXT_SHOWN * 2)),
+            None if expected.is_empty() => "expected no key here".into(),
+            None => "expected another key".into(),
+        },
+        help: choice(nearest, expected),
+    }
+}
+
+/// "did you mean `a`? known: a, b, c".
+fn choice(nearest: Option<&str>, names: &[String]) -> String {
+    let mut help = String::new();
+    if let Some(name) = nearest {
+        let _ = write!(help, "did you mean `{}`? ", shown(name, TEXT_SHOWN * 2));
+    }
+    if names.is_empty() {
+        help.push_str("there are none; remove it");
+        return help;
+    }
+    let listed: Vec<_> = names.iter().take(NAMES_SHOWN).map(|n| shown(n, TEXT_SHOWN)).collect();
+    let _ = write!(help, "known: {}", listed.join(", "));
+    if names.len() > NAMES_SHOWN {
+        let _ = write!(help, " and {} more", names.len() - NAMES_SHOWN);
+    }
+    help
+}
+
+fn within(section: &str) -> String {
+    if section.is_empty() {
+        "the top level of the file".into()
+    } else {
+        format!("`{}`", shown(section, TEXT_SHOWN * 2))
+    }
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("there is no such file"),
+            Self::Directory => f.write_str("it is a directory"),
+            Self::NotAFile => f.write_str("it is not a regular file"),
+            Self::Unreadable(kind) => write!(f, "{kind}"),
+            Self::NotUtf8 { offset } => write!(f, "byte {offset} is not UTF-8 text"),
+            Self::TooLarge { limit } => write!(f, "it is larger than {limit} bytes"),
+        }
+    }
+}
+
+impl FileProblem {
+    fn help(self) -> String {
+        match self {
+            Self::Missing => "check the path; `boardlab list` shows the built-in names",
+            Self::Directory => "name a .toml file in it",
+            Self::NotAFile => "save it as a regular .toml file",
+            Self::Unreadable(_) => "check that you may read the file",
+            Self::NotUtf8 { .. } => "expected a TOML file in UTF-8; is this the right file?",
+            Self::TooLarge { .. } => "expected a TOML file of a few KiB; is this the right file?",
+        }
+        .into()
+    }
+}
+
+impl OverrideProblem {
+    fn message(&self, place: &Place) -> Message {
+        let found = shown(place.text(), TEXT_SHOWN);
+        let (title, label) = match self {
+            Self::NoEquals => (format!("`{found}` has no `=`"), "expected KEY=VALUE".into()),
+            Self::EmptyKey => ("a part of the key is empty".into(), "expected a name".into()),
+            Self::TooDeep { limit } => (
+                format!("the key has more than {limit} parts"),
+                "expected the path of a value".into(),
+            ),
+            Self::NotASection { parent, found } => (
+                format!("`{}` is {found} and has no keys", shown(parent, TEXT_SHOWN * 2)),
+                "expected a section above this".into(),
+            ),
+            Self::NoEntry { list, length } => (
+                format!("`{}` has no entry `{found}`", shown(list, TEXT_SHOWN * 2)),
+                match length {
+                    0 => "expected no number: the list is empty".into(),
+                    1 => "expected 0, the only entry".into(),
+                    _ => format!("expected a number from 0 to {}", length - 1),
+                },
+            ),
+        };
+        let help = "write --set SECTION.KEY=VALUE, as in --set workload.bytes=1MiB".into();
+        Message { title, label, help }
+    }
+}
+
+/// `text` on one line, without characters that move or hide others, cut to `limit` characters.
+fn shown(text: &str, limit: usize) -> String {
+    let mut shown = String::new();
+    let mut characters = text.chars();
+    for character in characters.by_ref().take(limit) {
+        if moves(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    if characters.next().is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// Control characters, and marks that turn the direction of text or have no width.
+fn moves(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The line to draw, and the bytes of it that the place covers.
+///
+/// Each character stays one character, so that the column that is drawn is the one in the file. Of
+/// a long line only the surroundings of the place are kept; the rest becomes spaces up to the
+/// place and is cut behind it.
+fn drawn_line(place: &Place) -> (String, std::ops::Range<usize>) {
+    let (line, span) = place.excerpt();
+    let before = line[..span.start].chars().count();
+    let mut drawn = String::new();
+    for (index, character) in line[..span.start].chars().enumerate() {
+        drawn.push(if before - index > LINE_SHOWN { ' ' } else { visible(character) });
+    }
+    let start = drawn.len();
+    drawn.extend(line[span.clone()].chars().take(LINE_SHOWN).map(visible));
+    let end = drawn.len();
+    drawn.extend(line[span.end..].chars().take(LINE_SHOWN).map(visible));
+    (drawn, start..end)
+}
+
+fn visible(character: char) -> char {
+    match character {
+        '\t' => ' ',
+        moving if moves(moving) => '\u{fffd}',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Kind, Source};
+    use proptest::prelude::*;
+
+    fn syntax(text: &str, span: std::ops::Range<usize>) -> Error {
+        let place = Place::new(&Source::new(Kind::Scenario, "x.toml", text), span);
+        Error::Syntax { place, problem: text.into() }
+    }
+
+    #[test]
+    fn a_file_without_place_is_shown_by_its_path() {
+        let missing =
+            Error::File { path: "no.toml".into(), problem: FileProblem::Missing, place: None };
+        let text = missing.to_string();
+        assert!(text.starts_with("error: cannot read `no.toml`: there is no such file"), "{text}");
+        assert!(text.contains("--> no.toml"), "{text}");
+        assert!(text.lines().last().unwrap().contains("= help: check the path"), "{text}");
+    }
+
+    #[test]
+    fn hostile_text_neither_moves_the_cursor_nor_fills_the_screen() {
+        let hostile = "a = \u{1b}[2J\u{7}\u{202e}".to_owned() + &"x".repeat(300_000);
+        let text = syntax(&hostile, 4..300_000).to_string();
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
+        assert!(text.len() < 3_000, "{} bytes", text.len());
+        let late = "y".repeat(300_000) + " = 1";
+        let text = syntax(&late, 300_003..300_004).to_string();
+        assert!(text.contains("x.toml:1:300004"), "{text}");
+        assert!(text.len() < 3_000, "{} bytes", text.len());
+    }
+
+    #[test]
+    fn styles_are_an_option() {
+        let error = syntax("a = b", 4..5);
+        assert!(!error.render(false).contains('\u{1b}'));
+        assert!(error.render(true).contains('\u{1b}'));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_and_no_span_panic_the_renderer(
+            text in "(?s).{0,200}", start in 0_usize..300, end in 0_usize..300,
+        ) {
+            let error = syntax(&text, start..end);
+            prop_assert!(error.to_string().starts_with("error: "));
+            let _ = error.render(true);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Published tables, kept as printed.
+//!
+//! Layer: rank 8. Main types: [`Reference`], one publication, and [`Printed`], one figure: the text
+//! as printed and the span of values that print like it. `253 us` stands for all from 252.5 to
+//! 253.5 us: half a unit of the last printed digit either way. Where the print was itself computed
+//! from rounded figures, `sum_of` and `product_of` name them, and the span is widened by what their
+//! rounding can do; it is never narrower than the print.
+//!
+//! ```toml
+//! publication = "Who, what, where"
+//! [[table]]
+//! id = "table5"
+//! title = "Linux"
+//! source = "nor.md, table 5"
+//! [[table.row]]
+//! id = "L-7"
+//! [table.row.cells]
+//! mean_ns = { printed = "253 us" }
+//! count = { printed = "131072" }
+//! total_ns = { printed = "33.3 s", product_of = ["mean_ns", "count"] }
+//! spread_ns = { range = ["170 us", "226 us"], note = "a reader's remark" }
+//! ```
+//!
+//! The unit of a column is the one that its key ends in, see [`Unit`].
+
+use crate::document::{Document, Misplaced, Node, Read, Section, Value as Readable};
+use crate::error::Error;
+use crate::figure::Figure;
+use crate::misfit::Misfit;
+use crate::source::{Place, Source};
+use boardlab_result::{Unit, Value};
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+/// The tables of one publication.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// Authors and title.
+    pub publication: String,
+    /// The tables in order.
+    pub tables: Vec<ReferenceTable>,
+}
+
+/// One published table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceTable {
+    /// Its published number, such as `table5`.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// Document and place.
+    pub source: String,
+    /// Rows in order.
+    pub rows: Vec<ReferenceRow>,
+}
+
+/// One published row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceRow {
+    /// Its published name, such as `L-7`.
+    pub id: String,
+    /// What it is about, for people; may be empty.
+    pub title: String,
+    /// Figures by column.
+    pub cells: IndexMap<String, Printed>,
+}
+
+/// One published figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Printed {
+    /// As printed.
+    pub text: String,
+    /// The figure in the unit of its column; words for a spread and for what is no number.
+    pub published: Value,
+    /// The values that agree with the print, both ends among them; `None` for words.
+    pub span: Option<(f64, f64)>,
+    /// A remark.
+    pub note: Option<String>,
+}
+
+impl Reference {
+    /// Reads the tables in `source`.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn read(source: &Arc<Source>) -> Result<Self, Error> {
+        let raw = Document::parse(source)?.read(|top| {
+            let publication = top.required("publication");
+            let tables = top.sections("table", RawTable::read);
+            top.finish()?;
+            Ok((publication?, tables?))
+        })?;
+        let (publication, tables) = raw.value;
+        let tables = tables.into_iter().map(RawTable::resolve).collect::<Result<_, _>>()?;
+        Ok(Self { publication, tables })
+    }
+
+    /// The table called `id`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn table(&self, id: &str) -> Result<&ReferenceTable, Error> {
+        let names = || self.tables.iter().map(|table| table.id.clone()).collect();
+        self.tables.iter().find(|table| table.id == id).ok_or_else(|| unknown("table", id, names()))
+    }
+}
+
+impl ReferenceTable {
+    /// The figure in `row` and `column`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn cell(&self, row: &str, column: &str) -> Result<&Printed, Error> {
+        let found = self.rows.iter().find(|candidate| candidate.id == row).ok_or_else(|| {
+            unknown("row", row, self.rows.iter().map(|row| row.id.clone()).collect())
+        })?;
+        let names = || found.cells.keys().cloned().collect();
+        found.cells.get(column).ok_or_else(|| unknown("column", column, names()))
+    }
+}
+
+fn unknown(what: &'static str, found: &str, names: Vec<String>) -> Error {
+    Error::UnknownName { place: None, what, found: found.into(), names }
+}
+
+/// A name and where it is written.
+struct Named {
+    name: String,
+    place: Place,
+}
+
+impl Readable for Named {
+    const NUMBER: bool = false;
+    fn expected() -> String {
+        "the id of a row or a column".into()
+    }
+    fn example() -> String {
+        "\"mean_ns\"".into()
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        let name = String::read(node)?;
+        Ok(Self { name, place: node.place().clone() })
+    }
+}
+
+/// A table whose cells do not know yet what they were computed from.
+struct RawTable {
+    id: String,
+    title: String,
+    source: String,
+    rows: Vec<RawRow>,
+}
+
+struct RawRow {
+    id: String,
+    title: String,
+    cells: IndexMap<String, RawCell>,
+}
+
+struct RawCell {
+    printed: Printed,
+    /// The number that the cell holds, to compute with.
+    figure: Option<Figure>,
+    sum_of: Vec<Named>,
+    product_of: Vec<Named>,
+}
+
+impl RawTable {
+    fn read(section: Section<'_>) -> Read<Self> {
+        let id = section.required("id");
+        let title = section.required("title");
+        let source = section.required("source");
+        let rows = section.sections("row", RawRow::read);
+        section.finish()?;
+        let table = Self { id: id?, title: title?, source: source?, rows: rows? };
+        for (index, row) in table.rows.iter().enumerate() {
+            if table.rows[..index].iter().any(|before| before.id == row.id) {
+                let problem = format!("has two rows `{}`", row.id);
+                return Err(section.refuse(
+                    "row",
+                    &problem,
+                    "rows with ids of their own",
+                    "rename",
+                ));
+            }
+        }
+        Ok(table)
+    }
+
+    fn resolve(self) -> Result<ReferenceTable, Error> {
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let mut cells = IndexMap::new();
+            for (column, cell) in &row.cells {
+                let mut printed = cell.printed.clone();
+                if let Some((low, high)) = &mut printed.span {
+                    let widening = self.widening(row, column, cell)?;
+                    (*low, *high) = (*low - widening, *high + widening);
+                }
+                cells.insert(column.clone(), printed);
+            }
+            rows.push(ReferenceRow { id: row.id.clone(), title: row.title.clone(), cells });
+        }
+        Ok(ReferenceTable { id: self.id, title: self.title, source: self.source, rows })
+    }
+
+    /// How far the rounding of the figures that `cell` was computed from can move it.
+    fn widening(&self, row: &RawRow, column: &str, cell: &RawCell) -> Result<f64, Error> {
+        let mut widening = 0.0;
+        for named in &cell.sum_of {
+            let row = self.rows.iter().find(|candidate| candidate.id == named.name);
+            let figure = row.and_then(|row| row.cells.get(column)).and_then(|cell| cell.figure);
+            let has = |row: &&RawRow| row.cells.get(column).is_some_and(|c| c.figure.is_some());
+            let ids = || self.rows.iter().filter(has).map(|row| row.id.clone()).collect();
+            let figure =
+                figure.ok_or_else(|| unknown("row", &named.name, ids()).at(&named.place))?;
+            widening += figure.rounding();
+        }
+        let (mut product, mut greatest) = (1.0, 1.0);
+        for named in &cell.product_of {
+            let figure = row.cells.get(&named.name).and_then(|cell| cell.figure);
+            let has = |(_, cell): &(&String, &RawCell)| cell.figure.is_some();
+            let ids = || row.cells.iter().filter(has).map(|(id, _)| id.clone()).collect();
+            let figure =
+                figure.ok_or_else(|| unknown("column", &named.name, ids()).at(&named.place))?;
+            product *= figure.value;
+            greatest *= figure.value + figure.rounding();
+        }
+        Ok(widening + greatest - product)
+    }
+}
+
+impl RawRow {
+    fn read(section: Section<'_>) -> Read<Self> {
+        let id = section.required("id");
+        let title = section.optional::<String>("title");
+        let cells = section.section("cells", |cells| {
+            // Every column is read before the first error counts, so that all errors are shown.
+            let each = cells.keys().map(|column| {
+                let cell = cells.section(column, |cell| RawCell::read(&cell, column));
+                (column, cell)
+            });
+            let each: Vec<_> = each.collect();
+            cells.finish()?;
+            each.into_iter().map(|(column, cell)| Ok((column.to_owned(), cell?))).collect()
+        });
+        section.finish()?;
+        Ok(Self { id: id?, title: title?.unwrap_or_default(), cells: cells? })
+    }
+}
+
+impl RawCell {
+    fn read(section: &Section<'_>, column: &str) -> Read<Self> {
+        let unit = Unit::of_key(column);
+        let printed = section.optional::<String>("printed");
+        let range = section.optional::<Vec<String>>("range");
+        let sum_of = section.optional::<Vec<Named>>("sum_of");
+        let product_of = section.optional::<Vec<Named>>("product_of");
+        let note = section.optional::<String>("note");
+        if let (Ok(None), Ok(None)) = (&printed, &range) {
+            // Both lack: the section itself says that one is due.
+            let _ = section.required::<String>("printed");
+        }
+        section.finish()?;
+        let (printed, range, note) = (printed?, range?, note?);
+        let refused = |key: &str, misfit: &Misfit| {
+            let expected = format!("a figure as printed, in the unit of `{column}`");
+            let help =
+                "write what is printed, with its unit: \"253 us\", \"1.87 MB/s\", \"15.0 %\"";
+            section.refuse(key, &misfit.to_string(), &expected, help)
+        };
+        let (printed, figure) = match (printed, range) {
+            (printed, Some(range)) => {
+                let spread =
+                    Spread::read(&range, unit).map_err(|misfit| refused("range", &misfit))?;
+                (spread.printed(printed, note), None)
+            }
+            (Some(text), None) => {
+                let figure = Figure::parse(&text, unit).map_err(|m| refused("printed", &m))?;
+                (figure_printed(text, figure, note), figure)
+            }
+            (None, None) => return Err(section.refuse("printed", "lacks", "a figure", "")),
+        };
+        let (sum_of, product_of) = (sum_of?.unwrap_or_default(), product_of?.unwrap_or_default());
+        Ok(Self { printed, figure, sum_of, product_of })
+    }
+}
+
+fn figure_printed(text: String, figure: Option<Figure>, note: Option<String>) -> Printed {
+    let published = figure.map_or_else(|| Value::Text(text.clone()), Figure::published);
+    let span = figure.map(|figure| (figure.value - figure.half, figure.value + figure.half));
+    Printed { text, published, span, note }
+}
+
+/// A figure printed as a spread.
+struct Spread {
+    text: String,
+    low: Figure,
+    high: Figure,
+}
+
+impl Spread {
+    fn read(range: &[String], unit: Unit) -> Result<Self, Misfit> {
+        let [low, high] = range else { return Err(Misfit::Arguments { form: "two figures" }) };
+        let figure = |text: &str| Figure::parse(text, unit)?.ok_or(Misfit::NotANumber);
+        let text = format!("{low} to {high}");
+        let (low, high) = (figure(low)?, figure(high)?);
+        if low.value > high.value {
+            return Err(Misfit::Order { order: "LOW <= HIGH" });
+        }
+        Ok(Self { text, low, high })
+    }
+
+    fn printed(self, printed: Option<String>, note: Option<String>) -> Printed {
+        let span = Some((self.low.value - self.low.half, self.high.value + self.high.half));
+        let text = printed.unwrap_or(self.text);
+        Printed { published: Value::Text(text.clone()), text, span, note }
+    }
+}
