@@ -114,6 +114,23 @@ impl TimeBase {
         Instant::from_nanos(nanos.expect("TimeBase: beyond 584 years"))
     }
 
+    /// The first nanosecond at which the counter shows `ticks` more than at `now`.
+    #[must_use]
+    #[inline]
+    pub fn after(self, now: Instant, ticks: Ticks) -> Instant {
+        const SECOND: u64 = 1_000_000_000;
+        let frequency = self.frequency.get();
+        let (seconds, rest) = (now.as_nanos() / SECOND, now.as_nanos() % SECOND);
+        // A polling loop comes here once a poll: one division by a variable is all it can afford.
+        if let Some(product) = rest.checked_mul(frequency) {
+            let target = product / SECOND + ticks.0;
+            if let (true, Some(scaled)) = (target < frequency, target.checked_mul(SECOND)) {
+                return Instant::from_nanos(seconds * SECOND + scaled.div_ceil(frequency));
+            }
+        }
+        self.instant_of(Ticks(self.read(now).0 + ticks.0))
+    }
+
     /// The time that a count of `ticks` stands for, to the nearest nanosecond.
     #[must_use]
     pub fn duration(self, ticks: Ticks) -> Duration {
@@ -134,6 +151,20 @@ mod tests {
             if count > 0 {
                 let before = start - Duration::from_nanos(1);
                 assert_eq!(time_base.read(before).get(), count - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_spin_is_where_the_counter_shows_it() {
+        for hz in [33_300_000, 1_000_000, 60_000_000_000, 999_999_937] {
+            let time_base = TimeBase::new(Hertz::from_hz(hz));
+            for now in [0, 1, 999_999_999, 1_000_000_000, 7_123_456_789].map(Instant::from_nanos) {
+                for ticks in [0, 1, 33, 8_448, 33_300_000, 123_456_789] {
+                    let slow = Ticks::new(time_base.read(now).get() + ticks);
+                    let end = time_base.after(now, Ticks::new(ticks));
+                    assert_eq!(end, time_base.instant_of(slow), "{hz} Hz, {now} + {ticks}");
+                }
             }
         }
     }
