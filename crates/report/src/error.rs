@@ -1,0 +1,74 @@
+//! What can go wrong when a result is read or a report is written.
+//!
+//! Layer: rank 8, inside `report`. Main type: [`Error`], which says where, what was found and what
+//! was expected. Rendering itself does not fail on a strange result: what cannot be drawn is left
+//! out.
+
+use std::fmt;
+
+/// Why a saved result could not be read, or a report not be written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not JSON, or not JSON of a result.
+    Json {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What was found there and what was expected.
+        found: String,
+    },
+    /// The result has another version of the form than this program reads.
+    Schema {
+        /// Where the number stands: `schema` or `results[2].schema`.
+        place: String,
+        /// What stands there.
+        found: String,
+        /// The version that this program reads.
+        expected: u32,
+    },
+    /// The report would be larger than [`crate::html::SIZE_MAX`].
+    TooLarge {
+        /// Its size in bytes.
+        found: usize,
+        /// The largest size in bytes.
+        expected: usize,
+    },
+    /// The page template failed.
+    Template(minijinja::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json { line, column, found } => write!(
+                f,
+                "line {line}, column {column}: {found}\n\
+                 expected a result as `boardlab run --format json` or `boardlab reproduce \
+                 --format json` writes it"
+            ),
+            Self::Schema { place, found, expected } => write!(
+                f,
+                "`{place}`: found {found}, expected {expected}\n\
+                 this version of boardlab reads results of schema {expected} only: run the \
+                 scenario again, or use the version that wrote the file"
+            ),
+            Self::TooLarge { found, expected } => write!(
+                f,
+                "the report would have {found} bytes, expected at most {expected}\n\
+                 put fewer runs into one report, or leave out the large attachments"
+            ),
+            Self::Template(error) => write!(f, "the page template failed: {error:#}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Template(error) => Some(error),
+            Self::Json { .. } | Self::Schema { .. } | Self::TooLarge { .. } => None,
+        }
+    }
+}

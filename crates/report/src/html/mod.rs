@@ -1,0 +1,66 @@
+//! The report: one HTML file with charts that needs no network, in a browser, on a phone, on paper.
+//!
+//! Layer: rank 8, inside `report`. Function: [`render`]. In reading order: [`view`] turns the
+//! result into what the page shows, [`points`] thins curves out, [`vega`] describes charts in
+//! Vega-Lite 6, [`theme`] holds the colours, `page.html`, `page.css` and `page.js` are the page.
+//! The libraries that draw stand in `vendor/` and are inlined; a content security policy in the
+//! page forbids every request. Left out: interaction beyond tooltips.
+
+mod points;
+mod theme;
+mod vega;
+mod view;
+
+use crate::{Error, Options, timed};
+use boardlab_result::Reproduction;
+use minijinja::{Environment, Value, context};
+
+/// The largest report in bytes.
+pub const SIZE_MAX: usize = 3_000_000;
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The drawing libraries in the order in which they must load; see `vendor/README.md`.
+const LIBRARIES: [&str; 3] = [
+    include_str!("../../vendor/vega.min.js"),
+    include_str!("../../vendor/vega-lite.min.js"),
+    include_str!("../../vendor/vega-embed.min.js"),
+];
+
+/// The whole page. Of `options` only the wall time matters.
+///
+/// # Errors
+/// [`Error::TooLarge`] when the page would pass [`SIZE_MAX`] although its curves were thinned out.
+pub fn render(reproduction: &Reproduction, options: &Options) -> Result<String, Error> {
+    let results = reproduction.results.iter().map(|run| timed(run, options)).collect();
+    let reproduction = Reproduction { schema: reproduction.schema, results };
+    let mut environment = Environment::new();
+    // Auto-escaping is on for every name that ends in `.html`.
+    environment.add_template("page.html", TEMPLATE).map_err(Error::Template)?;
+    let template = environment.get_template("page.html").map_err(Error::Template)?;
+    let libraries: Vec<Value> = LIBRARIES.iter().map(|text| trusted(text)).collect();
+    let page = context! {
+        page => minijinja::value::Serde(view::page(&reproduction)),
+        style => trusted(STYLE),
+        script => trusted(SCRIPT),
+        themes => trusted(&json_in_script(&theme::both())),
+        libraries,
+    };
+    let html = template.render(page).map_err(Error::Template)?;
+    if html.len() > SIZE_MAX {
+        return Err(Error::TooLarge { found: html.len(), expected: SIZE_MAX });
+    }
+    Ok(html)
+}
+
+/// Text of our own files, which the template does not escape.
+fn trusted(text: &str) -> Value {
+    Value::from_safe_string(text.to_owned())
+}
+
+/// JSON that cannot end the script element it stands in: `<` is written as an escape.
+fn json_in_script(json: &serde_json::Value) -> String {
+    json.to_string().replace('<', "\\u003c")
+}

@@ -1,0 +1,411 @@
+//! What the page shows, as plain values for its template.
+//!
+//! Layer: inside `report::html`. Function: [`page`]; the structs are named after the parts of the
+//! page. Everything here is text that the template escapes; the one exception is a chart's
+//! specification, which is JSON made safe for a script element. Ids of the page are made of
+//! indices (`run1-finding2`), so that no name of a result can break a link.
+
+use super::points::{Budget, Plotted, category, plotted};
+use super::{json_in_script, trusted, vega};
+use crate::format;
+use crate::headline::headlines;
+use boardlab_result::{
+    Cell, Chart, Origin, Parameter, Reproduction, RunResult, Table, Unit, Value, Verdict,
+};
+use serde::Serialize;
+
+/// Rows of the table of a chart's values, at most; the CSV has them all.
+const VALUES_MAX: usize = 200;
+
+/// The whole page.
+#[derive(Serialize)]
+pub(super) struct Page {
+    title: String,
+    subtitle: String,
+    several: bool,
+    headlines: Vec<HeadlineView>,
+    verdicts: Vec<Count>,
+    runs: Vec<RunView>,
+    charts: bool,
+}
+
+#[derive(Serialize)]
+struct HeadlineView {
+    scenario: String,
+    table: String,
+    anchor: String,
+    column: String,
+    published: String,
+    ours: String,
+    error: Option<String>,
+    badge: Option<Badge>,
+}
+
+/// A verdict as a word, a sign and a class of the style sheet.
+#[derive(Serialize)]
+struct Badge {
+    class: &'static str,
+    sign: &'static str,
+    word: &'static str,
+    /// Number of the finding that explains, and its anchor.
+    finding: Option<(usize, String)>,
+}
+
+#[derive(Serialize)]
+struct Count {
+    badge: Badge,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct RunView {
+    anchor: String,
+    scenario: String,
+    title: String,
+    findings: Vec<Anchored>,
+    warnings: Vec<String>,
+    tables: Vec<TableView>,
+    charts: Vec<ChartView>,
+    parameters: Vec<ParameterView>,
+    origins: String,
+    attachments: Vec<AttachmentView>,
+    facts: Vec<(&'static str, String)>,
+}
+
+#[derive(Serialize)]
+struct Anchored {
+    anchor: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct TableView {
+    anchor: String,
+    id: String,
+    title: String,
+    source: Option<String>,
+    columns: Vec<ColumnView>,
+    rows: Vec<RowView>,
+    compared: bool,
+    note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ColumnView {
+    title: String,
+    numeric: bool,
+}
+
+#[derive(Serialize)]
+struct RowView {
+    id: String,
+    title: String,
+    total: bool,
+    cells: Vec<CellView>,
+}
+
+#[derive(Serialize, Default)]
+struct CellView {
+    value: String,
+    numeric: bool,
+    published: Option<String>,
+    difference: Option<String>,
+    badge: Option<Badge>,
+}
+
+#[derive(Serialize)]
+struct ChartView {
+    anchor: String,
+    id: String,
+    title: String,
+    caption: String,
+    thinned: Option<String>,
+    spec: minijinja::Value,
+    values: Values,
+}
+
+/// The values of a chart, for readers without pictures.
+#[derive(Serialize)]
+struct Values {
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct ParameterView {
+    key: String,
+    value: String,
+    origin: String,
+    source: String,
+    marked: bool,
+}
+
+#[derive(Serialize)]
+struct AttachmentView {
+    name: String,
+    title: String,
+    text: String,
+    lines: usize,
+}
+
+/// What the page shows of `reproduction`.
+pub(super) fn page(reproduction: &Reproduction) -> Page {
+    let runs = &reproduction.results;
+    let budget = Budget::of(reproduction);
+    let title = match runs.as_slice() {
+        [run] => run.title.clone(),
+        _ => "Published evaluations, done again".into(),
+    };
+    let mut versions: Vec<&str> = runs.iter().map(|run| run.version.as_str()).collect();
+    versions.dedup();
+    let scenarios: Vec<&str> = runs.iter().map(|run| run.scenario.as_str()).collect();
+    Page {
+        title,
+        subtitle: format!("{} · boardlab {}", scenarios.join(", "), versions.join(", ")),
+        several: runs.len() > 1,
+        headlines: headline_views(reproduction),
+        verdicts: verdict_counts(runs),
+        charts: runs.iter().any(|run| !run.charts.is_empty()),
+        runs: runs.iter().enumerate().map(|(index, run)| run_view(index, run, budget)).collect(),
+    }
+}
+
+fn headline_views(reproduction: &Reproduction) -> Vec<HeadlineView> {
+    let view = |headline: crate::headline::Headline<'_>| {
+        let index = headline.run_index;
+        let place = headline.run.tables.iter().position(|table| table.id == headline.table.id);
+        HeadlineView {
+            scenario: headline.run.scenario.clone(),
+            table: headline.table.title.clone(),
+            anchor: format!("run{}-table{}", index + 1, place.unwrap_or(0) + 1),
+            column: headline.column.into(),
+            published: headline.published,
+            ours: headline.ours,
+            error: headline.error.map(|error| minus(&error)),
+            badge: headline.verdict.map(|verdict| badge(verdict, index, headline.finding)),
+        }
+    };
+    headlines(reproduction).into_iter().map(view).collect()
+}
+
+fn verdict_counts(runs: &[RunResult]) -> Vec<Count> {
+    let all = [Verdict::Pass, Verdict::Explained, Verdict::Input, Verdict::Fail, Verdict::NotBuilt];
+    let counts = all.into_iter().map(|verdict| {
+        let count = runs.iter().map(|run| run.verdict_count(verdict)).sum();
+        Count { badge: badge(verdict, 0, None), count }
+    });
+    counts.filter(|count| count.count > 0).collect()
+}
+
+fn badge(verdict: Verdict, run: usize, finding: Option<usize>) -> Badge {
+    let (class, sign, word) = match verdict {
+        Verdict::Pass => ("pass", "✓", "pass"),
+        Verdict::Input => ("input", "=", "input"),
+        Verdict::Explained => ("explained", "≈", "explained"),
+        Verdict::Fail => ("fail", "✗", "fail"),
+        Verdict::NotBuilt => ("absent", "–", "not built"),
+    };
+    let finding = finding.map(|index| (index + 1, finding_anchor(run, index)));
+    Badge { class, sign, word, finding }
+}
+
+fn finding_anchor(run: usize, finding: usize) -> String {
+    format!("run{}-finding{}", run + 1, finding + 1)
+}
+
+fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
+    let anchor = format!("run{}", index + 1);
+    let findings = run.findings.iter().enumerate();
+    let tables = run.tables.iter().enumerate();
+    let charts = run.charts.iter().enumerate();
+    RunView {
+        scenario: run.scenario.clone(),
+        title: run.title.clone(),
+        findings: findings
+            .map(|(at, text)| Anchored { anchor: finding_anchor(index, at), text: text.clone() })
+            .collect(),
+        warnings: run.warnings.clone(),
+        tables: tables
+            .map(|(at, table)| table_view(format!("{anchor}-table{}", at + 1), index, run, table))
+            .collect(),
+        charts: charts
+            .map(|(at, chart)| chart_view(format!("{anchor}-chart{}", at + 1), run, chart, budget))
+            .collect(),
+        parameters: run.parameters.iter().map(parameter_view).collect(),
+        origins: origins(&run.parameters),
+        attachments: attachment_views(run),
+        facts: facts(run),
+        anchor,
+    }
+}
+
+fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) -> TableView {
+    let columns: Vec<ColumnView> = table
+        .columns
+        .iter()
+        .map(|column| {
+            let text = |cell: &Cell| matches!(cell.value, Value::Text(_));
+            let cells = || table.rows.iter().filter_map(|row| row.cells.get(&column.id));
+            ColumnView { title: column.title.clone(), numeric: !cells().any(text) }
+        })
+        .collect();
+    let rows = table.rows.iter().map(|row| {
+        let cell = |(column, view): (&boardlab_result::Column, &ColumnView)| {
+            let cell = row.cells.get(&column.id);
+            let unit = Unit::of_key(&column.id);
+            let explained = |at: &usize| *at < run.findings.len();
+            let shown = cell.map(|cell| CellView {
+                badge: cell.verdict.map(|v| badge(v, run_index, cell.finding.filter(explained))),
+                ..cell_view(cell, unit)
+            });
+            CellView { numeric: view.numeric, ..shown.unwrap_or_default() }
+        };
+        RowView {
+            id: row.id.clone(),
+            title: if row.title == row.id { String::new() } else { row.title.clone() },
+            total: row.id == "total",
+            cells: table.columns.iter().zip(&columns).map(cell).collect(),
+        }
+    });
+    TableView {
+        anchor,
+        id: table.id.clone(),
+        title: table.title.clone(),
+        source: table.source.clone(),
+        rows: rows.collect(),
+        compared: table.cells().any(|(_, _, cell)| cell.published.is_some()),
+        note: note(table),
+        columns,
+    }
+}
+
+fn cell_view(cell: &Cell, unit: Unit) -> CellView {
+    let published = cell.published.as_ref().filter(|published| **published != Value::None);
+    let shown = |value: &Value| cell.printed.clone().unwrap_or_else(|| format::figure(value, unit));
+    CellView {
+        value: match &cell.value {
+            Value::None => String::new(),
+            value => minus(&format::figure(value, unit)),
+        },
+        published: published.map(shown),
+        difference: published
+            .and_then(|published| format::difference(&cell.value, published))
+            .map(|difference| minus(&difference)),
+        ..CellView::default()
+    }
+}
+
+/// A number's hyphen as a minus sign, which is as wide as a plus.
+fn minus(figure: &str) -> String {
+    match figure.strip_prefix('-') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("−{rest}"),
+        _ => figure.into(),
+    }
+}
+
+fn note(table: &Table) -> Option<String> {
+    let (fitted, assumed) = (table.fitted_count, table.assumed_count);
+    (fitted + assumed + table.compared_count > 0).then(|| {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        format!(
+            "{fitted} parameter{} fitted, {assumed} assumed, for {} compared cell{}.",
+            plural(fitted),
+            table.compared_count,
+            plural(table.compared_count),
+        )
+    })
+}
+
+fn chart_view(anchor: String, run: &RunResult, chart: &Chart, budget: Budget) -> ChartView {
+    let layers = plotted(run, chart, budget);
+    let thinned = layers.iter().find_map(|layer| {
+        let from = layer.thinned_from?;
+        let drawn = layer.points.len();
+        Some(format!("Drawn with {drawn} points, each the mean of neighbours; measured: {from}."))
+    });
+    ChartView {
+        anchor,
+        id: file_name(&chart.id),
+        title: chart.title.clone(),
+        caption: chart.caption.clone(),
+        thinned,
+        spec: trusted(&json_in_script(&vega::spec(chart, &layers))),
+        values: values(chart, &layers),
+    }
+}
+
+/// A chart's id as the name of a file.
+fn file_name(id: &str) -> String {
+    let kept = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    id.chars().map(kept).collect()
+}
+
+/// One row for each position, one column for each layer.
+fn values(chart: &Chart, layers: &[Plotted]) -> Values {
+    let mut positions: Vec<f64> =
+        layers.iter().flat_map(|layer| layer.points.iter().map(|point| point.0)).collect();
+    positions.sort_by(f64::total_cmp);
+    positions.dedup();
+    let plain = |number: f64| minus(&format::number(number));
+    let row = |x: &f64| {
+        let name = category(chart, *x).map_or_else(|| plain(*x), str::to_owned);
+        let of = |layer: &Plotted| {
+            let point = layer.points.iter().find(|point| point.0 == *x);
+            point.map_or_else(String::new, |point| match layer.unit.as_str() {
+                "ratio" => minus(&format::figure(&Value::Real(point.1), Unit::Ratio)),
+                _ => plain(point.1),
+            })
+        };
+        std::iter::once(name).chain(layers.iter().map(of)).collect()
+    };
+    let headings = layers.iter().map(|layer| layer.label.clone());
+    Values {
+        headings: std::iter::once(chart.x.label.clone()).chain(headings).collect(),
+        rows: positions.iter().take(VALUES_MAX).map(row).collect(),
+        left_out: positions.len().saturating_sub(VALUES_MAX),
+    }
+}
+
+fn parameter_view(parameter: &Parameter) -> ParameterView {
+    ParameterView {
+        key: parameter.key.clone(),
+        value: parameter.value.clone(),
+        origin: parameter.origin.to_string(),
+        source: parameter.source.clone(),
+        marked: matches!(parameter.origin, Origin::Fitted | Origin::Assumed),
+    }
+}
+
+/// `12 datasheet, 3 assumed, 1 fitted`.
+fn origins(parameters: &[Parameter]) -> String {
+    let count = |origin: Origin| parameters.iter().filter(|p| p.origin == origin).count();
+    let counts = Origin::NAMES.iter().map(|(name, origin)| (*name, count(*origin)));
+    let shown =
+        counts.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}"));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+fn attachment_views(run: &RunResult) -> Vec<AttachmentView> {
+    let view = |attachment: &boardlab_result::Attachment| AttachmentView {
+        name: file_name(&attachment.name),
+        title: attachment.title.clone(),
+        lines: attachment.text.lines().count(),
+        text: attachment.text.clone(),
+    };
+    run.attachments.iter().map(view).collect()
+}
+
+fn facts(run: &RunResult) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("Scenario", run.scenario.clone()),
+        ("Seed", run.seed.to_string()),
+        ("boardlab", run.version.clone()),
+        ("Virtual time", format::nanoseconds(run.virtual_time_ns)),
+    ];
+    if let Some(wall) = run.wall_time_ns {
+        facts.push(("Wall time", format::nanoseconds(wall)));
+    }
+    facts.push(("JSON schema", run.schema.to_string()));
+    facts
+}

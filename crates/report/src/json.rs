@@ -1,0 +1,185 @@
+//! The versioned JSON of a result: written the same way every time, and read back.
+//!
+//! Layer: rank 8, inside `report`. The form is the serde form of `boardlab_result`, published as
+//! `docs/formats/result.schema.json`. Functions: [`run`], [`reproduction`], [`read`]. Objects and
+//! lists of words are indented by two spaces; a list of numbers stays on one line, so that a curve
+//! does not fill the screen. Floating-point numbers are the shortest that read back equal.
+
+use crate::Error;
+use boardlab_result::{Reproduction, RunResult, SCHEMA};
+use serde::{Deserialize, Serialize};
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use std::io::{self, Write};
+
+/// One run as JSON with a newline at the end.
+#[must_use]
+pub fn run(run: &RunResult) -> String {
+    write(run)
+}
+
+/// Several runs as JSON, `{"schema": 1, "results": [...]}`, with a newline at the end.
+#[must_use]
+pub fn reproduction(reproduction: &Reproduction) -> String {
+    write(reproduction)
+}
+
+fn write(result: &impl Serialize) -> String {
+    let mut json = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut json, Layout::default());
+    result.serialize(&mut serializer).expect("a result has text keys, and memory does not fail");
+    json.push(b'\n');
+    String::from_utf8(json).expect("JSON is UTF-8")
+}
+
+/// Reads one run or several; one run comes back as a reproduction of one.
+///
+/// # Errors
+/// [`Error::Json`] with line and column when the text is not a result; [`Error::Schema`] when it
+/// is one of another version.
+pub fn read(text: &str) -> Result<Reproduction, Error> {
+    let shape: Shape = serde_json::from_str(text).map_err(|error| json_error(&error))?;
+    check_schema("schema", shape.schema.as_ref())?;
+    let Some(results) = shape.results else {
+        let run = serde_json::from_str(text).map_err(|error| json_error(&error))?;
+        return Ok(Reproduction::new(vec![run]));
+    };
+    for (index, result) in results.iter().enumerate() {
+        check_schema(&format!("results[{index}].schema"), result.schema.as_ref())?;
+    }
+    serde_json::from_str(text).map_err(|error| json_error(&error))
+}
+
+/// What tells one run from several, and one version from another.
+#[derive(Deserialize)]
+struct Shape {
+    schema: Option<serde_json::Value>,
+    results: Option<Vec<RunShape>>,
+}
+
+#[derive(Deserialize)]
+struct RunShape {
+    schema: Option<serde_json::Value>,
+}
+
+fn check_schema(place: &str, found: Option<&serde_json::Value>) -> Result<(), Error> {
+    match found {
+        Some(number) if *number == serde_json::json!(SCHEMA) => Ok(()),
+        other => Err(Error::Schema {
+            place: place.into(),
+            found: other.map_or_else(|| "nothing".into(), ToString::to_string),
+            expected: SCHEMA,
+        }),
+    }
+}
+
+fn json_error(error: &serde_json::Error) -> Error {
+    let (line, column) = (error.line(), error.column());
+    let full = error.to_string();
+    let place = format!(" at line {line} column {column}");
+    let mut found = full.strip_suffix(&place).unwrap_or(&full).to_owned();
+    // serde cannot say what an untagged enum expects; `Value` is the only one of a result.
+    if found.contains("untagged enum Value") {
+        found = "expected a whole number, a number, a text or null".into();
+    }
+    Error::Json { line, column, found }
+}
+
+/// serde_json's pretty form, with lists of numbers on one line.
+#[derive(Default)]
+struct Layout {
+    pretty: PrettyFormatter<'static>,
+    /// An element of a list has begun and its kind is not known yet; true for the first one.
+    element: Option<bool>,
+}
+
+impl Layout {
+    /// Breaks the line before the element that has begun.
+    fn own_line<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.element.take().map_or(Ok(()), |first| self.pretty.begin_array_value(writer, first))
+    }
+
+    /// Keeps the element that has begun on the line.
+    fn same_line<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        match self.element.take() {
+            Some(false) => writer.write_all(b", "),
+            Some(true) | None => Ok(()),
+        }
+    }
+}
+
+/// `PrettyFormatter` closes a list on a line of its own if an element was reported to it as ended.
+/// Only elements on lines of their own are: words here, objects by their last field.
+impl Formatter for Layout {
+    fn write_bool<W: ?Sized + Write>(&mut self, writer: &mut W, value: bool) -> io::Result<()> {
+        self.same_line(writer)?;
+        self.pretty.write_bool(writer, value)
+    }
+
+    fn write_i64<W: ?Sized + Write>(&mut self, writer: &mut W, value: i64) -> io::Result<()> {
+        self.same_line(writer)?;
+        self.pretty.write_i64(writer, value)
+    }
+
+    fn write_u64<W: ?Sized + Write>(&mut self, writer: &mut W, value: u64) -> io::Result<()> {
+        self.same_line(writer)?;
+        self.pretty.write_u64(writer, value)
+    }
+
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        self.same_line(writer)?;
+        self.pretty.write_f64(writer, value)
+    }
+
+    fn write_null<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.same_line(writer)?;
+        self.pretty.write_null(writer)
+    }
+
+    fn begin_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if self.element.is_some() {
+            self.own_line(writer)?;
+            self.pretty.end_array_value(writer)?;
+        }
+        self.pretty.begin_string(writer)
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.own_line(writer)?;
+        self.pretty.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.element = None;
+        self.pretty.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, _: &mut W, first: bool) -> io::Result<()> {
+        self.element = Some(first);
+        Ok(())
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.own_line(writer)?;
+        self.pretty.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.pretty.begin_object_key(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.end_object_value(writer)
+    }
+}

@@ -1,0 +1,293 @@
+//! Results on a terminal: tables, findings and warnings, as wide as the terminal is.
+//!
+//! Layer: rank 8, inside `report`. Functions: [`run`] and [`reproduction`]; both return text, only
+//! the program prints. Under each row with published figures stands a row `print` with the figure
+//! as printed and the verdict. Colour only repeats what the words say. Left out: charts other than
+//! histograms, which become a line of blocks.
+
+use crate::headline::{Headline, headlines};
+use crate::{Options, format, text};
+use boardlab_result::{
+    Cell, Chart, Reproduction, Row, RunResult, Style, Table, Unit, Value, Verdict,
+};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use std::fmt::Write as _;
+
+/// Narrower than this, a terminal is treated as this wide.
+const WIDTH_MIN: usize = 60;
+
+/// Blocks in the line of a histogram, at most.
+const SPARKLINE_MAX: usize = 32;
+
+/// A space at which a cell does not break; shown as a plain one.
+const TIE: &str = "\u{a0}";
+
+/// Rules above and below the header and at the end, none at the sides.
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
+
+/// One run: tables, charts in a line, findings, warnings and attachments.
+#[must_use]
+pub fn run(run: &RunResult, options: &Options) -> String {
+    let mut page = Page { text: String::new(), options };
+    page.run(run);
+    page.text
+}
+
+/// Several runs, after a summary of every published total.
+#[must_use]
+pub fn reproduction(reproduction: &Reproduction, options: &Options) -> String {
+    let mut page = Page { text: String::new(), options };
+    page.summary(&headlines(reproduction));
+    for result in &reproduction.results {
+        if !page.text.is_empty() {
+            page.text.push('\n');
+        }
+        page.run(result);
+    }
+    page.text
+}
+
+/// The text so far.
+struct Page<'a> {
+    text: String,
+    options: &'a Options,
+}
+
+impl Page<'_> {
+    fn width(&self) -> usize {
+        self.options.width.max(WIDTH_MIN)
+    }
+
+    fn run(&mut self, run: &RunResult) {
+        self.heading(&format!("{} – {}", run.scenario, run.title));
+        self.paragraph("", &provenance(run, self.options.wall_time));
+        for table in &run.tables {
+            self.text.push('\n');
+            self.table(table);
+        }
+        self.sparklines(run);
+        self.numbered("Findings", &run.findings);
+        self.numbered("Warnings", &run.warnings);
+        for attachment in &run.attachments {
+            let lines = attachment.text.lines().count();
+            let words = format!("{} ({lines} lines): {}", attachment.name, attachment.title);
+            self.text.push('\n');
+            self.paragraph("Attached  ", &words);
+        }
+    }
+
+    fn summary(&mut self, headlines: &[Headline<'_>]) {
+        if headlines.is_empty() {
+            return;
+        }
+        self.heading("Published totals");
+        let mut grid = self.grid(&["scenario", "table", "print", "ours", "error", "verdict"], 2);
+        for headline in headlines {
+            grid.add_row(vec![
+                headline.run.scenario.clone(),
+                format!("{}  {}", headline.table.id, headline.table.title),
+                headline.published.clone(),
+                headline.ours.clone(),
+                headline.error.clone().unwrap_or_default(),
+                headline.verdict.map(|v| verdict(v, headline.finding)).unwrap_or_default(),
+            ]);
+        }
+        if let Some(column) = grid.column_mut(5) {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+        self.grid_text(&grid);
+    }
+
+    fn table(&mut self, table: &Table) {
+        let source = table.source.as_ref().map(|s| format!(" ({s})")).unwrap_or_default();
+        self.heading(&format!("{} – {}{source}", table.id, table.title));
+        let headings: Vec<&str> =
+            std::iter::once("").chain(table.columns.iter().map(|c| c.title.as_str())).collect();
+        let mut grid = self.grid(&headings, 1);
+        for row in &table.rows {
+            grid.add_row(ours(table, row));
+            if row.cells.values().any(|cell| cell.published.is_some() || cell.verdict.is_some()) {
+                grid.add_row(print(table, row));
+            }
+        }
+        self.grid_text(&grid);
+        if let Some(line) = origins(table) {
+            self.paragraph("", &line);
+        }
+    }
+
+    /// An empty grid; columns from `right` on are aligned to the right.
+    fn grid(&self, headings: &[&str], right: usize) -> comfy_table::Table {
+        let mut grid = comfy_table::Table::new();
+        grid.load_style(STYLE);
+        grid.set_content_arrangement(ContentArrangement::Dynamic);
+        grid.set_width(u16::try_from(self.width()).unwrap_or(u16::MAX));
+        grid.set_header(headings.to_vec());
+        for column in grid.column_iter_mut().skip(right) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        grid
+    }
+
+    fn grid_text(&mut self, grid: &comfy_table::Table) {
+        let mut lines = grid.trim_fmt().replace(TIE, " ");
+        if self.options.color {
+            for verdict in VERDICTS {
+                lines = lines.replace(word(verdict), &painted(word(verdict), colour(verdict)));
+            }
+        }
+        self.text.push_str(&lines);
+        self.text.push('\n');
+    }
+
+    fn sparklines(&mut self, run: &RunResult) {
+        let mut first = true;
+        for chart in &run.charts {
+            let Some((line, range)) = histogram(run, chart) else { continue };
+            if std::mem::take(&mut first) {
+                self.text.push('\n');
+            }
+            self.paragraph("", &chart.title);
+            self.paragraph(&format!("  {line}  "), &range);
+        }
+    }
+
+    fn numbered(&mut self, heading: &str, sentences: &[String]) {
+        if sentences.is_empty() {
+            return;
+        }
+        self.text.push('\n');
+        self.heading(heading);
+        for (index, sentence) in sentences.iter().enumerate() {
+            self.paragraph(&format!("{:>3}. ", index + 1), sentence);
+        }
+    }
+
+    fn heading(&mut self, words: &str) {
+        for line in text::wrap(words, self.width()) {
+            let line = if self.options.color { painted(&line, "1") } else { line };
+            let _ = writeln!(self.text, "{line}");
+        }
+    }
+
+    /// `words` wrapped behind `lead`, later lines indented as far.
+    fn paragraph(&mut self, lead: &str, words: &str) {
+        let indent = text::width(lead);
+        for (index, line) in text::wrap(words, self.width() - indent).iter().enumerate() {
+            let start = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
+            let _ = writeln!(self.text, "{start}{line}");
+        }
+    }
+}
+
+fn provenance(run: &RunResult, wall_time: bool) -> String {
+    let mut line = format!(
+        "seed {}, version {}, virtual time {}",
+        run.seed,
+        run.version,
+        format::nanoseconds(run.virtual_time_ns)
+    );
+    if let Some(wall) = run.wall_time_ns.filter(|_| wall_time) {
+        let _ = write!(line, ", wall time {}", format::nanoseconds(wall));
+    }
+    line
+}
+
+/// The cells of one row of ours.
+fn ours(table: &Table, row: &Row) -> Vec<String> {
+    let label = if row.title.is_empty() || row.title == row.id {
+        row.id.clone()
+    } else {
+        format!("{}  {}", row.id, row.title)
+    };
+    let cell = |column: &str| {
+        let value = row.cells.get(column).map_or(&Value::None, |cell| &cell.value);
+        match value {
+            Value::None => String::new(),
+            value => format::figure(value, Unit::of_key(column)),
+        }
+    };
+    std::iter::once(label).chain(table.columns.iter().map(|column| cell(&column.id))).collect()
+}
+
+/// The published figures of one row, each with its verdict.
+fn print(table: &Table, row: &Row) -> Vec<String> {
+    let cell = |column: &str| row.cells.get(column).map(|cell| published(cell, column));
+    let cells = table.columns.iter().map(|column| cell(&column.id).unwrap_or_default());
+    std::iter::once("  print".to_owned()).chain(cells).collect()
+}
+
+fn published(cell: &Cell, column: &str) -> String {
+    let figure = cell.published.as_ref().map(|value| {
+        let shown = || format::figure(value, Unit::of_key(column));
+        cell.printed.clone().unwrap_or_else(shown)
+    });
+    let verdict = cell.verdict.map(|v| verdict(v, cell.finding));
+    [figure, verdict].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+const VERDICTS: [Verdict; 5] =
+    [Verdict::Pass, Verdict::Input, Verdict::Explained, Verdict::Fail, Verdict::NotBuilt];
+
+/// A verdict with its sign, so that it can be told without colour and at a glance.
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✓ pass",
+        Verdict::Input => "= input",
+        Verdict::Explained => "~ explained",
+        Verdict::Fail => "✗ fail",
+        Verdict::NotBuilt => "· not built",
+    }
+}
+
+/// Select Graphic Rendition (ECMA-48) of a verdict.
+const fn colour(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "32",
+        Verdict::Input | Verdict::NotBuilt => "2",
+        Verdict::Explained => "36",
+        Verdict::Fail => "1;31",
+    }
+}
+
+fn verdict(verdict: Verdict, finding: Option<usize>) -> String {
+    let finding = finding.map(|index| format!(" [{}]", index + 1)).unwrap_or_default();
+    format!("{}{finding}", word(verdict)).replace(' ', TIE)
+}
+
+fn painted(text: &str, code: &str) -> String {
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+/// What a table rests on; nothing for a table that compares nothing and assumes nothing.
+fn origins(table: &Table) -> Option<String> {
+    let (fitted, assumed) = (table.fitted_count, table.assumed_count);
+    (fitted + assumed + table.compared_count > 0).then(|| {
+        format!(
+            "{fitted} {} fitted, {assumed} assumed, for {} compared {}",
+            plural(fitted, "parameter"),
+            table.compared_count,
+            plural(table.compared_count, "cell"),
+        )
+    })
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.into() } else { format!("{noun}s") }
+}
+
+/// A histogram as a line of blocks and its range; other charts give nothing.
+fn histogram(run: &RunResult, chart: &Chart) -> Option<(String, String)> {
+    if !chart.categories.is_empty() {
+        return None;
+    }
+    let layer = chart.layers.iter().find(|layer| layer.style == Style::Bars)?;
+    let curve = run.curve(&layer.curve)?;
+    let (first, last) = (curve.x.first()?, curve.x.last()?);
+    let line = text::sparkline(&curve.y, SPARKLINE_MAX);
+    let range = [first, last].map(|x| format::number(*x)).join(" to ");
+    Some((line, format!("{range}, {}", chart.x.label)))
+}

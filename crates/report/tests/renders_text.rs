@@ -1,0 +1,154 @@
+//! The terminal, JSON, CSV and comparison renderers on the sample of the NOR evaluation.
+
+mod sample;
+
+use boardlab_report::{Error, Format, Options, Shown, compare, csv, json, render, terminal};
+use boardlab_result::{Cell, Value};
+use unicode_width::UnicodeWidthStr;
+
+fn options(width: usize) -> Options {
+    Options { width, ..Options::default() }
+}
+
+#[test]
+fn a_table_shows_ours_the_print_and_the_verdict() {
+    let text = terminal::run(&sample::nor_write(), &options(120));
+    assert!(text.contains("254.3 us"), "{text}");
+    assert!(text.contains("253 us ~ explained [1]"), "{text}");
+    assert!(text.contains("43.2 s ✓ pass"), "{text}");
+    assert!(text.contains("1 parameter fitted, 1 assumed, for 4 compared cells"), "{text}");
+    assert!(text.contains("  1. A fixed wait of 256 us"), "{text}");
+    assert!(text.contains('█'), "the histogram is a line of blocks: {text}");
+    assert!(!text.contains('\u{1b}'), "no colour unless asked for");
+}
+
+#[test]
+fn a_reproduction_begins_with_the_published_totals() {
+    let text = terminal::reproduction(&sample::reproduction(), &options(100));
+    let summary: Vec<&str> = text.lines().take(8).collect();
+    assert_eq!(summary[0], "Published totals");
+    let line = summary.iter().find(|line| line.contains("table5")).expect("table5 has a total");
+    for part in ["nor-write", "43.2 s", "43.20 s", "0.0 %", "✓ pass"] {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [60, 80, 120] {
+        let text = terminal::reproduction(&sample::reproduction(), &options(width));
+        for line in text.lines() {
+            assert!(line.width() <= width, "{} columns of {width}: {line}", line.width());
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_escape_sequences() {
+    let plain = terminal::run(&sample::nor_write(), &options(100));
+    let colored = terminal::run(&sample::nor_write(), &Options { color: true, ..options(100) });
+    let mut stripped = String::new();
+    for (index, part) in colored.split("\u{1b}[").enumerate() {
+        let text = if index == 0 { part } else { part.split_once('m').unwrap().1 };
+        stripped.push_str(text);
+    }
+    assert_ne!(plain, colored);
+    assert_eq!(plain, stripped);
+}
+
+#[test]
+fn json_is_stable_reads_back_and_keeps_curves_on_a_line() {
+    let run = sample::nor_write();
+    let text = json::run(&run);
+    let back = json::read(&text).unwrap();
+    assert_eq!(back.results, [run]);
+    assert_eq!(json::run(&back.results[0]), text);
+    assert!(text.lines().any(|line| line.trim_start().starts_with("\"x\": [160.0, 161.0,")));
+    let both = sample::reproduction();
+    assert_eq!(json::read(&json::reproduction(&both)).unwrap(), both);
+}
+
+#[test]
+fn json_leaves_the_wall_time_out_on_request() {
+    let run = sample::nor_write();
+    let without = Options { wall_time: false, ..options(100) };
+    assert!(render(Shown::Run(&run), Format::Json, &options(100)).contains("wall_time_ns"));
+    for format in [Format::Json, Format::Table] {
+        let text = render(Shown::Run(&run), format, &without);
+        assert!(!text.contains("wall"), "{text}");
+    }
+}
+
+#[test]
+fn a_broken_result_is_refused_with_its_place() {
+    let good = json::run(&sample::nor_write());
+    let place = |text: &str| match json::read(text) {
+        Err(Error::Json { line, column, found }) => (line, column, found),
+        other => panic!("not a JSON error: {other:?}"),
+    };
+    assert_eq!(place("{\n  \"schema\": 1,").0, 2);
+    let (line, _, found) = place(&good.replacen("\"seed\": 1", "\"sead\": 1", 1));
+    assert_eq!(line, 5);
+    assert!(found.contains("unknown field `sead`"), "{found}");
+    assert!(found.contains("expected one of") && found.contains("`seed`"), "{found}");
+    let (_, _, found) = place(&good.replacen("\"value\": 1141", "\"value\": [1141]", 1));
+    assert_eq!(found, "expected a whole number, a number, a text or null");
+    assert!(json::read("[]").is_err() && json::read("").is_err());
+}
+
+#[test]
+fn another_schema_is_refused_by_its_number() {
+    let good = json::reproduction(&sample::reproduction());
+    let outer = good.replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let inner = good.replace("      \"schema\": 1", "      \"schema\": 3");
+    for (text, place) in [(outer, "`schema`: found 2"), (inner, "`results[0].schema`: found 3")] {
+        let message = json::read(&text).unwrap_err().to_string();
+        assert!(message.starts_with(place), "{message}");
+        assert!(message.contains("expected 1"), "{message}");
+    }
+    assert!(json::read("{}").unwrap_err().to_string().contains("found nothing"));
+}
+
+#[test]
+fn csv_has_one_line_a_cell_and_quotes_what_must_be() {
+    let both = sample::reproduction();
+    let text = csv::cells(&both.results);
+    let mut lines = text.lines();
+    let header = "scenario,table,row,column,value,published,printed,verdict,finding";
+    assert_eq!(lines.next(), Some(header));
+    assert!(
+        text.contains("nor-write,table5,total,total_ns,43202000000,43200000000,43.2 s,pass,\n")
+    );
+    assert!(text.contains(",254264,253000,253 us,explained,\"A fixed wait of 256 us measures"));
+    assert!(
+        text.contains("verdicts,table3.3,mount,note,\"copied, \"\"as is\"\"\nover two lines\",")
+    );
+    let series = csv::series(&both.results);
+    assert!(series.contains("nor-write,wait_histogram,count,204,4681\n"), "{series}");
+}
+
+#[test]
+fn a_comparison_has_both_sides_and_their_ratio() {
+    let a = sample::nor_write();
+    let mut b = a.clone();
+    b.seed = 2;
+    let table = b.tables.iter_mut().find(|table| table.id == "table5").unwrap();
+    table.cell_mut("total", "total_ns").unwrap().value = Value::Int(21_601_000_000);
+    table.rows.retain(|row| row.id != "L-6");
+    b.tables.retain(|table| table.id != "table4");
+    b.parameters[5].value = "2 us".into();
+    let result = compare(&a, &b);
+    let table = result.table("table5").unwrap();
+    let cell = |column| table.cell("total", column).map(|cell: &Cell| cell.value.as_f64().unwrap());
+    assert_eq!(cell("a_total_ns"), Some(43_202_000_000.0));
+    assert_eq!(cell("b_total_ns"), Some(21_601_000_000.0));
+    assert_eq!(cell("total_ns_ratio"), Some(0.5));
+    assert!(table.columns.iter().all(|column| !column.id.contains("mean")), "equal columns go");
+    assert!(result.warnings.contains(&"table5: only A has the row `L-6`".into()));
+    assert!(result.warnings.contains(&"only A has the table `table4`".into()));
+    let parameters = result.table("parameters").unwrap();
+    assert_eq!(parameters.rows.len(), 1);
+    assert_eq!(parameters.rows[0].id, "bus.poll_gap");
+    let text = terminal::run(&result, &options(100));
+    assert!(text.contains("50.00 %") && text.contains("2 us (assumed)"), "{text}");
+}
