@@ -183,7 +183,8 @@ pub enum PartError {
     Size(Bytes),
     /// A sector is not a power of two or smaller than the write buffer.
     Sector(Bytes),
-    /// The write buffer is not a power of two from one bus word to 256 of them.
+    /// The write buffer is not a power of two from one bus word to 256 bytes in x8, to 512 words in
+    /// x16 (M29EW): its length less one is told in one bus word.
     WriteBuffer(Bytes),
     /// A time that no operation can have.
     Time {
@@ -205,7 +206,10 @@ impl fmt::Display for PartError {
                 write!(f, "a sector of {size} is not a power of two that holds the write buffer")
             }
             Self::WriteBuffer(size) => {
-                write!(f, "a write buffer of {size} is not a power of two from 1 to 256 bus words")
+                write!(
+                    f,
+                    "a write buffer of {size} is not a power of two of at most 256 bytes in x8, 512 words in x16"
+                )
             }
             Self::Time { name, longest, max } => {
                 write!(f, "{name} may take {longest}, longer than its maximum of {max}")
@@ -243,7 +247,8 @@ impl Part {
         }
         let buffer = self.write_buffer.unwrap_or(Bytes::new(self.width.bytes()));
         let words = buffer.get() / self.width.bytes();
-        if !buffer.get().is_power_of_two() || !(1..=256).contains(&words) {
+        let most = if self.width == BusWidth::X8 { 256 } else { 512 };
+        if !buffer.get().is_power_of_two() || !(1..=most).contains(&words) {
             return Err(PartError::WriteBuffer(buffer));
         }
         let unfit = |size: &Bytes| !size.get().is_power_of_two() || *size < buffer;

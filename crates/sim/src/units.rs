@@ -222,7 +222,8 @@ impl fmt::Display for Hertz {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(&str, u64); 3] =
             [("GHz", 1_000_000_000), ("MHz", 1_000_000), ("kHz", 1_000)];
-        let fits = |&&(_, unit): &&(&str, u64)| self.0 >= unit && self.0 % (unit / 1_000) == 0;
+        let fits =
+            |&&(_, unit): &&(&str, u64)| self.0 >= unit && self.0.is_multiple_of(unit / 1_000);
         let Some((name, unit)) = UNITS.iter().find(fits) else {
             return f.pad(&format!("{} Hz", self.0));
         };

@@ -1,0 +1,253 @@
+//! The bus between a CPU and one or more NOR chips: what one access costs.
+//!
+//! Layer: below the drivers. A write cycle is latched, and a read cycle sampled, at its *end*: an
+//! embedded operation starts when the confirming write ends, and a poll sees the state at the end
+//! of its read.
+//!
+//! Several chips share the bus; [`ChipIndex`] selects one. Linear space is dealt to them in turn,
+//! one write buffer each (see [`Bus::locate`]), so that one programs while the next is filled.
+
+use crate::chip::{Address, Chip};
+use crate::part::{BusWidth, Part};
+use boardlab_sim::{Bytes, Clock, Duration, Instant};
+
+/// Number of a chip on the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ChipIndex(pub usize);
+
+/// What an access costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BusTiming {
+    /// One read of a bus word by the CPU.
+    pub read_cycle: Duration,
+    /// One write of a bus word by the CPU.
+    pub write_cycle: Duration,
+}
+
+/// When the power goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CutPoint {
+    /// At the end of the bus cycle with this number, counted from 1.
+    Cycle(u64),
+    /// At a point in time, also in the middle of a wait.
+    Time(Instant),
+}
+
+/// The bus and its chips.
+#[derive(Debug, Clone)]
+pub struct Bus {
+    chips: Vec<Chip>,
+    timing: BusTiming,
+    width: BusWidth,
+    /// Bytes dealt to one chip before the next one's turn: a write buffer.
+    stripe: Bytes,
+    cycles: u64,
+    /// The cycle at which the power goes; never reached when it stays.
+    cut_cycle: u64,
+    cut_time: Instant,
+    /// When the power went.
+    dark_since: Option<Instant>,
+}
+
+impl Bus {
+    /// A bus with equal `chips`.
+    ///
+    /// # Panics
+    /// Without a chip.
+    #[must_use]
+    pub fn new(chips: Vec<Chip>, timing: BusTiming) -> Self {
+        let part = chips.first().expect("Bus::new: no chip").part();
+        let width = part.width;
+        let stripe = part.write_buffer.unwrap_or(Bytes::new(width.bytes()));
+        Self {
+            chips,
+            timing,
+            width,
+            stripe,
+            cycles: 0,
+            cut_cycle: u64::MAX,
+            cut_time: Instant::MAX,
+            dark_since: None,
+        }
+    }
+
+    /// The part that all chips are.
+    #[must_use]
+    pub fn part(&self) -> &Part {
+        self.chips[0].part()
+    }
+
+    /// How many chips there are.
+    #[must_use]
+    pub fn chip_count(&self) -> usize {
+        self.chips.len()
+    }
+
+    /// A chip, for inspection.
+    #[must_use]
+    pub fn chip(&self, index: ChipIndex) -> &Chip {
+        &self.chips[index.0]
+    }
+
+    /// A chip, for fault injection and preloading.
+    pub fn chip_mut(&mut self, index: ChipIndex) -> &mut Chip {
+        &mut self.chips[index.0]
+    }
+
+    /// What an access costs.
+    #[must_use]
+    pub const fn timing(&self) -> BusTiming {
+        self.timing
+    }
+
+    /// Bytes that one bus cycle moves.
+    #[must_use]
+    pub const fn word(&self) -> Bytes {
+        Bytes::new(self.width.bytes())
+    }
+
+    /// Bus cycles so far.
+    #[must_use]
+    pub const fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    /// All bytes of all chips.
+    #[must_use]
+    pub fn size(&self) -> Bytes {
+        self.part().size() * self.chips.len() as u64
+    }
+
+    /// The chip and the place in it that hold the byte at linear `offset`.
+    #[must_use]
+    #[inline]
+    pub fn locate(&self, offset: Bytes) -> (ChipIndex, Bytes) {
+        let chips = self.chips.len() as u64;
+        if chips == 1 {
+            return (ChipIndex(0), offset);
+        }
+        let (stripe, within) = (offset / self.stripe, offset.get() % self.stripe.get());
+        let chip = usize::try_from(stripe % chips).expect("fewer chips than usize");
+        (ChipIndex(chip), self.stripe * (stripe / chips) + Bytes::new(within))
+    }
+
+    /// The bus address of the byte at `offset` of a chip.
+    ///
+    /// # Panics
+    /// When the offset lies beyond what u32 words can address.
+    #[must_use]
+    #[inline]
+    pub fn address(&self, offset: Bytes) -> Address {
+        Address(u32::try_from(offset.get() / self.width.bytes()).expect("Bus: beyond 2^32 words"))
+    }
+
+    /// Writes one bus word.
+    #[inline]
+    pub fn write(&mut self, clock: &mut Clock, chip: ChipIndex, address: Address, value: u16) {
+        clock.advance(self.timing.write_cycle);
+        if self.lit(clock) {
+            self.chips[chip.0].write(clock.now(), address, value);
+        }
+    }
+
+    /// Reads one bus word; all ones when the power is gone.
+    #[inline]
+    pub fn read(&mut self, clock: &mut Clock, chip: ChipIndex, address: Address) -> u16 {
+        clock.advance(self.timing.read_cycle);
+        if self.lit(clock) { self.chips[chip.0].read(clock.now(), address) } else { u16::MAX }
+    }
+
+    /// Reads a range of one chip in array mode; the time is that of its bus cycles.
+    ///
+    /// A chip that is not in array mode is read cycle by cycle and gives what it gives.
+    pub fn read_range(
+        &mut self,
+        clock: &mut Clock,
+        chip: ChipIndex,
+        offset: Bytes,
+        buffer: &mut [u8],
+    ) {
+        let word = self.width.bytes();
+        let span = Bytes::new(offset.get() % word) + Bytes::of(buffer);
+        let cycles = span.div_ceil(Bytes::new(word));
+        let end = clock.now() + self.timing.read_cycle * cycles;
+        let undisturbed = self.cycles + cycles < self.cut_cycle && end < self.cut_time;
+        if undisturbed && self.dark_since.is_none() && self.chips[chip.0].in_array_mode(clock.now())
+        {
+            self.cycles += cycles;
+            clock.advance_to(end);
+            let whole = self.chips[chip.0].read_array(clock.now(), offset, buffer);
+            assert!(whole, "Bus::read_range: the chip left array mode by itself");
+            return;
+        }
+        self.read_cycles(clock, chip, offset, buffer);
+    }
+
+    fn read_cycles(
+        &mut self,
+        clock: &mut Clock,
+        chip: ChipIndex,
+        offset: Bytes,
+        buffer: &mut [u8],
+    ) {
+        let word = self.width.bytes();
+        let mut at = offset.get();
+        let mut left = buffer;
+        while !left.is_empty() {
+            let value = self.read(clock, chip, self.address(Bytes::new(at))).to_le_bytes();
+            let within = usize::try_from(at % word).expect("less than a word");
+            let bytes = &value[within..usize::try_from(word).expect("one or two bytes")];
+            let (head, tail) = left.split_at_mut(bytes.len().min(left.len()));
+            head.copy_from_slice(&bytes[..head.len()]);
+            at += bytes.len() as u64;
+            left = tail;
+        }
+    }
+
+    /// Arranges that the power goes away at `point`.
+    pub fn cut_power_at(&mut self, point: CutPoint) {
+        match point {
+            CutPoint::Cycle(cycle) => self.cut_cycle = cycle,
+            CutPoint::Time(instant) => self.cut_time = instant,
+        }
+    }
+
+    /// When the power went away; drivers ask after every operation.
+    #[must_use]
+    pub const fn dark_since(&self) -> Option<Instant> {
+        self.dark_since
+    }
+
+    /// Tells the bus that time has passed without bus cycles, so that a cut in a wait takes effect.
+    pub fn pass_time(&mut self, clock: &Clock) {
+        if clock.now() >= self.cut_time {
+            self.cut(self.cut_time.min(clock.now()));
+        }
+    }
+
+    /// Power comes back: the chips start in array mode.
+    pub fn power_on(&mut self, clock: &Clock) {
+        (self.cut_cycle, self.cut_time, self.dark_since) = (u64::MAX, Instant::MAX, None);
+        self.chips.iter_mut().for_each(|chip| chip.power_on(clock.now()));
+    }
+
+    /// Counts a bus cycle and tells whether there is power at its end.
+    #[inline]
+    fn lit(&mut self, clock: &Clock) -> bool {
+        self.cycles += 1;
+        // Once reached, either limit stays reached until the power comes back.
+        if self.cycles < self.cut_cycle && clock.now() < self.cut_time {
+            return true;
+        }
+        self.cut(self.cut_time.min(clock.now()));
+        false
+    }
+
+    #[cold]
+    fn cut(&mut self, at: Instant) {
+        if self.dark_since.is_none() {
+            self.dark_since = Some(at);
+            self.chips.iter_mut().for_each(|chip| chip.power_cut(at));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The steps of a write as the publication names them, each measured with the time base.
+
+use boardlab_sim::Phase;
+
+/// A step of a write; `number` and the driver's prefix make the published name (`U-6`, `L-7`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// The write function is called.
+    Call,
+    /// The target is checked to be erased (u-boot).
+    Check,
+    /// User memory is copied to the kernel (Linux).
+    Copy,
+    /// The data is split into write buffers.
+    Split,
+    /// The write-buffer command is issued.
+    Command,
+    /// The buffer is filled and confirmed.
+    Fill,
+    /// Waiting for completion, from the confirming cycle on.
+    Wait,
+    /// The part of the wait before the first poll.
+    WaitFixed,
+    /// The part of the wait from the first poll on.
+    WaitPoll,
+}
+
+impl Step {
+    /// All steps in the order in which they happen.
+    pub const ALL: [Self; 9] = [
+        Self::Call,
+        Self::Check,
+        Self::Copy,
+        Self::Split,
+        Self::Command,
+        Self::Fill,
+        Self::Wait,
+        Self::WaitFixed,
+        Self::WaitPoll,
+    ];
+
+    /// What happens in it, for people.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Call => "write function called",
+            Self::Check => "check that the target is erased",
+            Self::Copy => "copy from user to kernel memory",
+            Self::Split => "split into write buffers",
+            Self::Command => "issue the write-buffer command",
+            Self::Fill => "fill the write buffer and confirm",
+            Self::Wait => "wait for completion",
+            Self::WaitFixed => "of it: before the first poll",
+            Self::WaitPoll => "of it: polling the toggle bit",
+        }
+    }
+
+    const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Statistics of every step of a run.
+#[derive(Debug, Clone)]
+pub struct Steps {
+    phases: [Phase; Step::ALL.len()],
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { phases: std::array::from_fn(|_| Phase::new()) }
+    }
+}
+
+impl Steps {
+    /// The statistics of `step`.
+    #[must_use]
+    pub const fn of(&self, step: Step) -> &Phase {
+        &self.phases[step.index()]
+    }
+
+    /// The statistics of `step`, to add to.
+    pub(crate) const fn of_mut(&mut self, step: Step) -> &mut Phase {
+        &mut self.phases[step.index()]
+    }
+}

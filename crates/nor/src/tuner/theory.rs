@@ -1,0 +1,214 @@
+//! Expected time and polls of "wait, then poll" for a given completion-time distribution.
+//!
+//! With `X` the completion time, `w` the wait, `s` from the start of a poll to the instant at which
+//! it sees the chip, `c` the length of a poll and `T` from one poll to the next, and `v = w + s`:
+//!
+//! ```text
+//! E[time]  = E[max(v, X)] + (c - s) + T/2 P(X > v)
+//! E[polls] = 1 + (E[max(v, X)] - v) / T + P(X > v)/2
+//! ```
+//!
+//! The `T/2` holds where the density of `X` hardly changes within `T`.
+
+use crate::bus::BusTiming;
+use crate::host::Host;
+use boardlab_sim::{Duration, QuantileTable, Ticks};
+
+/// The distribution of a completion time, to compute with. All times in microseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// Quantiles at equal steps of probability from 0 to 1.
+    points: Vec<f64>,
+}
+
+/// What a poll costs and how often polls come. All times in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PollLoop {
+    /// From the start of a poll to the read that must see the chip ready.
+    pub sample: f64,
+    /// One poll.
+    pub poll: f64,
+    /// From the start of one poll to the start of the next.
+    pub period: f64,
+}
+
+/// What a wait leads to, on average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expected {
+    /// From the start of the operation until the driver knows, in microseconds.
+    pub time: f64,
+    /// How often the driver asks.
+    pub polls: f64,
+}
+
+impl Expected {
+    /// Time plus what the polls are worth at `poll_cost` microseconds each.
+    #[must_use]
+    pub fn cost(&self, poll_cost: f64) -> f64 {
+        self.time + poll_cost * self.polls
+    }
+}
+
+impl Completion {
+    /// The distribution of `table`.
+    #[must_use]
+    pub fn new(table: &QuantileTable) -> Self {
+        Self { points: table.points().map(Duration::as_micros_f64).collect() }
+    }
+
+    fn segments(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.points.windows(2).map(|pair| (pair[0], pair[1]))
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "thousands of points")]
+    fn steps(&self) -> f64 {
+        (self.points.len() - 1) as f64
+    }
+
+    /// The mean completion time.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.segments().map(|(low, high)| (low + high) / 2.0).sum::<f64>() / self.steps()
+    }
+
+    /// The probability of being done by `time`.
+    #[must_use]
+    pub fn done_by(&self, time: f64) -> f64 {
+        let share = |(low, high): (f64, f64)| {
+            if time >= high {
+                1.0
+            } else if time <= low {
+                0.0
+            } else {
+                (time - low) / (high - low)
+            }
+        };
+        self.segments().map(share).sum::<f64>() / self.steps()
+    }
+
+    /// The time by which the chip is done with `probability`.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "floor of a number within the table"
+    )]
+    pub fn quantile(&self, probability: f64) -> f64 {
+        let position = probability.clamp(0.0, 1.0) * self.steps();
+        let step = (position.floor() as usize).min(self.points.len() - 2);
+        #[allow(clippy::cast_precision_loss, reason = "thousands of points")]
+        let within = position - step as f64;
+        self.points[step] + (self.points[step + 1] - self.points[step]) * within
+    }
+
+    /// The mean of the later of `time` and the completion.
+    #[must_use]
+    pub fn mean_of_later(&self, time: f64) -> f64 {
+        let later = |(low, high): (f64, f64)| {
+            if time >= high {
+                time
+            } else if time <= low {
+                (low + high) / 2.0
+            } else {
+                // Uniform between low and high: below `time` it counts as `time`.
+                let before = (time - low) / (high - low);
+                before * time + (1.0 - before) * (time + high) / 2.0
+            }
+        };
+        self.segments().map(later).sum::<f64>() / self.steps()
+    }
+}
+
+impl PollLoop {
+    /// The toggle test (two reads) followed by `udelay(gap_us)` on `host` and its bus.
+    ///
+    /// `udelay` counts from the last whole tick of the time base, so the period is whole ticks.
+    #[must_use]
+    pub fn toggle(host: &Host, bus: BusTiming, gap_us: u64) -> Self {
+        let base = host.time_base();
+        let poll = bus.read_cycle * 2;
+        let ticks = base.frequency().cycles_in(poll);
+        let gap = base.frequency().cycles_in(host.udelay(gap_us) + Duration::from_nanos(1));
+        let period = base.duration(Ticks::new(ticks + gap)).max(poll);
+        Self {
+            sample: bus.read_cycle.as_micros_f64(),
+            poll: poll.as_micros_f64(),
+            period: period.as_micros_f64(),
+        }
+    }
+
+    /// What waiting `wait` microseconds before the first poll leads to.
+    #[must_use]
+    pub fn expected(&self, completion: &Completion, wait: f64) -> Expected {
+        let seen = wait + self.sample;
+        let later = completion.mean_of_later(seen);
+        let busy = 1.0 - completion.done_by(seen);
+        Expected {
+            time: later + (self.poll - self.sample) + self.period / 2.0 * busy,
+            polls: 1.0 + (later - seen) / self.period + busy / 2.0,
+        }
+    }
+
+    /// The quantile of the completion time that the best wait is.
+    #[must_use]
+    pub fn best_quantile(&self, poll_cost: f64) -> f64 {
+        poll_cost / (poll_cost + self.period)
+    }
+
+    /// The best wait in microseconds when a poll is worth `poll_cost` microseconds.
+    ///
+    /// Setting the derivative of `E[time] + L E[polls]` to zero, without the small terms in the
+    /// density of `X`, gives `P(X <= v) = L / (L + T)`; without a cost the shortest completion.
+    #[must_use]
+    pub fn best_wait(&self, completion: &Completion, poll_cost: f64) -> f64 {
+        let start = (completion.quantile(self.best_quantile(poll_cost)) - self.sample).max(0.0);
+        // The small terms move the optimum by less than a period: walk down to it.
+        let cost = |wait: f64| self.expected(completion, wait).cost(poll_cost);
+        let steps = (0..=400).map(|step| (start + f64::from(step - 200) * 0.05).max(0.0));
+        steps.fold(start, |best, wait| if cost(wait) < cost(best) { wait } else { best })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uniform() -> Completion {
+        let points = [100, 200].map(Duration::from_micros);
+        Completion::new(&QuantileTable::new(&points).unwrap())
+    }
+
+    const LOOP: PollLoop = PollLoop { sample: 0.25, poll: 0.5, period: 1.5 };
+
+    #[test]
+    fn probabilities_and_quantiles_are_inverse() {
+        let completion = uniform();
+        assert_eq!((completion.mean(), completion.done_by(150.0)), (150.0, 0.5));
+        assert_eq!((completion.done_by(99.0), completion.done_by(201.0)), (0.0, 1.0));
+        assert_eq!(completion.quantile(0.25), 125.0);
+        assert_eq!(completion.mean_of_later(150.0), 0.5 * 150.0 + 0.5 * 175.0);
+    }
+
+    #[test]
+    fn waiting_past_the_longest_completion_takes_one_poll() {
+        let expected = LOOP.expected(&uniform(), 256.0);
+        assert_eq!(expected, Expected { time: 256.5, polls: 1.0 });
+    }
+
+    #[test]
+    fn a_free_poll_makes_the_shortest_completion_the_best_wait() {
+        // A little more saves the lag of the last poll: F(v) = T/2 f(v) at v = 100.75.
+        let best = LOOP.best_wait(&uniform(), 0.0);
+        assert!((best - 100.5).abs() < 0.1, "{best}");
+    }
+
+    #[test]
+    fn the_best_wait_is_the_newsvendor_quantile() {
+        // The small terms: the lag T/2 and half a poll are saved only where the chip is still busy.
+        let best = LOOP.best_wait(&uniform(), 0.5);
+        let quantile = uniform().quantile(LOOP.best_quantile(0.5)) - LOOP.sample;
+        assert!((best - quantile).abs() < 1.5, "{best} {quantile}");
+        let cost = |wait| LOOP.expected(&uniform(), wait).cost(0.5);
+        assert!(cost(best) <= cost(best - 0.5) && cost(best) <= cost(best + 0.5));
+    }
+}

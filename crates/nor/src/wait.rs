@@ -1,0 +1,253 @@
+//! Wait policies: when a driver first asks whether an operation is done, and how often after that.
+//!
+//! A policy is a few lines; the loop that asks is in [`crate::driver`], the physics in
+//! [`crate::chip`]. Sources: Linux 3.4 and 6.1 `drivers/mtd/chips/cfi_cmdset_0001.c`, `_0002.c`,
+//! `_0020.c`; the theory of the adaptive one is in `docs/models/nor.md`.
+
+use crate::host::Pause;
+use boardlab_sim::Duration;
+use std::fmt::Debug;
+
+/// What a policy learns from one finished operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// How often the chip was asked; the last time it was ready.
+    pub polls: u64,
+    /// Whether the operation failed or ran into its timeout.
+    pub failed: bool,
+}
+
+/// When to poll.
+pub trait WaitPolicy: Debug + Send + Sync {
+    /// What to do from the start of the operation to the first poll.
+    fn first(&self) -> Pause;
+
+    /// What to do after the poll numbered `polls` (from 1) found the chip busy.
+    fn gap(&self, polls: u64) -> Pause;
+
+    /// Takes in how an operation went.
+    fn learn(&mut self, _seen: Seen) {}
+
+    /// A copy with the same state.
+    fn boxed_clone(&self) -> Box<dyn WaitPolicy>;
+}
+
+impl Clone for Box<dyn WaitPolicy> {
+    fn clone(&self) -> Self {
+        self.boxed_clone()
+    }
+}
+
+/// Linux' `cfi_udelay`: spins below a millisecond, else sleeps whole milliseconds.
+#[must_use]
+pub fn cfi_udelay(micros: u64) -> Pause {
+    match micros {
+        0 => Pause::None,
+        1..1_000 => Pause::Spin(micros),
+        _ => Pause::Jiffies(micros.div_ceil(1_000)),
+    }
+}
+
+/// Polls from the beginning, as u-boot does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToggleOnly {
+    /// Between two polls.
+    pub gap: Pause,
+}
+
+/// Waits a fixed time, then polls, as Linux does with the AMD command set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FixedThenToggle {
+    /// Before the first poll.
+    pub wait: Pause,
+    /// Between two polls.
+    pub gap: Pause,
+}
+
+/// Intel's command set in Linux: polls at once, then sleeps half the typical time where that is a
+/// timer tick or more, then a timer tick at a time; else spins a microsecond at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HalfTypical {
+    /// Typical time of the operation.
+    pub typical: Duration,
+    /// A timer tick.
+    pub jiffy: Duration,
+}
+
+/// ST's command set in Linux: one microsecond less when the first poll found the chip ready, one
+/// more when it took more than one further poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Staircase {
+    /// The present wait in microseconds.
+    pub micros: u64,
+    /// Between two polls.
+    pub gap: Pause,
+}
+
+/// Follows a quantile of the completion time with one bit an operation (Robbins and Monro 1951):
+/// after each, the wait grows by `step * quantile` and, when the first poll found the chip ready,
+/// shrinks by `step`.
+///
+/// It rests where the chip is ready at the first poll in `quantile` of all operations, follows
+/// drift, and cannot end an operation early: it only decides when to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Adaptive {
+    /// The present wait.
+    pub wait: Duration,
+    /// How far one bit moves it down.
+    pub step: Duration,
+    /// The quantile, in 1/1000.
+    pub permille: u64,
+    /// It never falls below this.
+    pub floor: Duration,
+    /// It never rises above this, and starts over at half of it after a failure.
+    pub ceiling: Duration,
+    /// Between two polls.
+    pub gap: Pause,
+}
+
+impl WaitPolicy for ToggleOnly {
+    fn first(&self) -> Pause {
+        Pause::None
+    }
+
+    fn gap(&self, _polls: u64) -> Pause {
+        self.gap
+    }
+
+    fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
+        Box::new(*self)
+    }
+}
+
+impl WaitPolicy for FixedThenToggle {
+    fn first(&self) -> Pause {
+        self.wait
+    }
+
+    fn gap(&self, _polls: u64) -> Pause {
+        self.gap
+    }
+
+    fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
+        Box::new(*self)
+    }
+}
+
+impl WaitPolicy for HalfTypical {
+    fn first(&self) -> Pause {
+        Pause::None
+    }
+
+    fn gap(&self, polls: u64) -> Pause {
+        let half = self.typical / 2;
+        let millis = |span: Duration| Pause::Jiffies(span.as_nanos() / 1_000_000);
+        match polls {
+            _ if half < self.jiffy => Pause::Spin(1),
+            1 => millis(half),
+            _ => millis(self.jiffy),
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
+        Box::new(*self)
+    }
+}
+
+impl WaitPolicy for Staircase {
+    fn first(&self) -> Pause {
+        cfi_udelay(self.micros)
+    }
+
+    fn gap(&self, _polls: u64) -> Pause {
+        self.gap
+    }
+
+    fn learn(&mut self, seen: Seen) {
+        match seen.polls {
+            0 => {}
+            1 => self.micros = self.micros.saturating_sub(1),
+            2 => {}
+            _ => self.micros += 1,
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
+        Box::new(*self)
+    }
+}
+
+impl WaitPolicy for Adaptive {
+    fn first(&self) -> Pause {
+        cfi_udelay(self.wait.as_micros())
+    }
+
+    fn gap(&self, _polls: u64) -> Pause {
+        self.gap
+    }
+
+    fn learn(&mut self, seen: Seen) {
+        if seen.failed {
+            self.wait = (self.ceiling / 2).max(self.floor);
+            return;
+        }
+        let risen = self.wait + self.step * self.permille / 1_000;
+        let moved = if seen.polls <= 1 { risen.saturating_sub(self.step) } else { risen };
+        self.wait = moved.clamp(self.floor, self.ceiling);
+    }
+
+    fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
+        Box::new(*self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_sleeps_from_a_millisecond_on() {
+        assert_eq!(cfi_udelay(0), Pause::None);
+        assert_eq!(cfi_udelay(999), Pause::Spin(999));
+        assert_eq!(cfi_udelay(128_001), Pause::Jiffies(129));
+    }
+
+    #[test]
+    fn intel_sleeps_half_the_typical_time_only_when_that_is_a_timer_tick() {
+        let jiffy = Duration::from_millis(4);
+        let erase = HalfTypical { typical: Duration::from_millis(256), jiffy };
+        assert_eq!((erase.gap(1), erase.gap(2)), (Pause::Jiffies(128), Pause::Jiffies(4)));
+        let program = HalfTypical { typical: Duration::from_micros(512), jiffy };
+        assert_eq!((program.first(), program.gap(1)), (Pause::None, Pause::Spin(1)));
+    }
+
+    #[test]
+    fn the_staircase_rests_where_one_further_poll_is_needed() {
+        let mut stairs = Staircase { micros: 200, gap: Pause::Spin(1) };
+        for (polls, micros) in [(1, 199), (2, 199), (3, 200), (9, 201)] {
+            stairs.learn(Seen { polls, failed: false });
+            assert_eq!(stairs.micros, micros);
+        }
+    }
+
+    #[test]
+    fn the_adaptive_wait_stays_within_its_rails_and_starts_over_after_a_failure() {
+        let micros = Duration::from_micros;
+        let mut adaptive = Adaptive {
+            wait: micros(256),
+            step: micros(1),
+            permille: 50,
+            floor: micros(64),
+            ceiling: micros(256),
+            gap: Pause::Spin(1),
+        };
+        adaptive.learn(Seen { polls: 1, failed: false });
+        assert_eq!(adaptive.wait.as_nanos(), 255_050);
+        (0..1_000).for_each(|_| adaptive.learn(Seen { polls: 1, failed: false }));
+        assert_eq!(adaptive.wait, micros(64));
+        (0..10_000).for_each(|_| adaptive.learn(Seen { polls: 2, failed: false }));
+        assert_eq!(adaptive.wait, micros(256));
+        adaptive.learn(Seen { polls: 7, failed: true });
+        assert_eq!(adaptive.wait, micros(128));
+    }
+}
