@@ -11,6 +11,9 @@
 //! - [`links`], [`readme`], [`words`]: documentation.
 //! - [`binary`], [`console`], [`catalogue`], [`schema`]: what the built command really does.
 
+pub mod binary;
+pub mod catalogue;
+pub mod console;
 pub mod figures;
 pub mod limits;
 pub mod links;
@@ -19,6 +22,7 @@ pub mod ranks;
 pub mod readme;
 pub mod repository;
 pub mod rules;
+pub mod schema;
 pub mod source;
 pub mod sourced;
 pub mod violation;

@@ -10,7 +10,7 @@ use crate::violation::Violation;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Attribute, ImplItem, Item, Meta, Type, UseTree};
+use syn::{Attribute, Expr, ImplItem, Item, Meta, Type, UseTree};
 
 /// Crates below rank 8 that face the operating system by purpose.
 const FACE_THE_SYSTEM: [&str; 2] = ["measure", "image"];
@@ -150,8 +150,9 @@ impl<'ast> Visit<'ast> for Rules<'_> {
         self.within(&arm.attrs, |this| syn::visit::visit_arm(this, arm));
     }
 
-    fn visit_expr_block(&mut self, block: &'ast syn::ExprBlock) {
-        self.within(&block.attrs, |this| syn::visit::visit_expr_block(this, block));
+    fn visit_expr(&mut self, expression: &'ast Expr) {
+        let attributes = expression_attributes(expression);
+        self.within(attributes, |this| syn::visit::visit_expr(this, expression));
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
@@ -171,7 +172,7 @@ impl<'ast> Visit<'ast> for Rules<'_> {
             let message = format!("`as {name}`: `try_from`, or allow the cast lint with a reason");
             self.report(cast.as_token.span(), message);
         }
-        self.within(&cast.attrs, |this| syn::visit::visit_expr_cast(this, cast));
+        syn::visit::visit_expr_cast(self, cast);
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
@@ -196,6 +197,24 @@ impl<'ast> Visit<'ast> for Rules<'_> {
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         self.use_tree(&item.tree, &[]);
+    }
+}
+
+/// The attributes of an expression of the kinds that carry an exception.
+fn expression_attributes(expression: &Expr) -> &[Attribute] {
+    match expression {
+        Expr::Block(block) => &block.attrs,
+        Expr::Call(call) => &call.attrs,
+        Expr::Cast(cast) => &cast.attrs,
+        Expr::ForLoop(each) => &each.attrs,
+        Expr::If(branch) => &branch.attrs,
+        Expr::Macro(call) => &call.attrs,
+        Expr::Match(choice) => &choice.attrs,
+        Expr::MethodCall(call) => &call.attrs,
+        Expr::Paren(group) => &group.attrs,
+        Expr::Return(value) => &value.attrs,
+        Expr::Tuple(values) => &values.attrs,
+        _ => &[],
     }
 }
 
@@ -308,6 +327,7 @@ mod tests {
         assert_eq!(with("#[allow(clippy::too_many_lines, reason = \"a table\")]"), 1);
         let inner = "#[allow(clippy::cast_possible_wrap, reason = \"wraps by design\")]";
         assert_eq!(count(&format!("fn a() {{ {inner} let b = c as i8; d as i8; }}")), 1);
+        assert_eq!(count(&format!("fn a() {{ {inner} return Int(b as i8); }}")), 0);
         assert_eq!(count(&format!("impl A {{ {inner} fn a() {{ b as i8; }} }}")), 0);
     }
 

@@ -101,9 +101,13 @@ impl Walk<'_> {
     }
 }
 
-/// Whether `text` is a number, alone or with a unit: `284 ns`, `0x227E`, `33.3MHz`, `5 %`.
+/// Whether `text` is a number, alone or with a unit: `284 ns`, `0x227E`, `33.3MHz`, `5 %`, or a
+/// distribution of such: `triangular(80 us, 95 us, 130 us)`.
 fn is_quantity(text: &str) -> bool {
     let text = text.trim();
+    if let Some((_, arguments)) = text.strip_suffix(')').and_then(|call| call.split_once('(')) {
+        return arguments.split(',').any(is_quantity);
+    }
     if let Some(digits) = text.strip_prefix("0x") {
         return !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     }
@@ -146,9 +150,16 @@ mod tests {
             messages("[program]\nbuffer = 512\n"),
             ["parts/a.toml:2: `program.buffer`: a number without origin and source"]
         );
-        for bare in
-            ["\"284 ns\"", "1.5", "\"0x227E\"", "[1]", "\"33.3MHz\"", "\"-5 %\"", "\"7 MB/s\""]
-        {
+        for bare in [
+            "\"284 ns\"",
+            "1.5",
+            "\"0x227E\"",
+            "[1]",
+            "\"33.3MHz\"",
+            "\"-5 %\"",
+            "\"uniform(1 us, 2 us)\"",
+            "\"7 MB/s\"",
+        ] {
             assert_eq!(messages(&format!("x = {bare}\n")).len(), 1, "{bare}");
         }
         assert_eq!(messages("x = { value = \"1 us\", source = \"DS\" }\n").len(), 1);

@@ -1,0 +1,57 @@
+//! The rules about data files and documents, applied to this repository. Needs nothing but the text:
+//! part of `make check`.
+
+use boardlab_checks::{Repository, Violation, assert_none, links, readme, rules, sourced, words};
+
+/// Endings of the files that people write, as opposed to what a tool or another project made.
+const WRITTEN: [&str; 14] =
+    ["rs", "toml", "md", "sh", "py", "c", "h", "S", "css", "html", "json", "yml", "txt", "ld"];
+
+/// Applies `check` to path and text of every file that people write.
+fn each_written(check: impl Fn(&str, &str) -> Vec<Violation>) {
+    let repository = Repository::here();
+    let by_ending = |path: &&str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let foreign = path.contains("/vendor/");
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        !foreign && (!name.contains('.') || WRITTEN.contains(&ending))
+    };
+    let paths = repository.files().iter().map(String::as_str).filter(by_ending);
+    assert_none(paths.flat_map(|path| check(path, &repository.read(path))).collect());
+}
+
+#[test]
+fn every_number_of_a_part_or_board_has_its_source() {
+    let repository = Repository::here();
+    let files = repository.files_in("parts", "toml").chain(repository.files_in("boards", "toml"));
+    assert_none(files.flat_map(|path| sourced::check(path, &repository.read(path))).collect());
+}
+
+#[test]
+fn links_inside_the_repository_lead_somewhere() {
+    assert_none(links::check_repository(&Repository::here()));
+}
+
+#[test]
+fn readme_shows_a_command_to_type_near_its_top() {
+    let path = "README.md";
+    assert_none(readme::check_first_command(path, &Repository::here().read(path)));
+}
+
+#[test]
+fn japanese_readme_has_the_headings_and_commands_of_the_english_one() {
+    let repository = Repository::here();
+    let path = "README.ja.md";
+    let (japanese, english) = (repository.read(path), repository.read("README.md"));
+    assert_none(readme::check_translation(path, &japanese, &english));
+}
+
+#[test]
+fn no_file_names_a_path_of_one_machine() {
+    each_written(words::check);
+}
+
+#[test]
+fn no_file_holds_a_mark_of_unfinished_work() {
+    each_written(rules::check_unfinished);
+}
