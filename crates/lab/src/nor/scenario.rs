@@ -1,0 +1,313 @@
+//! The scenario of the NOR experiment: what is written, by which drivers, with which waits.
+
+use super::board::{self, BoardSpec};
+use super::part;
+use crate::document::{Misplaced, Node, Read, Section, Value};
+use crate::misfit::Misfit;
+use crate::quantity::{self, Ratio};
+use boardlab_nor::driver::{Kind, Probed};
+use boardlab_nor::wait::{
+    Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
+};
+use boardlab_nor::{Part, Pause};
+use boardlab_sim::{Bytes, Duration, Hertz, Seed};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A scenario of the NOR experiment, checked.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// The part.
+    pub part: Arc<Part>,
+    /// The board.
+    pub board: BoardSpec,
+    /// What is written.
+    pub data: Arc<[u8]>,
+    /// Table 4.
+    pub uboot: System,
+    /// Table 5.
+    pub linux: System,
+    /// Table 6.
+    pub improved: System,
+    /// How waits are compared.
+    pub tune: Tune,
+}
+
+/// A driver with its wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct System {
+    /// The driver.
+    pub kind: Kind,
+    /// What it does before the first poll.
+    pub wait: Wait,
+    /// Microseconds of `udelay` between two polls.
+    pub poll_gap_us: u64,
+    /// Whether the target is read before it is programmed.
+    pub check_erased: bool,
+}
+
+/// What a driver does before it first asks, as scenarios write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// `none`: asks at once.
+    None,
+    /// `word-time`: CFI 1Fh, as Linux does.
+    WordTime,
+    /// `buffer-time`: CFI 20h, the obvious repair.
+    BufferTime,
+    /// `tuned`: the best wait for the scenario's cost of a poll.
+    Tuned,
+    /// `adaptive`: follows a quantile with one bit an operation.
+    Adaptive,
+    /// `half-typical`: as Linux waits with Intel's command set.
+    HalfTypical,
+    /// `staircase`: as Linux waits with ST's command set.
+    Staircase,
+    /// `sleep 150 us`: a high-resolution sleep.
+    Sleep(Duration),
+    /// `170 us`: `udelay`.
+    Fixed(u64),
+}
+
+const NAMES: [(&str, Wait); 7] = [
+    ("none", Wait::None),
+    ("word-time", Wait::WordTime),
+    ("buffer-time", Wait::BufferTime),
+    ("tuned", Wait::Tuned),
+    ("adaptive", Wait::Adaptive),
+    ("half-typical", Wait::HalfTypical),
+    ("staircase", Wait::Staircase),
+];
+
+/// How waits are compared and learned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tune {
+    /// What a poll is worth.
+    pub poll_cost: Duration,
+    /// The quantile that the adaptive policy follows.
+    pub quantile: Ratio,
+    /// How far one bit moves it.
+    pub step: Duration,
+}
+
+impl Value for Wait {
+    const NUMBER: bool = false;
+
+    fn expected() -> String {
+        let names = NAMES.map(|(name, _)| name).join(", ");
+        format!("{names}, a duration in whole microseconds, or \"sleep\" and a duration")
+    }
+
+    fn example() -> String {
+        "\"170 us\"".into()
+    }
+
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        let Some(text) = node.as_text() else { return Err(Misplaced::of_type(node)) };
+        if let Some(&(_, wait)) = NAMES.iter().find(|(name, _)| *name == text) {
+            return Ok(wait);
+        }
+        let (sleeps, span) = match text.strip_prefix("sleep ") {
+            Some(span) => (true, span),
+            None => (false, text),
+        };
+        let starts_with_digit = span.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        if !starts_with_digit && !span.trim_start().starts_with(['-', '+', '.']) {
+            let names = NAMES.map(|(name, _)| name.into()).to_vec();
+            return Err(Misplaced::new(node, Misfit::UnknownName { names }));
+        }
+        let span = quantity::duration(span).map_err(|misfit| Misplaced::new(node, misfit))?;
+        if sleeps {
+            return Ok(Self::Sleep(span));
+        }
+        match whole_micros(span) {
+            Some(0) => Ok(Self::None),
+            Some(micros) => Ok(Self::Fixed(micros)),
+            None => Err(Misplaced::new(node, not_udelay())),
+        }
+    }
+}
+
+fn not_udelay() -> Misfit {
+    Misfit::Rule {
+        problem: "cannot be waited with udelay, which takes whole microseconds up to 1 s".into(),
+    }
+}
+
+/// `span` as whole microseconds of at most a second.
+fn whole_micros(span: Duration) -> Option<u64> {
+    let whole = span.as_nanos().is_multiple_of(1_000) && span <= Duration::from_secs(1);
+    whole.then_some(span.as_micros())
+}
+
+impl System {
+    /// The policy that this system waits with for a buffer program.
+    ///
+    /// `tuned_us` is the best wait in microseconds, for [`Wait::Tuned`].
+    #[must_use]
+    pub fn policy(&self, probed: &Probed, tune: &Tune, tuned_us: u64) -> Box<dyn WaitPolicy> {
+        let gap = if self.poll_gap_us == 0 { Pause::None } else { cfi_udelay(self.poll_gap_us) };
+        let fixed = |micros| Box::new(FixedThenToggle { wait: cfi_udelay(micros), gap });
+        let typical = Duration::from_micros(probed.word_typical_us);
+        match self.wait {
+            Wait::None => Box::new(ToggleOnly { gap }),
+            Wait::WordTime => fixed(probed.word_typical_us),
+            Wait::BufferTime => fixed(probed.buffer_typical_us),
+            Wait::Tuned => fixed(tuned_us),
+            Wait::Fixed(micros) => fixed(micros),
+            Wait::Sleep(span) => Box::new(FixedThenToggle { wait: Pause::Sleep(span), gap }),
+            Wait::Staircase => Box::new(Staircase { micros: probed.word_typical_us, gap }),
+            Wait::HalfTypical => Box::new(HalfTypical {
+                typical: Duration::from_micros(probed.buffer_typical_us),
+                jiffy: Hertz::from_hz(250).time_of(1),
+            }),
+            Wait::Adaptive => Box::new(Adaptive {
+                wait: typical,
+                step: tune.step,
+                permille: tune.quantile.parts_per_million() / 1_000,
+                floor: typical / 4,
+                ceiling: typical,
+                gap,
+            }),
+        }
+    }
+}
+
+/// Reads a whole scenario, its part and board mounted in place of their names.
+///
+/// # Errors
+/// Whatever is missing, unknown, of the wrong kind or cannot be, the data file included.
+pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
+    let title = section.required::<String>("title");
+    let experiment = section.required::<String>("experiment");
+    let part = section.section("part", part::read);
+    let board = section.section("board", board::read);
+    let uboot = section.section("uboot", system);
+    let linux = section.section("linux", system);
+    let improved = section.section("improved", system);
+    let tune = section.section("tune", tune);
+    let room = match (&part, &board) {
+        (Ok(part), Ok(board)) => Some(part.size() * board.chips as u64),
+        _ => None,
+    };
+    let data = section.section("workload", |workload| data(&workload, room, seed));
+    section.finish()?;
+    let (part, _, _) = (part?, title?, experiment?);
+    if part.cfi.is_none() {
+        return Err(section.refuse(
+            "part.title",
+            "gives no CFI answer, and all three drivers ask for it first",
+            "a part with a [cfi] section",
+            "take a part with CFI: boardlab list parts",
+        ));
+    }
+    Ok(Scenario {
+        part: Arc::new(part),
+        board: board?,
+        data: data?,
+        uboot: uboot?,
+        linux: linux?,
+        improved: improved?,
+        tune: tune?,
+    })
+}
+
+fn system(section: Section<'_>) -> Read<System> {
+    let kind = section.one_of("driver", &Kind::NAMES);
+    let wait = section.required::<Wait>("wait");
+    let gap = section.required::<Duration>("poll_gap");
+    let check_erased = section.key::<bool>("check_erased").or(false);
+    section.finish()?;
+    let Some(poll_gap_us) = whole_micros(gap?) else {
+        return Err(section.refuse(
+            "poll_gap",
+            "cannot be waited with udelay",
+            "whole microseconds up to 1 s",
+            "write poll_gap = \"1 us\"",
+        ));
+    };
+    Ok(System { kind: kind?, wait: wait?, poll_gap_us, check_erased: check_erased? })
+}
+
+fn tune(section: Section<'_>) -> Read<Tune> {
+    let cost = section.key::<Duration>("poll_cost").within(Duration::ZERO, Duration::from_secs(1));
+    let poll_cost = cost.required();
+    let quantile = section.required::<Ratio>("quantile");
+    let step = section.key::<Duration>("step").positive().required();
+    section.finish()?;
+    Ok(Tune { poll_cost: poll_cost?, quantile: quantile?, step: step? })
+}
+
+/// The bytes to write: those of a file, or a pattern.
+fn data(section: &Section<'_>, room: Option<Bytes>, seed: Seed) -> Read<Arc<[u8]>> {
+    const PATTERNS: [&str; 4] = ["zeros", "ones", "counter", "random"];
+    let named = PATTERNS.map(|name| (name, name));
+    let bytes = section.key::<Bytes>("bytes").positive().required();
+    let pattern = section.one_of("pattern", &named);
+    let file = section.optional::<String>("file");
+    section.finish()?;
+    let (bytes, pattern, room) = (bytes?, pattern?, room.unwrap_or(Bytes::mib(1_024)));
+    if let Some(file) = file? {
+        return read_file(section, Path::new(&file), room);
+    }
+    if bytes > room {
+        return Err(section.refuse(
+            "bytes",
+            &format!("do not fit the flash of {room}"),
+            &format!("a size up to {room}"),
+            "write less, or choose a larger part",
+        ));
+    }
+    Ok(fill(pattern, bytes.to_usize(), seed))
+}
+
+fn fill(pattern: &str, length: usize, seed: Seed) -> Arc<[u8]> {
+    match pattern {
+        "ones" => vec![0xFF; length].into(),
+        "counter" => (0..=u8::MAX).cycle().take(length).collect(),
+        "random" => {
+            let mut bytes = vec![0; length];
+            seed.stream("workload.data").fill(&mut bytes);
+            bytes.into()
+        }
+        _ => vec![0; length].into(),
+    }
+}
+
+fn read_file(section: &Section<'_>, path: &Path, room: Bytes) -> Read<Arc<[u8]>> {
+    let refuse = |problem: &str| {
+        section.refuse(
+            "file",
+            problem,
+            &format!("a readable file of 1 to {} bytes", room.get()),
+            "give the path of a regular file, from the current folder",
+        )
+    };
+    let metadata = std::fs::metadata(path)
+        .map_err(|error| refuse(&format!("cannot be read: {}", describe(&error))))?;
+    if metadata.is_dir() {
+        return Err(refuse("is a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(refuse("is not a regular file"));
+    }
+    if metadata.len() == 0 {
+        return Err(refuse("is empty"));
+    }
+    if metadata.len() > room.get() {
+        let size = metadata.len();
+        return Err(refuse(&format!("has {size} bytes, which do not fit the flash of {room}")));
+    }
+    match std::fs::read(path) {
+        Ok(bytes) if bytes.is_empty() => Err(refuse("is empty")),
+        Ok(bytes) if Bytes::of(&bytes) > room => Err(refuse("grew beyond the flash")),
+        Ok(bytes) => Ok(bytes.into()),
+        Err(error) => Err(refuse(&format!("cannot be read: {}", describe(&error)))),
+    }
+}
+
+/// The reason alone, without the number of the operating system.
+fn describe(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}

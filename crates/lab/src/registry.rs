@@ -1,0 +1,255 @@
+//! The experiments: one record each, and the only functions that the command line calls.
+//!
+//! Layer: rank 8, the top of this crate. Main types: [`Experiment`], [`Request`], [`Failure`].
+//! A new experiment is a scenario, a reference and one record in [`EXPERIMENTS`].
+
+use crate::catalog;
+use crate::document::Document;
+use crate::error::Error;
+use crate::nor;
+use crate::source::Kind;
+use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
+use boardlab_sim::Seed;
+use std::fmt;
+
+/// The version that results carry.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// One run to be made.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The scenario with its part, its board and the user's overrides.
+    pub document: &'a Document,
+    /// Name of the scenario, as results carry it.
+    pub scenario: &'a str,
+    /// The seed of all its random streams.
+    pub seed: Seed,
+    /// Told about what was finished; may be called from several threads.
+    pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// The step that was finished.
+    pub step: &'a str,
+    /// Steps finished.
+    pub done: usize,
+    /// Steps in all.
+    pub total: usize,
+}
+
+/// Makes a result of a request.
+pub type Make = fn(&Request<'_>) -> Result<RunResult, Failure>;
+
+/// A published evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Experiment {
+    /// Name for `reproduce`.
+    pub name: &'static str,
+    /// Name of its scenario.
+    pub scenario: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// Runs it; `None` while it is not built.
+    pub run: Option<Make>,
+    /// Tunes it; `None` where there is nothing to tune.
+    pub tune: Option<Make>,
+}
+
+/// Every published evaluation, in the order in which they are reproduced.
+pub const EXPERIMENTS: [Experiment; 5] = [
+    Experiment {
+        name: "nor",
+        scenario: "nor-write",
+        title: "NOR flash writes: u-boot against Linux, and the wait for completion",
+        run: Some(nor::run),
+        tune: Some(nor::tune),
+    },
+    not_built("nandfs", "nand-filesystems", "Flash filesystems for large NAND"),
+    not_built("sdwear", "sd-wear", "SD card wear levelling under 11 TB of writes"),
+    not_built("sata", "sata-ssd", "SSD transfer rates of a SATA host"),
+    not_built("fcse", "context-switch", "Context switches with the Fast Context Switch Extension"),
+];
+
+const fn not_built(name: &'static str, scenario: &'static str, title: &'static str) -> Experiment {
+    Experiment { name, scenario, title, run: None, tune: None }
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// A file, an argument or a name is wrong: exit status 2.
+    Input(Error),
+    /// The run itself failed: exit status 1.
+    Run {
+        /// The system that failed.
+        system: String,
+        /// What its device said.
+        error: boardlab_mtd::Error,
+    },
+    /// Nothing to run behind this name yet, or nothing to tune: exit status 2.
+    NotBuilt {
+        /// The name.
+        name: String,
+        /// What was asked of it: `run` or `tune`.
+        action: &'static str,
+    },
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(error) => error.fmt(f),
+            Self::Run { system, error } => write!(f, "error: {system}: {error}"),
+            Self::NotBuilt { name, action } => write!(
+                f,
+                "error: `boardlab {action} {name}` is not built yet\n  = help: what there is: \
+                 boardlab list scenarios"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The experiment whose name or scenario is `name`.
+///
+/// # Errors
+/// [`Error::UnknownName`] with the names that exist.
+pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
+    let known = EXPERIMENTS.iter().find(|one| one.name == name || one.scenario == name);
+    known.ok_or_else(|| Error::UnknownName {
+        place: None,
+        what: "experiment",
+        found: name.into(),
+        names: EXPERIMENTS.iter().map(|one| one.name.into()).collect(),
+    })
+}
+
+/// Runs the scenario `name`, a built-in one or a path, with the arguments of all `--set`.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run<S: AsRef<str>>(
+    name: &str,
+    set: &[S],
+    seed: Seed,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<RunResult, Failure> {
+    make(name, set, seed, progress, |experiment| ("run", experiment.run))
+}
+
+/// Finds the best settings for the scenario `name`, as [`run`] runs it.
+///
+/// # Errors
+/// [`Failure`].
+pub fn tune<S: AsRef<str>>(
+    name: &str,
+    set: &[S],
+    seed: Seed,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<RunResult, Failure> {
+    make(name, set, seed, progress, |experiment| ("tune", experiment.tune))
+}
+
+fn make<S: AsRef<str>>(
+    name: &str,
+    set: &[S],
+    seed: Seed,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+    action: impl Fn(&Experiment) -> (&'static str, Option<Make>),
+) -> Result<RunResult, Failure> {
+    if let Some(planned) = EXPERIMENTS.iter().find(|one| one.scenario == name)
+        && let (action, None) = action(planned)
+    {
+        return Err(Failure::NotBuilt { name: name.into(), action });
+    }
+    let document = catalog::compose(name, set)?;
+    let experiment = document.read(|section| {
+        let names = EXPERIMENTS.each_ref().map(|one| (one.scenario, one));
+        let experiment = section.one_of("experiment", &names);
+        section.leave_rest();
+        experiment
+    })?;
+    let experiment = experiment.value;
+    let (action, make) = action(experiment);
+    let Some(make) = make else {
+        return Err(Failure::NotBuilt { name: experiment.scenario.into(), action });
+    };
+    let scenario = scenario_name(name);
+    make(&Request { document: &document, scenario: &scenario, seed, progress })
+}
+
+/// A path's file name without its ending, or the name itself.
+fn scenario_name(name: &str) -> String {
+    let stem = std::path::Path::new(name).file_stem();
+    stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Runs the published evaluations called `names`, all of them when there are none.
+///
+/// One that is not built yet gives a table that says so.
+///
+/// # Errors
+/// [`Failure`].
+pub fn reproduce<S: AsRef<str>>(
+    names: &[S],
+    seed: Seed,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<Reproduction, Failure> {
+    let chosen: Vec<&Experiment> = match names {
+        [] => EXPERIMENTS.iter().collect(),
+        names => names.iter().map(|name| experiment(name.as_ref())).collect::<Result<_, _>>()?,
+    };
+    let reproduced = chosen.into_iter().map(|experiment| match experiment.run {
+        Some(_) => run::<&str>(experiment.scenario, &[], seed, progress),
+        None => Ok(absent(experiment, seed)),
+    });
+    Ok(Reproduction::new(reproduced.collect::<Result<_, _>>()?))
+}
+
+/// The result of an experiment that is not built yet.
+fn absent(experiment: &Experiment, seed: Seed) -> RunResult {
+    let mut run = RunResult::new(experiment.scenario, experiment.title, seed.get(), VERSION);
+    let mut table = Table::new("status", "Status").column("state", "state");
+    let mut cell = Cell::new(Value::None);
+    cell.verdict = Some(Verdict::NotBuilt);
+    table.rows.push(Row::new(experiment.name, experiment.title).cell("state", cell));
+    run.tables.push(table);
+    run.warnings.push(format!("{} is not built yet", experiment.name));
+    run
+}
+
+/// What there is, as tables `parts`, `boards` and `scenarios`; `kinds` chooses some of them.
+///
+/// # Errors
+/// [`Failure`] when a built-in file lacks its title.
+pub fn list(kinds: &[Kind]) -> Result<RunResult, Failure> {
+    let mut run = RunResult::new("list", "What there is", 0, VERSION);
+    for (kind, id, title) in [
+        (Kind::Part, "parts", "Parts"),
+        (Kind::Board, "boards", "Boards"),
+        (Kind::Scenario, "scenarios", "Scenarios"),
+    ] {
+        if !kinds.is_empty() && !kinds.contains(&kind) {
+            continue;
+        }
+        let mut table = Table::new(id, title).column("title", "what it is").column("file", "file");
+        for file in catalog::all(kind) {
+            let document = Document::parse(&file.source(kind))?;
+            let row = Row::new(file.name, "")
+                .cell("title", Cell::text(document.title()?))
+                .cell("file", Cell::text(file.path));
+            table.rows.push(row);
+        }
+        run.tables.push(table);
+    }
+    Ok(run)
+}
