@@ -116,9 +116,8 @@ pub struct Observed {
 
 /// A running browser with one page.
 pub struct Browser {
-    process: Child,
-    /// Removed at the end.
-    profile: PathBuf,
+    /// Ends after the connection.
+    _process: Process,
     socket: WebSocket<TcpStream>,
     session: Option<String>,
     last_id: u64,
@@ -145,16 +144,12 @@ impl Browser {
     pub fn launch() -> Result<Self, Error> {
         let program = Self::find().ok_or(Error::Missing)?;
         let profile = new_profile().map_err(io_error("create the browser's profile"))?;
-        let process = start(&program, &profile).map_err(io_error("start the browser"))?;
-        // From here on `Unborn` cleans up whatever fails.
-        let mut unborn = Unborn(Some((process, profile)));
-        let (process, profile) = unborn.0.as_mut().expect("just stored");
-        let (port, target) = wait_for_port(process, profile)?;
+        let child = start(&program, &profile).map_err(io_error("start the browser"))?;
+        let mut process = Process { child, profile };
+        let (port, target) = process.wait_for_port()?;
         let socket = connect(port, &target)?;
-        let (process, profile) = unborn.0.take().expect("just stored");
         let mut browser = Self {
-            process,
-            profile,
+            _process: process,
             socket,
             session: None,
             last_id: 0,
@@ -239,8 +234,7 @@ impl Browser {
     /// # Errors
     /// [`Error::Thrown`] when it throws.
     pub fn evaluate(&mut self, expression: &str) -> Result<Value, Error> {
-        let ask =
-            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let ask = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.call("Runtime.evaluate", &ask)?;
         if let Some(thrown) = answer.get("exceptionDetails") {
             return Err(Error::Thrown(exception(thrown)));
@@ -346,41 +340,57 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        self.session = None;
-        // Asked to close, Chromium ends its helper processes too; it answers or is killed.
+        // Asked to close, Chromium ends its helper processes too; if it does not, it is killed.
         let _ = self.socket.send(Message::text(r#"{"id":0,"method":"Browser.close"}"#));
-        end(&mut self.process, &self.profile);
     }
 }
 
-/// A browser whose start has not succeeded yet.
-struct Unborn(Option<(Child, PathBuf)>);
+/// The browser's process and its profile, both gone when this is dropped.
+struct Process {
+    child: Child,
+    profile: PathBuf,
+}
 
-impl Drop for Unborn {
+impl Process {
+    /// The port and the path of the debugger, which Chromium writes into its profile.
+    fn wait_for_port(&mut self) -> Result<(u16, String), Error> {
+        let file = self.profile.join("DevToolsActivePort");
+        let limit = Instant::now() + PATIENCE;
+        while Instant::now() < limit {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            if let Some((port, path)) = text.split_once('\n')
+                && let Ok(port) = port.parse()
+                && !path.is_empty()
+            {
+                return Ok((port, path.trim().to_owned()));
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let answer = format!("it ended with {status}");
+                return Err(Error::Refused { method: "start of the browser".into(), answer });
+            }
+            thread::sleep(TICK);
+        }
+        Err(Error::Timeout { waited_for: "the browser to start".into() })
+    }
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
-        if let Some((process, profile)) = &mut self.0 {
-            let _ = process.kill();
-            end(process, profile);
+        for _ in 0..40 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                break;
+            }
+            thread::sleep(TICK);
         }
-    }
-}
-
-/// Waits for the process for two seconds, kills it if need be, and removes its profile.
-fn end(process: &mut Child, profile: &Path) {
-    for _ in 0..40 {
-        if !matches!(process.try_wait(), Ok(None)) {
-            break;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Helpers may still write for a moment after the browser has ended.
+        for _ in 0..20 {
+            if fs::remove_dir_all(&self.profile).is_ok() || !self.profile.exists() {
+                return;
+            }
+            thread::sleep(TICK);
         }
-        thread::sleep(TICK);
-    }
-    let _ = process.kill();
-    let _ = process.wait();
-    // Helpers may still write for a moment after the browser has ended.
-    for _ in 0..20 {
-        if fs::remove_dir_all(profile).is_ok() || !profile.exists() {
-            return;
-        }
-        thread::sleep(TICK);
     }
 }
 
@@ -410,27 +420,6 @@ fn start(program: &Path, profile: &Path) -> io::Result<Child> {
         .spawn()
 }
 
-/// The port and the path of the debugger, which Chromium writes into its profile.
-fn wait_for_port(process: &mut Child, profile: &Path) -> Result<(u16, String), Error> {
-    let file = profile.join("DevToolsActivePort");
-    let limit = Instant::now() + PATIENCE;
-    while Instant::now() < limit {
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        if let Some((port, path)) = text.split_once('\n')
-            && let Ok(port) = port.parse()
-            && !path.is_empty()
-        {
-            return Ok((port, path.trim().to_owned()));
-        }
-        if let Ok(Some(status)) = process.try_wait() {
-            let answer = format!("it ended with {status}");
-            return Err(Error::Refused { method: "start of the browser".into(), answer });
-        }
-        thread::sleep(TICK);
-    }
-    Err(Error::Timeout { waited_for: "the browser to start".into() })
-}
-
 fn connect(port: u16, path: &str) -> Result<WebSocket<TcpStream>, Error> {
     let stream = TcpStream::connect(("127.0.0.1", port)).map_err(io_error("connect"))?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(io_error("set a limit"))?;
@@ -438,11 +427,13 @@ fn connect(port: u16, path: &str) -> Result<WebSocket<TcpStream>, Error> {
     // A screenshot comes in one frame, which may be larger than the default limit.
     let config = WebSocketConfig::default().max_frame_size(None).max_message_size(None);
     let url = format!("ws://127.0.0.1:{port}{path}");
-    let (socket, _) = tungstenite::client::client_with_config(url, stream, Some(config))
-        .map_err(|error| match error {
-            tungstenite::HandshakeError::Failure(error) => Error::Socket(Box::new(error)),
-            tungstenite::HandshakeError::Interrupted(_) => {
-                Error::Timeout { waited_for: "the handshake".into() }
+    let (socket, _) =
+        tungstenite::client::client_with_config(url, stream, Some(config)).map_err(|error| {
+            match error {
+                tungstenite::HandshakeError::Failure(error) => Error::Socket(Box::new(error)),
+                tungstenite::HandshakeError::Interrupted(_) => {
+                    Error::Timeout { waited_for: "the handshake".into() }
+                }
             }
         })?;
     socket.get_ref().set_read_timeout(Some(TICK)).map_err(io_error("set a limit"))?;

@@ -9,9 +9,11 @@
 //!   [`rules`]: what source may not do. [`figures`]: no published figure in code.
 //! - [`sourced`]: every number of a part says where it comes from.
 //! - [`links`], [`readme`], [`words`]: documentation.
+//! - [`browser`]: a headless browser, for the report.
 //! - [`binary`], [`console`], [`catalogue`], [`schema`]: what the built command really does.
 
 pub mod binary;
+pub mod browser;
 pub mod catalogue;
 pub mod console;
 pub mod figures;

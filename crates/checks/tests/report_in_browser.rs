@@ -1,0 +1,160 @@
+//! The HTML report in a real browser: charts drawn, nothing requested, nothing complained about,
+//! readable on a phone, in the dark and on paper.
+
+#[path = "../../report/tests/sample/mod.rs"]
+mod sample;
+
+use boardlab_checks::browser::{Browser, Look};
+use boardlab_report::{Options, html};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// The sample's report as a file that is removed in the end, unless `BOARDLAB_KEEP_REPORT` names
+/// a place to keep it.
+struct Page(PathBuf);
+
+impl Page {
+    fn new(name: &str) -> Self {
+        let text = html::render(&sample::reproduction(), &Options::default()).unwrap();
+        let name = format!("boardlab-{name}-{}.html", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, &text).unwrap();
+        if let Some(kept) = std::env::var_os("BOARDLAB_KEEP_REPORT") {
+            std::fs::write(kept, text).unwrap();
+        }
+        Self(path)
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A browser, or `None` with a word about it where there is none. In CI there must be one.
+fn browser() -> Option<Browser> {
+    if Browser::find().is_none() {
+        assert!(std::env::var_os("CI").is_none(), "CI needs chromium");
+        println!("skipped: needs chromium");
+        return None;
+    }
+    Some(Browser::launch().unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// Opens `page` in `look` and waits for its charts.
+fn open(browser: &mut Browser, page: &Path, look: Look) {
+    browser.look(look).unwrap();
+    browser.open(page).unwrap();
+    browser.wait_until("document.documentElement.dataset.ready === 'yes'").unwrap();
+}
+
+/// How many charts show at least one drawn mark in the part of the figure called `class`.
+fn charts_drawn(browser: &mut Browser, class: &str) -> serde_json::Value {
+    let script = format!(
+        "[...document.querySelectorAll('figure .{class}')].filter(part => \
+           part.getClientRects().length > 0 && \
+           part.querySelector('svg .mark-rect path, svg .mark-line path, svg .mark-rect rect') \
+         ).length"
+    );
+    browser.evaluate(&script).unwrap()
+}
+
+fn assert_quiet(browser: &Browser) {
+    assert_eq!(browser.observed().complaints, [""; 0]);
+    assert_eq!(browser.observed().requests, [""; 0]);
+}
+
+#[test]
+fn a_report_draws_its_charts_and_asks_nobody() {
+    let Some(mut browser) = browser() else { return };
+    let page = Page::new("desktop");
+    open(&mut browser, &page.0, Look::DESKTOP);
+    assert_eq!(charts_drawn(&mut browser, "screen"), json!(3));
+    let buttons = "document.querySelectorAll('button:disabled').length";
+    assert_eq!(browser.evaluate(buttons).unwrap(), json!(0));
+    assert_quiet(&browser);
+}
+
+#[test]
+fn a_report_never_scrolls_sideways_on_a_phone() {
+    let Some(mut browser) = browser() else { return };
+    let page = Page::new("phone");
+    for width in [390, 320] {
+        open(&mut browser, &page.0, Look { width, ..Look::PHONE });
+        let overflow = "document.documentElement.scrollWidth - innerWidth";
+        assert_eq!(browser.evaluate(overflow).unwrap(), json!(0), "at {width} px");
+        assert_eq!(charts_drawn(&mut browser, "screen"), json!(3));
+    }
+    assert_quiet(&browser);
+}
+
+#[test]
+fn charts_follow_the_reader_into_the_dark_and_back() {
+    let Some(mut browser) = browser() else { return };
+    let page = Page::new("dark");
+    let dark = Look { dark: true, ..Look::DESKTOP };
+    open(&mut browser, &page.0, dark);
+    let drawn = |theme: &str| {
+        format!("document.querySelectorAll('figure[data-drawn={theme}]').length === 3")
+    };
+    browser.wait_until(&drawn("dark")).unwrap();
+    browser.look(Look::DESKTOP).unwrap();
+    browser.wait_until(&drawn("light")).unwrap();
+    browser.look(dark).unwrap();
+    browser.wait_until(&drawn("dark")).unwrap();
+    let ground = "getComputedStyle(document.body).backgroundColor";
+    assert_eq!(browser.evaluate(ground).unwrap(), json!("rgb(23, 28, 34)"));
+    assert_quiet(&browser);
+}
+
+#[test]
+fn a_report_prints_light_and_without_buttons() {
+    let Some(mut browser) = browser() else { return };
+    let page = Page::new("print");
+    let print = Look { print: true, dark: true, width: 720, ..Look::DESKTOP };
+    open(&mut browser, &page.0, print);
+    assert_eq!(charts_drawn(&mut browser, "paper"), json!(3));
+    assert_eq!(charts_drawn(&mut browser, "screen"), json!(0));
+    let ground = "getComputedStyle(document.body).backgroundColor";
+    assert_eq!(browser.evaluate(ground).unwrap(), json!("rgb(255, 255, 255)"));
+    let shown = "[...document.querySelectorAll('button, nav')] \
+                 .filter(element => element.getClientRects().length > 0).length";
+    assert_eq!(browser.evaluate(shown).unwrap(), json!(0));
+    assert_quiet(&browser);
+}
+
+#[test]
+fn a_chart_is_saved_under_its_id() {
+    let Some(mut browser) = browser() else { return };
+    let page = Page::new("save");
+    open(&mut browser, &page.0, Look::DESKTOP);
+    let save = "new Promise(resolve => { \
+        HTMLAnchorElement.prototype.click = function () { \
+            resolve([this.download, this.href.slice(0, 14)]); }; \
+        document.querySelector('button[data-save=KIND]').click(); })";
+    let saved = browser.evaluate(&save.replace("KIND", "png")).unwrap();
+    assert_eq!(saved, json!(["wait-histogram.png", "data:image/png"]));
+    let saved = browser.evaluate(&save.replace("KIND", "svg")).unwrap();
+    assert_eq!(saved[0], json!("wait-histogram.svg"));
+    assert_quiet(&browser);
+}
+
+#[test]
+fn words_of_mark_labels_do_not_overlap() {
+    let Some(mut browser) = browser() else { return };
+    let page = Page::new("marks");
+    for look in [Look::DESKTOP, Look::PHONE] {
+        open(&mut browser, &page.0, look);
+        let overlaps = "(() => { \
+            const texts = [...document.querySelectorAll( \
+                'figure[data-chart=wait-histogram] .screen .mark-text.role-mark text')] \
+                .filter(text => getComputedStyle(text).fill !== 'none') \
+                .map(text => text.getBoundingClientRect()); \
+            const meet = (a, b) => a.left < b.right && b.left < a.right \
+                && a.top + 2 < b.bottom && b.top + 2 < a.bottom; \
+            return [texts.length, texts.some((a, i) => texts.some((b, j) => i < j && meet(a, b)))]; \
+        })()";
+        assert_eq!(browser.evaluate(overlaps).unwrap(), json!([3, false]));
+    }
+}

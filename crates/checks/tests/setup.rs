@@ -1,0 +1,225 @@
+//! The scripts in `setup/`, run in a copy of the tree with stand-ins for the tools of the machine.
+//!
+//! The stand-ins write down how they were called, and take the machine's state from files; nothing is
+//! installed and nothing is fetched.
+
+use boardlab_checks::Repository;
+use boardlab_checks::binary::Scratch;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A machine with stand-ins. `installed/NAME` says that a package is there.
+struct Machine {
+    scratch: Scratch,
+    user: &'static str,
+    sudo: bool,
+    ci: bool,
+}
+
+/// What a script printed and how it ended.
+struct Run {
+    out: String,
+    err: String,
+    status: i32,
+}
+
+const DPKG_QUERY: &str = r#"for name; do :; done
+[ -e "$MACHINE/installed/$name" ] && printf installed"#;
+const APT_GET: &str = r#"echo "apt-get $DEBIAN_FRONTEND $*" >>"$MACHINE/calls"
+case " $* " in *" install "*)
+    for name; do case $name in [a-z]*) : >"$MACHINE/installed/$name" ;; esac; done ;;
+esac"#;
+const CARGO: &str = r#"echo "cargo $*" >>"$MACHINE/calls"
+if [ -e "$MACHINE/cargo-says" ]; then cat "$MACHINE/cargo-says"; fi
+exit "$(cat "$MACHINE/cargo-status" 2>/dev/null || echo 0)""#;
+const SUDO: &str = r#"[ "$FAKE_SUDO" = true ] || exit 1
+shift
+exec "$@""#;
+
+impl Machine {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let machine = Self { scratch, user: "0", sudo: false, ci: false };
+        for folder in ["bin", "installed", "tree/setup"] {
+            fs::create_dir_all(machine.path(folder)).expect("the scratch folder can be written");
+        }
+        let tools = [
+            ("dpkg-query", DPKG_QUERY),
+            ("apt-get", APT_GET),
+            ("cargo", CARGO),
+            ("cc", ":"),
+            ("id", "echo \"$FAKE_USER\""),
+            ("sudo", SUDO),
+        ];
+        for (name, body) in tools {
+            machine.script(&format!("bin/{name}"), &format!("#!/bin/sh\n{body}\n"));
+        }
+        let repository = Repository::here();
+        for name in ["setup/setup.sh", "setup/test.sh"] {
+            machine.script(&format!("tree/{name}"), &repository.read(name));
+        }
+        for name in ["setup/debian-packages.txt", "Cargo.lock", "rust-toolchain.toml"] {
+            machine.write(&format!("tree/{name}"), &repository.read(name));
+        }
+        machine
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("the scratch folder can be written");
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        self.write(name, text);
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755))
+            .expect("the scratch folder can be written");
+    }
+
+    fn run(&self, script: &str, arguments: &[&str]) -> Run {
+        let bin = self.path("bin");
+        let mut command = Command::new(self.path("tree").join(script));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+            .env("MACHINE", self.scratch.path())
+            .env("FAKE_USER", self.user)
+            .env("FAKE_SUDO", self.sudo.to_string())
+            .current_dir(Path::new("/"))
+            .stdin(Stdio::null());
+        if self.ci {
+            command.env("CI", "true");
+        }
+        let output = command.output().expect("the script starts");
+        Run {
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            status: output.status.code().expect("the script ends by itself"),
+        }
+    }
+
+    /// The calls of the tools since the last time.
+    fn calls(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.path("calls")).unwrap_or_default();
+        let _ = fs::remove_file(self.path("calls"));
+        text.lines().map(Into::into).collect()
+    }
+}
+
+#[test]
+fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
+    let machine = Machine::new();
+    let first = machine.run("setup/setup.sh", &[]);
+    assert_eq!(first.status, 0, "{}{}", first.out, first.err);
+    assert!(first.out.contains("installing Debian packages: chromium"), "{}", first.out);
+    assert_eq!(
+        machine.calls(),
+        [
+            "apt-get noninteractive -q update",
+            "apt-get noninteractive -q install -y --no-install-recommends \
+             chromium fonts-dejavu-core",
+            "cargo fetch --locked",
+        ]
+    );
+    let second = machine.run("setup/setup.sh", &[]);
+    assert_eq!(second.status, 0);
+    assert_eq!((second.out.as_str(), second.err.as_str()), ("set-up: nothing to do\n", ""));
+    assert_eq!(machine.calls(), [""; 0]);
+}
+
+#[test]
+fn set_up_to_run_needs_no_package_of_the_tests() {
+    let machine = Machine { user: "1000", ..Machine::new() };
+    assert_eq!(machine.run("setup/setup.sh", &["run"]).status, 0);
+    assert_eq!(machine.calls(), ["cargo fetch --locked"]);
+}
+
+#[test]
+fn set_up_fetches_crates_again_when_the_lock_file_changes() {
+    let machine = Machine::new();
+    let _ = machine.run("setup/setup.sh", &["run"]);
+    machine.write("tree/Cargo.lock", "changed\n");
+    let _ = machine.calls();
+    let _ = machine.run("setup/setup.sh", &["run"]);
+    assert_eq!(machine.calls(), ["cargo fetch --locked"]);
+}
+
+#[test]
+fn set_up_without_root_uses_sudo_or_says_what_to_install() {
+    let sudo = Machine { user: "1000", sudo: true, ..Machine::new() };
+    assert_eq!(sudo.run("setup/setup.sh", &[]).status, 0);
+    assert_eq!(sudo.calls().len(), 3);
+
+    let plain = Machine { user: "1000", ..Machine::new() };
+    let refused = plain.run("setup/setup.sh", &[]);
+    assert_eq!(refused.status, 1);
+    let command = "apt-get install --no-install-recommends chromium fonts-dejavu-core";
+    assert!(refused.err.contains(command), "{}", refused.err);
+    assert!(refused.err.contains("opens the HTML report"), "the reason: {}", refused.err);
+    assert_eq!(plain.calls(), [""; 0]);
+}
+
+#[test]
+fn set_up_that_fails_is_not_taken_for_done() {
+    let machine = Machine::new();
+    machine.write("cargo-status", "101");
+    let failed = machine.run("setup/setup.sh", &["run"]);
+    assert_eq!(failed.status, 1);
+    assert!(failed.err.contains("could not fetch"), "{}", failed.err);
+    machine.write("cargo-status", "0");
+    assert!(machine.run("setup/setup.sh", &["run"]).out.contains("fetching"));
+}
+
+#[test]
+fn set_up_says_when_rust_is_missing_or_an_argument_is_wrong() {
+    let machine = Machine::new();
+    fs::remove_file(machine.path("bin/cargo")).unwrap();
+    let on_the_machine =
+        ["/usr/bin/cargo", "/bin/cargo"].iter().any(|path| Path::new(path).exists());
+    if !on_the_machine {
+        let failed = machine.run("setup/setup.sh", &[]);
+        assert_eq!(failed.status, 1);
+        assert!(failed.err.contains("cargo is missing"), "{}", failed.err);
+    }
+    assert_eq!(machine.run("setup/setup.sh", &["other"]).status, 1);
+}
+
+const RESULTS: &str = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
+    test a ... skipped: needs qemu\n\
+    test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+
+#[test]
+fn test_closes_with_the_sum_of_all_results() {
+    let machine = Machine::new();
+    machine.write("cargo-says", RESULTS);
+    let run = machine.run("setup/test.sh", &[]);
+    assert_eq!(run.out.lines().last(), Some("14 passed, 0 failed, 2 skipped"));
+    assert_eq!(run.status, 0);
+    assert_eq!(machine.calls(), ["cargo test --locked --workspace --no-fail-fast"]);
+}
+
+#[test]
+fn test_fails_under_ci_when_something_was_skipped() {
+    let machine = Machine { ci: true, ..Machine::new() };
+    machine.write("cargo-says", RESULTS);
+    let run = machine.run("setup/test.sh", &[]);
+    assert_eq!(run.out.lines().last(), Some("14 passed, 0 failed, 2 skipped"));
+    assert_eq!(run.status, 1);
+}
+
+#[test]
+fn test_fails_when_a_test_fails_or_something_does_not_build() {
+    let machine = Machine::new();
+    machine.write("cargo-status", "101");
+    machine.write("cargo-says", "test result: FAILED. 2 passed; 3 failed; 0 ignored;\n");
+    let run = machine.run("setup/test.sh", &[]);
+    assert_eq!((run.out.lines().last(), run.status), (Some("2 passed, 3 failed, 0 skipped"), 101));
+    machine.write("cargo-says", "error: could not compile\n");
+    let run = machine.run("setup/test.sh", &[]);
+    assert_eq!((run.out.lines().last(), run.status), (Some("0 passed, 1 failed, 0 skipped"), 101));
+}

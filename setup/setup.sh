@@ -1,0 +1,76 @@
+#!/bin/sh
+# Sets up a Debian machine that has Rust (rustup), gcc and Python: installs the missing packages of
+# debian-packages.txt and fetches the crates. Does nothing, without network, when all is there.
+#
+# usage: setup/setup.sh [run|test]   `run` leaves out what only the tests need
+set -eu
+cd "$(dirname "$0")/.."
+level=${1:-test}
+did=nothing
+
+say() { echo "set-up: $*"; }
+fail() { say "$@" >&2; exit 1; }
+
+installed() {
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Names of the listed packages that this level needs and the machine lacks.
+missing_packages() {
+    while read -r name needed_by _; do
+        case $name in '' | '#'*) continue ;; esac
+        [ "$needed_by" = run ] || [ "$level" = test ] || continue
+        installed "$name" || echo "$name"
+    done <setup/debian-packages.txt
+}
+
+install_packages() {
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+        as_root='sudo -n'
+    else
+        say "missing Debian packages, and neither root nor sudo without a password to install them:" >&2
+        for name in $1; do grep "^$name " setup/debian-packages.txt | sed 's/^/  /' >&2; done
+        fail "as root, run: apt-get install --no-install-recommends $1"
+    fi
+    say "installing Debian packages: $1"
+    apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q"
+    $apt update </dev/null || say "the package lists could not be renewed; trying the old ones" >&2
+    # shellcheck disable=SC2086 # each word of $1 is a package
+    $apt install -y --no-install-recommends $1 </dev/null ||
+        fail "apt-get could not install: $1 (its message is above)"
+}
+
+fetch_crates() {
+    mkdir -p .setup
+    say "fetching the crates of Cargo.lock"
+    cargo fetch --locked </dev/null || fail "cargo could not fetch the crates (its message is above)"
+    rm -f .setup/crates-*
+    : >"$1"
+}
+
+case $level in run | test) ;; *) fail "usage: setup/setup.sh [run|test]" ;; esac
+
+command -v cargo >/dev/null ||
+    fail "cargo is missing: install Rust with rustup (https://rustup.rs), open a new shell, try again"
+command -v cc >/dev/null ||
+    fail "a C compiler is missing, which Rust links with: as root, run: apt-get install gcc libc6-dev"
+
+if command -v dpkg-query >/dev/null; then
+    packages=$(missing_packages | tr '\n' ' ' | sed 's/ $//')
+    if [ -n "$packages" ]; then
+        install_packages "$packages"
+        did=something
+    fi
+elif [ "$level" = test ]; then
+    say "not a Debian machine: provide what setup/debian-packages.txt lists yourself" >&2
+fi
+
+stamp=.setup/crates-$(cat Cargo.lock rust-toolchain.toml | sha256sum | cut -c1-16)
+if [ ! -e "$stamp" ]; then
+    fetch_crates "$stamp"
+    did=something
+fi
+
+if [ "$did" = nothing ]; then say "nothing to do"; else say "done"; fi

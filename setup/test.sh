@@ -1,0 +1,36 @@
+#!/bin/sh
+# Runs every test and closes with one line: N passed, N failed, N skipped.
+#
+# A test that lacks a tool writes `skipped: needs TOOL` to standard error and returns; it counts as
+# skipped here, like one that is ignored. With CI set, a skipped test fails the run.
+set -eu
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# The status of a pipeline is that of `tee`, so that of cargo goes through a file.
+{
+    status=0
+    cargo test --locked --workspace --no-fail-fast 2>&1 </dev/null || status=$?
+    echo "$status" >"$work/status"
+} | tee "$work/log"
+status=$(cat "$work/status")
+
+# shellcheck disable=SC2046 # three numbers
+set -- $(awk '
+    /^test result: / { passed += $4; failed += $6; skipped += $8 }
+    /skipped: needs / { passed -= 1; skipped += 1 }
+    END { print passed + 0, failed + 0, skipped + 0 }' "$work/log")
+passed=$1 failed=$2 skipped=$3
+
+if [ "$status" != 0 ] && [ "$failed" = 0 ]; then
+    echo "cargo ended with status $status: something did not build or did not finish"
+    failed=1
+fi
+if [ -n "${CI:-}" ] && [ "$skipped" != 0 ]; then
+    echo "tests were skipped, which fails under CI"
+    status=1
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+exit "$status"
