@@ -16,18 +16,17 @@
 //! Text from files and arguments is untrusted: control characters are shown as escapes and long
 //! text is cut, so that an error cannot move the cursor of a terminal or fill it.
 
+mod render;
+
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
 use crate::source::Place;
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::Renderer;
+use render::{At, Message, TEXT_SHOWN, shown};
 use std::fmt::{self, Write as _};
 
 /// How many names a help line lists.
 const NAMES_SHOWN: usize = 16;
-/// How many characters of a text from a file an error repeats.
-const TEXT_SHOWN: usize = 60;
-/// How many characters of a line are drawn on either side of the place.
-const LINE_SHOWN: usize = 400;
 
 /// What is wrong with a file or an argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,31 +48,9 @@ pub enum Error {
         problem: String,
     },
     /// A key that nothing reads.
-    UnknownKey {
-        /// The key.
-        place: Place,
-        /// Its name.
-        key: String,
-        /// The section it stands in; empty at the top of the file.
-        section: String,
-        /// The keys that are read there.
-        expected: Vec<String>,
-        /// The key, or the whole path of one, that was probably meant.
-        nearest: Option<String>,
-    },
+    UnknownKey(Box<UnknownKey>),
     /// A key that must be there and is not.
-    MissingKey {
-        /// The head of the section that lacks it.
-        place: Place,
-        /// Its name.
-        key: String,
-        /// The section; empty at the top of the file.
-        section: String,
-        /// What is due, such as `a duration`.
-        expected: String,
-        /// A line that would do.
-        example: String,
-    },
+    MissingKey(Box<MissingKey>),
     /// A value that does not fit.
     Value(Box<BadValue>),
     /// A name of a file, a table or the like that does not exist.
@@ -101,6 +78,36 @@ pub enum Error {
         /// How many more there are.
         hidden: usize,
     },
+}
+
+/// A key that nothing reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownKey {
+    /// The key.
+    pub place: Place,
+    /// Its name.
+    pub key: String,
+    /// The section it stands in; empty at the top of the file.
+    pub section: String,
+    /// The keys that are read there.
+    pub expected: Vec<String>,
+    /// The key, or the whole path of one, that was probably meant.
+    pub nearest: Option<String>,
+}
+
+/// A key that must be there and is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingKey {
+    /// The head of the section that lacks it.
+    pub place: Place,
+    /// Its name.
+    pub key: String,
+    /// The section; empty at the top of the file.
+    pub section: String,
+    /// What is due, such as `a duration`.
+    pub expected: String,
+    /// A line that would do.
+    pub example: String,
 }
 
 /// A value that does not fit, with its key.
@@ -171,23 +178,15 @@ pub enum OverrideProblem {
     },
 }
 
-/// The four parts of a message.
-struct Message {
-    title: String,
-    label: String,
-    help: String,
-}
-
 impl Error {
     /// Where it is, if a text is to blame.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::File { place, .. } | Self::UnknownName { place, .. } => place.as_ref(),
-            Self::Syntax { place, .. }
-            | Self::UnknownKey { place, .. }
-            | Self::MissingKey { place, .. }
-            | Self::Override { place, .. } => Some(place),
+            Self::Syntax { place, .. } | Self::Override { place, .. } => Some(place),
+            Self::UnknownKey(unknown) => Some(&unknown.place),
+            Self::MissingKey(missing) => Some(&missing.place),
             Self::Value(bad) => Some(&bad.place),
             Self::Several { errors, .. } => errors.first().and_then(Self::place),
         }
@@ -225,27 +224,12 @@ impl Error {
     }
 
     fn draw(&self, renderer: &Renderer) -> String {
-        let Message { title, label, help } = self.message();
-        let mut group = Group::with_title(Level::ERROR.primary_title(title));
-        let line;
-        match (self.place(), self) {
-            (Some(place), _) => {
-                let span;
-                (line, span) = drawn_line(place);
-                let annotation = AnnotationKind::Primary.span(span).label(label);
-                group = group.element(
-                    Snippet::source(line.as_str())
-                        .path(shown(place.source().name(), TEXT_SHOWN * 4))
-                        .line_start(place.line())
-                        .annotation(annotation),
-                );
-            }
-            (None, Self::File { path, .. }) => {
-                group = group.element(Origin::path(shown(path, TEXT_SHOWN * 4)));
-            }
-            (None, _) => {}
-        }
-        renderer.render(&[group.element(Level::HELP.message(help))])
+        let at = match (self.place(), self) {
+            (Some(place), _) => At::Place(place),
+            (None, Self::File { path, .. }) => At::Path(path),
+            (None, _) => At::Nowhere,
+        };
+        render::draw(&self.message(), &at, renderer)
     }
 
     fn message(&self) -> Message {
@@ -258,18 +242,16 @@ impl Error {
             Self::Syntax { problem, .. } => Message {
                 title: format!("not TOML: {}", shown(problem, TEXT_SHOWN * 4)),
                 label: "expected TOML".into(),
-                help: "a key, `=` and a value; text and quantities stand in quotes: \
-                       wait = \"256 us\""
-                    .into(),
+                help: match problem.contains("duplicate") {
+                    true => "write each key and each section once",
+                    false => {
+                        "write KEY = VALUE; text and quantities stand in quotes: wait = \"256 us\""
+                    }
+                }
+                .into(),
             },
-            Self::UnknownKey { key, section, expected, nearest, .. } => {
-                unknown_key(key, section, expected, nearest.as_deref())
-            }
-            Self::MissingKey { key, section, expected, example, .. } => Message {
-                title: format!("missing key `{}` in {}", shown(key, TEXT_SHOWN), within(section)),
-                label: format!("expected a key `{key}` with {expected}"),
-                help: format!("add a line like {example}"),
-            },
+            Self::UnknownKey(unknown) => unknown.message(),
+            Self::MissingKey(missing) => missing.message(),
             Self::Value(bad) => bad.message(),
             Self::UnknownName { what, found, names, .. } => Message {
                 title: format!("unknown {what} `{}`", shown(found, TEXT_SHOWN)),
@@ -295,6 +277,21 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl BadValue {
+    /// What would fit here.
+    fn due(&self) -> String {
+        let expected = &self.expected;
+        match &self.misfit {
+            Misfit::Zero => format!("expected {expected} above zero"),
+            Misfit::Negative => format!("expected {expected}, never below zero"),
+            Misfit::Outside { low, high } => format!("expected {expected} from {low} to {high}"),
+            Misfit::NotWhole { step } => format!("expected {expected} in whole {step}"),
+            Misfit::TooLarge { limit } => format!("expected {expected} of at most {limit}"),
+            Misfit::Order { order } => format!("expected the order {order}"),
+            Misfit::Arguments { form } => format!("expected {form}"),
+            _ => format!("expected {expected}"),
+        }
+    }
+
     fn message(&self) -> Message {
         let (key, found) = (shown(&self.key, TEXT_SHOWN * 2), shown(&self.found, TEXT_SHOWN));
         let value = if self.found.is_empty() { "the value".into() } else { format!("`{found}`") };
@@ -307,25 +304,44 @@ impl BadValue {
                 format!("did you mean `{unit}`? {}", self.help)
             }
             Misfit::Arguments { form } => format!("write {form}"),
+            Misfit::Zero => "use a value above zero".into(),
+            Misfit::Outside { low, high } => format!("use a value from {low} to {high}"),
+            Misfit::Order { order } => format!("put the values in the order {order}"),
+            Misfit::TooLarge { .. } => format!("is the unit right? {}", self.help),
             _ => self.help.clone(),
         };
+        let label = shown(&self.due(), TEXT_SHOWN * 4);
+        Message { title: format!("`{key}`: {value} {misfit}"), label, help }
+    }
+}
+
+impl UnknownKey {
+    fn message(&self) -> Message {
+        let nearest = self.nearest.as_deref();
         Message {
-            title: format!("`{key}`: {value} {misfit}"),
-            label: format!("expected {}", self.expected),
-            help,
+            title: format!(
+                "unknown key `{}` in {}",
+                shown(&self.key, TEXT_SHOWN),
+                within(&self.section)
+            ),
+            label: match nearest {
+                Some(name) => format!("expected `{}`?", shown(name, TEXT_SHOWN * 2)),
+                None if self.expected.is_empty() => "expected no key here".into(),
+                None => "expected another key".into(),
+            },
+            help: choice(nearest, &self.expected),
         }
     }
 }
 
-fn unknown_key(key: &str, section: &str, expected: &[String], nearest: Option<&str>) -> Message {
-    Message {
-        title: format!("unknown key `{}` in {}", shown(key, TEXT_SHOWN), within(section)),
-        label: match nearest {
-            Some(name) => format!("expected `{}`?", shown(name, TEXT_SHOWN * 2)),
-            None if expected.is_empty() => "expected no key here".into(),
-            None => "expected another key".into(),
-        },
-        help: choice(nearest, expected),
+impl MissingKey {
+    fn message(&self) -> Message {
+        let key = shown(&self.key, TEXT_SHOWN);
+        Message {
+            title: format!("missing key `{key}` in {}", within(&self.section)),
+            label: format!("expected a key `{key}` with {}", self.expected),
+            help: format!("add a line like {}", self.example),
+        }
     }
 }
 
@@ -407,108 +423,5 @@ impl OverrideProblem {
         };
         let help = "write --set SECTION.KEY=VALUE, as in --set workload.bytes=1MiB".into();
         Message { title, label, help }
-    }
-}
-
-/// `text` on one line, without characters that move or hide others, cut to `limit` characters.
-fn shown(text: &str, limit: usize) -> String {
-    let mut shown = String::new();
-    let mut characters = text.chars();
-    for character in characters.by_ref().take(limit) {
-        if moves(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    if characters.next().is_some() {
-        shown.push_str("...");
-    }
-    shown
-}
-
-/// Control characters, and marks that turn the direction of text or have no width.
-fn moves(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// The line to draw, and the bytes of it that the place covers.
-///
-/// Each character stays one character, so that the column that is drawn is the one in the file. Of
-/// a long line only the surroundings of the place are kept; the rest becomes spaces up to the
-/// place and is cut behind it.
-fn drawn_line(place: &Place) -> (String, std::ops::Range<usize>) {
-    let (line, span) = place.excerpt();
-    let before = line[..span.start].chars().count();
-    let mut drawn = String::new();
-    for (index, character) in line[..span.start].chars().enumerate() {
-        drawn.push(if before - index > LINE_SHOWN { ' ' } else { visible(character) });
-    }
-    let start = drawn.len();
-    drawn.extend(line[span.clone()].chars().take(LINE_SHOWN).map(visible));
-    let end = drawn.len();
-    drawn.extend(line[span.end..].chars().take(LINE_SHOWN).map(visible));
-    (drawn, start..end)
-}
-
-fn visible(character: char) -> char {
-    match character {
-        '\t' => ' ',
-        moving if moves(moving) => '\u{fffd}',
-        other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::{Kind, Source};
-    use proptest::prelude::*;
-
-    fn syntax(text: &str, span: std::ops::Range<usize>) -> Error {
-        let place = Place::new(&Source::new(Kind::Scenario, "x.toml", text), span);
-        Error::Syntax { place, problem: text.into() }
-    }
-
-    #[test]
-    fn a_file_without_place_is_shown_by_its_path() {
-        let missing =
-            Error::File { path: "no.toml".into(), problem: FileProblem::Missing, place: None };
-        let text = missing.to_string();
-        assert!(text.starts_with("error: cannot read `no.toml`: there is no such file"), "{text}");
-        assert!(text.contains("--> no.toml"), "{text}");
-        assert!(text.lines().last().unwrap().contains("= help: check the path"), "{text}");
-    }
-
-    #[test]
-    fn hostile_text_neither_moves_the_cursor_nor_fills_the_screen() {
-        let hostile = "a = \u{1b}[2J\u{7}\u{202e}".to_owned() + &"x".repeat(300_000);
-        let text = syntax(&hostile, 4..300_000).to_string();
-        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
-        assert!(text.len() < 3_000, "{} bytes", text.len());
-        let late = "y".repeat(300_000) + " = 1";
-        let text = syntax(&late, 300_003..300_004).to_string();
-        assert!(text.contains("x.toml:1:300004"), "{text}");
-        assert!(text.len() < 3_000, "{} bytes", text.len());
-    }
-
-    #[test]
-    fn styles_are_an_option() {
-        let error = syntax("a = b", 4..5);
-        assert!(!error.render(false).contains('\u{1b}'));
-        assert!(error.render(true).contains('\u{1b}'));
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_and_no_span_panic_the_renderer(
-            text in "(?s).{0,200}", start in 0_usize..300, end in 0_usize..300,
-        ) {
-            let error = syntax(&text, start..end);
-            prop_assert!(error.to_string().starts_with("error: "));
-            let _ = error.render(true);
-        }
     }
 }

@@ -5,7 +5,8 @@
 /// The one of `names` that `found` was probably meant to be.
 ///
 /// The same letters in another case win; else the fewest edits (optimal string alignment), at most
-/// one for every three characters, and at least one.
+/// one for every three characters, and at least one. A name that was not written to its end counts
+/// as one edit.
 pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     // A longer text is no slip of the keyboard, and comparing costs the product of the lengths.
     const LONGEST: usize = 64;
@@ -18,6 +19,7 @@ pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Opt
     for name in names {
         let distance = match name.to_lowercase() {
             same if same == lower => 0,
+            longer if length >= 3 && longer.starts_with(&lower) => 1,
             other => strsim::osa_distance(&lower, &other),
         };
         let allowed = (length / 3).max(1);
@@ -40,6 +42,7 @@ mod tests {
         assert_eq!(nearest("write_cycl", names), Some("write_cycle"));
         assert_eq!(nearest("raed_cycle", names), Some("read_cycle"));
         assert_eq!(nearest("WIDTH", names), Some("width"));
+        assert_eq!(nearest("read", names), Some("read_cycle"));
         assert_eq!(nearest("colour", names), None);
         assert_eq!(nearest(&"w".repeat(100_000), names), None);
         assert_eq!(nearest("", names), None);

@@ -30,6 +30,7 @@ use crate::misfit::Misfit;
 use crate::source::{Place, Source};
 use boardlab_result::{Unit, Value};
 use indexmap::IndexMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The tables of one publication.
@@ -88,7 +89,9 @@ impl Reference {
             let publication = top.required("publication");
             let tables = top.sections("table", RawTable::read);
             top.finish()?;
-            Ok((publication?, tables?))
+            let tables = tables?;
+            distinct(&top, "table", tables.iter().map(|table: &RawTable| table.id.as_str()))?;
+            Ok((publication?, tables))
         })?;
         let (publication, tables) = raw.value;
         let tables = tables.into_iter().map(RawTable::resolve).collect::<Result<_, _>>()?;
@@ -121,6 +124,19 @@ impl ReferenceTable {
 
 fn unknown(what: &'static str, found: &str, names: Vec<String>) -> Error {
     Error::UnknownName { place: None, what, found: found.into(), names }
+}
+
+/// Refuses two entries of the list `key` with one id.
+fn distinct<'n>(section: &Section<'_>, key: &str, ids: impl Iterator<Item = &'n str>) -> Read<()> {
+    let mut seen = HashSet::new();
+    for id in ids {
+        if !seen.insert(id) {
+            let problem = format!("has two entries with the id `{id}`");
+            let help = format!("give each {key} an id of its own");
+            return Err(section.refuse(key, &problem, "ids that differ", &help));
+        }
+    }
+    Ok(())
 }
 
 /// A name and where it is written.
@@ -173,17 +189,7 @@ impl RawTable {
         let rows = section.sections("row", RawRow::read);
         section.finish()?;
         let table = Self { id: id?, title: title?, source: source?, rows: rows? };
-        for (index, row) in table.rows.iter().enumerate() {
-            if table.rows[..index].iter().any(|before| before.id == row.id) {
-                let problem = format!("has two rows `{}`", row.id);
-                return Err(section.refuse(
-                    "row",
-                    &problem,
-                    "rows with ids of their own",
-                    "rename",
-                ));
-            }
-        }
+        distinct(&section, "row", table.rows.iter().map(|row| row.id.as_str()))?;
         Ok(table)
     }
 

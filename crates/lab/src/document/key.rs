@@ -148,15 +148,7 @@ impl Section<'_> {
         let strict = source.kind().is_some_and(Kind::needs_sources);
         let has_origin = given.is_some();
         if strict && !has_origin && (T::NUMBER || wants == Wants::Source) {
-            let written = if inner.as_text().is_some() || inner.place.text().is_empty() {
-                format!("\"{}\"", inner.written())
-            } else {
-                inner.place.text().into()
-            };
-            let help = format!("every number needs a source: {key} = {}", with_source(&written));
-            let misplaced = Misplaced::new(inner, Misfit::Unsourced);
-            let expected = format!("{} with its origin and source", T::expected());
-            return Err(self.report_value(key, misplaced, expected, help));
+            return Err(self.unsourced(key, inner, &T::expected()));
         }
         let (origin, source_text) = given.unwrap_or_else(|| {
             // What a user or a scenario chooses rests on nothing but the choice.
@@ -169,6 +161,17 @@ impl Section<'_> {
             all.insert(parameter.key.clone(), parameter.clone());
         }
         Ok(Sourced { value, parameter })
+    }
+
+    /// Refuses a bare value where each number needs a source, and shows it with one.
+    fn unsourced(&self, key: &str, node: &Node, expected: &str) -> Reported {
+        let written = match node.as_text() {
+            Some(text) => format!("\"{text}\""),
+            None => node.place.text().into(),
+        };
+        let help = format!("every number needs a source: {key} = {}", with_source(&written));
+        let expected = format!("{expected} with its origin and source");
+        self.report_value(key, Misplaced::new(node, Misfit::Unsourced), expected, help)
     }
 
     /// Origin and source of a value that was written with them.

@@ -30,7 +30,7 @@ use super::key::{Key, Sourced, Wants, with_source};
 use super::node::{Content, Node, Table};
 use super::problems::{Problems, Read, Reported};
 use super::value::{Misplaced, Value};
-use crate::error::{BadValue, Error};
+use crate::error::{BadValue, Error, MissingKey, UnknownKey};
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
 use crate::source::{Kind, Place};
@@ -59,7 +59,7 @@ pub(super) struct State<'a> {
     path: String,
     context: &'a Context<'a>,
     asked: RefCell<IndexSet<String>>,
-    missing: RefCell<Vec<Error>>,
+    missing: RefCell<Vec<MissingKey>>,
     finished: Cell<bool>,
 }
 
@@ -82,8 +82,8 @@ impl<'a> State<'a> {
     }
 
     fn leave_rest(&self) {
-        for error in self.missing.take() {
-            self.context.problems.report(error);
+        for lack in self.missing.take() {
+            self.context.problems.report(Error::MissingKey(Box::new(lack)));
         }
         self.finished.set(true);
     }
@@ -161,15 +161,19 @@ impl<'a> Section<'a> {
     /// [`Reported`].
     pub fn optional_one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<Option<T>> {
         let Some(node) = self.node_of(key) else { return Ok(None) };
-        let name = self.sourced_at::<String>(node, key, Wants::Value, &[])?.value;
-        if let Some((_, value)) = names.iter().find(|(known, _)| *known == name) {
+        let inner = self.inner(node);
+        let found = match inner.content() {
+            // With or without origin; the value itself is looked up below.
+            Content::Text(_) => self.sourced_at::<String>(node, key, Wants::Value, &[])?.value,
+            _ => inner.written(),
+        };
+        if let Some((_, value)) = names.iter().find(|(known, _)| *known == found) {
             return Ok(Some(value.clone()));
         }
-        let node = self.inner(node);
-        let names: Vec<_> = names.iter().map(|(name, _)| String::from(*name)).collect();
-        let expected = "one of the known names";
-        let misplaced = Misplaced::new(node, Misfit::UnknownName { names });
-        Err(self.report_value(key, misplaced, expected.into(), String::new()))
+        let expected = format!("one of {}", listed(names));
+        let names = names.iter().map(|(name, _)| String::from(*name)).collect();
+        let misplaced = Misplaced::new(inner, Misfit::UnknownName { names });
+        Err(self.report_value(key, misplaced, expected, String::new()))
     }
 
     /// Reads the section called `key`, which must be there.
@@ -195,7 +199,7 @@ impl<'a> Section<'a> {
         let Some(node) = self.node_of(key) else { return Ok(None) };
         match State::new(node, self.below(key), self.0.context) {
             Some(state) => read(state.section()).map(Some),
-            None => Err(self.not_a_section(key, node)),
+            None => Err(self.not_a_section(key, node, "a section")),
         }
     }
 
@@ -222,14 +226,14 @@ impl<'a> Section<'a> {
     ) -> Read<Vec<T>> {
         let Some(node) = self.node_of(key) else { return Ok(Vec::new()) };
         let Content::List(items) = &node.content else {
-            return Err(self.not_a_section(key, node));
+            return Err(self.not_a_section(key, node, "a list of sections"));
         };
         // Every entry is read before the first error counts, so that all errors are shown.
         let each = items.iter().enumerate().map(|(index, item)| {
             let path = format!("{}.{index}", self.below(key));
             match State::new(item, path, self.0.context) {
                 Some(state) => read(state.section()),
-                None => Err(self.not_a_section(&format!("{key}.{index}"), item)),
+                None => Err(self.not_a_section(&format!("{key}.{index}"), item, "a section")),
             }
         });
         each.collect::<Vec<_>>().into_iter().collect()
@@ -259,18 +263,20 @@ impl<'a> Section<'a> {
         for (key, entry) in unknown {
             let expected: Vec<_> = asked.iter().cloned().collect();
             let near = nearest(key, expected.iter().map(String::as_str)).map(String::from);
-            missing.retain(|error| !matches!(error, Error::MissingKey { key, .. } if Some(key) == near.as_ref()));
+            missing.retain(|lack| Some(&lack.key) != near.as_ref());
             let near = near.or_else(|| self.nearest_path(key));
-            result = Err(self.0.context.problems.report(Error::UnknownKey {
+            let unknown = UnknownKey {
                 place: entry.key.clone(),
                 key: key.clone(),
                 section: self.0.path.clone(),
                 expected,
                 nearest: near,
-            }));
-        }
-        for error in missing {
+            };
+            let error = Error::UnknownKey(Box::new(unknown));
             result = Err(self.0.context.problems.report(error));
+        }
+        for lack in missing {
+            result = Err(self.0.context.problems.report(Error::MissingKey(Box::new(lack))));
         }
         result
     }
@@ -316,25 +322,35 @@ impl<'a> Section<'a> {
     }
 
     fn lacks_section(&self, key: &str, expected: &str, open: &str, close: &str) -> Reported {
-        self.lacks_like(key, expected.into(), format!("{open}{}{close}", self.below(key)))
+        let path = self.below(key);
+        let example = match is_mount(&path) {
+            true => format!("{path} = \"NAME\""),
+            false => format!("{open}{path}{close}"),
+        };
+        self.lacks_like(key, expected.into(), example)
     }
 
     fn lacks_like(&self, key: &str, expected: String, example: String) -> Reported {
-        let error = Error::MissingKey {
+        let lack = MissingKey {
             place: self.0.node.place.clone(),
             key: key.into(),
             section: self.0.path.clone(),
             expected,
             example,
         };
-        self.0.missing.borrow_mut().push(error);
+        self.0.missing.borrow_mut().push(lack);
         Reported::later()
     }
 
-    fn not_a_section(&self, key: &str, node: &Node) -> Reported {
+    fn not_a_section(&self, key: &str, node: &Node, expected: &str) -> Reported {
         let (path, misplaced) = (self.below(key), Misplaced::of_type(node));
-        let help = format!("begin a section with [{path}], or a list of sections with [[{path}]]");
-        self.report_value(key, misplaced, "a section".into(), help)
+        let help = match is_mount(&path) {
+            true => format!("name a file: {path} = \"NAME\"; see boardlab list"),
+            false => {
+                format!("a section begins with [{path}], each section of a list with [[{path}]]")
+            }
+        };
+        self.report_value(key, misplaced, expected.into(), help)
     }
 
     pub(super) fn report_value(
@@ -392,6 +408,11 @@ impl Drop for State<'_> {
             self.path
         );
     }
+}
+
+/// Whether `path` is a section that stands in a file of its own.
+fn is_mount(path: &str) -> bool {
+    crate::catalog::MOUNTS.iter().any(|(key, _)| *key == path)
 }
 
 fn listed<T>(names: &[(&str, T)]) -> String {

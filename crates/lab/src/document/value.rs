@@ -210,6 +210,9 @@ impl Value for bool {
     fn example() -> String {
         "true".into()
     }
+    fn hint() -> String {
+        "without quotes".into()
+    }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {
             Content::Boolean(yes) => Ok(*yes),
@@ -226,6 +229,9 @@ impl Value for String {
     }
     fn example() -> String {
         "\"...\"".into()
+    }
+    fn hint() -> String {
+        "text stands in quotes".into()
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {

@@ -1,0 +1,158 @@
+//! The drawing of an error: title, file and line, caret, help.
+//!
+//! Layer: rank 8, a part of [`super`]. Text from files and arguments is made harmless here:
+//! [`shown`] for text within a message, `drawn_line` for the line with the caret.
+
+use crate::source::Place;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+/// How many characters of a text from a file an error repeats.
+pub(super) const TEXT_SHOWN: usize = 60;
+/// How many characters of a path an error repeats.
+const PATH_SHOWN: usize = 240;
+/// How many characters of a line are drawn on either side of the place.
+const LINE_SHOWN: usize = 400;
+
+/// What an error says.
+pub(super) struct Message {
+    /// What is wrong.
+    pub(super) title: String,
+    /// What is due, beside the caret.
+    pub(super) label: String,
+    /// What to try.
+    pub(super) help: String,
+}
+
+/// Where an error is.
+pub(super) enum At<'e> {
+    /// In a text.
+    Place(&'e Place),
+    /// In a file that could not be read.
+    Path(&'e str),
+    /// In no text.
+    Nowhere,
+}
+
+/// Draws one error.
+pub(super) fn draw(message: &Message, at: &At<'_>, renderer: &Renderer) -> String {
+    let mut group = Group::with_title(Level::ERROR.primary_title(message.title.as_str()));
+    let line;
+    match at {
+        At::Place(place) => {
+            let span;
+            (line, span) = drawn_line(place);
+            let annotation = AnnotationKind::Primary.span(span).label(message.label.as_str());
+            let snippet = Snippet::source(line.as_str())
+                .path(shown(place.source().name(), PATH_SHOWN))
+                .line_start(place.line())
+                .annotation(annotation);
+            group = group.element(snippet);
+        }
+        At::Path(path) => group = group.element(Origin::path(shown(path, PATH_SHOWN))),
+        At::Nowhere => {}
+    }
+    renderer.render(&[group.element(Level::HELP.message(message.help.as_str()))])
+}
+
+/// `text` on one line, without characters that move or hide others, cut to `limit` characters.
+pub(super) fn shown(text: &str, limit: usize) -> String {
+    let mut shown = String::new();
+    let mut characters = text.chars();
+    for character in characters.by_ref().take(limit) {
+        if moves(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    if characters.next().is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// Control characters, and marks that turn the direction of text or have no width.
+fn moves(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The line to draw, and the bytes of it that the place covers.
+///
+/// Each character stays one character, so that the column that is drawn is the one in the file. Of
+/// a long line only the surroundings of the place are kept; the rest becomes spaces up to the
+/// place and is cut behind it.
+fn drawn_line(place: &Place) -> (String, std::ops::Range<usize>) {
+    let (line, span) = place.excerpt();
+    let before = line[..span.start].chars().count();
+    let mut drawn = String::new();
+    for (index, character) in line[..span.start].chars().enumerate() {
+        drawn.push(if before - index > LINE_SHOWN { ' ' } else { visible(character) });
+    }
+    let start = drawn.len();
+    drawn.extend(line[span.clone()].chars().take(LINE_SHOWN).map(visible));
+    let end = drawn.len();
+    drawn.extend(line[span.end..].chars().take(LINE_SHOWN).map(visible));
+    (drawn, start..end)
+}
+
+fn visible(character: char) -> char {
+    match character {
+        '\t' => ' ',
+        moving if moves(moving) => '\u{fffd}',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::{Error, FileProblem};
+    use crate::source::{Kind, Place, Source};
+    use proptest::prelude::*;
+
+    fn syntax(text: &str, span: std::ops::Range<usize>) -> Error {
+        let place = Place::new(&Source::new(Kind::Scenario, "x.toml", text), span);
+        Error::Syntax { place, problem: text.into() }
+    }
+
+    #[test]
+    fn a_file_without_place_is_shown_by_its_path() {
+        let missing =
+            Error::File { path: "no.toml".into(), problem: FileProblem::Missing, place: None };
+        let text = missing.to_string();
+        assert!(text.starts_with("error: cannot read `no.toml`: there is no such file"), "{text}");
+        assert!(text.contains("--> no.toml"), "{text}");
+        assert!(text.lines().last().unwrap().contains("= help: check the path"), "{text}");
+    }
+
+    #[test]
+    fn hostile_text_neither_moves_the_cursor_nor_fills_the_screen() {
+        let hostile = "a = \u{1b}[2J\u{7}\u{202e}".to_owned() + &"x".repeat(300_000);
+        let text = syntax(&hostile, 4..300_000).to_string();
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
+        assert!(text.len() < 3_000, "{} bytes", text.len());
+        let late = "y".repeat(300_000) + " = 1";
+        let text = syntax(&late, 300_003..300_004).to_string();
+        assert!(text.contains("x.toml:1:300004"), "{text}");
+        assert!(text.len() < 3_000, "{} bytes", text.len());
+    }
+
+    #[test]
+    fn styles_are_an_option() {
+        let error = syntax("a = b", 4..5);
+        assert!(!error.render(false).contains('\u{1b}'));
+        assert!(error.render(true).contains('\u{1b}'));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_and_no_span_panic_the_renderer(
+            text in "(?s).{0,200}", start in 0_usize..300, end in 0_usize..300,
+        ) {
+            let error = syntax(&text, start..end);
+            prop_assert!(error.to_string().starts_with("error: "));
+            let _ = error.render(true);
+        }
+    }
+}
