@@ -285,7 +285,8 @@ impl Chip {
         self.view == View::Array
     }
 
-    /// The cells. What a running operation does to them shows when it has ended.
+    /// The cells. What an operation does to them shows at the first cycle, or
+    /// [`Chip::advance`], after its end.
     #[must_use]
     pub const fn array(&self) -> &NorArray {
         &self.array
@@ -309,8 +310,9 @@ impl Chip {
         self.array.layout().sectors().filter(move |&sector| self.array.erase_count(sector) > limit)
     }
 
-    /// Lets everything happen that is due by `now`.
-    fn advance(&mut self, now: Instant) {
+    /// Lets everything happen that is due by `now`. Every cycle does so by itself; call it before
+    /// looking at [`Chip::array`] when there was none.
+    pub fn advance(&mut self, now: Instant) {
         while now >= self.event_at {
             let at = self.event_at;
             match self.work {
