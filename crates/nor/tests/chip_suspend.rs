@@ -187,6 +187,27 @@ fn a_program_is_suspended_by_either_command_and_resumed_by_either() {
 }
 
 #[test]
+fn a_program_suspended_in_bypass_is_resumed_there() {
+    for resume in [0x30, 0x50] {
+        let mut rig = rig();
+        rig.unlocked(0x20);
+        rig.write(0, 0xA0);
+        rig.write(0, 0x0F0F);
+        rig.write(0, 0x51);
+        rig.wait(SUSPEND_LATENCY);
+        rig.write(2, 0xA0); // refused: the first program is not lost
+        rig.write(2, 0x1111);
+        assert!(rig.is_ready());
+        rig.write(0, resume);
+        rig.wait_ready();
+        rig.write(0, 0xA0);
+        rig.write(4, 0x2222);
+        rig.wait_ready();
+        assert_eq!([0, 2, 4].map(|offset| rig.read(offset)), [0x0F0F, 0xFFFF, 0x2222]);
+    }
+}
+
+#[test]
 fn while_a_program_is_suspended_only_autoselect_is_accepted() {
     let mut rig = rig();
     rig.start_program(0, 0x0F0F);

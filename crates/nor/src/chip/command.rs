@@ -15,7 +15,8 @@ use boardlab_sim::Instant;
 pub(super) enum Mode {
     /// Contents; all commands.
     Array,
-    /// Contents; only `A0` and `90 00`. A reset is not valid here (S29GL-P 7.7.8).
+    /// Contents; only `A0` and `90 00`, and resuming a program that was suspended here. A reset
+    /// is not valid (S29GL-P 7.7.8).
     Bypass,
     /// Identity and protection.
     Autoselect,
@@ -123,7 +124,8 @@ impl Chip {
         match self.mode {
             Mode::Array => self.write_first_in_array(now, address, value),
             Mode::Bypass => match value {
-                0xA0 => self.command = Command::Program,
+                0x30 | 0x50 if self.program.is_some() => self.resume_program(now),
+                0xA0 if self.program.is_none() => self.command = Command::Program,
                 0x90 => self.command = Command::Exit,
                 _ => {}
             },
