@@ -86,7 +86,7 @@ pub enum Failure {
         /// The system that failed.
         system: String,
         /// What its device said.
-        error: boardlab_mtd::Error,
+        error: boardlab_workload::Error,
     },
     /// Nothing to run behind this name yet, or nothing to tune: exit status 2.
     NotBuilt {

@@ -1,9 +1,294 @@
-//! placeholder
-use crate::registry::{Failure, Request};
-use boardlab_result::RunResult;
-pub(crate) fn run(_request: &Request<'_>) -> Result<RunResult, Failure> {
-    Err(Failure::NotBuilt { name: "nor-write".into(), action: "run" })
+//! The NOR experiment: who waits how long for a write, and what the best wait is.
+//!
+//! Layer: rank 8. It composes part, board, driver and workload, and puts the published figures
+//! beside ours. In reading order: [`part`], [`board`], [`scenario`] (what is run), `simulate` (one
+//! system), `tables`, `judge` (findings and verdicts), `charts`, `tune` and `erase` (the best
+//! waits), `patch` (the recommended change to Linux).
+//!
+//! Publication: K. Ibe, S. Ochiai, Mitsubishi Electric; its figures are in `reference/nor.toml`.
+
+pub mod board;
+pub mod part;
+pub mod scenario;
+
+mod charts;
+mod erase;
+mod judge;
+mod patch;
+mod simulate;
+mod tables;
+mod tune;
+
+pub(crate) use tune::tune;
+
+use crate::catalog;
+use crate::registry::{Failure, Progress, Request, VERSION};
+use crate::source::Kind;
+use board::BoardSpec;
+use boardlab_nor::Host;
+use boardlab_nor::tuner::PollLoop;
+use boardlab_result::{Parameter, RunResult};
+use boardlab_sim::{Bytes, Duration};
+use rayon::prelude::*;
+use scenario::{Scenario, System, Wait};
+use simulate::{Measured, simulate};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The runs of the published tables, and what findings and charts say of them.
+struct Runs<'r> {
+    uboot: &'r Measured,
+    linux: &'r Measured,
+    improved: &'r Measured,
+    /// As `improved`, with the driver's own gap between polls.
+    own_gap: &'r Measured,
+    host: &'r Host,
+    /// Microseconds of `udelay` before the first poll.
+    linux_us: u64,
+    improved_us: u64,
+    improved_gap_us: u64,
+    /// From poll to poll, with the driver's own gap and with the scenario's.
+    poll_period_us: f64,
+    improved_period_us: f64,
+    write_cycle: Duration,
 }
-pub(crate) fn tune(_request: &Request<'_>) -> Result<RunResult, Failure> {
-    Err(Failure::NotBuilt { name: "nor-write".into(), action: "tune" })
+
+/// The runs of the table of what-ifs.
+struct WhatIfs {
+    buffer_time: Measured,
+    tuned: Measured,
+    adaptive: Measured,
+    fast_bus: Measured,
+    tuned_fast_bus: Measured,
+    two_chips: Measured,
+    four_chips: Measured,
+    tuned_us: u64,
+    poll_cost: Duration,
+    fast_cycle: Duration,
+}
+
+/// The scenario as read, with its parameters and whether the published figures are about it.
+struct Read {
+    scenario: Scenario,
+    parameters: Vec<Parameter>,
+    as_published: bool,
+}
+
+fn read(request: &Request<'_>) -> Result<Read, Failure> {
+    let document = request.document;
+    let reading = document.read(|section| scenario::read(&section, request.seed))?;
+    let built_in = catalog::all(Kind::Scenario).iter();
+    let mut same = built_in.filter(|file| file.text == document.source().text());
+    let as_published = !document.is_overridden() && same.any(|file| file.name == request.scenario);
+    Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
+}
+
+/// A run of `request` without content.
+fn blank(request: &Request<'_>, title: &str, parameters: Vec<Parameter>) -> RunResult {
+    let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);
+    run.parameters = parameters;
+    run
+}
+
+/// Tables 4, 5 and 6, the what-ifs, findings and charts.
+pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let Read { scenario, parameters, as_published } = read(request)?;
+    let measured = measure(request, &scenario)?;
+    let [uboot, linux, improved, own_gap] = &measured.published;
+    let host = simulate::host(&scenario.board, request.seed);
+    let period = |gap| PollLoop::toggle(&host, scenario.board.bus, gap).period;
+    let runs = Runs {
+        uboot,
+        linux,
+        improved,
+        own_gap,
+        host: &host,
+        linux_us: first_wait(&scenario.linux, linux),
+        improved_us: first_wait(&scenario.improved, improved),
+        improved_gap_us: scenario.improved.poll_gap_us,
+        poll_period_us: period(1),
+        improved_period_us: period(scenario.improved.poll_gap_us),
+        write_cycle: scenario.board.bus.write_cycle,
+    };
+    let mut run = blank(request, "NOR flash writes: u-boot against Linux", parameters);
+    assemble(&mut run, request, &scenario, &runs, &measured.what_if, as_published)?;
+    let all = measured.published.iter().chain(measured.what_if.all());
+    run.virtual_time_ns = all.map(|measured| measured.virtual_time.as_nanos()).sum();
+    Ok(run)
+}
+
+/// Microseconds of `udelay` before the first poll: the scenario's, or what CFI gives.
+fn first_wait(system: &System, measured: &Measured) -> u64 {
+    match system.wait {
+        Wait::Fixed(micros) => micros,
+        Wait::WordTime => measured.probed.word_typical_us,
+        Wait::BufferTime => measured.probed.buffer_typical_us,
+        _ => 0,
+    }
+}
+
+struct All {
+    published: [Measured; 4],
+    what_if: WhatIfs,
+}
+
+/// Runs every system, on all cores.
+fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<All, Failure> {
+    let board = &scenario.board;
+    let seed = request.seed;
+    let own_gap = System { poll_gap_us: 1, ..scenario.improved.clone() };
+    let linux = |wait| System { wait, ..scenario.linux.clone() };
+    let (buffer_time, tuned) = (linux(Wait::BufferTime), linux(Wait::Tuned));
+    let adaptive = linux(Wait::Adaptive);
+    let mut fast = board.clone();
+    (fast.bus.read_cycle, fast.bus.write_cycle) = (scenario.fast_cycle, scenario.fast_cycle);
+    let chips = |count: usize| BoardSpec { chips: board.chips * count, ..board.clone() };
+    let (two, four) = (chips(2), chips(4));
+    let systems = [
+        (board, &scenario.uboot, "u-boot"),
+        (board, &scenario.linux, "Linux"),
+        (board, &scenario.improved, "Linux, improved"),
+        (board, &own_gap, "Linux, improved, own poll gap"),
+        (board, &buffer_time, "what if: buffer time"),
+        (board, &tuned, "what if: tuned"),
+        (board, &adaptive, "what if: adaptive"),
+        (&fast, &scenario.linux, "what if: faster bus"),
+        (&fast, &tuned, "what if: tuned and faster bus"),
+        (&two, &tuned, "what if: two chips"),
+        (&four, &tuned, "what if: four chips"),
+    ];
+    let done = AtomicUsize::new(0);
+    let total = systems.len();
+    let measured: Result<Vec<_>, _> = systems
+        .par_iter()
+        .map(|(board, system, step)| {
+            let measured = simulate(scenario, board, system, seed);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (request.progress)(Progress { step, done, total });
+            measured
+        })
+        .collect();
+    let measured: [Measured; 11] =
+        measured?.try_into().unwrap_or_else(|_| unreachable!("as many results as systems"));
+    let [uboot, stock, improved, own_gap, rest @ ..] = measured;
+    let [buffer_time, tuned, adaptive, fast_bus, tuned_fast_bus, two_chips, four_chips] = rest;
+    let what_if = WhatIfs {
+        buffer_time,
+        tuned,
+        adaptive,
+        fast_bus,
+        tuned_fast_bus,
+        two_chips,
+        four_chips,
+        tuned_us: simulate::tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed),
+        poll_cost: scenario.tune.poll_cost,
+        fast_cycle: scenario.fast_cycle,
+    };
+    Ok(All { published: [uboot, stock, improved, own_gap], what_if })
+}
+
+impl WhatIfs {
+    fn all(&self) -> [&Measured; 7] {
+        [
+            &self.buffer_time,
+            &self.tuned,
+            &self.adaptive,
+            &self.fast_bus,
+            &self.tuned_fast_bus,
+            &self.two_chips,
+            &self.four_chips,
+        ]
+    }
+}
+
+/// Tables, findings, verdicts and charts of all that was measured.
+fn assemble(
+    run: &mut RunResult,
+    request: &Request<'_>,
+    scenario: &Scenario,
+    runs: &Runs<'_>,
+    what_if: &WhatIfs,
+    as_published: bool,
+) -> Result<(), Failure> {
+    let reference = catalog::reference("nor")?;
+    let mut improved = tables::steps("table6", "Linux, improved", runs.improved);
+    tables::add_saving(&mut improved, runs.linux, runs.improved);
+    let title = "Linux, improved, with the driver's own gap between polls";
+    let mut own_gap = tables::steps("table6-own-gap", title, runs.own_gap);
+    tables::add_saving(&mut own_gap, runs.linux, runs.own_gap);
+    run.tables = vec![
+        tables::steps("table4", "u-boot", runs.uboot),
+        tables::steps("table5", "Linux", runs.linux),
+        improved,
+        own_gap,
+        what_ifs(scenario, runs, what_if),
+    ];
+    let findings = judge::findings(run, &reference, runs, what_if)?;
+    judge::judge(&mut run.tables, &reference, as_published.then_some(&findings))?;
+    if !as_published {
+        run.warnings.push(
+            "The scenario was altered, so the published figures are not about it: they are shown \
+             without verdicts."
+                .into(),
+        );
+    }
+    charts::histogram(run, runs, what_if.tuned_us);
+    let marks =
+        [(what_if.tuned_us, "best"), (runs.improved_us, "authors"), (runs.linux_us, "Linux")];
+    charts::time_against_wait(run, scenario, runs.linux, &marks, request.seed);
+    charts::steps(run, runs, &reference, as_published)?;
+    name_parameters(run);
+    run.count_provenance();
+    Ok(())
+}
+
+fn what_ifs(scenario: &Scenario, runs: &Runs<'_>, what_if: &WhatIfs) -> boardlab_result::Table {
+    let tuned = what_if.tuned_us;
+    let cycle = what_if.fast_cycle;
+    let chips = scenario.board.chips;
+    let line = |id, title: String, measured| tables::WhatIf { id, title, measured };
+    let all = [
+        line("stock", format!("as released: udelay({})", runs.linux_us), runs.linux),
+        line("buffer-time", "waits for the buffer time of CFI".into(), &what_if.buffer_time),
+        line("tuned", format!("udelay({tuned}), then polls"), &what_if.tuned),
+        line("adaptive", "learns the wait, one bit a buffer".into(), &what_if.adaptive),
+        line("fast-bus", format!("as released, bus cycles of {cycle}"), &what_if.fast_bus),
+        line(
+            "tuned-fast-bus",
+            format!("udelay({tuned}), bus cycles of {cycle}"),
+            &what_if.tuned_fast_bus,
+        ),
+        line(
+            "two-chips",
+            format!("udelay({tuned}), {} chips in turn", 2 * chips),
+            &what_if.two_chips,
+        ),
+        line(
+            "four-chips",
+            format!("udelay({tuned}), {} chips in turn", 4 * chips),
+            &what_if.four_chips,
+        ),
+    ];
+    tables::what_if(Bytes::of(&scenario.data), runs.linux, &all)
+}
+
+/// Names the parameters that each table depends on.
+fn name_parameters(run: &mut RunResult) {
+    const SHARED: [&str; 5] =
+        ["part.geometry", "part.timing.buffer", "board.bus", "board.cpu.time_base", "workload"];
+    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
+    for table in &mut run.tables {
+        let own: &[&str] = match table.id.as_str() {
+            "table4" => &["uboot", "board.cpu.call", "board.cpu.split"],
+            "table5" => &["linux", "board.cpu", "part.cfi.word_typical"],
+            "table6" => &["improved", "linux", "board.cpu", "part.cfi.word_typical"],
+            "table6-own-gap" => &["improved.wait", "linux", "board.cpu", "part.cfi.word_typical"],
+            _ => &["linux", "tune", "what_if", "board.cpu", "part.cfi"],
+        };
+        let depends = |key: &&String| {
+            SHARED.iter().chain(own).any(|prefix| key.starts_with(prefix))
+                && !key.ends_with("wake_latency")
+                && !key.ends_with("context_switch")
+        };
+        table.parameters = keys.iter().filter(depends).cloned().collect();
+    }
 }

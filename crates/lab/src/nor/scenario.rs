@@ -10,7 +10,7 @@ use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
 };
 use boardlab_nor::{Part, Pause};
-use boardlab_sim::{Bytes, Duration, Hertz, Seed};
+use boardlab_sim::{Bytes, Duration, Seed};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct Scenario {
     pub improved: System,
     /// How waits are compared.
     pub tune: Tune,
+    /// A faster bus, for the table of what-ifs.
+    pub fast_cycle: Duration,
 }
 
 /// A driver with its wait.
@@ -145,7 +147,13 @@ impl System {
     ///
     /// `tuned_us` is the best wait in microseconds, for [`Wait::Tuned`].
     #[must_use]
-    pub fn policy(&self, probed: &Probed, tune: &Tune, tuned_us: u64) -> Box<dyn WaitPolicy> {
+    pub fn policy(
+        &self,
+        probed: &Probed,
+        tune: &Tune,
+        tuned_us: u64,
+        board: &BoardSpec,
+    ) -> Box<dyn WaitPolicy> {
         let gap = if self.poll_gap_us == 0 { Pause::None } else { cfi_udelay(self.poll_gap_us) };
         let fixed = |micros| Box::new(FixedThenToggle { wait: cfi_udelay(micros), gap });
         let typical = Duration::from_micros(probed.word_typical_us);
@@ -159,12 +167,12 @@ impl System {
             Wait::Staircase => Box::new(Staircase { micros: probed.word_typical_us, gap }),
             Wait::HalfTypical => Box::new(HalfTypical {
                 typical: Duration::from_micros(probed.buffer_typical_us),
-                jiffy: Hertz::from_hz(250).time_of(1),
+                jiffy: board.host.jiffies.time_of(1),
             }),
             Wait::Adaptive => Box::new(Adaptive {
                 wait: typical,
                 step: tune.step,
-                permille: tune.quantile.parts_per_million() / 1_000,
+                permille: tune.quantile.millionths() / 1_000,
                 floor: typical / 4,
                 ceiling: typical,
                 gap,
@@ -186,6 +194,11 @@ pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
     let linux = section.section("linux", system);
     let improved = section.section("improved", system);
     let tune = section.section("tune", tune);
+    let fast_cycle = section.section("what_if", |what_if| {
+        let cycle = what_if.key::<Duration>("bus_cycle").positive().required();
+        what_if.finish()?;
+        cycle
+    });
     let room = match (&part, &board) {
         (Ok(part), Ok(board)) => Some(part.size() * board.chips as u64),
         _ => None,
@@ -209,6 +222,7 @@ pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
         linux: linux?,
         improved: improved?,
         tune: tune?,
+        fast_cycle: fast_cycle?,
     })
 }
 

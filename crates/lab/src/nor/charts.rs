@@ -1,0 +1,179 @@
+//! The pictures of the NOR experiment, as data.
+
+use super::Runs;
+use super::scenario::Scenario;
+use super::simulate::{Measured, host, poll_loop, program_time};
+use super::tables::round;
+use crate::error::Error;
+use crate::reference::Reference;
+use boardlab_nor::Pause;
+use boardlab_nor::driver::Step;
+use boardlab_nor::tuner::{Completion, Replay};
+use boardlab_nor::wait::FixedThenToggle;
+use boardlab_result::{Axis, Chart, Curve, Layer, Mark, RunResult, Side, Style};
+use boardlab_sim::{Duration, Seed};
+
+fn layer(label: &str, curve: &str, style: Style) -> Layer {
+    Layer { label: label.into(), curve: curve.into(), style, side: Side::Left }
+}
+
+fn curve(run: &mut RunResult, id: &str, unit: &str, points: &[(f64, f64)]) {
+    let (x, y) = points.iter().copied().unzip();
+    run.series.push(Curve { id: id.into(), unit: unit.into(), x, y });
+}
+
+/// How long the program time was, as u-boot saw it, with the fixed waits.
+pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
+    let wait = runs.uboot.steps.of(Step::Wait);
+    #[allow(clippy::cast_precision_loss, reason = "counts for a chart")]
+    let points: Vec<_> = wait
+        .bins(Duration::from_micros(1))
+        .into_iter()
+        .map(|(edge, count)| (edge.as_micros_f64(), count as f64))
+        .collect();
+    curve(run, "wait_histogram", "count", &points);
+    let mark = |micros: u64, label: String| {
+        let x = round(runs.host.udelay(micros).as_micros_f64(), 1);
+        Mark { x, label: format!("{label}: {x} us") }
+    };
+    let mut marks = vec![
+        mark(runs.improved_us, format!("udelay({}), the authors' change", runs.improved_us)),
+        mark(tuned_us, format!("udelay({tuned_us}), the best for the stated cost of a poll")),
+        mark(runs.linux_us, format!("udelay({}), Linux as released", runs.linux_us)),
+    ];
+    marks.retain(|mark| mark.x > 0.0);
+    run.charts.push(Chart {
+        id: "wait-histogram".into(),
+        title: "How long a buffer takes, and how long the drivers wait".into(),
+        caption: "Waits that u-boot measured by polling from the beginning; the lines are the \
+                  fixed waits of Linux, as long as they really last."
+            .into(),
+        x: Axis::fitting("wait for completion (us)"),
+        y: Axis::from_zero("buffers"),
+        y2: None,
+        categories: Vec::new(),
+        layers: vec![layer("buffers", "wait_histogram", Style::Bars)],
+        marks,
+    });
+}
+
+/// How many operations stand for all of them where the CPU's share is computed.
+const REPLAYED: usize = 4_000;
+
+/// Total time and CPU use of `linux`'s write against the wait before the first poll, with `marks`
+/// in microseconds of `udelay`.
+pub(super) fn time_against_wait(
+    run: &mut RunResult,
+    scenario: &Scenario,
+    linux: &Measured,
+    marks: &[(u64, &str)],
+    seed: Seed,
+) {
+    let board = &scenario.board;
+    let host = host(board, seed);
+    let table = program_time(&scenario.part);
+    let (completion, poll) = (Completion::new(table), poll_loop(board, seed));
+    let mut stream = seed.stream("nor.replay");
+    let replay = Replay::new(table, &mut stream, REPLAYED, board.bus, host.clone());
+    let waits = linux.steps.of(Step::Wait);
+    // All but the waits is the same for every wait.
+    let rest = linux.total.saturating_sub(waits.total()).as_secs_f64();
+    #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
+    let count = waits.count() as f64;
+    let longest = (table.max().as_micros() * 13 / 10).max(10);
+    let step = (longest / 150).max(1);
+    let (mut time, mut busy) = (Vec::new(), Vec::new());
+    for micros in (0..=longest).step_by(usize::try_from(step).expect("small")) {
+        let lasted = host.udelay(micros).as_micros_f64();
+        let seconds = rest + poll.expected(&completion, lasted).time * count / 1e6;
+        time.push((round(lasted, 2), round(seconds, 3)));
+        if micros % (step * 4) == 0 {
+            let sleep = Pause::Sleep(Duration::from_micros(micros));
+            let mut policy = FixedThenToggle { wait: sleep, gap: Pause::Spin(1) };
+            let tried = replay.run(&mut policy);
+            let waiting = tried.time * count / 1e6;
+            let share = (rest + waiting * tried.busy) / (rest + waiting);
+            busy.push((round(lasted, 2), round(share * 100.0, 2)));
+        }
+    }
+    curve(run, "time_by_wait", "s", &time);
+    curve(run, "cpu_by_wait", "percent", &busy);
+    let mark = |&(micros, label): &(u64, &str)| Mark {
+        x: round(host.udelay(micros).as_micros_f64(), 1),
+        label: label.into(),
+    };
+    let sleeping = layer("CPU busy when sleeping", "cpu_by_wait", Style::Dashed);
+    run.charts.push(Chart {
+        id: "time-against-wait".into(),
+        title: "Total time against the wait before the first poll".into(),
+        caption: "Waiting up to the shortest program costs nothing; beyond it every microsecond \
+                  counts. Dashed: the CPU's share when that wait is a sleep instead of a spin \
+                  (a spin keeps it at 100 %)."
+            .into(),
+        x: Axis::from_zero("wait before the first poll (us)"),
+        y: Axis::fitting("total time (s)"),
+        y2: Some(Axis::from_zero("CPU busy when sleeping (%)")),
+        categories: Vec::new(),
+        layers: vec![
+            layer("total time", "time_by_wait", Style::Line),
+            Layer { side: Side::Right, ..sleeping },
+        ],
+        marks: marks.iter().filter(|(micros, _)| *micros > 0).map(mark).collect(),
+    });
+}
+
+/// Steps that are compared as bars: table, row and the run they belong to.
+fn compared<'r>(runs: &Runs<'r>) -> [(&'static str, &'static str, &'r Measured, Option<Step>); 10] {
+    let (uboot, linux, improved) = (runs.uboot, runs.linux, runs.improved);
+    [
+        ("table4", "U-5", uboot, Some(Step::Fill)),
+        ("table4", "U-6", uboot, Some(Step::Wait)),
+        ("table4", "total", uboot, None),
+        ("table5", "L-3", linux, Some(Step::Copy)),
+        ("table5", "L-6", linux, Some(Step::Fill)),
+        ("table5", "L-7", linux, Some(Step::Wait)),
+        ("table5", "total", linux, None),
+        ("table6", "L-6", improved, Some(Step::Fill)),
+        ("table6", "L-7", improved, Some(Step::Wait)),
+        ("table6", "total", improved, None),
+    ]
+}
+
+/// The steps beside the print; without verdicts the print is left out.
+///
+/// # Errors
+/// When the reference lacks a step.
+pub(super) fn steps(
+    run: &mut RunResult,
+    runs: &Runs<'_>,
+    reference: &Reference,
+    with_print: bool,
+) -> Result<(), Error> {
+    let (mut categories, mut ours, mut print) = (Vec::new(), Vec::new(), Vec::new());
+    for (x, (table, row, measured, step)) in (0_u32..).zip(compared(runs)) {
+        let x = f64::from(x);
+        let span = step.map_or(measured.total, |step| measured.steps.of(step).total());
+        let published = reference.table(table)?.cell(row, "total_ns")?;
+        categories.push(format!("{} {row}", table.replace("table", "T")));
+        ours.push((x, round(span.as_secs_f64(), 3)));
+        print.push((x, published.published.as_f64().map_or(0.0, |nanos| nanos / 1e9)));
+    }
+    curve(run, "steps", "s", &ours);
+    let mut layers = vec![layer("boardlab", "steps", Style::Bars)];
+    if with_print {
+        curve(run, "steps_printed", "s", &print);
+        layers.push(layer("print", "steps_printed", Style::Bars));
+    }
+    run.charts.push(Chart {
+        id: "steps".into(),
+        title: "Where the time goes".into(),
+        caption: "The steps of tables 4 (u-boot), 5 (Linux) and 6 (Linux, improved).".into(),
+        x: Axis::fitting("step"),
+        y: Axis::from_zero("time (s)"),
+        y2: None,
+        categories,
+        layers,
+        marks: Vec::new(),
+    });
+    Ok(())
+}

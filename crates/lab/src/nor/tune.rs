@@ -1,0 +1,346 @@
+//! `boardlab tune`: the best waits for program and erase, by theory, brute force and learning.
+
+use super::erase::{self, Erased};
+use super::scenario::{Scenario, System, Tune, Wait};
+use super::simulate::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
+use super::tables::round;
+use super::{Read, blank, charts, patch, read};
+use crate::registry::{Failure, Progress, Request};
+use boardlab_nor::driver::Step;
+use boardlab_nor::tuner::{Completion, PollLoop, Replay, Tried};
+use boardlab_nor::{Host, Pause};
+use boardlab_result::{Cell, Row, RunResult, Table};
+use boardlab_sim::{Duration, Seed};
+use rayon::prelude::*;
+
+/// Operations of one trial; as many as 64 MiB take with a buffer of 512 bytes.
+const OPERATIONS: usize = 131_072;
+/// Operations of a brute-force trial, of which there is one a microsecond of wait.
+const OPERATIONS_BRUTE: usize = 20_000;
+/// Operations after which the adaptive wait is expected to have settled.
+const SETTLED: usize = 256;
+
+/// Everything that is tuned against.
+struct Bench<'s> {
+    scenario: &'s Scenario,
+    completion: Completion,
+    poll: PollLoop,
+    host: Host,
+    /// Value of a poll in microseconds.
+    cost: f64,
+    /// The wait as released, in microseconds of `udelay`.
+    stock_us: u64,
+    /// The recommended one.
+    tuned_us: u64,
+    /// The write as released.
+    stock: Measured,
+    seed: Seed,
+}
+
+impl Bench<'_> {
+    fn lasted(&self, micros: u64) -> f64 {
+        self.host.udelay(micros).as_micros_f64()
+    }
+
+    fn replay(&self, count: usize) -> Replay {
+        let mut stream = self.seed.stream("nor.tune");
+        let table = program_time(&self.scenario.part);
+        Replay::new(table, &mut stream, count, self.scenario.board.bus, self.host.clone())
+    }
+
+    fn system(&self, wait: Wait) -> System {
+        System { wait, poll_gap_us: 1, ..self.scenario.linux.clone() }
+    }
+
+    /// The whole write when a buffer's wait takes `time` microseconds.
+    fn whole(&self, time: f64) -> Duration {
+        let waits = self.stock.steps.of(Step::Wait);
+        #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
+        let micros = time * waits.count() as f64;
+        self.stock.total.saturating_sub(waits.total()) + nanos(micros)
+    }
+}
+
+/// Tunes the waits of the NOR scenario.
+pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let Read { scenario, parameters, .. } = read(request)?;
+    let progress = |step, done| (request.progress)(Progress { step, done, total: 4 });
+    let (board, seed) = (&scenario.board, request.seed);
+    let stock = System { poll_gap_us: 1, ..scenario.linux.clone() };
+    let stock = simulate(&scenario, board, &stock, seed)?;
+    progress("Linux as released", 1);
+    let bench = Bench {
+        completion: Completion::new(program_time(&scenario.part)),
+        poll: poll_loop(board, seed),
+        host: host(board, seed),
+        cost: scenario.tune.poll_cost.as_micros_f64(),
+        stock_us: stock.probed.word_typical_us,
+        tuned_us: tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed),
+        stock,
+        scenario: &scenario,
+        seed,
+    };
+    let mut run = blank(request, "The best waits for program and erase", parameters);
+    run.tables.push(optimum(&bench));
+    progress("optimum", 2);
+    run.tables.extend(programs(&bench)?);
+    progress("program", 3);
+    let erased = erase::compare(&scenario, seed)?;
+    run.tables.push(erases(&erased));
+    progress("erase", 4);
+    findings(&mut run, &bench, &erased);
+    let marks = [(bench.tuned_us, "best"), (bench.stock_us, "Linux")];
+    charts::time_against_wait(&mut run, &scenario, &bench.stock, &marks, seed);
+    run.attachments = patch::all(bench.tuned_us);
+    run.virtual_time_ns = bench.stock.virtual_time.as_nanos();
+    let keys: Vec<String> = run.parameters.iter().map(|one| one.key.clone()).collect();
+    run.tables.iter_mut().for_each(|table| table.parameters.clone_from(&keys));
+    run.count_provenance();
+    Ok(run)
+}
+
+fn micros_cell(micros: f64) -> Cell {
+    Cell::int(nanos(micros).as_nanos())
+}
+
+/// The best wait by theory, by brute force, and with free polls; and what the adaptive one reaches.
+fn optimum(bench: &Bench<'_>) -> Table {
+    let mut table = Table::new("optimum", "The best wait before the first poll of a program")
+        .column("wait_ns", "wait")
+        .column("mean_ns", "mean time")
+        .column("polls", "polls")
+        .column("cost_ns", "time and polls")
+        .column("quantile_ratio", "done by then");
+    let mut add = |id: &str, title: String, wait: f64, time: f64, polls: f64| {
+        table.rows.push(
+            Row::new(id, title)
+                .cell("wait_ns", micros_cell(wait))
+                .cell("mean_ns", micros_cell(time))
+                .cell("polls", Cell::real(round(polls, 2)))
+                .cell("cost_ns", micros_cell(time + bench.cost * polls))
+                .cell("quantile_ratio", Cell::real(round(bench.completion.done_by(wait), 4))),
+        );
+    };
+    let theory = |wait| bench.poll.expected(&bench.completion, wait);
+    let cost = nanos(bench.cost);
+    for (id, title, wait) in [
+        (
+            "theory",
+            format!("theory, a poll worth {cost}"),
+            bench.poll.best_wait(&bench.completion, bench.cost),
+        ),
+        (
+            "recommended",
+            format!("recommended: udelay({})", bench.tuned_us),
+            bench.lasted(bench.tuned_us),
+        ),
+        (
+            "fastest",
+            "theory, polls cost nothing".into(),
+            bench.poll.best_wait(&bench.completion, 0.0),
+        ),
+        ("stock", format!("as released: udelay({})", bench.stock_us), bench.lasted(bench.stock_us)),
+    ] {
+        let expected = theory(wait);
+        add(id, title, wait, expected.time, expected.polls);
+    }
+    let table_time = program_time(&bench.scenario.part);
+    let (low, high) = (table_time.min().as_micros(), table_time.max().as_micros());
+    let replay = bench.replay(OPERATIONS_BRUTE);
+    let waits = low.saturating_sub(10)..=high + 5;
+    let (brute, tried) = replay.brute_force(waits, Pause::Spin(1), bench.cost);
+    let title = format!("brute force: udelay({brute}) of {OPERATIONS_BRUTE} operations");
+    add("brute-force", title, bench.lasted(brute), tried.time, tried.polls);
+    table
+}
+
+/// Theory beside simulation, and the policies beside each other.
+fn programs(bench: &Bench<'_>) -> Result<[Table; 2], Failure> {
+    let replay = bench.replay(OPERATIONS);
+    let mut theory = Table::new("theory", "Theory beside the simulated poll loop")
+        .column("analytic_ns", "time, theory")
+        .column("simulated_ns", "time, simulated")
+        .column("difference_ns", "difference")
+        .column("analytic_polls", "polls, theory")
+        .column("simulated_polls", "polls, simulated");
+    let waits = [0, 160, 170, 180, 190, bench.tuned_us, 200, 226, bench.stock_us];
+    let tried: Vec<_> = waits.par_iter().map(|&wait| replay.run(&mut fixed(wait))).collect();
+    for (wait, tried) in waits.into_iter().zip(tried) {
+        let expected = bench.poll.expected(&bench.completion, bench.lasted(wait));
+        theory.rows.push(
+            Row::new(format!("{wait}us"), format!("udelay({wait})"))
+                .cell("analytic_ns", micros_cell(expected.time))
+                .cell("simulated_ns", micros_cell(tried.time))
+                .cell("difference_ns", Cell::real(round((tried.time - expected.time) * 1e3, 0)))
+                .cell("analytic_polls", Cell::real(round(expected.polls, 2)))
+                .cell("simulated_polls", Cell::real(round(tried.polls, 2))),
+        );
+    }
+    theory.rows.dedup_by(|a, b| a.id == b.id);
+    Ok([theory, policies(bench, &replay)?])
+}
+
+fn fixed(micros: u64) -> boardlab_nor::wait::FixedThenToggle {
+    let wait = if micros == 0 { Pause::None } else { Pause::Spin(micros) };
+    boardlab_nor::wait::FixedThenToggle { wait, gap: Pause::Spin(1) }
+}
+
+/// Every policy on the same operations, and the whole write that follows from it.
+fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
+    let mut table = Table::new("program_wait", "Waits for a program, on the same operations")
+        .column("mean_ns", "mean time")
+        .column("polls", "polls")
+        .column("cpu_busy_ratio", "CPU busy waiting")
+        .column("total_ns", "whole write")
+        .column("saving_ns", "saving")
+        .column("early_count", "reported early");
+    let nap = nanos((bench.completion.quantile(0.01) - bench.host_latency()).max(1.0));
+    let named = [
+        ("toggle-only", "polls from the beginning (u-boot)".into(), Wait::None),
+        ("word-time", format!("udelay({}), Linux as released", bench.stock_us), Wait::WordTime),
+        ("buffer-time", "the buffer time of CFI".into(), Wait::BufferTime),
+        ("tuned", format!("udelay({}), recommended", bench.tuned_us), Wait::Tuned),
+        ("sleep", format!("sleeps {nap}, then polls"), Wait::Sleep(nap)),
+        ("half-typical", "as with Intel's command set".into(), Wait::HalfTypical),
+        ("staircase", "as with ST's command set".into(), Wait::Staircase),
+        ("adaptive", adaptive_title(&bench.scenario.tune), Wait::Adaptive),
+    ];
+    let tried: Vec<Tried> =
+        named.par_iter().map(|(_, _, wait)| replay.run(&mut *bench.policy(*wait))).collect();
+    for ((id, title, _), tried) in named.into_iter().zip(tried) {
+        table.rows.push(policy_row(bench, id, title, tried));
+    }
+    for (id, title, tried) in bench.adaptive_trials(replay) {
+        table.rows.push(policy_row(bench, id, title, tried));
+    }
+    Ok(table)
+}
+
+fn adaptive_title(tune: &Tune) -> String {
+    format!("learns the {:.0} % quantile, one bit an operation", tune.quantile.as_f64() * 100.0)
+}
+
+fn policy_row(bench: &Bench<'_>, id: &str, title: String, tried: Tried) -> Row {
+    let total = bench.whole(tried.time);
+    let signed = |span: Duration| i64::try_from(span.as_nanos()).expect("shorter than 292 years");
+    let saving = signed(bench.stock.total) - signed(total);
+    Row::new(id, title)
+        .cell("mean_ns", micros_cell(tried.time))
+        .cell("polls", Cell::real(round(tried.polls, 2)))
+        .cell("cpu_busy_ratio", Cell::real(round(tried.busy, 4)))
+        .cell("total_ns", Cell::int(total.as_nanos()))
+        .cell("saving_ns", Cell::new(boardlab_result::Value::Int(saving)))
+        .cell("early_count", Cell::int(tried.early))
+}
+
+impl Bench<'_> {
+    fn host_latency(&self) -> f64 {
+        self.host.timing().wake_latency.max().as_micros_f64()
+    }
+
+    fn policy(&self, wait: Wait) -> Box<dyn boardlab_nor::WaitPolicy> {
+        let (scenario, probed) = (self.scenario, &self.stock.probed);
+        self.system(wait).policy(probed, &scenario.tune, self.tuned_us, &scenario.board)
+    }
+
+    /// The adaptive wait after it has settled, and on a part that drifts.
+    fn adaptive_trials(&self, replay: &Replay) -> [(&'static str, String, Tried); 3] {
+        let run = |replay: &Replay| {
+            let (mut total, mut count) = (Duration::ZERO, 0_u64);
+            let mut policy = self.policy(Wait::Adaptive);
+            let tried = replay.run_watched(&mut *policy, |at, span| {
+                if at >= SETTLED {
+                    (total, count) = (total + span, count + 1);
+                }
+            });
+            #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
+            Tried { time: total.as_micros_f64() / count.max(1) as f64, ..tried }
+        };
+        let half = OPERATIONS / 2;
+        // 60 us over the first half of the operations, then it stays.
+        let moved = |at: usize| Duration::from_nanos(60_000 * at.min(half) as u64 / half as u64);
+        let slower = replay.shifted(|at, span| span + moved(at));
+        let faster = replay.shifted(|at, span| span.saturating_sub(moved(at)));
+        [
+            ("adaptive-settled", format!("adaptive, after {SETTLED} operations"), run(replay)),
+            ("adaptive-slower", "adaptive, the part drifts by +60 us".into(), run(&slower)),
+            ("adaptive-faster", "adaptive, the part drifts by -60 us".into(), run(&faster)),
+        ]
+    }
+}
+
+fn erases(erased: &[Erased]) -> Table {
+    let mut table = Table::new("erase_wait", "Waits for a sector erase")
+        .column("mean_ns", "mean, a sector")
+        .column("overshoot_ns", "of it, already done")
+        .column("polls", "polls, a sector")
+        .column("cpu_busy_ratio", "CPU busy")
+        .column("total_ns", "total")
+        .column("sectors_count", "sectors");
+    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    for one in erased {
+        table.rows.push(
+            Row::new(&one.id, &one.title)
+                .cell("mean_ns", Cell::int((one.total / u64::from(one.sectors)).as_nanos()))
+                .cell("overshoot_ns", Cell::int(one.overshoot.as_nanos()))
+                .cell("polls", Cell::real(round(one.polls as f64 / f64::from(one.sectors), 1)))
+                .cell("cpu_busy_ratio", Cell::real(round(one.busy, 4)))
+                .cell("total_ns", Cell::int(one.total.as_nanos()))
+                .cell("sectors_count", Cell::int(u64::from(one.sectors))),
+        );
+    }
+    table
+}
+
+/// What to do, what it gains and what it risks.
+fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
+    let expected = bench.poll.expected(&bench.completion, bench.lasted(bench.tuned_us));
+    let total = bench.whole(expected.time);
+    let gain = bench.stock.total.saturating_sub(total);
+    run.find(format!(
+        "Program: wait with udelay({}) before the first poll, then poll every microsecond. The \
+         write takes {total} instead of {} ({gain} less) with {:.1} polls a buffer. With {} for \
+         the value of a poll, the best wait is the {:.0} % quantile of the program time.",
+        bench.tuned_us,
+        bench.stock.total,
+        expected.polls,
+        nanos(bench.cost),
+        bench.poll.best_quantile(bench.cost) * 100.0,
+    ));
+    let timed = match bench.scenario.part.write_buffer {
+        Some(_) => &bench.scenario.part.timing.buffer_program,
+        None => &bench.scenario.part.timing.word_program,
+    };
+    run.find(format!(
+        "Risk: none for the data. The chip's toggle bit still decides; a part as slow as the data \
+         sheet allows ({}) is polled {:.0} times instead of being found ready. Dropping the poll \
+         and waiting {} would fail in {:.0} % of the buffers.",
+        timed.max,
+        (timed.max.as_micros_f64() - bench.lasted(bench.tuned_us)).max(0.0) / bench.poll.period,
+        nanos(bench.lasted(bench.tuned_us)),
+        (1.0 - bench.completion.done_by(bench.lasted(bench.tuned_us))) * 100.0,
+    ));
+    run.find(
+        "Adaptive: one bit an operation (was the first poll ready?) is enough to follow the \
+         quantile through temperature and wear, without any figure of the part; it only decides \
+         when to ask, so it cannot report an operation done early."
+            .to_owned(),
+    );
+    let find = |id: &str| erased.iter().find(|one| one.id == id);
+    if let (Some(slow), Some(usual), Some(fast), Some(best)) =
+        (find("linux-hz100"), find("linux-hz250"), find("linux-hz1000"), find("recommended"))
+    {
+        run.find(format!(
+            "Erase, which the publication left open: Linux' first wait (half of the typical time) \
+             is already shorter than any erase here, so only the timer tick between polls is lost: \
+             {} a sector at HZ 100, {} at HZ 250, {} at HZ 1000. Sleeping to the 5 % quantile and \
+             then a millisecond at a time loses {} with {:.1} polls. The larger prize is to queue \
+             sectors in the chip's erase window: one wait for many.",
+            slow.overshoot,
+            usual.overshoot,
+            fast.overshoot,
+            best.overshoot,
+            f64::from(u32::try_from(best.polls).unwrap_or(u32::MAX)) / f64::from(best.sectors),
+        ));
+    }
+}
