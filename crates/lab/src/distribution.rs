@@ -260,7 +260,7 @@ impl Value for QuantileTable {
         "a duration or a distribution of durations".into()
     }
     fn example() -> String {
-        "\"256 us\" or \"triangular(170 us, 204 us, 226 us)\"".into()
+        "\"256 us\" or \"triangular(100 us, 150 us, 300 us)\"".into()
     }
     fn hint() -> String {
         format!("shapes: {}", SHAPES.join(", "))

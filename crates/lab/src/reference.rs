@@ -271,8 +271,7 @@ impl RawCell {
         let (printed, range, note) = (printed?, range?, note?);
         let refused = |key: &str, misfit: &Misfit| {
             let expected = format!("a figure as printed, in the unit of `{column}`");
-            let help =
-                "write what is printed, with its unit: \"253 us\", \"1.87 MB/s\", \"15.0 %\"";
+            let help = "write what is printed, with its unit: \"120 us\", \"2.5 MB/s\", \"12.5 %\"";
             section.refuse(key, &misfit.to_string(), &expected, help)
         };
         let (printed, figure) = match (printed, range) {

@@ -286,7 +286,7 @@ fn a_key_or_section_that_is_wrong_names_the_nearest() {
                 &[
                     "missing key `clock` in `bus`",
                     "x.toml:4:1",
-                    "add a line like clock = \"33.3 MHz\"",
+                    "add a line like clock = \"48 MHz\"",
                 ],
             ),
             ("title = \"a demonstration\"\n", "", &["missing key `title` in the top level"]),
@@ -470,4 +470,15 @@ fn more_than_ten_slips_are_counted() {
     let error = read(Kind::Scenario, &(many + RIGHT), &[]).unwrap_err();
     assert_eq!(error.all().len(), 10);
     assert!(error.to_string().ends_with("error: and 15 more; correct these first"), "{error}");
+}
+
+#[test]
+fn a_hopeless_file_of_the_largest_size_is_answered_at_once() {
+    let many: String = (0..100_000).map(|index| format!("k{index}=1\n")).collect();
+    assert!(many.len() < 1 << 20);
+    let error = read(Kind::Scenario, &many, &[]).unwrap_err();
+    // Six keys of the right document lack, and a hundred thousand are unknown.
+    assert!(error.to_string().contains("error: and 99"), "{error}");
+    let nested = "a = ".to_owned() + &"[".repeat(500_000);
+    assert!(read(Kind::Scenario, &nested, &[]).unwrap_err().to_string().contains("not TOML"));
 }

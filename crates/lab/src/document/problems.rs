@@ -4,11 +4,14 @@
 //! the result of each access.
 
 use crate::error::Error;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// How many errors are shown at once: more than a screen of them helps nobody.
 const SHOWN: usize = 10;
+/// How many errors are kept to choose from; the others of a hopeless file are only counted, so
+/// that looking for equal ones stays cheap.
+const KEPT: usize = 200;
 
 /// An error has been gathered and will be shown; there is nothing more to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,26 +29,32 @@ pub type Read<T> = Result<T, Reported>;
 
 /// The errors of one reading.
 #[derive(Debug, Default)]
-pub(crate) struct Problems(RefCell<Vec<Error>>);
+pub(crate) struct Problems {
+    kept: RefCell<Vec<Error>>,
+    /// How many were not kept.
+    dropped: Cell<usize>,
+}
 
 impl Problems {
     /// Puts `error` on record. The same error twice, as from a section read for two systems, is
     /// one.
     pub(crate) fn report(&self, error: Error) -> Reported {
-        let mut errors = self.0.borrow_mut();
-        if !errors.contains(&error) {
+        let mut errors = self.kept.borrow_mut();
+        if errors.len() == KEPT {
+            self.dropped.set(self.dropped.get() + 1);
+        } else if !errors.contains(&error) {
             errors.push(error);
         }
         Reported(())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+        self.kept.borrow().is_empty()
     }
 
     /// All errors as one, in the order of the texts; `None` when there are none.
     pub(crate) fn into_error(self) -> Option<Error> {
-        let mut errors = self.0.into_inner();
+        let mut errors = self.kept.into_inner();
         let mut sources = Vec::new();
         for error in &errors {
             if let Some(place) = error.place()
@@ -60,7 +69,7 @@ impl Problems {
                 (source, place.span().start)
             })
         });
-        let hidden = errors.len().saturating_sub(SHOWN);
+        let hidden = errors.len().saturating_sub(SHOWN) + self.dropped.get();
         errors.truncate(SHOWN);
         match errors.len() {
             0 => None,

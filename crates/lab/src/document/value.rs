@@ -123,7 +123,7 @@ impl Value for Hertz {
         "a frequency".into()
     }
     fn example() -> String {
-        "\"33.3 MHz\"".into()
+        "\"48 MHz\"".into()
     }
     fn hint() -> String {
         units(Dimension::Frequency)
