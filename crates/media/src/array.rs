@@ -9,6 +9,7 @@
 
 use boardlab_sim::Bytes;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What an erased byte reads.
@@ -139,6 +140,30 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// Each sector that a range touches, the place within the sector where it does so, and the
+    /// part of the range that lies there.
+    fn pieces(
+        &self,
+        offset: Bytes,
+        length: usize,
+    ) -> impl Iterator<Item = (SectorIndex, usize, Range<usize>)> + use<'_> {
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            if done == length {
+                return None;
+            }
+            let here = offset + Bytes::new(u64::try_from(done).expect("a length fits u64"));
+            let sector = self.sector_at(here);
+            let at = (here - self.start(sector)).to_usize();
+            let room = self.sector_size(sector).to_usize() - at;
+            let piece = done..done + room.min(length - done);
+            done = piece.end;
+            Some((sector, at, piece))
+        })
+    }
+}
+
 /// An offset that was checked against the part, as an index; the part fits memory.
 #[inline]
 fn index(offset: u64) -> usize {
@@ -208,15 +233,13 @@ impl NorArray {
     /// # Panics
     /// When the range ends beyond the part.
     pub fn read(&self, offset: Bytes, buffer: &mut [u8]) {
-        self.pieces(offset, buffer.len(), |sector, at, piece| {
+        for (sector, at, piece) in self.layout.pieces(offset, buffer.len()) {
+            let buffer = &mut buffer[piece];
             match &self.sectors[sector.to_usize()].cells {
-                Some(cells) => {
-                    let length = piece.len();
-                    buffer[piece].copy_from_slice(&cells[at..at + length]);
-                }
-                None => buffer[piece].fill(ERASED),
+                Some(cells) => buffer.copy_from_slice(&cells[at..at + buffer.len()]),
+                None => buffer.fill(ERASED),
             }
-        });
+        }
     }
 
     /// Clears the bits that are zero in `data`: a program can do no more. Counts one program in
@@ -225,8 +248,10 @@ impl NorArray {
     /// # Panics
     /// When the range ends beyond the part.
     pub fn program(&mut self, offset: Bytes, data: &[u8]) {
-        self.for_cells(offset, data, |cell, byte| *cell &= byte);
-        self.count_program(offset, data);
+        self.change(offset, data, |cell, byte| *cell &= byte);
+        for (sector, ..) in self.layout.pieces(offset, data.len()) {
+            self.sectors[sector.to_usize()].programs += 1;
+        }
     }
 
     /// Replaces the bytes from `offset` on, ones over zeros as well, without wear: a part that was
@@ -235,7 +260,7 @@ impl NorArray {
     /// # Panics
     /// When the range ends beyond the part.
     pub fn load(&mut self, offset: Bytes, data: &[u8]) {
-        self.for_cells(offset, data, |cell, byte| *cell = byte);
+        self.change(offset, data, |cell, byte| *cell = byte);
     }
 
     /// Sets every bit of a sector and counts one erase.
@@ -295,9 +320,8 @@ impl NorArray {
 
     /// The cells of a sector, to be changed by [`crate::torn`]; does not count wear.
     pub(crate) fn cells_mut(&mut self, sector: SectorIndex) -> &mut [u8] {
-        let size = self.layout.sector_size(sector).to_usize();
-        let cells = &mut self.sectors[sector.to_usize()].cells;
-        Arc::make_mut(cells.get_or_insert_with(|| vec![ERASED; size].into()))
+        let size = self.layout.sector_size(sector);
+        self.sectors[sector.to_usize()].cells_mut(size)
     }
 
     /// Counts one erase that did not finish.
@@ -306,32 +330,17 @@ impl NorArray {
         sector.erases = sector.erases.saturating_add(1);
     }
 
-    /// Counts one program in every sector that `data` at `offset` touches.
-    pub(crate) fn count_program(&mut self, offset: Bytes, data: &[u8]) {
-        let mut touched = Vec::new();
-        self.pieces(offset, data.len(), |sector, _, _| touched.push(sector));
-        for sector in touched {
-            self.sectors[sector.to_usize()].programs += 1;
-        }
-    }
-
-    /// Changes the cells under `data`, sector by sector; leaves an erased sector alone when no
-    /// bit of it would change.
-    pub(crate) fn for_cells(
-        &mut self,
-        offset: Bytes,
-        data: &[u8],
-        mut change: impl FnMut(&mut u8, u8),
-    ) {
-        let mut pieces = Vec::new();
-        self.pieces(offset, data.len(), |sector, at, piece| pieces.push((sector, at, piece)));
-        for (sector, at, piece) in pieces {
+    /// Changes the cells under `data`, sector by sector. An erased sector stays without memory
+    /// when no bit of it would change.
+    fn change(&mut self, offset: Bytes, data: &[u8], mut change: impl FnMut(&mut u8, u8)) {
+        for (sector, at, piece) in self.layout.pieces(offset, data.len()) {
             let data = &data[piece];
-            let untouched = self.sectors[sector.to_usize()].cells.is_none();
-            if untouched && data.iter().all(|&byte| byte == ERASED) {
+            let size = self.layout.sector_size(sector);
+            let sector = &mut self.sectors[sector.to_usize()];
+            if sector.cells.is_none() && data.iter().all(|&byte| byte == ERASED) {
                 continue;
             }
-            let cells = &mut self.cells_mut(sector)[at..at + data.len()];
+            let cells = &mut sector.cells_mut(size)[at..at + data.len()];
             cells.iter_mut().zip(data).for_each(|(cell, &byte)| change(cell, byte));
         }
     }
@@ -342,23 +351,125 @@ impl NorArray {
         let sector = self.layout.sector_at(offset);
         (sector, index(offset.get() - self.layout.start(sector).get()))
     }
+}
 
-    /// Calls `visit` with each sector that a range touches, the place within the sector and the
-    /// part of the range that lies there.
-    fn pieces(
-        &self,
-        offset: Bytes,
-        length: usize,
-        mut visit: impl FnMut(SectorIndex, usize, std::ops::Range<usize>),
-    ) {
-        let mut done = 0;
-        while done < length {
-            let here = offset + Bytes::new(u64::try_from(done).expect("a length fits u64"));
-            let (sector, at) = self.locate(here);
-            let room = self.layout.sector_size(sector).to_usize() - at;
-            let end = done + room.min(length - done);
-            visit(sector, at, done..end);
-            done = end;
+impl Sector {
+    /// The cells, which from now on take memory; `size` is that of the sector.
+    fn cells_mut(&mut self, size: Bytes) -> &mut [u8] {
+        let erased = || vec![ERASED; size.to_usize()].into();
+        Arc::make_mut(self.cells.get_or_insert_with(erased))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOP_BOOT: [(u32, Bytes); 4] =
+        [(127, Bytes::kib(64)), (1, Bytes::kib(32)), (2, Bytes::kib(8)), (1, Bytes::kib(16))];
+
+    fn top_boot() -> NorArray {
+        NorArray::new(Layout::new(&TOP_BOOT).unwrap())
+    }
+
+    #[test]
+    fn every_byte_belongs_to_the_sector_that_begins_last_before_it() {
+        let layout = Layout::new(&TOP_BOOT).unwrap();
+        assert_eq!(layout.size(), Bytes::mib(8));
+        assert_eq!(layout.sector_count(), 131);
+        let mut end = Bytes::ZERO;
+        for sector in layout.sectors() {
+            assert_eq!(layout.start(sector), end);
+            end += layout.sector_size(sector);
+            assert_eq!(layout.sector_at(layout.start(sector)), sector);
+            assert_eq!(layout.sector_at(end - Bytes::new(1)), sector);
         }
+        assert_eq!(end, layout.size());
+    }
+
+    #[test]
+    fn layouts_that_cannot_be_are_refused() {
+        assert!(Layout::new(&[]).is_none());
+        assert!(Layout::new(&[(0, Bytes::kib(64))]).is_none());
+        assert!(Layout::new(&[(1, Bytes::ZERO)]).is_none());
+        assert!(Layout::new(&[(1, Bytes::new(3))]).is_none());
+        assert!(Layout::new(&[(1 << 16, Bytes::kib(64)), (1, Bytes::kib(64))]).is_none());
+        assert!(Layout::new(&[(u32::MAX, Bytes::new(u64::MAX))]).is_none());
+    }
+
+    #[test]
+    fn a_program_clears_bits_and_sets_none() {
+        let mut array = top_boot();
+        array.program(Bytes::new(5), &[0x0F, 0x55]);
+        array.program(Bytes::new(5), &[0xF5, 0xA5]);
+        assert_eq!((array.byte(Bytes::new(5)), array.byte(Bytes::new(6))), (0x05, 0x05));
+        assert_eq!(array.word(Bytes::new(4)), 0x05FF);
+        assert_eq!(array.program_count(SectorIndex::new(0)), 2);
+    }
+
+    #[test]
+    fn a_program_and_a_read_go_across_sectors() {
+        let mut array = top_boot();
+        let start = array.layout().start(SectorIndex::new(128)) - Bytes::new(2);
+        let data: Vec<u8> = (0..=255).cycle().take(8 * 1024 + 4).collect();
+        array.program(start, &data);
+        let mut read = vec![0; data.len()];
+        array.read(start, &mut read);
+        assert_eq!(read, data);
+        let counts = [127, 128, 129, 130].map(|at| array.program_count(SectorIndex::new(at)));
+        assert_eq!(counts, [1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn an_erase_sets_every_bit_of_one_sector_and_counts() {
+        let mut array = top_boot();
+        let sector = SectorIndex::new(128);
+        let start = array.layout().start(sector);
+        array.program(start - Bytes::new(1), &[0; 3]);
+        array.erase(sector);
+        assert!(array.is_erased(sector) && !array.is_erased(SectorIndex::new(127)));
+        assert_eq!(array.byte(start - Bytes::new(1)), 0);
+        assert_eq!((array.erase_count(sector), array.erase_count(SectorIndex::new(0))), (1, 0));
+    }
+
+    #[test]
+    fn an_erased_sector_takes_no_memory_even_when_ones_are_programmed() {
+        let mut array = top_boot();
+        array.program(Bytes::ZERO, &[0xFF; 100]);
+        array.load(Bytes::kib(64), &[0xFF; 100]);
+        assert!(array.sectors.iter().all(|sector| sector.cells.is_none()));
+    }
+
+    #[test]
+    fn loading_sets_bits_and_wears_nothing() {
+        let mut array = top_boot();
+        array.load(Bytes::ZERO, &[0x00, 0x12]);
+        array.load(Bytes::ZERO, &[0x34]);
+        assert_eq!(array.word(Bytes::ZERO), 0x1234);
+        assert_eq!(array.program_count(SectorIndex::new(0)), 0);
+    }
+
+    #[test]
+    fn a_clone_is_independent() {
+        let mut array = top_boot();
+        array.program(Bytes::ZERO, &[0x12]);
+        let mut fork = array.clone();
+        assert_eq!(fork.first_difference(&array), None);
+        fork.program(Bytes::new(3), &[0x00]);
+        assert_eq!(array.byte(Bytes::new(3)), 0xFF);
+        assert_eq!(fork.first_difference(&array), Some(Bytes::new(3)));
+        array.erase(SectorIndex::new(0));
+        assert_eq!(fork.byte(Bytes::ZERO), 0x12);
+        assert_eq!(array.first_difference(&fork), Some(Bytes::ZERO));
+    }
+
+    #[test]
+    fn contents_are_compared_whatever_memory_they_take() {
+        let (mut array, erased) = (top_boot(), top_boot());
+        array.load(Bytes::kib(64), &[0]);
+        assert_eq!(array.first_difference(&erased), Some(Bytes::kib(64)));
+        array.load(Bytes::kib(64), &[0xFF]);
+        assert_eq!(array.first_difference(&erased), None);
+        assert_eq!(erased.first_difference(&array), None);
     }
 }

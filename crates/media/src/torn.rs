@@ -161,3 +161,110 @@ fn mix(cells: &mut [u8], mut change: impl FnMut(u64) -> u64) {
         chunk.copy_from_slice(&changed[..chunk.len()]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Layout;
+    use boardlab_sim::Seed;
+
+    const SIZE: Bytes = Bytes::kib(8);
+    const SECTOR: SectorIndex = SectorIndex::new(1);
+
+    fn array() -> NorArray {
+        let mut array = NorArray::new(Layout::new(&[(4, SIZE)]).unwrap());
+        for sector in 0..4 {
+            array.load(SIZE * sector, &vec![0x5A; SIZE.to_usize()]);
+        }
+        array
+    }
+
+    fn stream() -> Stream {
+        Seed::new(5).stream("torn")
+    }
+
+    fn ones(array: &NorArray, sector: u64) -> u32 {
+        let mut bytes = vec![0; SIZE.to_usize()];
+        array.read(SIZE * sector, &mut bytes);
+        bytes.iter().map(|byte| byte.count_ones()).sum()
+    }
+
+    #[test]
+    fn bits_are_one_with_the_probability_of_the_fraction() {
+        let mut stream = stream();
+        for (part, expected) in [(0, 0), (1, 64), (250, 16_000), (500, 32_000), (999, 63_936)] {
+            let share = Fraction::of(Duration::from_nanos(part), Duration::from_nanos(1_000));
+            let count: u32 = (0..1_000).map(|_| share.bits(&mut stream).count_ones()).sum();
+            assert!(count.abs_diff(expected) < 600, "{count} of 64,000 for {part} in 1,000");
+        }
+        assert_eq!(Fraction::WHOLE.bits(&mut stream), u64::MAX);
+        let none = Fraction::of(Duration::ZERO, Duration::from_nanos(1));
+        assert_eq!(none.bits(&mut stream), 0);
+    }
+
+    #[test]
+    fn a_fraction_is_rounded_down_and_never_more_than_the_whole() {
+        let nanos = Duration::from_nanos;
+        assert_eq!(Fraction::of(nanos(1), nanos(2)), Fraction::HALF);
+        assert_eq!(Fraction::of(nanos(3), nanos(2)), Fraction::WHOLE);
+        assert_eq!(Fraction::of(nanos(0), nanos(0)), Fraction::WHOLE);
+        assert!(Fraction::of(nanos(u64::MAX - 1), nanos(u64::MAX)) < Fraction::WHOLE);
+    }
+
+    #[test]
+    fn a_torn_program_clears_some_pending_bits_and_sets_none() {
+        for elapsed in 0..=10 {
+            let mut torn = array();
+            let nanos = Duration::from_nanos;
+            let data = [0x18; 1_024];
+            ProgramTear::at(nanos(elapsed), nanos(10)).apply(&mut torn, SIZE, &data, &mut stream());
+            for offset in 0..1_024 {
+                let byte = torn.byte(SIZE + Bytes::new(offset));
+                assert_eq!(byte & !0x5A, 0, "no bit is set");
+                assert_eq!(byte & 0x18, 0x18, "and none cleared that the data holds");
+            }
+            let cleared = u64::from(8_192 * 4 - ones(&torn, 1));
+            assert!(cleared.abs_diff(2_048 * elapsed / 10) < 150, "{cleared} after {elapsed}");
+            assert_eq!(torn.program_count(SECTOR), u64::from(elapsed > 0));
+        }
+    }
+
+    #[test]
+    fn an_interrupted_erase_goes_down_to_zeros_and_up_to_ones() {
+        let whole = Duration::from_nanos(400);
+        let shares = [(0, 50), (50, 25), (99, 1), (100, 0), (250, 50), (399, 100), (400, 100)];
+        for (elapsed, expected) in shares {
+            let mut torn = array();
+            let tear = EraseTear::at(Duration::from_nanos(elapsed), whole);
+            tear.apply(&mut torn, SECTOR, &mut stream());
+            let share = ones(&torn, 1) * 100 / 65_536;
+            assert!(share.abs_diff(expected) <= 1, "{share} % ones after {elapsed} of 400");
+            assert_eq!(torn.is_erased(SECTOR), elapsed == 400);
+            assert_eq!(torn.erase_count(SECTOR), u32::from(elapsed > 0));
+            assert_eq!([0, 2, 3].map(|sector| ones(&torn, sector)), [32_768; 3], "neighbours");
+            torn.erase(SECTOR);
+            assert!(torn.is_erased(SECTOR), "a second erase mends it");
+        }
+    }
+
+    #[test]
+    fn the_first_phase_of_an_erase_sets_no_bit() {
+        let mut torn = array();
+        EraseTear::Preprogram(Fraction::HALF).apply(&mut torn, SECTOR, &mut stream());
+        let mut bytes = vec![0; SIZE.to_usize()];
+        torn.read(SIZE, &mut bytes);
+        assert!(bytes.iter().all(|byte| byte & !0x5A == 0));
+    }
+
+    #[test]
+    fn the_same_stream_leaves_the_same_bits() {
+        let torn = |seed| {
+            let mut array = array();
+            let mut stream = Seed::new(seed).stream("torn");
+            EraseTear::Erase(Fraction::HALF).apply(&mut array, SECTOR, &mut stream);
+            array
+        };
+        assert_eq!(torn(1).first_difference(&torn(1)), None);
+        assert!(torn(1).first_difference(&torn(2)).is_some());
+    }
+}

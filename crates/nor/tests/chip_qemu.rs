@@ -1,6 +1,8 @@
 //! What QEMU's model of this command set is tested for (`tests/qtest/pflash-cfi02-test.c`, 7.2),
 //! on the same three geometries and in both widths, with time that really passes.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod chip_rig;
 
 use boardlab_nor::part::{Boot, Part};

@@ -4,6 +4,8 @@
 //! Replay: `BOARDLAB_SEED=n cargo test -p boardlab-nor --test chip_reference`.
 //! `BOARDLAB_FULL=1` runs ten million cycles.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod chip_model;
 mod chip_rig;
 
