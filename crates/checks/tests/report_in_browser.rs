@@ -149,7 +149,7 @@ fn words_of_mark_labels_do_not_overlap() {
         let overlaps = "(() => { \
             const texts = [...document.querySelectorAll( \
                 'figure[data-chart=wait-histogram] .screen .mark-text.role-mark text')] \
-                .filter(text => getComputedStyle(text).fill !== 'none') \
+                .filter(text => !text.hasAttribute('stroke')) \
                 .map(text => text.getBoundingClientRect()); \
             const meet = (a, b) => a.left < b.right && b.left < a.right \
                 && a.top + 2 < b.bottom && b.top + 2 < a.bottom; \

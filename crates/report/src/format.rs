@@ -13,7 +13,7 @@ use boardlab_sim::Bytes;
 const DIGITS: i32 = 4;
 
 /// Between groups of three digits: U+202F, narrow and not breaking.
-const GROUP: char = '\u{202f}';
+pub(crate) const GROUP: char = '\u{202f}';
 
 /// A unit: used from `from` on, worth `worth` base units, called `name`.
 struct Step {

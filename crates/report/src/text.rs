@@ -6,22 +6,42 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Units that stay on the line of their number.
+const UNITS: [&str; 13] =
+    ["ns", "us", "ms", "s", "h", "B", "KiB", "MiB", "GiB", "MB/s", "MHz", "ticks", "%"];
+
 /// Columns that `text` takes.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// `text` in lines of at most `limit` columns, broken at spaces and between wide characters. A
-/// word longer than a line is broken where the line ends.
+/// `text` in lines of at most `limit` columns, broken at spaces and between wide characters, but
+/// not between a number and its unit. A word longer than a line is broken where the line ends.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(2);
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        for (index, piece) in pieces(word).iter().enumerate() {
+    for word in words(text) {
+        for (index, piece) in pieces(&word).iter().enumerate() {
             append(&mut lines, piece, index == 0, limit);
         }
     }
     lines
+}
+
+/// The words of `text`; a number and its unit are one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
+        match words.last_mut() {
+            Some(last) if unit && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.into()),
+        }
+    }
+    words
 }
 
 /// Adds `piece` to the last line or to a new one; `spaced` pieces begin a word.
@@ -86,6 +106,7 @@ mod tests {
     fn lines_break_at_spaces() {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("", 8), [""]);
+        assert_eq!(wrap("waits 256 us, not 170", 10), ["waits", "256 us,", "not 170"]);
     }
 
     #[test]

@@ -11,12 +11,15 @@ use boardlab_sim::Series;
 /// Points of one curve, at most.
 const CURVE_MAX: usize = 2_000;
 
-/// Points of all curves of one report, at most. A point costs up to 80 bytes in the chart and in
-/// the table of its values, so this keeps the charts within 2 of the 3 MB.
+/// Points of all curves of one report, at most. A point costs about 40 bytes in the chart and as
+/// many in the table of values, so this keeps the charts within 2 of the 3 MB.
 const REPORT_MAX: usize = 24_000;
 
 /// Points of one curve in a report of very many curves, at least.
 const CURVE_MIN: usize = 16;
+
+/// Rows of the table of a chart's values, at most; the CSV has them all.
+const ROWS_MAX: usize = 200;
 
 /// How many points one curve may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,11 @@ impl Budget {
         let charts = reproduction.results.iter().flat_map(|run| &run.charts);
         let layers: usize = charts.map(|chart| chart.layers.len()).sum();
         Self((REPORT_MAX / layers.max(1)).clamp(CURVE_MIN, CURVE_MAX))
+    }
+
+    /// How many rows the table of a chart's values may have.
+    pub(super) fn rows(self) -> usize {
+        self.0.min(ROWS_MAX)
     }
 }
 

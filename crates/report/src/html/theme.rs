@@ -48,6 +48,10 @@ impl Theme {
             "background": self.background,
             "font": FONT,
             "padding": 4,
+            "locale": { "number": {
+                "decimal": ".", "thousands": crate::format::GROUP, "grouping": [3],
+                "currency": ["", ""],
+            } },
             "view": { "stroke": null },
             "range": { "category": self.series },
             "axis": {
@@ -79,9 +83,14 @@ impl Theme {
             },
             "line": { "strokeWidth": 2.25, "strokeJoin": "round" },
             "style": {
-                "mark-rule": { "stroke": self.text, "strokeDash": [4, 3], "strokeWidth": 1.25 },
-                "mark-halo": { "stroke": self.background, "strokeWidth": 4, "fontSize": 12 },
-                "mark-label": { "fill": self.text, "fontSize": 12 },
+                "mark-rule": { "color": self.text, "strokeDash": [4, 3], "strokeWidth": 1.25 },
+                "mark-halo": {
+                    "color": "transparent",
+                    "stroke": self.background,
+                    "strokeWidth": 4,
+                    "fontSize": 12,
+                },
+                "mark-label": { "color": self.text, "fontSize": 12 },
             },
         })
     }

@@ -10,19 +10,25 @@ use boardlab_result::{Axis, Chart, Mark, Side, Style};
 use serde_json::{Map, Value, json};
 
 /// Height of one line of mark labels.
-const LANE: f64 = 16.0;
+const LANE: f64 = 15.0;
+
+/// Columns in which a mark's label is broken into lines: half the width of a phone.
+const FLAG_WIDTH: usize = 26;
+
+/// Air between the data and the sides of the plot, where bars or marks stand.
+const SIDE_AIR: u32 = 12;
 
 /// Curves with more points than this have no hover targets of their own.
 const HOVER_MAX: usize = 400;
+
+/// A dashed line: drawn and left out, in pixels.
+const DASHES: [u32; 2] = [7, 4];
 
 /// Columns in which a category name is broken into lines.
 const CATEGORY_WIDTH: usize = 14;
 
 /// More names than this are written at a slant.
 const UPRIGHT_MAX: usize = 8;
-
-/// Between the lines of a category name; the page never shows it.
-const BREAK: char = '\u{1f}';
 
 /// The specification of `chart` with the points of `layers`.
 pub(super) fn spec(chart: &Chart, layers: &[Plotted]) -> Value {
@@ -78,7 +84,7 @@ impl Drawing<'_> {
         let hover = layer.points.len() <= HOVER_MAX;
         let point = if hover { json!({ "opacity": 0, "size": 90 }) } else { json!(false) };
         let mark = match layer.style {
-            Style::Dashed => json!({ "type": "line", "strokeDash": [7, 4], "point": point }),
+            Style::Dashed => json!({ "type": "line", "strokeDash": DASHES, "point": point }),
             Style::Points => json!({ "type": "point", "filled": true, "size": 36 }),
             Style::Area => json!({ "type": "area", "opacity": 0.3, "line": true }),
             Style::Line | Style::Bars | Style::Stacked => json!({ "type": "line", "point": point }),
@@ -86,38 +92,63 @@ impl Drawing<'_> {
         let rows: Vec<Value> = layer.points.iter().map(|point| self.row(layer, *point)).collect();
         let mut encoding = self.encoding(layer);
         encoding.insert("x".into(), self.x());
-        json!({ "data": { "values": rows }, "mark": mark, "encoding": encoding })
+        if let Some(dashes) = self.dashes() {
+            encoding.insert("strokeDash".into(), dashes);
+        }
+        if layer.style == Style::Area {
+            encoding["y"]["stack"] = Value::Null;
+        }
+        json!({
+            "data": { "values": rows },
+            "transform": [self.names()],
+            "mark": mark,
+            "encoding": encoding,
+        })
+    }
+
+    /// Gives every row the label of its layer: rows carry its index, which is shorter.
+    fn names(&self) -> Value {
+        json!({ "calculate": format!("{}[datum.l]", json!(self.labels())), "as": "layer" })
+    }
+
+    /// Labels of all layers in order.
+    fn labels(&self) -> Vec<&str> {
+        self.layers.iter().map(|layer| layer.label.as_str()).collect()
     }
 
     fn bars(&self, layers: &[&Plotted], style: Style) -> Value {
         let mut encoding = self.encoding(layers[0]);
         let numeric = self.chart.categories.is_empty();
-        let half =
-            layers.iter().map(|layer| half_width(self.chart, layer)).fold(f64::MAX, f64::min);
-        let mut rows = Vec::new();
-        for layer in layers {
-            for point in &layer.points {
-                let mut row = self.row(layer, *point);
-                if numeric {
-                    let (from, to) = edges(self.chart, point.0, half);
-                    (row["from"], row["to"]) = (short(from), short(to));
-                }
-                rows.push(row);
-            }
+        let mut transform = vec![self.names()];
+        if numeric {
+            let widths = layers.iter().map(|layer| half_width(self.chart, layer));
+            transform.extend(edges(self.chart, widths.fold(f64::MAX, f64::min)));
         }
+        let rows: Vec<Value> = layers
+            .iter()
+            .flat_map(|layer| layer.points.iter().map(|point| self.row(layer, *point)))
+            .collect();
         let mut x = self.x();
         if numeric {
             x["field"] = json!("from");
+            // Without this the bars would float: a bar with two ends on one axis has none on the
+            // other.
+            x["bin"] = json!("binned");
             encoding.insert("x2".into(), json!({ "field": "to" }));
         } else if style == Style::Bars {
-            let offset = json!({ "field": "layer", "scale": { "domain": self.barred() } });
-            encoding.insert("xOffset".into(), offset);
+            let scale = json!({ "domain": self.barred(), "paddingInner": 0.06 });
+            encoding.insert("xOffset".into(), json!({ "field": "layer", "scale": scale }));
         }
         encoding.insert("x".into(), x);
         encoding["y"]["stack"] = if style == Style::Stacked { json!("zero") } else { Value::Null };
         let overlap = numeric && style == Style::Bars && layers.len() > 1;
         let mark = json!({ "type": "bar", "opacity": if overlap { 0.65 } else { 1.0 } });
-        json!({ "data": { "values": rows }, "mark": mark, "encoding": encoding })
+        json!({
+            "data": { "values": rows },
+            "transform": transform,
+            "mark": mark,
+            "encoding": encoding,
+        })
     }
 
     /// Labels of all layers that stand side by side.
@@ -131,18 +162,48 @@ impl Drawing<'_> {
             Some(name) => json!(broken(name)),
             None => short(x),
         };
-        json!({ "x": x, "y": short(y), "layer": layer.label })
+        let index = self.layers.iter().position(|other| other.label == layer.label);
+        json!({ "l": index, "x": x, "y": short(y) })
+    }
+
+    /// Lines in the legend of lines, squares otherwise.
+    fn legend(&self) -> Value {
+        let line = |layer: &Plotted| matches!(layer.style, Style::Line | Style::Dashed);
+        if self.layers.iter().all(line) {
+            json!({ "symbolType": "stroke", "symbolSize": 500 })
+        } else {
+            json!({ "symbolType": "square" })
+        }
+    }
+
+    /// Which layers are dashed; the legend shows it too. Only where all layers are lines.
+    fn dashes(&self) -> Option<Value> {
+        let dashed = |layer: &Plotted| layer.style == Style::Dashed;
+        let line = |layer: &Plotted| dashed(layer) || layer.style == Style::Line;
+        if !self.layers.iter().all(line) || !self.layers.iter().any(dashed) {
+            return None;
+        }
+        let labels = self.labels();
+        let pattern = |layer: &Plotted| if dashed(layer) { DASHES } else { [1, 0] };
+        let range: Vec<[u32; 2]> = self.layers.iter().map(pattern).collect();
+        Some(json!({
+            "field": "layer",
+            "type": "nominal",
+            "scale": { "domain": labels, "range": range },
+            "legend": if labels.len() > 1 { self.legend() } else { Value::Null },
+        }))
     }
 
     /// Vertical position, colour and tooltip, shared by all marks.
     fn encoding(&self, layer: &Plotted) -> Map<String, Value> {
-        let labels: Vec<_> = self.layers.iter().map(|layer| layer.label.as_str()).collect();
+        let labels = self.labels();
         let several = labels.len() > 1;
+        let legend = if several { self.legend() } else { Value::Null };
         let color = json!({
             "field": "layer",
             "type": "nominal",
             "scale": { "domain": labels },
-            "legend": if several { json!({}) } else { Value::Null },
+            "legend": legend,
         });
         let x_kind = if self.chart.categories.is_empty() { "quantitative" } else { "nominal" };
         let tooltip = json!([
@@ -165,7 +226,7 @@ impl Drawing<'_> {
                 "field": "x",
                 "type": "quantitative",
                 "title": axis.label,
-                "scale": scale(axis, false),
+                "scale": self.x_scale(),
                 "axis": { "grid": false, "labelFlush": false },
             });
         }
@@ -179,17 +240,34 @@ impl Drawing<'_> {
             "axis": {
                 "labelAngle": slant,
                 "labelLimit": 160,
-                "labelExpr": format!("split(datum.label, '{BREAK}')"),
+                "labelExpr": "split(datum.label, '\\n')",
                 "ticks": false,
             },
         })
     }
 
+    /// The horizontal scale, with air at its sides where something stands at its ends.
+    fn x_scale(&self) -> Value {
+        let mut scale = scale(&self.chart.x, false);
+        let bars = self.layers.iter().any(|layer| layer.style == Style::Bars);
+        if !self.chart.x.zero && (bars || !self.chart.marks.is_empty()) {
+            scale["padding"] = json!(SIDE_AIR);
+        }
+        scale
+    }
+
     fn y(&self, layer: &Plotted) -> Value {
         let axis = self.y_axis(layer.side);
         let mut look = Map::new();
-        if let Some(format) = axis_format(&layer.unit) {
-            look.insert("format".into(), json!(format));
+        match layer.unit.as_str() {
+            "ratio" => {
+                look.insert("format".into(), json!(".0%"));
+            }
+            // Large in their base unit: 500, 1k, 2M.
+            "bytes" | "bytes_per_s" | "ns" => {
+                look.insert("labelExpr".into(), json!("format(datum.value, '~s')"));
+            }
+            _ => {}
         }
         if layer.side == Side::Right {
             look.insert("orient".into(), json!("right"));
@@ -211,44 +289,49 @@ impl Drawing<'_> {
         }
     }
 
-    /// Vertical rules. Each label has a line of its own above the plot, beginning at its rule;
-    /// the leftmost is the highest, and every rule ends at its own label, so none crosses a word.
-    /// With marks in the right half labels run to the left instead, and the rightmost is highest.
+    /// Vertical rules. Each label has lines of its own above the plot and runs from its rule
+    /// towards the middle. Those in the left half come first, the outermost highest, and a rule
+    /// ends at its own label: so few rules cross a word, and a halo keeps those readable.
     fn marks(&self) -> Vec<Value> {
         let mut marks: Vec<&Mark> = self.chart.marks.iter().filter(|m| m.x.is_finite()).collect();
         marks.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let leftward = self.leftward(&marks);
-        if leftward {
-            marks.reverse();
+        let middle = self.middle(&marks);
+        let left = marks.iter().filter(|mark| mark.x <= middle);
+        let right = marks.iter().rev().filter(|mark| mark.x > middle);
+        let in_lanes: Vec<Flag> = left.chain(right).map(|mark| Flag::new(mark, middle)).collect();
+        let mut top: f64 = -in_lanes.iter().map(Flag::height).sum::<f64>();
+        let mut drawn = Vec::new();
+        for flag in in_lanes {
+            drawn.push(self.mark(&flag, top));
+            top += flag.height();
         }
-        let lanes = marks.len();
-        let lane = |index: usize| -LANE * (lanes - index) as f64;
-        marks.iter().enumerate().map(|(index, m)| self.mark(m, lane(index), leftward)).collect()
+        drawn
     }
 
-    /// Whether most marks stand in the right half of the plot.
-    fn leftward(&self, marks: &[&Mark]) -> bool {
+    /// The middle of the horizontal axis.
+    fn middle(&self, marks: &[&Mark]) -> f64 {
         let points = self.layers.iter().flat_map(|layer| &layer.points).map(|point| point.0);
         let all = || points.clone().chain(marks.iter().map(|mark| mark.x));
-        let (low, high) = (all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max));
-        let right = marks.iter().filter(|mark| mark.x > f64::midpoint(low, high)).count();
-        right * 2 > marks.len()
+        f64::midpoint(all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max))
     }
 
-    fn mark(&self, mark: &Mark, top: f64, leftward: bool) -> Value {
-        let x = match category(self.chart, mark.x) {
+    fn mark(&self, flag: &Flag, top: f64) -> Value {
+        let x = match category(self.chart, flag.x) {
             Some(name) => json!(broken(name)),
-            None => short(mark.x),
+            None => short(flag.x),
         };
-        let (align, dx) = if leftward { ("right", -5) } else { ("left", 5) };
+        let (align, dx) = if flag.leftward { ("right", -5) } else { ("left", 5) };
         let text = |style: &str| {
             json!({
-                "mark": { "type": "text", "style": style, "align": align, "dx": dx, "dy": 7 },
+                "mark": {
+                    "type": "text", "style": style, "align": align, "dx": dx,
+                    "baseline": "top", "lineBreak": "\n", "lineHeight": LANE,
+                },
                 "encoding": { "text": { "field": "label" }, "y": { "value": top } },
             })
         };
         json!({
-            "data": { "values": [{ "x": x, "label": mark.label }] },
+            "data": { "values": [{ "x": x, "label": flag.lines.join("\n") }] },
             "encoding": { "x": self.x() },
             "layer": [
                 {
@@ -262,20 +345,30 @@ impl Drawing<'_> {
     }
 }
 
+/// A mark with its label in short lines.
+struct Flag {
+    x: f64,
+    lines: Vec<String>,
+    leftward: bool,
+}
+
+impl Flag {
+    fn new(mark: &Mark, middle: f64) -> Self {
+        let lines = crate::text::wrap(&mark.label, FLAG_WIDTH);
+        Self { x: mark.x, lines, leftward: mark.x > middle }
+    }
+
+    /// Height above the plot, with a little air below.
+    fn height(&self) -> f64 {
+        LANE * self.lines.len() as f64 + 3.0
+    }
+}
+
 fn scale(axis: &Axis, vertical: bool) -> Value {
     if axis.log2 {
         json!({ "type": "log", "base": 2 })
     } else {
         json!({ "zero": axis.zero, "nice": vertical })
-    }
-}
-
-/// How the numbers of an axis are written, where the plain form would be unreadable.
-fn axis_format(unit: &str) -> Option<&'static str> {
-    match unit {
-        "ratio" => Some(".0%"),
-        "count" | "bytes" | "bytes_per_s" | "ns" => Some("~s"),
-        _ => None,
     }
 }
 
@@ -290,8 +383,13 @@ fn half_width(chart: &Chart, layer: &Plotted) -> f64 {
         .map_or(0.5, |gap| gap * 0.46)
 }
 
-fn edges(chart: &Chart, x: f64, half: f64) -> (f64, f64) {
-    if chart.x.log2 { (x / half.exp2(), x * half.exp2()) } else { (x - half, x + half) }
+/// The two ends of every bar, `half` to either side of its position.
+fn edges(chart: &Chart, half: f64) -> [Value; 2] {
+    let (less, more, by) = if chart.x.log2 { ('/', '*', half.exp2()) } else { ('-', '+', half) };
+    [
+        json!({ "calculate": format!("datum.x {less} {by}"), "as": "from" }),
+        json!({ "calculate": format!("datum.x {more} {by}"), "as": "to" }),
+    ]
 }
 
 /// A number with seven significant digits at most: more cannot be seen and makes reports large.
@@ -306,5 +404,5 @@ fn short(number: f64) -> Value {
 
 /// A name broken into short lines for the axis.
 fn broken(name: &str) -> String {
-    crate::text::wrap(name, CATEGORY_WIDTH).join(&BREAK.to_string())
+    crate::text::wrap(name, CATEGORY_WIDTH).join("\n")
 }

@@ -14,9 +14,6 @@ use boardlab_result::{
 };
 use serde::Serialize;
 
-/// Rows of the table of a chart's values, at most; the CSV has them all.
-const VALUES_MAX: usize = 200;
-
 /// The whole page.
 #[derive(Serialize)]
 pub(super) struct Page {
@@ -63,7 +60,7 @@ struct RunView {
     scenario: String,
     title: String,
     findings: Vec<Anchored>,
-    warnings: Vec<String>,
+    warnings: Vec<Sentence>,
     tables: Vec<TableView>,
     charts: Vec<ChartView>,
     parameters: Vec<ParameterView>,
@@ -75,8 +72,11 @@ struct RunView {
 #[derive(Serialize)]
 struct Anchored {
     anchor: String,
-    text: String,
+    text: Sentence,
 }
+
+/// A text with `code` in backquotes, in pieces: whether a piece is code, and the piece.
+type Sentence = Vec<(bool, String)>;
 
 #[derive(Serialize)]
 struct TableView {
@@ -118,7 +118,7 @@ struct ChartView {
     anchor: String,
     id: String,
     title: String,
-    caption: String,
+    caption: Sentence,
     thinned: Option<String>,
     spec: minijinja::Value,
     values: Values,
@@ -223,9 +223,9 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
         scenario: run.scenario.clone(),
         title: run.title.clone(),
         findings: findings
-            .map(|(at, text)| Anchored { anchor: finding_anchor(index, at), text: text.clone() })
+            .map(|(at, text)| Anchored { anchor: finding_anchor(index, at), text: sentence(text) })
             .collect(),
-        warnings: run.warnings.clone(),
+        warnings: run.warnings.iter().map(|text| sentence(text)).collect(),
         tables: tables
             .map(|(at, table)| table_view(format!("{anchor}-table{}", at + 1), index, run, table))
             .collect(),
@@ -238,6 +238,14 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
         facts: facts(run),
         anchor,
     }
+}
+
+/// Every other piece between backquotes is code; an odd backquote is an ordinary character.
+fn sentence(text: &str) -> Sentence {
+    if !text.matches('`').count().is_multiple_of(2) {
+        return vec![(false, text.into())];
+    }
+    text.split('`').enumerate().map(|(index, piece)| (index % 2 == 1, piece.into())).collect()
 }
 
 fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) -> TableView {
@@ -290,6 +298,7 @@ fn cell_view(cell: &Cell, unit: Unit) -> CellView {
         },
         published: published.map(shown),
         difference: published
+            .filter(|published| **published != cell.value)
             .and_then(|published| format::difference(&cell.value, published))
             .map(|difference| minus(&difference)),
         ..CellView::default()
@@ -328,10 +337,10 @@ fn chart_view(anchor: String, run: &RunResult, chart: &Chart, budget: Budget) ->
         anchor,
         id: file_name(&chart.id),
         title: chart.title.clone(),
-        caption: chart.caption.clone(),
+        caption: sentence(&chart.caption),
         thinned,
         spec: trusted(&json_in_script(&vega::spec(chart, &layers))),
-        values: values(chart, &layers),
+        values: values(chart, &layers, budget.rows()),
     }
 }
 
@@ -341,8 +350,8 @@ fn file_name(id: &str) -> String {
     id.chars().map(kept).collect()
 }
 
-/// One row for each position, one column for each layer.
-fn values(chart: &Chart, layers: &[Plotted]) -> Values {
+/// One row for each position, at most `limit`, and one column for each layer.
+fn values(chart: &Chart, layers: &[Plotted], limit: usize) -> Values {
     let mut positions: Vec<f64> =
         layers.iter().flat_map(|layer| layer.points.iter().map(|point| point.0)).collect();
     positions.sort_by(f64::total_cmp);
@@ -362,8 +371,8 @@ fn values(chart: &Chart, layers: &[Plotted]) -> Values {
     let headings = layers.iter().map(|layer| layer.label.clone());
     Values {
         headings: std::iter::once(chart.x.label.clone()).chain(headings).collect(),
-        rows: positions.iter().take(VALUES_MAX).map(row).collect(),
-        left_out: positions.len().saturating_sub(VALUES_MAX),
+        rows: positions.iter().take(limit).map(row).collect(),
+        left_out: positions.len().saturating_sub(limit),
     }
 }
 
