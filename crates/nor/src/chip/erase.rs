@@ -10,9 +10,10 @@
 //! operation; an operation goes on while a suspend command takes its latency, so it may still end.
 
 use super::command::Command;
+use super::span::Span;
 use super::status::{DQ3, DQ5, ERASE_FAILED};
 use super::wiring::Address;
-use super::{Chip, Span, Work};
+use super::{Chip, Work};
 use boardlab_media::{EraseTear, SectorIndex};
 use boardlab_sim::{Duration, Instant};
 

@@ -43,6 +43,7 @@ mod fault;
 mod power;
 mod program;
 mod protect;
+mod span;
 mod status;
 mod wiring;
 
@@ -51,7 +52,7 @@ pub use wiring::Address;
 
 use crate::part::{Part, PartError};
 use boardlab_media::{Layout, NorArray, SectorIndex};
-use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
+use boardlab_sim::{Bytes, Instant, Seed, Stream};
 use command::{Command, Mode};
 use erase::Erase;
 use fault::Faults;
@@ -101,40 +102,6 @@ enum Work {
     Reset,
     /// There is no power.
     Off,
-}
-
-/// Progress of one step of an embedded operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    /// When it was started, or resumed for the last time.
-    resumed: Instant,
-    /// Time spent on it before that.
-    done: Duration,
-    /// Time after which it ends, done or failed.
-    whole: Duration,
-}
-
-impl Span {
-    /// A step of length `whole` that starts at `now`.
-    const fn new(now: Instant, whole: Duration) -> Self {
-        Self { resumed: now, done: Duration::ZERO, whole }
-    }
-
-    /// When it ends unless it is suspended.
-    fn end(&self) -> Instant {
-        self.resumed.saturating_add(self.whole.saturating_sub(self.done))
-    }
-
-    /// Time spent on it until `now`, while it runs.
-    fn elapsed(&self, now: Instant) -> Duration {
-        let spent = now.saturating_since(self.resumed);
-        self.done.checked_add(spent).unwrap_or(Duration::MAX).min(self.whole)
-    }
-
-    /// Stops at `now`.
-    fn pause(&mut self, now: Instant) {
-        self.done = self.elapsed(now);
-    }
 }
 
 /// Random streams, one a purpose, so that one kind of operation never changes another's times.

@@ -7,9 +7,10 @@
 //! drawn time (assumed; data sheets print the full buffer, and some the half).
 
 use super::command::Command;
+use super::span::Span;
 use super::status::{DQ1, DQ5, data_polling};
 use super::wiring::Address;
-use super::{Chip, Span, Work};
+use super::{Chip, Work};
 use crate::part::Part;
 use boardlab_media::{ProgramTear, SectorIndex};
 use boardlab_sim::{Bytes, Duration, Instant};

@@ -12,9 +12,10 @@
 //! from a stream of their own; protection commands are refused while anything is suspended.
 
 use super::command::Command;
+use super::span::Span;
 use super::status::{DQ3, ERASE_FAILED, LOCKED, PROGRAM_FAILED, data_polling};
 use super::wiring::Address;
-use super::{Chip, Span, Work};
+use super::{Chip, Work};
 use boardlab_media::{EraseTear, ProgramTear, SectorIndex};
 use boardlab_sim::{Duration, Instant};
 
