@@ -16,16 +16,6 @@ pub(super) struct Findings {
     rounded_rows: usize,
 }
 
-/// A printed figure of the publication.
-fn printed<'r>(
-    reference: &'r Reference,
-    table: &str,
-    row: &str,
-    column: &str,
-) -> Result<&'r str, Error> {
-    Ok(&reference.table(table)?.cell(row, column)?.text)
-}
-
 /// Adds what the runs teach; those that explain a cell are returned.
 ///
 /// # Errors
@@ -36,110 +26,140 @@ pub(super) fn findings(
     runs: &Runs<'_>,
     what_if: &WhatIfs,
 ) -> Result<Findings, Error> {
-    let probed = &runs.linux.probed;
-    let micros = |measured: &Measured, step| {
-        measured.steps.of(step).mean().unwrap_or(Duration::ZERO).as_micros_f64()
-    };
-    let secs = |measured: &Measured| measured.total.as_secs_f64();
-    let fixed = micros(runs.linux, Step::WaitFixed);
-    let host = runs.host;
-    let ticks = host.time_base().frequency().get();
-    run.find(format!(
-        "Why a wait of {} us is shorter than that: udelay spins for whole time base ticks a \
-         microsecond, and {:.1} MHz truncates to {} ticks. {} us last {:.1} us; {} us last {:.1} us \
-         (printed: {} and {}).",
-        runs.linux_us,
-        ticks_mhz(ticks),
-        ticks / 1_000_000,
-        runs.linux_us,
-        fixed,
-        runs.improved_us,
-        micros(runs.improved, Step::WaitFixed),
-        printed(reference, "table5", "L-7", "mean_ns")?,
-        printed(reference, "table6", "L-7-fixed", "mean_ns")?,
-    ));
-    run.find(format!(
-        "Where {} us comes from: before it polls, Linux waits for the typical time of a single \
-         *word* program (CFI 1Fh = {}, 2^{} us), not of the buffer (CFI 20h = {}, 2^{} us). Linux \
-         6.1 still does.",
-        probed.word_typical_us,
-        probed.word_typical_us.ilog2(),
-        probed.word_typical_us.ilog2(),
-        probed.buffer_typical_us.ilog2(),
-        probed.buffer_typical_us.ilog2(),
-    ));
+    let quote = Quote(reference);
+    run.find(truncated(&quote, runs)?);
+    run.find(word_time(runs));
     run.find(format!(
         "What the obvious repair would cost: waiting for the buffer time ({} us) makes the same \
          write take {:.1} s instead of {:.1} s.",
-        probed.buffer_typical_us,
+        runs.linux.probed.buffer_typical_us,
         secs(&what_if.buffer_time),
         secs(runs.linux),
     ));
-    let first_poll = run.find(format!(
+    let first_poll = run.find(first_poll(&quote, runs)?);
+    let poll_period = run.find(poll_period(&quote, runs)?);
+    run.find(left_open(runs, what_if));
+    let rounded_rows = run.find(rounded_rows(&quote, runs)?);
+    Ok(Findings { first_poll, poll_period, rounded_rows })
+}
+
+/// Printed figures of the publication.
+struct Quote<'r>(&'r Reference);
+
+impl Quote<'_> {
+    fn of(&self, table: &str, row: &str, column: &str) -> Result<&str, Error> {
+        Ok(&self.0.table(table)?.cell(row, column)?.text)
+    }
+}
+
+/// Mean of a step in microseconds.
+fn micros(measured: &Measured, step: Step) -> f64 {
+    measured.steps.of(step).mean().unwrap_or(Duration::ZERO).as_micros_f64()
+}
+
+fn secs(measured: &Measured) -> f64 {
+    measured.total.as_secs_f64()
+}
+
+fn truncated(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+    let frequency = runs.host.time_base().frequency();
+    Ok(format!(
+        "Why a wait of {} us is shorter than that: udelay spins for whole time base ticks a \
+         microsecond, and {frequency} truncates to {} ticks. {} us last {:.1} us; {} us last \
+         {:.1} us (printed: {} and {}).",
+        runs.linux_us,
+        frequency.get() / 1_000_000,
+        runs.linux_us,
+        micros(runs.linux, Step::WaitFixed),
+        runs.improved_us,
+        micros(runs.improved, Step::WaitFixed),
+        quote.of("table5", "L-7", "mean_ns")?,
+        quote.of("table6", "L-7-fixed", "mean_ns")?,
+    ))
+}
+
+fn word_time(runs: &Runs<'_>) -> String {
+    let probed = &runs.linux.probed;
+    let (word, buffer) = (probed.word_typical_us, probed.buffer_typical_us);
+    format!(
+        "Where {word} us comes from: before it polls, Linux waits for the typical time of a single \
+         *word* program (CFI 1Fh = {}, so 2^{} us), not of the buffer (CFI 20h = {}, so 2^{} us). \
+         Linux 6.1 still does.",
+        word.ilog2(),
+        word.ilog2(),
+        buffer.ilog2(),
+        buffer.ilog2(),
+    )
+}
+
+fn first_poll(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+    Ok(format!(
         "The printed {} of L-7 is the wait before the first poll ({:.1} us, digits cut off); with \
          the one poll that follows, two reads, it is {:.1} us, and only that gives the printed \
          total of {}.",
-        printed(reference, "table5", "L-7", "mean_ns")?,
-        fixed,
+        quote.of("table5", "L-7", "mean_ns")?,
+        micros(runs.linux, Step::WaitFixed),
         micros(runs.linux, Step::Wait),
-        printed(reference, "table5", "L-7", "total_ns")?,
-    ));
-    let poll_period = run.find(format!(
+        quote.of("table5", "L-7", "total_ns")?,
+    ))
+}
+
+fn poll_period(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+    let gap = runs.improved_gap_us;
+    Ok(format!(
         "What table 6 is not consistent with: {} of waiting and {} of polling are longer than the \
          {} in which u-boot saw the same programs end. With the driver's own gap of 1 us between \
          polls ({:.2} us from poll to poll) polling lasts {:.1} us, the total is {:.1} s and the \
          saving {:.1} s (table6-own-gap). The print needs a poll only every {:.0} us: the gap of \
-         {} us is the one fitted parameter; with it polling lasts {:.1} us and the total is \
-         {:.2} s. It is the default of table 6; --set improved.poll_gap=\"1 us\" gives the driver's \
-         own.",
-        printed(reference, "table6", "L-7-fixed", "mean_ns")?,
-        printed(reference, "table6", "L-7-poll", "mean_ns")?,
-        printed(reference, "table4", "U-6", "mean_ns")?,
+         {gap} us is the one fitted parameter; with it polling lasts {:.1} us, the total is \
+         {:.2} s and the saving {:.2} s. It is the default of table 6; \
+         --set improved.poll_gap=\"1 us\" gives the driver's own.",
+        quote.of("table6", "L-7-fixed", "mean_ns")?,
+        quote.of("table6", "L-7-poll", "mean_ns")?,
+        quote.of("table4", "U-6", "mean_ns")?,
         runs.poll_period_us,
         micros(runs.own_gap, Step::WaitPoll),
         secs(runs.own_gap),
         secs(runs.linux) - secs(runs.own_gap),
         runs.improved_period_us,
-        runs.improved_gap_us,
         micros(runs.improved, Step::WaitPoll),
         secs(runs.improved),
-    ));
-    run.find(format!(
-        "What was left on the table: a bus cycle of {} instead of {} gains as much as the wait \
-         (stock {:.1} s, tuned {:.1} s); two chips in turn hide the programming behind the filling \
-         ({:.1} s), four are bound by the bus ({:.1} s).",
+        secs(runs.linux) - secs(runs.improved),
+    ))
+}
+
+fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
+    format!(
+        "What was left on the table: udelay({}) is the best wait when a poll is worth {} \
+         ({:.1} s, {:.1} polls a buffer). A bus cycle of {} instead of {} gains as much as the wait \
+         ({:.1} s as released, {:.1} s with the best wait); two chips in turn hide the programming \
+         behind the filling ({:.1} s), four are bound by the bus ({:.1} s). `boardlab tune` shows \
+         the curve, the adaptive wait, the wait for erases and the patch.",
+        what_if.tuned_us,
+        what_if.poll_cost,
+        secs(&what_if.tuned),
+        polls_each(&what_if.tuned),
         what_if.fast_cycle,
         runs.write_cycle,
         secs(&what_if.fast_bus),
         secs(&what_if.tuned_fast_bus),
         secs(&what_if.two_chips),
         secs(&what_if.four_chips),
-    ));
-    run.find(format!(
-        "The best fixed wait here is udelay({}) when a poll is worth {}: {:.1} s and {:.1} polls a \
-         buffer. `boardlab tune` shows the curve, the adaptive wait and the patch.",
-        what_if.tuned_us,
-        what_if.poll_cost,
-        secs(&what_if.tuned),
-        polls_each(&what_if.tuned),
-    ));
-    let rounded_rows = run.find(format!(
+    )
+}
+
+fn rounded_rows(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+    Ok(format!(
         "The printed totals are products and sums of printed, rounded rows: {} for L-5 is one \
          digit ({}) times the count, where the four bus cycles of the command take {:.2} us, and \
          {} for L-7 in table 6 is ({} + {}) times the count with the digits cut off.",
-        printed(reference, "table6", "L-5", "total_ns")?,
-        printed(reference, "table5", "L-5", "mean_ns")?,
+        quote.of("table6", "L-5", "total_ns")?,
+        quote.of("table5", "L-5", "mean_ns")?,
         micros(runs.linux, Step::Command),
-        printed(reference, "table6", "L-7", "total_ns")?,
-        printed(reference, "table6", "L-7-fixed", "mean_ns")?,
-        printed(reference, "table6", "L-7-poll", "mean_ns")?,
-    ));
-    Ok(Findings { first_poll, poll_period, rounded_rows })
-}
-
-#[allow(clippy::cast_precision_loss, reason = "display")]
-fn ticks_mhz(hertz: u64) -> f64 {
-    hertz as f64 / 1e6
+        quote.of("table6", "L-7", "total_ns")?,
+        quote.of("table6", "L-7-fixed", "mean_ns")?,
+        quote.of("table6", "L-7-poll", "mean_ns")?,
+    ))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "display")]

@@ -21,13 +21,13 @@ const KERNELS: [Kernel; 2] = [
     Kernel {
         version: "3.4",
         retries: "#define MAX_WORD_RETRIES 3",
-        at: [(41, 41), (1472, 1481)],
+        at: [(40, 40), (1472, 1480)],
         after: ["", "\ttimeo = jiffies + uWriteTimeout;"],
     },
     Kernel {
         version: "6.1",
         retries: "#define MAX_RETRIES 3",
-        at: [(44, 44), (2075, 2084)],
+        at: [(43, 43), (2075, 2083)],
         after: ["", "\tret = do_write_buffer_wait(map, chip, adr, datum);"],
     },
 ];
@@ -67,7 +67,7 @@ fn text(kernel: &Kernel, micros: u64) -> String {
          changed at run time: /sys/module/cfi_cmdset_0002/parameters/write_poll_us\n\n\
          --- a/drivers/mtd/chips/cfi_cmdset_0002.c\n\
          +++ b/drivers/mtd/chips/cfi_cmdset_0002.c\n\
-         @@ -{},3 +{},11 @@\n \n {retries}\n \n{added}\
+         @@ -{},4 +{},12 @@\n #define FORCE_WORD_WRITE 0\n \n{added} {retries}\n \n\
          @@ -{},6 +{},6 @@\n\
          \x20\tINVALIDATE_CACHE_UDELAY(map, chip,\n\
          \x20\t\t\t\tadr, map_bankwidth(map),\n\
@@ -90,7 +90,7 @@ mod tests {
     fn source(kernel: &Kernel) -> String {
         let after = kernel.after.join("\n");
         format!(
-            "/* skeleton */\n\n{}\n\nstatic int a;\nint f(void)\n{{\n\
+            "/* skeleton */\n#define FORCE_WORD_WRITE 0\n\n{}\n\nstatic int a;\nint f(void)\n{{\n\
              \tINVALIDATE_CACHE_UDELAY(map, chip,\n\t\t\t\tadr, map_bankwidth(map),\n\
              \t\t\t\tchip->word_write_time);\n{after}\n\n}}\n",
             kernel.retries

@@ -71,6 +71,18 @@ impl Completion {
         self.segments().map(|(low, high)| (low + high) / 2.0).sum::<f64>() / self.steps()
     }
 
+    /// The standard deviation of the completion time.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        let mean = self.mean();
+        // A straight line from a to b has the mean square (a^2 + ab + b^2) / 3.
+        let square = |(low, high): (f64, f64)| {
+            let (low, high) = (low - mean, high - mean);
+            (low * low + low * high + high * high) / 3.0
+        };
+        (self.segments().map(square).sum::<f64>() / self.steps()).sqrt()
+    }
+
     /// The probability of being done by `time`.
     #[must_use]
     pub fn done_by(&self, time: f64) -> f64 {
@@ -187,6 +199,7 @@ mod tests {
         assert_eq!((completion.done_by(99.0), completion.done_by(201.0)), (0.0, 1.0));
         assert_eq!(completion.quantile(0.25), 125.0);
         assert_eq!(completion.mean_of_later(150.0), 0.5 * 150.0 + 0.5 * 175.0);
+        assert!((completion.deviation() - 100.0 / 12_f64.sqrt()).abs() < 1e-9);
     }
 
     #[test]
