@@ -3,7 +3,7 @@
 //! Layer: rank 1, uses `sim` only. It knows no commands, no bus and no time: a chip model says
 //! what happens to which cells and how far it got. In reading order:
 //!
-//! - [`array`]: [`NorArray`], the cells of a NOR part with sectors of any size, and their wear.
+//! - [`mod@array`]: [`NorArray`], the cells of a NOR part with sectors of any size, and their wear.
 //! - [`torn`]: [`ProgramTear`] and [`EraseTear`], what an operation leaves that did not finish.
 //!
 //! ```
