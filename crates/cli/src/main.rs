@@ -1,2 +1,31 @@
-//! placeholder
-fn main() {}
+//! The `boardlab` command: from arguments to files, text and an exit status.
+//!
+//! Layer: rank 9, on top of `lab` and `report`; the only crate that prints. In reading order:
+//!
+//! - [`args`]: every command and option, once; help, man pages and completions derive from it.
+//! - [`commands`]: one file a command.
+//! - [`saved`]: results that `report` and `compare` read back.
+//! - [`output`]: standard output; [`folder`]: the files of `--out`; [`progress`]: the bar on
+//!   standard error.
+//! - [`error`]: what can go wrong here, and [`exit`]: what the shell is told.
+//!
+//! Results go to standard output and everything else to standard error, so that `--format json`
+//! can be piped. No figure is made here.
+
+mod args;
+mod commands;
+mod error;
+mod exit;
+mod folder;
+mod output;
+mod progress;
+mod saved;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match args::Cli::parse_or_explain() {
+        Ok(cli) => exit::report(commands::perform(&cli), &cli.options),
+        Err(code) => code,
+    }
+}

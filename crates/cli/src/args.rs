@@ -1,0 +1,339 @@
+//! Every command and every option, defined once.
+//!
+//! Layer: rank 9. Main types: [`Cli`], [`Command`] and [`Options`], which all commands take. The
+//! comments on the fields are the help; the man pages and the shell completions are made from the
+//! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
+
+use boardlab_lab::registry::{EXPERIMENTS, Experiment};
+use boardlab_lab::source::Kind;
+use boardlab_report::Format;
+use boardlab_sim::Seed;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Predict how fast flash, drivers and boards are, and compare with published figures
+#[derive(Debug, Parser)]
+#[command(name = "boardlab", version, max_term_width = 100, after_help = TOP)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// How to do it.
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+const TOP: &str = "\
+Examples:
+  boardlab reproduce --out report
+  boardlab run nor-write --set linux.wait=\"170 us\"
+  boardlab tune nor-write --format json
+
+Exit status:
+  0  done
+  1  the run failed, or a figure has the verdict `fail`
+  2  wrong usage or input";
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Options {
+    /// Form of the result on standard output
+    #[arg(long, global = true, value_name = "FORM", default_value = "table")]
+    pub(crate) format: Form,
+    /// Folder for the result as JSON, CSV and HTML report, and its attachments
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Seed of all random streams, a whole number
+    #[arg(long, global = true, value_name = "N", default_value = "1")]
+    #[arg(value_parser = seed, allow_negative_numbers = true)]
+    pub(crate) seed: Seed,
+    /// No progress bar, and no list of the files written
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
+    /// Leave out the time on the wall, so that equal runs print equal results
+    #[arg(long, global = true)]
+    pub(crate) no_wall_time: bool,
+    /// When to use colours; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// A command with its arguments.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the built-in parts, boards and scenarios
+    #[command(after_help = LIST)]
+    List {
+        /// What to show; all of them if left out
+        #[arg(value_name = "KIND")]
+        kinds: Vec<Listed>,
+    },
+    /// Run one scenario
+    #[command(after_help = RUN)]
+    Run(Scenario),
+    /// Do published evaluations again, beside the figures as printed
+    #[command(after_help = REPRODUCE)]
+    Reproduce {
+        /// Evaluations; all of them if left out
+        #[arg(value_name = "NAME", value_parser = Evaluation)]
+        names: Vec<String>,
+    },
+    /// Find the best settings for a scenario
+    #[command(after_help = TUNE)]
+    Tune(Scenario),
+    /// Write the HTML report of saved results
+    #[command(after_help = REPORT)]
+    Report {
+        /// Saved results: JSON files, or folders of an earlier --out
+        #[arg(value_name = "RUN", required = true, value_hint = ValueHint::AnyPath)]
+        runs: Vec<PathBuf>,
+    },
+    /// Show two saved results side by side
+    #[command(after_help = COMPARE)]
+    Compare {
+        /// One saved result: a JSON file, or the folder of an earlier --out
+        #[arg(value_hint = ValueHint::AnyPath)]
+        a: PathBuf,
+        /// The other one
+        #[arg(value_hint = ValueHint::AnyPath)]
+        b: PathBuf,
+    },
+    /// Print the completions for a shell
+    #[command(after_help = COMPLETIONS)]
+    Completions {
+        /// Shell to complete in
+        shell: Shell,
+    },
+    /// Print the man page; with --out, write one page a command
+    #[command(after_help = MAN)]
+    Man,
+}
+
+const LIST: &str = "\
+Examples:
+  boardlab list
+  boardlab list parts --format json";
+
+const RUN: &str = "\
+Examples:
+  boardlab run nor-write
+  boardlab run nor-write --set linux.wait=buffer-time --set board.bus.write_cycle=\"100 ns\"
+  boardlab run nor-write --set workload.file=firmware.bin --out firmware
+  boardlab run my/scenario.toml --format json --no-wall-time";
+
+const REPRODUCE: &str = "\
+Examples:
+  boardlab reproduce --out report
+  boardlab reproduce nor --format json";
+
+const TUNE: &str = "\
+Examples:
+  boardlab tune nor-write
+  boardlab tune nor-write --set tune.poll_cost=\"2 us\" --out tuned";
+
+const REPORT: &str = "\
+The report goes to the folder of --out, or to `boardlab-report` without it.
+
+Examples:
+  boardlab report monday.json tuesday.json --out week
+  boardlab report firmware";
+
+const COMPARE: &str = "\
+Examples:
+  boardlab compare before.json after.json
+  boardlab compare before after --format csv";
+
+const COMPLETIONS: &str = "\
+Examples:
+  boardlab completions bash > ~/.local/share/bash-completion/completions/boardlab
+  boardlab completions zsh > ~/.zfunc/_boardlab
+  boardlab completions fish --out ~/.config/fish/completions";
+
+const MAN: &str = "\
+Examples:
+  boardlab man > boardlab.1
+  boardlab man --out ~/.local/share/man/man1";
+
+/// A scenario with changes.
+#[derive(Debug, Args)]
+pub(crate) struct Scenario {
+    /// Name of a built-in scenario, or path of a scenario file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: String,
+    /// Value in place of the one in the scenario, its part (part.*) or its board (board.*)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+/// Forms of `--format`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Form {
+    /// Tables for a terminal
+    Table,
+    /// JSON of schema 1, with every figure exact
+    Json,
+    /// One line a cell
+    Csv,
+}
+
+impl From<Form> for Format {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Table => Self::Table,
+            Form::Json => Self::Json,
+            Form::Csv => Self::Csv,
+        }
+    }
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Also into files and pipes
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// What `list` shows.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Listed {
+    /// Data sheets
+    Parts,
+    /// Boards: bus and CPU
+    Boards,
+    /// What can be run
+    Scenarios,
+}
+
+impl From<Listed> for Kind {
+    fn from(listed: Listed) -> Self {
+        match listed {
+            Listed::Parts => Self::Part,
+            Listed::Boards => Self::Board,
+            Listed::Scenarios => Self::Scenario,
+        }
+    }
+}
+
+impl Cli {
+    /// The arguments of this process; or, after help, version or a usage error went to the
+    /// terminal, the exit status.
+    pub(crate) fn parse_or_explain() -> Result<Self, ExitCode> {
+        Self::try_parse().map_err(|error| {
+            // A reader that closed its pipe has seen enough.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+        })
+    }
+}
+
+/// Takes any text, and offers the names of the published evaluations to help and completions.
+///
+/// clap's own list of possible values would refuse with less help than the registry does.
+#[derive(Debug, Clone)]
+struct Evaluation;
+
+impl TypedValueParser for Evaluation {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |one: &Experiment| PossibleValue::new(one.name).help(one.title);
+        Some(Box::new(EXPERIMENTS.iter().map(value)))
+    }
+}
+
+/// Why the text after `--seed` is no seed.
+#[derive(Debug)]
+struct NoSeed;
+
+impl fmt::Display for NoSeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected a whole number from 0 to {}", u64::MAX)
+    }
+}
+
+impl std::error::Error for NoSeed {}
+
+fn seed(text: &str) -> Result<Seed, NoSeed> {
+    text.parse().map(Seed::new).map_err(|_| NoSeed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// The words of a line as a shell splits them, up to a redirection.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut quoted) = (vec![String::new()], false);
+        for character in line.split(" > ").next().unwrap_or(line).trim().chars() {
+            match character {
+                '"' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                other => words.last_mut().unwrap().push(other),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn definitions_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_two_examples_or_more_and_all_of_them_parse() {
+        let top = Cli::command();
+        for command in top.get_subcommands().chain([&top]) {
+            let name = command.get_name();
+            let help = command.get_after_help().unwrap_or_else(|| panic!("{name}")).to_string();
+            let examples: Vec<_> =
+                help.lines().filter(|line| line.starts_with("  boardlab ")).collect();
+            assert!(examples.len() >= 2, "{name}: {examples:?}");
+            for example in examples {
+                let cli = Cli::try_parse_from(words(example));
+                cli.unwrap_or_else(|error| panic!("{example}: {error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn every_help_is_one_line_that_fits_a_terminal() {
+        let top = Cli::command();
+        for command in top.get_subcommands() {
+            let about = command.get_about().unwrap().to_string();
+            assert!(about.len() <= 72, "{about}");
+            for argument in command.get_arguments().chain(top.get_arguments()) {
+                let help = argument.get_help().unwrap().to_string();
+                assert!(help.len() <= 96 && !help.ends_with('.'), "{help}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_evaluation_is_offered() {
+        let top = Cli::command();
+        let reproduce = top.find_subcommand("reproduce").unwrap();
+        let names = reproduce.get_positionals().next().unwrap().get_possible_values();
+        let names: Vec<_> = names.iter().map(PossibleValue::get_name).collect();
+        assert_eq!(names, EXPERIMENTS.map(|one| one.name));
+    }
+}

@@ -1,0 +1,16 @@
+//! `boardlab list`: what there is.
+
+use crate::args::{Listed, Options};
+use crate::error::Error;
+use crate::exit::Status;
+use crate::output::Output;
+use boardlab_lab::registry;
+use boardlab_lab::source::Kind;
+use boardlab_report::Shown;
+
+/// Shows the built-in files of `kinds`, of all kinds when there are none.
+pub(super) fn perform(kinds: &[Listed], options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, None)?;
+    let kinds: Vec<Kind> = kinds.iter().copied().map(Kind::from).collect();
+    output.show(Shown::Run(&registry::list(&kinds)?))
+}

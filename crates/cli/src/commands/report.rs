@@ -1,0 +1,23 @@
+//! `boardlab report`: the HTML report of results that were saved.
+
+use crate::args::Options;
+use crate::error::Error;
+use crate::exit::Status;
+use crate::output::Output;
+use crate::saved;
+use boardlab_report::Shown;
+use boardlab_result::Reproduction;
+use std::path::PathBuf;
+
+/// Where the report goes without `--out`.
+const FOLDER: &str = "boardlab-report";
+
+/// Writes the report of all results saved at `runs`, in order.
+pub(super) fn perform(runs: &[PathBuf], options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, Some(FOLDER))?;
+    let mut results = Vec::new();
+    for path in runs {
+        results.extend(saved::read(path)?.results);
+    }
+    output.show(Shown::Reproduction(&Reproduction::new(results)))
+}

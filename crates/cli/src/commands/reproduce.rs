@@ -1,0 +1,40 @@
+//! `boardlab reproduce`: the published evaluations, beside the print.
+
+use super::timed;
+use crate::args::Options;
+use crate::error::Error;
+use crate::exit::Status;
+use crate::output::Output;
+use boardlab_lab::registry::{self, EXPERIMENTS, Experiment};
+use boardlab_report::Shown;
+use boardlab_result::{Reproduction, RunResult};
+
+/// Reproduces the evaluations called `names`, all of them when there are none.
+pub(super) fn perform(names: &[String], options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, None)?;
+    let chosen: Vec<&Experiment> = match names {
+        [] => EXPERIMENTS.iter().collect(),
+        names => {
+            let each = names.iter().map(|name| registry::experiment(name));
+            each.collect::<Result<_, _>>().map_err(registry::Failure::from)?
+        }
+    };
+    let mut results = Vec::new();
+    for experiment in chosen {
+        results.extend(reproduce(experiment, options)?);
+    }
+    output.show(Shown::Reproduction(&Reproduction::new(results)))
+}
+
+/// One evaluation, asked for alone so that it has a time on the wall of its own.
+fn reproduce(experiment: &Experiment, options: &Options) -> Result<Vec<RunResult>, Error> {
+    let name = experiment.name;
+    let (made, wall_time_ns) =
+        timed(name, options, |progress| registry::reproduce(&[name], options.seed, progress))?;
+    let mut results = made.results;
+    // What is not built has taken no time worth telling.
+    if experiment.run.is_some() {
+        results.iter_mut().for_each(|result| result.wall_time_ns = wall_time_ns);
+    }
+    Ok(results)
+}

@@ -1,0 +1,76 @@
+//! What the shell is told.
+//!
+//! Layer: rank 9. Main type: [`Status`]. Status 2 is also that of clap's usage errors. A status
+//! for what is refused for safety comes with the commands that write to real devices.
+
+use crate::args::Options;
+use crate::error::Error;
+use crate::output;
+use boardlab_result::{RunResult, Verdict};
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// All is done.
+    Done,
+    /// The run failed, or a figure of ours differs from the print and nothing says why.
+    Failed,
+    /// A file, an argument or a name is wrong, or something cannot be written.
+    Input,
+}
+
+impl Status {
+    /// What the verdicts in `results` say.
+    pub(crate) fn of(results: &[RunResult]) -> Self {
+        let failed = results.iter().any(|result| result.verdict_count(Verdict::Fail) > 0);
+        if failed { Self::Failed } else { Self::Done }
+    }
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(match status {
+            Status::Done => 0,
+            Status::Failed => 1,
+            Status::Input => 2,
+        })
+    }
+}
+
+/// The exit status of `outcome`; an error goes to standard error.
+pub(crate) fn report(outcome: Result<Status, Error>, options: &Options) -> ExitCode {
+    let status = outcome.unwrap_or_else(|error| {
+        let mut stderr = io::stderr().lock();
+        let styled = output::colored(options.color, stderr.is_terminal());
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(stderr, "{}", error.render(styled));
+        error.status()
+    });
+    status.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boardlab_result::{Cell, Row, Table};
+
+    fn result(verdict: Option<Verdict>) -> RunResult {
+        let mut result = RunResult::new("x", "x", 1, "0");
+        let mut table = Table::new("t", "t").column("mean_ns", "mean");
+        let cell = Cell { verdict, ..Cell::int(1) };
+        table.rows.push(Row::new("r", "r").cell("mean_ns", cell));
+        result.tables.push(table);
+        result
+    }
+
+    #[test]
+    fn only_the_verdict_fail_fails() {
+        let fine = [Verdict::Pass, Verdict::Input, Verdict::Explained, Verdict::NotBuilt];
+        let fine: Vec<_> = fine.map(|verdict| result(Some(verdict))).into();
+        assert_eq!(Status::of(&fine), Status::Done);
+        assert_eq!(Status::of(&[result(None), result(Some(Verdict::Fail))]), Status::Failed);
+        assert_eq!(Status::of(&[]), Status::Done);
+    }
+}

@@ -1,0 +1,142 @@
+//! Where a result goes: standard output in the form of `--format`, and the folder of `--out`.
+//!
+//! Layer: rank 9. Main type: [`Output`]. The files are written first, so that a reader that stops
+//! early, such as `head`, costs nothing but text.
+
+use crate::args::{Color, Options};
+use crate::error::{Error, is_harmless};
+use crate::exit::Status;
+use crate::folder::{self, Folder};
+use boardlab_report::{Format, Shown, render};
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+/// Columns where standard output is no terminal.
+const WIDTH: usize = 100;
+/// Columns at most: longer lines of text are hard to read.
+const WIDTH_MAX: usize = 160;
+
+/// Where results go.
+pub(crate) struct Output<'a> {
+    options: &'a Options,
+    folder: Option<Folder>,
+}
+
+impl<'a> Output<'a> {
+    /// As the user chose; without `--out`, results go into the folder `otherwise`, if there is one.
+    pub(crate) fn open(options: &'a Options, otherwise: Option<&str>) -> Result<Self, Error> {
+        let path = options.out.as_deref().or(otherwise.map(Path::new));
+        let folder = path.map(|path| Folder::at(path, options.quiet)).transpose()?;
+        Ok(Self { options, folder })
+    }
+
+    /// Writes and prints `shown`; its verdicts give the status.
+    pub(crate) fn show(&self, shown: Shown<'_>) -> Result<Status, Error> {
+        let options = self.render_options();
+        if let Some(folder) = &self.folder {
+            folder.save(shown, &options)?;
+        }
+        let format = Format::from(self.options.format);
+        let text = render(shown, format, &options);
+        let on_terminal = io::stdout().is_terminal();
+        if format == Format::Table || on_terminal {
+            print(harmless(&text, options.color).as_bytes())?;
+        } else {
+            print(text.as_bytes())?;
+        }
+        Ok(Status::of(folder::results(shown)))
+    }
+
+    /// Writes `content` into the folder as `name`, or prints it where there is no folder.
+    pub(crate) fn file(&self, name: &str, content: &[u8]) -> Result<Status, Error> {
+        match &self.folder {
+            Some(folder) => folder.write(name, content)?,
+            None => print(content)?,
+        }
+        Ok(Status::Done)
+    }
+
+    /// Whether there is a folder.
+    pub(crate) const fn has_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    fn render_options(&self) -> boardlab_report::Options {
+        let stdout = io::stdout();
+        let width = terminal_size::terminal_size_of(&stdout)
+            .map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH_MAX));
+        boardlab_report::Options {
+            width,
+            color: colored(self.options.color, stdout.is_terminal()),
+            wall_time: !self.options.no_wall_time,
+        }
+    }
+}
+
+/// Whether to use colours on a stream that is a terminal or not. `NO_COLOR` counts when it is set
+/// and not empty (no-color.org).
+pub(crate) fn colored(color: Color, on_terminal: bool) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => on_terminal && env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+    }
+}
+
+/// Prints `text`. A reader that closed the pipe has seen enough: no error.
+fn print(text: &[u8]) -> Result<(), Error> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Stdout(error)),
+        _ => Ok(()),
+    }
+}
+
+/// `text` without what moves the cursor of a terminal: a saved result is untrusted, and its titles
+/// go to the terminal. Colours stay where they are wanted.
+fn harmless(text: &str, color: bool) -> String {
+    let mut harmless = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let colour = if color { colour_length(rest) } else { 0 };
+        let length = colour.max(character.len_utf8());
+        if colour > 0 || character == '\n' || is_harmless(character) {
+            harmless.push_str(&rest[..length]);
+        } else {
+            harmless.push('\u{fffd}');
+        }
+        rest = &rest[length..];
+    }
+    harmless
+}
+
+/// Bytes of the Select Graphic Rendition (ECMA-48, 8.3.117) at the beginning of `text`, or 0.
+fn colour_length(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');
+    end.filter(|end| rest[*end..].starts_with('m')).map_or(0, |end| 2 + end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_colours_pass_and_cursor_movements_do_not() {
+        let text = "a \u{1b}[1;31mb\u{1b}[0m\n\u{1b}[2Jc\u{7}\u{9b}\u{202e}書込み\u{202f}1\u{1b}";
+        let clean =
+            "a \u{1b}[1;31mb\u{1b}[0m\n\u{fffd}[2Jc\u{fffd}\u{fffd}\u{fffd}書込み\u{202f}1\u{fffd}";
+        assert_eq!(harmless(text, true), clean);
+        assert_eq!(harmless(text, false), clean.replace('\u{1b}', "\u{fffd}"));
+    }
+
+    #[test]
+    fn the_choice_of_colours_wins_over_the_terminal() {
+        for terminal in [false, true] {
+            assert!(colored(Color::Always, terminal));
+            assert!(!colored(Color::Never, terminal));
+        }
+        assert!(!colored(Color::Auto, false));
+    }
+}

@@ -1,0 +1,69 @@
+//! The progress bar: on standard error, on a terminal alone, gone when the work is done.
+//!
+//! Layer: rank 9. Main type: [`Progress`]. Steps may be reported from several threads.
+
+use boardlab_lab::registry;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// How often the bar moves on its own, so that a long step does not look like a hang.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A bar that is cleared when it goes out of scope, also by an error.
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar for `name`; hidden with `quiet` and where standard error is no terminal.
+    pub(crate) fn begin(name: &str, quiet: bool) -> Self {
+        if quiet || !io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(0);
+        let template = "{spinner} {prefix} [{bar:32}] {pos}/{len} {elapsed} {wide_msg}";
+        let style = ProgressStyle::with_template(template);
+        bar.set_style(style.expect("the template is a constant and valid"));
+        bar.set_prefix(printable(name));
+        bar.enable_steady_tick(TICK);
+        Self(bar)
+    }
+
+    /// Takes note of a finished step.
+    pub(crate) fn report(&self, progress: registry::Progress<'_>) {
+        let count = |steps: usize| u64::try_from(steps).unwrap_or(u64::MAX);
+        self.0.set_length(count(progress.total));
+        // Threads may report out of order; a bar that goes back would confuse.
+        self.0.set_position(self.0.position().max(count(progress.done)));
+        self.0.set_message(printable(progress.step));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// `text` without characters that would move the cursor.
+fn printable(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_out_of_order_do_not_move_the_bar_back() {
+        let progress = Progress(ProgressBar::hidden());
+        for done in [1, 3, 2] {
+            progress.report(registry::Progress { step: "uboot", done, total: 4 });
+        }
+        assert_eq!((progress.0.position(), progress.0.length()), (3, Some(4)));
+    }
+
+    #[test]
+    fn a_name_with_escapes_loses_them() {
+        assert_eq!(printable("a\u{1b}[2Jb\n"), "a[2Jb");
+    }
+}

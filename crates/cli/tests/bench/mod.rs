@@ -1,0 +1,164 @@
+//! The built `boardlab`, run in an empty folder and never for long.
+
+#![allow(dead_code, reason = "each test file takes what it needs")]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How a command ended, and what it printed.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The exit status.
+    pub(crate) status: i32,
+    /// Standard output.
+    pub(crate) stdout: String,
+    /// Standard error.
+    pub(crate) stderr: String,
+    /// The time on the wall.
+    pub(crate) took: Duration,
+}
+
+impl Outcome {
+    /// Its standard output, after asserting that it succeeded.
+    #[track_caller]
+    pub(crate) fn success(self) -> String {
+        assert_eq!(self.status, 0, "{}", self.stderr);
+        self.stdout
+    }
+
+    /// Its standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.success()).expect("--format json prints JSON")
+    }
+}
+
+/// Runs `boardlab` in `folder`, at most for `limit`.
+#[track_caller]
+pub(crate) fn run_within(limit: Duration, folder: &Path, arguments: &[&str]) -> Outcome {
+    let start = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_boardlab"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("boardlab is built");
+    let stdout = collected(child.stdout.take().expect("piped above"));
+    let stderr = collected(child.stderr.take().expect("piped above"));
+    let status = ended_within(limit, &mut child, arguments);
+    Outcome {
+        status,
+        stdout: stdout.join().expect("the reader does not panic"),
+        stderr: stderr.join().expect("the reader does not panic"),
+        took: start.elapsed(),
+    }
+}
+
+/// Runs `boardlab` in `folder`.
+#[track_caller]
+pub(crate) fn run_in(folder: &Path, arguments: &[&str]) -> Outcome {
+    run_within(Duration::from_secs(120), folder, arguments)
+}
+
+/// Runs `boardlab` in an empty folder.
+#[track_caller]
+pub(crate) fn run(arguments: &[&str]) -> Outcome {
+    run_in(Scratch::new().path(), arguments)
+}
+
+fn collected(mut from: impl std::io::Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        String::from_utf8(bytes).expect("boardlab prints UTF-8")
+    })
+}
+
+#[track_caller]
+fn ended_within(limit: Duration, child: &mut Child, arguments: &[&str]) -> i32 {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return status.code().unwrap_or_else(|| panic!("{arguments:?} ended by a signal"));
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("{arguments:?} still runs after {limit:?}");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// An empty folder that goes away with this value.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A new folder.
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("boardlab-cli-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self(path)
+    }
+
+    /// Where it lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file into it.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.0.join(name);
+        fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    /// Reads a file of it.
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        let path = self.0.join(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// The names in it, sorted.
+    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join(folder)).expect("the folder is there");
+        let name = |entry: std::io::Result<fs::DirEntry>| {
+            entry.expect("readable").file_name().into_string().expect("UTF-8")
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system; the tests are not about it.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A file of the repository.
+pub(crate) fn repository(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The names of all commands, as the help lists them.
+pub(crate) fn commands() -> Vec<String> {
+    let help = run(&["--help"]).success();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !name.is_empty() && *name != "help").map(Into::into).collect()
+}
