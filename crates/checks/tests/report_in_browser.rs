@@ -1,12 +1,16 @@
 //! The HTML report in a real browser: charts drawn, nothing requested, nothing complained about,
 //! readable on a phone, in the dark and on paper.
 
+#![allow(clippy::unwrap_used, reason = "test code")]
+
 #[path = "../../report/tests/sample/mod.rs"]
 mod sample;
 
 use boardlab_checks::browser::{Browser, Look};
 use boardlab_report::{Options, html};
+use boardlab_result::{Axis, Chart, Curve, Layer, Mark, Reproduction, RunResult, Side, Style};
 use serde_json::json;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The sample's report as a file that is removed in the end, unless `BOARDLAB_KEEP_REPORT` names
@@ -15,7 +19,11 @@ struct Page(PathBuf);
 
 impl Page {
     fn new(name: &str) -> Self {
-        let text = html::render(&sample::reproduction(), &Options::default()).unwrap();
+        Self::of(name, &sample::reproduction())
+    }
+
+    fn of(name: &str, result: &Reproduction) -> Self {
+        let text = html::render(result, &Options::default()).unwrap();
         let name = format!("boardlab-{name}-{}.html", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, &text).unwrap();
@@ -36,7 +44,8 @@ impl Drop for Page {
 fn browser() -> Option<Browser> {
     if Browser::find().is_none() {
         assert!(std::env::var_os("CI").is_none(), "CI needs chromium");
-        println!("skipped: needs chromium");
+        // Written past the capture of test output, so that it is seen.
+        let _ = writeln!(std::io::stderr(), "skipped: needs chromium");
         return None;
     }
     Some(Browser::launch().unwrap_or_else(|error| panic!("{error}")))
@@ -137,6 +146,66 @@ fn a_chart_is_saved_under_its_id() {
     assert_eq!(saved, json!(["wait-histogram.png", "data:image/png"]));
     let saved = browser.evaluate(&save.replace("KIND", "svg")).unwrap();
     assert_eq!(saved[0], json!("wait-histogram.svg"));
+    assert_quiet(&browser);
+}
+
+/// A chart in every style over numbers, powers of two and names, and charts with nothing to draw.
+fn every_style() -> RunResult {
+    let mut run = RunResult::new("styles", "Every style", 1, "0.1.0");
+    let curve = |id: &str, x: Vec<f64>| Curve {
+        id: id.into(),
+        unit: "bytes_per_s".into(),
+        y: x.iter().map(|x| 1e6 * (x + 1.0)).collect(),
+        x,
+    };
+    run.series.push(curve("numbers", vec![0.0, 1.0, 2.0, 3.0]));
+    run.series.push(curve("powers", vec![1.0, 2.0, 4.0, 8.0]));
+    run.series.push(curve("one", vec![1.0]));
+    run.series.push(curve("none", Vec::new()));
+    let styles =
+        [Style::Bars, Style::Stacked, Style::Line, Style::Dashed, Style::Points, Style::Area];
+    for style in styles {
+        for (curve, log2, names) in [
+            ("numbers", false, false),
+            ("powers", true, false),
+            ("numbers", false, true),
+            ("one", false, false),
+            ("none", false, false),
+        ] {
+            let side = [Side::Left, Side::Left, Side::Right];
+            let layer = |side: Side| Layer {
+                label: "a \"layer\"".into(),
+                curve: curve.into(),
+                style,
+                side,
+            };
+            let names: &[&str] = if names { &["one", "two", "three", "four"] } else { &[] };
+            run.charts.push(Chart {
+                id: format!("{style:?}-{curve}"),
+                title: format!("{style:?} over {curve}"),
+                caption: String::new(),
+                x: Axis { label: "x".into(), zero: false, log2 },
+                y: Axis::from_zero("rate (bytes/s)"),
+                y2: Some(Axis { label: "rate (bytes/s)".into(), zero: false, log2 }),
+                categories: names.iter().map(|name| (*name).to_owned()).collect(),
+                layers: side.map(layer).to_vec(),
+                marks: vec![Mark { x: 2.0, label: "two 'quoted'".into() }],
+            });
+        }
+    }
+    run
+}
+
+#[test]
+fn every_style_is_drawn_without_a_complaint() {
+    let Some(mut browser) = browser() else { return };
+    let page = Page::of("styles", &Reproduction::new(vec![every_style()]));
+    open(&mut browser, &page.0, Look::DESKTOP);
+    let drawn = "document.querySelectorAll('figure[data-drawn=light][data-paper] svg').length";
+    assert_eq!(browser.evaluate(drawn).unwrap(), json!(48), "24 charts, on screen and on paper");
+    let empty = "[...document.querySelectorAll('figure')] \
+                 .filter(figure => figure.textContent.includes('nothing to draw')).length";
+    assert_eq!(browser.evaluate(empty).unwrap(), json!(6));
     assert_quiet(&browser);
 }
 

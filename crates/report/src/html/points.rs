@@ -2,8 +2,8 @@
 //!
 //! Layer: inside `report::html`. Main types: [`Plotted`], a layer with its points, and [`Budget`],
 //! how many points a curve may have in this report. Thinning replaces neighbours by their mean.
-//! What cannot be drawn (no such curve, not a number, not positive on a logarithmic axis) is left
-//! out.
+//! What cannot be drawn (no such curve, no points, not a number, not positive on a logarithmic
+//! axis) is left out.
 
 use boardlab_result::{Chart, Layer, Reproduction, RunResult, Side, Style};
 use boardlab_sim::Series;
@@ -84,6 +84,9 @@ fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<
     let pairs = curve.x.iter().copied().zip(curve.y.iter().copied());
     pairs.filter(fits).for_each(|(x, y)| series.push(x, y));
     let found = series.points().len();
+    if found == 0 {
+        return None;
+    }
     // Positions that are names cannot be averaged.
     let thin = found > budget.0 && chart.categories.is_empty();
     let drawn = if thin { series.binned(budget.0) } else { series };

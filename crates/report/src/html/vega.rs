@@ -81,8 +81,12 @@ impl Drawing<'_> {
 
     /// A line, an area or points.
     fn path(&self, layer: &Plotted) -> Value {
-        let hover = layer.points.len() <= HOVER_MAX;
-        let point = if hover { json!({ "opacity": 0, "size": 90 }) } else { json!(false) };
+        let point = match layer.points.len() {
+            // A line needs two points.
+            0..=1 => json!({ "size": 60 }),
+            2..=HOVER_MAX => json!({ "opacity": 0, "size": 90 }),
+            _ => json!(false),
+        };
         let mark = match layer.style {
             Style::Dashed => json!({ "type": "line", "strokeDash": DASHES, "point": point }),
             Style::Points => json!({ "type": "point", "filled": true, "size": 36 }),
@@ -140,7 +144,9 @@ impl Drawing<'_> {
             encoding.insert("xOffset".into(), json!({ "field": "layer", "scale": scale }));
         }
         encoding.insert("x".into(), x);
-        encoding["y"]["stack"] = if style == Style::Stacked { json!("zero") } else { Value::Null };
+        // Heights do not add up on a logarithmic axis, so there each bar stands for itself.
+        let stacked = style == Style::Stacked && !self.y_axis(layers[0].side).log2;
+        encoding["y"]["stack"] = if stacked { json!("zero") } else { Value::Null };
         let overlap = numeric && style == Style::Bars && layers.len() > 1;
         let mark = json!({ "type": "bar", "opacity": if overlap { 0.65 } else { 1.0 } });
         json!({
@@ -265,7 +271,7 @@ impl Drawing<'_> {
             }
             // Large in their base unit: 500, 1k, 2M.
             "bytes" | "bytes_per_s" | "ns" => {
-                look.insert("labelExpr".into(), json!("format(datum.value, '~s')"));
+                look.insert("labelExpr".into(), json!("format(datum.value, '.3~s')"));
             }
             _ => {}
         }
@@ -273,11 +279,16 @@ impl Drawing<'_> {
             look.insert("orient".into(), json!("right"));
             look.insert("grid".into(), json!(false));
         }
+        let mut scale = scale(axis, true);
+        if !axis.log2 && matches!(layer.style, Style::Bars | Style::Stacked | Style::Area) {
+            // A bar whose foot is cut off lies about its height.
+            scale["zero"] = json!(true);
+        }
         json!({
             "field": "y",
             "type": "quantitative",
             "title": axis.label,
-            "scale": scale(axis, true),
+            "scale": scale,
             "axis": look,
         })
     }

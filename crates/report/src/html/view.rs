@@ -120,7 +120,8 @@ struct ChartView {
     title: String,
     caption: Sentence,
     thinned: Option<String>,
-    spec: minijinja::Value,
+    /// `None` where there is nothing to draw.
+    spec: Option<minijinja::Value>,
     values: Values,
 }
 
@@ -339,7 +340,7 @@ fn chart_view(anchor: String, run: &RunResult, chart: &Chart, budget: Budget) ->
         title: chart.title.clone(),
         caption: sentence(&chart.caption),
         thinned,
-        spec: trusted(&json_in_script(&vega::spec(chart, &layers))),
+        spec: (!layers.is_empty()).then(|| trusted(&json_in_script(&vega::spec(chart, &layers)))),
         values: values(chart, &layers, budget.rows()),
     }
 }
