@@ -6,7 +6,7 @@ mod driver_bench;
 use boardlab_mtd::{BlockIndex, Error, Mtd};
 use boardlab_nor::chip::Fault;
 use boardlab_nor::driver::{Kind, ProbeError, Step};
-use boardlab_nor::part::{BusWidth, Part, Region};
+use boardlab_nor::part::{Boot, BusWidth, Part, Region};
 use boardlab_nor::wait::FixedThenToggle;
 use boardlab_nor::{ChipIndex, CutPoint, NorMtd, Pause};
 use boardlab_sim::{Bytes, Clock, Duration};
@@ -47,11 +47,16 @@ fn x8_parts_and_parts_without_a_write_buffer_and_boot_sectors_work_alike() {
     let mut boot = part();
     boot.regions =
         vec![Region { count: 8, size: Bytes::kib(8) }, Region { count: 15, size: Bytes::kib(64) }];
-    for part in [narrow, words, boot] {
+    boot.boot = Boot::Bottom;
+    let mut top = boot.clone();
+    top.regions.reverse();
+    top.boot = Boot::Top;
+    for part in [narrow, words, boot, top] {
         for kind in ALL {
             let (mut mtd, mut clock) = attach(kind, &part, 1);
             assert_eq!(mtd.geometry().size(), part.size());
-            assert_eq!(mtd.geometry().block_count(), part.sector_count());
+            let sizes = mtd.geometry().regions.iter().map(|region| region.size);
+            assert!(sizes.eq(part.regions.iter().map(|region| region.size)), "{kind:?}");
             let bytes = data(3_001);
             assert_eq!(written(&mut mtd, &mut clock, 8_000, &bytes), bytes, "{kind:?}");
             mtd.erase(&mut clock, BlockIndex(0)).unwrap();

@@ -19,6 +19,9 @@ pub(super) const SECTORS: u32 = 512;
 /// How many where the driver polls all the time: each takes some 180,000 polls.
 const SECTORS_SPUN: u32 = 16;
 
+/// How closely the end of an erase is looked at.
+const EXACT: Duration = Duration::from_micros(20);
+
 /// Timer frequencies that Linux can be built with.
 const HZ: [u64; 3] = [100, 250, 1_000];
 
@@ -27,8 +30,9 @@ pub(super) struct Erased {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) sectors: u32,
-    /// Of a sector's time, that in which the chip was already done.
-    pub(super) overshoot: Duration,
+    /// Of a sector's time, that in which the chip was already done, to 20 us; `None` where it is
+    /// less than that.
+    pub(super) overshoot: Option<Duration>,
     /// Each command sequence with its wait.
     spans: Vec<Duration>,
     pub(super) total: Duration,
@@ -125,7 +129,8 @@ fn trials() -> Vec<Trial> {
 /// [`Failure::Run`] when an erase fails.
 pub(super) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Failure> {
     // The same seed draws the same times: what a closer look finds is when the chip was done.
-    let exact = Trial::new("", "", 250, |_| Box::new(ToggleOnly { gap: Pause::Spin(20) }));
+    let exact =
+        Trial::new("", "", 250, |_| Box::new(ToggleOnly { gap: Pause::Spin(EXACT.as_micros()) }));
     let (exact, erased) = rayon::join(
         || erase(scenario, &exact, seed),
         || trials().par_iter().map(|trial| erase(scenario, trial, seed)).collect::<Vec<_>>(),
@@ -135,7 +140,8 @@ pub(super) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Fa
     for one in &mut all {
         let sectors = usize::try_from(one.sectors).expect("u32 fits usize");
         let done: Duration = exact.spans.iter().take(sectors).copied().sum();
-        one.overshoot = one.total.saturating_sub(done) / u64::from(one.sectors.max(1));
+        let late = one.total.saturating_sub(done) / u64::from(one.sectors.max(1));
+        one.overshoot = Some(late).filter(|late| *late >= EXACT);
     }
     Ok(all)
 }
@@ -167,7 +173,7 @@ fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failu
         id: trial.id.clone(),
         title: trial.title.clone(),
         sectors,
-        overshoot: Duration::ZERO,
+        overshoot: None,
         spans,
         total,
         polls: mtd.driver.polls().erase,

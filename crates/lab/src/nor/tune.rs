@@ -282,10 +282,11 @@ fn erases(erased: &[Erased]) -> Table {
         .column("total_ns", "total")
         .column("sectors_count", "sectors");
     for one in erased {
+        let late = one.overshoot.map_or_else(Cell::none, |late| Cell::int(late.as_nanos()));
         table.rows.push(
             Row::new(&one.id, &one.title)
                 .cell("mean_ns", Cell::int((one.total / u64::from(one.sectors)).as_nanos()))
-                .cell("overshoot_ns", Cell::int(one.overshoot.as_nanos()))
+                .cell("overshoot_ns", late)
                 .cell("polls", Cell::real(round(one.polls_each(), 1)))
                 .cell("cpu_busy_ratio", Cell::real(round(one.busy, 4)))
                 .cell("total_ns", Cell::int(one.total.as_nanos()))
@@ -329,6 +330,7 @@ fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
          when to ask, so it cannot report an operation done early."
             .to_owned(),
     );
+    let late = |one: &Erased| one.overshoot.unwrap_or(Duration::ZERO);
     let find = |id: &str| erased.iter().find(|one| one.id == id);
     let rows = ["linux-hz100", "linux-hz250", "linux-hz1000", "recommended", "queued-16"];
     if let [Some(slow), Some(usual), Some(fast), Some(best), Some(queued)] = rows.map(find) {
@@ -339,12 +341,12 @@ fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
              the 5 % quantile by the high-resolution timer and then a millisecond at a time loses \
              {} with {:.1} polls a sector, whatever HZ is. Queueing sectors in the chip's erase \
              window needs one wait for many: with 16 a command, {} and {:.1} polls a sector.",
-            slow.overshoot,
-            usual.overshoot,
-            fast.overshoot,
-            best.overshoot,
+            late(slow),
+            late(usual),
+            late(fast),
+            late(best),
             best.polls_each(),
-            queued.overshoot,
+            late(queued),
             queued.polls_each(),
         ));
     }

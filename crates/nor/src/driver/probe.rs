@@ -114,13 +114,17 @@ fn parse(query: &[u8]) -> Result<Probed, ProbeError> {
         let size = if word(at + 2) == 0 { Bytes::new(128) } else { size };
         (u32::from(word(at)) + 1, size)
     };
-    let regions: Vec<_> = (0..usize::from(query[0x2C]).min(4)).map(region).collect();
+    let mut regions: Vec<_> = (0..usize::from(query[0x2C]).min(4)).map(region).collect();
+    let primary = usize::from(word(0x15));
+    // A top-boot part (PRI+0Fh = 3) lists its regions from the top down; drivers turn them round.
+    if query.get(primary + 0x0F) == Some(&3) {
+        regions.reverse();
+    }
     let sum = regions.iter().map(|&(count, size)| size * u64::from(count)).sum();
     let size = Bytes::new(power(0x27));
     if sum != size {
         return Err(ProbeError::Regions { sum, size });
     }
-    let primary = usize::from(word(0x15));
     let minor = query.get(primary + 4).copied().unwrap_or(b'0');
     Ok(Probed {
         word_typical_us: power(0x1F),
