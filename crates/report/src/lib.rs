@@ -6,7 +6,7 @@
 //! - [`format`]: a figure for people from a value and its unit.
 //! - [`terminal`], [`json`], [`csv`]: the three forms of `--format`; [`render`] chooses one.
 //! - [`html`]: the report with charts, for a browser, a phone and a printer.
-//! - [`compare`]: two results side by side, as a result.
+//! - [`mod@compare`]: two results side by side, as a result.
 //!
 //! ```
 //! use boardlab_report::{Format, Options, Shown, render};
