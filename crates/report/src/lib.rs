@@ -3,7 +3,7 @@
 //! Layer: rank 8; sees `boardlab_result` alone, so it shows every experiment there is and every
 //! one to come. It returns text and never prints or writes files. In reading order:
 //!
-//! - [`format`]: a figure for people from a value and its unit.
+//! - [`mod@format`]: a figure for people from a value and its unit.
 //! - [`terminal`], [`json`], [`csv`]: the three forms of `--format`; [`render`] chooses one.
 //! - [`html`]: the report with charts, for a browser, a phone and a printer.
 //! - [`mod@compare`]: two results side by side, as a result.
