@@ -1,6 +1,8 @@
 //! The drivers against the chip: what they write, how long they wait, and what they do when the
 //! chip misbehaves or the power goes.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
+
 mod driver_bench;
 
 use boardlab_mtd::{BlockIndex, Error, Mtd};

@@ -1,5 +1,7 @@
 //! The theory of the wait against the poll loop, and the poll loop against the bus-cycle model.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
+
 mod driver_bench;
 
 use boardlab_mtd::Mtd;
