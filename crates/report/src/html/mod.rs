@@ -1,8 +1,8 @@
 //! The report: one HTML file with charts that needs no network, in a browser, on a phone, on paper.
 //!
-//! Layer: rank 8, inside `report`. Function: [`render`]. In reading order: [`view`] turns the
-//! result into what the page shows, [`points`] thins curves out, [`vega`] describes charts in
-//! Vega-Lite 6, [`theme`] holds the colours, `page.html`, `page.css` and `page.js` are the page.
+//! Layer: rank 8, inside `report`. Function: [`render`]. In reading order: `view` turns the
+//! result into what the page shows, `points` thins curves out, `vega` describes charts in
+//! Vega-Lite 6, `theme` holds the colours, `page.html`, `page.css` and `page.js` are the page.
 //! The libraries that draw stand in `vendor/` and are inlined; a content security policy in the
 //! page forbids every request. Left out: interaction beyond tooltips.
 
