@@ -11,6 +11,7 @@
 //! - [`distribution`]: `triangular(170 us, 203 us, 224 us)` as a quantile table.
 //! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
+//! - [`nor`]: the NOR experiment; [`registry`]: every experiment, and what the command line calls.
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
 //! probably meant:
@@ -49,7 +50,7 @@
 //! # Ok::<(), boardlab_lab::error::Error>(())
 //! ```
 //!
-//! No model is here, and nothing here prints.
+//! Nothing here prints.
 
 pub mod source;
 
@@ -68,3 +69,6 @@ pub mod catalog;
 pub mod figure;
 pub mod reference;
 pub mod verdict;
+
+pub mod nor;
+pub mod registry;

@@ -324,7 +324,7 @@ fn the_power_may_go_in_the_middle_of_a_wait() {
             let (result, mtd, clock) = interrupted(kind, &part(), point);
             match result {
                 Err(Error::PowerCut { .. }) => {
-                    check_after_cut(mtd, clock, &format!("{kind:?} {at}"))
+                    check_after_cut(mtd, clock, &format!("{kind:?} {at}"));
                 }
                 Ok(()) => assert!(at > micros(200_000), "{kind:?} {at}: nothing was cut"),
                 Err(error) => panic!("{kind:?} {at}: {error}"),
