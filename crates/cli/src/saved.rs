@@ -35,15 +35,21 @@ pub(crate) fn read(path: &Path) -> Result<Reproduction, Error> {
 
 fn read_text(path: &Path) -> Result<String, ReadProblem> {
     // Asked before opening: opening a pipe that nobody writes to would wait for ever.
-    if !fs::metadata(path).map_err(ReadProblem::System)?.is_file() {
+    let metadata = fs::metadata(path).map_err(ReadProblem::System)?;
+    if !metadata.is_file() {
         return Err(ReadProblem::NotAFile);
+    }
+    let too_large = Err(ReadProblem::TooLarge { limit: SIZE_LIMIT });
+    if metadata.len() > SIZE_LIMIT {
+        return too_large;
     }
     let file = File::open(path).map_err(ReadProblem::System)?;
     let mut bytes = Vec::new();
-    // One byte beyond the limit tells a file that is too large from one that just fits.
+    // The file may grow meanwhile, and some have more than they say. One byte beyond the limit
+    // tells a file that is too large from one that just fits.
     file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes).map_err(ReadProblem::System)?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > SIZE_LIMIT) {
-        return Err(ReadProblem::TooLarge { limit: SIZE_LIMIT });
+        return too_large;
     }
     String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
