@@ -19,10 +19,8 @@ impl Progress {
         if quiet || !io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
         }
-        let bar = ProgressBar::new(0);
-        let template = "{spinner} {prefix} [{bar:32}] {pos}/{len} {elapsed} {wide_msg}";
-        let style = ProgressStyle::with_template(template);
-        bar.set_style(style.expect("the template is a constant and valid"));
+        let bar = ProgressBar::no_length();
+        bar.set_style(style("{spinner} {prefix} {elapsed}"));
         bar.set_prefix(printable(name));
         bar.enable_steady_tick(TICK);
         Self(bar)
@@ -30,6 +28,11 @@ impl Progress {
 
     /// Takes note of a finished step.
     pub(crate) fn report(&self, progress: registry::Progress<'_>) {
+        // How many steps there are is known with the first one.
+        if self.0.length().is_none() {
+            self.0
+                .set_style(style("{spinner} {prefix} [{bar:32}] {pos}/{len} {elapsed} {wide_msg}"));
+        }
         let count = |steps: usize| u64::try_from(steps).unwrap_or(u64::MAX);
         self.0.set_length(count(progress.total));
         // Threads may report out of order; a bar that goes back would confuse.
@@ -42,6 +45,10 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("templates are constants and valid")
 }
 
 /// `text` without characters that would move the cursor.

@@ -132,7 +132,8 @@ impl Case {
         self.name
     }
 
-    /// Runs it, and says what is wrong with the answer.
+    /// Runs it, and says what is wrong with the answer; with SHOW set, prints the answer too.
+    #[allow(clippy::print_stdout, reason = "for people who review the messages")]
     fn problems(&self) -> Vec<String> {
         let scratch = Scratch::new();
         write_right_files(&scratch);
