@@ -15,8 +15,8 @@ use crate::part::Part;
 use boardlab_media::{ProgramTear, SectorIndex};
 use boardlab_sim::{Bytes, Duration, Instant};
 
-/// Largest write buffer: 256 words of 16 bits.
-const CAPACITY: usize = 512;
+/// Largest write buffer: 512 words of 16 bits (M29EW).
+const CAPACITY: usize = 1_024;
 
 /// Words on their way to the cells: of a write buffer, or the one of a word program.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl WriteBuffer {
         Self {
             bytes: [0xFF; CAPACITY],
             page_mask: size.get() - 1,
-            words: u16::try_from(size.get() / part.width.bytes()).expect("at most 256 words"),
+            words: u16::try_from(size.get() / part.width.bytes()).expect("at most 512 words"),
             page: 0,
             count: 0,
             remaining: 0,
@@ -71,7 +71,7 @@ impl WriteBuffer {
     /// Puts a word at `offset`, which lies in the page.
     #[inline]
     fn put(&mut self, offset: u64, value: u16, wide: bool) {
-        #[allow(clippy::cast_possible_truncation, reason = "masked to below 512")]
+        #[allow(clippy::cast_possible_truncation, reason = "masked to below 1,024")]
         let at = (offset & self.page_mask) as usize % CAPACITY;
         let [low, high] = value.to_le_bytes();
         self.bytes[at] = low;
@@ -259,7 +259,7 @@ impl Chip {
     /// Whether `address` lies in what a suspended program is changing.
     pub(super) fn is_half_programmed(&self, offset: Bytes) -> bool {
         self.program.is_some_and(|program| {
-            let length = Bytes::new(u64::try_from(program.length).expect("at most 512"));
+            let length = Bytes::new(u64::try_from(program.length).expect("at most 1,024"));
             (program.offset..program.offset + length).contains(&offset)
         })
     }
