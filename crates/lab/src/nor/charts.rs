@@ -2,7 +2,7 @@
 
 use super::Runs;
 use super::scenario::Scenario;
-use super::simulate::{Measured, host, poll_loop, program_time};
+use super::simulate::{Measured, host, nanos, poll_loop, program_time};
 use super::tables::round;
 use crate::error::Error;
 use crate::reference::Reference;
@@ -25,11 +25,13 @@ fn curve(run: &mut RunResult, id: &str, unit: &str, points: &[(f64, f64)]) {
 /// How long the program time was, as u-boot saw it, with the fixed waits.
 pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
     let wait = runs.uboot.steps.of(Step::Wait);
+    // u-boot sees the end only at its polls: narrower bins than two of them would show a comb.
+    let width = nanos(runs.poll_period_us * 2.0);
     #[allow(clippy::cast_precision_loss, reason = "counts for a chart")]
     let points: Vec<_> = wait
-        .bins(Duration::from_micros(1))
+        .bins(width)
         .into_iter()
-        .map(|(edge, count)| (edge.as_micros_f64(), count as f64))
+        .map(|(edge, count)| (round((edge + width / 2).as_micros_f64(), 3), count as f64))
         .collect();
     curve(run, "wait_histogram", "count", &points);
     let mark = |micros: u64, label: String| {

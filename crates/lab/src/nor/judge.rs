@@ -83,7 +83,7 @@ fn word_time(runs: &Runs<'_>) -> String {
     let (word, buffer) = (probed.word_typical_us, probed.buffer_typical_us);
     format!(
         "Where {word} us comes from: before it polls, Linux waits for the typical time of a single \
-         *word* program (CFI 1Fh = {}, so 2^{} us), not of the buffer (CFI 20h = {}, so 2^{} us). \
+         word program (CFI 1Fh = {}, so 2^{} us), not of the buffer (CFI 20h = {}, so 2^{} us). \
          Linux 6.1 still does.",
         word.ilog2(),
         word.ilog2(),

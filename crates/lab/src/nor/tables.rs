@@ -44,8 +44,7 @@ pub(super) fn steps(id: &str, title: &str, measured: &Measured) -> Table {
             table.rows.push(row(name, step.title(), phase));
         }
     }
-    let total =
-        Row::new(TOTAL, "the whole write").cell("total_ns", Cell::int(measured.total.as_nanos()));
+    let total = Row::new(TOTAL, "write").cell("total_ns", Cell::int(measured.total.as_nanos()));
     table.rows.push(total);
     table
 }

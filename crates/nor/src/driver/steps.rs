@@ -39,19 +39,19 @@ impl Step {
         Self::WaitPoll,
     ];
 
-    /// What happens in it, for people.
+    /// What happens in it, in a word or two.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Call => "write function called",
-            Self::Check => "check that the target is erased",
-            Self::Copy => "copy from user to kernel memory",
-            Self::Split => "split into write buffers",
-            Self::Command => "issue the write-buffer command",
-            Self::Fill => "fill the write buffer and confirm",
-            Self::Wait => "wait for completion",
-            Self::WaitFixed => "of it: before the first poll",
-            Self::WaitPoll => "of it: polling the toggle bit",
+            Self::Call => "call",
+            Self::Check => "check erased",
+            Self::Copy => "copy to kernel",
+            Self::Split => "split",
+            Self::Command => "command",
+            Self::Fill => "fill",
+            Self::Wait => "wait",
+            Self::WaitFixed => "first wait",
+            Self::WaitPoll => "polling",
         }
     }
 
