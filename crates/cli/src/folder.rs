@@ -39,25 +39,28 @@ impl Folder {
         }
     }
 
-    /// Writes `shown` in all forms, and the attachments.
-    pub(crate) fn save(&self, shown: Shown<'_>, options: &Options) -> Result<(), Error> {
+    /// Writes `shown` in all forms, and the attachments. Returns the files, the report last.
+    pub(crate) fn save(&self, shown: Shown<'_>, options: &Options) -> Result<Vec<PathBuf>, Error> {
         let results = results(shown);
         let attachments = attachments(results)?;
-        self.write(OWN[0], render(shown, Format::Json, options).as_bytes())?;
-        self.write(OWN[1], render(shown, Format::Csv, options).as_bytes())?;
-        self.write(OWN[2], csv::series(results).as_bytes())?;
+        let mut written = vec![
+            self.write(OWN[0], render(shown, Format::Json, options).as_bytes())?,
+            self.write(OWN[1], render(shown, Format::Csv, options).as_bytes())?,
+            self.write(OWN[2], csv::series(results).as_bytes())?,
+        ];
         for (name, text) in attachments {
-            self.write(&name, text.as_bytes())?;
+            written.push(self.write(&name, text.as_bytes())?);
         }
         let page = match shown {
             Shown::Run(run) => html::render(&Reproduction::new(vec![run.clone()]), options),
             Shown::Reproduction(all) => html::render(all, options),
         };
-        self.write(OWN[3], page.map_err(Error::Page)?.as_bytes())
+        written.push(self.write(OWN[3], page.map_err(Error::Page)?.as_bytes())?);
+        Ok(written)
     }
 
-    /// Writes one file and says so.
-    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+    /// Writes one file.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
         let refused = |path: &Path| {
             let path = path.to_path_buf();
             move |problem| Error::Unwritable { path, problem }
@@ -65,11 +68,16 @@ impl Folder {
         fs::create_dir_all(&self.path).map_err(refused(&self.path))?;
         let path = self.path.join(name);
         fs::write(&path, content).map_err(refused(&path))?;
-        if !self.quiet {
+        Ok(path)
+    }
+
+    /// Tells the user what was written.
+    pub(crate) fn tell(&self, written: &[PathBuf]) {
+        let mut stderr = io::stderr().lock();
+        for path in written.iter().filter(|_| !self.quiet) {
             // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "wrote {}", shown_path(&path));
+            let _ = writeln!(stderr, "wrote {}", shown_path(path));
         }
-        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where a result goes: standard output in the form of `--format`, and the folder of `--out`.
 //!
 //! Layer: rank 9. Main type: [`Output`]. The files are written first, so that a reader that stops
-//! early, such as `head`, costs nothing but text.
+//! early, such as `head`, costs nothing but text. Where they are is told last, below the text.
 
 use crate::args::{Color, Options};
 use crate::error::{Error, is_harmless};
@@ -34,9 +34,8 @@ impl<'a> Output<'a> {
     /// Writes and prints `shown`; its verdicts give the status.
     pub(crate) fn show(&self, shown: Shown<'_>) -> Result<Status, Error> {
         let options = self.render_options();
-        if let Some(folder) = &self.folder {
-            folder.save(shown, &options)?;
-        }
+        let folder = self.folder.as_ref();
+        let written = folder.map(|folder| folder.save(shown, &options)).transpose()?;
         let format = Format::from(self.options.format);
         let text = render(shown, format, &options);
         let on_terminal = io::stdout().is_terminal();
@@ -45,13 +44,16 @@ impl<'a> Output<'a> {
         } else {
             print(text.as_bytes())?;
         }
+        if let (Some(folder), Some(written)) = (folder, written) {
+            folder.tell(&written);
+        }
         Ok(Status::of(folder::results(shown)))
     }
 
     /// Writes `content` into the folder as `name`, or prints it where there is no folder.
     pub(crate) fn file(&self, name: &str, content: &[u8]) -> Result<Status, Error> {
         match &self.folder {
-            Some(folder) => folder.write(name, content)?,
+            Some(folder) => folder.tell(&[folder.write(name, content)?]),
             None => print(content)?,
         }
         Ok(Status::Done)

@@ -173,7 +173,7 @@ pub(crate) const VALUES: &[Case] = &[
         "unknown board",
         [FILE, "board", "board = \"z80\""],
         "\"z80\"",
-        &["unknown board `z80`", "known: powerpc-800"],
+        &["unknown board `z80`", "known: ", "powerpc-800"],
     ),
     Case::line(
         "part file that is missing",
@@ -257,7 +257,11 @@ pub(crate) const FILES: &[Case] = &[
         &["run", "nor-wirte"],
         &["unknown scenario `nor-wirte`", "did you mean `nor-write`?"],
     ),
-    Case::arguments("nameless scenario", &["run", ""], &["scenario", "known: nor-write"]),
+    Case::arguments(
+        "nameless scenario",
+        &["run", ""],
+        &["unknown scenario ``", "known: ", "nor-write"],
+    ),
     Case::arguments(
         "scenario that is not built",
         &["run", "sata-ssd"],
