@@ -38,7 +38,7 @@ fn parts_with_cfi() -> impl Iterator<Item = (&'static str, Part)> {
 
 fn bus(part: &Part) -> Bus {
     let cycle = Duration::from_nanos(100);
-    let chip = Chip::new(Arc::new(part.clone()), Seed::new(1)).unwrap();
+    let chip = Chip::new(Arc::new(part.clone()), Seed::new(1)).expect("checked when it was read");
     Bus::new(vec![chip], BusTiming { read_cycle: cycle, write_cycle: cycle })
 }
 
@@ -48,12 +48,12 @@ fn mtd(part: &Part, kind: driver::Kind, clock: &mut Clock) -> NorMtd {
         jiffies: Hertz::from_hz(1_000),
         wake_latency: QuantileTable::constant(Duration::ZERO),
         context_switch: Duration::ZERO,
-        copy_rate: Rate::new(Bytes::mib(4), Duration::from_millis(11)).unwrap(),
+        copy_rate: Rate::new(Bytes::mib(4), Duration::from_millis(11)).expect("not zero"),
         call: Duration::ZERO,
         split: Duration::ZERO,
     };
     let host = Host::new(timing, Seed::new(1).stream("host"));
-    NorMtd::attach(kind, Board::new(bus(part), host), clock).unwrap()
+    NorMtd::attach(kind, Board::new(bus(part), host), clock).expect("a part with CFI")
 }
 
 /// Reads a word of the CFI or autoselect table at a word address.
@@ -328,11 +328,12 @@ fn every_sector_of_a_boot_part_is_erased_alone() {
 
 #[test]
 fn a_write_across_sectors_of_unequal_size_arrives() {
-    for (name, offset) in [("sst-8mib-bottom", 16_u64 << 10), ("sst-8mib-top", (8 << 20) - 49_155)] {
+    const LENGTH: u64 = 49_155;
+    for (name, offset) in [("sst-8mib-bottom", 16 << 10), ("sst-8mib-top", (8 << 20) - LENGTH)] {
         for kind in driver::Kind::NAMES.map(|(_, kind)| kind) {
             let mut clock = Clock::new();
             let mut mtd = mtd(&read(name).value, kind, &mut clock);
-            let data: Vec<u8> = (0..=u8::MAX).cycle().take(49_155).collect();
+            let data: Vec<u8> = (0..=u8::MAX).cycle().take(Bytes::new(LENGTH).to_usize()).collect();
             mtd.program(&mut clock, Bytes::new(offset), &data).unwrap();
             let mut found = vec![0; data.len()];
             mtd.read(&mut clock, Bytes::new(offset), &mut found).unwrap();
