@@ -122,7 +122,7 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             chromium fonts-dejavu-core",
+             chromium fonts-dejavu-core patch",
             "cargo fetch --locked",
         ]
     );
@@ -158,7 +158,7 @@ fn set_up_without_root_uses_sudo_or_says_what_to_install() {
     let plain = Machine { user: "1000", ..Machine::new() };
     let refused = plain.run("setup/setup.sh", &[]);
     assert_eq!(refused.status, 1);
-    let command = "apt-get install --no-install-recommends chromium fonts-dejavu-core";
+    let command = "apt-get install --no-install-recommends chromium fonts-dejavu-core patch";
     assert!(refused.err.contains(command), "{}", refused.err);
     assert!(refused.err.contains("opens the HTML report"), "the reason: {}", refused.err);
     assert_eq!(plain.calls(), [""; 0]);

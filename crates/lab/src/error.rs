@@ -136,8 +136,8 @@ pub enum FileProblem {
     Directory,
     /// It is a pipe, a device or a socket.
     NotAFile,
-    /// The operating system refuses.
-    Unreadable(std::io::ErrorKind),
+    /// The operating system refuses, with this number where it gives one.
+    Unreadable(Option<i32>),
     /// It is not UTF-8 text.
     NotUtf8 {
         /// The first byte that is wrong.
@@ -377,11 +377,20 @@ impl fmt::Display for FileProblem {
             Self::Missing => f.write_str("there is no such file"),
             Self::Directory => f.write_str("it is a directory"),
             Self::NotAFile => f.write_str("it is not a regular file"),
-            Self::Unreadable(kind) => write!(f, "{kind}"),
+            Self::Unreadable(None) => f.write_str("the operating system refuses"),
+            Self::Unreadable(Some(code)) => {
+                f.write_str(&reason(&std::io::Error::from_raw_os_error(*code)))
+            }
             Self::NotUtf8 { offset } => write!(f, "byte {offset} is not UTF-8 text"),
             Self::TooLarge { limit } => write!(f, "it is larger than {limit} bytes"),
         }
     }
+}
+
+/// What the operating system says, without its number.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
 impl FileProblem {

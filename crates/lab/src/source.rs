@@ -124,7 +124,7 @@ impl Source {
 fn read_text(path: &Path) -> Result<String, FileProblem> {
     let of_io = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => FileProblem::Missing,
-        kind => FileProblem::Unreadable(kind),
+        _ => FileProblem::Unreadable(error.raw_os_error()),
     };
     // Asked before opening: opening a pipe that nobody writes to would wait for ever.
     let metadata = std::fs::metadata(path).map_err(of_io)?;

@@ -3,6 +3,7 @@
 use super::board::{self, BoardSpec};
 use super::part;
 use crate::document::{Misplaced, Node, Read, Section, Value};
+use crate::error::reason;
 use crate::misfit::Misfit;
 use crate::quantity::{self, Ratio};
 use boardlab_nor::driver::{Kind, Probed};
@@ -298,7 +299,7 @@ fn read_file(section: &Section<'_>, path: &Path, room: Bytes) -> Read<Arc<[u8]>>
         )
     };
     let metadata = std::fs::metadata(path)
-        .map_err(|error| refuse(&format!("cannot be read: {}", describe(&error))))?;
+        .map_err(|error| refuse(&format!("cannot be read: {}", reason(&error))))?;
     if metadata.is_dir() {
         return Err(refuse("is a directory"));
     }
@@ -316,12 +317,6 @@ fn read_file(section: &Section<'_>, path: &Path, room: Bytes) -> Read<Arc<[u8]>>
         Ok(bytes) if bytes.is_empty() => Err(refuse("is empty")),
         Ok(bytes) if Bytes::of(&bytes) > room => Err(refuse("grew beyond the flash")),
         Ok(bytes) => Ok(bytes.into()),
-        Err(error) => Err(refuse(&format!("cannot be read: {}", describe(&error)))),
+        Err(error) => Err(refuse(&format!("cannot be read: {}", reason(&error)))),
     }
-}
-
-/// The reason alone, without the number of the operating system.
-fn describe(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
