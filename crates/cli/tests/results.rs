@@ -198,3 +198,18 @@ fn files_are_read_beside_the_scenario_and_the_run_has_a_wall_time() {
     assert!(printed["wall_time_ns"].as_u64().unwrap() > 0);
     assert_eq!(scratch.read("out/result.json"), outcome.stdout);
 }
+
+#[test]
+fn a_run_that_fails_has_status_one_and_says_which_system_failed() {
+    // The part is slower than what it says of itself, so the driver gives up.
+    let set = |value| ["--set", value];
+    let slow = [
+        set("workload.bytes=1KiB"),
+        set("part.timing.buffer_program=900 ms"),
+        set("part.timing.buffer_program_max=2 s"),
+    ];
+    let arguments = [&["run", "nor-write"][..], &slow.concat()].concat();
+    let outcome = run(&arguments);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (1, ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with("error: u-boot 2013.04: write at offset 0x0"));
+}
