@@ -13,7 +13,6 @@ use boardlab_result::{Cell, Column, Row, Table, Value, Verdict};
 pub struct Rules {
     inputs: Vec<(String, String)>,
     explained: Vec<(String, String, usize)>,
-    withheld: bool,
 }
 
 impl Rules {
@@ -39,14 +38,6 @@ impl Rules {
         finding: usize,
     ) -> Self {
         self.explained.push((row.into(), column.into(), finding));
-        self
-    }
-
-    /// Shows the print without verdicts when `withheld`: the user altered the scenario, so the
-    /// published figures are no longer about it.
-    #[must_use]
-    pub const fn withheld(mut self, withheld: bool) -> Self {
-        self.withheld = withheld;
         self
     }
 
@@ -105,9 +96,7 @@ pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Re
             let cell = cells.entry(column.clone()).or_insert_with(Cell::none);
             cell.published = Some(printed.published.clone());
             cell.printed = Some(printed.text.clone());
-            if !rules.withheld {
-                compare(cell, printed, rules, (&published.id, column));
-            }
+            compare(cell, printed, rules, (&published.id, column));
         }
     }
     Ok(())

@@ -120,7 +120,9 @@ fn the_what_ifs_are_reached_by_set_as_well() {
         let altered = run(&[&[small], set].concat());
         close(seconds(&altered, id, "total"), seconds(&plain, "what-if", row), 0.001, row);
         assert!(altered.warnings.iter().any(|warning| warning.contains("altered")));
-        assert!(altered.tables.iter().flat_map(Table::cells).all(|(_, _, c)| c.verdict.is_none()));
+        assert!(
+            altered.tables.iter().flat_map(Table::cells).all(|(_, _, c)| c.published.is_none())
+        );
     };
     same(&["linux.wait=buffer-time"], "table5", "buffer-time");
     let fast = ["linux.wait=tuned", "board.bus.write_cycle=100 ns", "board.bus.read_cycle=100ns"];

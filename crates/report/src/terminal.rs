@@ -107,6 +107,15 @@ impl Page<'_> {
         let headings: Vec<&str> =
             std::iter::once("").chain(table.columns.iter().map(|c| c.title.as_str())).collect();
         let mut grid = self.grid(&headings, 1);
+        for (index, column) in table.columns.iter().enumerate() {
+            let words = |row: &Row| {
+                row.cells.get(&column.id).is_some_and(|cell| matches!(cell.value, Value::Text(_)))
+            };
+            if let (true, Some(column)) = (table.rows.iter().any(words), grid.column_mut(index + 1))
+            {
+                column.set_cell_alignment(CellAlignment::Left);
+            }
+        }
         for row in &table.rows {
             grid.add_row(ours(table, row));
             if row.cells.values().any(|cell| cell.published.is_some() || cell.verdict.is_some()) {

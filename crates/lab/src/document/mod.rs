@@ -101,7 +101,7 @@ impl Document {
     }
 
     /// Whether an override touched the document: then its results are not the published ones, and
-    /// verdicts are withheld.
+    /// the print is left out.
     #[must_use]
     pub const fn is_overridden(&self) -> bool {
         self.overridden

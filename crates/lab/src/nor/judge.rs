@@ -16,29 +16,30 @@ pub(super) struct Findings {
     rounded_rows: usize,
 }
 
-/// Adds what the runs teach; those that explain a cell are returned.
-///
-/// # Errors
-/// When the reference lacks a figure that a finding quotes.
-pub(super) fn findings(
-    run: &mut RunResult,
-    reference: &Reference,
-    runs: &Runs<'_>,
-    what_if: &WhatIfs,
-) -> Result<Findings, Error> {
-    let quote = Quote(reference);
-    run.find(truncated(&quote, runs)?);
+/// Adds what the runs teach, whatever was run.
+pub(super) fn findings(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
     run.find(word_time(runs));
     run.find(format!(
         "What the obvious repair would cost: waiting for the buffer time ({} us) makes the same \
-         write take {:.1} s instead of {:.1} s.",
-        runs.linux.probed.buffer_typical_us,
-        secs(&what_if.buffer_time),
-        secs(runs.linux),
+         write take {} instead of {}.",
+        runs.linux.probed.buffer_typical_us, what_if.buffer_time.total, runs.linux.total,
     ));
+    run.find(left_open(runs, what_if));
+}
+
+/// Adds what the runs say of the print; those findings that explain a cell are returned.
+///
+/// # Errors
+/// When the reference lacks a figure that a finding quotes.
+pub(super) fn findings_on_print(
+    run: &mut RunResult,
+    reference: &Reference,
+    runs: &Runs<'_>,
+) -> Result<Findings, Error> {
+    let quote = Quote(reference);
+    run.find(truncated(&quote, runs)?);
     let first_poll = run.find(first_poll(&quote, runs)?);
     let poll_period = run.find(poll_period(&quote, runs)?);
-    run.find(left_open(runs, what_if));
     let rounded_rows = run.find(rounded_rows(&quote, runs)?);
     Ok(Findings { first_poll, poll_period, rounded_rows })
 }
@@ -131,20 +132,20 @@ fn poll_period(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
 fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     format!(
         "What was left on the table: udelay({}) is the best wait when a poll is worth {} \
-         ({:.1} s, {:.1} polls a buffer). A bus cycle of {} instead of {} gains as much as the wait \
-         ({:.1} s as released, {:.1} s with the best wait); two chips in turn hide the programming \
-         behind the filling ({:.1} s), four are bound by the bus ({:.1} s). `boardlab tune` shows \
-         the curve, the adaptive wait, the wait for erases and the patch.",
+         ({}, {:.1} polls a buffer). With bus cycles of {} instead of {} the write takes {} as \
+         released and {} with the best wait; with two chips in turn, which hide programming behind \
+         filling, {}; with four, {}. `boardlab tune` shows the curve, the adaptive wait, the wait \
+         for erases and the patch.",
         what_if.tuned_us,
         what_if.poll_cost,
-        secs(&what_if.tuned),
+        what_if.tuned.total,
         polls_each(&what_if.tuned),
         what_if.fast_cycle,
         runs.write_cycle,
-        secs(&what_if.fast_bus),
-        secs(&what_if.tuned_fast_bus),
-        secs(&what_if.two_chips),
-        secs(&what_if.four_chips),
+        what_if.fast_bus.total,
+        what_if.tuned_fast_bus.total,
+        what_if.two_chips.total,
+        what_if.four_chips.total,
     )
 }
 
@@ -174,7 +175,7 @@ fn polls_each(measured: &Measured) -> f64 {
 pub(super) fn judge(
     tables: &mut [Table],
     reference: &Reference,
-    findings: Option<&Findings>,
+    findings: &Findings,
 ) -> Result<(), Error> {
     for table in tables {
         let Ok(published) = reference.table(&table.id) else { continue };
@@ -183,9 +184,8 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// What is known about the cells of a table; without findings, verdicts are withheld.
-fn rules(table: &str, findings: Option<&Findings>) -> Rules {
-    let Some(findings) = findings else { return Rules::new().withheld(true) };
+/// What is known about the cells of a table.
+fn rules(table: &str, findings: &Findings) -> Rules {
     let Findings { first_poll, poll_period, rounded_rows } = *findings;
     match table {
         // The bus cycle is the published fill time, the program time the published wait.

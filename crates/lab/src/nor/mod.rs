@@ -222,15 +222,16 @@ fn assemble(
         own_gap,
         what_ifs(scenario, runs, what_if),
     ];
-    let findings = judge::findings(run, &reference, runs, what_if)?;
-    judge::judge(&mut run.tables, &reference, as_published.then_some(&findings))?;
-    if !as_published {
+    if as_published {
+        let findings = judge::findings_on_print(run, &reference, runs)?;
+        judge::judge(&mut run.tables, &reference, &findings)?;
+    } else {
         run.warnings.push(
-            "The scenario was altered, so the published figures are not about it: they are shown \
-             without verdicts."
+            "The scenario was altered: the published figures are not about it and are left out."
                 .into(),
         );
     }
+    judge::findings(run, runs, what_if);
     charts::histogram(run, runs, what_if.tuned_us);
     let marks =
         [(what_if.tuned_us, "best"), (runs.improved_us, "authors"), (runs.linux_us, "Linux")];

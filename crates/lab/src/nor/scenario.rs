@@ -2,7 +2,7 @@
 
 use super::board::{self, BoardSpec};
 use super::part;
-use crate::document::{Misplaced, Node, Read, Section, Value};
+use crate::document::{Content, Misplaced, Node, Read, Section, Value};
 use crate::error::reason;
 use crate::misfit::Misfit;
 use crate::quantity::{self, Ratio};
@@ -106,7 +106,14 @@ impl Value for Wait {
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {
-        let Some(text) = node.as_text() else { return Err(Misplaced::of_type(node)) };
+        let Some(text) = node.as_text() else {
+            let number = matches!(node.content(), Content::Integer(_) | Content::Float(_));
+            return Err(if number {
+                Misplaced::new(node, Misfit::NoUnit)
+            } else {
+                Misplaced::of_type(node)
+            });
+        };
         if let Some(&(_, wait)) = NAMES.iter().find(|(name, _)| *name == text) {
             return Ok(wait);
         }
@@ -189,7 +196,7 @@ impl System {
 pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
-    let part = section.section("part", part::read);
+    let part = section.section("part", with_cfi);
     let board = section.section("board", board::read);
     let uboot = section.section("uboot", system);
     let linux = section.section("linux", system);
@@ -207,14 +214,6 @@ pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
     let data = section.section("workload", |workload| data(&workload, room, seed));
     section.finish()?;
     let (part, _, _) = (part?, title?, experiment?);
-    if part.cfi.is_none() {
-        return Err(section.refuse(
-            "part.title",
-            "gives no CFI answer, and all three drivers ask for it first",
-            "a part with a [cfi] section",
-            "take a part with CFI: boardlab list parts",
-        ));
-    }
     Ok(Scenario {
         part: Arc::new(part),
         board: board?,
@@ -225,6 +224,20 @@ pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
         tune: tune?,
         fast_cycle: fast_cycle?,
     })
+}
+
+/// A part that the drivers can find out about.
+fn with_cfi(section: Section<'_>) -> Read<Part> {
+    let part = part::read(section)?;
+    if part.cfi.is_some() {
+        return Ok(part);
+    }
+    Err(section.refuse(
+        "title",
+        "gives no CFI answer, and all three drivers ask for it first",
+        "a part with a [cfi] section",
+        "take a part with CFI: boardlab list parts",
+    ))
 }
 
 fn system(section: Section<'_>) -> Read<System> {
