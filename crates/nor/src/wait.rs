@@ -100,8 +100,10 @@ pub struct Adaptive {
     pub permille: u64,
     /// It never falls below this.
     pub floor: Duration,
-    /// It never rises above this, and starts over at half of it after a failure.
+    /// It never rises above this.
     pub ceiling: Duration,
+    /// Where it starts over after a failure.
+    pub restart: Duration,
     /// Between two polls.
     pub gap: Pause,
 }
@@ -188,7 +190,7 @@ impl WaitPolicy for Adaptive {
 
     fn learn(&mut self, seen: Seen) {
         if seen.failed {
-            self.wait = (self.ceiling / 2).max(self.floor);
+            self.wait = self.restart.clamp(self.floor, self.ceiling);
             return;
         }
         let risen = self.wait + self.step * self.permille / 1_000;
@@ -239,6 +241,7 @@ mod tests {
             permille: 50,
             floor: micros(64),
             ceiling: micros(256),
+            restart: micros(128),
             gap: Pause::Spin(1),
         };
         adaptive.learn(Seen { polls: 1, failed: false });

@@ -112,6 +112,7 @@ fn adaptive() -> Adaptive {
         permille: 50,
         floor: micros(64),
         ceiling: micros(512),
+        restart: micros(128),
         gap: Pause::Spin(1),
     }
 }

@@ -42,7 +42,7 @@ pub(crate) const CASES: &[Case] = &[
             "read_cycle = { value = \"0 ns\", origin = \"assumed\", source = \"x\" }",
         ],
         "\"0 ns\"",
-        &["`board.bus.read_cycle`: `0 ns` is zero"],
+        &["`board.bus.read_cycle`: `0 ns` is not from 1 ns to 1 ms"],
     ),
     Case::line(
         "no jiffies",

@@ -11,6 +11,7 @@ mod arguments;
 mod bench;
 mod board;
 mod case;
+mod limits;
 mod part;
 mod saved;
 mod scenario;
@@ -21,12 +22,13 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 9] = [
+const TABLES: [&[Case]; 10] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
     board::CASES,
     workload::CASES,
+    limits::CASES,
     set::CASES,
     arguments::CASES,
     arguments::FOLDERS,
@@ -77,6 +79,11 @@ fn a_wrong_board_is_refused() {
 #[test]
 fn wrong_data_to_write_is_refused() {
     check(workload::CASES);
+}
+
+#[test]
+fn a_value_beyond_any_device_is_refused() {
+    check(limits::CASES);
 }
 
 #[test]

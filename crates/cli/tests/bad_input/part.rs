@@ -135,7 +135,7 @@ pub(crate) const CASES: &[Case] = &[
         "time longer than its maximum",
         [FILE, "word_program_max", "word_program_max = { value = \"100 us\", origin = \"assumed\", source = \"x\" }"],
         "",
-        &["word_program may take 130 us, longer than its maximum of 100 us"],
+        &["`100 us` is shorter than the longest `word_program`, 130 us"],
     )
     .at("part.toml:"),
     Case::line(

@@ -1,8 +1,9 @@
 //! Board files of the NOR experiment: bus and CPU.
 
+use super::limits;
 use crate::document::{Read, Section};
 use boardlab_nor::{BusTiming, HostTiming};
-use boardlab_sim::{Duration, Hertz, QuantileTable, Rate};
+use boardlab_sim::Hertz;
 
 /// What the NOR experiment needs of a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub fn read(section: Section<'_>) -> Read<BoardSpec> {
     let title = section.required::<String>("title");
     let bus = section.section("bus", |bus| {
         let chips = bus.key::<u64>("chips").within(1, 16).required();
-        let read_cycle = bus.key::<Duration>("read_cycle").positive().required();
-        let write_cycle = bus.key::<Duration>("write_cycle").positive().required();
+        let read_cycle = limits::some_span(&bus, "read_cycle", limits::BUS_CYCLE);
+        let write_cycle = limits::some_span(&bus, "write_cycle", limits::BUS_CYCLE);
         bus.finish()?;
         let chips = usize::try_from(chips?).expect("within 16");
         Ok((chips, BusTiming { read_cycle: read_cycle?, write_cycle: write_cycle? }))
@@ -42,10 +43,10 @@ fn cpu(section: Section<'_>) -> Read<HostTiming> {
     let time_base = time_base.required();
     let jiffies = section.key::<Hertz>("jiffies").within(Hertz::from_hz(1), Hertz::from_hz(10_000));
     let jiffies = jiffies.required();
-    let copy_rate = section.required::<Rate>("copy_rate");
-    let span = |key| section.required::<Duration>(key);
+    let copy_rate = limits::rate(&section, "copy_rate");
+    let span = |key| limits::span(&section, key, limits::SPAN);
     let (call, split, switch) = (span("call"), span("split"), span("context_switch"));
-    let wake_latency = section.required::<QuantileTable>("wake_latency");
+    let wake_latency = limits::times(&section, "wake_latency", limits::SPAN);
     section.finish()?;
     Ok(HostTiming {
         time_base: time_base?,

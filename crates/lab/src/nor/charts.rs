@@ -26,7 +26,8 @@ fn curve(run: &mut RunResult, id: &str, unit: &str, points: &[(f64, f64)]) {
 pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
     let wait = runs.uboot.steps.of(Step::Wait);
     // u-boot sees the end only at its polls: narrower bins than two of them would show a comb.
-    let width = nanos(runs.poll_period_us * 2.0);
+    let range = wait.max().zip(wait.min()).map_or(Duration::ZERO, |(max, min)| max - min);
+    let width = nanos(runs.poll_period_us * 2.0).min(range / 8).max(Duration::from_nanos(50));
     #[allow(clippy::cast_precision_loss, reason = "counts for a chart")]
     let points: Vec<_> = wait
         .bins(width)
@@ -59,8 +60,10 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
     });
 }
 
-/// How many operations stand for all of them where the CPU's share is computed.
+/// How many operations stand for all of them where the CPU's share is computed, and how many polls
+/// they may take.
 const REPLAYED: usize = 4_000;
+const POLLS: f64 = 1e6;
 
 /// Total time and CPU use of `linux`'s write against the wait before the first poll, with `marks`
 /// in microseconds of `udelay`.
@@ -76,7 +79,10 @@ pub(super) fn time_against_wait(
     let table = program_time(&scenario.part);
     let (completion, poll) = (Completion::new(table), poll_loop(board, seed));
     let mut stream = seed.stream("nor.replay");
-    let replay = Replay::new(table, &mut stream, REPLAYED, board.bus, host.clone());
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+    let count = (POLLS * poll.period / completion.quantile(1.0).max(poll.period)) as usize;
+    let count = count.clamp(50, REPLAYED);
+    let replay = Replay::new(table, &mut stream, count, board.bus, host.clone());
     let waits = linux.steps.of(Step::Wait);
     // All but the waits is the same for every wait.
     let rest = linux.total.saturating_sub(waits.total()).as_secs_f64();

@@ -156,9 +156,11 @@ fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failu
     mtd.driver.erase_wait = (trial.policy)(&Setting {
         probed: mtd.driver.probed().clone(),
         jiffies: board.host.jiffies,
-        early: early(&completion, trial.queued),
+        early: early(&completion, trial.queued.min(mtd.geometry().block_count())),
     });
+    // Whole commands only: a policy sleeps for all the sectors of one.
     let sectors = trial.sectors.min(mtd.geometry().block_count());
+    let sectors = (sectors - sectors % trial.queued).max(1);
     let (begun, idle) = (clock.now(), mtd.board.host.idle());
     let mut spans = Vec::new();
     for first in (0..sectors).step_by(usize::try_from(trial.queued).expect("u32 fits usize")) {

@@ -18,12 +18,14 @@ pub(super) struct Findings {
 
 /// Adds what the runs teach, whatever was run.
 pub(super) fn findings(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
-    run.find(word_time(runs));
-    run.find(format!(
-        "What the obvious repair would cost: waiting for the buffer time ({} us) makes the same \
-         write take {} instead of {}.",
-        runs.linux.probed.buffer_typical_us, what_if.buffer_time.total, runs.linux.total,
-    ));
+    if runs.linux.probed.write_buffer.is_some() {
+        run.find(word_time(runs));
+        run.find(format!(
+            "What the obvious repair would cost: waiting for the buffer time ({} us) makes the \
+             same write take {} instead of {}.",
+            runs.linux.probed.buffer_typical_us, what_if.buffer_time.total, runs.linux.total,
+        ));
+    }
     run.find(left_open(runs, what_if));
 }
 

@@ -14,6 +14,7 @@ pub mod scenario;
 mod charts;
 mod erase;
 mod judge;
+mod limits;
 mod patch;
 mod simulate;
 mod tables;
@@ -121,7 +122,7 @@ fn first_wait(system: &System, measured: &Measured) -> u64 {
     match system.wait {
         Wait::Fixed(micros) => micros,
         Wait::WordTime => measured.probed.word_typical_us,
-        Wait::BufferTime => measured.probed.buffer_typical_us,
+        Wait::BufferTime => measured.probed.program_typical_us(),
         _ => 0,
     }
 }

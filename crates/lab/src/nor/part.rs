@@ -1,5 +1,6 @@
 //! NOR part files: from TOML to [`boardlab_nor::Part`].
 
+use super::limits;
 use crate::document::{Read, Section};
 use boardlab_nor::part::{
     Boot, BusWidth, Cfi, CfiTimes, Features, Identity, Part, Region, Timed, Timing,
@@ -43,15 +44,17 @@ pub fn read(section: Section<'_>) -> Read<Part> {
         features: features?,
         endurance: u32::try_from(endurance?).expect("within u32"),
     };
-    match part.check() {
-        Ok(()) => Ok(part),
-        Err(problem) => Err(section.refuse(
-            "geometry",
-            &format!("does not fit: {problem}"),
-            "a part that can exist",
-            "compare geometry and timing with a built-in part: boardlab list parts",
-        )),
-    }
+    let problem = match part.check() {
+        Ok(()) if part.size() <= limits::PART => return Ok(part),
+        Ok(()) => format!("the sectors add up to {}, more than {}", part.size(), limits::PART),
+        Err(problem) => problem.to_string(),
+    };
+    Err(section.refuse(
+        "geometry",
+        &format!("or `timing` cannot be: {problem}"),
+        "a part that can exist",
+        "compare geometry and timing with a built-in part: boardlab list parts",
+    ))
 }
 
 fn geometry(section: Section<'_>) -> Read<(Option<Bytes>, Vec<Region>)> {
@@ -134,23 +137,36 @@ fn cfi(section: Section<'_>) -> Read<Cfi> {
     })
 }
 
-fn timed(section: &Section<'_>, key: &str, max: &str) -> Read<Timed> {
-    let time = section.required::<QuantileTable>(key);
-    let max = section.key::<Duration>(max).positive().required();
-    Ok(Timed { time: time?, max: max? })
+fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Timed> {
+    let time = limits::times(section, key, most);
+    let limit = limits::some_span(section, max, most);
+    let timed = Timed { time: time?, max: limit? };
+    if timed.time.max() > timed.max {
+        let longest = timed.time.max();
+        return Err(section.refuse(
+            max,
+            &format!("is shorter than the longest `{key}`, {longest}"),
+            &format!("at least {longest}"),
+            "a program or erase that takes longer than its maximum fails",
+        ));
+    }
+    Ok(timed)
 }
 
 fn timing(section: Section<'_>) -> Read<Timing> {
-    let word_program = timed(&section, "word_program", "word_program_max");
+    let word_program = timed(&section, "word_program", "word_program_max", limits::PROGRAM);
     let buffer_program = if section.has("buffer_program") {
-        timed(&section, "buffer_program", "buffer_program_max")
+        timed(&section, "buffer_program", "buffer_program_max", limits::PROGRAM)
     } else {
         // Meaningless on a part without a write buffer.
         Ok(Timed { time: QuantileTable::constant(Duration::ZERO), max: Duration::ZERO })
     };
-    let buffer_overhead = section.key::<Duration>("buffer_overhead").or(Duration::ZERO);
-    let sector_erase = timed(&section, "sector_erase", "sector_erase_max");
-    let span = |key| section.required::<Duration>(key);
+    let buffer_overhead = section
+        .key::<Duration>("buffer_overhead")
+        .within(Duration::ZERO, limits::PROGRAM)
+        .or(Duration::ZERO);
+    let sector_erase = timed(&section, "sector_erase", "sector_erase_max", limits::ERASE);
+    let span = |key| limits::span(&section, key, limits::SPAN);
     let spans = [
         span("erase_window"),
         span("suspend_latency"),

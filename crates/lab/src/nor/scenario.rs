@@ -1,7 +1,7 @@
 //! The scenario of the NOR experiment: what is written, by which drivers, with which waits.
 
 use super::board::{self, BoardSpec};
-use super::part;
+use super::{limits, part};
 use crate::document::{Content, Misplaced, Node, Read, Section, Value};
 use crate::error::reason;
 use crate::misfit::Misfit;
@@ -102,7 +102,7 @@ impl Value for Wait {
     }
 
     fn example() -> String {
-        "\"170 us\"".into()
+        "\"170 us\" or \"sleep 150 us\"".into()
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {
@@ -117,6 +117,9 @@ impl Value for Wait {
         if let Some(&(_, wait)) = NAMES.iter().find(|(name, _)| *name == text) {
             return Ok(wait);
         }
+        if text.trim().is_empty() {
+            return Err(Misplaced::new(node, Misfit::Empty));
+        }
         let (sleeps, span) = match text.strip_prefix("sleep ") {
             Some(span) => (true, span),
             None => (false, text),
@@ -127,6 +130,10 @@ impl Value for Wait {
             return Err(Misplaced::new(node, Misfit::UnknownName { names }));
         }
         let span = quantity::duration(span).map_err(|misfit| Misplaced::new(node, misfit))?;
+        if sleeps && span > limits::SPAN {
+            let problem = format!("is longer than {}", limits::SPAN);
+            return Err(Misplaced::new(node, Misfit::Rule { problem }));
+        }
         if sleeps {
             return Ok(Self::Sleep(span));
         }
@@ -168,13 +175,13 @@ impl System {
         match self.wait {
             Wait::None => Box::new(ToggleOnly { gap }),
             Wait::WordTime => fixed(probed.word_typical_us),
-            Wait::BufferTime => fixed(probed.buffer_typical_us),
+            Wait::BufferTime => fixed(probed.program_typical_us()),
             Wait::Tuned => fixed(tuned_us),
             Wait::Fixed(micros) => fixed(micros),
             Wait::Sleep(span) => Box::new(FixedThenToggle { wait: Pause::Sleep(span), gap }),
             Wait::Staircase => Box::new(Staircase { micros: probed.word_typical_us, gap }),
             Wait::HalfTypical => Box::new(HalfTypical {
-                typical: Duration::from_micros(probed.buffer_typical_us),
+                typical: Duration::from_micros(probed.program_typical_us()),
                 jiffy: board.host.jiffies.time_of(1),
             }),
             Wait::Adaptive => Box::new(Adaptive {
@@ -182,7 +189,9 @@ impl System {
                 step: tune.step,
                 permille: tune.quantile.millionths() / 1_000,
                 floor: typical / 4,
-                ceiling: typical,
+                // What CFI calls typical may be far below a buffer's time; its maximum is not.
+                ceiling: Duration::from_micros(probed.program_max_us()).max(typical),
+                restart: typical / 2,
                 gap,
             }),
         }
@@ -203,7 +212,7 @@ pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
     let improved = section.section("improved", system);
     let tune = section.section("tune", tune);
     let fast_cycle = section.section("what_if", |what_if| {
-        let cycle = what_if.key::<Duration>("bus_cycle").positive().required();
+        let cycle = limits::some_span(&what_if, "bus_cycle", limits::BUS_CYCLE);
         what_if.finish()?;
         cycle
     });
@@ -258,12 +267,20 @@ fn system(section: Section<'_>) -> Read<System> {
 }
 
 fn tune(section: Section<'_>) -> Read<Tune> {
-    let cost = section.key::<Duration>("poll_cost").within(Duration::ZERO, Duration::from_secs(1));
-    let poll_cost = cost.required();
+    let poll_cost = limits::span(&section, "poll_cost", limits::SPAN);
     let quantile = section.required::<Ratio>("quantile");
-    let step = section.key::<Duration>("step").positive().required();
+    let step = limits::some_span(&section, "step", limits::PROGRAM);
     section.finish()?;
-    Ok(Tune { poll_cost: poll_cost?, quantile: quantile?, step: step? })
+    let quantile = quantile?;
+    if quantile.millionths() > 1_000_000 {
+        return Err(section.refuse(
+            "quantile",
+            "is more than all operations",
+            "a share up to 100 %",
+            "write it like \"5 %\"",
+        ));
+    }
+    Ok(Tune { poll_cost: poll_cost?, quantile, step: step? })
 }
 
 /// The bytes to write: those of a file, or a pattern.

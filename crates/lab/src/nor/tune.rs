@@ -15,8 +15,12 @@ use rayon::prelude::*;
 
 /// Operations of one trial; as many as 64 MiB take with a buffer of 512 bytes.
 const OPERATIONS: usize = 131_072;
-/// Operations of a brute-force trial, of which there is one a microsecond of wait.
+/// Operations of a brute-force trial, of which there is one a wait.
 const OPERATIONS_BRUTE: usize = 20_000;
+/// Waits that brute force tries at the most.
+const WAITS_BRUTE: u64 = 128;
+/// Polls of one trial at the most: a slow part is tried with fewer operations.
+const POLLS: f64 = 4e7;
 /// Operations after which the adaptive wait is expected to have settled.
 const SETTLED: usize = 256;
 
@@ -42,7 +46,11 @@ impl Bench<'_> {
         self.host.udelay(micros).as_micros_f64()
     }
 
+    /// The same drawn operations always, `count` of them or as many as are polled in good time.
     fn replay(&self, count: usize) -> Replay {
+        let each = (self.completion.quantile(1.0) / self.poll.period).max(1.0);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+        let count = count.min((POLLS / each) as usize);
         let mut stream = self.seed.stream("nor.tune");
         let table = program_time(&self.scenario.part);
         Replay::new(table, &mut stream, count, self.scenario.board.bus, self.host.clone())
@@ -91,7 +99,14 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     findings(&mut run, &bench, &erased);
     let marks = [(bench.tuned_us, "best"), (bench.stock_us, "Linux")];
     charts::time_against_wait(&mut run, &scenario, &bench.stock, &marks, seed);
-    run.attachments = patch::all(bench.tuned_us);
+    if bench.stock.probed.write_buffer.is_some() {
+        run.attachments = patch::all(bench.tuned_us);
+    } else {
+        run.warnings.push(
+            "The part has no write buffer: the patch for Linux' buffered writes is left out."
+                .into(),
+        );
+    }
     run.virtual_time_ns = bench.stock.virtual_time.as_nanos();
     let keys: Vec<String> = run.parameters.iter().map(|one| one.key.clone()).collect();
     run.tables.iter_mut().for_each(|table| table.parameters.clone_from(&keys));
@@ -147,9 +162,11 @@ fn optimum(bench: &Bench<'_>) -> Table {
     let table_time = program_time(&bench.scenario.part);
     let (low, high) = (table_time.min().as_micros(), table_time.max().as_micros());
     let replay = bench.replay(OPERATIONS_BRUTE);
-    let waits = low.saturating_sub(10)..=high + 5;
+    let (first, last) = (low.saturating_sub(10), high + 5);
+    let step = usize::try_from((last - first).div_ceil(WAITS_BRUTE)).expect("microseconds");
+    let waits = (first..=last).step_by(step);
     let (brute, tried) = replay.brute_force(waits, Pause::Spin(1), bench.cost);
-    let title = format!("brute force: udelay({brute}) of {OPERATIONS_BRUTE} operations");
+    let title = format!("brute force: udelay({brute}), every {step} us tried");
     add("brute-force", title, bench.lasted(brute), tried.time, tried.polls);
     table
 }
@@ -247,6 +264,11 @@ impl Bench<'_> {
         self.system(wait).policy(probed, &scenario.tune, self.tuned_us, &scenario.board)
     }
 
+    /// How far a part drifts over the first half of a trial: 60 us, less for a quick one.
+    fn drift(&self) -> Duration {
+        nanos((self.completion.mean() * 0.3).min(60.0).round())
+    }
+
     /// The adaptive wait after it has settled, and on a part that drifts.
     fn adaptive_trials(&self, replay: &Replay) -> [(&'static str, String, Tried); 3] {
         let run = |replay: &Replay| {
@@ -260,15 +282,15 @@ impl Bench<'_> {
             #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
             Tried { time: total.as_micros_f64() / count.max(1) as f64, ..tried }
         };
-        let half = OPERATIONS / 2;
-        // 60 us over the first half of the operations, then it stays.
-        let moved = |at: usize| Duration::from_nanos(60_000 * at.min(half) as u64 / half as u64);
+        let half = (replay.len() / 2).max(1);
+        let drift = self.drift().as_nanos();
+        let moved = |at: usize| Duration::from_nanos(drift * at.min(half) as u64 / half as u64);
         let slower = replay.shifted(|at, span| span + moved(at));
         let faster = replay.shifted(|at, span| span.saturating_sub(moved(at)));
         [
             ("adaptive-settled", format!("adaptive, after {SETTLED} operations"), run(replay)),
-            ("adaptive-slower", "adaptive, the part drifts by +60 us".into(), run(&slower)),
-            ("adaptive-faster", "adaptive, the part drifts by -60 us".into(), run(&faster)),
+            ("adaptive-slower", format!("adaptive, drifts by +{}", self.drift()), run(&slower)),
+            ("adaptive-faster", format!("adaptive, drifts by -{}", self.drift()), run(&faster)),
         ]
     }
 }
@@ -299,14 +321,17 @@ fn erases(erased: &[Erased]) -> Table {
 /// What to do, what it gains and what it risks.
 fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
     let expected = bench.poll.expected(&bench.completion, bench.lasted(bench.tuned_us));
-    let total = bench.whole(expected.time);
-    let gain = bench.stock.total.saturating_sub(total);
+    let (total, stock) = (bench.whole(expected.time), bench.stock.total);
+    let change = if total <= stock {
+        format!("{} less", stock.saturating_sub(total))
+    } else {
+        format!("{} more, for fewer polls", total.saturating_sub(stock))
+    };
     run.find(format!(
         "Program: wait with udelay({}) before the first poll, then poll every microsecond. The \
-         write takes {total} instead of {} ({gain} less) with {:.1} polls a buffer. With {} for \
+         write takes {total} instead of {stock} ({change}) with {:.1} polls a program. With {} for \
          the value of a poll, the best wait is the {:.0} % quantile of the program time.",
         bench.tuned_us,
-        bench.stock.total,
         expected.polls,
         nanos(bench.cost),
         bench.poll.best_quantile(bench.cost) * 100.0,
@@ -318,7 +343,7 @@ fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
     run.find(format!(
         "Risk: none for the data. The chip's toggle bit still decides; a part as slow as the data \
          sheet allows ({}) is polled {:.0} times instead of being found ready. Dropping the poll \
-         and waiting {} would fail in {:.0} % of the buffers.",
+         and waiting {} would fail in {:.0} % of the programs.",
         timed.max,
         (timed.max.as_micros_f64() - bench.lasted(bench.tuned_us)).max(0.0) / bench.poll.period,
         nanos(bench.lasted(bench.tuned_us)),
@@ -330,18 +355,22 @@ fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
          when to ask, so it cannot report an operation done early."
             .to_owned(),
     );
+    let mean = bench.scenario.part.timing.sector_erase.time.mean();
     let late = |one: &Erased| one.overshoot.unwrap_or(Duration::ZERO);
     let find = |id: &str| erased.iter().find(|one| one.id == id);
     let rows = ["linux-hz100", "linux-hz250", "linux-hz1000", "recommended", "queued-16"];
     if let [Some(slow), Some(usual), Some(fast), Some(best), Some(queued)] = rows.map(find) {
         run.find(format!(
-            "Erase, which the publication left open: Linux' first wait (half of the typical time) \
-             is already shorter than any erase here, so only the timer tick between polls is lost: \
-             {} a sector at HZ 100, {} at HZ 250, {} at HZ 1000, at most a few percent. Sleeping to \
+            "Erase, which the publication left open: Linux' first wait is half of the typical time, \
+             {} ms here, where the shortest erase takes {}. What is lost is the timer tick between \
+             polls: {} a sector at HZ 100 ({:.1} % of the mean), {} at HZ 250, {} at HZ 1000. Sleeping to \
              the 5 % quantile by the high-resolution timer and then a millisecond at a time loses \
              {} with {:.1} polls a sector, whatever HZ is. Queueing sectors in the chip's erase \
              window needs one wait for many: with 16 a command, {} and {:.1} polls a sector.",
+            bench.stock.probed.erase_typical_ms / 2,
+            bench.scenario.part.timing.sector_erase.time.min(),
             late(slow),
+            late(slow).as_secs_f64() / mean.as_secs_f64() * 100.0,
             late(usual),
             late(fast),
             late(best),

@@ -4,7 +4,7 @@
 
 use crate::bus::{Bus, ChipIndex};
 use crate::chip::Address;
-use boardlab_sim::{Bytes, Clock, Duration};
+use boardlab_sim::{Bytes, Clock};
 use std::fmt;
 
 /// What the CFI query told.
@@ -33,10 +33,16 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// The longest sector erase that the chip promises.
+    /// What the chip says a program typically takes: of a buffer, or of a word where there is none.
     #[must_use]
-    pub const fn erase_max(&self) -> Duration {
-        Duration::from_millis(self.erase_max_ms)
+    pub fn program_typical_us(&self) -> u64 {
+        self.write_buffer.map_or(self.word_typical_us, |_| self.buffer_typical_us)
+    }
+
+    /// What the chip says a program takes at the most, likewise.
+    #[must_use]
+    pub fn program_max_us(&self) -> u64 {
+        self.write_buffer.map_or(self.word_max_us, |_| self.buffer_max_us)
     }
 }
 

@@ -148,10 +148,7 @@ impl Kind {
     #[must_use]
     pub fn program_timeout(self, probed: &Probed, host: &HostTiming) -> Timeout {
         let hz = host.jiffies.get();
-        let max_us = match probed.write_buffer {
-            Some(_) => probed.buffer_max_us,
-            None => probed.word_max_us,
-        };
+        let max_us = probed.program_max_us();
         match self {
             Self::UBoot2013 => Timeout::Millis(max_us.div_ceil(1_000)),
             Self::Linux34 => Timeout::Jiffies(hz / 1_000 + 1),

@@ -40,6 +40,18 @@ impl Replay {
         Self { completions, bus, host }
     }
 
+    /// How many operations there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.completions.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.completions.is_empty()
+    }
+
     /// The same operations, each `shift` longer: a part that drifts.
     #[must_use]
     pub fn shifted(&self, shift: impl Fn(usize, Duration) -> Duration) -> Self {
@@ -92,7 +104,7 @@ impl Replay {
         }
     }
 
-    /// Tries every whole microsecond of `waits` before the first poll with `gap` between polls and
+    /// Tries each of `waits`, in microseconds, before the first poll with `gap` between polls and
     /// returns the one with the least `time + poll_cost * polls`, with what it led to.
     ///
     /// # Panics
@@ -100,12 +112,13 @@ impl Replay {
     #[must_use]
     pub fn brute_force(
         &self,
-        waits: std::ops::RangeInclusive<u64>,
+        waits: impl IntoIterator<Item = u64>,
         gap: Pause,
         poll_cost: f64,
     ) -> (u64, Tried) {
         let cost = |tried: &Tried| tried.time + poll_cost * tried.polls;
         waits
+            .into_iter()
             .map(|micros| {
                 let wait = if micros == 0 { Pause::None } else { Pause::Spin(micros) };
                 (micros, self.run(&mut crate::wait::FixedThenToggle { wait, gap }))

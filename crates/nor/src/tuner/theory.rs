@@ -12,7 +12,7 @@
 
 use crate::bus::BusTiming;
 use crate::host::Host;
-use boardlab_sim::{Duration, QuantileTable, Ticks};
+use boardlab_sim::{Duration, QuantileTable};
 
 /// The distribution of a completion time, to compute with. All times in microseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,16 +137,14 @@ impl PollLoop {
     /// `udelay` counts from the last whole tick of the time base, so the period is whole ticks.
     #[must_use]
     pub fn toggle(host: &Host, bus: BusTiming, gap_us: u64) -> Self {
-        let base = host.time_base();
+        let frequency = host.time_base().frequency();
         let poll = bus.read_cycle * 2;
-        let ticks = base.frequency().cycles_in(poll);
-        let gap = base.frequency().cycles_in(host.udelay(gap_us) + Duration::from_nanos(1));
-        let period = base.duration(Ticks::new(ticks + gap)).max(poll);
-        Self {
-            sample: bus.read_cycle.as_micros_f64(),
-            poll: poll.as_micros_f64(),
-            period: period.as_micros_f64(),
-        }
+        let gap = frequency.cycles_in(host.udelay(gap_us) + Duration::from_nanos(1));
+        // Not rounded to nanoseconds: a wait has hundreds of periods.
+        #[allow(clippy::cast_precision_loss, reason = "thousands of ticks, millions of hertz")]
+        let period = (frequency.cycles_in(poll) + gap) as f64 * 1e6 / frequency.get() as f64;
+        let poll = poll.as_micros_f64();
+        Self { sample: bus.read_cycle.as_micros_f64(), poll, period: period.max(poll) }
     }
 
     /// What waiting `wait` microseconds before the first poll leads to.

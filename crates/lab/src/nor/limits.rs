@@ -1,0 +1,50 @@
+//! The largest values that any device has; beyond them a model would run out of numbers or time.
+
+use crate::document::{Read, Section};
+use boardlab_sim::{Bytes, Duration, QuantileTable, Rate};
+
+/// A bus cycle.
+pub(super) const BUS_CYCLE: Duration = Duration::from_millis(1);
+/// Work or sleep of a CPU, and latencies of a chip's command interface.
+pub(super) const SPAN: Duration = Duration::from_secs(1);
+/// The program of a word or of a buffer.
+pub(super) const PROGRAM: Duration = Duration::from_millis(10);
+/// The erase of a sector.
+pub(super) const ERASE: Duration = Duration::from_secs(60);
+/// A part.
+pub(super) const PART: Bytes = Bytes::mib(2_048);
+/// The slowest copy, bytes a second.
+const COPY: f64 = 1_000.0;
+
+/// Reads the span called `key`, at most `most`.
+pub(super) fn span(section: &Section<'_>, key: &str, most: Duration) -> Read<Duration> {
+    section.key::<Duration>(key).within(Duration::ZERO, most).required()
+}
+
+/// Reads the span called `key`, more than nothing and at most `most`.
+pub(super) fn some_span(section: &Section<'_>, key: &str, most: Duration) -> Read<Duration> {
+    section.key::<Duration>(key).within(Duration::from_nanos(1), most).required()
+}
+
+/// Reads the distribution called `key`, whose longest duration is at most `most`.
+pub(super) fn times(section: &Section<'_>, key: &str, most: Duration) -> Read<QuantileTable> {
+    let table = section.required::<QuantileTable>(key)?;
+    if table.max() <= most {
+        return Ok(table);
+    }
+    Err(section.refuse(
+        key,
+        &format!("may take {}", table.max()),
+        &format!("durations up to {most}"),
+        "check the unit",
+    ))
+}
+
+/// Reads the rate called `key`, fast enough for any transfer to end.
+pub(super) fn rate(section: &Section<'_>, key: &str) -> Read<Rate> {
+    let rate = section.required::<Rate>(key)?;
+    if rate.bytes_per_second() >= COPY {
+        return Ok(rate);
+    }
+    Err(section.refuse(key, "is too slow", "a rate of at least 1 kB/s", "check the units"))
+}
