@@ -107,7 +107,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(error) => error.fmt(f),
-            Self::Run { system, error } => write!(f, "error: {system}: {error}"),
+            Self::Run { system, error } => write!(
+                f,
+                "error: {system}: {error}\n  = help: the part is slower or faultier than its CFI \
+                 times allow, or --set asks for what the driver cannot do: compare `part.timing` \
+                 with `part.cfi`"
+            ),
             Self::NotBuilt { name, action } => write!(
                 f,
                 "error: `boardlab {action} {name}` is not built yet\n  = help: what there is: \

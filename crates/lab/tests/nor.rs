@@ -214,3 +214,20 @@ fn what_is_not_built_says_so() {
         all.results.iter().map(|run| run.verdict_count(Verdict::NotBuilt)).collect();
     assert_eq!(states, [1, 1]);
 }
+
+#[test]
+fn a_data_file_is_found_from_the_scenario_that_names_it() {
+    let folder = std::env::temp_dir().join(format!("boardlab-nor-data-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("image.bin"), [0x5A; 1_000]).unwrap();
+    let built_in = boardlab_lab::catalog::scenarios()[0].text;
+    let text = built_in.replace("pattern = \"zeros\"", "pattern = \"zeros\"\nfile = \"image.bin\"");
+    let scenario = folder.join("mine.toml");
+    std::fs::write(&scenario, text).unwrap();
+    let name = scenario.display().to_string();
+    let run = registry::run::<&str>(&name, &[], Seed::new(1), &|_| ()).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(run.scenario, "mine");
+    assert_eq!(value(&run, "table5", "L-7", "count"), 2.0);
+    assert!(run.tables.iter().flat_map(Table::cells).all(|(_, _, c)| c.published.is_none()));
+}

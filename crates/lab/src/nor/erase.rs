@@ -129,8 +129,9 @@ fn trials() -> Vec<Trial> {
 /// [`Failure::Run`] when an erase fails.
 pub(super) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Failure> {
     // The same seed draws the same times: what a closer look finds is when the chip was done.
-    let exact =
-        Trial::new("", "", 250, |_| Box::new(ToggleOnly { gap: Pause::Spin(EXACT.as_micros()) }));
+    let exact = Trial::new("reference", "a close look at erases", 250, |_| {
+        Box::new(ToggleOnly { gap: Pause::Spin(EXACT.as_micros()) })
+    });
     let (exact, erased) = rayon::join(
         || erase(scenario, &exact, seed),
         || trials().par_iter().map(|trial| erase(scenario, trial, seed)).collect::<Vec<_>>(),

@@ -76,7 +76,8 @@ struct Read {
 
 fn read(request: &Request<'_>) -> Result<Read, Failure> {
     let document = request.document;
-    let reading = document.read(|section| scenario::read(&section, request.seed))?;
+    let reading = document
+        .read(|section| scenario::read(&section, request.seed, document.source().folder()))?;
     let built_in = catalog::all(Kind::Scenario).iter();
     let mut same = built_in.filter(|file| file.text == document.source().text());
     let as_published = !document.is_overridden() && same.any(|file| file.name == request.scenario);

@@ -200,9 +200,12 @@ impl System {
 
 /// Reads a whole scenario, its part and board mounted in place of their names.
 ///
+/// A data file that the scenario names is looked for from `folder`, the scenario's; one that
+/// `--set` names, from the current folder.
+///
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be, the data file included.
-pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
+pub fn read(section: &Section<'_>, seed: Seed, folder: Option<&Path>) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", with_cfi);
@@ -220,7 +223,7 @@ pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
         (Ok(part), Ok(board)) => Some(part.size() * board.chips as u64),
         _ => None,
     };
-    let data = section.section("workload", |workload| data(&workload, room, seed));
+    let data = section.section("workload", |workload| data(&workload, room, seed, folder));
     section.finish()?;
     let (part, _, _) = (part?, title?, experiment?);
     Ok(Scenario {
@@ -284,16 +287,23 @@ fn tune(section: Section<'_>) -> Read<Tune> {
 }
 
 /// The bytes to write: those of a file, or a pattern.
-fn data(section: &Section<'_>, room: Option<Bytes>, seed: Seed) -> Read<Arc<[u8]>> {
+fn data(
+    section: &Section<'_>,
+    room: Option<Bytes>,
+    seed: Seed,
+    folder: Option<&Path>,
+) -> Read<Arc<[u8]>> {
     const PATTERNS: [&str; 4] = ["zeros", "ones", "counter", "random"];
     let named = PATTERNS.map(|name| (name, name));
     let bytes = section.key::<Bytes>("bytes").positive().required();
     let pattern = section.one_of("pattern", &named);
-    let file = section.optional::<String>("file");
+    let file = section.key::<String>("file").optional_sourced();
     section.finish()?;
     let (bytes, pattern, room) = (bytes?, pattern?, room.unwrap_or(Bytes::mib(1_024)));
     if let Some(file) = file? {
-        return read_file(section, Path::new(&file), room);
+        let named_here = file.parameter.source != "--set";
+        let folder = folder.filter(|_| named_here).unwrap_or(Path::new(""));
+        return read_file(section, &folder.join(&file.value), room);
     }
     if bytes > room {
         return Err(section.refuse(
@@ -325,7 +335,7 @@ fn read_file(section: &Section<'_>, path: &Path, room: Bytes) -> Read<Arc<[u8]>>
             "file",
             problem,
             &format!("a readable file of 1 to {} bytes", room.get()),
-            "give the path of a regular file, from the current folder",
+            "give the path of a regular file, from the scenario's folder, or from the current one in --set",
         )
     };
     let metadata = std::fs::metadata(path)
