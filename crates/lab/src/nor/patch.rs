@@ -1,6 +1,6 @@
 //! The recommended change to Linux, as a patch text for the two kernels.
 //!
-//! The change keeps the toggle test as the only judge of readiness: it only asks earlier. The
+//! The change keeps the toggle test as the only judge of readiness: it only asks at another time. The
 //! context lines are those of `drivers/mtd/chips/cfi_cmdset_0002.c` in Linux 3.4 and 6.1, no more
 //! than `patch` needs to find the place.
 
@@ -32,7 +32,7 @@ const KERNELS: [Kernel; 2] = [
     },
 ];
 
-/// A patch for each kernel that waits at most `micros` before the first poll.
+/// A patch for each kernel that waits `micros` before the first poll.
 pub(super) fn all(micros: u64) -> Vec<Attachment> {
     KERNELS.iter().map(|kernel| attachment(kernel, micros)).collect()
 }
@@ -48,22 +48,22 @@ fn attachment(kernel: &Kernel, micros: u64) -> Attachment {
 fn text(kernel: &Kernel, micros: u64) -> String {
     let Kernel { version, retries, at: [define, wait], after: [gap, next] } = kernel;
     let added = [
-        "/* Before its first poll, do_write_buffer() waits no longer than this. The chip's".into(),
-        " * typical *word* time, which was waited for, may exceed a whole buffer's.".into(),
+        "/* What do_write_buffer() waits before its first poll; 0 stands for the chip's".into(),
+        " * typical word time, which has nothing to do with a buffer's.".into(),
         " */".into(),
         format!("static unsigned int write_poll_us = {micros};"),
         "module_param(write_poll_us, uint, 0644);".into(),
         "MODULE_PARM_DESC(write_poll_us,".into(),
-        "\t\t \"Longest wait (us) before the first poll of a buffered write\");".into(),
+        "\t\t \"Wait (us) before the first poll of a buffered write, 0: word time\");".into(),
         String::new(),
     ];
     let added: String = added.iter().map(|line| format!("+{line}\n")).collect();
     let old_wait = "\t\t\t\tchip->word_write_time);";
-    let new_wait = "\t\t\t\tmin_t(int, chip->word_write_time, write_poll_us));";
+    let new_wait = "\t\t\t\twrite_poll_us ? write_poll_us : chip->word_write_time);";
     format!(
         "Linux {version}: poll a buffered NOR write earlier\n\n\
          Apply with: patch -p1 < this file. The driver still asks the chip (toggle bits) whether\n\
-         it is done; only the wait before the first question becomes at most {micros} us. It can be\n\
+         it is done; only the wait before the first question becomes {micros} us. It can be\n\
          changed at run time: /sys/module/cfi_cmdset_0002/parameters/write_poll_us\n\n\
          --- a/drivers/mtd/chips/cfi_cmdset_0002.c\n\
          +++ b/drivers/mtd/chips/cfi_cmdset_0002.c\n\
@@ -122,7 +122,7 @@ mod tests {
             let patched = std::fs::read_to_string(&file).unwrap();
             std::fs::remove_dir_all(&folder).unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-            assert!(patched.contains("min_t(int, chip->word_write_time, write_poll_us));"));
+            assert!(patched.contains("write_poll_us ? write_poll_us : chip->word_write_time);"));
             assert!(patched.contains("write_poll_us = 194;"));
         }
     }
