@@ -1,17 +1,19 @@
 //! Two results side by side, as a result of its own that every renderer can show.
 //!
 //! Layer: rank 8, inside `report`. Function: [`compare`]. Every table that both have becomes a
-//! table with A, B and B/A for each column in which they differ; columns that are equal throughout
-//! are only named. A table `parameters` holds the inputs that differ. Left out: curves.
+//! table with A, B and B/A for each cell in which they differ; rows that are equal are counted,
+//! and columns that are equal throughout are named. A table `parameters` holds the inputs that
+//! differ. People are shown one line a difference, see `pairs`. Left out: curves.
 
-use boardlab_result::{Cell, Parameter, Row, RunResult, Table, Value};
+use crate::pairs::SCENARIO;
+use boardlab_result::{Cell, Column, Parameter, Row, RunResult, Table, Value};
 
 /// `b` beside `a`: shared tables cell by cell, rows that only one of them has, and parameters
 /// that differ.
 #[must_use]
 pub fn compare(a: &RunResult, b: &RunResult) -> RunResult {
     let title = format!("{} (A) against {} (B)", name(a), name(b));
-    let mut result = RunResult::new("compare", &title, a.seed, &a.version);
+    let mut result = RunResult::new(SCENARIO, &title, a.seed, &a.version);
     warn_of_unlike_runs(&mut result, a, b);
     for table in &a.tables {
         match b.table(&table.id) {
@@ -49,64 +51,79 @@ fn compare_tables(result: &mut RunResult, a: &Table, b: &Table) {
         result.warnings.push(format!("{}: only B has the row `{}`", a.id, row.id));
     }
     let shared: Vec<_> = a.rows.iter().filter_map(|row| Some((row, b.row(&row.id)?))).collect();
+    if shared.is_empty() {
+        return;
+    }
+    let rows = shared.iter().map(|(one, other)| differences(&a.columns, one, other));
     let mut table = Table::new(a.id.clone(), a.title.clone());
-    table.rows = shared.iter().map(|(row, _)| Row::new(&*row.id, &*row.title)).collect();
-    let mut equal = Vec::new();
+    table.rows = rows.filter(|row| !row.cells.is_empty()).collect();
+    let differs = |id: &str| table.rows.iter().any(|row| row.cells.contains_key(id));
+    let (mut columns, mut equal) = (Vec::new(), Vec::new());
     for column in &a.columns {
-        let sides = Sides::of(&shared, &column.id);
-        if sides.cells.iter().all(|(a, b)| a == b) {
-            equal.push(column.title.as_str());
+        let sides = sides(column);
+        if differs(&sides[0].id) {
+            columns.extend(sides.into_iter().filter(|side| differs(&side.id)));
         } else {
-            table = sides.add_to(table, &column.id, &column.title);
+            equal.push(column.title.as_str());
         }
     }
-    if !equal.is_empty() {
-        result.findings.push(format!("{}: equal in all rows: {}", a.id, equal.join(", ")));
-    }
-    if !table.columns.is_empty() {
+    table.columns = columns;
+    let same = shared.len() - table.rows.len();
+    result.findings.extend(equality(&a.id, same, shared.len(), &equal));
+    if !table.rows.is_empty() {
         result.tables.push(table);
     }
 }
 
-/// The values of one column on both sides, by row.
-struct Sides {
-    cells: Vec<(Value, Value)>,
-}
-
-impl Sides {
-    fn of(shared: &[(&Row, &Row)], column: &str) -> Self {
-        let value = |row: &Row| row.cells.get(column).map_or(Value::None, |c| c.value.clone());
-        Self { cells: shared.iter().map(|(a, b)| (value(a), value(b))).collect() }
+/// What of a table is equal: how many rows, and which columns in the others; `None` for nothing.
+fn equality(table: &str, same: usize, rows: usize, columns: &[&str]) -> Option<String> {
+    if same == rows {
+        return Some(format!("{table}: all rows equal ({rows})"));
     }
+    let rows = (same > 0).then(|| {
+        let plural = if same == 1 { "" } else { "s" };
+        format!("{same} row{plural} equal")
+    });
+    let columns =
+        (!columns.is_empty()).then(|| format!("equal in all rows: {}", columns.join(", ")));
+    let parts: Vec<String> = rows.into_iter().chain(columns).collect();
+    (!parts.is_empty()).then(|| format!("{table}: {}", parts.join("; ")))
+}
 
-    /// `table` with three more columns: ours in A, in B and, for numbers, B/A.
-    fn add_to(self, table: Table, id: &str, title: &str) -> Table {
-        let (a_id, b_id, ratio_id) = (format!("a_{id}"), format!("b_{id}"), ratio_id(id));
-        let numbers = self.cells.iter().any(|(a, b)| ratio(a, b).is_some());
-        let mut table = table.column(&*a_id, format!("{title} A"));
-        table = table.column(&*b_id, format!("{title} B"));
-        if numbers {
-            table = table.column(&*ratio_id, "B/A");
+/// The columns of a comparison for `column`: in A, in B, and B/A. `mean_ns` has the ratio
+/// `mean_ns_ratio`: the end tells the unit.
+fn sides(column: &Column) -> [Column; 3] {
+    let (id, title) = (&column.id, &column.title);
+    [
+        Column { id: format!("a_{id}"), title: format!("{title} A") },
+        Column { id: format!("b_{id}"), title: format!("{title} B") },
+        Column { id: format!("{id}_ratio"), title: "B/A".into() },
+    ]
+}
+
+/// The cells of a row in which `a` and `b` differ.
+fn differences(columns: &[Column], a: &Row, b: &Row) -> Row {
+    let value = |row: &Row, id: &str| row.cells.get(id).map_or(Value::None, |c| c.value.clone());
+    let mut row = Row::new(&*a.id, &*a.title);
+    for column in columns {
+        let (in_a, in_b) = (value(a, &column.id), value(b, &column.id));
+        if in_a == in_b {
+            continue;
         }
-        for (row, (a, b)) in table.rows.iter_mut().zip(self.cells) {
-            if let Some(ratio) = ratio(&a, &b) {
-                row.cells.insert(ratio_id.clone(), Cell::real(ratio));
-            }
-            row.cells.insert(a_id.clone(), Cell::new(a));
-            row.cells.insert(b_id.clone(), Cell::new(b));
+        let [a_column, b_column, ratio_column] = sides(column);
+        let ratio = ratio(&in_a, &in_b);
+        row = row.cell(a_column.id, Cell::new(in_a)).cell(b_column.id, Cell::new(in_b));
+        if let Some(ratio) = ratio {
+            row = row.cell(ratio_column.id, Cell::real(ratio));
         }
-        table
     }
+    row
 }
 
-/// `mean_ns` becomes `mean_ns_ratio`: the end tells the unit.
-fn ratio_id(column: &str) -> String {
-    format!("{column}_ratio")
-}
-
+/// B/A of two numbers; `None` where it would say nothing: a division by zero, or another sign.
 fn ratio(a: &Value, b: &Value) -> Option<f64> {
     let ratio = b.as_f64()? / a.as_f64()?;
-    ratio.is_finite().then_some(ratio)
+    (ratio.is_finite() && ratio >= 0.0).then_some(ratio)
 }
 
 fn compare_parameters(result: &mut RunResult, a: &RunResult, b: &RunResult) {

@@ -6,7 +6,7 @@
 //! keep them apart. Counts are grouped with a narrow no-break space (SI brochure, 5.4.4).
 //! Left out: any choice of unit by the reader.
 
-use boardlab_result::{Unit, Value};
+use boardlab_result::{RunResult, Unit, Value};
 use boardlab_sim::Bytes;
 
 /// Digits that a figure shows.
@@ -67,6 +67,12 @@ pub fn nanoseconds(span: u64) -> String {
         |_| figure(&Value::Real(span as f64), Unit::Nanoseconds),
         |span| figure(&Value::Int(span), Unit::Nanoseconds),
     )
+}
+
+/// Whether a run gave this result. Lists and comparisons have neither inputs nor virtual time, and
+/// a seed and a time would mean nothing there.
+pub(crate) const fn ran(run: &RunResult) -> bool {
+    run.virtual_time_ns > 0 || !run.parameters.is_empty()
 }
 
 /// How far ours is from the print, relative to the print; `None` without two numbers or when

@@ -7,9 +7,13 @@
 
 use crate::Error;
 use boardlab_result::{Reproduction, RunResult, SCHEMA};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use std::fmt;
 use std::io::{self, Write};
+use std::marker::PhantomData;
 
 /// One run as JSON with a newline at the end.
 #[must_use]
@@ -37,13 +41,14 @@ fn write(result: &impl Serialize) -> String {
 /// [`Error::Json`] with line and column when the text is not a result; [`Error::Schema`] when it
 /// is one of another version.
 pub fn read(text: &str) -> Result<Reproduction, Error> {
-    let shape: Shape = serde_json::from_str(text).map_err(|error| json_error(&error))?;
+    let Object(shape) =
+        serde_json::from_str::<Object<Shape>>(text).map_err(|error| json_error(&error))?;
     check_schema("schema", shape.schema.as_ref())?;
     let Some(results) = shape.results else {
         let run = serde_json::from_str(text).map_err(|error| json_error(&error))?;
         return Ok(Reproduction::new(vec![run]));
     };
-    for (index, result) in results.iter().enumerate() {
+    for (index, Object(result)) in results.iter().enumerate() {
         check_schema(&format!("results[{index}].schema"), result.schema.as_ref())?;
     }
     serde_json::from_str(text).map_err(|error| json_error(&error))
@@ -53,12 +58,37 @@ pub fn read(text: &str) -> Result<Reproduction, Error> {
 #[derive(Deserialize)]
 struct Shape {
     schema: Option<serde_json::Value>,
-    results: Option<Vec<RunShape>>,
+    results: Option<Vec<Object<RunShape>>>,
 }
 
 #[derive(Deserialize)]
 struct RunShape {
     schema: Option<serde_json::Value>,
+}
+
+/// A `T` that is written as an object. A derived struct also takes a list of its fields in order,
+/// which no version of the form means.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+    }
+}
+
+/// Takes the fields of an [`Object`].
+struct Fields<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
 }
 
 fn check_schema(place: &str, found: Option<&serde_json::Value>) -> Result<(), Error> {

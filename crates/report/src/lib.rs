@@ -23,6 +23,7 @@
 //! Published figures are shown as they were printed, ours with four significant digits; exact
 //! numbers are in the JSON and the CSV.
 
+mod columns;
 pub mod compare;
 pub mod csv;
 pub mod error;
@@ -30,6 +31,7 @@ pub mod format;
 mod headline;
 pub mod html;
 pub mod json;
+mod pairs;
 pub mod terminal;
 mod text;
 

@@ -5,12 +5,13 @@
 //! as printed and the verdict. Colour only repeats what the words say. Left out: charts other than
 //! histograms, which become a line of blocks.
 
+use crate::columns::{Grid, TIE};
 use crate::headline::{Headline, headlines};
+use crate::pairs::{self, Pair, pairs};
 use crate::{Options, format, text};
 use boardlab_result::{
     Cell, Chart, Reproduction, Row, RunResult, Style, Table, Unit, Value, Verdict,
 };
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use std::fmt::Write as _;
 
 /// Narrower than this, a terminal is treated as this wide.
@@ -18,15 +19,6 @@ const WIDTH_MIN: usize = 60;
 
 /// Blocks in the line of a histogram, at most.
 const SPARKLINE_MAX: usize = 32;
-
-/// A space at which a cell does not break; shown as a plain one.
-const TIE: &str = "\u{a0}";
-
-/// Rules above and below the header and at the end, none at the sides.
-const STYLE: TableStyle = TableStyle::new()
-    .top_border(LineStyle::none().fill('─').junction('─'))
-    .header_separator(LineStyle::none().fill('─').junction('─'))
-    .bottom_border(LineStyle::none().fill('─').junction('─'));
 
 /// One run: tables, charts in a line, findings, warnings and attachments.
 #[must_use]
@@ -63,10 +55,15 @@ impl Page<'_> {
 
     fn run(&mut self, run: &RunResult) {
         self.heading(&format!("{} – {}", run.scenario, run.title));
-        self.paragraph("", &provenance(run, self.options.wall_time));
+        if let Some(line) = provenance(run, self.options.wall_time) {
+            self.paragraph("", &line);
+        }
         for table in &run.tables {
             self.text.push('\n');
-            self.table(table);
+            match pairs(run, table) {
+                Some(pairs) => self.pairs(table, &pairs),
+                None => self.table(table),
+            }
         }
         self.sparklines(run);
         self.numbered("Findings", &run.findings);
@@ -84,9 +81,9 @@ impl Page<'_> {
             return;
         }
         self.heading("Published totals");
-        let mut grid = self.grid(&["scenario", "table", "print", "ours", "error", "verdict"], 2);
+        let mut grid = Grid::new(&["scenario", "table", "print", "ours", "error", "verdict"], 2);
         for headline in headlines {
-            grid.add_row(vec![
+            grid.push(vec![
                 headline.run.scenario.clone(),
                 format!("{}  {}", headline.table.id, headline.table.title),
                 headline.published.clone(),
@@ -95,10 +92,22 @@ impl Page<'_> {
                 headline.verdict.map(|v| verdict(v, headline.finding)).unwrap_or_default(),
             ]);
         }
-        if let Some(column) = grid.column_mut(5) {
-            column.set_cell_alignment(CellAlignment::Left);
+        grid.align_left(5);
+        self.grid(grid);
+    }
+
+    /// A table of a comparison, one line a difference.
+    fn pairs(&mut self, table: &Table, pairs: &[Pair<'_>]) {
+        self.heading(&format!("{} – {}", table.id, table.title));
+        let headings: Vec<&str> = std::iter::once("").chain(pairs::HEADINGS).collect();
+        let mut grid = Grid::new(&headings, 2);
+        for pair in pairs {
+            let name = if pair.first { label(pair.row) } else { String::new() };
+            let [quantity, figures @ ..] = &pair.cells;
+            let figures = figures.iter().map(|figure| figure.replace(' ', TIE));
+            grid.push([name, quantity.clone()].into_iter().chain(figures));
         }
-        self.grid_text(&grid);
+        self.grid(grid);
     }
 
     fn table(&mut self, table: &Table) {
@@ -106,43 +115,29 @@ impl Page<'_> {
         self.heading(&format!("{} – {}{source}", table.id, table.title));
         let headings: Vec<&str> =
             std::iter::once("").chain(table.columns.iter().map(|c| c.title.as_str())).collect();
-        let mut grid = self.grid(&headings, 1);
+        let mut grid = Grid::new(&headings, 1);
         for (index, column) in table.columns.iter().enumerate() {
             let words = |row: &Row| {
                 row.cells.get(&column.id).is_some_and(|cell| matches!(cell.value, Value::Text(_)))
             };
-            if let (true, Some(column)) = (table.rows.iter().any(words), grid.column_mut(index + 1))
-            {
-                column.set_cell_alignment(CellAlignment::Left);
+            if table.rows.iter().any(words) {
+                grid.align_left(index + 1);
             }
         }
         for row in &table.rows {
-            grid.add_row(ours(table, row));
+            grid.push(ours(table, row));
             if row.cells.values().any(|cell| cell.published.is_some() || cell.verdict.is_some()) {
-                grid.add_row(print(table, row));
+                grid.push(print(table, row));
             }
         }
-        self.grid_text(&grid);
+        self.grid(grid);
         if let Some(line) = origins(table) {
             self.paragraph("", &line);
         }
     }
 
-    /// An empty grid; columns from `right` on are aligned to the right.
-    fn grid(&self, headings: &[&str], right: usize) -> comfy_table::Table {
-        let mut grid = comfy_table::Table::new();
-        grid.load_style(STYLE);
-        grid.set_content_arrangement(ContentArrangement::Dynamic);
-        grid.set_width(u16::try_from(self.width()).unwrap_or(u16::MAX));
-        grid.set_header(headings.to_vec());
-        for column in grid.column_iter_mut().skip(right) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        grid
-    }
-
-    fn grid_text(&mut self, grid: &comfy_table::Table) {
-        let mut lines = grid.trim_fmt().replace(TIE, " ");
+    fn grid(&mut self, grid: Grid) {
+        let mut lines = grid.text(self.width());
         if self.options.color {
             for verdict in VERDICTS {
                 lines = lines.replace(word(verdict), &painted(word(verdict), colour(verdict)));
@@ -192,7 +187,11 @@ impl Page<'_> {
     }
 }
 
-fn provenance(run: &RunResult, wall_time: bool) -> String {
+/// Seed, version and times; nothing for a result that no run gave, such as a list.
+fn provenance(run: &RunResult, wall_time: bool) -> Option<String> {
+    if !format::ran(run) {
+        return None;
+    }
     let mut line = format!(
         "seed {}, version {}, virtual time {}",
         run.seed,
@@ -202,24 +201,30 @@ fn provenance(run: &RunResult, wall_time: bool) -> String {
     if let Some(wall) = run.wall_time_ns.filter(|_| wall_time) {
         let _ = write!(line, ", wall time {}", format::nanoseconds(wall));
     }
-    line
+    Some(line)
 }
 
-/// The cells of one row of ours.
-fn ours(table: &Table, row: &Row) -> Vec<String> {
-    let label = if row.title.is_empty() || row.title == row.id {
+/// The name of a row.
+fn label(row: &Row) -> String {
+    if row.title.is_empty() || row.title == row.id {
         row.id.clone()
     } else {
         format!("{}  {}", row.id, row.title)
-    };
+    }
+}
+
+/// The cells of one row of ours. A figure does not break between number and unit.
+fn ours(table: &Table, row: &Row) -> Vec<String> {
     let cell = |column: &str| {
         let value = row.cells.get(column).map_or(&Value::None, |cell| &cell.value);
         match value {
             Value::None => String::new(),
-            value => format::figure(value, Unit::of_key(column)),
+            Value::Text(words) => words.clone(),
+            number => format::figure(number, Unit::of_key(column)).replace(' ', TIE),
         }
     };
-    std::iter::once(label).chain(table.columns.iter().map(|column| cell(&column.id))).collect()
+    let cells = table.columns.iter().map(|column| cell(&column.id));
+    std::iter::once(label(row)).chain(cells).collect()
 }
 
 /// The published figures of one row, each with its verdict.
@@ -232,7 +237,8 @@ fn print(table: &Table, row: &Row) -> Vec<String> {
 fn published(cell: &Cell, column: &str) -> String {
     let figure = cell.published.as_ref().map(|value| {
         let shown = || format::figure(value, Unit::of_key(column));
-        cell.printed.clone().unwrap_or_else(shown)
+        let printed = cell.printed.clone().unwrap_or_else(shown);
+        if matches!(value, Value::Text(_)) { printed } else { printed.replace(' ', TIE) }
     });
     let verdict = cell.verdict.map(|v| verdict(v, cell.finding));
     [figure, verdict].into_iter().flatten().collect::<Vec<_>>().join(" ")

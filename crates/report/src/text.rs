@@ -1,6 +1,7 @@
 //! Words on a terminal: how many columns they take, where lines break, and sparklines.
 //!
-//! Layer: rank 8, inside `report`. Functions: [`width`], [`wrap`], [`sparkline`]. Widths are those
+//! Layer: rank 8, inside `report`. Functions: [`width`], [`longest_word`], [`wrap`],
+//! [`sparkline`]. Widths are those
 //! of UAX #11 (East Asian wide characters take two columns). Left out: hyphenation and the
 //! Japanese rules on which character may not begin a line.
 
@@ -13,6 +14,13 @@ const UNITS: [&str; 13] =
 /// Columns that `text` takes.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
+}
+
+/// Columns that the longest piece of `text` takes at which a line need not break: a word, or one
+/// wide character.
+pub(crate) fn longest_word(text: &str) -> usize {
+    let words = text.split(' ');
+    words.flat_map(pieces).map(|piece| width(&piece)).max().unwrap_or(0)
 }
 
 /// `text` in lines of at most `limit` columns, broken at spaces and between wide characters, but
@@ -117,6 +125,7 @@ mod tests {
     #[test]
     fn wide_characters_count_twice_and_may_break_anywhere() {
         assert_eq!(width("書込み"), 6);
+        assert_eq!((longest_word("書込み buffer 53"), longest_word("書込み")), (6, 2));
         assert_eq!(wrap("書込み待ち時間 253 us", 8), ["書込み待", "ち時間", "253 us"]);
         assert!(wrap("固定の待ち256us後にトグル", 7).iter().all(|line| width(line) <= 7));
     }

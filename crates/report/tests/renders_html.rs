@@ -5,10 +5,10 @@
 mod sample;
 
 use boardlab_report::html::{SIZE_MAX, render};
-use boardlab_report::{Error, Options};
+use boardlab_report::{Error, Options, compare};
 use boardlab_result::{
     Attachment, Axis, Cell, Chart, Curve, Layer, Mark, Origin, Parameter, Reproduction, Row,
-    RunResult, Side, Style, Table,
+    RunResult, Side, Style, Table, Value,
 };
 
 fn html(runs: Vec<RunResult>) -> String {
@@ -111,6 +111,20 @@ fn a_report_has_every_part_of_its_result() {
     ] {
         assert!(page.contains(part), "{part} is missing");
     }
+}
+
+#[test]
+fn a_comparison_has_a_line_for_each_difference() {
+    let a = sample::nor_write();
+    let mut b = a.clone();
+    let table = b.tables.iter_mut().find(|table| table.id == "table5").unwrap();
+    table.cell_mut("total", "total_ns").unwrap().value = Value::Int(21_601_000_000);
+    let page = html(vec![compare(&a, &b)]);
+    let lines = ["<th scope=\"col\">quantity</th>", "<th scope=\"col\" class=\"num\">B&#x2f;A</th>"];
+    for part in lines.into_iter().chain(["21.60 s</span>", "50.00 %</span>"]) {
+        assert!(page.contains(part), "{part} is missing");
+    }
+    assert!(!page.contains("<dt>Seed</dt>"), "nothing ran");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 mod sample;
 
 use boardlab_report::{Error, Format, Options, Shown, compare, csv, json, render, terminal};
-use boardlab_result::{Cell, Value};
+use boardlab_result::{Cell, Row, RunResult, Table, Value};
 use unicode_width::UnicodeWidthStr;
 
 fn options(width: usize) -> Options {
@@ -95,7 +95,20 @@ fn a_broken_result_is_refused_with_its_place() {
     assert!(found.contains("expected one of") && found.contains("`seed`"), "{found}");
     let (_, _, found) = place(&good.replacen("\"value\": 1141", "\"value\": [1141]", 1));
     assert_eq!(found, "expected a whole number, a number, a text or null");
-    assert!(json::read("[]").is_err() && json::read("").is_err());
+    assert!(json::read("").is_err());
+}
+
+#[test]
+fn a_result_that_is_not_an_object_is_refused() {
+    let inner = "{\"schema\": 1, \"results\": [[1]]}";
+    for (text, found) in [("[]", "sequence"), ("[1, 2]", "sequence"), ("[1, []]", "sequence")]
+        .into_iter()
+        .chain([(inner, "sequence"), ("1", "integer `1`"), ("\"a\"", "string \"a\"")])
+    {
+        let message = json::read(text).unwrap_err().to_string();
+        assert!(message.contains(&format!("{found}, expected an object")), "{text}: {message}");
+        assert!(message.starts_with("line 1, column "), "{text}: {message}");
+    }
 }
 
 #[test]
@@ -153,4 +166,71 @@ fn a_comparison_has_both_sides_and_their_ratio() {
     assert_eq!(parameters.rows[0].id, "bus.poll_gap");
     let text = terminal::run(&result, &options(100));
     assert!(text.contains("50.00 %") && text.contains("2 us (assumed)"), "{text}");
+}
+
+/// A table of two quantities in three rows.
+fn waits(scale: [f64; 3]) -> RunResult {
+    let mut run = RunResult::new("waits", "Waits", 1, "0.1.0");
+    let mut table = Table::new("waits", "Waits").column("mean_ns", "mean");
+    table = table.column("polls_count", "polls").column("rate_bytes_per_s", "rate");
+    table = table.column("same_count", "same");
+    for (index, scale) in scale.into_iter().enumerate() {
+        let row = Row::new(format!("w{index}"), "waits for long").cell("same_count", Cell::int(7));
+        let row = row.cell("mean_ns", Cell::real(1e6 * scale)).cell("polls_count", Cell::int(10));
+        table.rows.push(row.cell("rate_bytes_per_s", Cell::real(2e6 / scale)));
+    }
+    run.tables.push(table);
+    run
+}
+
+#[test]
+fn a_comparison_names_what_is_equal_and_has_a_line_for_each_difference() {
+    let mut b = waits([1.0, 1.5, -2.0]);
+    b.tables[0].cell_mut("w1", "polls_count").unwrap().value = Value::Int(13_000);
+    let result = compare(&waits([1.0, 1.0, 1.0]), &b);
+    let table = result.table("waits").unwrap();
+    assert_eq!(table.rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["w1", "w2"]);
+    assert!(!table.rows[1].cells.contains_key("a_polls_count"), "equal cells are left out");
+    assert!(!table.rows[1].cells.contains_key("mean_ns_ratio"), "another sign has no ratio");
+    assert_eq!(result.findings[0], "waits: 1 row equal; equal in all rows: same");
+    let text = terminal::run(&result, &options(60));
+    for line in [
+        "                      quantity            A             B       B/A",
+        " w1  waits for long   mean         1.000 ms      1.500 ms   150.0 %",
+    ] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let same = |shown: &str| shown.split_whitespace().collect::<Vec<_>>() == words;
+        assert!(text.lines().any(same), "{line:?} is not in\n{text}");
+    }
+    assert!(text.contains("13\u{202f}000") && text.contains("-2.000 ms"), "{text}");
+    assert_eq!(text.matches("waits for long").count(), 2, "a row is named once: {text}");
+    assert!(!text.contains("seed 1, version"), "nothing ran: {text}");
+    let equal = compare(&waits([1.0; 3]), &waits([1.0; 3]));
+    assert!(equal.tables.is_empty());
+    assert_eq!(equal.findings, ["waits: all rows equal (3)", "all parameters are equal"]);
+}
+
+#[test]
+fn the_names_of_rows_do_not_break_within_a_word() {
+    let mut run = waits([1.0, 2.0, 3.0]);
+    for (index, title) in
+        ["as released", "learns the wait", "the buffer time of CFI"].into_iter().enumerate()
+    {
+        run.tables[0].rows[index].title = format!("{title}, one bit an operation and a chip");
+        run.tables[0].columns[index].title = format!("{title} in turn");
+    }
+    let text = terminal::run(&run, &options(80));
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for word in ["released,", "learns", "operation", "buffer"] {
+        assert!(words.contains(&word), "{word} is broken in\n{text}");
+    }
+    assert!(text.contains("1.000 ms") && text.contains("2.000 MB/s"), "{text}");
+}
+
+#[test]
+fn a_list_has_no_seed_and_no_time() {
+    let run = RunResult::new("list", "What there is", 0, "0.1.0");
+    assert_eq!(terminal::run(&run, &options(80)), "list – What there is\n");
+    let ran = RunResult { virtual_time_ns: 5, ..run };
+    assert!(terminal::run(&ran, &options(80)).contains("virtual time 5 ns"));
 }

@@ -9,6 +9,7 @@ use super::points::{Budget, Plotted, category, plotted};
 use super::{json_in_script, trusted, vega};
 use crate::format;
 use crate::headline::headlines;
+use crate::pairs::{self, Pair, pairs};
 use boardlab_result::{
     Cell, Chart, Origin, Parameter, Reproduction, RunResult, Table, Unit, Value, Verdict,
 };
@@ -250,6 +251,9 @@ fn sentence(text: &str) -> Sentence {
 }
 
 fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) -> TableView {
+    if let Some(pairs) = pairs(run, table) {
+        return pairs_view(anchor, table, &pairs);
+    }
     let columns: Vec<ColumnView> = table
         .columns
         .iter()
@@ -286,6 +290,39 @@ fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) 
         compared: table.cells().any(|(_, _, cell)| cell.published.is_some()),
         note: note(table),
         columns,
+    }
+}
+
+/// A table of a comparison, one line a difference. Each line names its row, for who hears it.
+fn pairs_view(anchor: String, table: &Table, pairs: &[Pair<'_>]) -> TableView {
+    let numeric = |column: usize| column > 0;
+    let headings = pairs::HEADINGS.iter().enumerate();
+    let row = |pair: &Pair<'_>| {
+        let cells = pair.cells.iter().enumerate();
+        let cell = |(at, text): (usize, &String)| CellView {
+            value: minus(text),
+            numeric: numeric(at),
+            ..CellView::default()
+        };
+        let titled = pair.first && pair.row.title != pair.row.id;
+        RowView {
+            id: pair.row.id.clone(),
+            title: if titled { pair.row.title.clone() } else { String::new() },
+            total: false,
+            cells: cells.map(cell).collect(),
+        }
+    };
+    TableView {
+        anchor,
+        id: table.id.clone(),
+        title: table.title.clone(),
+        source: None,
+        columns: headings
+            .map(|(at, title)| ColumnView { title: (*title).into(), numeric: numeric(at) })
+            .collect(),
+        rows: pairs.iter().map(row).collect(),
+        compared: false,
+        note: None,
     }
 }
 
@@ -407,12 +444,11 @@ fn attachment_views(run: &RunResult) -> Vec<AttachmentView> {
 }
 
 fn facts(run: &RunResult) -> Vec<(&'static str, String)> {
-    let mut facts = vec![
-        ("Scenario", run.scenario.clone()),
-        ("Seed", run.seed.to_string()),
-        ("boardlab", run.version.clone()),
-        ("Virtual time", format::nanoseconds(run.virtual_time_ns)),
-    ];
+    let mut facts = vec![("Scenario", run.scenario.clone()), ("boardlab", run.version.clone())];
+    if format::ran(run) {
+        facts.push(("Seed", run.seed.to_string()));
+        facts.push(("Virtual time", format::nanoseconds(run.virtual_time_ns)));
+    }
     if let Some(wall) = run.wall_time_ns {
         facts.push(("Wall time", format::nanoseconds(wall)));
     }
