@@ -205,8 +205,8 @@ fn a_run_that_fails_has_status_one_and_says_which_system_failed() {
     let set = |value| ["--set", value];
     let slow = [
         set("workload.bytes=1KiB"),
-        set("part.timing.buffer_program=900 ms"),
-        set("part.timing.buffer_program_max=2 s"),
+        set("part.timing.buffer_program=9500 us"),
+        set("part.timing.buffer_program_max=10 ms"),
     ];
     let arguments = [&["run", "nor-write"][..], &slow.concat()].concat();
     let outcome = run(&arguments);

@@ -330,7 +330,7 @@ fn every_sector_of_a_boot_part_is_erased_alone() {
 fn a_write_across_sectors_of_unequal_size_arrives() {
     const LENGTH: u64 = 49_155;
     for (name, offset) in [("sst-8mib-bottom", 16 << 10), ("sst-8mib-top", (8 << 20) - LENGTH)] {
-        for kind in driver::Kind::NAMES.map(|(_, kind)| kind) {
+        for kind in [driver::Kind::UBoot2013, driver::Kind::Linux34, driver::Kind::Linux61] {
             let mut clock = Clock::new();
             let mut mtd = mtd(&read(name).value, kind, &mut clock);
             let data: Vec<u8> = (0..=u8::MAX).cycle().take(Bytes::new(LENGTH).to_usize()).collect();

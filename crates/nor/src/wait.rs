@@ -96,8 +96,8 @@ pub struct Adaptive {
     pub wait: Duration,
     /// How far one bit moves it down.
     pub step: Duration,
-    /// The quantile, in 1/1000.
-    pub permille: u64,
+    /// The quantile, in millionths.
+    pub millionths: u64,
     /// It never falls below this.
     pub floor: Duration,
     /// It never rises above this.
@@ -193,7 +193,7 @@ impl WaitPolicy for Adaptive {
             self.wait = self.restart.clamp(self.floor, self.ceiling);
             return;
         }
-        let risen = self.wait + self.step * self.permille / 1_000;
+        let risen = self.wait + self.step * self.millionths / 1_000_000;
         let moved = if seen.polls <= 1 { risen.saturating_sub(self.step) } else { risen };
         self.wait = moved.clamp(self.floor, self.ceiling);
     }
@@ -238,7 +238,7 @@ mod tests {
         let mut adaptive = Adaptive {
             wait: micros(256),
             step: micros(1),
-            permille: 50,
+            millionths: 50_000,
             floor: micros(64),
             ceiling: micros(256),
             restart: micros(128),

@@ -109,7 +109,7 @@ fn adaptive() -> Adaptive {
     Adaptive {
         wait: micros(256),
         step: micros(1),
-        permille: 50,
+        millionths: 50_000,
         floor: micros(64),
         ceiling: micros(512),
         restart: micros(128),

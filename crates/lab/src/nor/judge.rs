@@ -18,12 +18,16 @@ pub(super) struct Findings {
 
 /// Adds what the runs teach, whatever was run.
 pub(super) fn findings(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
-    if runs.linux.probed.write_buffer.is_some() {
+    let probed = &runs.linux.probed;
+    let released = runs.linux_us == probed.word_typical_us && probed.write_buffer.is_some();
+    if released {
         run.find(word_time(runs));
+    }
+    if released && probed.buffer_typical_us > probed.word_typical_us {
         run.find(format!(
             "What the obvious repair would cost: waiting for the buffer time ({} us) makes the \
              same write take {} instead of {}.",
-            runs.linux.probed.buffer_typical_us, what_if.buffer_time.total, runs.linux.total,
+            probed.buffer_typical_us, what_if.buffer_time.total, runs.linux.total,
         ));
     }
     run.find(left_open(runs, what_if));
@@ -134,8 +138,8 @@ fn poll_period(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
 fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     format!(
         "What was left on the table: udelay({}) is the best wait when a poll is worth {} \
-         ({}, {:.1} polls a buffer). With bus cycles of {} instead of {} the write takes {} as \
-         released and {} with the best wait; with two chips in turn, which hide programming behind \
+         ({}, {:.1} polls a buffer). With bus cycles of {} instead of {} the write takes {} with \
+         the wait as it is and {} with the best one; with two chips in turn, which hide programming behind \
          filling, {}; with four, {}. `boardlab tune` shows the curve, the adaptive wait, the wait \
          for erases and the patch.",
         what_if.tuned_us,
@@ -205,7 +209,10 @@ fn rules(table: &str, findings: &Findings) -> Rules {
         "table6" => Rules::new()
             .input("L-3", "total_ns")
             .input("L-6", "total_ns")
+            // The poll gap is fitted to these three.
             .input("L-7-poll", "mean_ns")
+            .input("total", "total_ns")
+            .input("saving", "total_ns")
             .explained("L-5", "total_ns", rounded_rows)
             .explained("L-7", "total_ns", rounded_rows),
         _ => Rules::new()

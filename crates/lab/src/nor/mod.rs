@@ -80,7 +80,7 @@ fn read(request: &Request<'_>) -> Result<Read, Failure> {
         .read(|section| scenario::read(&section, request.seed, document.source().folder()))?;
     let built_in = catalog::all(Kind::Scenario).iter();
     let mut same = built_in.filter(|file| file.text == document.source().text());
-    let as_published = !document.is_overridden() && same.any(|file| file.name == request.scenario);
+    let as_published = !document.is_overridden() && same.next().is_some();
     Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
 }
 
@@ -249,17 +249,24 @@ fn assemble(
     Ok(())
 }
 
+fn stock_title(scenario: &Scenario, runs: &Runs<'_>) -> String {
+    match scenario.linux.wait {
+        Wait::WordTime => format!("as released: udelay({})", runs.linux_us),
+        _ => "as [linux] is set".into(),
+    }
+}
+
 fn what_ifs(scenario: &Scenario, runs: &Runs<'_>, what_if: &WhatIfs) -> boardlab_result::Table {
     let tuned = what_if.tuned_us;
     let cycle = what_if.fast_cycle;
     let chips = scenario.board.chips;
     let line = |id, title: String, measured| tables::WhatIf { id, title, measured };
     let all = [
-        line("stock", format!("as released: udelay({})", runs.linux_us), runs.linux),
+        line("stock", stock_title(scenario, runs), runs.linux),
         line("buffer-time", "waits for the buffer time of CFI".into(), &what_if.buffer_time),
         line("tuned", format!("udelay({tuned}), then polls"), &what_if.tuned),
         line("adaptive", "learns the wait, one bit a buffer".into(), &what_if.adaptive),
-        line("fast-bus", format!("as released, bus cycles of {cycle}"), &what_if.fast_bus),
+        line("fast-bus", format!("as stock, bus cycles of {cycle}"), &what_if.fast_bus),
         line(
             "tuned-fast-bus",
             format!("udelay({tuned}), bus cycles of {cycle}"),

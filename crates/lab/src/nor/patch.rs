@@ -59,7 +59,7 @@ fn text(kernel: &Kernel, micros: u64) -> String {
     ];
     let added: String = added.iter().map(|line| format!("+{line}\n")).collect();
     let old_wait = "\t\t\t\tchip->word_write_time);";
-    let new_wait = "\t\t\t\twrite_poll_us ? write_poll_us : chip->word_write_time);";
+    let new_wait = "\t\t\t\twrite_poll_us ? min(write_poll_us, 100000U) : chip->word_write_time);";
     format!(
         "Linux {version}: when to poll a buffered NOR write\n\n\
          Apply with: patch -p1 < this file. The driver still asks the chip (toggle bits) whether\n\
@@ -122,7 +122,7 @@ mod tests {
             let patched = std::fs::read_to_string(&file).unwrap();
             std::fs::remove_dir_all(&folder).unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-            assert!(patched.contains("write_poll_us ? write_poll_us : chip->word_write_time);"));
+            assert!(patched.contains("write_poll_us ? min(write_poll_us, 100000U)"));
             assert!(patched.contains("write_poll_us = 194;"));
         }
     }

@@ -187,7 +187,7 @@ impl System {
             Wait::Adaptive => Box::new(Adaptive {
                 wait: typical,
                 step: tune.step,
-                permille: tune.quantile.millionths() / 1_000,
+                millionths: tune.quantile.millionths(),
                 floor: typical / 4,
                 // What CFI calls typical may be far below a buffer's time; its maximum is not.
                 ceiling: Duration::from_micros(probed.program_max_us()).max(typical),
@@ -210,9 +210,10 @@ pub fn read(section: &Section<'_>, seed: Seed, folder: Option<&Path>) -> Read<Sc
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", with_cfi);
     let board = section.section("board", board::read);
-    let uboot = section.section("uboot", system);
-    let linux = section.section("linux", system);
-    let improved = section.section("improved", system);
+    let register = part.as_ref().is_ok_and(|part| part.features.status_register);
+    let uboot = section.section("uboot", |uboot| system(uboot, &Kind::UBOOT, register));
+    let linux = section.section("linux", |linux| system(linux, &Kind::LINUX, register));
+    let improved = section.section("improved", |linux| system(linux, &Kind::LINUX, register));
     let tune = section.section("tune", tune);
     let fast_cycle = section.section("what_if", |what_if| {
         let cycle = limits::some_span(&what_if, "bus_cycle", limits::BUS_CYCLE);
@@ -252,8 +253,8 @@ fn with_cfi(section: Section<'_>) -> Read<Part> {
     ))
 }
 
-fn system(section: Section<'_>) -> Read<System> {
-    let kind = section.one_of("driver", &Kind::NAMES);
+fn system(section: Section<'_>, kinds: &[(&str, Kind)], register: bool) -> Read<System> {
+    let kind = section.one_of("driver", kinds);
     let wait = section.required::<Wait>("wait");
     let gap = section.required::<Duration>("poll_gap");
     let check_erased = section.key::<bool>("check_erased").or(false);
@@ -266,7 +267,16 @@ fn system(section: Section<'_>) -> Read<System> {
             "write poll_gap = \"1 us\"",
         ));
     };
-    Ok(System { kind: kind?, wait: wait?, poll_gap_us, check_erased: check_erased? })
+    let kind = kind?;
+    if kind == Kind::Linux61StatusRegister && !register {
+        return Err(section.refuse(
+            "driver",
+            "asks for a status register, and the part has none",
+            "a part with features.status_register = true, or another driver",
+            "take driver = \"linux-6.1\", or --set part=s29gl01gs",
+        ));
+    }
+    Ok(System { kind, wait: wait?, poll_gap_us, check_erased: check_erased? })
 }
 
 fn tune(section: Section<'_>) -> Read<Tune> {
@@ -275,11 +285,11 @@ fn tune(section: Section<'_>) -> Read<Tune> {
     let step = limits::some_span(&section, "step", limits::PROGRAM);
     section.finish()?;
     let quantile = quantile?;
-    if quantile.millionths() > 1_000_000 {
+    if !(1..1_000_000).contains(&quantile.millionths()) {
         return Err(section.refuse(
             "quantile",
-            "is more than all operations",
-            "a share up to 100 %",
+            "is none or all of the operations",
+            "a share between 0 % and 100 %",
             "write it like \"5 %\"",
         ));
     }

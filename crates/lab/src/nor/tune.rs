@@ -74,7 +74,7 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     let Read { scenario, parameters, .. } = read(request)?;
     let progress = |step, done| (request.progress)(Progress { step, done, total: 4 });
     let (board, seed) = (&scenario.board, request.seed);
-    let stock = System { poll_gap_us: 1, ..scenario.linux.clone() };
+    let stock = System { wait: Wait::WordTime, poll_gap_us: 1, ..scenario.linux.clone() };
     let stock = simulate(&scenario, board, &stock, seed)?;
     progress("Linux as released", 1);
     let bench = Bench {
@@ -108,7 +108,13 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
         );
     }
     run.virtual_time_ns = bench.stock.virtual_time.as_nanos();
-    let keys: Vec<String> = run.parameters.iter().map(|one| one.key.clone()).collect();
+    let used = |key: &&String| {
+        !["uboot", "improved", "what_if", "linux.wait", "linux.poll_gap"]
+            .iter()
+            .any(|other| key.starts_with(other))
+    };
+    let keys = run.parameters.iter().map(|one| &one.key).filter(used).cloned();
+    let keys: Vec<String> = keys.collect();
     run.tables.iter_mut().for_each(|table| table.parameters.clone_from(&keys));
     run.count_provenance();
     Ok(run)
@@ -165,8 +171,13 @@ fn optimum(bench: &Bench<'_>) -> Table {
     let (first, last) = (low.saturating_sub(10), high + 5);
     let step = usize::try_from((last - first).div_ceil(WAITS_BRUTE)).expect("microseconds");
     let waits = (first..=last).step_by(step);
-    let (brute, tried) = replay.brute_force(waits, Pause::Spin(1), bench.cost);
-    let title = format!("brute force: udelay({brute}), every {step} us tried");
+    let (near, _) = replay.brute_force(waits, Pause::Spin(1), bench.cost);
+    // Every microsecond around the best of a coarse grid, and around the recommended wait.
+    let step = step as u64;
+    let around = |wait: u64| wait.saturating_sub(step)..=wait + step;
+    let fine = around(near).chain(around(bench.tuned_us));
+    let (brute, tried) = replay.brute_force(fine, Pause::Spin(1), bench.cost);
+    let title = format!("brute force: udelay({brute})");
     add("brute-force", title, bench.lasted(brute), tried.time, tried.polls);
     table
 }
@@ -228,23 +239,25 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
     ];
     let tried: Vec<Tried> =
         named.par_iter().map(|(_, _, wait)| replay.run(&mut *bench.policy(*wait))).collect();
+    let released = named.iter().position(|(id, _, _)| *id == "word-time").expect("in the list");
+    let released = bench.whole(tried[released].time);
     for ((id, title, _), tried) in named.into_iter().zip(tried) {
-        table.rows.push(policy_row(bench, id, title, tried));
+        table.rows.push(policy_row(bench, id, title, tried, released));
     }
     for (id, title, tried) in bench.adaptive_trials(replay) {
-        table.rows.push(policy_row(bench, id, title, tried));
+        table.rows.push(policy_row(bench, id, title, tried, released));
     }
     Ok(table)
 }
 
 fn adaptive_title(tune: &Tune) -> String {
-    format!("learns the {:.0} % quantile, one bit an operation", tune.quantile.as_f64() * 100.0)
+    format!("learns the {} % quantile, one bit an operation", tune.quantile.as_f64() * 100.0)
 }
 
-fn policy_row(bench: &Bench<'_>, id: &str, title: String, tried: Tried) -> Row {
+fn policy_row(bench: &Bench<'_>, id: &str, title: String, tried: Tried, released: Duration) -> Row {
     let total = bench.whole(tried.time);
     let signed = |span: Duration| i64::try_from(span.as_nanos()).expect("shorter than 292 years");
-    let saving = signed(bench.stock.total) - signed(total);
+    let saving = signed(released) - signed(total);
     Row::new(id, title)
         .cell("mean_ns", micros_cell(tried.time))
         .cell("polls", Cell::real(round(tried.polls, 2)))

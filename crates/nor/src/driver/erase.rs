@@ -30,10 +30,19 @@ impl Driver {
         if chips.clone().any(locked) {
             return Err(Error::Protected { block: first });
         }
-        let running: Vec<Running> = chips.map(|chip| send(board, clock, chip, starts)).collect();
+        let starts = starts.to_vec();
+        let running: Vec<Running> = chips.map(|chip| send(board, clock, chip, &starts)).collect();
         let mut result = Ok(());
-        for running in running {
-            result = result.and(self.complete_erase(board, clock, running, first));
+        for mut running in running {
+            let mut erased = self.complete_erase(board, clock, running, first);
+            for _ in 0..self.profile.erase_retries {
+                if erased.is_ok() || board.bus.dark_since().is_some() {
+                    break;
+                }
+                running = send(board, clock, running.chip, &starts);
+                erased = self.complete_erase(board, clock, running, first);
+            }
+            result = result.and(erased);
         }
         if board.bus.dark_since().is_some() {
             return Err(dark(board));

@@ -60,6 +60,8 @@ pub struct Profile {
     pub erase_ready: Ready,
     /// Whether it reads the sector once more after the erase and expects ones (Linux 3.4).
     pub erase_verified: bool,
+    /// How often it tries a failed erase again (Linux 6.1: `MAX_RETRIES`).
+    pub erase_retries: u32,
     /// What it sends after a timeout.
     pub recovery: Recovery,
 }
@@ -80,10 +82,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All drivers, as they are written in scenarios.
-    pub const NAMES: [(&'static str, Self); 5] = [
+    /// The builds of u-boot, as they are written in scenarios.
+    pub const UBOOT: [(&'static str, Self); 2] = [
         ("u-boot-2013.04", Self::UBoot2013),
         ("u-boot-2013.04-status-poll", Self::UBoot2013StatusPoll),
+    ];
+
+    /// The versions of Linux, as they are written in scenarios.
+    pub const LINUX: [(&'static str, Self); 3] = [
         ("linux-3.4", Self::Linux34),
         ("linux-6.1", Self::Linux61),
         ("linux-6.1-status-register", Self::Linux61StatusRegister),
@@ -102,6 +108,7 @@ impl Kind {
             ready: Ready::Toggle,
             erase_ready: Ready::Toggle,
             erase_verified: true,
+            erase_retries: 0,
             recovery: Recovery::Reset,
         };
         let uboot = Profile {
@@ -118,6 +125,7 @@ impl Kind {
             ready: Ready::ToggleAndDatum,
             erase_ready: Ready::ToggleAndDatum,
             erase_verified: false,
+            erase_retries: 3,
             recovery: Recovery::AbortReset,
             ..linux
         };
