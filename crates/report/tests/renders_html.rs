@@ -120,7 +120,8 @@ fn a_comparison_has_a_line_for_each_difference() {
     let table = b.tables.iter_mut().find(|table| table.id == "table5").unwrap();
     table.cell_mut("total", "total_ns").unwrap().value = Value::Int(21_601_000_000);
     let page = html(vec![compare(&a, &b)]);
-    let lines = ["<th scope=\"col\">quantity</th>", "<th scope=\"col\" class=\"num\">B&#x2f;A</th>"];
+    let lines =
+        ["<th scope=\"col\">quantity</th>", "<th scope=\"col\" class=\"num\">B&#x2f;A</th>"];
     for part in lines.into_iter().chain(["21.60 s</span>", "50.00 %</span>"]) {
         assert!(page.contains(part), "{part} is missing");
     }

@@ -193,7 +193,7 @@ fn a_comparison_names_what_is_equal_and_has_a_line_for_each_difference() {
     assert!(!table.rows[1].cells.contains_key("a_polls_count"), "equal cells are left out");
     assert!(!table.rows[1].cells.contains_key("mean_ns_ratio"), "another sign has no ratio");
     assert_eq!(result.findings[0], "waits: 1 row equal; equal in all rows: same");
-    let text = terminal::run(&result, &options(60));
+    let text = terminal::run(&result, &options(80));
     for line in [
         "                      quantity            A             B       B/A",
         " w1  waits for long   mean         1.000 ms      1.500 ms   150.0 %",
