@@ -95,14 +95,9 @@ pub(crate) const CASES: &[Case] = &[
         "a.json:2:",
         &["unknown field `\\u{1b}[2J`"],
     ),
-    Case::whole(
-        "a.json",
-        DEEP,
-        "a.json:1:",
-        &["not a saved result: recursion limit exceeded", HELP],
-    )
-    .with(REPORT)
-    .called("report of deep JSON"),
+    Case::whole("a.json", DEEP, "a.json:1:", &["not a saved result: ", HELP])
+        .with(REPORT)
+        .called("report of deep JSON"),
     Case::whole("a.json", b"{\"a\":\n \"\xff\"}", "a.json:2:3", &["it is not UTF-8 text"])
         .with(REPORT),
     Case::zeros("a.json", (256 << 20) + 1, "a.json", &["it is larger than 268435456 bytes"])
