@@ -22,6 +22,9 @@ const STYLE: TableStyle = TableStyle::new()
 /// Spaces around the content of a column.
 const PADDING: usize = 2;
 
+/// What a column that wraps a heading or a verdict asks for at most; text asks for more and shares.
+const SMALL: usize = 12;
+
 /// Between two columns.
 const SEPARATOR: usize = 1;
 
@@ -114,10 +117,15 @@ fn widths(needs: &[Need], room: usize) -> Vec<usize> {
     let Some(first) = needs.first() else { return widths };
     widths[0] += spare.min(first.most.min(room * 2 / 5).saturating_sub(first.least));
     spare = room.saturating_sub(widths.iter().sum());
-    for (index, need) in needs.iter().enumerate().skip(1) {
-        let waiting = needs[index..].iter().filter(|need| need.most > need.least).count();
-        let given = (need.most - need.least).min(spare / waiting.max(1));
-        widths[index] += given;
+    // The least first: half of what a heading or a verdict asks for would be of no use to it.
+    let asked = |index: usize| needs[index].most - needs[index].least;
+    let mut others: Vec<usize> = (1..needs.len()).collect();
+    others.sort_by_key(|index| asked(*index));
+    for (at, index) in others.iter().enumerate() {
+        let share = spare / (others.len() - at);
+        let asked = asked(*index);
+        let given = if asked <= spare.min(SMALL) { asked } else { asked.min(share) };
+        widths[*index] += given;
         spare -= given;
     }
     // What the others left, from the first on.
@@ -171,8 +179,13 @@ mod tests {
 
     #[test]
     fn headings_wrap_before_the_names_of_rows_do() {
-        assert_eq!(of(&[(14, 39), (8, 16), (7, 16), (7, 10)], 70), [32, 14, 14, 10]);
+        assert_eq!(of(&[(14, 39), (8, 16), (7, 16), (7, 10)], 70), [28, 16, 16, 10]);
         assert_eq!(of(&[(14, 39), (8, 30), (7, 30), (7, 7)], 80), [32, 21, 20, 7]);
+    }
+
+    #[test]
+    fn what_is_short_is_whole_before_longer_cells_grow() {
+        assert_eq!(of(&[(9, 23), (15, 22), (8, 8), (7, 13), (8, 14)], 74), [23, 16, 8, 13, 14]);
     }
 
     #[test]
