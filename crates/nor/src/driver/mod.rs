@@ -12,8 +12,8 @@
 //! With several chips on the bus a buffer goes to each in turn, and the wait for a chip comes only
 //! before its next buffer.
 //!
-//! Left out: interrupts and other users of the CPU and of the chip, and the erase-suspend that
-//! Linux makes for a reader in between.
+//! Left out: interrupts and other users of the CPU and of the chip; the erase-suspend that Linux
+//! makes for a reader in between; of word programs, the read before each and the retries.
 
 pub mod probe;
 pub mod profile;
