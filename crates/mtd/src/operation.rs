@@ -128,6 +128,72 @@ impl Operation {
     }
 }
 
+/// The methods of [`crate::Mtd`] for a layer that does the same around every operation: each calls
+/// the layer's method `$around` with the clock, the [`Operation`] and what the device is to do.
+macro_rules! around_every_operation {
+    ($around:ident) => {
+        fn geometry(&self) -> &Geometry {
+            self.device.geometry()
+        }
+
+        fn read(
+            &mut self,
+            clock: &mut Clock,
+            offset: Bytes,
+            buffer: &mut [u8],
+        ) -> Result<ReadHealth, Error> {
+            let operation = Operation::bytes(Kind::Read, offset, buffer);
+            self.$around(clock, operation, |device, clock| device.read(clock, offset, buffer))
+        }
+
+        fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
+            let operation = Operation::bytes(Kind::Program, offset, data);
+            self.$around(clock, operation, |device, clock| device.program(clock, offset, data))
+        }
+
+        fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+            let operation = Operation::block(Kind::Erase, block);
+            self.$around(clock, operation, |device, clock| device.erase(clock, block))
+        }
+
+        fn read_oob(
+            &mut self,
+            clock: &mut Clock,
+            page: PageIndex,
+            buffer: &mut [u8],
+        ) -> Result<ReadHealth, Error> {
+            let operation = Operation::page(Kind::ReadOob, page, Bytes::of(buffer));
+            self.$around(clock, operation, |device, clock| device.read_oob(clock, page, buffer))
+        }
+
+        fn program_oob(
+            &mut self,
+            clock: &mut Clock,
+            page: PageIndex,
+            data: &[u8],
+            oob: &[u8],
+        ) -> Result<(), Error> {
+            let length = Bytes::of(data) + Bytes::of(oob);
+            let operation = Operation::page(Kind::ProgramOob, page, length);
+            self.$around(clock, operation, |device, clock| {
+                device.program_oob(clock, page, data, oob)
+            })
+        }
+
+        fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
+            let operation = Operation::block(Kind::IsBad, block);
+            self.$around(clock, operation, |device, clock| device.is_bad(clock, block))
+        }
+
+        fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+            let operation = Operation::block(Kind::MarkBad, block);
+            self.$around(clock, operation, |device, clock| device.mark_bad(clock, block))
+        }
+    };
+}
+
+pub(crate) use around_every_operation;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@
 use crate::device::{Mtd, ReadHealth};
 use crate::error::Error;
 use crate::geometry::{BlockIndex, Geometry, PageIndex};
-use crate::operation::{Kind, Operation};
+use crate::operation::{Kind, Operation, around_every_operation};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use std::collections::VecDeque;
 use std::fmt;
@@ -181,61 +181,7 @@ impl<M, S> fmt::Display for Tracer<M, S> {
 }
 
 impl<M: Mtd, S: FnMut(&Event)> Mtd for Tracer<M, S> {
-    fn geometry(&self) -> &Geometry {
-        self.device.geometry()
-    }
-
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
-        let operation = Operation::bytes(Kind::Read, offset, buffer);
-        self.traced(clock, operation, |device, clock| device.read(clock, offset, buffer))
-    }
-
-    fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
-        let operation = Operation::bytes(Kind::Program, offset, data);
-        self.traced(clock, operation, |device, clock| device.program(clock, offset, data))
-    }
-
-    fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
-        let operation = Operation::block(Kind::Erase, block);
-        self.traced(clock, operation, |device, clock| device.erase(clock, block))
-    }
-
-    fn read_oob(
-        &mut self,
-        clock: &mut Clock,
-        page: PageIndex,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
-        let operation = Operation::page(Kind::ReadOob, page, Bytes::of(buffer));
-        self.traced(clock, operation, |device, clock| device.read_oob(clock, page, buffer))
-    }
-
-    fn program_oob(
-        &mut self,
-        clock: &mut Clock,
-        page: PageIndex,
-        data: &[u8],
-        oob: &[u8],
-    ) -> Result<(), Error> {
-        let length = Bytes::of(data) + Bytes::of(oob);
-        let operation = Operation::page(Kind::ProgramOob, page, length);
-        self.traced(clock, operation, |device, clock| device.program_oob(clock, page, data, oob))
-    }
-
-    fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
-        let operation = Operation::block(Kind::IsBad, block);
-        self.traced(clock, operation, |device, clock| device.is_bad(clock, block))
-    }
-
-    fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
-        let operation = Operation::block(Kind::MarkBad, block);
-        self.traced(clock, operation, |device, clock| device.mark_bad(clock, block))
-    }
+    around_every_operation!(traced);
 }
 
 #[cfg(test)]
