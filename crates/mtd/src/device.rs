@@ -48,7 +48,8 @@ pub trait Mtd {
     /// [`Error::EraseFailed`], [`Error::Protected`], [`Error::Timeout`] and those of the range.
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error>;
 
-    /// Reads the first `buffer.len()` spare bytes of a page.
+    /// Reads the first `buffer.len()` free spare bytes of a page: those that the driver leaves to its
+    /// user, in the order of its layout (`MTD_OPS_AUTO_OOB` of Linux). [`RawPages`] has all of them.
     ///
     /// # Errors
     /// [`Error::NoOob`] unless the device has spare bytes.
@@ -61,7 +62,7 @@ pub trait Mtd {
         Err(Error::NoOob)
     }
 
-    /// Programs a page and its spare bytes at once; either may be empty.
+    /// Programs a page and its free spare bytes at once; either may be empty.
     ///
     /// # Errors
     /// [`Error::NoOob`] unless the device has spare bytes; else as [`Mtd::program`].
@@ -90,6 +91,34 @@ pub trait Mtd {
     fn mark_bad(&mut self, _clock: &mut Clock, _block: BlockIndex) -> Result<(), Error> {
         Err(Error::NoOob)
     }
+}
+
+/// A NAND whose pages can be moved as they are, for dumps and for tests: all spare bytes, the error
+/// correction's among them, and no correction.
+pub trait RawPages: Mtd {
+    /// Reads a page and all of its spare bytes, as the cells give them.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchPage`], [`Error::NoOob`], [`Error::PowerCut`].
+    fn read_raw(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<(), Error>;
+
+    /// Programs a page and all of its spare bytes, as they are.
+    ///
+    /// # Errors
+    /// As [`Mtd::program_oob`].
+    fn program_raw(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), Error>;
 }
 
 /// A borrowed or boxed device is a device: middleware can wrap `&mut dyn Mtd`.

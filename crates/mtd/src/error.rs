@@ -59,7 +59,7 @@ pub enum Error {
         /// How many there are.
         count: u64,
     },
-    /// More spare bytes were asked for than a page has.
+    /// More spare bytes were asked for than a page leaves free.
     OobOutOfRange {
         /// Of which page.
         page: PageIndex,
@@ -150,7 +150,7 @@ impl fmt::Display for Error {
                 write!(f, "there is no page {page}: the device has {count}, from 0")
             }
             Self::OobOutOfRange { page, length, size } => {
-                write!(f, "page {page} has {size} of spare (OOB) bytes, not {}", length.get())
+                write!(f, "page {page} has {size} of free spare (OOB) bytes, not {}", length.get())
             }
             Self::AlreadyProgrammed { page } => {
                 write!(f, "page {page} is already programmed: erase its block first")

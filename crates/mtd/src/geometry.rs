@@ -186,15 +186,15 @@ impl Geometry {
         Ok(start..start + self.write_size)
     }
 
-    /// The spare bytes of a page, for an access to the first `length` of them.
+    /// The spare bytes of a page, for an access to the first `length` free ones.
     ///
     /// # Errors
     /// [`Error::NoOob`], [`Error::NoSuchPage`], [`Error::OobOutOfRange`].
     pub fn oob_range(&self, page: PageIndex, length: Bytes) -> Result<Oob, Error> {
         let oob = self.oob.ok_or(Error::NoOob)?;
         self.page_range(page)?;
-        if length > oob.size {
-            return Err(Error::OobOutOfRange { page, length, size: oob.size });
+        if length > oob.available {
+            return Err(Error::OobOutOfRange { page, length, size: oob.available });
         }
         Ok(oob)
     }

@@ -4,7 +4,8 @@
 //!
 //! - [`geometry`]: [`Geometry`], [`BlockIndex`], [`PageIndex`]: sizes, erase blocks, bounds checks.
 //! - [`error`]: [`Error`], what a device may answer, and [`Torn`], what a power cut leaves.
-//! - [`device`]: the trait [`Mtd`]. Filesystems and workloads see only this.
+//! - [`device`]: the trait [`Mtd`]. Filesystems and workloads see only this; [`RawPages`] is for
+//!   those who move pages of NAND with all their spare bytes.
 //! - [`ram`]: [`RamMtd`], a flash without physics; a clone of it is cheap.
 //! - [`operation`]: [`Operation`] and its [`Kind`], how middleware speaks of what was asked.
 //! - [`tracer`], [`stats`], [`power_cut`], [`fault`]: middleware. Each is itself an [`Mtd`] around
@@ -41,7 +42,7 @@ pub mod stats;
 mod tear;
 pub mod tracer;
 
-pub use device::{Mtd, ReadHealth};
+pub use device::{Mtd, RawPages, ReadHealth};
 pub use error::{Error, Torn};
 pub use fault::{Fault, FaultInjector, Rule, Trigger};
 pub use geometry::{BlockIndex, EraseRegion, FlashKind, Geometry, Oob, PageIndex};

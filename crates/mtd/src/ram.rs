@@ -10,7 +10,7 @@
 //! Left out: bit errors, wear out and real timing (crates `nor` and `nand`), and NAND's rule that
 //! pages of a block are programmed in order.
 
-use crate::device::{Mtd, ReadHealth};
+use crate::device::{Mtd, RawPages, ReadHealth};
 use crate::error::Error;
 use crate::geometry::{BlockIndex, FlashKind, Geometry, Oob, PageIndex};
 use boardlab_sim::{Bytes, Clock, Duration, Rate};
@@ -320,6 +320,31 @@ impl Mtd for RamMtd {
         clock.advance(self.costs.program);
         self.blocks[index].bad = true;
         Ok(())
+    }
+}
+
+/// All spare bytes are free, so raw pages are the pages.
+impl RawPages for RamMtd {
+    fn read_raw(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<(), Error> {
+        let start = self.geometry.page_range(page)?.start;
+        self.read_oob(clock, page, oob)?;
+        self.read(clock, start, data).map(|_| ())
+    }
+
+    fn program_raw(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), Error> {
+        self.program_oob(clock, page, data, oob)
     }
 }
 

@@ -1,0 +1,1 @@
+//! Error correction codes, compression and checksums of flash storage.

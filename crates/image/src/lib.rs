@@ -1,0 +1,1 @@
+//! Flash images in files.

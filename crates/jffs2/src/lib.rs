@@ -1,0 +1,1 @@
+//! JFFS2, the log-structured flash filesystem of Linux.

@@ -1,0 +1,1 @@
+//! NAND flash: chip, port, driver, error correction, bad blocks.

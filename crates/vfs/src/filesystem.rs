@@ -1,0 +1,200 @@
+//! The trait that every filesystem implements.
+//!
+//! Layer: rank 2. [`FileSystem`], and [`Caching`], what it asks of the page cache above it. The cut is
+//! that of Linux's `struct inode_operations` and `struct address_space_operations` (6.1): names are
+//! resolved one at a time, file content moves in pages.
+
+use crate::error::Error;
+use crate::node::{Attributes, Change, Entry, Ino, New, Space};
+use boardlab_sim::Clock;
+use std::ops::Range;
+
+/// Bytes of a page of the page cache.
+pub const PAGE_SIZE: usize = 4_096;
+
+/// When the page cache hands changed pages to the filesystem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Caching {
+    /// At once, within the write call.
+    WriteThrough,
+    /// On sync, under pressure or when they are old.
+    WriteBack,
+}
+
+/// A mounted filesystem. Every operation takes the run's clock and moves it on by what it costs, on
+/// the flash and on the host's CPU.
+///
+/// Names are bytes without `/` and NUL, neither `.` nor `..`, one to 255 of them; the caller checks
+/// that. After [`Error::PowerCut`] nothing works until the flash is mounted again.
+pub trait FileSystem {
+    /// What the filesystem asks of the page cache.
+    fn caching(&self) -> Caching;
+
+    /// The root directory.
+    fn root(&self) -> Ino;
+
+    /// The inode that `name` in `dir` leads to.
+    ///
+    /// # Errors
+    /// ENOENT, ENOTDIR, EIO.
+    fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error>;
+
+    /// What `stat` tells.
+    ///
+    /// # Errors
+    /// ESTALE when there is no such inode, EIO.
+    fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error>;
+
+    /// Changes attributes; a change of size cuts a file off or grows it by a hole.
+    ///
+    /// # Errors
+    /// EISDIR or EINVAL for a size of what is not a file, EFBIG, ENOSPC, EIO.
+    fn set_attributes(&mut self, clock: &mut Clock, ino: Ino, change: &Change)
+    -> Result<(), Error>;
+
+    /// Makes an inode of any kind and gives it a name.
+    ///
+    /// # Errors
+    /// EEXIST, ENOTDIR, ENAMETOOLONG, ENOSPC, EIO.
+    fn create(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+        new: &New<'_>,
+    ) -> Result<Ino, Error>;
+
+    /// Gives an inode another name.
+    ///
+    /// # Errors
+    /// EPERM for a directory, EEXIST, EMLINK, ENOSPC, EIO.
+    fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error>;
+
+    /// Takes a name from what is not a directory. An inode without names goes when it is forgotten.
+    ///
+    /// # Errors
+    /// ENOENT, EISDIR, ENOSPC, EIO.
+    fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error>;
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// ENOENT, ENOTDIR, ENOTEMPTY, ENOSPC, EIO.
+    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error>;
+
+    /// Renames, and replaces what has the new name. The caller has checked that a directory does not
+    /// move into itself.
+    ///
+    /// # Errors
+    /// ENOENT, EISDIR, ENOTDIR, ENOTEMPTY, EXDEV, ENOSPC, EIO.
+    fn rename(
+        &mut self,
+        clock: &mut Clock,
+        from: (Ino, &[u8]),
+        to: (Ino, &[u8]),
+    ) -> Result<(), Error>;
+
+    /// All entries of a directory, in the filesystem's order.
+    ///
+    /// # Errors
+    /// ENOTDIR, EIO.
+    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error>;
+
+    /// Where a symbolic link leads.
+    ///
+    /// # Errors
+    /// EINVAL for what is none, EIO.
+    fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error>;
+
+    /// Reads page number `page` of a file into `buffer` of [`PAGE_SIZE`] bytes; zeros in holes and
+    /// beyond the end.
+    ///
+    /// # Errors
+    /// EISDIR, EIO.
+    fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        page: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Error>;
+
+    /// Writes the bytes `changed` of page number `page`. `content` is the whole page as it is now,
+    /// with zeros beyond the end of the file, so that a filesystem may write more than was changed.
+    /// The file grows to `page * PAGE_SIZE + changed.end` if it was shorter; what lies between is a
+    /// hole.
+    ///
+    /// # Errors
+    /// ENOSPC, EFBIG, EIO.
+    fn write_page(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        page: u64,
+        content: &[u8],
+        changed: Range<usize>,
+    ) -> Result<(), Error>;
+
+    /// The value of an extended attribute; `name` with its prefix: `user.colour`.
+    ///
+    /// # Errors
+    /// ENODATA, EOPNOTSUPP, EIO.
+    fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error>;
+
+    /// Sets an extended attribute, or removes it when there is no value.
+    ///
+    /// # Errors
+    /// ENODATA, EOPNOTSUPP, ERANGE, ENOSPC, EIO.
+    fn set_xattr(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        name: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), Error>;
+
+    /// The names of all extended attributes, with their prefixes.
+    ///
+    /// # Errors
+    /// EIO.
+    fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// Returns when what was written to the file before is safe from a power cut. The page cache has
+    /// handed over its changed pages.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error>;
+
+    /// Returns when all that was done before is safe from a power cut.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn sync(&mut self, clock: &mut Clock) -> Result<(), Error>;
+
+    /// Nobody holds the inode open any longer: what was kept of it in RAM may go, and an inode
+    /// without names goes from the flash.
+    ///
+    /// # Errors
+    /// EIO.
+    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error>;
+
+    /// Does one step of what the filesystem does by itself in the background (checks after a mount,
+    /// garbage collection, delayed write-out), and says whether there is more to do now.
+    ///
+    /// # Errors
+    /// EIO.
+    fn background(&mut self, clock: &mut Clock) -> Result<bool, Error>;
+
+    /// Free and used space.
+    ///
+    /// # Errors
+    /// EIO.
+    fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error>;
+
+    /// Writes out everything. Only a new mount may follow.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error>;
+}

@@ -1,0 +1,19 @@
+//! The filesystem trait, and what a kernel puts above it.
+//!
+//! Layer: rank 2; uses `sim` only. In reading order:
+//!
+//! - [`error`]: [`Error`] and [`Errno`]; [`node`]: inodes, their attributes and entries.
+//! - [`filesystem`]: the trait [`FileSystem`].
+//! - [`host`]: [`Host`], what the CPU costs; [`ram`]: [`Structure`], what a kernel would hold in RAM.
+
+pub mod error;
+pub mod filesystem;
+pub mod host;
+pub mod node;
+pub mod ram;
+
+pub use error::{Errno, Error};
+pub use filesystem::{Caching, FileSystem, PAGE_SIZE};
+pub use host::{Cost, Host, Work};
+pub use node::{Attributes, Change, Device, Entry, Ino, Kind, New, Space, Timestamp, WallClock};
+pub use ram::Structure;
