@@ -1,12 +1,15 @@
 //! A printed figure as a number: its value and what its last digit can tell.
 //!
-//! Layer: rank 8. Main type: [`Figure`]. Values are in the unit of the column (nanoseconds, bytes,
+//! Layer: rank 8. Main types: [`Figure`], and [`Meanings`], what a publication's units stand for. Values are in the unit of the column (nanoseconds, bytes,
 //! bytes a second, a count, a ratio), as `f64`: they are compared and shown, never computed on in a
 //! model. Whole values below 2^53 are exact.
 
 use crate::misfit::Misfit;
 use crate::quantity::{Decimal, Dimension};
 use boardlab_result::{Unit, Value};
+
+/// What a publication means by its units where that is not what they mean here: `("KB", "KiB")`.
+pub type Meanings = [(String, String)];
 
 /// A printed figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,11 +23,12 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Reads `text` as printed in a column of `unit`; `None` for words in a column without unit.
+    /// Reads `text` as printed in a column of `unit`, its units as `meanings` say; `None` for words in
+    /// a column without unit.
     ///
     /// # Errors
     /// [`Misfit`] when it is not a number with a unit of that column.
-    pub fn parse(text: &str, unit: Unit) -> Result<Option<Self>, Misfit> {
+    pub fn parse(text: &str, unit: Unit, meanings: &Meanings) -> Result<Option<Self>, Misfit> {
         // Publications group digits: 131,072.
         let plain = text.replace(',', "");
         let (number, written) = match Decimal::split(&plain) {
@@ -34,7 +38,12 @@ impl Figure {
         if unit == Unit::Plain && !written.is_empty() {
             return Ok(None);
         }
-        let (numerator, denominator) = scale(written, unit)?;
+        let meant = |written: &str| {
+            let known = meanings.iter().find(|(print, _)| print == written.trim());
+            known.map_or_else(|| written.trim().to_owned(), |(_, meant)| meant.clone())
+        };
+        let written: Vec<String> = written.split('/').map(meant).collect();
+        let (numerator, denominator) = scale(&written.join("/"), unit)?;
         #[allow(clippy::cast_precision_loss, reason = "for comparison; exact below 2^53")]
         let digits = number.digits as f64;
         let divisor = (0..number.decimals).fold(denominator, |power, _| power * 10.0);
@@ -93,7 +102,7 @@ mod tests {
     use super::*;
 
     fn figure(text: &str, unit: Unit) -> (f64, f64) {
-        let figure = Figure::parse(text, unit).unwrap().unwrap();
+        let figure = Figure::parse(text, unit, &[]).unwrap().unwrap();
         (figure.value, figure.half)
     }
 
@@ -111,20 +120,32 @@ mod tests {
 
     #[test]
     fn words_stand_only_where_no_unit_is_due() {
-        assert_eq!(Figure::parse("more than one", Unit::Plain), Ok(None));
-        assert_eq!(Figure::parse("3 of 4", Unit::Plain), Ok(None));
-        assert_eq!(Figure::parse("n/a", Unit::Nanoseconds), Err(Misfit::NotANumber));
-        assert_eq!(Figure::parse("253", Unit::Nanoseconds), Err(Misfit::NoUnit));
-        assert!(Figure::parse("253 us", Unit::Bytes).is_err());
-        assert!(Figure::parse("5 us", Unit::Count).is_err());
-        assert!(Figure::parse("5 MB", Unit::BytesPerSecond).is_err());
+        assert_eq!(Figure::parse("more than one", Unit::Plain, &[]), Ok(None));
+        assert_eq!(Figure::parse("3 of 4", Unit::Plain, &[]), Ok(None));
+        assert_eq!(Figure::parse("n/a", Unit::Nanoseconds, &[]), Err(Misfit::NotANumber));
+        assert_eq!(Figure::parse("253", Unit::Nanoseconds, &[]), Err(Misfit::NoUnit));
+        assert!(Figure::parse("253 us", Unit::Bytes, &[]).is_err());
+        assert!(Figure::parse("5 us", Unit::Count, &[]).is_err());
+        assert!(Figure::parse("5 MB", Unit::BytesPerSecond, &[]).is_err());
+    }
+
+    #[test]
+    fn a_publication_may_mean_other_units_than_we_do() {
+        let meanings =
+            [("KB", "KiB"), ("MB", "MiB")].map(|(print, meant)| (print.into(), meant.into()));
+        let figure = |text, unit| Figure::parse(text, unit, &meanings).map(|f| f.unwrap().value);
+        assert_eq!(figure("3 KB", Unit::Bytes), Ok(3_072.0));
+        assert_eq!(figure("2.5 MB/s", Unit::BytesPerSecond), Ok(2_621_440.0));
+        assert_eq!(figure("2.5 MB / s", Unit::BytesPerSecond), Ok(2_621_440.0));
+        assert_eq!(figure("2 GB", Unit::Bytes), Ok(2e9));
+        assert!(Figure::parse("3 KB", Unit::Bytes, &[]).is_err());
     }
 
     #[test]
     fn a_whole_count_passes_no_rounding_on() {
-        let count = Figure::parse("131072", Unit::Count).unwrap().unwrap();
+        let count = Figure::parse("131072", Unit::Count, &[]).unwrap().unwrap();
         assert!((count.half, count.rounding()) == (0.5, 0.0));
-        let mean = Figure::parse("20.6", Unit::Count).unwrap().unwrap();
+        let mean = Figure::parse("20.6", Unit::Count, &[]).unwrap().unwrap();
         assert!((mean.rounding() - 0.05).abs() < 1e-12);
         assert_eq!(count.published(), Value::Int(131_072));
         assert_eq!(mean.published(), Value::Real(20.6));

@@ -32,7 +32,8 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    const ALL: [Self; 4] = [Self::Time, Self::Size, Self::Frequency, Self::Ratio];
+    /// Every dimension.
+    pub const ALL: [Self; 4] = [Self::Time, Self::Size, Self::Frequency, Self::Ratio];
 
     /// Its units, each with its size in the smallest one.
     #[must_use]

@@ -21,14 +21,17 @@
 //! spread_ns = { range = ["170 us", "226 us"], note = "a reader's remark" }
 //! ```
 //!
-//! The unit of a column is the one that its key ends in, see [`Unit`].
+//! The unit of a column is the one that its key ends in, see [`Unit`]. Where columns are called by
+//! systems, the row says it (`unit = "bytes_per_s"`), and where the print means other units than we
+//! do, the table does: `units = { MB = "MiB" }`.
 
 use crate::document::{Document, Misplaced, Node, Read, Section, Value as Readable};
 use crate::error::Error;
-use crate::figure::Figure;
+use crate::figure::{Figure, Meanings};
 use crate::misfit::Misfit;
 use crate::source::{Place, Source};
-use boardlab_result::{Unit, Value};
+use crate::quantity::Dimension;
+use boardlab_result::{Row, Unit, Value};
 use indexmap::IndexMap;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -62,6 +65,8 @@ pub struct ReferenceRow {
     pub id: String,
     /// What it is about, for people; may be empty.
     pub title: String,
+    /// Unit of the columns whose key names none: `bytes_per_s`; may be empty.
+    pub unit: String,
     /// Figures by column.
     pub cells: IndexMap<String, Printed>,
 }
@@ -170,6 +175,7 @@ struct RawTable {
 struct RawRow {
     id: String,
     title: String,
+    unit: &'static str,
     cells: IndexMap<String, RawCell>,
 }
 
@@ -186,8 +192,11 @@ impl RawTable {
         let id = section.required("id");
         let title = section.required("title");
         let source = section.required("source");
-        let rows = section.sections("row", RawRow::read);
+        let meanings = section.optional_section("units", meanings).map(Option::unwrap_or_default);
+        let known = meanings.as_ref().map_or(&[] as &Meanings, Vec::as_slice);
+        let rows = section.sections("row", |row| RawRow::read(&row, known));
         section.finish()?;
+        meanings?;
         let table = Self { id: id?, title: title?, source: source?, rows: rows? };
         distinct(&section, "row", table.rows.iter().map(|row| row.id.as_str()))?;
         Ok(table)
@@ -205,7 +214,8 @@ impl RawTable {
                 }
                 cells.insert(column.clone(), printed);
             }
-            rows.push(ReferenceRow { id: row.id.clone(), title: row.title.clone(), cells });
+            let (id, title, unit) = (row.id.clone(), row.title.clone(), row.unit.into());
+            rows.push(ReferenceRow { id, title, unit, cells });
         }
         Ok(ReferenceTable { id: self.id, title: self.title, source: self.source, rows })
     }
@@ -236,14 +246,37 @@ impl RawTable {
     }
 }
 
+/// What the print means by its units.
+fn meanings(section: Section<'_>) -> Read<Vec<(String, String)>> {
+    let each = section.keys().map(|print| {
+        let names = Dimension::ALL.iter().flat_map(|dimension| dimension.units());
+        let names: Vec<_> = names.map(|(name, _)| (*name, *name)).collect();
+        Ok((print.to_owned(), section.one_of(print, &names)?.to_owned()))
+    });
+    let each: Vec<_> = each.collect();
+    section.finish()?;
+    each.into_iter().collect()
+}
+
+/// Units of rows, as the ends of a column's key.
+const ROW_UNITS: [(&str, &str); 5] = [
+    ("ns", "ns"),
+    ("bytes", "bytes"),
+    ("bytes_per_s", "bytes_per_s"),
+    ("count", "count"),
+    ("ratio", "ratio"),
+];
+
 impl RawRow {
-    fn read(section: Section<'_>) -> Read<Self> {
+    fn read(section: &Section<'_>, meanings: &Meanings) -> Read<Self> {
         let id = section.required("id");
         let title = section.optional::<String>("title");
+        let unit = section.optional_one_of("unit", &ROW_UNITS).map(Option::unwrap_or_default);
+        let of_row = unit.as_ref().map_or("", |unit| *unit);
         let cells = section.section("cells", |cells| {
             // Every column is read before the first error counts, so that all errors are shown.
             let each = cells.keys().map(|column| {
-                let cell = cells.section(column, |cell| RawCell::read(&cell, column));
+                let cell = cells.section(column, |cell| RawCell::read(&cell, (column, of_row), meanings));
                 (column, cell)
             });
             let each: Vec<_> = each.collect();
@@ -251,13 +284,18 @@ impl RawRow {
             each.into_iter().map(|(column, cell)| Ok((column.to_owned(), cell?))).collect()
         });
         section.finish()?;
-        Ok(Self { id: id?, title: title?.unwrap_or_default(), cells: cells? })
+        Ok(Self { id: id?, title: title?.unwrap_or_default(), unit: unit?, cells: cells? })
     }
 }
 
 impl RawCell {
-    fn read(section: &Section<'_>, column: &str) -> Read<Self> {
-        let unit = Unit::of_key(column);
+    /// Reads the cell in a column of a row that has this unit.
+    fn read(
+        section: &Section<'_>,
+        (column, of_row): (&str, &str),
+        meanings: &Meanings,
+    ) -> Read<Self> {
+        let unit = Row::new("", "").of_unit(of_row).unit_in(column);
         let printed = section.optional::<String>("printed");
         let range = section.optional::<Vec<String>>("range");
         let sum_of = section.optional::<Vec<Named>>("sum_of");
@@ -276,12 +314,13 @@ impl RawCell {
         };
         let (printed, figure) = match (printed, range) {
             (printed, Some(range)) => {
-                let spread =
-                    Spread::read(&range, unit).map_err(|misfit| refused("range", &misfit))?;
+                let spread = Spread::read(&range, unit, meanings);
+                let spread = spread.map_err(|misfit| refused("range", &misfit))?;
                 (spread.printed(printed, note), None)
             }
             (Some(text), None) => {
-                let figure = Figure::parse(&text, unit).map_err(|m| refused("printed", &m))?;
+                let figure = Figure::parse(&text, unit, meanings);
+                let figure = figure.map_err(|misfit| refused("printed", &misfit))?;
                 (figure_printed(text, figure, note), figure)
             }
             (None, None) => return Err(section.refuse("printed", "lacks", "a figure", "")),
@@ -305,9 +344,9 @@ struct Spread {
 }
 
 impl Spread {
-    fn read(range: &[String], unit: Unit) -> Result<Self, Misfit> {
+    fn read(range: &[String], unit: Unit, meanings: &Meanings) -> Result<Self, Misfit> {
         let [low, high] = range else { return Err(Misfit::Arguments { form: "two figures" }) };
-        let figure = |text: &str| Figure::parse(text, unit)?.ok_or(Misfit::NotANumber);
+        let figure = |text: &str| Figure::parse(text, unit, meanings)?.ok_or(Misfit::NotANumber);
         let text = format!("{low} to {high}");
         let (low, high) = (figure(low)?, figure(high)?);
         if low.value > high.value {

@@ -88,6 +88,9 @@ pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Re
             table.rows.push(Row::new(&published.id, &published.title));
             table.rows.len() - 1
         });
+        if table.rows[index].unit.is_empty() {
+            table.rows[index].unit.clone_from(&published.unit);
+        }
         for (column, printed) in &published.cells {
             if !table.columns.iter().any(|known| known.id == *column) {
                 table.columns.push(Column { id: column.clone(), title: column.clone() });

@@ -104,7 +104,7 @@ fn sides(column: &Column) -> [Column; 3] {
 /// The cells of a row in which `a` and `b` differ.
 fn differences(columns: &[Column], a: &Row, b: &Row) -> Row {
     let value = |row: &Row, id: &str| row.cells.get(id).map_or(Value::None, |c| c.value.clone());
-    let mut row = Row::new(&*a.id, &*a.title);
+    let mut row = Row::new(&*a.id, &*a.title).of_unit(&*a.unit);
     for column in columns {
         let (in_a, in_b) = (value(a, &column.id), value(b, &column.id));
         if in_a == in_b {

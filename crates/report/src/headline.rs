@@ -4,7 +4,7 @@
 //! a headline is a cell with a published figure in a row whose id is `total`.
 
 use crate::format;
-use boardlab_result::{Reproduction, RunResult, Table, Unit, Verdict};
+use boardlab_result::{Reproduction, RunResult, Table, Verdict};
 
 /// The id of the row that sums a table up.
 const TOTAL: &str = "total";
@@ -47,7 +47,7 @@ fn of_table<'a>(run_index: usize, run: &'a RunResult, table: &'a Table) -> Vec<H
     for column in &table.columns {
         let Some(cell) = total.cells.get(&column.id) else { continue };
         let Some(published) = &cell.published else { continue };
-        let unit = Unit::of_key(&column.id);
+        let unit = total.unit_in(&column.id);
         headlines.push(Headline {
             run_index,
             run,

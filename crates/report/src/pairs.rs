@@ -26,7 +26,8 @@ pub(crate) struct Pair<'a> {
 /// A quantity and its columns.
 struct Quantity<'a> {
     title: &'a str,
-    unit: Unit,
+    /// Id of its column in the tables that are compared.
+    id: &'a str,
     a: &'a str,
     b: &'a str,
     ratio: Option<&'a str>,
@@ -55,7 +56,7 @@ fn quantities(table: &Table) -> Option<Vec<Quantity<'_>>> {
         let ratio = columns.next_if(|ratio| ratio.id.strip_suffix("_ratio") == Some(quantity));
         quantities.push(Quantity {
             title: a.title.strip_suffix(" A").unwrap_or(&a.title),
-            unit: Unit::of_key(quantity),
+            id: quantity,
             a: &a.id,
             b: &b.id,
             ratio: ratio.map(|ratio| ratio.id.as_str()),
@@ -72,8 +73,8 @@ fn cells(row: &Row, quantity: &Quantity<'_>) -> [String; 4] {
     let ratio = quantity.ratio.filter(|ratio| row.cells.contains_key(*ratio));
     [
         quantity.title.into(),
-        shown(quantity.a, quantity.unit),
-        shown(quantity.b, quantity.unit),
+        shown(quantity.a, row.unit_in(quantity.id)),
+        shown(quantity.b, row.unit_in(quantity.id)),
         ratio.map(|ratio| shown(ratio, Unit::Ratio)).unwrap_or_default(),
     ]
 }

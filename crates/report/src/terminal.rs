@@ -220,7 +220,7 @@ fn ours(table: &Table, row: &Row) -> Vec<String> {
         match value {
             Value::None => String::new(),
             Value::Text(words) => words.clone(),
-            number => format::figure(number, Unit::of_key(column)).replace(' ', TIE),
+            number => format::figure(number, row.unit_in(column)).replace(' ', TIE),
         }
     };
     let cells = table.columns.iter().map(|column| cell(&column.id));
@@ -229,14 +229,14 @@ fn ours(table: &Table, row: &Row) -> Vec<String> {
 
 /// The published figures of one row, each with its verdict.
 fn print(table: &Table, row: &Row) -> Vec<String> {
-    let cell = |column: &str| row.cells.get(column).map(|cell| published(cell, column));
+    let cell = |column: &str| row.cells.get(column).map(|cell| published(cell, row.unit_in(column)));
     let cells = table.columns.iter().map(|column| cell(&column.id).unwrap_or_default());
     std::iter::once("  print".to_owned()).chain(cells).collect()
 }
 
-fn published(cell: &Cell, column: &str) -> String {
+fn published(cell: &Cell, unit: Unit) -> String {
     let figure = cell.published.as_ref().map(|value| {
-        let shown = || format::figure(value, Unit::of_key(column));
+        let shown = || format::figure(value, unit);
         let printed = cell.printed.clone().unwrap_or_else(shown);
         if matches!(value, Value::Text(_)) { printed } else { printed.replace(' ', TIE) }
     });

@@ -171,6 +171,10 @@ pub struct Row {
     /// What the row is about, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
+    /// Unit of the cells whose column names none, as the end of a column's id would: `ns`. Such a
+    /// column is called by a system, and one table compares times, sizes and rates of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
     /// Cells by column id.
     pub cells: IndexMap<String, Cell>,
 }
@@ -179,7 +183,28 @@ impl Row {
     /// A row without cells.
     #[must_use]
     pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
-        Self { id: id.into(), title: title.into(), cells: IndexMap::new() }
+        Self {
+            id: id.into(),
+            title: title.into(),
+            unit: String::new(),
+            cells: IndexMap::new(),
+        }
+    }
+
+    /// This row with a unit for the cells whose column names none.
+    #[must_use]
+    pub fn of_unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = unit.into();
+        self
+    }
+
+    /// The unit of the cell in `column`: the column's own, or else the row's.
+    #[must_use]
+    pub fn unit_in(&self, column: &str) -> Unit {
+        match Unit::of_key(column) {
+            Unit::Plain => Unit::of_key(&self.unit),
+            own => own,
+        }
     }
 
     /// This row with one more cell.
@@ -278,6 +303,14 @@ mod tests {
         assert_eq!(Unit::of_key("polls_count"), Unit::Count);
         assert_eq!(Unit::of_key("cpu_ratio"), Unit::Ratio);
         assert_eq!(Unit::of_key("turns"), Unit::Plain);
+    }
+
+    #[test]
+    fn a_row_gives_its_unit_to_columns_without_one() {
+        let row = Row::new("mount", "").of_unit("ns");
+        assert_eq!(row.unit_in("jffs2"), Unit::Nanoseconds);
+        assert_eq!(row.unit_in("pages_count"), Unit::Count);
+        assert_eq!(Row::new("mount", "").unit_in("jffs2"), Unit::Plain);
     }
 
     #[test]

@@ -266,7 +266,7 @@ fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) 
     let rows = table.rows.iter().map(|row| {
         let cell = |(column, view): (&boardlab_result::Column, &ColumnView)| {
             let cell = row.cells.get(&column.id);
-            let unit = Unit::of_key(&column.id);
+            let unit = row.unit_in(&column.id);
             let explained = |at: &usize| *at < run.findings.len();
             let shown = cell.map(|cell| CellView {
                 badge: cell.verdict.map(|v| badge(v, run_index, cell.finding.filter(explained))),
