@@ -1,1 +1,23 @@
 //! Flash images in files.
+//!
+//! Layer: rank 7; faces the operating system: files are opened here and nowhere below. A file is
+//! never changed. In reading order:
+//!
+//! - [`contents`]: [`Contents`], the bytes of a file or of memory, read where they are asked for.
+//! - [`shape`]: [`Shape`], page, spare bytes and erase block of the flash that was dumped.
+//! - [`spare`]: [`Spare`], what each spare byte of a page is for.
+//! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
+//! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
+//!   what would fit.
+
+pub mod contents;
+pub mod dump;
+pub mod error;
+pub mod shape;
+pub mod spare;
+
+pub use contents::Contents;
+pub use dump::Dump;
+pub use error::Error;
+pub use shape::Shape;
+pub use spare::Spare;

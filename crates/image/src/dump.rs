@@ -1,0 +1,620 @@
+//! An image as a flash: read, programmed and erased, while its file stays as it is.
+//!
+//! Layer: rank 7. Main type: [`Dump`], an [`Mtd`] with [`RawPages`]. What is programmed or erased is
+//! kept beside the file, block by block, so that a filesystem may recover, collect garbage and be
+//! written on. A clone shares everything that neither side has changed.
+//!
+//! With spare bytes in the file, data are corrected as they are read, and a page that was found to
+//! be right is not looked at again. Bad blocks are told by their marks, as Linux 6.1 does
+//! (`nand_block_isbad` in `drivers/mtd/nand/raw/nand_legacy.c`): the mark of the first or of the
+//! second page is not 0xFF. Bytes that the file is too short for read as erased ones.
+//!
+//! Operations cost no virtual time: the flash of a dump is not there any longer. Left out: the rule
+//! that pages of a block are programmed in order.
+
+use crate::contents::Contents;
+use crate::error::Error;
+use crate::shape::Shape;
+use crate::spare::Spare;
+use boardlab_mtd::{BlockIndex, Error as MtdError, Geometry, Mtd, PageIndex, RawPages, ReadHealth};
+use boardlab_sim::{Bytes, Clock};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Pages that are fetched from the file at once.
+const RUN: u64 = 32;
+
+/// The flash of an image.
+#[derive(Debug, Clone)]
+pub struct Dump {
+    contents: Contents,
+    shape: Shape,
+    geometry: Geometry,
+    spare: Spare,
+    blocks: Vec<Layer>,
+    /// By page, whether it was read and needed no correction.
+    clean: Vec<u64>,
+    /// Raw pages on their way, kept to be used again.
+    scratch: Vec<u8>,
+}
+
+/// What lies over the file's bytes of an erase block.
+#[derive(Debug, Clone)]
+enum Layer {
+    /// Nothing.
+    File,
+    /// Erased bytes.
+    Erased,
+    /// These bytes, laid out as in the file.
+    Changed(Arc<Vec<u8>>),
+}
+
+impl Dump {
+    /// The flash of this shape that `contents` was taken from, without error correction.
+    ///
+    /// # Errors
+    /// [`Error::Empty`], [`Error::Unsound`], [`Error::TooLarge`].
+    pub fn new(contents: Contents, shape: Shape) -> Result<Self, Error> {
+        Self::with_spare(contents, shape, Spare::uncorrected(shape.page, shape.oob))
+    }
+
+    /// As [`Dump::new`], where the spare bytes are laid out as `spare` says.
+    ///
+    /// # Errors
+    /// Those of [`Dump::new`], and [`Error::SpareBeyond`].
+    pub fn with_spare(contents: Contents, shape: Shape, spare: Spare) -> Result<Self, Error> {
+        shape.check().map_err(|problem| Error::Unsound { problem })?;
+        let length = contents.length();
+        if length.is_zero() {
+            return Err(Error::Empty);
+        }
+        if !spare.fits(shape.oob) {
+            return Err(Error::SpareBeyond { oob: shape.oob });
+        }
+        let geometry = shape.geometry(length, spare.available());
+        let geometry = geometry.ok_or(Error::TooLarge { length, shape })?;
+        let blocks = vec![Layer::File; index(u64::from(geometry.block_count()))];
+        let pages = if shape.oob.is_zero() { 0 } else { geometry.page_count() };
+        let clean = vec![0; index(pages.div_ceil(64))];
+        Ok(Self { contents, shape, geometry, spare, blocks, clean, scratch: Vec::new() })
+    }
+
+    /// The shape of the flash.
+    #[must_use]
+    pub const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What each spare byte is for.
+    #[must_use]
+    pub const fn spare(&self) -> &Spare {
+        &self.spare
+    }
+
+    /// How many blocks are no longer as they are in the file.
+    #[must_use]
+    pub fn changed_blocks(&self) -> usize {
+        self.blocks.iter().filter(|layer| !matches!(layer, Layer::File)).count()
+    }
+
+    /// Copies the raw bytes of `block` from `start` on, counted within the block as it is in the
+    /// file. Bytes beyond the end of the file are erased ones.
+    fn copy_raw(&self, block: BlockIndex, start: Bytes, target: &mut [u8]) -> Result<(), MtdError> {
+        match &self.blocks[slot(block)] {
+            Layer::Erased => target.fill(0xFF),
+            Layer::Changed(bytes) => {
+                let start = start.to_usize();
+                target.copy_from_slice(&bytes[start..start + target.len()]);
+            }
+            Layer::File => {
+                let offset = self.shape.raw_block() * u64::from(block.0) + start;
+                // What the operating system cannot read is as lost as what a flash cannot.
+                let read = self.contents.read(offset, target);
+                let read = read.map_err(|_| self.uncorrectable(block, start))?;
+                target[read..].fill(0xFF);
+            }
+        }
+        Ok(())
+    }
+
+    fn uncorrectable(&self, block: BlockIndex, start: Bytes) -> MtdError {
+        let page = start / self.shape.raw_page();
+        MtdError::Uncorrectable {
+            offset: self.shape.block * u64::from(block.0) + self.shape.page * page,
+        }
+    }
+
+    /// The raw bytes of `block`, kept beside the file from now on.
+    fn changed(&mut self, block: BlockIndex) -> Result<&mut Vec<u8>, MtdError> {
+        self.forget_clean(block);
+        let slot = slot(block);
+        if !matches!(self.blocks[slot], Layer::Changed(_)) {
+            let mut bytes = vec![0; self.shape.raw_block().to_usize()];
+            self.copy_raw(block, Bytes::ZERO, &mut bytes)?;
+            self.blocks[slot] = Layer::Changed(Arc::new(bytes));
+        }
+        match &mut self.blocks[slot] {
+            Layer::Changed(bytes) => Ok(Arc::make_mut(bytes)),
+            Layer::File | Layer::Erased => unreachable!("the block has just been copied"),
+        }
+    }
+
+    /// The block of a page and where the page begins in it, laid out as in the file.
+    fn place(&self, page: PageIndex) -> Result<(BlockIndex, Bytes), MtdError> {
+        self.geometry.page_range(page)?;
+        let pages = self.shape.pages_per_block();
+        let block = u32::try_from(u64::from(page.0) / pages).expect("fewer blocks than pages");
+        Ok((BlockIndex(block), self.shape.raw_page() * (u64::from(page.0) % pages)))
+    }
+
+    fn is_clean(&self, page: u64) -> bool {
+        self.clean[index(page / 64)] & (1 << (page % 64)) != 0
+    }
+
+    fn note_clean(&mut self, page: u64) {
+        self.clean[index(page / 64)] |= 1 << (page % 64);
+    }
+
+    fn forget_clean(&mut self, block: BlockIndex) {
+        if self.clean.is_empty() {
+            return;
+        }
+        let pages = self.shape.pages_per_block();
+        for page in u64::from(block.0) * pages..(u64::from(block.0) + 1) * pages {
+            self.clean[index(page / 64)] &= !(1 << (page % 64));
+        }
+    }
+
+    /// Reads `piece`, which lies in `block`, where the file has spare bytes: in runs of pages.
+    fn read_pages(
+        &mut self,
+        block: BlockIndex,
+        piece: Range<Bytes>,
+        target: &mut [u8],
+    ) -> Result<ReadHealth, MtdError> {
+        let page = self.shape.page;
+        let (mut next, mut health) = (piece.start, ReadHealth::default());
+        let mut scratch = std::mem::take(&mut self.scratch);
+        while next < piece.end {
+            let first = next / page;
+            let end = piece.end.min(page * (first + RUN));
+            let part = (next - piece.start).to_usize()..(end - piece.start).to_usize();
+            add(&mut health, self.read_run(block, next..end, &mut target[part], &mut scratch)?);
+            next = end;
+        }
+        self.scratch = scratch;
+        Ok(health)
+    }
+
+    /// Reads up to [`RUN`] pages of `block`, the first and the last perhaps not whole.
+    fn read_run(
+        &mut self,
+        block: BlockIndex,
+        run: Range<Bytes>,
+        target: &mut [u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<ReadHealth, MtdError> {
+        let Shape { page, block: size, .. } = self.shape;
+        let (first, end) = (run.start / page, run.end.div_ceil(page));
+        let raw = self.shape.raw_page();
+        scratch.resize(raw.to_usize() * index(end - first), 0);
+        let in_block = page * first - size * u64::from(block.0);
+        self.copy_raw(block, raw * (in_block / page), scratch)?;
+        let mut health = ReadHealth::default();
+        for (number, bytes) in (first..).zip(scratch.chunks_exact_mut(raw.to_usize())) {
+            add(&mut health, self.correct(number, bytes)?);
+            let (start, stop) = (page * number, page * (number + 1));
+            let (from, to) = (start.max(run.start), stop.min(run.end));
+            let source = &bytes[(from - start).to_usize()..(to - start).to_usize()];
+            target[(from - run.start).to_usize()..(to - run.start).to_usize()]
+                .copy_from_slice(source);
+        }
+        Ok(health)
+    }
+
+    /// Corrects a raw page in place.
+    fn correct(&mut self, number: u64, bytes: &mut [u8]) -> Result<ReadHealth, MtdError> {
+        let Some(correction) = &self.spare.correction else { return Ok(ReadHealth::default()) };
+        if self.is_clean(number) {
+            return Ok(ReadHealth::default());
+        }
+        let (data, oob) = bytes.split_at_mut(self.shape.page.to_usize());
+        let offset = self.shape.page * number;
+        let health = correction.correct(data, oob).ok_or(MtdError::Uncorrectable { offset })?;
+        if health.corrected == 0 {
+            self.note_clean(number);
+        }
+        Ok(health)
+    }
+
+    /// Programs a raw page: bits go from 1 to 0 only. Empty halves stay as they are.
+    fn merge(&mut self, page: PageIndex, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
+        let (block, start) = self.place(page)?;
+        let (start, length) = (start.to_usize(), self.shape.page.to_usize());
+        let bytes = &mut self.changed(block)?[start..];
+        bytes.iter_mut().zip(data).for_each(|(old, new)| *old &= new);
+        bytes[length..].iter_mut().zip(oob).for_each(|(old, new)| *old &= new);
+        Ok(())
+    }
+
+    /// All spare bytes of a page to be programmed: `free` in the free ones, and the error correction
+    /// of `data`.
+    fn spare_bytes(&self, data: &[u8], free: &[u8]) -> Vec<u8> {
+        let mut oob = vec![0xFF; self.shape.oob.to_usize()];
+        if let (Some(correction), false) = (&self.spare.correction, data.is_empty()) {
+            correction.protect(data, &mut oob);
+        }
+        self.spare.program(&mut oob, free);
+        oob
+    }
+
+    fn check_raw(&self, page: PageIndex, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
+        let start = self.geometry.page_range(page)?.start;
+        if self.shape.oob.is_zero() {
+            return Err(MtdError::NoOob);
+        }
+        let unit = self.shape.page;
+        if !data.is_empty() && Bytes::of(data) != unit {
+            return Err(MtdError::Misaligned { offset: start, length: Bytes::of(data), unit });
+        }
+        if Bytes::of(oob) > self.shape.oob {
+            let (length, size) = (Bytes::of(oob), self.shape.oob);
+            return Err(MtdError::OobOutOfRange { page, length, size });
+        }
+        Ok(())
+    }
+}
+
+impl Mtd for Dump {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn read(
+        &mut self,
+        _clock: &mut Clock,
+        offset: Bytes,
+        buffer: &mut [u8],
+    ) -> Result<ReadHealth, MtdError> {
+        let range = self.geometry.range(offset, Bytes::of(buffer))?;
+        let (size, mut health) = (self.shape.block, ReadHealth::default());
+        let mut next = range.start;
+        while next < range.end {
+            let number = next / size;
+            let block = BlockIndex(u32::try_from(number).expect("blocks are counted in u32"));
+            let end = range.end.min(size * (number + 1));
+            let target = &mut buffer[(next - offset).to_usize()..(end - offset).to_usize()];
+            if self.shape.oob.is_zero() {
+                self.copy_raw(block, next - size * number, target)?;
+            } else {
+                add(&mut health, self.read_pages(block, next..end, target)?);
+            }
+            next = end;
+        }
+        Ok(health)
+    }
+
+    fn program(&mut self, _clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), MtdError> {
+        let range = self.geometry.program_range(offset, Bytes::of(data))?;
+        if self.shape.oob.is_zero() {
+            let pieces: Vec<_> = self.geometry.by_block(range).collect();
+            for (block, piece) in pieces {
+                let start = (piece.start - self.shape.block * u64::from(block.0)).to_usize();
+                let new = &data[(piece.start - offset).to_usize()..(piece.end - offset).to_usize()];
+                let old = &mut self.changed(block)?[start..];
+                old.iter_mut().zip(new).for_each(|(old, new)| *old &= new);
+            }
+            return Ok(());
+        }
+        let first = page_index(offset / self.shape.page);
+        for (number, page) in (first.0..).zip(data.chunks_exact(self.shape.page.to_usize())) {
+            let oob = self.spare_bytes(page, &[]);
+            self.merge(PageIndex(number), page, &oob)?;
+        }
+        Ok(())
+    }
+
+    fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), MtdError> {
+        if self.is_bad(clock, block)? {
+            return Err(MtdError::BadBlock { block });
+        }
+        self.forget_clean(block);
+        self.blocks[slot(block)] = Layer::Erased;
+        Ok(())
+    }
+
+    fn read_oob(
+        &mut self,
+        _clock: &mut Clock,
+        page: PageIndex,
+        buffer: &mut [u8],
+    ) -> Result<ReadHealth, MtdError> {
+        self.geometry.oob_range(page, Bytes::of(buffer))?;
+        let (block, start) = self.place(page)?;
+        let mut oob = vec![0; self.shape.oob.to_usize()];
+        self.copy_raw(block, start + self.shape.page, &mut oob)?;
+        self.spare.take(&oob, buffer);
+        Ok(ReadHealth::default())
+    }
+
+    fn program_oob(
+        &mut self,
+        _clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), MtdError> {
+        self.geometry.oob_range(page, Bytes::of(oob))?;
+        self.check_raw(page, data, &[])?;
+        let spare = self.spare_bytes(data, oob);
+        self.merge(page, data, &spare)
+    }
+
+    fn is_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<bool, MtdError> {
+        self.geometry.block_range(block)?;
+        if self.shape.oob.is_zero() {
+            return Ok(false);
+        }
+        let mut mark = vec![0; self.spare.mark.len()];
+        let within = Bytes::new(self.spare.mark.start as u64);
+        for page in 0..self.shape.pages_per_block().min(2) {
+            let start = self.shape.raw_page() * page + self.shape.page + within;
+            self.copy_raw(block, start, &mut mark)?;
+            if mark.iter().any(|&byte| byte != 0xFF) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn mark_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<(), MtdError> {
+        self.geometry.block_range(block)?;
+        self.geometry.oob.ok_or(MtdError::NoOob)?;
+        let mut oob = vec![0xFF; self.shape.oob.to_usize()];
+        oob[self.spare.mark.clone()].fill(0);
+        let first = u64::from(block.0) * self.shape.pages_per_block();
+        self.merge(page_index(first), &[], &oob)
+    }
+}
+
+impl RawPages for Dump {
+    fn read_raw(
+        &mut self,
+        _clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<(), MtdError> {
+        self.check_raw(page, data, oob)?;
+        let (block, start) = self.place(page)?;
+        self.copy_raw(block, start, data)?;
+        self.copy_raw(block, start + self.shape.page, oob)
+    }
+
+    fn program_raw(
+        &mut self,
+        _clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), MtdError> {
+        self.check_raw(page, data, oob)?;
+        self.merge(page, data, oob)
+    }
+}
+
+fn add(health: &mut ReadHealth, other: ReadHealth) {
+    health.corrected = health.corrected.saturating_add(other.corrected);
+    health.worst = health.worst.max(other.worst);
+}
+
+fn slot(block: BlockIndex) -> usize {
+    index(u64::from(block.0))
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).expect("a number of this image's blocks or pages fits memory")
+}
+
+/// The page called `number`, of a device whose pages are counted in u32.
+fn page_index(number: u64) -> PageIndex {
+    PageIndex(u32::try_from(number).expect("pages are counted in u32"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    const PAGE: Bytes = Bytes::new(512);
+    const SHAPE: Shape = Shape::nand(PAGE, Bytes::new(16), Bytes::kib(4));
+
+    /// Two blocks of eight pages; data are the number of the page, spare bytes 0xFF.
+    fn file() -> Vec<u8> {
+        let page = |number| [vec![number; 512], vec![0xFF; 16]].concat();
+        (0..16).flat_map(page).collect()
+    }
+
+    fn dump() -> (Dump, Clock) {
+        (Dump::new(Contents::of(file()), SHAPE).unwrap(), Clock::new())
+    }
+
+    #[test]
+    fn data_are_read_without_the_spare_bytes_between_them() {
+        let (mut dump, mut clock) = dump();
+        let mut all = vec![0; 8_192];
+        dump.read(&mut clock, Bytes::ZERO, &mut all).unwrap();
+        assert!(all.chunks(512).zip(0..).all(|(page, number)| page == [number; 512]));
+        let mut across = [0; 4];
+        dump.read(&mut clock, Bytes::new(4_094), &mut across).unwrap();
+        assert_eq!(across, [7, 7, 8, 8]);
+        let beyond = dump.read(&mut clock, Bytes::new(8_190), &mut [0; 3]);
+        assert!(matches!(beyond, Err(MtdError::OutOfRange { .. })));
+    }
+
+    #[test]
+    fn a_write_stays_beside_the_file_and_out_of_clones() {
+        let contents = Contents::of(file());
+        let mut clock = Clock::new();
+        let mut dump = Dump::new(contents.clone(), SHAPE).unwrap();
+        let mut before = dump.clone();
+        dump.erase(&mut clock, BlockIndex(1)).unwrap();
+        dump.program_oob(&mut clock, PageIndex(8), &[0x55; 512], &[1, 2]).unwrap();
+        dump.program(&mut clock, PAGE * 8, &[0x0F; 512]).unwrap();
+        let (mut found, mut free) = ([0; 513], [0; 3]);
+        dump.read(&mut clock, PAGE * 8, &mut found).unwrap();
+        dump.read_oob(&mut clock, PageIndex(8), &mut free).unwrap();
+        assert_eq!(
+            (found, free),
+            ([&[5; 512][..], &[0xFF]].concat().try_into().unwrap(), [1, 2, 0xFF])
+        );
+        assert_eq!((dump.changed_blocks(), before.changed_blocks()), (1, 0));
+        before.read(&mut clock, PAGE * 8, &mut found).unwrap();
+        assert_eq!((found[0], found[512]), (8, 9));
+        assert_eq!(contents.window(Bytes::ZERO, 9_000), file());
+    }
+
+    #[test]
+    fn a_block_is_bad_by_the_mark_of_its_first_or_second_page() {
+        for (page, bad) in [(8, true), (9, true), (10, false)] {
+            let (mut bytes, mut clock) = (file(), Clock::new());
+            bytes[page * 528 + 512 + 5] = 0;
+            let mut dump = Dump::new(Contents::of(bytes), SHAPE).unwrap();
+            assert_eq!(dump.is_bad(&mut clock, BlockIndex(0)), Ok(false));
+            assert_eq!(dump.is_bad(&mut clock, BlockIndex(1)), Ok(bad));
+            assert_eq!(dump.erase(&mut clock, BlockIndex(1)).is_err(), bad);
+        }
+        let (mut dump, mut clock) = dump();
+        dump.mark_bad(&mut clock, BlockIndex(0)).unwrap();
+        assert_eq!(dump.is_bad(&mut clock, BlockIndex(0)), Ok(true));
+        let mut page = [0; 512];
+        dump.read(&mut clock, PAGE, &mut page).unwrap();
+        assert_eq!(page, [1; 512]);
+    }
+
+    #[test]
+    fn what_is_missing_at_the_end_reads_as_erased() {
+        let mut bytes = file();
+        bytes.truncate(12 * 528 + 100);
+        let mut dump = Dump::new(Contents::of(bytes), SHAPE).unwrap();
+        let (mut clock, mut data, mut oob) = (Clock::new(), [0; 512], [0; 16]);
+        assert_eq!(dump.geometry().size(), Bytes::kib(8));
+        dump.read(&mut clock, PAGE * 12, &mut data).unwrap();
+        assert_eq!((data[99], data[100]), (12, 0xFF));
+        dump.read_raw(&mut clock, PageIndex(13), &mut data, &mut oob).unwrap();
+        assert_eq!((data, oob), ([0xFF; 512], [0xFF; 16]));
+    }
+
+    #[test]
+    fn raw_pages_come_and_go_with_all_their_spare_bytes() {
+        let (mut dump, mut clock) = dump();
+        dump.erase(&mut clock, BlockIndex(0)).unwrap();
+        let oob: Vec<u8> = (0..16).collect();
+        dump.program_raw(&mut clock, PageIndex(3), &[0xA5; 512], &oob).unwrap();
+        let (mut data, mut found) = ([0; 512], [0; 16]);
+        dump.read_raw(&mut clock, PageIndex(3), &mut data, &mut found).unwrap();
+        assert_eq!((data, &found[..]), ([0xA5; 512], &oob[..]));
+        let short = dump.program_raw(&mut clock, PageIndex(3), &[0; 511], &[]);
+        assert!(matches!(short, Err(MtdError::Misaligned { .. })));
+        let long = dump.read_raw(&mut clock, PageIndex(3), &mut [], &mut [0; 17]);
+        assert!(matches!(long, Err(MtdError::OobOutOfRange { .. })));
+        let none = dump.read_raw(&mut clock, PageIndex(16), &mut [], &mut []);
+        assert_eq!(none, Err(MtdError::NoSuchPage { page: PageIndex(16), count: 16 }));
+    }
+
+    #[test]
+    fn without_spare_bytes_there_are_none_and_nor_takes_single_bytes() {
+        let mut dump =
+            Dump::new(Contents::of(vec![0xFF; 8_192]), Shape::nor(Bytes::kib(4))).unwrap();
+        let mut clock = Clock::new();
+        dump.program(&mut clock, Bytes::new(4_095), &[0xF0, 0x0F]).unwrap();
+        dump.program(&mut clock, Bytes::new(4_095), &[0x0F, 0xFF]).unwrap();
+        let mut found = [0; 4];
+        dump.read(&mut clock, Bytes::new(4_094), &mut found).unwrap();
+        assert_eq!(found, [0xFF, 0, 0x0F, 0xFF]);
+        assert_eq!(dump.read_oob(&mut clock, PageIndex(0), &mut [0]), Err(MtdError::NoOob));
+        assert_eq!(
+            dump.read_raw(&mut clock, PageIndex(0), &mut [0], &mut []),
+            Err(MtdError::NoOob)
+        );
+        assert_eq!(dump.mark_bad(&mut clock, BlockIndex(0)), Err(MtdError::NoOob));
+        assert_eq!(dump.is_bad(&mut clock, BlockIndex(1)), Ok(false));
+        assert_eq!(dump.changed_blocks(), 2);
+    }
+
+    thread_local! {
+        /// How many pages were looked at.
+        static LOOKED_AT: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// Spare byte 8 is the inverse of all data bytes, exclusive or; a page that begins with 0xBD is
+    /// given up.
+    #[derive(Debug)]
+    struct Parity;
+
+    impl crate::spare::Correction for Parity {
+        fn name(&self) -> String {
+            "parity".into()
+        }
+        fn correct(&self, data: &mut [u8], oob: &mut [u8]) -> Option<ReadHealth> {
+            LOOKED_AT.set(LOOKED_AT.get() + 1);
+            let wrong = data.iter().fold(!oob[8], |sum, byte| sum ^ byte);
+            data[0] ^= wrong;
+            let corrected = wrong.count_ones();
+            (data[0] != 0xBD).then_some(ReadHealth { corrected, worst: corrected })
+        }
+        fn protect(&self, data: &[u8], oob: &mut [u8]) {
+            oob[8] = !data.iter().fold(0, |sum, byte| sum ^ byte);
+        }
+    }
+
+    fn protected(bytes: Vec<u8>) -> Dump {
+        let correction: Option<Arc<dyn crate::spare::Correction>> = Some(Arc::new(Parity));
+        let spare = Spare { mark: 5..6, free: vec![9..16; 1], correction };
+        Dump::with_spare(Contents::of(bytes), SHAPE, spare).unwrap()
+    }
+
+    #[test]
+    fn data_are_corrected_as_they_are_read_and_a_right_page_is_looked_at_once() {
+        let mut bytes = file();
+        bytes[528] ^= 6;
+        bytes[2 * 528] = 0xBD;
+        bytes[2 * 528 + 1] ^= 0xBD ^ 2;
+        let (mut dump, mut clock, mut buffer) = (protected(bytes), Clock::new(), [0; 1_024]);
+        for looked_at in [2, 3, 4] {
+            let health = dump.read(&mut clock, Bytes::ZERO, &mut buffer).unwrap();
+            assert_eq!(health, ReadHealth { corrected: 2, worst: 2 });
+            assert_eq!((buffer[511], buffer[512], buffer[513]), (0, 1, 1));
+            assert_eq!(LOOKED_AT.get(), looked_at);
+        }
+        let lost = dump.read(&mut clock, Bytes::ZERO, &mut [0; 4_096]);
+        assert_eq!(lost, Err(MtdError::Uncorrectable { offset: PAGE * 2 }));
+    }
+
+    #[test]
+    fn a_program_is_protected_and_an_erase_forgets_what_was_right() {
+        let (mut dump, mut clock) = (protected(file()), Clock::new());
+        let mut page = [0; 512];
+        dump.read(&mut clock, PAGE * 9, &mut page).unwrap();
+        let looked_at = LOOKED_AT.get();
+        dump.erase(&mut clock, BlockIndex(1)).unwrap();
+        dump.program(&mut clock, PAGE * 9, &[7; 512]).unwrap();
+        dump.program_oob(&mut clock, PageIndex(10), &[&[0xF1], &[0; 511][..]].concat(), &[3])
+            .unwrap();
+        assert!(dump.read(&mut clock, PAGE * 9, &mut page).unwrap().corrected == 0);
+        assert_eq!(LOOKED_AT.get(), looked_at + 1);
+        let (mut data, mut oob) = ([0; 512], [0; 16]);
+        dump.read_raw(&mut clock, PageIndex(10), &mut data, &mut oob).unwrap();
+        assert_eq!((oob[8], oob[9], oob[10]), (0x0E, 3, 0xFF));
+    }
+
+    #[test]
+    fn what_is_no_flash_is_refused() {
+        let new = |bytes: Vec<u8>, shape| Dump::new(Contents::of(bytes), shape).unwrap_err();
+        assert!(matches!(new(Vec::new(), SHAPE), Error::Empty));
+        assert!(matches!(new(vec![1], Shape::nor(Bytes::new(3))), Error::Unsound { .. }));
+        let spare = Spare { mark: 0..1, free: vec![8..17; 1], correction: None };
+        let beyond = Dump::with_spare(Contents::of(file()), SHAPE, spare);
+        assert!(matches!(beyond, Err(Error::SpareBeyond { .. })));
+    }
+}
