@@ -1,10 +1,13 @@
-//! Flash physics: cells, wear, torn programs and interrupted erases.
+//! Flash physics: cells, wear, bit errors, torn programs and interrupted erases.
 //!
-//! Layer: rank 1, uses `sim` only. It knows no commands, no bus and no time: a chip model says
-//! what happens to which cells and how far it got. In reading order:
+//! Layer: rank 1, uses `sim` only. It knows no commands and no bus: a chip model says what happens to
+//! which cells and how far it got. In reading order:
 //!
 //! - [`mod@array`]: [`NorArray`], the cells of a NOR part with sectors of any size, and their wear.
 //! - [`torn`]: [`ProgramTear`] and [`EraseTear`], what an operation leaves that did not finish.
+//! - [`nand`]: [`NandArray`], the pages of a NAND part with their spare bytes, and their wear.
+//! - [`errors`]: [`BitErrors`], which bits read wrong, and [`Lifetime`], which blocks fail.
+//! - [`nand_torn`]: [`NandEraseTear`], and torn programs of a page.
 //!
 //! ```
 //! use boardlab_media::{Layout, NorArray};
@@ -17,10 +20,16 @@
 //! assert_eq!(array.byte(Bytes::ZERO), 0x05); // a program only clears bits
 //! ```
 //!
-//! Left out: retention, read disturb and the slow-down of worn cells. NAND joins with its chip.
+//! Left out: bit errors of NOR, and the slow-down of worn cells.
 
 pub mod array;
+pub mod errors;
+pub mod nand;
+pub mod nand_torn;
 pub mod torn;
 
 pub use array::{Layout, NorArray, SectorIndex};
+pub use errors::{BitErrors, Curve, ErrorRates, Lifetime};
+pub use nand::{CellKind, NandArray, NandGeometry, ProgramRules, Row, Stress, Violation};
+pub use nand_torn::NandEraseTear;
 pub use torn::{EraseTear, Fraction, ProgramTear};

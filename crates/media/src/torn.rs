@@ -40,7 +40,7 @@ impl Fraction {
     }
 
     /// 64 bits, each of which is one with this probability.
-    fn bits(self, stream: &mut Stream) -> u64 {
+    pub(crate) fn bits(self, stream: &mut Stream) -> u64 {
         if self == Self::WHOLE {
             return u64::MAX;
         }

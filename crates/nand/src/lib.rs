@@ -1,1 +1,5 @@
 //! NAND flash: chip, port, driver, error correction, bad blocks.
+
+pub mod part;
+
+pub use part::Part;

@@ -1,0 +1,644 @@
+//! The cells of a NAND part: pages with spare bytes, what they hold and what they went through.
+//!
+//! Layer: physics below the chip. Main types: [`NandGeometry`], [`Row`], [`NandArray`]. A page that
+//! was not programmed takes no memory; a clone of the whole device shares each block, and within a
+//! changed block each page, until either side changes it, so that power cuts can be explored by
+//! forking.
+//!
+//! The rules of the data sheets (how often a page may be programmed, in which order) are reported as
+//! [`Violation`]s; the cells do what they are told all the same.
+//!
+//! Source: K9F2G08U0M and K9F4G08U0M data sheets, "Page program": at most four consecutive partial
+//! programs of the main array and four of the spare array, pages of a block in sequential order.
+//! Left out: planes, and paired pages of multi-level cells, of which one can spoil the other.
+
+use boardlab_sim::{Bytes, Duration, Instant};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What an erased byte reads.
+const ERASED: u8 = 0xFF;
+
+/// How many bits a cell holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CellKind {
+    /// One.
+    Slc,
+    /// Two.
+    Mlc,
+    /// Three.
+    Tlc,
+    /// Four.
+    Qlc,
+}
+
+impl CellKind {
+    /// Bits a cell.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Slc => 1,
+            Self::Mlc => 2,
+            Self::Tlc => 3,
+            Self::Qlc => 4,
+        }
+    }
+}
+
+/// The shape of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NandGeometry {
+    /// Erase blocks.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Main bytes of a page.
+    pub page: Bytes,
+    /// Spare bytes of a page.
+    pub oob: Bytes,
+}
+
+impl NandGeometry {
+    /// Main bytes of the part.
+    #[must_use]
+    pub fn size(&self) -> Bytes {
+        self.block_size() * u64::from(self.blocks)
+    }
+
+    /// Main bytes of a block.
+    #[must_use]
+    pub fn block_size(&self) -> Bytes {
+        self.page * u64::from(self.pages_per_block)
+    }
+
+    /// Main and spare bytes of a page: what its register holds.
+    #[must_use]
+    pub fn row_bytes(&self) -> usize {
+        (self.page + self.oob).to_usize()
+    }
+
+    /// Where the spare bytes lie in a page's register.
+    #[must_use]
+    pub fn oob_columns(&self) -> Range<usize> {
+        self.page.to_usize()..self.row_bytes()
+    }
+
+    /// Pages of the part.
+    #[must_use]
+    pub const fn rows(&self) -> u64 {
+        self.blocks as u64 * self.pages_per_block as u64
+    }
+
+    /// Page number `index`, counted from the start of the part; `None` beyond it.
+    #[must_use]
+    pub fn row(&self, index: u32) -> Option<Row> {
+        let row = Row { block: index / self.pages_per_block, page: index % self.pages_per_block };
+        self.contains(row).then_some(row)
+    }
+
+    /// Whether there is such a page.
+    #[must_use]
+    pub const fn contains(&self, row: Row) -> bool {
+        row.block < self.blocks && row.page < self.pages_per_block
+    }
+
+    /// Whether the numbers can be: pages of a power of two from 512 bytes to 32 KiB, at most 1,024 a
+    /// block, at most 2^24 in all (three address cycles), spare bytes no more than main ones.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let page = self.page.get();
+        page.is_power_of_two()
+            && (512..=32_768).contains(&page)
+            && self.oob <= self.page
+            && (1..=1_024).contains(&self.pages_per_block)
+            && (1..=1 << 24).contains(&self.rows())
+    }
+}
+
+/// A page: ONFI's row address in its two parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Row {
+    /// Block.
+    pub block: u32,
+    /// Page within the block.
+    pub page: u32,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block {} page {}", self.block, self.page)
+    }
+}
+
+/// What the data sheet allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramRules {
+    /// Programs of the main bytes of a page between two erases, and as many of its spare bytes.
+    pub programs_per_page: u32,
+    /// Whether pages of a block must be programmed in ascending order, as cells of several bits
+    /// demand.
+    pub ascending: bool,
+}
+
+impl ProgramRules {
+    /// The rules of a part with cells of `cell` and this many programs a page.
+    #[must_use]
+    pub fn of(cell: CellKind, programs_per_page: u32) -> Self {
+        Self { programs_per_page, ascending: cell != CellKind::Slc }
+    }
+}
+
+/// A program that the data sheet does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Violation {
+    /// The main or the spare bytes of the page were programmed too often since the erase.
+    TooManyPrograms {
+        /// The page.
+        row: Row,
+        /// How often, this time included.
+        programs: u32,
+    },
+    /// A later page of the block was programmed before.
+    OutOfOrder {
+        /// The page.
+        row: Row,
+        /// The latest page programmed before.
+        after: u32,
+    },
+}
+
+/// One page that was programmed.
+#[derive(Debug, Clone)]
+struct Page {
+    /// Main bytes, then spare bytes.
+    bytes: Box<[u8]>,
+    /// Programs since the erase, of main and of spare bytes.
+    programs: [u32; 2],
+    /// First program since the erase.
+    written: Instant,
+}
+
+/// The pages of a block of which at least one was programmed.
+type Pages = Box<[Option<Arc<Page>>]>;
+
+#[derive(Debug, Clone, Default)]
+struct Block {
+    /// `None` while every page is erased.
+    pages: Option<Arc<Pages>>,
+    /// Finished and interrupted erases.
+    erases: u32,
+    /// Page programs in all its life.
+    programs: u64,
+    /// Page reads since the erase.
+    reads: u64,
+    /// Latest page programmed since the erase.
+    latest: Option<u32>,
+    /// Set by an erase that stopped too early: which cells do not hold what is programmed.
+    weak: Option<u64>,
+}
+
+/// What a page has suffered: the input of [`crate::BitErrors`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stress {
+    /// Erases of its block.
+    pub erases: u32,
+    /// Time since it was programmed; zero while it is erased.
+    pub retention: Duration,
+    /// Reads of any page of its block since the erase.
+    pub reads: u64,
+    /// Whether it holds data.
+    pub programmed: bool,
+}
+
+/// The cells of a NAND part.
+#[derive(Debug, Clone)]
+pub struct NandArray {
+    geometry: NandGeometry,
+    rules: ProgramRules,
+    blocks: Vec<Block>,
+    /// Time on the shelf, which adds to the retention of every page.
+    shelf: Duration,
+}
+
+impl NandArray {
+    /// A part as it left the factory: erased, never worn.
+    ///
+    /// # Panics
+    /// When the geometry is not sound.
+    #[must_use]
+    pub fn new(geometry: NandGeometry, rules: ProgramRules) -> Self {
+        assert!(geometry.is_sound(), "NandArray: a geometry that is not sound: {geometry:?}");
+        let blocks = (0..geometry.blocks).map(|_| Block::default()).collect();
+        Self { geometry, rules, blocks, shelf: Duration::ZERO }
+    }
+
+    /// The shape.
+    #[must_use]
+    pub const fn geometry(&self) -> &NandGeometry {
+        &self.geometry
+    }
+
+    /// Copies the bytes of a page from `column` on (spare bytes follow the main ones) to `buffer`, as
+    /// they were written, and counts no read.
+    ///
+    /// # Panics
+    /// When there is no such page or the range ends beyond its spare bytes.
+    pub fn peek(&self, row: Row, column: usize, buffer: &mut [u8]) {
+        assert!(
+            column + buffer.len() <= self.geometry.row_bytes(),
+            "NandArray::peek: beyond {row}"
+        );
+        match self.page(row) {
+            Some(page) => buffer.copy_from_slice(&page.bytes[column..column + buffer.len()]),
+            None => buffer.fill(ERASED),
+        }
+    }
+
+    /// Counts a read of a page, which disturbs its whole block a little.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    pub fn count_read(&mut self, row: Row) {
+        let block = &mut self.blocks[slot(row.block)];
+        block.reads = block.reads.saturating_add(1);
+    }
+
+    /// Clears the bits of a page from `column` on that are zero in `data`: a program can do no more.
+    /// Says which rule it broke.
+    ///
+    /// # Panics
+    /// When there is no such page or the range ends beyond its spare bytes.
+    pub fn program(
+        &mut self,
+        now: Instant,
+        row: Row,
+        column: usize,
+        data: &[u8],
+    ) -> Option<Violation> {
+        let size = self.geometry.row_bytes();
+        assert!(self.geometry.contains(row), "NandArray::program: no {row}");
+        assert!(column + data.len() <= size, "NandArray::program: beyond {row}");
+        let main = self.geometry.page.to_usize();
+        let touched = [column < main && !data.is_empty(), column + data.len() > main];
+        let block = &mut self.blocks[slot(row.block)];
+        let weak = block.weak.map(|seed| (seed, row.page));
+        block.programs += 1;
+        let late = block.latest.filter(|&latest| row.page < latest);
+        block.latest = block.latest.max(Some(row.page));
+        let page = block.page_mut(row.page, self.geometry.pages_per_block);
+        let page = page.get_or_insert_with(|| Arc::new(Page::erased(now)));
+        let page = Arc::make_mut(page);
+        page.clear(size, column, data, weak);
+        for (count, touched) in page.programs.iter_mut().zip(touched) {
+            *count += u32::from(touched);
+        }
+        let programs = page.programs[0].max(page.programs[1]);
+        match late {
+            Some(after) if self.rules.ascending => Some(Violation::OutOfOrder { row, after }),
+            _ if programs > self.rules.programs_per_page => {
+                Some(Violation::TooManyPrograms { row, programs })
+            }
+            _ => None,
+        }
+    }
+
+    /// Replaces all bytes of a page, ones over zeros as well, without wear: a part that was
+    /// programmed before the run. Bytes that are all ones leave the page erased.
+    ///
+    /// # Panics
+    /// When there is no such page, or `data` is not the whole of it.
+    pub fn load(&mut self, row: Row, data: &[u8]) {
+        assert!(self.geometry.contains(row), "NandArray::load: no {row}");
+        assert!(data.len() == self.geometry.row_bytes(), "NandArray::load: not a whole page");
+        let erased = data.iter().all(|&byte| byte == ERASED);
+        let block = &mut self.blocks[slot(row.block)];
+        if erased && block.pages.is_none() {
+            return;
+        }
+        let page = Page { bytes: data.into(), programs: [1, 1], written: Instant::ZERO };
+        let place = block.page_mut(row.page, self.geometry.pages_per_block);
+        *place = (!erased).then(|| Arc::new(page));
+        if !erased {
+            block.latest = block.latest.max(Some(row.page));
+        }
+    }
+
+    /// Sets every bit of a block and counts one erase.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    pub fn erase(&mut self, block: u32) {
+        let block = &mut self.blocks[slot(block)];
+        let erases = block.erases.saturating_add(1);
+        *block = Block { erases, programs: block.programs, ..Block::default() };
+    }
+
+    /// How often a block was erased, interrupted erases included.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    #[must_use]
+    pub fn erase_count(&self, block: u32) -> u32 {
+        self.blocks[slot(block)].erases
+    }
+
+    /// Page programs of a block in all its life.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    #[must_use]
+    pub fn program_count(&self, block: u32) -> u64 {
+        self.blocks[slot(block)].programs
+    }
+
+    /// Lets a block have been erased `erases` times before the run.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    pub fn wear(&mut self, block: u32, erases: u32) {
+        self.blocks[slot(block)].erases = erases;
+    }
+
+    /// Lets the part lie on a shelf: adds to the retention of every page, those programmed later
+    /// included, so let it pass before or after a run and not within one.
+    pub fn age(&mut self, span: Duration) {
+        self.shelf = self.shelf.checked_add(span).unwrap_or(Duration::MAX);
+    }
+
+    /// What a page has suffered until `now`.
+    ///
+    /// # Panics
+    /// When there is no such page.
+    #[must_use]
+    pub fn stress(&self, row: Row, now: Instant) -> Stress {
+        let block = &self.blocks[slot(row.block)];
+        let page = self.page(row);
+        let kept = page.map(|page| now.saturating_since(page.written));
+        let kept = kept.map(|kept| kept.checked_add(self.shelf).unwrap_or(Duration::MAX));
+        Stress {
+            erases: block.erases,
+            retention: kept.unwrap_or_default(),
+            reads: block.reads,
+            programmed: page.is_some(),
+        }
+    }
+
+    /// Whether no page of a block was programmed since its erase, as far as the cells remember.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    #[must_use]
+    pub fn is_erased(&self, block: u32) -> bool {
+        let pages = &self.blocks[slot(block)].pages;
+        let blank = |page: &Option<Arc<Page>>| {
+            page.as_ref().is_none_or(|page| page.bytes.iter().all(|&byte| byte == ERASED))
+        };
+        pages.as_ref().is_none_or(|pages| pages.iter().all(blank))
+    }
+
+    /// Pages that take memory.
+    #[must_use]
+    pub fn stored_pages(&self) -> usize {
+        let pages = self.blocks.iter().filter_map(|block| block.pages.as_ref());
+        pages.map(|pages| pages.iter().flatten().count()).sum()
+    }
+
+    /// How many blocks share their contents with `other`, erased ones included.
+    #[must_use]
+    pub fn shared_blocks(&self, other: &Self) -> usize {
+        let same = |(ours, theirs): &(&Block, &Block)| match (&ours.pages, &theirs.pages) {
+            (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        };
+        self.blocks.iter().zip(&other.blocks).filter(same).count()
+    }
+
+    /// The first page in which two parts differ, or `None` when all contents are equal; wear does
+    /// not count.
+    ///
+    /// # Panics
+    /// When the geometries differ.
+    #[must_use]
+    pub fn first_difference(&self, other: &Self) -> Option<Row> {
+        assert!(self.geometry == other.geometry, "NandArray::first_difference: other geometry");
+        let (mut mine, mut theirs) =
+            (vec![0; self.geometry.row_bytes()], vec![0; self.geometry.row_bytes()]);
+        let blocks = self.blocks.iter().zip(&other.blocks).zip(0_u32..);
+        let changed = blocks.filter(|((mine, theirs), _)| match (&mine.pages, &theirs.pages) {
+            (Some(mine), Some(theirs)) => !Arc::ptr_eq(mine, theirs),
+            (mine, theirs) => mine.is_some() || theirs.is_some(),
+        });
+        let rows = changed.flat_map(|(_, block)| {
+            (0..self.geometry.pages_per_block).map(move |page| Row { block, page })
+        });
+        rows.into_iter().find(|&row| {
+            self.peek(row, 0, &mut mine);
+            other.peek(row, 0, &mut theirs);
+            mine != theirs
+        })
+    }
+
+    /// Changes the bytes of every stored page of a block; for [`crate::nand_torn`].
+    pub(crate) fn change_block(&mut self, block: u32, mut change: impl FnMut(&mut [u8])) {
+        let Some(pages) = &mut self.blocks[slot(block)].pages else { return };
+        for page in Arc::make_mut(pages).iter_mut().flatten() {
+            change(&mut Arc::make_mut(page).bytes);
+        }
+    }
+
+    /// Counts one erase that did not finish and leaves the block weak by `seed`.
+    pub(crate) fn weaken(&mut self, block: u32, seed: u64) {
+        let block = &mut self.blocks[slot(block)];
+        block.erases = block.erases.saturating_add(1);
+        block.weak = Some(seed);
+    }
+
+    fn page(&self, row: Row) -> Option<&Page> {
+        assert!(self.geometry.contains(row), "NandArray: no {row}");
+        let pages = self.blocks[slot(row.block)].pages.as_ref()?;
+        pages[slot(row.page)].as_deref()
+    }
+}
+
+impl Block {
+    fn page_mut(&mut self, page: u32, count: u32) -> &mut Option<Arc<Page>> {
+        let blank = || Arc::new(vec![None; slot(count)].into_boxed_slice());
+        let pages = self.pages.get_or_insert_with(blank);
+        &mut Arc::make_mut(pages)[slot(page)]
+    }
+}
+
+impl Page {
+    /// An erased page, whose bytes are made by the first program.
+    fn erased(now: Instant) -> Self {
+        Self { bytes: Box::default(), programs: [0; 2], written: now }
+    }
+
+    fn clear(&mut self, size: usize, column: usize, data: &[u8], weak: Option<(u64, u32)>) {
+        let held = weak.map(|(seed, page)| held_by_weak_cells(seed, page, column, data));
+        let data = held.as_deref().unwrap_or(data);
+        if self.bytes.is_empty() {
+            let mut bytes = Vec::with_capacity(size);
+            bytes.resize(column, ERASED);
+            bytes.extend_from_slice(data);
+            bytes.resize(size, ERASED);
+            self.bytes = bytes.into();
+        } else {
+            let cells = &mut self.bytes[column..column + data.len()];
+            cells.iter_mut().zip(data).for_each(|(cell, &byte)| *cell &= byte);
+        }
+    }
+}
+
+/// What weak cells hold of `data`: of all bits about one in 256 stays one. The share is assumed.
+fn held_by_weak_cells(seed: u64, page: u32, column: usize, data: &[u8]) -> Vec<u8> {
+    let byte = |(at, &byte): (usize, &u8)| {
+        let place = (u64::from(page) << 32) ^ u64::try_from(column + at).expect("a column");
+        let drawn = mix(seed ^ mix(place));
+        // One byte in 32 has one weak cell: 1 bit in 256.
+        if drawn.is_multiple_of(32) { byte | 1 << (drawn >> 32 & 7) } else { byte }
+    };
+    data.iter().enumerate().map(byte).collect()
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): spreads every bit of `value` over all.
+#[inline]
+pub(crate) const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ value >> 31
+}
+
+#[inline]
+fn slot(index: u32) -> usize {
+    usize::try_from(index).expect("usize holds u32")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: NandGeometry = NandGeometry {
+        blocks: 8_192,
+        pages_per_block: 64,
+        page: Bytes::new(2_048),
+        oob: Bytes::new(64),
+    };
+    const ROW: Row = Row { block: 7, page: 9 };
+
+    fn array(cell: CellKind) -> NandArray {
+        NandArray::new(GIB, ProgramRules::of(cell, 4))
+    }
+
+    fn read(array: &NandArray, row: Row) -> Vec<u8> {
+        let mut bytes = vec![0; GIB.row_bytes()];
+        array.peek(row, 0, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn a_program_clears_bits_of_main_and_spare_bytes_and_sets_none() {
+        let mut array = array(CellKind::Slc);
+        array.program(Instant::ZERO, ROW, 2_047, &[0x0F, 0x55]);
+        array.program(Instant::ZERO, ROW, 2_047, &[0xF5, 0xA5]);
+        let bytes = read(&array, ROW);
+        assert_eq!(bytes[2_046..2_050], [0xFF, 0x05, 0x05, 0xFF]);
+        array.erase(7);
+        assert_eq!(read(&array, ROW), vec![0xFF; 2_112]);
+        assert_eq!((array.erase_count(7), array.program_count(7), array.erase_count(8)), (1, 2, 0));
+    }
+
+    #[test]
+    fn a_mostly_empty_gibibyte_stores_only_what_was_programmed() {
+        let mut array = array(CellKind::Slc);
+        for block in (0..GIB.blocks).step_by(1_000) {
+            array.program(Instant::ZERO, Row { block, page: 63 }, 0, &[0; 2_112]);
+        }
+        assert_eq!(array.stored_pages(), 9);
+        array.load(ROW, &[0xFF; 2_112]);
+        assert_eq!(array.stored_pages(), 9);
+    }
+
+    #[test]
+    fn a_clone_shares_blocks_and_pages_until_one_side_writes() {
+        let mut array = array(CellKind::Slc);
+        for page in 0..64 {
+            array.program(Instant::ZERO, Row { block: 7, page }, 0, &[0x77; 2_112]);
+        }
+        let before = array.clone();
+        assert_eq!(array.shared_blocks(&before), 8_192);
+        assert_eq!(array.first_difference(&before), None);
+        array.program(Instant::ZERO, ROW, 0, &[0]);
+        assert_eq!(array.shared_blocks(&before), 8_191);
+        assert_eq!(array.first_difference(&before), Some(ROW));
+        let shared = |page: usize| {
+            let pages = |array: &NandArray| array.blocks[7].pages.clone().unwrap();
+            Arc::ptr_eq(
+                pages(&array)[page].as_ref().unwrap(),
+                pages(&before)[page].as_ref().unwrap(),
+            )
+        };
+        assert!(shared(8) && !shared(9));
+    }
+
+    #[test]
+    fn too_many_programs_of_main_or_of_spare_bytes_are_reported_and_done() {
+        let mut array = array(CellKind::Slc);
+        for _ in 0..4 {
+            assert_eq!(array.program(Instant::ZERO, ROW, 0, &[0xFE; 512]), None);
+            assert_eq!(array.program(Instant::ZERO, ROW, 2_048, &[0xFE; 16]), None);
+        }
+        let broken = Some(Violation::TooManyPrograms { row: ROW, programs: 5 });
+        assert_eq!(array.program(Instant::ZERO, ROW, 2_111, &[0]), broken);
+        assert_eq!(read(&array, ROW)[2_111], 0);
+        array.erase(7);
+        assert_eq!(array.program(Instant::ZERO, ROW, 0, &[0; 2_112]), None);
+    }
+
+    #[test]
+    fn pages_of_multi_level_cells_go_upwards_and_those_of_slc_anywhere() {
+        for (cell, after) in [(CellKind::Slc, None), (CellKind::Mlc, Some(9))] {
+            let mut array = array(cell);
+            let earlier = Row { page: 8, ..ROW };
+            assert_eq!(array.program(Instant::ZERO, ROW, 0, &[0]), None);
+            let broken = after.map(|after| Violation::OutOfOrder { row: earlier, after });
+            assert_eq!(array.program(Instant::ZERO, earlier, 0, &[0]), broken, "{cell:?}");
+            array.erase(7);
+            assert_eq!(array.program(Instant::ZERO, earlier, 0, &[0]), None);
+        }
+    }
+
+    #[test]
+    fn stress_counts_reads_of_the_block_and_time_since_the_program() {
+        let mut array = array(CellKind::Slc);
+        let now = Instant::from_nanos(1_000);
+        array.program(now, ROW, 0, &[0]);
+        array.count_read(Row { page: 1, ..ROW });
+        array.age(Duration::from_secs(60));
+        let stress = array.stress(ROW, now + Duration::from_nanos(5));
+        let retention = Duration::from_secs(60) + Duration::from_nanos(5);
+        assert_eq!(stress, Stress { erases: 0, retention, reads: 1, programmed: true });
+        let erased = array.stress(Row { page: 1, ..ROW }, now);
+        assert_eq!((erased.retention, erased.programmed), (Duration::ZERO, false));
+        array.erase(7);
+        assert_eq!(array.stress(ROW, now), Stress { erases: 1, ..Stress::default() });
+    }
+
+    #[test]
+    fn geometries_that_cannot_be_are_told_apart() {
+        assert!(GIB.is_sound());
+        assert_eq!((GIB.size(), GIB.rows()), (Bytes::mib(1_024), 524_288));
+        for unsound in [
+            NandGeometry { blocks: 0, ..GIB },
+            NandGeometry { pages_per_block: 0, ..GIB },
+            NandGeometry { page: Bytes::new(2_000), ..GIB },
+            NandGeometry { page: Bytes::new(256), ..GIB },
+            NandGeometry { oob: Bytes::new(4_096), ..GIB },
+            NandGeometry { blocks: 1 << 20, ..GIB },
+        ] {
+            assert!(!unsound.is_sound(), "{unsound:?}");
+        }
+    }
+}

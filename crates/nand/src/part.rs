@@ -1,0 +1,285 @@
+//! What a NAND part is: its shape, its identity, how long it takes and what it asks of its user.
+//!
+//! Layer: rank 3, plain data. Main types: [`Part`], [`Timing`], [`Interface`]. Everything comes from
+//! a part file; nothing here has a default. A [`Part`] is checked once ([`Part::check`]), so that
+//! the chip can rely on it.
+//!
+//! Source of the terms: ONFI 1.0 and the data sheets of the K9F1G08U0B, the W25N01GV and their like.
+//! Left out: planes, several dies behind one chip enable, cache program and read.
+
+use boardlab_media::{CellKind, NandGeometry};
+use boardlab_sim::{Bytes, Duration, Hertz, QuantileTable};
+use std::fmt;
+
+/// Width of a parallel data bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BusWidth {
+    /// Eight lines.
+    X8,
+    /// Sixteen lines for data; commands and addresses use the low eight.
+    X16,
+}
+
+impl BusWidth {
+    /// Bytes that one data cycle moves.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::X8 => 1,
+            Self::X16 => 2,
+        }
+    }
+}
+
+/// How the part is wired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Interface {
+    /// Command latch, address latch and data lines.
+    Parallel(BusWidth),
+    /// A serial bus.
+    Spi {
+        /// The highest clock.
+        clock: Hertz,
+        /// Data lines in a data phase: 1, 2 or 4. Commands and addresses use one.
+        lanes: u32,
+    },
+}
+
+/// How long an operation takes and after which time the chip gives up and reports failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timed {
+    /// The distribution of completion times.
+    pub time: QuantileTable,
+    /// The data sheet's maximum.
+    pub max: Duration,
+}
+
+/// Times of the array and of the bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timing {
+    /// tR: a page from the array into the page register.
+    pub read: QuantileTable,
+    /// tPROG: the page register into the array.
+    pub program: Timed,
+    /// tBERS: one block.
+    pub erase: Timed,
+    /// tWC: one command, address or data-in cycle; unused on a serial bus.
+    pub write_cycle: Duration,
+    /// tRC: one data-out cycle; unused on a serial bus.
+    pub read_cycle: Duration,
+    /// tWB: from the last command cycle to busy.
+    pub write_to_busy: Duration,
+    /// tRR: from ready to the first data-out cycle.
+    pub ready_to_read: Duration,
+    /// tWHR: from a command or address cycle to a data-out cycle without busy in between.
+    pub write_to_read: Duration,
+    /// tADL: from the last address cycle to the first data-in cycle.
+    pub address_to_data: Duration,
+    /// tRST: a reset of a chip that works on something.
+    pub reset: Duration,
+}
+
+/// Error correction by code: so many bits in so many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EccNeed {
+    /// Wrong bits that must be corrected.
+    pub bits: u32,
+    /// In how many bytes.
+    pub step: Bytes,
+}
+
+/// Fields of the ONFI parameter page that do not follow from the rest of the part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Onfi {
+    /// Bytes 4-5: supported revisions, bit 1 for 1.0, bit 2 for 2.0, and so on.
+    pub revision: u16,
+    /// Bytes 6-7: features.
+    pub features: u16,
+    /// Bytes 8-9: optional commands.
+    pub optional_commands: u16,
+    /// Bytes 32-43: manufacturer, at most 12 ASCII characters.
+    pub manufacturer: String,
+    /// Bytes 44-63: model, at most 20 ASCII characters.
+    pub model: String,
+    /// Bytes 129-130: asynchronous timing modes, bit n for mode n.
+    pub timing_modes: u16,
+}
+
+/// A NAND part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Name for people.
+    pub name: String,
+    /// How it is wired.
+    pub interface: Interface,
+    /// Blocks, pages and bytes.
+    pub geometry: NandGeometry,
+    /// Bits a cell.
+    pub cell: CellKind,
+    /// NOP: programs of one page between two erases that the data sheet allows.
+    pub programs_per_page: u32,
+    /// Bytes that 90h (or 9Fh on a serial bus) gives.
+    pub identity: Vec<u8>,
+    /// The ONFI parameter page; `None` on a part that has none.
+    pub onfi: Option<Onfi>,
+    /// Times.
+    pub timing: Timing,
+    /// Erase cycles a block that the data sheet promises.
+    pub endurance: u32,
+    /// Bad blocks that the data sheet allows over the whole life.
+    pub bad_blocks_max: u32,
+    /// Error correction that the data sheet asks for; of no use where `on_die_ecc` is.
+    pub ecc: EccNeed,
+    /// Error correction within the chip.
+    pub on_die_ecc: Option<EccNeed>,
+}
+
+/// Why a part cannot exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartError {
+    /// There are no blocks, pages or bytes, or the page is not a power of two from 512 bytes to
+    /// 32 KiB, or a block is not 1 to 1,024 pages, or there are more than 2^24 pages.
+    Geometry(NandGeometry),
+    /// Fewer than 8 spare bytes, or more than a quarter of the page.
+    Oob(Bytes),
+    /// Not 1 to 16 programs a page.
+    Programs(u32),
+    /// Not 2 to 8 bytes of identity.
+    Identity(usize),
+    /// A serial bus with other than 1, 2 or 4 data lines.
+    Lanes(u32),
+    /// Text of the parameter page that is too long or not ASCII.
+    Onfi(String),
+    /// An error correction that no code here gives.
+    Ecc(EccNeed),
+    /// A time that no operation can have.
+    Time {
+        /// Which.
+        name: &'static str,
+        /// The longest completion time.
+        longest: Duration,
+        /// The maximum that it exceeds.
+        max: Duration,
+    },
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Geometry(it) => write!(
+                f,
+                "{} blocks of {} pages of {} cannot be: a page is a power of two from 512 B to 32 KiB, a block has 1 to 1024 pages, \
+                 a part up to 2^24",
+                it.blocks, it.pages_per_block, it.page
+            ),
+            Self::Oob(size) => {
+                write!(f, "{size} of spare bytes are not 8 B to a quarter of a page")
+            }
+            Self::Programs(count) => {
+                write!(f, "{count} programs a page are not 1 to 16")
+            }
+            Self::Identity(count) => write!(f, "{count} identity bytes are not 2 to 8"),
+            Self::Lanes(count) => write!(f, "{count} data lines are not 1, 2 or 4"),
+            Self::Onfi(text) => {
+                write!(
+                    f,
+                    "`{text}` does not fit its field of the parameter page: 12 or 20 characters of ASCII"
+                )
+            }
+            Self::Ecc(need) => write!(
+                f,
+                "{} bits in {} are no error correction here: 1 bit in 256 B or 512 B, up to 64 bits in 512 B or 1 KiB",
+                need.bits, need.step
+            ),
+            Self::Time { name, longest, max } => {
+                write!(f, "{name} may take {longest}, longer than its maximum of {max}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PartError {}
+
+impl Part {
+    /// The main bytes of the part.
+    #[must_use]
+    pub fn size(&self) -> Bytes {
+        self.geometry.size()
+    }
+
+    /// Whether pages have 512 bytes, which have commands of their own (00h, 01h, 50h).
+    #[must_use]
+    pub fn is_small_page(&self) -> bool {
+        self.geometry.page == Bytes::new(512)
+    }
+
+    /// The smallest part of a page that may be programmed by itself: the page shared out to the
+    /// allowed programs, as Linux 6.1 does (`subpage_sft`: at most four).
+    #[must_use]
+    pub fn subpage(&self) -> Bytes {
+        let parts = match self.programs_per_page {
+            0 | 1 => 1,
+            2 | 3 => 2,
+            _ => 4,
+        };
+        Bytes::new(self.geometry.page.get() / parts)
+    }
+
+    /// Checks what the chip relies on.
+    ///
+    /// # Errors
+    /// The first thing that cannot be.
+    pub fn check(&self) -> Result<(), PartError> {
+        if !self.geometry.is_sound() {
+            return Err(PartError::Geometry(self.geometry));
+        }
+        let oob = self.geometry.oob;
+        if oob < Bytes::new(8) || oob.get() > self.geometry.page.get() / 4 {
+            return Err(PartError::Oob(oob));
+        }
+        if !(1..=16).contains(&self.programs_per_page) {
+            return Err(PartError::Programs(self.programs_per_page));
+        }
+        if !(2..=8).contains(&self.identity.len()) {
+            return Err(PartError::Identity(self.identity.len()));
+        }
+        if let Interface::Spi { lanes, .. } = self.interface
+            && ![1, 2, 4].contains(&lanes)
+        {
+            return Err(PartError::Lanes(lanes));
+        }
+        if let Some(onfi) = &self.onfi {
+            check_text(&onfi.manufacturer, 12)?;
+            check_text(&onfi.model, 20)?;
+        }
+        for need in self.on_die_ecc.iter().chain([&self.ecc]) {
+            check_ecc(*need)?;
+        }
+        self.check_times()
+    }
+
+    fn check_times(&self) -> Result<(), PartError> {
+        for (name, Timed { time, max }) in
+            [("program", &self.timing.program), ("erase", &self.timing.erase)]
+        {
+            if time.max() > *max {
+                return Err(PartError::Time { name, longest: time.max(), max: *max });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_text(text: &str, most: usize) -> Result<(), PartError> {
+    let fits = text.len() <= most && text.is_ascii();
+    if fits { Ok(()) } else { Err(PartError::Onfi(text.into())) }
+}
+
+fn check_ecc(need: EccNeed) -> Result<(), PartError> {
+    let fits = match need.step.get() {
+        256 => need.bits <= 1,
+        512 | 1_024 => need.bits <= 64,
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(PartError::Ecc(need)) }
+}
