@@ -11,7 +11,7 @@
 //! - [`distribution`]: `triangular(170 us, 203 us, 224 us)` as a quantile table.
 //! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
-//! - [`nor`]: the NOR experiment; [`registry`]: every experiment, and what the command line calls.
+//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`registry`]: every experiment, and what the command line calls.
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
 //! probably meant:
@@ -70,5 +70,7 @@ pub mod figure;
 pub mod reference;
 pub mod verdict;
 
+mod limits;
+pub mod nandfs;
 pub mod nor;
 pub mod registry;

@@ -29,8 +29,8 @@ use crate::document::{Document, Misplaced, Node, Read, Section, Value as Readabl
 use crate::error::Error;
 use crate::figure::{Figure, Meanings};
 use crate::misfit::Misfit;
-use crate::source::{Place, Source};
 use crate::quantity::Dimension;
+use crate::source::{Place, Source};
 use boardlab_result::{Row, Unit, Value};
 use indexmap::IndexMap;
 use std::collections::HashSet;
@@ -276,7 +276,8 @@ impl RawRow {
         let cells = section.section("cells", |cells| {
             // Every column is read before the first error counts, so that all errors are shown.
             let each = cells.keys().map(|column| {
-                let cell = cells.section(column, |cell| RawCell::read(&cell, (column, of_row), meanings));
+                let cell =
+                    cells.section(column, |cell| RawCell::read(&cell, (column, of_row), meanings));
                 (column, cell)
             });
             let each: Vec<_> = each.collect();

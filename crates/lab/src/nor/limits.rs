@@ -1,7 +1,9 @@
 //! The largest values that any device has; beyond them a model would run out of numbers or time.
 
 use crate::document::{Read, Section};
-use boardlab_sim::{Bytes, Duration, QuantileTable, Rate};
+use boardlab_sim::{Bytes, Duration, Rate};
+
+pub(super) use crate::limits::{some_span, span, times};
 
 /// A bus cycle.
 pub(super) const BUS_CYCLE: Duration = Duration::from_millis(1);
@@ -15,30 +17,6 @@ pub(super) const ERASE: Duration = Duration::from_secs(60);
 pub(super) const PART: Bytes = Bytes::mib(2_048);
 /// The slowest copy, bytes a second.
 const COPY: f64 = 1_000.0;
-
-/// Reads the span called `key`, at most `most`.
-pub(super) fn span(section: &Section<'_>, key: &str, most: Duration) -> Read<Duration> {
-    section.key::<Duration>(key).within(Duration::ZERO, most).required()
-}
-
-/// Reads the span called `key`, more than nothing and at most `most`.
-pub(super) fn some_span(section: &Section<'_>, key: &str, most: Duration) -> Read<Duration> {
-    section.key::<Duration>(key).within(Duration::from_nanos(1), most).required()
-}
-
-/// Reads the distribution called `key`, whose longest duration is at most `most`.
-pub(super) fn times(section: &Section<'_>, key: &str, most: Duration) -> Read<QuantileTable> {
-    let table = section.required::<QuantileTable>(key)?;
-    if table.max() <= most {
-        return Ok(table);
-    }
-    Err(section.refuse(
-        key,
-        &format!("may take {}", table.max()),
-        &format!("durations up to {most}"),
-        "check the unit",
-    ))
-}
 
 /// Reads the rate called `key`, fast enough for any transfer to end.
 pub(super) fn rate(section: &Section<'_>, key: &str) -> Read<Rate> {
