@@ -16,6 +16,10 @@ pub enum Errno {
     NoEnt = 2,
     /// The medium failed, or what is on it is damaged.
     Io = 5,
+    /// The list of arguments, or a value, is too long.
+    TooBig = 7,
+    /// Not an open file.
+    BadF = 9,
     /// Permission denied.
     Acces = 13,
     /// Device or resource busy.
@@ -70,6 +74,8 @@ impl Errno {
             Self::Perm => "EPERM",
             Self::NoEnt => "ENOENT",
             Self::Io => "EIO",
+            Self::TooBig => "E2BIG",
+            Self::BadF => "EBADF",
             Self::Acces => "EACCES",
             Self::Busy => "EBUSY",
             Self::Exist => "EEXIST",
@@ -99,6 +105,8 @@ impl Errno {
             Self::Perm => "operation not permitted",
             Self::NoEnt => "no such file or directory",
             Self::Io => "input/output error",
+            Self::TooBig => "argument too long",
+            Self::BadF => "not an open file",
             Self::Acces => "permission denied",
             Self::Busy => "device or resource busy",
             Self::Exist => "file exists",

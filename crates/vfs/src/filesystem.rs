@@ -30,6 +30,12 @@ pub trait FileSystem {
     /// What the filesystem asks of the page cache.
     fn caching(&self) -> Caching;
 
+    /// Whether a page that is not in the page cache is read even when all of it is to be overwritten.
+    /// JFFS2 does so since Linux 2.6.24 (`jffs2_write_begin`, `fs/jffs2/file.c`) and did not before.
+    fn reads_pages_to_overwrite(&self) -> bool {
+        false
+    }
+
     /// The root directory.
     fn root(&self) -> Ino;
 

@@ -9,11 +9,13 @@
 pub mod error;
 pub mod filesystem;
 pub mod host;
+pub mod memory;
 pub mod node;
 pub mod ram;
 
 pub use error::{Errno, Error};
 pub use filesystem::{Caching, FileSystem, PAGE_SIZE};
 pub use host::{Cost, Host, Work};
+pub use memory::MemoryFs;
 pub use node::{Attributes, Change, Device, Entry, Ino, Kind, New, Space, Timestamp, WallClock};
 pub use ram::Structure;
