@@ -14,13 +14,27 @@ pub enum Torn {
     NotBegun,
     /// Part of it happened: some bits of the program, or a mixture after an erase.
     Partial,
+    /// It went far enough to look finished, but not far enough to last: an erased block in which
+    /// what is programmed next does not hold everywhere. Only devices with physics can be left so.
+    Weak,
     /// All of it happened, but nobody was told.
     Finished,
 }
 
 impl Torn {
-    /// Every outcome, for exhaustive exploration.
-    pub const ALL: [Self; 3] = [Self::NotBegun, Self::Partial, Self::Finished];
+    /// The outcomes that any device can be left with, for exhaustive exploration.
+    pub const PLAIN: [Self; 3] = [Self::NotBegun, Self::Partial, Self::Finished];
+
+    /// The name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotBegun => "not_begun",
+            Self::Partial => "partial",
+            Self::Weak => "weak",
+            Self::Finished => "finished",
+        }
+    }
 }
 
 /// Why an operation did not succeed.

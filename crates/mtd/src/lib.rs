@@ -8,6 +8,7 @@
 //!   those who move pages of NAND with all their spare bytes.
 //! - [`ram`]: [`RamMtd`], a flash without physics; a clone of it is cheap.
 //! - [`operation`]: [`Operation`] and its [`Kind`], how middleware speaks of what was asked.
+//! - [`tear`]: [`Change`] and [`Tear`], what a power cut can leave of an operation.
 //! - [`tracer`], [`stats`], [`power_cut`], [`fault`]: middleware. Each is itself an [`Mtd`] around
 //!   an [`Mtd`], so they stack in any order around any device.
 //!
@@ -39,7 +40,7 @@ pub mod operation;
 pub mod power_cut;
 pub mod ram;
 pub mod stats;
-mod tear;
+pub mod tear;
 pub mod tracer;
 
 pub use device::{Mtd, RawPages, ReadHealth};
@@ -50,4 +51,5 @@ pub use operation::{Kind, Operation, Place};
 pub use power_cut::PowerCut;
 pub use ram::{Costs, RamMtd};
 pub use stats::{Stats, Totals, Wear};
+pub use tear::{Change, Tear};
 pub use tracer::{Event, Outcome, Tracer};

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 2. Main type: [`PowerCut`]. Only operations that change the medium are numbered,
 //! since a cut during a read is a cut before the next of those. What is torn and how is described in
-//! [`Torn`] and in the file `tear.rs`; a device that models the physics of a cut itself (a chip at bus
+//! [`Torn`] and in [`tear`](crate::tear); a device that models the physics of a cut itself (a chip at bus
 //! cycle level) does not need this.
 //!
 //! ```text
@@ -16,7 +16,7 @@
 use crate::device::{Mtd, ReadHealth};
 use crate::error::{Error, Torn};
 use crate::geometry::{BlockIndex, Geometry, PageIndex};
-use crate::tear::{self, Progress};
+use crate::tear::{Change, Progress};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
 
 /// When the power goes away.
@@ -52,47 +52,6 @@ pub struct PowerCut<M> {
     plan: Plan<M>,
     operations: u64,
     cut: Option<Instant>,
-}
-
-/// An operation that changes the medium.
-#[derive(Debug, Clone, Copy)]
-enum Change<'a> {
-    Program(Bytes, &'a [u8]),
-    ProgramOob(PageIndex, &'a [u8], &'a [u8]),
-    Erase(BlockIndex),
-    MarkBad(BlockIndex),
-}
-
-impl Change<'_> {
-    fn apply<M: Mtd>(self, device: &mut M, clock: &mut Clock) -> Result<(), Error> {
-        match self {
-            Self::Program(offset, data) => device.program(clock, offset, data),
-            Self::ProgramOob(page, data, oob) => device.program_oob(clock, page, data, oob),
-            Self::Erase(block) => device.erase(clock, block),
-            Self::MarkBad(block) => device.mark_bad(clock, block),
-        }
-    }
-
-    fn tear<M: Mtd>(
-        self,
-        device: &mut M,
-        clock: &mut Clock,
-        progress: Progress,
-        stream: &mut Stream,
-    ) -> Result<(), Error> {
-        match self {
-            Self::Program(offset, data) => {
-                tear::program(device, clock, (offset, data), progress, stream)
-            }
-            Self::ProgramOob(page, data, oob) => {
-                tear::program_page(device, clock, page, (data, oob), stream)
-            }
-            Self::Erase(block) => tear::erase(device, clock, block, progress, stream),
-            // A mark is a byte: too few of its bits, and it is none.
-            Self::MarkBad(block) if stream.chance(1, 2) => device.mark_bad(clock, block),
-            Self::MarkBad(_) => Ok(()),
-        }
-    }
 }
 
 impl<M: Mtd> PowerCut<M> {
@@ -214,7 +173,7 @@ impl<M: Mtd> PowerCut<M> {
         let _ = match torn {
             Torn::NotBegun => Ok(()),
             Torn::Partial => change.tear(&mut self.device, clock, progress, &mut self.stream),
-            Torn::Finished => change.apply(&mut self.device, clock),
+            Torn::Weak | Torn::Finished => change.apply(&mut self.device, clock),
         };
     }
 }

@@ -11,13 +11,103 @@
 //!   later stop leaves each bit 0 or 1. That the zeros take the first quarter of the time is assumed.
 //! - An erase of NAND has no such first step: each bit that was 0 is still 0 or already 1.
 //!
+//! Main types: [`Change`], an operation that can be torn, and the trait [`Tear`] of devices that can be
+//! left as a power cut leaves them. A device that models the physics of a cut itself implements it in
+//! its own way; for one without physics the functions here do.
+//!
 //! Left out: bits that read differently each time, and disturbed neighbours.
 
 use crate::device::Mtd;
-use crate::error::Error;
+use crate::error::{Error, Torn};
 use crate::geometry::{BlockIndex, FlashKind, PageIndex};
+use crate::operation::Kind;
+use crate::ram::RamMtd;
 use boardlab_sim::{Bytes, Clock, Duration, Stream};
 use std::ops::Range;
+
+/// An operation that changes the medium, with its data.
+#[derive(Debug, Clone, Copy)]
+pub enum Change<'a> {
+    /// [`Mtd::program`]: offset and data.
+    Program(Bytes, &'a [u8]),
+    /// [`Mtd::program_oob`]: page, data and free spare bytes.
+    ProgramOob(PageIndex, &'a [u8], &'a [u8]),
+    /// [`Mtd::erase`].
+    Erase(BlockIndex),
+    /// [`Mtd::mark_bad`].
+    MarkBad(BlockIndex),
+}
+
+impl Change<'_> {
+    /// Which method it is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Program(..) => Kind::Program,
+            Self::ProgramOob(..) => Kind::ProgramOob,
+            Self::Erase(_) => Kind::Erase,
+            Self::MarkBad(_) => Kind::MarkBad,
+        }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// Those of the method.
+    pub fn apply<M: Mtd + ?Sized>(self, device: &mut M, clock: &mut Clock) -> Result<(), Error> {
+        match self {
+            Self::Program(offset, data) => device.program(clock, offset, data),
+            Self::ProgramOob(page, data, oob) => device.program_oob(clock, page, data, oob),
+            Self::Erase(block) => device.erase(clock, block),
+            Self::MarkBad(block) => device.mark_bad(clock, block),
+        }
+    }
+
+    /// Does as much of it as `progress` says, through the device's own program and erase.
+    pub(crate) fn tear<M: Mtd + ?Sized>(
+        self,
+        device: &mut M,
+        clock: &mut Clock,
+        progress: Progress,
+        stream: &mut Stream,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Program(offset, data) => program(device, clock, (offset, data), progress, stream),
+            Self::ProgramOob(page, data, oob) => {
+                program_page(device, clock, page, (data, oob), stream)
+            }
+            Self::Erase(block) => erase(device, clock, block, progress, stream),
+            // A mark is a byte: too few of its bits, and it is none.
+            Self::MarkBad(block) if stream.chance(1, 2) => device.mark_bad(clock, block),
+            Self::MarkBad(_) => Ok(()),
+        }
+    }
+}
+
+/// A device that can be forked and left as a power cut leaves it.
+pub trait Tear: Mtd + Clone {
+    /// The outcomes that a cut during an operation of `kind` can have on this device.
+    fn outcomes(&self, kind: Kind) -> &'static [Torn];
+
+    /// Does as much of `change` as `torn` says. Nobody is there to hear of an error. `stream` chooses
+    /// the bits of a partial outcome.
+    fn tear(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, stream: &mut Stream);
+}
+
+impl Tear for RamMtd {
+    fn outcomes(&self, _kind: Kind) -> &'static [Torn] {
+        &Torn::PLAIN
+    }
+
+    fn tear(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, stream: &mut Stream) {
+        let progress = Progress::random(stream);
+        let _ = match torn {
+            Torn::NotBegun => Ok(()),
+            Torn::Partial => change.tear(self, clock, progress, stream),
+            Torn::Weak | Torn::Finished => change.apply(self, clock),
+        };
+    }
+}
 
 /// How far an operation came: a fraction, at least 0 and less than 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -229,7 +229,8 @@ fn ours(table: &Table, row: &Row) -> Vec<String> {
 
 /// The published figures of one row, each with its verdict.
 fn print(table: &Table, row: &Row) -> Vec<String> {
-    let cell = |column: &str| row.cells.get(column).map(|cell| published(cell, row.unit_in(column)));
+    let cell =
+        |column: &str| row.cells.get(column).map(|cell| published(cell, row.unit_in(column)));
     let cells = table.columns.iter().map(|column| cell(&column.id).unwrap_or_default());
     std::iter::once("  print".to_owned()).chain(cells).collect()
 }

@@ -183,12 +183,7 @@ impl Row {
     /// A row without cells.
     #[must_use]
     pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
-        Self {
-            id: id.into(),
-            title: title.into(),
-            unit: String::new(),
-            cells: IndexMap::new(),
-        }
+        Self { id: id.into(), title: title.into(), unit: String::new(), cells: IndexMap::new() }
     }
 
     /// This row with a unit for the cells whose column names none.
