@@ -1,6 +1,7 @@
 #!/bin/sh
 # Sets up a Debian machine that has Rust (rustup), gcc and Python: installs the missing packages of
-# debian-packages.txt and fetches the crates. Does nothing, without network, when all is there.
+# debian-packages.txt, fetches the crates, and prepares the kernel that tests compare with. Does
+# nothing, without network, when all is there.
 #
 # usage: setup/setup.sh [run|test]   `run` leaves out what only the tests need
 set -eu
@@ -50,6 +51,15 @@ fetch_crates() {
     : >"$1"
 }
 
+# The kernel that tests compare with: downloaded and packed once, and again when its recipe changes.
+prepare_guest() {
+    say "preparing the guest that tests compare with: Debian's kernel in .setup/guest"
+    if [ "$(id -u)" = 0 ] && ! apt-cache show linux-image-amd64 >/dev/null 2>&1; then
+        DEBIAN_FRONTEND=noninteractive apt-get -q update </dev/null || say "the package lists could not be renewed" >&2
+    fi
+    oracles/guest.sh prepare .setup/guest || fail "the guest could not be prepared (the reason is above)"
+}
+
 case $level in run | test) ;; *) fail "usage: setup/setup.sh [run|test]" ;; esac
 
 command -v cargo >/dev/null ||
@@ -70,6 +80,11 @@ fi
 stamp=.setup/crates-$(cat Cargo.lock rust-toolchain.toml | sha256sum | cut -c1-16)
 if [ ! -e "$stamp" ]; then
     fetch_crates "$stamp"
+    did=something
+fi
+
+if [ "$level" = test ] && command -v dpkg-query >/dev/null && ! oracles/guest.sh ready .setup/guest; then
+    prepare_guest
     did=something
 fi
 

@@ -38,16 +38,23 @@ const SUDO: &str = r#"[ "$FAKE_SUDO" = true ] || exit 1
 shift
 exec "$@""#;
 
+const APT_CACHE: &str = r#"echo "apt-cache $*" >>"$MACHINE/calls"
+[ ! -e "$MACHINE/no-lists" ]"#;
+const GUEST: &str = r#"if [ "$1" = ready ]; then [ -e "$MACHINE/guest" ]; exit; fi
+echo "guest.sh $*" >>"$MACHINE/calls"
+[ ! -e "$MACHINE/no-network" ] && : >"$MACHINE/guest""#;
+
 impl Machine {
     fn new() -> Self {
         let scratch = Scratch::new();
         let machine = Self { scratch, user: "0", sudo: false, ci: false };
-        for folder in ["bin", "installed", "tree/setup"] {
+        for folder in ["bin", "installed", "tree/setup", "tree/oracles"] {
             fs::create_dir_all(machine.path(folder)).expect("the scratch folder can be written");
         }
         let tools = [
             ("dpkg-query", DPKG_QUERY),
             ("apt-get", APT_GET),
+            ("apt-cache", APT_CACHE),
             ("cargo", CARGO),
             ("cc", ":"),
             ("id", "echo \"$FAKE_USER\""),
@@ -56,6 +63,7 @@ impl Machine {
         for (name, body) in tools {
             machine.script(&format!("bin/{name}"), &format!("#!/bin/sh\n{body}\n"));
         }
+        machine.script("tree/oracles/guest.sh", &format!("#!/bin/sh\n{GUEST}\n"));
         let repository = Repository::here();
         for name in ["setup/setup.sh", "setup/test.sh"] {
             machine.script(&format!("tree/{name}"), &repository.read(name));
@@ -116,14 +124,16 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
     let machine = Machine::new();
     let first = machine.run("setup/setup.sh", &[]);
     assert_eq!(first.status, 0, "{}{}", first.out, first.err);
-    assert!(first.out.contains("installing Debian packages: chromium"), "{}", first.out);
+    assert!(first.out.contains("installing Debian packages: busybox-static"), "{}", first.out);
     assert_eq!(
         machine.calls(),
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             chromium fonts-dejavu-core patch",
+             busybox-static chromium cpio fonts-dejavu-core kmod mtd-utils patch qemu-system-x86",
             "cargo fetch --locked",
+            "apt-cache show linux-image-amd64",
+            "guest.sh prepare .setup/guest",
         ]
     );
     let second = machine.run("setup/setup.sh", &[]);
@@ -153,15 +163,38 @@ fn set_up_fetches_crates_again_when_the_lock_file_changes() {
 fn set_up_without_root_uses_sudo_or_says_what_to_install() {
     let sudo = Machine { user: "1000", sudo: true, ..Machine::new() };
     assert_eq!(sudo.run("setup/setup.sh", &[]).status, 0);
-    assert_eq!(sudo.calls().len(), 3);
+    assert_eq!(sudo.calls().len(), 4);
 
     let plain = Machine { user: "1000", ..Machine::new() };
     let refused = plain.run("setup/setup.sh", &[]);
     assert_eq!(refused.status, 1);
-    let command = "apt-get install --no-install-recommends chromium fonts-dejavu-core patch";
+    let command = "apt-get install --no-install-recommends busybox-static chromium cpio";
     assert!(refused.err.contains(command), "{}", refused.err);
     assert!(refused.err.contains("opens the HTML report"), "the reason: {}", refused.err);
     assert_eq!(plain.calls(), [""; 0]);
+}
+
+#[test]
+fn set_up_of_the_guest_renews_missing_package_lists_and_fails_without_a_network() {
+    let machine = Machine::new();
+    assert_eq!(machine.run("setup/setup.sh", &[]).status, 0);
+    let _ = machine.calls();
+    fs::remove_file(machine.path("guest")).unwrap();
+    machine.write("no-lists", "");
+    machine.write("no-network", "");
+    let failed = machine.run("setup/setup.sh", &[]);
+    assert_eq!(failed.status, 1);
+    assert!(failed.err.contains("the guest could not be prepared"), "{}", failed.err);
+    assert_eq!(
+        machine.calls(),
+        [
+            "apt-cache show linux-image-amd64",
+            "apt-get noninteractive -q update",
+            "guest.sh prepare .setup/guest",
+        ]
+    );
+    fs::remove_file(machine.path("no-network")).unwrap();
+    assert!(machine.run("setup/setup.sh", &[]).out.contains("preparing the guest"));
 }
 
 #[test]

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# A real Linux kernel as an oracle: boots Debian's kernel package under QEMU (no root, no KVM, no hardware) with nandsim, MTD, JFFS2,
+# UBI and UBIFS as modules, runs a job script in it with a folder shared with the host, and returns the job's exit status.
+#
+#   guest.sh prepare DIR                 download Debian's kernel into DIR and build DIR/vmlinuz and DIR/initrd.gz; does nothing when they
+#                                        are newer than what they are made of (10 s; network only for the first time)
+#   guest.sh ready DIR                   exit status 0 when DIR is prepared for these very files, without output
+#   guest.sh run DIR SHARE JOB [QEMU-ARG]...
+#                                        boot (5 s), mount the host folder SHARE at /h, run /h/JOB with sh, power off; the console goes to
+#                                        standard output, the exit status is the job's, 124 when it did not finish
+#
+# For `run`: KERNEL_ARGS is appended to the kernel's command line; GUEST_SECONDS (300) and GUEST_MB (1024) limit the guest.
+# In a job: README.md in this folder says which commands there are.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+tools='nanddump nandwrite flash_erase flash_eraseall mtd_debug mtdinfo ubiattach ubidetach ubimkvol ubiformat ubiupdatevol ubinfo'
+modules='nandsim mtdram mtdblock block2mtd phram ubi ubifs jffs2 virtio_pci virtio_blk 9p 9pnet_virtio
+  zstd deflate lzo lzo-rle crc32_generic crc32c_generic zlib_deflate zlib_inflate lzo_compress lzo_decompress xxhash_generic
+  ahci sd_mod sg sdhci-pci mmc_block'
+
+fail() { echo "guest: $*" >&2; exit 1; }
+
+# What the prepared files were made of: they are made anew when it changes.
+recipe() { cat "$here"/guest.sh "$here"/guest-init.sh "$here"/guest-*.c "$here"/count.sh | sha256sum | cut -c1-16; }
+
+ready() {
+  [ -s "$1/vmlinuz" ] && [ -s "$1/initrd.gz" ] && [ "$(cat "$1/recipe" 2>/dev/null)" = "$(recipe)" ]
+}
+
+# Debian's newest kernel package, once.
+download() {
+  local dir=$1 package
+  ls "$dir"/linux-image-*.deb >/dev/null 2>&1 && return 0
+  package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends:/ {print $2; exit}')
+  [ -n "$package" ] || fail "apt knows no linux-image-amd64: as root, run apt-get update"
+  ( cd "$dir" && apt-get download -q "$package" >"$dir/download.log" 2>&1 ) ||
+    { rm -f "$dir"/linux-image-*.deb; cat "$dir/download.log" >&2; fail "the kernel package $package could not be downloaded: is there a network?"; }
+  rm -f "$dir/download.log"
+}
+
+prepare() {
+  local dir root release path
+  mkdir -p "$1"; dir=$(cd "$1" && pwd)
+  ready "$dir" && return 0
+  rm -f "$dir/recipe"
+  download "$dir"
+  work=$(mktemp -d)  # global, for the trap
+  trap 'rm -rf "$work"' EXIT
+  root=$work/root
+  # Only what the modules below need is taken out of the package, of which the rest is 400 MB.
+  dpkg --fsys-tarfile "$dir"/linux-image-*.deb | tar -x -C "$work" --exclude='*/drivers/net*' --exclude='*/drivers/gpu*' --exclude='*/sound/*' --exclude='*/drivers/media/*'
+  release=$(ls "$work/lib/modules")
+  cp "$work/boot/vmlinuz-$release" "$dir/vmlinuz"
+  depmod -b "$work" "$release" 2>/dev/null || true
+  mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,mnt,h,lib64,lib/modules/"$release"}
+  cp /bin/busybox "$root/bin/"
+  ln -s /bin/busybox "$root/sbin/modprobe"   # the kernel itself calls it, for compressors
+  copy_tools "$root"
+  copy_modules "$work" "$root" "$release"
+  gcc -O2 -static -std=c11 -Wall -Wextra -Werror -o "$root/sbin/guest-files" "$here/guest-files.c"
+  cp "$here/guest-init.sh" "$root/init"
+  cp "$here/count.sh" "$root/sbin/count"
+  chmod 755 "$root/init" "$root/sbin/count"
+  ( cd "$root" && find . | sort | cpio -o -H newc --quiet | gzip -1 ) >"$dir/initrd.new"
+  mv "$dir/initrd.new" "$dir/initrd.gz"
+  recipe >"$dir/recipe"
+}
+
+# The mtd-utils of this machine, with the libraries they are linked to.
+copy_tools() {
+  local root=$1 tool path
+  for tool in $tools; do
+    path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$tool") || fail "$tool is missing: install mtd-utils"
+    cp "$path" "$root/sbin/"
+  done
+  for path in "$root"/sbin/*; do ldd "$path" 2>/dev/null | grep -o '/[^ ]*' || true; done | sort -u |
+    while read -r path; do mkdir -p "$root$(dirname "$path")"; cp -L "$path" "$root$path"; done
+}
+
+# The modules with those that they need.
+copy_modules() {
+  local work=$1 root=$2 release=$3 module path
+  for module in $modules; do
+    modprobe -S "$release" -d "$work" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}'
+  done | sort -u | while read -r path; do
+    mkdir -p "$root$(dirname "${path#"$work"}")"; cp "$path" "$root${path#"$work"}"
+  done
+  cp "$work/lib/modules/$release"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$release/"
+  depmod -b "$root" "$release"
+}
+
+run() {
+  local dir=$1 share=$2 job=$3; shift 3
+  rm -f "$share/.status"
+  timeout --foreground "${GUEST_SECONDS:-300}" qemu-system-x86_64 -M pc,accel=tcg -cpu max -m "${GUEST_MB:-1024}" -nographic -no-reboot -nic none \
+    -kernel "$dir/vmlinuz" -initrd "$dir/initrd.gz" -append "console=ttyS0 panic=-1 quiet JOB=$job ${KERNEL_ARGS:-}" \
+    -virtfs "local,path=$share,mount_tag=host0,security_model=none,id=host0" "$@" </dev/null | tr -d '\r' | sed '1,/Booting from ROM/d'
+  [ -f "$share/.status" ] && return "$(cat "$share/.status")"
+  echo "guest: the job did not finish" >&2; return 124
+}
+
+case ${1:-} in
+  prepare) shift; prepare "$@" ;;
+  ready) shift; ready "$@" ;;
+  run) shift; run "$@" ;;
+  *) sed -n '2,15p' "$0"; exit 2 ;;
+esac
