@@ -7,17 +7,20 @@
 //! - [`shape`]: [`Shape`], page, spare bytes and erase block of the flash that was dumped.
 //! - [`spare`]: [`Spare`], what each spare byte of a page is for.
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
+//! - [`identify`]: [`Identity`], what is in a file, of which flash, and how that is known.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
 pub mod contents;
 pub mod dump;
 pub mod error;
+pub mod identify;
 pub mod shape;
 pub mod spare;
 
 pub use contents::Contents;
 pub use dump::Dump;
 pub use error::Error;
+pub use identify::{Confidence, Found, Identity, Kind, identify};
 pub use shape::Shape;
 pub use spare::Spare;

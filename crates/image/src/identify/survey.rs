@@ -1,0 +1,302 @@
+//! The flash that a JFFS2 image was taken from, told by where its nodes are.
+//!
+//! Layer: rank 7. Main types: [`Survey`], what the nodes say, and [`Jffs2`], what follows from it.
+//!
+//! - Page and spare bytes: a node that crosses the border of a page is interrupted by the spare
+//!   bytes, so its checksums are right only when they are taken out as they were put in. Of the usual
+//!   layouts the one wins in which the most nodes are right.
+//! - Erase block: no node crosses its border; a summary node says where in its block it is and
+//!   reaches to the end; cleanmarkers stand at the beginning, in the data or in the spare bytes.
+
+use super::nodes::{Node, Sweep};
+use crate::contents::Contents;
+use crate::shape::Shape;
+use boardlab_jffs2::format::{ByteOrder, DirentView, InodeView, NodeType, Trailer, crc};
+use boardlab_sim::Bytes;
+
+/// Nodes whose checksums are computed, for each layout that is tried.
+const SAMPLE: usize = 512;
+/// The largest node that is looked at: more than a page of the largest kernel page and its name.
+const NODE_MAX: u32 = 128 * 1_024;
+
+/// Page and spare bytes of parts that are or were sold, small ones first.
+pub(super) const LAYOUTS: &[(u64, u64)] = &[
+    (256, 8),
+    (512, 16),
+    (2_048, 64),
+    (2_048, 112),
+    (2_048, 128),
+    (4_096, 128),
+    (4_096, 218),
+    (4_096, 224),
+    (4_096, 256),
+    (8_192, 256),
+    (8_192, 436),
+    (8_192, 448),
+    (8_192, 512),
+    (8_192, 640),
+    (8_192, 744),
+    (16_384, 1_024),
+    (16_384, 1_280),
+];
+
+/// Where the cleanmarkers of an image are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cleanmarkers {
+    /// At the beginning of erase blocks, as on NOR.
+    Data,
+    /// In the spare bytes, as on NAND.
+    Oob,
+    /// Nowhere: a NAND image without spare bytes, or one made without them.
+    None,
+}
+
+/// What a JFFS2 image says about its flash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jffs2 {
+    /// The byte order of most nodes.
+    pub order: ByteOrder,
+    /// Page, spare bytes and erase block.
+    pub shape: Shape,
+    /// Whether the erase block is known for certain, and not only the smallest that would do.
+    pub block_known: bool,
+    /// Where the cleanmarkers are.
+    pub cleanmarkers: Cleanmarkers,
+    /// Where in the file the first node or cleanmarker is.
+    pub first: Bytes,
+    /// How many nodes were checked, and how many of them are damaged.
+    pub checked: usize,
+    /// Those of them whose checksum is wrong.
+    pub damaged: usize,
+    /// How long the file should be at least, when it is too short.
+    pub truncated: Option<Bytes>,
+}
+
+/// How well the nodes of an image fit a layout of its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fit {
+    /// Nodes that are right.
+    pub(crate) right: usize,
+    /// Nodes that are not.
+    pub(crate) wrong: usize,
+}
+
+/// The nodes of an image, ready for questions.
+#[derive(Debug)]
+pub(crate) struct Survey<'a> {
+    contents: &'a Contents,
+    sweep: &'a Sweep,
+    /// The byte order of most nodes.
+    pub(crate) order: ByteOrder,
+    /// Inodes and directory entries, spread over all that were found.
+    sample: Vec<Node>,
+}
+
+impl<'a> Survey<'a> {
+    /// Over what was found in `contents`; `None` when there is nothing of JFFS2.
+    pub(crate) fn of(contents: &'a Contents, sweep: &'a Sweep) -> Option<Self> {
+        let orders = sweep.nodes.iter().map(|node| node.order);
+        let orders = orders.chain(sweep.markers.iter().map(|(_, order)| *order));
+        let (mut little, mut big) = (0, 0);
+        for order in orders {
+            *(if order == ByteOrder::Little { &mut little } else { &mut big }) += 1;
+        }
+        if little + big == 0 {
+            return None;
+        }
+        let order = if little >= big { ByteOrder::Little } else { ByteOrder::Big };
+        let telling = |node: &&Node| {
+            let known = matches!(node.kind, NodeType::Inode | NodeType::Dirent);
+            known && node.order == order && node.length <= NODE_MAX
+        };
+        let all: Vec<Node> = sweep.nodes.iter().filter(telling).copied().collect();
+        let step = all.len().div_ceil(SAMPLE).max(1);
+        let sample = all.into_iter().step_by(step).collect();
+        Some(Self { contents, sweep, order, sample })
+    }
+
+    /// How well the nodes fit pages of `page` bytes with `oob` spare bytes between them.
+    pub(crate) fn fit(&self, page: Bytes, oob: Bytes) -> Fit {
+        let shape = Shape { page, oob, block: page };
+        let right = self.sample.iter().filter(|node| self.is_right(node, shape)).count();
+        Fit { right, wrong: self.sample.len() - right }
+    }
+
+    /// The bytes of a node in a flash of this shape; `None` where its header is none of data.
+    fn node_bytes(&self, node: &Node, shape: Shape) -> Option<Vec<u8>> {
+        let start = shape.in_flash(node.at)?;
+        let end = start + Bytes::new(node.length.into());
+        let length = (shape.in_file(end) - node.at).to_usize();
+        let raw = self.contents.window(node.at, length);
+        if shape.oob.is_zero() {
+            return Some(raw);
+        }
+        let (page, raw_page) = (shape.page.to_usize(), shape.raw_page().to_usize());
+        let within = Bytes::new(node.at.get() % shape.raw_page().get()).to_usize();
+        let is_data = |place: usize| (within + place) % raw_page < page;
+        Some(
+            raw.into_iter()
+                .enumerate()
+                .filter(|(place, _)| is_data(*place))
+                .map(|(_, b)| b)
+                .collect(),
+        )
+    }
+
+    fn is_right(&self, node: &Node, shape: Shape) -> bool {
+        let bytes = self.node_bytes(node, shape);
+        bytes.is_some_and(|bytes| self.checksums_hold(node, &bytes))
+    }
+
+    /// Whether the checksums of a node are right, those of its name or data included.
+    fn checksums_hold(&self, node: &Node, bytes: &[u8]) -> bool {
+        if node.kind == NodeType::Dirent {
+            return DirentView::new(bytes, self.order).is_ok_and(|view| view.parse().is_ok());
+        }
+        let holds = |view: InodeView<'_>| {
+            let (inode, data) = (view.parse(), view.data());
+            view.check_lengths().is_ok() && crc(0, data) == inode.data_crc
+        };
+        InodeView::new(bytes, self.order).is_ok_and(holds)
+    }
+
+    /// Page and spare bytes that fit best, and how well. A page of one byte where there are no
+    /// spare bytes in the file.
+    pub(crate) fn layout(&self) -> ((Bytes, Bytes), Fit) {
+        let plain = (Bytes::new(1), Bytes::ZERO);
+        let fit = self.fit(plain.0, plain.1);
+        let mut best = (plain, fit, (fit.right, 0));
+        if self.sweep.markers.is_empty() && fit.wrong * 50 <= fit.right {
+            return (plain, fit);
+        }
+        for &(page, oob) in LAYOUTS {
+            let layout = (Bytes::new(page), Bytes::new(oob));
+            let fit = self.fit(layout.0, layout.1);
+            let rank = (fit.right, self.marked(layout));
+            if rank > best.2 {
+                best = (layout, fit, rank);
+            }
+        }
+        (best.0, best.1)
+    }
+
+    /// How many cleanmarkers are in spare bytes of this layout.
+    fn marked(&self, (page, oob): (Bytes, Bytes)) -> usize {
+        let shape = Shape { page, oob, block: page };
+        self.oob_markers().filter(|at| shape.in_flash(*at).is_none()).count()
+    }
+
+    fn oob_markers(&self) -> impl Iterator<Item = Bytes> {
+        let ours = self.sweep.markers.iter().filter(|(_, order)| *order == self.order);
+        ours.map(|(at, _)| *at)
+    }
+
+    /// Where in the flash erase blocks begin, as far as cleanmarkers tell, and where those are.
+    fn marks(&self, shape: Shape) -> (Vec<Bytes>, Cleanmarkers) {
+        let in_data = self.sweep.nodes.iter().filter(|node| node.kind == NodeType::Cleanmarker);
+        let in_data: Vec<_> = in_data.filter_map(|node| shape.in_flash(node.at)).collect();
+        if !in_data.is_empty() {
+            return (in_data, Cleanmarkers::Data);
+        }
+        let page_of = |at: Bytes| shape.page * (at / shape.raw_page());
+        let in_oob: Vec<_> = if shape.oob.is_zero() {
+            Vec::new()
+        } else {
+            let spare = self.oob_markers().filter(|at| shape.in_flash(*at).is_none());
+            spare.map(page_of).collect()
+        };
+        let place = if in_oob.is_empty() { Cleanmarkers::None } else { Cleanmarkers::Oob };
+        (in_oob, place)
+    }
+
+    /// The erase block that the summaries say, if most of them agree.
+    fn block_of_summaries(&self, shape: Shape) -> Option<Bytes> {
+        let summaries = self.sweep.nodes.iter().filter(|node| node.kind == NodeType::Summary);
+        let blocks: Vec<_> =
+            summaries.filter_map(|node| self.block_of_summary(node, shape)).collect();
+        let first = *blocks.first()?;
+        let agree = blocks.iter().filter(|block| **block == first).count();
+        (agree * 2 > blocks.len()).then_some(first)
+    }
+
+    /// The last eight bytes of an erase block: where the summary is in it, and a magic number.
+    fn block_of_summary(&self, node: &Node, shape: Shape) -> Option<Bytes> {
+        let start = shape.in_flash(node.at)?;
+        let length = Bytes::new(node.length.into());
+        let end = start + length;
+        let marker =
+            Node { at: shape.in_file(Bytes::new(end.get().checked_sub(8)?)), length: 8, ..*node };
+        let marker = self.node_bytes(&marker, shape)?;
+        let trailer = Trailer::parse(&marker, self.order)?;
+        let block = Bytes::new(trailer.offset.into()) + length;
+        (end.is_multiple_of(block)).then_some(block)
+    }
+
+    /// The first sampled node that is right and crosses the border of blocks of this size.
+    pub(crate) fn crossing(&self, shape: Shape) -> Option<Bytes> {
+        let crosses = |node: &&Node| {
+            let Some(start) = shape.in_flash(node.at) else { return false };
+            let last = start + Bytes::new(u64::from(node.length.max(1)) - 1);
+            start / shape.block != last / shape.block && self.is_right(node, shape)
+        };
+        self.sample.iter().find(crosses).map(|node| node.at)
+    }
+
+    /// The erase block, and whether it is known for certain.
+    fn block(&self, layout: (Bytes, Bytes), marks: &[Bytes]) -> (Bytes, bool) {
+        let shape = |block| Shape { page: layout.0, oob: layout.1, block };
+        if let Some(block) = self.block_of_summaries(shape(layout.0)) {
+            return (block, true);
+        }
+        let divisor = marks.iter().fold(0, |divisor, mark| gcd(divisor, mark.get()));
+        let divisor = Bytes::new(divisor);
+        if divisor >= Bytes::kib(4) && self.crossing(shape(divisor)).is_none() {
+            return (divisor, marks.len() > 2);
+        }
+        let sizes = (12..=26).map(|bits| Bytes::new(1 << bits)).filter(|size| *size > layout.0);
+        let mut sizes = sizes.filter(|size| self.crossing(shape(*size)).is_none());
+        (sizes.next().unwrap_or(Bytes::mib(64)), false)
+    }
+
+    /// What follows from all of it.
+    pub(crate) fn conclude(&self) -> Jffs2 {
+        let (layout, fit) = self.layout();
+        let (marks, cleanmarkers) =
+            self.marks(Shape { page: layout.0, oob: layout.1, block: layout.0 });
+        let (block, block_known) = self.block(layout, &marks);
+        let shape = Shape { page: layout.0, oob: layout.1, block };
+        let nodes = self.sweep.nodes.first().map(|node| node.at);
+        let first = nodes.into_iter().chain(self.oob_markers().next()).min();
+        Jffs2 {
+            order: self.order,
+            shape,
+            block_known,
+            cleanmarkers,
+            first: first.unwrap_or(Bytes::ZERO),
+            checked: fit.right + fit.wrong,
+            damaged: fit.wrong,
+            truncated: self.truncated(shape),
+        }
+    }
+
+    /// How long the file should be at least, when it ends too early: within a node, or, with spare
+    /// bytes in it, within an erase block.
+    pub(crate) fn truncated(&self, shape: Shape) -> Option<Bytes> {
+        let length = self.contents.length();
+        let needed = self.sweep.last.filter(|node| node.order == self.order).and_then(|node| {
+            let start = shape.in_flash(node.at)?;
+            let end = start + Bytes::new(node.length.into());
+            // A node that claims more than a block is damaged, and says nothing of the file.
+            (start / shape.block == Bytes::new(end.get().saturating_sub(1)) / shape.block)
+                .then(|| shape.in_file(end))
+        });
+        let whole = shape.raw_block() * length.div_ceil(shape.raw_block());
+        let needed = if shape.oob.is_zero() { needed } else { Some(whole) };
+        needed.filter(|&needed| needed > length)
+    }
+}
+
+/// The largest number that divides both.
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
