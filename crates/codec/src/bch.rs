@@ -1,0 +1,205 @@
+//! BCH codes: up to `t` wrong bits of a step are put right.
+//!
+//! Layer: rank 1. Main type: [`Bch`]. Bit for bit what Linux' software ECC writes to raw NAND. Source:
+//! Linux 6.1 `lib/bch.c` and `drivers/mtd/nand/ecc-sw-bch.c`; the method is that of any textbook (Lin
+//! and Costello, Error Control Coding, chapter 6). [`field`] is the Galois field, [`remainder`] the
+//! division that encodes, `locate` what finds the errors. Left out: the bit-reversed order that some
+//! controllers use.
+//!
+//! Data and code are one polynomial over GF(2), first byte and most significant bit first; the code is
+//! the remainder of the data, shifted left, by the generator, whose roots are the first `2t` powers of
+//! the field's generator. It begins at the top of the first code byte; bits that are left in the last one
+//! carry nothing. All is exclusive-ored with a mask, so that an erased step has an erased code.
+//!
+//! ```text
+//!   m = 13, 512 bytes, t = 4:  52 bits in  7 bytes        m = 13, t = 8:  104 bits in 13 bytes
+//! ```
+
+pub mod field;
+mod locate;
+pub mod remainder;
+
+use crate::error::Error;
+use field::Field;
+use remainder::Divider;
+use std::fmt;
+use std::sync::Arc;
+
+/// Most bits that any code corrects in a step.
+pub const STRENGTH_MAX: u32 = 64;
+
+/// Most bytes of any code.
+pub const CODE_MAX: usize = 64;
+
+/// One code: tables for a field, a strength and a step. A clone shares them.
+#[derive(Clone)]
+pub struct Bch {
+    tables: Arc<Tables>,
+}
+
+struct Tables {
+    field: Field,
+    divider: Divider,
+    /// Bits that are corrected.
+    strength: u32,
+    /// Data bytes of a step.
+    step: usize,
+    /// Code bytes of a step.
+    code: usize,
+    /// Turns the code of an erased step into ones; bits without meaning included.
+    mask: [u8; CODE_MAX],
+}
+
+impl fmt::Debug for Bch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bch")
+            .field("order", &self.tables.field.order())
+            .field("strength", &self.tables.strength)
+            .field("step", &self.tables.step)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Bch {
+    /// The code that Linux takes for steps of `step` bytes: the smallest field that has room.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchCode`].
+    pub fn linux(step: usize, strength: u32) -> Result<Self, Error> {
+        let bits = step.saturating_mul(8).saturating_add(1);
+        Self::new(usize::BITS - bits.leading_zeros(), strength, step)
+    }
+
+    /// A code over GF(2^`order`) that corrects `strength` bits in steps of `step` bytes.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchCode`] when the order is not 5 to 15, the strength not 1 to [`STRENGTH_MAX`],
+    /// the code longer than [`CODE_MAX`], or data and code do not fit in 2^order - 1 bits.
+    pub fn new(order: u32, strength: u32, step: usize) -> Result<Self, Error> {
+        let none = Error::NoSuchCode { order, strength, step };
+        let field = Field::new(order).ok_or(none)?;
+        if !(1..=STRENGTH_MAX).contains(&strength) || step == 0 {
+            return Err(none);
+        }
+        let code = (order * strength).div_ceil(8) as usize;
+        if code > CODE_MAX || step.saturating_add(code) >= (1 << order) / 8 {
+            return Err(none);
+        }
+        let divider = Divider::new(&field.generator(strength));
+        let mut tables = Tables { field, divider, strength, step, code, mask: [0; CODE_MAX] };
+        let mut mask = [0; CODE_MAX];
+        tables.divider.remainder(&vec![0xFF; step], &mut mask[..code]);
+        for byte in &mut mask[..code] {
+            *byte ^= 0xFF;
+        }
+        tables.mask = mask;
+        Ok(Self { tables: Arc::new(tables) })
+    }
+
+    /// Bits that are corrected in a step.
+    #[must_use]
+    pub fn strength(&self) -> u32 {
+        self.tables.strength
+    }
+
+    /// Data bytes of a step.
+    #[must_use]
+    pub fn step(&self) -> usize {
+        self.tables.step
+    }
+
+    /// Code bytes of a step.
+    #[must_use]
+    pub fn code_bytes(&self) -> usize {
+        self.tables.code
+    }
+
+    /// Writes the code of `data`.
+    ///
+    /// # Panics
+    /// If a slice is not as long as the step or its code.
+    pub fn encode(&self, data: &[u8], code: &mut [u8]) {
+        assert_eq!((data.len(), code.len()), (self.step(), self.code_bytes()), "a BCH step");
+        self.tables.divider.remainder(data, code);
+        for (byte, mask) in code.iter_mut().zip(self.tables.mask) {
+            *byte ^= mask;
+        }
+    }
+
+    /// Puts wrong bits of `data` right in place; how many were wrong, in data and code together.
+    ///
+    /// More wrong bits than the strength are never taken for none, because no other code word is that
+    /// near; but now and then they lie within reach of another code word, and that is then the answer
+    /// (docs/models/ecc.md has the measured share).
+    ///
+    /// # Errors
+    /// [`Error::Uncorrectable`], and the data are left as they were.
+    ///
+    /// # Panics
+    /// If a slice is not as long as the step or its code.
+    pub fn decode(&self, data: &mut [u8], code: &[u8]) -> Result<u32, Error> {
+        let mut buffer = [0; CODE_MAX];
+        let difference = &mut buffer[..self.code_bytes()];
+        self.encode(data, difference);
+        assert_eq!(code.len(), difference.len(), "code of a BCH step");
+        for (byte, read) in difference.iter_mut().zip(code) {
+            *byte ^= read;
+        }
+        self.correct(data, difference)
+    }
+
+    /// As [`Bch::decode`], with the difference between the code read and the one calculated.
+    fn correct(&self, data: &mut [u8], difference: &[u8]) -> Result<u32, Error> {
+        let tables = &*self.tables;
+        let bits = tables.divider.degree();
+        let Some(syndromes) = locate::syndromes(&tables.field, tables.strength, bits, difference)
+        else {
+            return Ok(0);
+        };
+        let length = tables.step * 8 + bits;
+        let found = locate::errors(&tables.field, tables.strength, &syndromes, length)?;
+        for &exponent in found.exponents() {
+            let bit = length - 1 - exponent;
+            if let Some(byte) = data.get_mut(bit / 8) {
+                *byte ^= 0x80 >> (bit % 8);
+            }
+        }
+        Ok(found.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bch;
+    use crate::error::Error;
+
+    #[test]
+    fn linux_takes_thirteen_bits_for_512_bytes() {
+        for (strength, code) in [(1, 2), (4, 7), (8, 13), (16, 26)] {
+            let bch = Bch::linux(512, strength).unwrap();
+            assert_eq!((bch.tables.field.order(), bch.code_bytes()), (13, code));
+        }
+        assert_eq!(Bch::linux(1024, 24).unwrap().code_bytes(), 42);
+        assert_eq!(Bch::linux(256, 8).unwrap().code_bytes(), 12);
+    }
+
+    #[test]
+    fn erased_step_has_an_erased_code() {
+        for (order, strength, step) in [(13, 4, 512), (13, 8, 512), (14, 24, 1024), (9, 3, 32)] {
+            let bch = Bch::new(order, strength, step).unwrap();
+            let mut code = vec![0; bch.code_bytes()];
+            bch.encode(&vec![0xFF; step], &mut code);
+            assert!(code.iter().all(|&byte| byte == 0xFF), "{bch:?}: {code:x?}");
+        }
+    }
+
+    #[test]
+    fn impossible_codes_are_refused() {
+        for (order, strength, step) in
+            [(4, 1, 1), (16, 1, 1), (13, 0, 512), (13, 65, 512), (13, 4, 1024), (13, 4, 0)]
+        {
+            let none = Error::NoSuchCode { order, strength, step };
+            assert_eq!(Bch::new(order, strength, step).unwrap_err(), none);
+        }
+    }
+}

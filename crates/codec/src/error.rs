@@ -1,0 +1,62 @@
+//! What a codec answers to bytes that it cannot decode, or to a code that it cannot build.
+//!
+//! Layer: rank 1. [`Error`] is the one error type of the crate. That data do not become smaller is no
+//! error: compressors answer `None`.
+
+use std::fmt;
+
+/// Why a codec has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// More bits are wrong than the code can put right.
+    Uncorrectable,
+    /// There is no BCH code with these parameters.
+    NoSuchCode {
+        /// Order of the Galois field asked for.
+        order: u32,
+        /// Bits to correct in a step.
+        strength: u32,
+        /// Data bytes of a step.
+        step: usize,
+    },
+    /// The compressed stream ends before its data do.
+    Truncated {
+        /// Bytes that were there.
+        length: usize,
+    },
+    /// The compressed stream holds more data than there is room for.
+    OutputFull {
+        /// The room, in bytes.
+        room: usize,
+    },
+    /// The compressed stream breaks its format.
+    Corrupt {
+        /// Length of the stream in bytes.
+        length: usize,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uncorrectable => f.write_str("more bit errors than the code can correct"),
+            Self::NoSuchCode { order, strength, step } => write!(
+                f,
+                "no BCH code of order {order} corrects {strength} bits in {step} bytes; \
+                 orders are 5 to 15, and data and code have to fit in 2^{order} - 1 bits"
+            ),
+            Self::Truncated { length } => {
+                write!(f, "compressed stream of {length} bytes ends before its data do")
+            }
+            Self::OutputFull { room } => {
+                write!(f, "compressed stream holds more than the expected {room} bytes")
+            }
+            Self::Corrupt { length } => {
+                write!(f, "compressed stream of {length} bytes breaks its format")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

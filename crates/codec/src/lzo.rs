@@ -1,0 +1,296 @@
+//! LZO1X-1, as the kernel compresses with it.
+//!
+//! Layer: rank 1. Main types: [`Lzo`], which compresses, and [`decompress`]. The compressor makes the
+//! parse of Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0, on a 64-bit machine), so that
+//! sizes are the kernel's; the decompressor is that of `lzokay`, an independent implementation. Left
+//! out: the run-length variant of the stream (`lzo-rle`), which no flash filesystem writes.
+//!
+//! A position is looked up by a hash of its next four bytes in a table of the last positions; a match
+//! is taken at once. After a stretch without a match the search goes on in growing strides.
+
+use crate::error::Error;
+use lzokay::Error as Cause;
+
+/// Slots of the table, a power of two.
+const SLOTS: usize = 1 << 13;
+
+/// Longest part that is parsed with one table; a match reaches no further back.
+const PART: usize = 0xC000;
+
+/// No match begins or goes on in the last bytes of a part.
+const TAIL: usize = 20;
+
+/// Shortest match.
+const SHORTEST: usize = 4;
+
+/// Largest output for `length` bytes of input.
+#[must_use]
+pub const fn worst_case(length: usize) -> usize {
+    length + length / 16 + 64 + 3
+}
+
+/// The compressor. It keeps its table, and nothing else, between two calls.
+#[derive(Debug, Clone)]
+pub struct Lzo {
+    /// Last position of a hash in the part.
+    table: Box<[u16; SLOTS]>,
+}
+
+impl Default for Lzo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Lzo {
+    /// Takes the 16 KiB of the table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { table: Box::new([0; SLOTS]) }
+    }
+
+    /// Compresses all of `input`; the length, or `None` when the output is too small for it.
+    ///
+    /// [`worst_case`] bytes are always enough.
+    #[must_use]
+    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        let mut sink = Sink { output, length: 0 };
+        // Everything before `literals` is written.
+        let mut literals = 0;
+        let mut start = 0;
+        while input.len() - start > TAIL {
+            let end = input.len().min(start + PART);
+            literals = self.parse(&input[..end], start, literals, &mut sink)?;
+            start = end;
+        }
+        let rest = &input[literals..];
+        match rest.len() {
+            0 => {}
+            length @ 1..=238 if sink.length == 0 => {
+                sink.put(byte(17 + length))?;
+                sink.extend(rest)?;
+            }
+            _ => sink.literals(rest)?,
+        }
+        sink.extend(&[0x11, 0, 0])?;
+        Some(sink.length)
+    }
+
+    /// Writes the part of the input from `start` on; where the literals begin that are not yet written.
+    fn parse(
+        &mut self,
+        input: &[u8],
+        start: usize,
+        mut literals: usize,
+        sink: &mut Sink<'_>,
+    ) -> Option<usize> {
+        self.table.fill(0);
+        let end = input.len() - TAIL;
+        // Where the last match of this part ended; the stride grows with the distance from it.
+        let mut anchor = start;
+        // The first literal run of a stream has four bytes at least.
+        let mut position = start + SHORTEST.saturating_sub(start - literals);
+        position += 1 + ((position - anchor) >> 5);
+        while position < end {
+            let next = four(input, position);
+            let slot = &mut self.table[hash(next)];
+            let candidate = start + usize::from(*slot);
+            *slot = u16::try_from(position - start).expect("a part has less than 64 KiB");
+            if next != four(input, candidate) {
+                position += 1 + ((position - anchor) >> 5);
+                continue;
+            }
+            if literals < position {
+                sink.literals(&input[literals..position])?;
+            }
+            let length = match_length(input, position, candidate, end);
+            sink.copy(length, position - candidate)?;
+            position += length;
+            literals = position;
+            anchor = position;
+        }
+        Some(literals)
+    }
+}
+
+/// Decompresses `input`; the bytes written.
+///
+/// # Errors
+/// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`], which includes bytes behind the end
+/// of the stream.
+pub fn decompress(input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
+    let room = output.len();
+    lzokay::decompress::decompress(input, output).map_err(|cause| match cause {
+        Cause::InputOverrun => Error::Truncated { length: input.len() },
+        Cause::OutputOverrun => Error::OutputFull { room },
+        _ => Error::Corrupt { length: input.len() },
+    })
+}
+
+fn hash(next: u32) -> usize {
+    (next.wrapping_mul(0x1824_429D) >> 19) as usize
+}
+
+fn four(input: &[u8], position: usize) -> u32 {
+    let bytes = input[position..position + 4].try_into().expect("four bytes");
+    u32::from_le_bytes(bytes)
+}
+
+/// Equal bytes at two positions, eight at a time: past `end` only whole steps count.
+fn match_length(input: &[u8], position: usize, candidate: usize, end: usize) -> usize {
+    let differ = |length: usize| {
+        let at = |start: usize| {
+            let bytes = input[start + length..start + length + 8].try_into().expect("eight bytes");
+            u64::from_le_bytes(bytes)
+        };
+        at(position) ^ at(candidate)
+    };
+    let mut length = SHORTEST;
+    let mut difference = differ(length);
+    while difference == 0 {
+        length += 8;
+        difference = differ(length);
+        if position + length >= end {
+            return length;
+        }
+    }
+    length + difference.trailing_zeros() as usize / 8
+}
+
+fn byte(value: usize) -> u8 {
+    u8::try_from(value).expect("a field of the instruction")
+}
+
+/// The output so far.
+struct Sink<'a> {
+    output: &'a mut [u8],
+    length: usize,
+}
+
+impl Sink<'_> {
+    fn put(&mut self, value: u8) -> Option<()> {
+        self.extend(&[value])
+    }
+
+    fn extend(&mut self, bytes: &[u8]) -> Option<()> {
+        let end = self.length + bytes.len();
+        self.output.get_mut(self.length..end)?.copy_from_slice(bytes);
+        self.length = end;
+        Some(())
+    }
+
+    /// A length above what an instruction holds: a zero for every 255, and the rest, 1 to 255.
+    fn long(&mut self, mut length: usize) -> Option<()> {
+        while length > 255 {
+            self.put(0)?;
+            length -= 255;
+        }
+        self.put(byte(length))
+    }
+
+    /// A run of literals; up to three are counted in the last two bits of the match before.
+    fn literals(&mut self, bytes: &[u8]) -> Option<()> {
+        match bytes.len() {
+            length @ ..=3 => self.output[self.length - 2] |= byte(length),
+            length @ 4..=18 => self.put(byte(length - 3))?,
+            length => {
+                self.put(0)?;
+                self.long(length - 18)?;
+            }
+        }
+        self.extend(bytes)
+    }
+
+    /// A match of `length` bytes, `distance` bytes back.
+    fn copy(&mut self, length: usize, distance: usize) -> Option<()> {
+        if length <= 8 && distance <= 0x800 {
+            let back = distance - 1;
+            return self.extend(&[byte((length - 1) << 5 | (back & 7) << 2), byte(back >> 3)]);
+        }
+        let (marker, most, back) = if distance <= 0x4000 {
+            (0x20, 33, distance - 1)
+        } else {
+            let back = distance - 0x4000;
+            (0x10 | byte(back >> 11 & 8), 9, back)
+        };
+        if length <= most {
+            self.put(marker | byte(length - 2))?;
+        } else {
+            self.put(marker)?;
+            self.long(length - most)?;
+        }
+        self.extend(&[byte((back << 2) & 0xFF), byte((back >> 6) & 0xFF)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lzo, decompress, worst_case};
+    use crate::error::Error;
+    use boardlab_sim::Seed;
+
+    fn round(input: &[u8]) -> usize {
+        let mut output = vec![0; worst_case(input.len())];
+        let length = Lzo::new().compress(input, &mut output).unwrap();
+        let mut back = vec![0; input.len()];
+        assert_eq!(decompress(&output[..length], &mut back), Ok(input.len()));
+        assert_eq!(back, input);
+        length
+    }
+
+    /// Text of `letters` different bytes: matches of every length and distance.
+    fn text(letters: u64, length: usize) -> Vec<u8> {
+        let mut stream = Seed::new(1).stream("lzo");
+        (0..length).map(|_| u8::try_from(stream.below(letters)).unwrap()).collect()
+    }
+
+    #[test]
+    fn page_of_zeros_is_one_match() {
+        let mut output = [0; 64];
+        let length = Lzo::new().compress(&[0; 4096], &mut output).unwrap();
+        // 5 literals, a match of 4081 - 33 = 4048 = 15 * 255 + 223 one byte back, 10 literals, the end
+        assert_eq!(output[..6], [2, 0, 0, 0, 0, 0]);
+        assert!(length < 64);
+        assert_eq!(output[length - 3..length], [0x11, 0, 0]);
+    }
+
+    #[test]
+    fn streams_come_back_through_another_decompressor() {
+        for letters in [1, 2, 3, 4, 8, 16, 64, 256] {
+            for length in (0..60).chain([255, 256, 257, 4096, 49_151, 49_152, 49_153, 200_000]) {
+                round(&text(letters, length));
+            }
+        }
+    }
+
+    #[test]
+    fn far_matches_come_back() {
+        for distance in [2_048, 2_049, 16_384, 16_385, 32_768, 49_000] {
+            let mut input = text(256, distance);
+            input.extend_from_within(..600);
+            round(&input);
+        }
+    }
+
+    #[test]
+    fn too_small_an_output_is_no_stream() {
+        let page = text(4, 4096);
+        let length = round(&page);
+        assert_eq!(Lzo::new().compress(&page, &mut vec![0; length]), Some(length));
+        assert_eq!(Lzo::new().compress(&page, &mut vec![0; length - 1]), None);
+    }
+
+    #[test]
+    fn damaged_streams_are_errors() {
+        let page = text(4, 4096);
+        let mut output = [0; 8192];
+        let length = Lzo::new().compress(&page, &mut output).unwrap();
+        let truncated = Err(Error::Truncated { length: 1000 });
+        assert_eq!(decompress(&output[..1000], &mut [0; 4096]), truncated);
+        let full = Err(Error::OutputFull { room: 4095 });
+        assert_eq!(decompress(&output[..length], &mut [0; 4095]), full);
+        // One literal, then a match from before the beginning.
+        let corrupt = Err(Error::Corrupt { length: 7 });
+        assert_eq!(decompress(&[18, 7, 0x5C, 0xFF, 0x11, 0, 0], &mut [0; 16]), corrupt);
+    }
+}

@@ -1,0 +1,116 @@
+//! JFFS2's own little compressor: a byte, and how long the text goes on as after its last occurrence.
+//!
+//! Layer: rank 1. Main functions: [`compress`], [`decompress`]. The stream is pairs of a literal and a
+//! run of 0 to 255 bytes; both sides remember for every byte value where the text went on after it
+//! last. Byte for byte what Linux writes. Source: Linux 3.6 and 6.1 `fs/jffs2/compr_rtime.c`. Unlike the
+//! kernel before 6.13 the decompressor checks every position against its buffers.
+
+use crate::Compressed;
+use crate::error::Error;
+
+/// Longest run of one pair.
+const RUN: usize = 255;
+
+/// Linux gives up at once below this room, in bytes.
+const LEAST_ROOM: usize = 4;
+
+/// Compresses as much of `input` as fits into `output`; `None` when that does not make it smaller.
+///
+/// Positions are 16 bits wide in the kernel (15 in old ones), so the stream is the kernel's for inputs
+/// up to that; JFFS2 compresses one page at a time.
+#[must_use]
+pub fn compress(input: &[u8], output: &mut [u8]) -> Option<Compressed> {
+    if output.len() < LEAST_ROOM {
+        return None;
+    }
+    let mut after = [0_usize; 256];
+    let mut position = 0;
+    let mut produced = 0;
+    for pair in output.chunks_exact_mut(2) {
+        let Some((&value, rest)) = input[position..].split_first() else { break };
+        position += 1;
+        let back = std::mem::replace(&mut after[usize::from(value)], position);
+        // The run may go on into bytes that it has just covered itself.
+        let equal = rest.iter().zip(&input[back..]).take(RUN).take_while(|(a, b)| a == b).count();
+        position += equal;
+        pair.copy_from_slice(&[value, u8::try_from(equal).expect("at most 255")]);
+        produced += 2;
+    }
+    (produced < position).then_some(Compressed { consumed: position, produced })
+}
+
+/// Fills `output` from `input`.
+///
+/// # Errors
+/// [`Error::Truncated`] when the input ends first, [`Error::OutputFull`] when a run goes past the end
+/// of the output. Input that is left over is ignored, as in Linux.
+pub fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+    let mut after = [0_usize; 256];
+    let mut pairs = input.chunks_exact(2);
+    let mut position = 0;
+    while position < output.len() {
+        let Some(&[value, run]) = pairs.next() else {
+            return Err(Error::Truncated { length: input.len() });
+        };
+        output[position] = value;
+        position += 1;
+        let back = std::mem::replace(&mut after[usize::from(value)], position);
+        let run = usize::from(run);
+        if run > output.len() - position {
+            return Err(Error::OutputFull { room: output.len() });
+        }
+        if back + run <= position {
+            output.copy_within(back..back + run, position);
+        } else {
+            for offset in 0..run {
+                output[position + offset] = output[back + offset];
+            }
+        }
+        position += run;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{compress, decompress};
+    use crate::Compressed;
+    use crate::error::Error;
+
+    #[test]
+    fn stream_of_a_repeated_word_is_known() {
+        let mut output = [0; 32];
+        let compressed = compress(b"abcabcabcabc", &mut output);
+        // A first occurrence runs on as the text begins: so does c.
+        assert_eq!(compressed, Some(Compressed { consumed: 12, produced: 6 }));
+        assert_eq!(&output[..6], b"a\0b\0c\x09");
+    }
+
+    #[test]
+    fn run_may_overlap_itself() {
+        let mut output = [0; 32];
+        let compressed = compress(&[7; 300], &mut output).expect("shrinks");
+        assert_eq!(compressed, Compressed { consumed: 300, produced: 4 });
+        // A first occurrence runs on as the text begins.
+        assert_eq!(&output[..4], &[7, 255, 7, 43]);
+    }
+
+    #[test]
+    fn text_that_does_not_shrink_is_left_alone() {
+        assert_eq!(compress(b"abcdefgh", &mut [0; 64]), None);
+        assert_eq!(compress(&[0; 64], &mut [0; 3]), None);
+    }
+
+    #[test]
+    fn small_room_takes_the_beginning_of_the_text() {
+        let compressed = compress(&[0; 4096], &mut [0; 4]).expect("shrinks");
+        assert_eq!(compressed, Compressed { consumed: 512, produced: 4 });
+    }
+
+    #[test]
+    fn run_past_the_end_and_missing_input_are_errors() {
+        assert_eq!(decompress(&[1, 4], &mut [0; 4]), Err(Error::OutputFull { room: 4 }));
+        assert_eq!(decompress(&[1, 0, 2], &mut [0; 2]), Err(Error::Truncated { length: 3 }));
+        assert_eq!(decompress(&[], &mut []), Ok(()));
+    }
+}

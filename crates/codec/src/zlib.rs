@@ -1,0 +1,311 @@
+//! Deflate as JFFS2 and UBIFS use it.
+//!
+//! Layer: rank 1. Main types: [`Jffs2Deflate`] and [`RawDeflate`], which compress, and [`Inflate`]. Each
+//! is made once and keeps its memory; between two calls it keeps nothing else, so a clone is a new
+//! one. Source: Linux 6.1 `fs/jffs2/compr_zlib.c` and `crypto/deflate.c`. Below them works zlib 1.3,
+//! whose ancestor 1.1.3 Linux took over: with level, window (32 KiB) and memory (level 8) equal, both
+//! find the same matches.
+//!
+//! Left out: the second empty block that zlib before 1.2.6, and so Linux, writes at a partial flush
+//! when the code of the last end of block was very short. Linux' stream is then 10 bits longer.
+
+use crate::Compressed;
+use crate::error::Error;
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+/// What JFFS2 keeps free for the end of the stream, in bytes.
+const STREAM_END: usize = 12;
+
+/// JFFS2's level: four candidates at most, and the first match is taken.
+const JFFS2_LEVEL: u32 = 3;
+
+/// log2 of the window that a zlib header can name at most.
+const WINDOW_MAX: u8 = 15;
+
+/// JFFS2's compressor: a zlib stream of as much of the input as fits into the output.
+#[derive(Debug)]
+pub struct Jffs2Deflate {
+    stream: Compress,
+}
+
+impl Default for Jffs2Deflate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clone for Jffs2Deflate {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
+
+impl Jffs2Deflate {
+    /// Takes the 260 KiB that zlib works in.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { stream: Compress::new(Compression::new(JFFS2_LEVEL), true) }
+    }
+
+    /// Compresses as much of `input` as fits into `output`; `None` when that does not make it smaller.
+    ///
+    /// Each round offers no more input than there is room and flushes all of it; what remains after
+    /// the last round, 12 bytes and more, has to hold the end of the stream.
+    #[must_use]
+    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<Compressed> {
+        self.stream.reset();
+        let limit = output.len().checked_sub(STREAM_END).filter(|&limit| limit > 0)?;
+        let (mut consumed, mut produced) = (0, 0);
+        while produced < limit && consumed < input.len() {
+            let room = limit - produced;
+            let offer = room.min(input.len() - consumed);
+            let (took, gave) = self.step(
+                &input[consumed..consumed + offer],
+                &mut output[produced..limit],
+                FlushCompress::Partial,
+                Status::Ok,
+            )?;
+            consumed += took;
+            produced += gave;
+        }
+        let rest = &mut output[produced..];
+        let (_, gave) = self.step(&[], rest, FlushCompress::Finish, Status::StreamEnd)?;
+        produced += gave;
+        (produced < consumed).then_some(Compressed { consumed, produced })
+    }
+
+    /// One call of deflate: bytes taken and given, if it ends as it should.
+    fn step(
+        &mut self,
+        input: &[u8],
+        output: &mut [u8],
+        flush: FlushCompress,
+        expected: Status,
+    ) -> Option<(usize, usize)> {
+        let (took, gave) = (self.stream.total_in(), self.stream.total_out());
+        let status = self.stream.compress(input, output, flush).ok()?;
+        let took = usize::try_from(self.stream.total_in() - took).ok()?;
+        let gave = usize::try_from(self.stream.total_out() - gave).ok()?;
+        (status == expected).then_some((took, gave))
+    }
+}
+
+/// Deflate without header and check sum, as UBIFS uses it.
+#[derive(Debug)]
+pub struct RawDeflate {
+    stream: Compress,
+    level: u32,
+    window: u8,
+}
+
+impl Clone for RawDeflate {
+    fn clone(&self) -> Self {
+        Self::new(self.level, self.window)
+    }
+}
+
+impl RawDeflate {
+    /// What Linux' cryptographic interface, and so UBIFS, sets: level 6, a window of 2 KiB.
+    #[must_use]
+    pub fn ubifs() -> Self {
+        Self::new(6, 11)
+    }
+
+    /// Level 0 to 9, and log2 of the window in bytes, 9 to 15.
+    ///
+    /// # Panics
+    /// If a parameter lies outside its range.
+    #[must_use]
+    pub fn new(level: u32, window: u8) -> Self {
+        assert!(level <= 9 && (9..=WINDOW_MAX).contains(&window), "level {level}, window {window}");
+        let stream = Compress::new_with_window_bits(Compression::new(level), false, window);
+        Self { stream, level, window }
+    }
+
+    /// Compresses all of `input`; the length, or `None` when the output is too small for it.
+    #[must_use]
+    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        self.stream.reset();
+        let status = self.stream.compress(input, output, FlushCompress::Finish).ok()?;
+        (status == Status::StreamEnd).then(|| usize::try_from(self.stream.total_out()).ok())?
+    }
+}
+
+/// The decompressor of both.
+#[derive(Debug)]
+pub struct Inflate {
+    stream: Decompress,
+}
+
+impl Default for Inflate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clone for Inflate {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
+
+impl Inflate {
+    /// Takes the memory that zlib works in.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { stream: Decompress::new(false) }
+    }
+
+    /// Decompresses a zlib stream as JFFS2 does; the bytes written.
+    ///
+    /// A sane header is skipped and so is the check sum at the end, for the node has a CRC; behind
+    /// any other the whole stream is left to zlib, which refuses it or reads it with its check sum.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`]. Linux answers each of them with
+    /// a page that is only partly written.
+    pub fn jffs2(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
+        match jffs2_body(input)? {
+            Some(body) => self.run(false, body, output),
+            None => self.run(true, input, output),
+        }
+    }
+
+    /// Decompresses a deflate stream without header; the bytes written.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`].
+    pub fn raw(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
+        self.run(false, input, output)
+    }
+
+    fn run(&mut self, header: bool, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
+        self.stream.reset(header);
+        let status = self.stream.decompress(input, output, FlushDecompress::Finish);
+        let corrupt = Error::Corrupt { length: input.len() };
+        let produced = usize::try_from(self.stream.total_out()).map_err(|_| corrupt)?;
+        match status {
+            Ok(Status::StreamEnd) => Ok(produced),
+            Ok(_) if produced == output.len() => Err(Error::OutputFull { room: output.len() }),
+            Ok(_) => Err(Error::Truncated { length: input.len() }),
+            Err(_) => Err(corrupt),
+        }
+    }
+}
+
+/// The stream behind a header that JFFS2 skips, `None` for one that it leaves to zlib.
+fn jffs2_body(input: &[u8]) -> Result<Option<&[u8]>, Error> {
+    const DEFLATED: u8 = 8;
+    const PRESET_DICTIONARY: u8 = 0x20;
+    let &[method, flags, ref body @ ..] = input else { return Ok(None) };
+    let sane = !body.is_empty()
+        && flags & PRESET_DICTIONARY == 0
+        && method & 0x0F == DEFLATED
+        && u16::from_be_bytes([method, flags]) % 31 == 0;
+    if !sane {
+        return Ok(None);
+    }
+    // The window is the header's; all output lies in one buffer, so its size changes nothing else.
+    if (method >> 4) + 8 > WINDOW_MAX {
+        return Err(Error::Corrupt { length: input.len() });
+    }
+    Ok(Some(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Inflate, Jffs2Deflate, RawDeflate};
+    use crate::error::Error;
+    use boardlab_sim::Seed;
+
+    fn random(length: usize) -> Vec<u8> {
+        let mut data = vec![0; length];
+        Seed::new(1).stream("zlib").fill(&mut data);
+        data
+    }
+
+    /// A page whose first half is random and whose second half is zero.
+    fn half() -> Vec<u8> {
+        let mut data = random(2048);
+        data.resize(4096, 0);
+        data
+    }
+
+    #[test]
+    fn page_of_zeros_has_the_size_that_linux_writes() {
+        let mut output = [0; 4096];
+        let done = Jffs2Deflate::new().compress(&[0; 4096], &mut output).unwrap();
+        assert_eq!(done.consumed, 4096);
+        assert_eq!(output[..2], [0x78, 0x5E], "header of level 3");
+        let mut page = [1; 4096];
+        assert_eq!(Inflate::new().jffs2(&output[..done.produced], &mut page), Ok(4096));
+        assert_eq!(page, [0; 4096]);
+    }
+
+    #[test]
+    fn random_page_does_not_shrink() {
+        assert_eq!(Jffs2Deflate::new().compress(&random(4096), &mut [0; 4096]), None);
+    }
+
+    #[test]
+    fn compressor_keeps_nothing_between_pages() {
+        let mut used = Jffs2Deflate::new();
+        let (mut first, mut second) = ([0; 4096], [0; 4096]);
+        for page in [random(4096), vec![0; 4096], half(), random(100)] {
+            let once = used.compress(&page, &mut first);
+            let fresh = Jffs2Deflate::new().compress(&page, &mut second);
+            assert_eq!(once, fresh);
+            let produced = once.map_or(0, |done| done.produced);
+            assert_eq!(first[..produced], second[..produced]);
+        }
+    }
+
+    #[test]
+    fn small_room_takes_the_beginning_of_the_page() {
+        let page = half();
+        for room in 13..2200 {
+            let mut output = vec![0; room];
+            let Some(done) = Jffs2Deflate::new().compress(&page, &mut output) else { continue };
+            let mut back = vec![0; done.consumed];
+            let stream = &output[..done.produced];
+            assert_eq!(Inflate::new().jffs2(stream, &mut back), Ok(done.consumed));
+            assert_eq!(back, page[..done.consumed]);
+        }
+    }
+
+    #[test]
+    fn raw_stream_comes_back() {
+        let page = half();
+        let mut output = [0; 4096];
+        let length = RawDeflate::ubifs().compress(&page, &mut output).unwrap();
+        let mut back = [0; 4096];
+        assert_eq!(Inflate::new().raw(&output[..length], &mut back), Ok(4096));
+        assert_eq!(back[..], page);
+        assert_eq!(RawDeflate::ubifs().compress(&page, &mut [0; 2000]), None);
+    }
+
+    #[test]
+    fn damaged_streams_are_errors() {
+        let mut output = [0; 4096];
+        let done = Jffs2Deflate::new().compress(&half(), &mut output).unwrap();
+        let stream = &output[..done.produced];
+        let mut inflate = Inflate::new();
+        let full = Err(Error::OutputFull { room: 4095 });
+        assert_eq!(inflate.jffs2(stream, &mut [0; 4095]), full);
+        let truncated = Err(Error::Truncated { length: 998 });
+        assert_eq!(inflate.jffs2(&stream[..1000], &mut [0; 4096]), truncated);
+        assert_eq!(inflate.jffs2(&[], &mut [0; 8]), Err(Error::Truncated { length: 0 }));
+        let corrupt = Err(Error::Corrupt { length: 6 });
+        assert_eq!(inflate.jffs2(&[0x78, 0x5F, 1, 2, 3, 4], &mut [0; 8]), corrupt, "header");
+        assert_eq!(inflate.jffs2(&[0x78, 0x5E, 7, 2, 3, 4, 5, 6], &mut [0; 8]), corrupt, "block");
+        assert_eq!(inflate.jffs2(&[0x88, 0x1C, 3, 0, 0, 0], &mut [0; 8]), corrupt, "window");
+    }
+
+    #[test]
+    fn wrong_check_sum_is_not_looked_at() {
+        let mut output = [0; 4096];
+        let done = Jffs2Deflate::new().compress(&half(), &mut output).unwrap();
+        output[done.produced - 1] ^= 0xFF;
+        assert_eq!(Inflate::new().jffs2(&output[..done.produced], &mut [0; 4096]), Ok(4096));
+    }
+}
