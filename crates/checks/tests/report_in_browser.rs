@@ -180,8 +180,15 @@ fn every_style() -> RunResult {
     run.series.push(curve("powers", vec![1.0, 2.0, 4.0, 8.0]));
     run.series.push(curve("one", vec![1.0]));
     run.series.push(curve("none", Vec::new()));
-    let styles =
-        [Style::Bars, Style::Stacked, Style::Line, Style::Dashed, Style::Points, Style::Area];
+    let styles = [
+        Style::Bars,
+        Style::Stacked,
+        Style::Line,
+        Style::Dashed,
+        Style::Points,
+        Style::Area,
+        Style::Heat,
+    ];
     for style in styles {
         for (curve, log2, names) in [
             ("numbers", false, false),
@@ -220,10 +227,10 @@ fn every_style_is_drawn_without_a_complaint() {
     let page = Page::of("styles", &Reproduction::new(vec![every_style()]));
     open(&mut browser, &page.0, Look::DESKTOP);
     let drawn = "document.querySelectorAll('figure[data-drawn=light][data-paper] svg').length";
-    assert_eq!(browser.evaluate(drawn).unwrap(), json!(48), "24 charts, on screen and on paper");
+    assert_eq!(browser.evaluate(drawn).unwrap(), json!(56), "28 charts, on screen and on paper");
     let empty = "[...document.querySelectorAll('figure')] \
                  .filter(figure => figure.textContent.includes('nothing to draw')).length";
-    assert_eq!(browser.evaluate(empty).unwrap(), json!(6));
+    assert_eq!(browser.evaluate(empty).unwrap(), json!(7));
     assert_quiet(&browser);
 }
 

@@ -102,6 +102,8 @@ pub enum Style {
     Points,
     /// The area under a line.
     Area,
+    /// A row of coloured fields over categories, one row a layer; the value is the colour.
+    Heat,
 }
 
 /// A vertical axis.

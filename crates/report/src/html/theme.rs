@@ -53,7 +53,7 @@ impl Theme {
                 "currency": ["", ""],
             } },
             "view": { "stroke": null },
-            "range": { "category": self.series },
+            "range": { "category": self.series, "heatmap": [self.series[1], self.series[0]] },
             "axis": {
                 "labelColor": self.quiet,
                 "titleColor": self.text,
@@ -90,6 +90,7 @@ impl Theme {
                     "strokeWidth": 4,
                     "fontSize": 12,
                 },
+                "mark-field": { "color": self.background, "fontSize": 12 },
                 "mark-label": { "color": self.text, "fontSize": 12 },
             },
         })

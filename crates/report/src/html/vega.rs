@@ -68,12 +68,15 @@ impl Drawing<'_> {
         let mut marks = Vec::new();
         let mut barred: Vec<Style> = Vec::new();
         for layer in of_side() {
-            if !matches!(layer.style, Style::Bars | Style::Stacked) {
+            if !matches!(layer.style, Style::Bars | Style::Stacked | Style::Heat) {
                 marks.push(self.path(layer));
             } else if !barred.contains(&layer.style) {
                 barred.push(layer.style);
                 let same: Vec<_> = of_side().filter(|other| other.style == layer.style).collect();
-                marks.push(self.bars(&same, layer.style));
+                marks.push(match layer.style {
+                    Style::Heat => self.heat(&same),
+                    style => self.bars(&same, style),
+                });
             }
         }
         marks
@@ -91,7 +94,9 @@ impl Drawing<'_> {
             Style::Dashed => json!({ "type": "line", "strokeDash": DASHES, "point": point }),
             Style::Points => json!({ "type": "point", "filled": true, "size": 36 }),
             Style::Area => json!({ "type": "area", "opacity": 0.3, "line": true }),
-            Style::Line | Style::Bars | Style::Stacked => json!({ "type": "line", "point": point }),
+            Style::Line | Style::Bars | Style::Stacked | Style::Heat => {
+                json!({ "type": "line", "point": point })
+            }
         };
         let rows: Vec<Value> = layer.points.iter().map(|point| self.row(layer, *point)).collect();
         let mut encoding = self.encoding(layer);
@@ -154,6 +159,46 @@ impl Drawing<'_> {
             "transform": transform,
             "mark": mark,
             "encoding": encoding,
+        })
+    }
+
+    /// A matrix: one row a layer, one column a category, the value as colour and as text.
+    fn heat(&self, layers: &[&Plotted]) -> Value {
+        let rows: Vec<Value> = layers
+            .iter()
+            .flat_map(|layer| layer.points.iter().map(|point| self.row(layer, *point)))
+            .collect();
+        let format = if layers[0].unit == "ratio" { ".3~%" } else { ",.4~g" };
+        // A share is coloured by what it is of the whole, anything else by its neighbours.
+        let scale = match layers[0].unit.as_str() {
+            "ratio" => json!({ "type": "linear", "domain": [0, 1] }),
+            _ => json!({ "type": "linear" }),
+        };
+        let field = json!({
+            "mark": "rect",
+            "encoding": { "color": {
+                "field": "y", "type": "quantitative", "scale": scale, "legend": Value::Null,
+            } },
+        });
+        let figure = json!({
+            "mark": { "type": "text", "style": "mark-field" },
+            "encoding": { "text": { "field": "y", "type": "quantitative", "format": format } },
+        });
+        let title = &self.chart.y.label;
+        json!({
+            "data": { "values": rows },
+            "transform": [self.names()],
+            "encoding": {
+                "x": self.x(),
+                "y": { "field": "layer", "type": "nominal", "title": Value::Null,
+                       "scale": { "domain": self.labels() } },
+                "tooltip": [
+                    { "field": "layer", "type": "nominal", "title": " " },
+                    { "field": "x", "type": "nominal", "title": self.chart.x.label },
+                    { "field": "y", "type": "quantitative", "title": title, "format": format },
+                ],
+            },
+            "layer": [field, figure],
         })
     }
 
