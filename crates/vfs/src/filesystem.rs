@@ -204,3 +204,140 @@ pub trait FileSystem {
     /// ENOSPC, EIO.
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error>;
 }
+
+/// A borrowed or boxed filesystem is a filesystem: `Mount` takes a `Box<dyn FileSystem>`.
+macro_rules! forward {
+    ($($holder:ty),*) => {$(
+        impl<F: FileSystem + ?Sized> FileSystem for $holder {
+            fn caching(&self) -> Caching {
+                (**self).caching()
+            }
+            fn reads_pages_to_overwrite(&self) -> bool {
+                (**self).reads_pages_to_overwrite()
+            }
+            fn root(&self) -> Ino {
+                (**self).root()
+            }
+            fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
+                (**self).lookup(clock, dir, name)
+            }
+            fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+                (**self).attributes(clock, ino)
+            }
+            fn set_attributes(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+                change: &Change,
+            ) -> Result<(), Error> {
+                (**self).set_attributes(clock, ino, change)
+            }
+            fn create(
+                &mut self,
+                clock: &mut Clock,
+                dir: Ino,
+                name: &[u8],
+                new: &New<'_>,
+            ) -> Result<Ino, Error> {
+                (**self).create(clock, dir, name, new)
+            }
+            fn link(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+                dir: Ino,
+                name: &[u8],
+            ) -> Result<(), Error> {
+                (**self).link(clock, ino, dir, name)
+            }
+            fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+                (**self).unlink(clock, dir, name)
+            }
+            fn remove_dir(
+                &mut self,
+                clock: &mut Clock,
+                dir: Ino,
+                name: &[u8],
+            ) -> Result<(), Error> {
+                (**self).remove_dir(clock, dir, name)
+            }
+            fn rename(
+                &mut self,
+                clock: &mut Clock,
+                from: (Ino, &[u8]),
+                to: (Ino, &[u8]),
+            ) -> Result<(), Error> {
+                (**self).rename(clock, from, to)
+            }
+            fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+                (**self).read_dir(clock, dir)
+            }
+            fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+                (**self).read_link(clock, ino)
+            }
+            fn read_page(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+                page: u64,
+                buffer: &mut [u8],
+            ) -> Result<(), Error> {
+                (**self).read_page(clock, ino, page, buffer)
+            }
+            fn write_page(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+                page: u64,
+                content: &[u8],
+                changed: Range<usize>,
+            ) -> Result<(), Error> {
+                (**self).write_page(clock, ino, page, content, changed)
+            }
+            fn xattr(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+                name: &[u8],
+            ) -> Result<Vec<u8>, Error> {
+                (**self).xattr(clock, ino, name)
+            }
+            fn set_xattr(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+                name: &[u8],
+                value: Option<&[u8]>,
+            ) -> Result<(), Error> {
+                (**self).set_xattr(clock, ino, name, value)
+            }
+            fn xattr_names(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+            ) -> Result<Vec<Vec<u8>>, Error> {
+                (**self).xattr_names(clock, ino)
+            }
+            fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+                (**self).fsync(clock, ino)
+            }
+            fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
+                (**self).sync(clock)
+            }
+            fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+                (**self).forget(clock, ino)
+            }
+            fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
+                (**self).background(clock)
+            }
+            fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error> {
+                (**self).statfs(clock)
+            }
+            fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
+                (**self).unmount(clock)
+            }
+        }
+    )*};
+}
+
+forward!(&mut F, Box<F>);

@@ -1,0 +1,347 @@
+//! The operations on the bytes of files.
+//!
+//! Layer: rank 2, part of [`Mount`]. Source: Linux 6.1, `generic_perform_write` and `filemap_read` in
+//! `mm/filemap.c`, `ondemand_readahead` in `mm/readahead.c`, `wb_writeback` in `fs/fs-writeback.c`, and
+//! `jffs2_write_begin` and `jffs2_write_end` in `fs/jffs2/file.c` for what write-through means.
+//!
+//! ```text
+//!   write: for each page   in the cache? --no--> changed in part, within the file? --yes--> read_page
+//!                               |                          | no: zeros                         |
+//!                               +-------------------- copy the bytes in ----------------------+
+//!                                        |                                |
+//!                                 write-through:                    write-back:
+//!                                 write_page now              dirty; write_page later
+//! ```
+
+use super::Mount;
+use super::walk::Last;
+use crate::cache::Key;
+use crate::error::{Errno, Error};
+use crate::filesystem::{Caching, FileSystem, PAGE_SIZE};
+use crate::host::Work;
+use crate::mount::Fd;
+use crate::node::{Change, Ino, Kind};
+use boardlab_sim::Clock;
+use std::ops::Range;
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+/// The pages that a stretch of a file touches, each with the bytes of it.
+fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
+    let end = offset + length as u64;
+    (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
+        let start = page * PAGE;
+        let within = |at: u64| usize::try_from(at - start).expect("within a page");
+        (page, within(offset.max(start))..within(end.min(start + PAGE)))
+    })
+}
+
+impl<F: FileSystem> Mount<F> {
+    /// Reads from `offset` on, and says how much; less than was asked for only at the end of the
+    /// file.
+    ///
+    /// # Errors
+    /// EBADF, EISDIR, EINVAL for what has no bytes, and those of the filesystem.
+    pub fn read(
+        &mut self,
+        clock: &mut Clock,
+        fd: Fd,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<usize, Error> {
+        self.enter(clock)?;
+        let (ino, size) = self.regular(clock, fd)?;
+        let left = usize::try_from(size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = buffer.len().min(left);
+        let mut done = 0;
+        for (page, range) in pieces(offset, length) {
+            self.host.spend(clock, Work::Page, 0);
+            if self.cache.contains((ino, page)) {
+                self.counts.hits += 1;
+            } else {
+                self.read_ahead(clock, fd, page, size)?;
+            }
+            let Some(content) = self.cache.get((ino, page)) else { return Err(Errno::Io.into()) };
+            buffer[done..done + range.len()].copy_from_slice(&content[range.clone()]);
+            self.host.spend(clock, Work::Copy, range.len());
+            done += range.len();
+            if let Some(open) = self.files.get_mut(&fd) {
+                open.next_page = page + 1;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes from `offset` on, and says how much: less than was given when the filesystem refused
+    /// in the middle.
+    ///
+    /// # Errors
+    /// EBADF, EISDIR, EINVAL for what has no bytes, EFBIG, and those of the filesystem when nothing
+    /// was written.
+    pub fn write(
+        &mut self,
+        clock: &mut Clock,
+        fd: Fd,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<usize, Error> {
+        self.enter(clock)?;
+        let (ino, _) = self.regular(clock, fd)?;
+        if offset.checked_add(data.len() as u64).is_none_or(|end| end > i64::MAX as u64) {
+            return Err(Errno::FBig.into());
+        }
+        let mut done = 0;
+        for (page, range) in pieces(offset, data.len()) {
+            let piece = &data[done..done + range.len()];
+            match self.write_piece(clock, (ino, page), range.start, piece) {
+                Ok(()) => done += piece.len(),
+                Err(error) if done == 0 || error.errno().is_none() => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    /// The inode behind an open file that has bytes, and its size.
+    fn regular(&mut self, clock: &mut Clock, fd: Fd) -> Result<(Ino, u64), Error> {
+        let ino = self.file(fd)?.ino;
+        let inode = self.inode(clock, ino)?;
+        match inode.attributes.kind {
+            Kind::File => Ok((ino, inode.size)),
+            Kind::Directory => Err(Errno::IsDir.into()),
+            _ => Err(Errno::Inval.into()),
+        }
+    }
+
+    fn write_piece(
+        &mut self,
+        clock: &mut Clock,
+        key: Key,
+        start: usize,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        let (ino, page) = key;
+        let changed = start..start + data.len();
+        self.host.spend(clock, Work::Page, 0);
+        self.prepare(clock, key, data.len() == PAGE_SIZE)?;
+        let Some(content) = self.cache.get(key) else { return Err(Errno::Io.into()) };
+        content[changed.clone()].copy_from_slice(data);
+        self.host.spend(clock, Work::Copy, data.len());
+        let end = page * PAGE + changed.end as u64;
+        match self.fs.caching() {
+            Caching::WriteThrough => {
+                self.counts.written += 1;
+                let written = self.fs.write_page(clock, ino, page, content, changed);
+                self.touch(ino);
+                if written.is_err() {
+                    // The page holds what the filesystem does not have: it must be read again.
+                    self.cache.remove(key);
+                    return written;
+                }
+            }
+            Caching::WriteBack => {
+                self.cache.set_dirty(key, changed, clock.now());
+                self.touch(ino);
+            }
+        }
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.size = inode.size.max(end);
+        }
+        self.flush_surplus(clock)
+    }
+
+    /// Has a page in the cache that is about to be changed.
+    fn prepare(&mut self, clock: &mut Clock, key: Key, whole: bool) -> Result<(), Error> {
+        if self.cache.contains(key) {
+            self.counts.hits += 1;
+            return Ok(());
+        }
+        let size = self.inodes.get(&key.0).map_or(0, |inode| inode.size);
+        let within = key.1 * PAGE < size;
+        if within && (!whole || self.fs.reads_pages_to_overwrite()) {
+            return self.bring_in(clock, key);
+        }
+        self.make_room(clock)?;
+        self.cache.insert(key, vec![0; PAGE_SIZE].into());
+        Ok(())
+    }
+
+    /// Reads a page, and those after it where the file is read in sequence.
+    fn read_ahead(&mut self, clock: &mut Clock, fd: Fd, page: u64, size: u64) -> Result<(), Error> {
+        let open = self.file(fd)?;
+        let window = u64::from(self.options.readahead).max(1);
+        let sequential = page == 0 || page == open.next_page;
+        let window = if sequential { window } else { 1 };
+        self.bring_in(clock, (open.ino, page))?;
+        for next in page + 1..(page + window).min(size.div_ceil(PAGE)) {
+            if !self.cache.contains((open.ino, next)) {
+                self.bring_in(clock, (open.ino, next))?;
+            }
+        }
+        // A window larger than the cache has driven out the very page that is wanted.
+        if self.cache.contains((open.ino, page)) {
+            return Ok(());
+        }
+        self.bring_in(clock, (open.ino, page))
+    }
+
+    /// Reads a page that is not in the cache.
+    fn bring_in(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
+        self.make_room(clock)?;
+        let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+        self.counts.read += 1;
+        self.fs.read_page(clock, key.0, key.1, &mut content)?;
+        self.cache.insert(key, content);
+        Ok(())
+    }
+
+    fn make_room(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        while let Some(victim) = self.cache.victim() {
+            self.write_out(clock, victim)?;
+            self.cache.remove(victim);
+            self.counts.evicted += 1;
+        }
+        Ok(())
+    }
+
+    /// Cuts a file off, or lets it grow by a hole; symbolic links are followed.
+    ///
+    /// # Errors
+    /// EISDIR, EINVAL for what has no bytes, those of resolving the path, and those of the
+    /// filesystem.
+    pub fn truncate(
+        &mut self,
+        clock: &mut Clock,
+        path: impl AsRef<[u8]>,
+        size: u64,
+    ) -> Result<(), Error> {
+        self.enter(clock)?;
+        let ino = self.resolve(clock, path.as_ref(), Last::Follow)?;
+        self.resize(clock, ino, size)
+    }
+
+    /// The same for an open file.
+    ///
+    /// # Errors
+    /// EBADF, and as [`Mount::truncate`].
+    pub fn ftruncate(&mut self, clock: &mut Clock, fd: Fd, size: u64) -> Result<(), Error> {
+        self.enter(clock)?;
+        let ino = self.file(fd)?.ino;
+        self.resize(clock, ino, size)
+    }
+
+    fn resize(&mut self, clock: &mut Clock, ino: Ino, size: u64) -> Result<(), Error> {
+        match self.kind(clock, ino)? {
+            Kind::File => {}
+            Kind::Directory => return Err(Errno::IsDir.into()),
+            _ => return Err(Errno::Inval.into()),
+        }
+        let change = Change { size: Some(size), ..Change::default() };
+        self.fs.set_attributes(clock, ino, &change)?;
+        self.cache.truncate(ino, size);
+        self.touch(ino);
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.size = size;
+        }
+        Ok(())
+    }
+
+    /// Returns when what was written to the file before is safe from a power cut.
+    ///
+    /// # Errors
+    /// EBADF, the error that kept a page of the file from being written in the background, once, and
+    /// those of the filesystem.
+    pub fn fsync(&mut self, clock: &mut Clock, fd: Fd) -> Result<(), Error> {
+        self.enter(clock)?;
+        let ino = self.file(fd)?.ino;
+        self.flush(clock, ino)?;
+        if let Some(error) = self.inodes.get_mut(&ino).and_then(|inode| inode.lost.take()) {
+            return Err(error);
+        }
+        self.fs.fsync(clock, ino)
+    }
+
+    /// Returns when all that was done before is safe from a power cut. Pages that cannot be written
+    /// are told by fsync, as in Linux.
+    ///
+    /// # Errors
+    /// Those of the filesystem.
+    pub fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        self.enter(clock)?;
+        self.flush_all(clock)?;
+        self.fs.sync(clock)
+    }
+
+    pub(super) fn flush_all(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        for (_, ino) in self.cache.dirty_inodes() {
+            self.flush(clock, ino)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the changed pages of an inode in ascending order.
+    fn flush(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+        while let Some(key) = self.cache.first_dirty(ino) {
+            self.write_out(clock, key)?;
+        }
+        Ok(())
+    }
+
+    /// Writes inodes that have been dirty for too long, when the flusher is due.
+    pub(super) fn flush_expired(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        let settings = self.options.write_back;
+        if self.cache.dirty_bytes().is_zero() || clock.now() < self.next_flush {
+            return Ok(());
+        }
+        let due = clock.now();
+        self.next_flush = due.saturating_add(settings.interval);
+        for (since, ino) in self.cache.dirty_inodes() {
+            if since.saturating_add(settings.expire) <= due {
+                self.flush(clock, ino)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the pages of the oldest inodes while there are too many changed ones.
+    fn flush_surplus(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        let limit = self.options.write_back.background;
+        while self.cache.dirty_bytes() > limit {
+            let oldest = self.cache.dirty_inodes().first().map(|&(_, ino)| ino);
+            let Some(key) = oldest.and_then(|ino| self.cache.first_dirty(ino)) else { break };
+            self.write_out(clock, key)?;
+        }
+        Ok(())
+    }
+
+    /// Hands a page to the filesystem if it was changed. What the filesystem refuses is lost, and the
+    /// next fsync tells; only a power cut ends the caller's operation.
+    fn write_out(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
+        let Some((content, changed)) = self.cache.changed(key) else { return Ok(()) };
+        self.counts.written += 1;
+        let written = self.fs.write_page(clock, key.0, key.1, content, changed);
+        self.cache.set_clean(key);
+        self.touch(key.0);
+        let Err(error) = written else { return Ok(()) };
+        if error.errno().is_none() {
+            return Err(error);
+        }
+        if let Some(inode) = self.inodes.get_mut(&key.0) {
+            inode.lost = Some(error);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_is_cut_at_pages() {
+        let cut: Vec<_> = pieces(4_095, 4_098).collect();
+        assert_eq!(cut, [(0, 4_095..4_096), (1, 0..4_096), (2, 0..1)]);
+        assert_eq!(pieces(8_192, 0).count(), 0);
+        assert_eq!(pieces(1, 2).collect::<Vec<_>>(), [(0, 1..3)]);
+    }
+}

@@ -1,0 +1,177 @@
+//! How a path leads to an inode.
+//!
+//! Layer: rank 2, part of [`Mount`]. Source: Linux 6.1, `link_path_walk` and `step_into` in
+//! `fs/namei.c`; `MAXSYMLINKS` in `include/linux/namei.h`. Paths begin at the root. Slashes at the end
+//! are ignored, where Linux insists on a directory.
+
+use super::Mount;
+use crate::error::{Errno, Error};
+use crate::filesystem::FileSystem;
+use crate::host::Work;
+use crate::node::{Ino, Kind};
+use boardlab_sim::Clock;
+
+/// The most symbolic links on the way of one path.
+const LINKS_MAX: u32 = 40;
+
+/// Bytes of a path with the NUL at its end (`PATH_MAX`).
+pub(super) const PATH_MAX: usize = 4_096;
+
+/// Bytes of a name (`NAME_MAX`).
+const NAME_MAX: usize = 255;
+
+/// What to do with a symbolic link at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// Go where it leads.
+    Follow,
+    /// Stay at the link.
+    Keep,
+}
+
+/// A walk under way.
+struct Walk {
+    /// The directories from the root down to the present place, and the place itself.
+    trail: Vec<Ino>,
+    /// What is still to be walked, the next component last.
+    rest: Vec<Vec<u8>>,
+    links: u32,
+}
+
+impl Walk {
+    /// Puts the components of `path` before what is left.
+    fn push(&mut self, path: &[u8]) {
+        let components = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
+        self.rest.extend(components.rev().map(<[u8]>::to_vec));
+    }
+
+    fn here(&self) -> Ino {
+        *self.trail.last().expect("a trail begins at the root and never loses it")
+    }
+}
+
+/// The directory in which the last component of a path lies, with those above it, and that component.
+pub(super) struct Parent<'a> {
+    pub(super) trail: Vec<Ino>,
+    pub(super) name: &'a [u8],
+}
+
+impl Parent<'_> {
+    pub(super) fn dir(&self) -> Ino {
+        *self.trail.last().expect("a trail begins at the root and never loses it")
+    }
+}
+
+pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
+    if name.len() > NAME_MAX {
+        return Err(Errno::NameTooLong.into());
+    }
+    if name.contains(&0) {
+        return Err(Errno::Inval.into());
+    }
+    Ok(())
+}
+
+fn check_path(path: &[u8]) -> Result<(), Error> {
+    match path {
+        [] => Err(Errno::NoEnt.into()),
+        _ if path.len() >= PATH_MAX => Err(Errno::NameTooLong.into()),
+        [b'/', ..] => Ok(()),
+        _ => Err(Errno::Inval.into()),
+    }
+}
+
+impl<F: FileSystem> Mount<F> {
+    /// The inode that a path leads to.
+    pub(super) fn resolve(
+        &mut self,
+        clock: &mut Clock,
+        path: &[u8],
+        last: Last,
+    ) -> Result<Ino, Error> {
+        check_path(path)?;
+        self.walk(clock, path, last).map(|walk| walk.here())
+    }
+
+    /// The directory of the last component; `special` is the answer when that is none that could be
+    /// made or removed: the root, `.` and `..`.
+    pub(super) fn parent<'a>(
+        &mut self,
+        clock: &mut Clock,
+        path: &'a [u8],
+        special: Errno,
+    ) -> Result<Parent<'a>, Error> {
+        check_path(path)?;
+        let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+        let start = path[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let name = &path[start..end];
+        if matches!(name, b"" | b"." | b"..") {
+            return Err(special.into());
+        }
+        let walk = self.walk(clock, &path[..start], Last::Follow)?;
+        check_name(name)?;
+        if self.kind(clock, walk.here())? != Kind::Directory {
+            return Err(Errno::NotDir.into());
+        }
+        Ok(Parent { trail: walk.trail, name })
+    }
+
+    fn walk(&mut self, clock: &mut Clock, path: &[u8], last: Last) -> Result<Walk, Error> {
+        let mut walk = Walk { trail: vec![self.fs.root()], rest: Vec::new(), links: 0 };
+        walk.push(path);
+        while let Some(name) = walk.rest.pop() {
+            match name.as_slice() {
+                b"." => self.host.spend(clock, Work::Lookup, 0),
+                b".." => {
+                    self.host.spend(clock, Work::Lookup, 0);
+                    walk.trail.truncate(walk.trail.len().max(2) - 1);
+                }
+                name => self.step(clock, &mut walk, name, last)?,
+            }
+        }
+        Ok(walk)
+    }
+
+    fn step(
+        &mut self,
+        clock: &mut Clock,
+        walk: &mut Walk,
+        name: &[u8],
+        last: Last,
+    ) -> Result<(), Error> {
+        check_name(name)?;
+        let ino = self.find(clock, walk.here(), name)?;
+        let stays = walk.rest.is_empty() && last == Last::Keep;
+        if stays || self.kind(clock, ino)? != Kind::Symlink {
+            walk.trail.push(ino);
+            return Ok(());
+        }
+        walk.links += 1;
+        if walk.links > LINKS_MAX {
+            return Err(Errno::Loop.into());
+        }
+        let target = self.fs.read_link(clock, ino)?;
+        match target.first() {
+            None => return Err(Errno::NoEnt.into()),
+            Some(b'/') => walk.trail.truncate(1),
+            Some(_) => {}
+        }
+        walk.push(&target);
+        Ok(())
+    }
+
+    /// Looks one name up, in the cache first.
+    pub(super) fn find(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
+        self.host.spend(clock, Work::Lookup, 0);
+        if let Some(&ino) = self.names.get(&dir).and_then(|names| names.get(name)) {
+            return Ok(ino);
+        }
+        if self.kind(clock, dir)? != Kind::Directory {
+            return Err(Errno::NotDir.into());
+        }
+        let ino = self.fs.lookup(clock, dir, name)?;
+        self.inode(clock, ino)?;
+        self.names.entry(dir).or_default().insert(name.to_vec(), ino);
+        Ok(ino)
+    }
+}
