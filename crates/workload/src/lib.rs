@@ -6,6 +6,7 @@
 //! - [`source`]: [`Source`] and [`Pattern`], where the bytes to write come from.
 //! - [`mtd_debug`]: erase, write, read, verify and info of a raw flash, as mtd-utils does them.
 //! - [`mtd_info`]: [`Info`], the text of info.
+//! - [`powercut`]: power cuts at every operation, and what survives them.
 //! - [`error`]: [`Error`], why a workload did not come to its end.
 //!
 //! ```
@@ -24,6 +25,7 @@
 pub mod error;
 pub mod mtd_debug;
 pub mod mtd_info;
+pub mod powercut;
 pub mod source;
 
 pub use error::{Error, Step};

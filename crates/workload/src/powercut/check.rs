@@ -1,0 +1,273 @@
+//! Compares what a recovered filesystem holds with what it may hold.
+//!
+//! Layer: rank 6. Main types: [`Loss`], one thing that is wrong, and the function `check`. A name must lead to
+//! one of the objects that it led to since the last sync; each byte of a file must be one that stood there
+//! since then, and all else (size, owner, attributes, target) one of the values since then. A fact that
+//! did not change since it was made durable has one value only, so nothing durable may be missing. The
+//! size of a file may lie between those since then, as a write of several pages grows it in steps.
+
+use super::shadow::{Body, Id, Object, Page, ROOT, Shadow, owner};
+use boardlab_sim::Clock;
+use boardlab_vfs::{Attributes, Entry, Errno, Error, FileSystem, Ino, Kind, PAGE_SIZE};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Names that begin so are the explorer's own.
+pub(super) const OWN_PREFIX: &[u8] = b".after-the-cut";
+
+/// What is wrong after a power cut.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Loss {
+    /// The filesystem did not mount; with what it said.
+    DoesNotMount(String),
+    /// An operation that must work failed.
+    Fails {
+        /// Which.
+        what: &'static str,
+        /// On what.
+        path: String,
+        /// How.
+        error: Error,
+    },
+    /// A durable name is gone.
+    NameLost(String),
+    /// A name that never was, or that durably was gone.
+    NameForeign(String),
+    /// Not a kind of inode that the name led to.
+    KindForeign(String),
+    /// A byte of a file was never there since it was durable.
+    ContentForeign {
+        /// Of which file.
+        path: String,
+        /// At which offset.
+        offset: u64,
+    },
+    /// A size that the file did not have.
+    SizeForeign {
+        /// Of which file.
+        path: String,
+        /// What it is.
+        found: u64,
+    },
+    /// Mode or owner that the inode did not have.
+    OwnerForeign(String),
+    /// The target of a symbolic link is another one.
+    TargetForeign(String),
+    /// An extended attribute that was lost or never set.
+    XattrForeign {
+        /// Of which inode.
+        path: String,
+        /// Which.
+        name: String,
+    },
+    /// The link count is not the number of names.
+    LinksWrong {
+        /// Of which inode.
+        path: String,
+        /// The link count.
+        found: u32,
+        /// Names that lead to it.
+        names: u32,
+    },
+    /// The same check gave another answer after one more mount.
+    Unsteady(String),
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DoesNotMount(error) => write!(f, "does not mount: {error}"),
+            Self::Fails { what, path, error } => write!(f, "{what} of {path}: {error}"),
+            Self::NameLost(path) => write!(f, "{path} is lost, although it was durable"),
+            Self::NameForeign(path) => write!(f, "{path} is there, although it should not be"),
+            Self::KindForeign(path) => write!(f, "{path} is of another kind"),
+            Self::ContentForeign { path, offset } => {
+                write!(f, "{path} holds at offset {offset} a byte that never was there")
+            }
+            Self::SizeForeign { path, found } => {
+                write!(f, "{path} has {found} bytes, a size that it never had")
+            }
+            Self::OwnerForeign(path) => write!(f, "{path} has a mode or owner that it never had"),
+            Self::TargetForeign(path) => write!(f, "the link {path} leads elsewhere"),
+            Self::XattrForeign { path, name } => {
+                write!(f, "{path} has a value of {name} that it never had, or lost it")
+            }
+            Self::LinksWrong { path, found, names } => {
+                write!(f, "{path} has a link count of {found} and {names} names")
+            }
+            Self::Unsteady(what) => write!(f, "another mount changed something: {what}"),
+        }
+    }
+}
+
+/// One check of one filesystem.
+pub(super) struct Check<'a> {
+    fs: &'a mut dyn FileSystem,
+    clock: &'a mut Clock,
+    shadow: &'a Shadow,
+    /// Inodes other than directories: which object, names found, link count, a path.
+    found: BTreeMap<Ino, (Id, u32, u32, String)>,
+}
+
+/// Checks the whole tree.
+pub(super) fn check(
+    fs: &mut dyn FileSystem,
+    clock: &mut Clock,
+    shadow: &Shadow,
+) -> Result<(), Loss> {
+    let root = fs.root();
+    let mut check = Check { fs, clock, shadow, found: BTreeMap::new() };
+    check.directory(ROOT, root, "")?;
+    for (_, names, links, path) in check.found.into_values() {
+        if names != links {
+            return Err(Loss::LinksWrong { path, found: links, names });
+        }
+    }
+    Ok(())
+}
+
+fn join(path: &str, name: &[u8]) -> String {
+    format!("{path}/{}", String::from_utf8_lossy(name))
+}
+
+impl Check<'_> {
+    /// Runs an operation that must work.
+    fn must<T>(
+        &mut self,
+        what: &'static str,
+        path: &str,
+        run: impl FnOnce(&mut dyn FileSystem, &mut Clock) -> Result<T, Error>,
+    ) -> Result<T, Loss> {
+        run(self.fs, self.clock).map_err(|error| Loss::Fails { what, path: path.into(), error })
+    }
+
+    fn directory(&mut self, dir: Id, ino: Ino, path: &str) -> Result<(), Loss> {
+        let entries = self.must("read_dir", path, |fs, clock| fs.read_dir(clock, ino))?;
+        let here: BTreeSet<&[u8]> = entries.iter().map(|entry| entry.name.as_slice()).collect();
+        if here.len() != entries.len() {
+            return Err(Loss::NameForeign(format!("{path}/ (one name twice)")));
+        }
+        for ((_, name), history) in
+            self.shadow.names.range((dir, Vec::new())..(Id(dir.0 + 1), Vec::new()))
+        {
+            if !here.contains(name.as_slice()) && !history.values().contains(&None) {
+                return Err(Loss::NameLost(join(path, name)));
+            }
+        }
+        for entry in entries.iter().filter(|entry| !entry.name.starts_with(OWN_PREFIX)) {
+            self.entry((dir, ino), entry, &join(path, &entry.name))?;
+        }
+        Ok(())
+    }
+
+    /// One name: it must lead to one of the objects that it led to.
+    fn entry(&mut self, (dir, parent): (Id, Ino), entry: &Entry, path: &str) -> Result<(), Loss> {
+        let ino = self.must("lookup", path, |fs, clock| fs.lookup(clock, parent, &entry.name))?;
+        let attributes = self.must("stat", path, |fs, clock| fs.attributes(clock, ino))?;
+        let history = self.shadow.names.get(&(dir, entry.name.clone()));
+        let candidates: Vec<Id> =
+            history.map_or(&[][..], |history| history.values()).iter().flatten().copied().collect();
+        if candidates.is_empty() {
+            return Err(Loss::NameForeign(path.into()));
+        }
+        if let Some((id, names, _, _)) = self.found.get_mut(&ino) {
+            *names += 1;
+            let same = candidates.contains(id);
+            return if same { Ok(()) } else { Err(Loss::NameForeign(path.into())) };
+        }
+        let mut last = Loss::NameForeign(path.into());
+        for id in candidates {
+            match self.object(id, ino, &attributes, path) {
+                Ok(()) => {
+                    if attributes.kind != Kind::Directory {
+                        self.found.insert(ino, (id, 1, attributes.links, path.into()));
+                    }
+                    return Ok(());
+                }
+                Err(loss) => last = loss,
+            }
+        }
+        Err(last)
+    }
+
+    fn object(&mut self, id: Id, ino: Ino, found: &Attributes, path: &str) -> Result<(), Loss> {
+        let object = &self.shadow.objects[&id];
+        let kind = match object.body {
+            Body::File => Kind::File,
+            Body::Directory => Kind::Directory,
+            Body::Symlink(_) => Kind::Symlink,
+        };
+        if found.kind != kind {
+            return Err(Loss::KindForeign(path.into()));
+        }
+        if !object.owner.values().contains(&owner(found)) {
+            return Err(Loss::OwnerForeign(path.into()));
+        }
+        self.xattrs(object, ino, path)?;
+        match &object.body {
+            Body::File => self.content(object, ino, found.size, path),
+            Body::Directory => self.directory(id, ino, path),
+            Body::Symlink(target) => {
+                let there = self.must("read_link", path, |fs, clock| fs.read_link(clock, ino))?;
+                if there == *target { Ok(()) } else { Err(Loss::TargetForeign(path.into())) }
+            }
+        }
+    }
+
+    fn xattrs(&mut self, object: &Object, ino: Ino, path: &str) -> Result<(), Loss> {
+        if object.xattrs.is_empty() {
+            return Ok(());
+        }
+        for (name, history) in &object.xattrs {
+            let value = match self.fs.xattr(self.clock, ino, name) {
+                Ok(value) => Some(value),
+                Err(Error::Refused(Errno::NoData)) => None,
+                Err(error) => return Err(Loss::Fails { what: "xattr", path: path.into(), error }),
+            };
+            if !history.values().contains(&value) {
+                let name = String::from_utf8_lossy(name).into_owned();
+                return Err(Loss::XattrForeign { path: path.into(), name });
+            }
+        }
+        Ok(())
+    }
+
+    fn content(&mut self, object: &Object, ino: Ino, size: u64, path: &str) -> Result<(), Loss> {
+        let sizes = object.size.values();
+        let (least, most) = (sizes.iter().min(), sizes.iter().max());
+        if Some(&size) < least || Some(&size) > most {
+            return Err(Loss::SizeForeign { path: path.into(), found: size });
+        }
+        let page_size = u64::try_from(PAGE_SIZE).expect("a page is small");
+        let zeros = [None];
+        let mut buffer = vec![0; PAGE_SIZE];
+        for page in 0..size.div_ceil(page_size) {
+            self.must("read", path, |fs, clock| fs.read_page(clock, ino, page, &mut buffer))?;
+            let held = usize::try_from((size - page * page_size).min(page_size));
+            let held = held.expect("within a page");
+            let values = object.pages.get(&page).map_or(&zeros[..], |history| history.values());
+            let wrong = foreign(&buffer[..held], values);
+            let wrong = wrong
+                .or_else(|| buffer[held..].iter().position(|&byte| byte != 0).map(|at| held + at));
+            if let Some(at) = wrong {
+                let offset = page * page_size + u64::try_from(at).expect("within a page");
+                return Err(Loss::ContentForeign { path: path.into(), offset });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first byte that none of the values has in its place.
+fn foreign(found: &[u8], values: &[Page]) -> Option<usize> {
+    let whole = |value: &Page| match value {
+        Some(page) => page[..found.len()] == *found,
+        None => found.iter().all(|&byte| byte == 0),
+    };
+    if values.iter().any(whole) {
+        return None;
+    }
+    let byte = |value: &Page, at: usize| value.as_ref().map_or(0, |page| page[at]);
+    (0..found.len()).find(|&at| values.iter().all(|value| byte(value, at) != found[at]))
+}
