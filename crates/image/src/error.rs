@@ -1,10 +1,11 @@
 //! Why an image is not opened, read or written.
 //!
 //! Layer: rank 7. Main type: [`Error`]: where, what was found, what was expected, and what would fit
-//! as [`Error::help`]. Images are untrusted: names and numbers from them are shown as they are only
-//! where they are harmless.
+//! as [`Error::help`]. Images are untrusted: whoever shows a message makes texts from them harmless.
 
+use crate::identify::{ByteOrder, Found, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZE_MAX, PAGE_SIZE_MAX, Shape, Unsound};
+use boardlab_mtd::Error as MtdError;
 use boardlab_sim::Bytes;
 use std::{fmt, io};
 
@@ -33,11 +34,76 @@ pub enum Error {
         /// Which of them.
         problem: Unsound,
     },
-    /// The layout of the spare bytes reaches beyond them.
-    SpareBeyond {
-        /// How many there are.
-        oob: Bytes,
+    /// There is no filesystem in it that can be read here.
+    OtherContent {
+        /// What there is instead.
+        found: Box<Found>,
     },
+    /// The nodes are in the other byte order.
+    WrongByteOrder {
+        /// The one that was expected.
+        expected: ByteOrder,
+        /// That of the nodes.
+        found: ByteOrder,
+        /// Where the first of them is.
+        at: Bytes,
+    },
+    /// With these pages and spare bytes fewer nodes are right than with others.
+    WrongPages {
+        /// The pages that were expected, with how many nodes are right.
+        expected: (Shape, usize),
+        /// The pages that fit best, with how many nodes are right.
+        found: (Shape, usize),
+        /// How many nodes were checked.
+        checked: usize,
+        /// Where the first node is that is right with the one and wrong with the other.
+        at: Bytes,
+    },
+    /// Erase blocks are not as long as that.
+    WrongBlock {
+        /// The one that was expected.
+        expected: Bytes,
+        /// The one that fits, and the pages.
+        found: Shape,
+        /// How that is known.
+        because: Misfit,
+    },
+    /// The file ends too early.
+    Truncated {
+        /// How long it is.
+        length: Bytes,
+        /// How long it should be at least.
+        needed: Bytes,
+        /// What is cut off.
+        cut: Cut,
+    },
+    /// The flash of the dump does not give it.
+    Device(MtdError),
+    /// The filesystem refuses.
+    FileSystem {
+        /// What it says.
+        problem: boardlab_vfs::Error,
+        /// What was asked for.
+        path: Vec<u8>,
+    },
+}
+
+/// Why an erase block does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// A node at this place of the file crosses its border.
+    Crossed(Bytes),
+    /// Cleanmarkers or summaries say otherwise.
+    Marked,
+}
+
+/// What a file that ends too early cuts off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// A node.
+    Node,
+    /// An erase block with its spare bytes.
+    Block(Shape),
 }
 
 impl Error {
@@ -49,17 +115,72 @@ impl Error {
             Self::Unreadable { .. } => "name an image file that can be read".into(),
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),
-            Self::Unsound { problem } => match problem {
-                Unsound::Page(_) => format!("expected 1 byte (NOR) to {PAGE_SIZE_MAX}"),
-                Unsound::Oob(_) => {
-                    format!("expected up to {OOB_SIZE_MAX}, and pages of more than a byte")
-                }
-                Unsound::Block(_) => {
-                    let [smallest, largest] = BLOCK_SIZES;
-                    format!("expected whole pages, {smallest} to {largest}")
+            Self::Unsound { problem } => expected(*problem),
+            Self::OtherContent { found } => other_help(found),
+            Self::WrongByteOrder { found, .. } => format!(
+                "leave out --endian, or give --endian {}",
+                if *found == ByteOrder::Little { "little" } else { "big" }
+            ),
+            Self::WrongPages { found: (shape, _), .. } => match shape.oob.get() {
+                0 => "leave out --page and --oob: there are no spare bytes in this file".into(),
+                oob => {
+                    let page = option(shape.page);
+                    format!("leave out --page and --oob, or give --page {page} --oob {oob}")
                 }
             },
-            Self::SpareBeyond { .. } => "choose a layout for these spare bytes".into(),
+            Self::WrongBlock { found, .. } => {
+                format!("leave out --block, or give --block {}", option(found.block))
+            }
+            Self::Truncated { .. } => {
+                "take the dump again, or read what there is with --partial".into()
+            }
+            Self::Device(_) => "the flash or its dump is damaged there".into(),
+            Self::FileSystem { .. } => "`boardlab image ls FILE` lists what there is".into(),
+        }
+    }
+}
+
+/// What numbers are possible.
+fn expected(problem: Unsound) -> String {
+    match problem {
+        Unsound::Page(_) => format!("expected 1 B (NOR) to {PAGE_SIZE_MAX}"),
+        Unsound::Oob(_) => format!("expected up to {OOB_SIZE_MAX}, and pages of more than a byte"),
+        Unsound::Block(_) => {
+            let [smallest, largest] = BLOCK_SIZES;
+            format!("expected whole pages, {smallest} to {largest}")
+        }
+    }
+}
+
+/// How to get at what is in an image that is not JFFS2.
+fn other_help(found: &Found) -> String {
+    let text = match found.kind {
+        Kind::Compressed | Kind::Archive => "expected JFFS2; unpack the file first",
+        Kind::AndroidSparse => "expected JFFS2; turn it into a raw image with simg2img first",
+        Kind::Text => "expected JFFS2; turn the text into the bytes of the flash first",
+        Kind::Erased => "expected JFFS2; was the right partition dumped?",
+        Kind::Zeros => "expected JFFS2; did the reading of the flash work?",
+        Kind::Unknown => {
+            "expected JFFS2; no node of it has a right checksum: is the dump encrypted, or swapped?"
+        }
+        _ => "expected JFFS2; `boardlab image info FILE` says what else is in the file",
+    };
+    text.into()
+}
+
+/// A size as an option takes it, without a space.
+fn option(size: Bytes) -> String {
+    size.to_string().replace(' ', "")
+}
+
+/// The pages of a shape in words.
+struct Pages(Shape);
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.oob.get() {
+            0 => f.write_str("pages without spare bytes"),
+            oob => write!(f, "pages of {} with {oob} spare bytes", self.0.page),
         }
     }
 }
@@ -74,20 +195,81 @@ impl fmt::Display for Error {
             }
             Self::Empty => f.write_str("the image is empty"),
             Self::TooLarge { length, shape } => {
-                write!(
-                    f,
-                    "the image of {length} has more blocks or pages than can be counted: {shape}"
-                )
+                write!(f, "{length} are more blocks or pages than can be counted: {shape}")
             }
             Self::Unsound { problem } => match problem {
-                Unsound::Page(page) => write!(f, "a page of {page} is none of a flash"),
+                Unsound::Page(page) => write!(f, "no flash has pages of {page}"),
                 Unsound::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
                 Unsound::Block(block) => write!(f, "an erase block of {block} does not fit"),
             },
-            Self::SpareBeyond { oob } => {
-                write!(f, "the layout needs more than {} spare bytes", oob.get())
+            Self::OtherContent { found } => other_content(f, found),
+            Self::WrongByteOrder { expected, found, at } => {
+                write!(f, "the node at {:#x} is {found}, not {expected}", at.get())
+            }
+            Self::WrongPages { expected, found, checked, at } => {
+                let ((wrong, few), (right, many)) = (expected, found);
+                write!(
+                    f,
+                    "found {}, not {}: the node at {:#x} is right with the first only, and so \
+                     {many} of {checked} nodes are right instead of {few}",
+                    Pages(*right),
+                    Pages(*wrong),
+                    at.get()
+                )
+            }
+            Self::WrongBlock { expected, found, because } => {
+                write!(f, "found erase blocks of {}, not {expected}: ", found.block)?;
+                match because {
+                    Misfit::Crossed(at) => {
+                        write!(f, "the node at {:#x} would cross a border", at.get())
+                    }
+                    Misfit::Marked => f.write_str("cleanmarkers or summaries say so"),
+                }
+            }
+            Self::Truncated { length, needed, cut } => {
+                let (length, needed) = (length.get(), needed.get());
+                write!(f, "the image is truncated: it ends after {length} bytes, within ")?;
+                match cut {
+                    Cut::Node => write!(f, "a node that needs {needed}"),
+                    Cut::Block(shape) => write!(f, "an erase block that needs {needed}: {shape}"),
+                }
+            }
+            Self::Device(problem) => problem.fmt(f),
+            Self::FileSystem { problem, path } => {
+                write!(f, "`{}`: {problem}", String::from_utf8_lossy(path))
             }
         }
+    }
+}
+
+fn other_content(f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
+    write!(f, "found {} instead of JFFS2", with_article(found.kind))?;
+    if !found.detail.is_empty() {
+        write!(f, " ({})", found.detail)?;
+    }
+    match found.evidence.first() {
+        Some(evidence) => write!(f, ": {} at {:#x}", evidence.what, evidence.at.get()),
+        None => Ok(()),
+    }
+}
+
+/// `a UBI image`, `an ext4 filesystem`, `text`.
+fn with_article(kind: Kind) -> String {
+    let name = kind.to_string();
+    match kind {
+        Kind::Compressed | Kind::Text | Kind::Zeros | Kind::Unknown | Kind::Erased | Kind::Trx => {
+            name
+        }
+        // The letters F, E and M are spoken with a vowel first.
+        Kind::Fat | Kind::F2fs | Kind::Mbr => format!("an {name}"),
+        _ if name.starts_with(['A', 'E', 'a', 'e']) => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
+}
+
+impl From<MtdError> for Error {
+    fn from(problem: MtdError) -> Self {
+        Self::Device(problem)
     }
 }
 
@@ -95,6 +277,8 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Unreadable { problem } => Some(problem),
+            Self::Device(problem) => Some(problem),
+            Self::FileSystem { problem, .. } => Some(problem),
             _ => None,
         }
     }

@@ -8,9 +8,11 @@
 //! - [`spare`]: [`Spare`], what each spare byte of a page is for.
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
 //! - [`identify`]: [`Identity`], what is in a file, of which flash, and how that is known.
+//! - [`choose`]: [`Hints`] of the user against what the nodes say.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
+pub mod choose;
 pub mod contents;
 pub mod dump;
 pub mod error;
@@ -18,6 +20,7 @@ pub mod identify;
 pub mod shape;
 pub mod spare;
 
+pub use choose::{Choice, Hints};
 pub use contents::Contents;
 pub use dump::Dump;
 pub use error::Error;

@@ -372,4 +372,4 @@ fn of_hit(hit: Hit, at: Bytes) -> Found {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

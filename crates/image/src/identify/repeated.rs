@@ -61,13 +61,16 @@ fn ubi_shape(distance: Bytes, volume_header: u64, data: u64) -> Option<Shape> {
     }
     let plain = Shape::nand(page, Bytes::ZERO, distance);
     let layouts = LAYOUTS.iter().map(|&(page, oob)| (Bytes::new(page), Bytes::new(oob)));
-    let fits = layouts.filter(|layout| layout.0 == page).filter_map(|(page, oob)| {
+    let mut fits = layouts.filter(|layout| layout.0 == page).filter_map(|(page, oob)| {
         let block = page * (distance / (page + oob));
         let shape = Shape::nand(page, oob, block);
         (block.get().is_power_of_two() && shape.raw_block() == distance).then_some(shape)
     });
     let powers = distance.get().is_power_of_two();
-    Some(plain).filter(|_| powers).or_else(|| fits.last()).filter(|shape| shape.check().is_ok())
+    Some(plain)
+        .filter(|_| powers)
+        .or_else(|| fits.next_back())
+        .filter(|shape| shape.check().is_ok())
 }
 
 /// YAFFS2 from `at` on, when object headers stand at the beginning of its pages.

@@ -20,7 +20,7 @@ const SAMPLE: usize = 512;
 const NODE_MAX: u32 = 128 * 1_024;
 
 /// Page and spare bytes of parts that are or were sold, small ones first.
-pub(super) const LAYOUTS: &[(u64, u64)] = &[
+pub(crate) const LAYOUTS: &[(u64, u64)] = &[
     (256, 8),
     (512, 16),
     (2_048, 64),
@@ -230,6 +230,12 @@ impl<'a> Survey<'a> {
         let trailer = Trailer::parse(&marker, self.order)?;
         let block = Bytes::new(trailer.offset.into()) + length;
         (end.is_multiple_of(block)).then_some(block)
+    }
+
+    /// The first sampled node that is right in one shape and wrong in the other.
+    pub(crate) fn first_difference(&self, right: Shape, wrong: Shape) -> Option<Bytes> {
+        let differs = |node: &&Node| self.is_right(node, right) && !self.is_right(node, wrong);
+        self.sample.iter().find(differs).map(|node| node.at)
     }
 
     /// The first sampled node that is right and crosses the border of blocks of this size.

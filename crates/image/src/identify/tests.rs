@@ -15,16 +15,16 @@ fn header(order: ByteOrder, kind: NodeType, length: u32) -> [u8; 12] {
 }
 
 /// A flash that nodes are written to, one after another, none across the border of a block.
-struct Writer {
+pub(crate) struct Writer {
     order: ByteOrder,
     shape: Shape,
-    data: Vec<u8>,
+    pub(crate) data: Vec<u8>,
     /// Cleanmarkers are nodes at the beginning of blocks.
-    marks: bool,
+    pub(crate) marks: bool,
 }
 
 impl Writer {
-    fn new(order: ByteOrder, shape: Shape) -> Self {
+    pub(crate) fn new(order: ByteOrder, shape: Shape) -> Self {
         let mut writer = Self { order, shape, data: Vec::new(), marks: true };
         writer.marks = shape.oob.is_zero();
         writer
@@ -71,7 +71,7 @@ impl Writer {
     }
 
     /// So many nodes of changing lengths.
-    fn inodes(&mut self, count: usize) {
+    pub(crate) fn inodes(&mut self, count: usize) {
         for number in 0..count {
             let content: Vec<u8> =
                 (0..50 + number * 997 % 4_000).map(|n| n.to_le_bytes()[0]).collect();
@@ -80,7 +80,7 @@ impl Writer {
     }
 
     /// The file: the last block filled up, spare bytes with cleanmarkers put in.
-    fn file(mut self) -> Contents {
+    pub(crate) fn file(mut self) -> Contents {
         let block = self.shape.block.to_usize();
         self.data.resize(self.data.len().next_multiple_of(block), 0xFF);
         if self.shape.oob.is_zero() {
@@ -241,7 +241,7 @@ fn u_image(length: u32) -> Vec<u8> {
 }
 
 /// So many bytes that fit nothing, with some of them replaced.
-fn bytes_with(length: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
+pub(crate) fn bytes_with(length: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..length).map(|n| (n * 7 % 251).to_le_bytes()[0] | 0x80).collect();
     for (at, part) in parts {
         bytes[*at..at + part.len()].copy_from_slice(part);
