@@ -260,7 +260,7 @@ impl BitErrors {
 
 /// How many erases the blocks of a part live for.
 ///
-/// The life of a block is drawn once: a share `early` of the blocks lives for anything up to the
+/// The life of a block is drawn once: nothing where it is bad from the factory; a share `early` of the blocks lives for anything up to the
 /// endurance, the others, assumed, for anything from once to three times the endurance, so that the
 /// chance to fail at the next erase grows beyond it. A program outlives the erase by up to as much
 /// again.
@@ -305,6 +305,9 @@ impl Lifetime {
     }
 
     fn life(&self, block: u32) -> u64 {
+        if self.is_bad_from_the_factory(block) {
+            return 0;
+        }
         let endurance = u64::from(self.endurance);
         let drawn = self.draw(block, 2);
         if block != 0 && self.draw(block, 1) >> 48 < u64::from(self.early) {

@@ -213,6 +213,16 @@ impl Part {
         self.geometry.page == Bytes::new(512)
     }
 
+    /// Where the mark of a bad block is, counted from the first main byte: spare byte 5 of a small page
+    /// on eight lines, else spare byte 0 (K9F5608U0C and K9F1G08U0A data sheets, "Initial invalid
+    /// block(s)").
+    #[must_use]
+    pub fn bad_mark_column(&self) -> usize {
+        let x8 = self.interface != Interface::Parallel(BusWidth::X16);
+        let spare = if self.is_small_page() && x8 { 5 } else { 0 };
+        self.geometry.page.to_usize() + spare
+    }
+
     /// The smallest part of a page that may be programmed by itself: the page shared out to the
     /// allowed programs, as Linux 6.1 does (`subpage_sft`: at most four).
     #[must_use]

@@ -1,0 +1,86 @@
+//! The chip: what happens to the cells when cycles come in at its pins.
+//!
+//! Layer: inside the crate, below the port. In reading order:
+//!
+//! - [`die`]: [`Die`], array, page register, ready/busy and power, whatever the pins are.
+//! - [`parallel`]: [`ParallelChip`], command, address and data cycles.
+//! - [`spi`]: [`SpiChip`], the same die behind a serial bus, with its own error correction.
+//! - [`parameter`]: the ONFI parameter page.
+//!
+//! Time is an argument of every cycle. A sequence that no data sheet allows is refused as a value,
+//! [`Refusal`], and changes nothing.
+//!
+//! Source: ONFI 1.0, sections 4 and 5; data sheets of the K9F1G08U0A, the K9F5608U0C (small page)
+//! and the W25N01GV. Left out: cache, copy-back, multi-plane and interleaved operations, one-time
+//! areas, locking of single blocks.
+
+pub mod die;
+pub mod parallel;
+pub mod parameter;
+pub mod spi;
+
+pub use die::{Cut, Die, Fault, Setup, Tear};
+pub use parallel::ParallelChip;
+pub use spi::{Phase, SpiChip};
+
+use boardlab_media::Row;
+use std::fmt;
+
+/// Why the chip did not do what a cycle asked for. Nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no power.
+    Off,
+    /// The chip works on something and takes nothing but a status command or a reset.
+    Busy,
+    /// There is no such command.
+    UnknownCommand(u8),
+    /// The command does not follow from those before it.
+    OutOfSequence(u8),
+    /// An address cycle that no command asked for, or more of them than it takes.
+    UnexpectedAddress,
+    /// Fewer address cycles than the command takes.
+    AddressIncomplete {
+        /// How many it takes.
+        expected: u32,
+        /// How many came.
+        found: u32,
+    },
+    /// A data-in cycle that no command asked for.
+    UnexpectedData,
+    /// A data-out cycle when there is nothing to give.
+    NoData,
+    /// There is no such page.
+    NoSuchRow(Row),
+    /// The column, or the end of the data, lies beyond the spare bytes.
+    BeyondPage {
+        /// The first column beyond.
+        column: usize,
+    },
+    /// The array is locked, or was not unlocked for this operation.
+    Locked,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("the chip has no power"),
+            Self::Busy => f.write_str("the chip is busy"),
+            Self::UnknownCommand(code) => write!(f, "the chip has no command {code:02X}h"),
+            Self::OutOfSequence(code) => {
+                write!(f, "command {code:02X}h does not follow from the commands before it")
+            }
+            Self::UnexpectedAddress => f.write_str("no command takes this address cycle"),
+            Self::AddressIncomplete { expected, found } => {
+                write!(f, "{found} address cycles came where {expected} are taken")
+            }
+            Self::UnexpectedData => f.write_str("no command takes this data cycle"),
+            Self::NoData => f.write_str("there is nothing to read"),
+            Self::NoSuchRow(row) => write!(f, "there is no {row}"),
+            Self::BeyondPage { column } => write!(f, "column {column} lies beyond the page"),
+            Self::Locked => f.write_str("the array is locked"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

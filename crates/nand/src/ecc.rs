@@ -1,0 +1,181 @@
+//! Error correction of a page, step by step.
+//!
+//! Layer: rank 3, over `codec`. Main types: [`Code`], which code; [`Engine`], the code at work on the
+//! steps of a page; [`Met`], what it met. An erased step has a code of ones with every code here, so an
+//! erased page reads clean.
+//!
+//! What a code does beyond its strength: Hamming notices any two wrong bits of a step and may take three
+//! or more for one, which then makes four; BCH takes more than `t` wrong bits for `t` or fewer with a
+//! chance of about 1 in `t!`, and reports them otherwise.
+//!
+//! Source: Linux 6.1 `drivers/mtd/nand/ecc-sw-hamming.c`, `ecc-sw-bch.c`; for erased pages
+//! `nand_check_erased_ecc_chunk` of `drivers/mtd/nand/raw/nand_base.c`.
+
+use crate::part::EccNeed;
+use boardlab_codec::hamming;
+use std::fmt;
+
+/// An error correcting code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// None: what the cells give is what the user gets.
+    None,
+    /// One bit in 256 or 512 bytes.
+    Hamming(hamming::Step),
+    /// The chip corrects by itself.
+    OnDie,
+}
+
+impl Code {
+    /// The code that corrects what a data sheet asks for; `None` where there is none here.
+    #[must_use]
+    pub fn for_need(need: EccNeed) -> Option<Self> {
+        match (need.bits, need.step.get()) {
+            (0, _) => Some(Self::None),
+            (1, 256) => Some(Self::Hamming(hamming::Step::Bytes256)),
+            (1, 512) => Some(Self::Hamming(hamming::Step::Bytes512)),
+            _ => None,
+        }
+    }
+}
+
+/// No code of this shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoSuchCode(pub Code);
+
+impl fmt::Display for NoSuchCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no code {:?}", self.0)
+    }
+}
+
+impl std::error::Error for NoSuchCode {}
+
+/// What a correction met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Met {
+    /// Bits put right.
+    pub corrected: u32,
+    /// The most of them in one step.
+    pub worst: u32,
+    /// Steps that were left as they came.
+    pub failed_steps: u32,
+}
+
+/// A code at work.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    code: Code,
+    step: usize,
+    code_bytes: usize,
+}
+
+impl Engine {
+    /// The engine for `code`.
+    ///
+    /// # Errors
+    /// When the code does not exist.
+    pub fn new(code: Code) -> Result<Self, NoSuchCode> {
+        let (step, code_bytes) = match code {
+            Code::None | Code::OnDie => (512, 0),
+            Code::Hamming(step) => (step.bytes(), hamming::CODE),
+        };
+        Ok(Self { code, step, code_bytes })
+    }
+
+    /// The code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Data bytes of a step.
+    #[must_use]
+    pub const fn step(&self) -> usize {
+        self.step
+    }
+
+    /// Bytes of code of a step.
+    #[must_use]
+    pub const fn code_bytes(&self) -> usize {
+        self.code_bytes
+    }
+
+    /// Wrong bits that it corrects in a step.
+    #[must_use]
+    pub const fn strength(&self) -> u32 {
+        match self.code {
+            Code::None | Code::OnDie => 0,
+            Code::Hamming(_) => 1,
+        }
+    }
+
+    /// Whether the host has to calculate.
+    #[must_use]
+    pub const fn is_software(&self) -> bool {
+        self.code_bytes > 0
+    }
+
+    /// The codes of whole steps.
+    ///
+    /// # Panics
+    /// When data and codes are not those of equally many whole steps.
+    pub fn calculate(&self, data: &[u8], codes: &mut [u8]) {
+        if !self.is_software() {
+            return;
+        }
+        self.check(data, codes);
+        let steps = data.chunks_exact(self.step).zip(codes.chunks_exact_mut(self.code_bytes));
+        for (data, code) in steps {
+            match self.code {
+                Code::Hamming(step) => code.copy_from_slice(&hamming::calculate(step, data)),
+                Code::None | Code::OnDie => {}
+            }
+        }
+    }
+
+    /// Puts wrong bits of whole steps right, and those of their codes where the code tells which.
+    ///
+    /// # Panics
+    /// When data and codes are not those of equally many whole steps.
+    pub fn correct(&self, data: &mut [u8], codes: &mut [u8]) -> Met {
+        let mut met = Met::default();
+        if !self.is_software() {
+            return met;
+        }
+        self.check(data, codes);
+        let steps = data.chunks_exact_mut(self.step).zip(codes.chunks_exact_mut(self.code_bytes));
+        for (data, code) in steps {
+            match self.correct_step(data, code) {
+                Some(bits) => {
+                    met.corrected += bits;
+                    met.worst = met.worst.max(bits);
+                }
+                None => met.failed_steps += 1,
+            }
+        }
+        met
+    }
+
+    /// How many bits were put right; `None` when there are too many wrong ones.
+    fn correct_step(&self, data: &mut [u8], code: &mut [u8]) -> Option<u32> {
+        match self.code {
+            Code::None | Code::OnDie => Some(0),
+            Code::Hamming(step) => {
+                let stored = [code[0], code[1], code[2]];
+                let calculated = hamming::calculate(step, data);
+                if stored == calculated {
+                    return Some(0);
+                }
+                let met = hamming::correct(step, data, stored, calculated).ok()?;
+                Some(u32::from(met != hamming::Correction::None))
+            }
+        }
+    }
+
+    fn check(&self, data: &[u8], codes: &[u8]) {
+        let fits = data.len().is_multiple_of(self.step)
+            && data.len() / self.step * self.code_bytes == codes.len();
+        assert!(fits, "Engine: {} data bytes and {} code bytes", data.len(), codes.len());
+    }
+}
