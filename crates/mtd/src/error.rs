@@ -87,6 +87,13 @@ pub enum Error {
         /// Which.
         page: PageIndex,
     },
+    /// The page must be programmed before a later one of its block, which already is.
+    OutOfOrder {
+        /// Which.
+        page: PageIndex,
+        /// The latest one programmed.
+        after: PageIndex,
+    },
     /// The device has no spare bytes.
     NoOob,
     /// The block is marked bad.
@@ -168,6 +175,9 @@ impl fmt::Display for Error {
             }
             Self::AlreadyProgrammed { page } => {
                 write!(f, "page {page} is already programmed: erase its block first")
+            }
+            Self::OutOfOrder { page, after } => {
+                write!(f, "page {page} must be programmed before page {after}, which already is")
             }
             Self::NoOob => f.write_str("the device has no spare (OOB) bytes"),
             Self::BadBlock { block } => write!(f, "block {block} is marked bad"),

@@ -5,14 +5,14 @@
 //! erased page reads clean.
 //!
 //! What a code does beyond its strength: Hamming notices any two wrong bits of a step and may take three
-//! or more for one, which then makes four; BCH takes more than `t` wrong bits for `t` or fewer with a
-//! chance of about 1 in `t!`, and reports them otherwise.
+//! or more for one, which then makes four; BCH reports more than `t` wrong bits but for a small share
+//! that lies within reach of another code word (docs/models/ecc.md has it measured).
 //!
 //! Source: Linux 6.1 `drivers/mtd/nand/ecc-sw-hamming.c`, `ecc-sw-bch.c`; for erased pages
 //! `nand_check_erased_ecc_chunk` of `drivers/mtd/nand/raw/nand_base.c`.
 
 use crate::part::EccNeed;
-use boardlab_codec::hamming;
+use boardlab_codec::{Bch, hamming};
 use std::fmt;
 
 /// An error correcting code.
@@ -22,6 +22,13 @@ pub enum Code {
     None,
     /// One bit in 256 or 512 bytes.
     Hamming(hamming::Step),
+    /// Up to `bits` bits in `step` bytes, as Linux' software BCH has it.
+    Bch {
+        /// Bytes of a step.
+        step: usize,
+        /// Wrong bits that are corrected.
+        bits: u32,
+    },
     /// The chip corrects by itself.
     OnDie,
 }
@@ -34,7 +41,7 @@ impl Code {
             (0, _) => Some(Self::None),
             (1, 256) => Some(Self::Hamming(hamming::Step::Bytes256)),
             (1, 512) => Some(Self::Hamming(hamming::Step::Bytes512)),
-            _ => None,
+            (bits, step) => Some(Self::Bch { step: usize::try_from(step).ok()?, bits }),
         }
     }
 }
@@ -68,6 +75,7 @@ pub struct Engine {
     code: Code,
     step: usize,
     code_bytes: usize,
+    bch: Option<Bch>,
 }
 
 impl Engine {
@@ -76,11 +84,15 @@ impl Engine {
     /// # Errors
     /// When the code does not exist.
     pub fn new(code: Code) -> Result<Self, NoSuchCode> {
-        let (step, code_bytes) = match code {
-            Code::None | Code::OnDie => (512, 0),
-            Code::Hamming(step) => (step.bytes(), hamming::CODE),
+        let (step, code_bytes, bch) = match code {
+            Code::None | Code::OnDie => (512, 0, None),
+            Code::Hamming(step) => (step.bytes(), hamming::CODE, None),
+            Code::Bch { step, bits } => {
+                let bch = Bch::linux(step, bits).map_err(|_| NoSuchCode(code))?;
+                (step, bch.code_bytes(), Some(bch))
+            }
         };
-        Ok(Self { code, step, code_bytes })
+        Ok(Self { code, step, code_bytes, bch })
     }
 
     /// The code.
@@ -107,6 +119,7 @@ impl Engine {
         match self.code {
             Code::None | Code::OnDie => 0,
             Code::Hamming(_) => 1,
+            Code::Bch { bits, .. } => bits,
         }
     }
 
@@ -127,9 +140,10 @@ impl Engine {
         self.check(data, codes);
         let steps = data.chunks_exact(self.step).zip(codes.chunks_exact_mut(self.code_bytes));
         for (data, code) in steps {
-            match self.code {
-                Code::Hamming(step) => code.copy_from_slice(&hamming::calculate(step, data)),
-                Code::None | Code::OnDie => {}
+            match (self.code, &self.bch) {
+                (Code::Hamming(step), _) => code.copy_from_slice(&hamming::calculate(step, data)),
+                (_, Some(bch)) => bch.encode(data, code),
+                (_, None) => {}
             }
         }
     }
@@ -159,9 +173,13 @@ impl Engine {
 
     /// How many bits were put right; `None` when there are too many wrong ones.
     fn correct_step(&self, data: &mut [u8], code: &mut [u8]) -> Option<u32> {
-        match self.code {
-            Code::None | Code::OnDie => Some(0),
-            Code::Hamming(step) => {
+        match (self.code, &self.bch) {
+            (_, Some(bch)) => match bch.decode(data, code) {
+                Ok(bits) => Some(bits),
+                Err(_) => clean_if_erased(data, code, bch.strength()),
+            },
+            (Code::None | Code::OnDie | Code::Bch { .. }, None) => Some(0),
+            (Code::Hamming(step), None) => {
                 let stored = [code[0], code[1], code[2]];
                 let calculated = hamming::calculate(step, data);
                 if stored == calculated {
@@ -173,9 +191,25 @@ impl Engine {
         }
     }
 
+    #[track_caller]
     fn check(&self, data: &[u8], codes: &[u8]) {
         let fits = data.len().is_multiple_of(self.step)
             && data.len() / self.step * self.code_bytes == codes.len();
         assert!(fits, "Engine: {} data bytes and {} code bytes", data.len(), codes.len());
     }
+}
+
+/// Takes a step with no more than `most` zero bits, those of its code included, for an erased one, and
+/// makes it so; how many there were.
+fn clean_if_erased(data: &mut [u8], code: &mut [u8], most: u32) -> Option<u32> {
+    let mut zeros = 0;
+    for byte in data.iter().chain(&*code) {
+        zeros += byte.count_zeros();
+        if zeros > most {
+            return None;
+        }
+    }
+    data.fill(0xFF);
+    code.fill(0xFF);
+    Some(zeros)
 }

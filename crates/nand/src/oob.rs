@@ -243,7 +243,10 @@ mod tests {
     #[test]
     fn linux_layouts_have_their_known_positions() {
         let small = Layout::linux(512, 16, 6).unwrap();
-        assert_eq!((small.ecc(), small.free(), small.mark()), (&[0..4, 6..8][..], &one(8..16)[..], &(5..6)));
+        assert_eq!(
+            (small.ecc(), small.free(), small.mark()),
+            (&[0..4, 6..8][..], &one(8..16)[..], &(5..6))
+        );
         let large = Layout::linux(2_048, 64, 24).unwrap();
         assert_eq!((large.ecc(), large.free()), (&one(40..64)[..], &one(2..40)[..]));
         let four = Layout::linux(4_096, 128, 48).unwrap();

@@ -26,9 +26,10 @@
 //! until [`Port::power_on`].
 
 use crate::chip::spi::{CORRECTED, ERASE_FAIL, PROGRAM_FAIL, UNCORRECTABLE};
-use crate::chip::{Cut, Die, ParallelChip, Phase, Refusal, SpiChip, Tear, parallel};
+use crate::chip::{Cut, Die, ParallelChip, Phase, Refusal, SpiChip, parallel};
 use crate::part::{Interface, Part, PartError};
 use boardlab_media::Row;
+use boardlab_mtd::Torn;
 use boardlab_sim::{Clock, Duration, Hertz, Instant};
 use std::fmt;
 
@@ -117,7 +118,7 @@ pub enum OnDie {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
     Never,
-    AtOperation(u64, Tear),
+    AtOperation(u64, Torn),
     At(Instant),
 }
 
@@ -206,9 +207,9 @@ impl Port {
     }
 
     /// Cuts the power in program or erase `number`, counted from zero since the beginning, and leaves
-    /// it like `tear`.
-    pub const fn cut_at_operation(&mut self, number: u64, tear: Tear) {
-        self.plan = Plan::AtOperation(number, tear);
+    /// it like `torn`.
+    pub const fn cut_at_operation(&mut self, number: u64, torn: Torn) {
+        self.plan = Plan::AtOperation(number, torn);
     }
 
     /// Cuts the power at an instant; what runs then is left torn as far as it came.
@@ -253,11 +254,7 @@ impl Port {
     ///
     /// # Errors
     /// [`PortError`].
-    pub fn read_identity(
-        &mut self,
-        clock: &mut Clock,
-        buffer: &mut [u8],
-    ) -> Result<(), PortError> {
+    pub fn read_identity(&mut self, clock: &mut Clock, buffer: &mut [u8]) -> Result<(), PortError> {
         if let Wire::Serial(_) = self.wire {
             return self.select(clock, &[0x9F, 0], Phase::Out(buffer));
         }
@@ -518,10 +515,10 @@ impl Port {
     fn changed(&mut self, clock: &mut Clock) -> Result<(), PortError> {
         let number = self.operations;
         self.operations += 1;
-        if let Plan::AtOperation(at, tear) = self.plan
+        if let Plan::AtOperation(at, torn) = self.plan
             && at == number
         {
-            return Err(self.power_off(clock.now(), Cut::As(tear)));
+            return Err(self.power_off(clock.now(), Cut::As(torn)));
         }
         self.wait(clock)
     }

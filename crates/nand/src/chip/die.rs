@@ -24,6 +24,7 @@ use boardlab_media::{
     BitErrors, ErrorRates, Fraction, Lifetime, NandArray, NandEraseTear, ProgramRules, ProgramTear,
     Row, Violation,
 };
+use boardlab_mtd::Torn;
 use boardlab_sim::{Duration, Instant, Seed, Stream};
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,32 +59,13 @@ pub enum Fault {
     EraseFails(u32),
 }
 
-/// What a cut of the power leaves of the operation that it hits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Tear {
-    /// Nothing of it happened.
-    Untouched,
-    /// A program: some of its bits; an erase: a mixture.
-    Partial,
-    /// An erase after which every bit reads one, but what is then programmed does not all hold; a
-    /// program has no such outcome and is as with [`Tear::Partial`], nearly complete.
-    Weak,
-    /// All of it happened, but nobody was told.
-    Complete,
-}
-
-impl Tear {
-    /// Every outcome, for exhaustive exploration.
-    pub const ALL: [Self; 4] = [Self::Untouched, Self::Partial, Self::Weak, Self::Complete];
-}
-
 /// How the power goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// What is left of an operation follows from the time that it had.
     ByTime,
     /// It is left like this.
-    As(Tear),
+    As(Torn),
 }
 
 /// What a die is doing.
@@ -207,6 +189,11 @@ impl Die {
     /// Puts a fault into the die. It acts on operations that start from now on.
     pub fn inject(&mut self, fault: Fault) {
         self.faults.push(fault);
+    }
+
+    /// Lets `stream` choose the bits that torn and failed operations leave from now on.
+    pub fn set_torn_stream(&mut self, stream: Stream) {
+        self.streams.torn = stream;
     }
 
     /// Takes all injected faults out of the die.
@@ -399,14 +386,14 @@ impl Die {
             Work::Program { row, columns, .. } => {
                 let tear = match cut {
                     Cut::ByTime => ProgramTear::at(elapsed, whole),
-                    Cut::As(tear) => self.program_tear(tear),
+                    Cut::As(torn) => self.program_tear(torn),
                 };
                 self.finish_program(row, columns, tear);
             }
             Work::Erase { block, .. } => {
                 let tear = match cut {
                     Cut::ByTime => NandEraseTear::at(elapsed, whole),
-                    Cut::As(tear) => self.erase_tear(tear),
+                    Cut::As(torn) => self.erase_tear(torn),
                 };
                 tear.apply(&mut self.array, block, &mut self.streams.torn);
             }
@@ -414,21 +401,22 @@ impl Die {
         }
     }
 
-    fn program_tear(&mut self, tear: Tear) -> ProgramTear {
-        match tear {
-            Tear::Untouched => ProgramTear::Untouched,
-            Tear::Partial => ProgramTear::Partial(self.any_fraction()),
-            Tear::Weak => ProgramTear::Partial(share(65_000, 65_536)),
-            Tear::Complete => ProgramTear::Complete,
+    fn program_tear(&mut self, torn: Torn) -> ProgramTear {
+        match torn {
+            Torn::NotBegun => ProgramTear::Untouched,
+            Torn::Partial => ProgramTear::Partial(self.any_fraction()),
+            // All but a few of the bits.
+            Torn::Weak => ProgramTear::Partial(share(65_000, 65_536)),
+            Torn::Finished => ProgramTear::Complete,
         }
     }
 
-    fn erase_tear(&mut self, tear: Tear) -> NandEraseTear {
-        match tear {
-            Tear::Untouched => NandEraseTear::Untouched,
-            Tear::Partial => NandEraseTear::Partial(self.any_fraction()),
-            Tear::Weak => NandEraseTear::Weak,
-            Tear::Complete => NandEraseTear::Complete,
+    fn erase_tear(&mut self, torn: Torn) -> NandEraseTear {
+        match torn {
+            Torn::NotBegun => NandEraseTear::Untouched,
+            Torn::Partial => NandEraseTear::Partial(self.any_fraction()),
+            Torn::Weak => NandEraseTear::Weak,
+            Torn::Finished => NandEraseTear::Complete,
         }
     }
 

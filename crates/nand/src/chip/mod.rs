@@ -19,7 +19,7 @@ pub mod parallel;
 pub mod parameter;
 pub mod spi;
 
-pub use die::{Cut, Die, Fault, Setup, Tear};
+pub use die::{Cut, Die, Fault, Setup, Violations};
 pub use parallel::ParallelChip;
 pub use spi::{Phase, SpiChip};
 

@@ -95,7 +95,8 @@ impl SpiChip {
                 let engine = Code::for_need(need).and_then(|code| Engine::new(code).ok());
                 let engine = engine.ok_or_else(|| unfit.clone())?;
                 let steps = part.geometry.page.to_usize() / engine.step();
-                let layout = Layout::on_die(part.geometry.oob.to_usize(), steps, engine.code_bytes());
+                let layout =
+                    Layout::on_die(part.geometry.oob.to_usize(), steps, engine.code_bytes());
                 let layout = layout.map_err(|_| unfit)?;
                 let codes = vec![0; steps * engine.code_bytes()];
                 Some(OnDie { engine, layout, codes })

@@ -1,0 +1,258 @@
+//! The driver over the chip: data, spare bytes, bad blocks, what a read moves.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
+
+mod rig;
+
+use boardlab_media::Row;
+use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages};
+use boardlab_nand::chip::{Fault, Setup};
+use boardlab_nand::driver::Mark;
+use boardlab_nand::ecc::Code;
+use boardlab_nand::part::Part;
+use boardlab_nand::{Nand, Profile};
+use boardlab_sim::{Bytes, Clock, Duration, Rate, Seed};
+use rig::{large, mlc, nand, nand_with, serial, small};
+
+fn pattern(seed: u64, length: usize) -> Vec<u8> {
+    let mut data = vec![0; length];
+    Seed::new(seed).stream("pattern").fill(&mut data);
+    data
+}
+
+fn parts() -> [Part; 4] {
+    [large(16), small(16), mlc(8), serial(16)]
+}
+
+fn page(nand: &Nand) -> Bytes {
+    nand.geometry().write_size
+}
+
+#[test]
+fn what_was_programmed_reads_back_on_every_kind_of_part() {
+    for part in parts() {
+        let (mut nand, mut clock) = nand(part);
+        let unit = page(&nand).to_usize();
+        let data = pattern(1, 5 * unit);
+        nand.program(&mut clock, page(&nand) * 3, &data).unwrap();
+        let mut back = vec![0; 7 * unit];
+        let health = nand.read(&mut clock, page(&nand) * 2, &mut back).unwrap();
+        assert_eq!((health.corrected, health.worst), (0, 0));
+        assert!(back[..unit].iter().all(|&byte| byte == 0xFF));
+        assert_eq!(back[unit..6 * unit], data);
+        assert!(back[6 * unit..].iter().all(|&byte| byte == 0xFF));
+        let mut some = vec![0; unit + 7];
+        nand.read(&mut clock, page(&nand) * 3 + Bytes::new(100), &mut some).unwrap();
+        assert_eq!(some, data[100..107 + unit]);
+        nand.erase(&mut clock, BlockIndex(0)).unwrap();
+        nand.read(&mut clock, page(&nand) * 3, &mut some).unwrap();
+        assert!(some.iter().all(|&byte| byte == 0xFF));
+    }
+}
+
+#[test]
+fn free_spare_bytes_are_kept_beside_data_and_codes() {
+    for part in parts() {
+        let mlc = part.cell != boardlab_media::CellKind::Slc;
+        let (mut nand, mut clock) = nand(part);
+        let free = nand.geometry().oob.unwrap().available.to_usize();
+        let (data, oob) = (pattern(1, page(&nand).to_usize()), pattern(2, free));
+        // First the spare bytes alone, where a page may be programmed twice: JFFS2's cleanmarker.
+        if !mlc {
+            nand.program_oob(&mut clock, PageIndex(5), &[], &oob[..2]).unwrap();
+        }
+        nand.program_oob(&mut clock, PageIndex(5), &data, &oob).unwrap();
+        let mut back = vec![0; free];
+        nand.read_oob(&mut clock, PageIndex(5), &mut back).unwrap();
+        assert_eq!(back, oob);
+        let mut read = vec![0; data.len()];
+        nand.read(&mut clock, page(&nand) * 5, &mut read).unwrap();
+        assert_eq!(read, data);
+        let more = vec![0; free + 1];
+        let refused = nand.program_oob(&mut clock, PageIndex(6), &[], &more);
+        assert!(matches!(refused, Err(Error::OobOutOfRange { .. })), "{refused:?}");
+    }
+}
+
+/// Bytes 2 to 9 of the spare bytes, as nandsim shows them for JFFS2's cleanmarker.
+#[test]
+fn a_cleanmarker_lies_where_linux_puts_it() {
+    let (mut nand, mut clock) = nand(large(4));
+    let marker = [0x85, 0x19, 0x03, 0x20, 0x08, 0, 0, 0];
+    nand.program_oob(&mut clock, PageIndex(64), &[], &marker).unwrap();
+    let mut spare = [0; 64];
+    nand.read_raw(&mut clock, PageIndex(64), &mut [], &mut spare).unwrap();
+    assert_eq!(spare[2..10], marker);
+    assert!(spare[..2].iter().chain(&spare[10..]).all(|&byte| byte == 0xFF));
+    assert!(!nand.is_bad(&mut clock, BlockIndex(1)).unwrap());
+}
+
+#[test]
+fn sub_pages_are_programmed_one_by_one() {
+    let (mut nand, mut clock) = nand(large(4));
+    let data = pattern(1, 2_048);
+    for part in [2_usize, 0, 3, 1] {
+        let offset = Bytes::new(2_048 * 7 + 512 * part as u64);
+        nand.program(&mut clock, offset, &data[512 * part..512 * (part + 1)]).unwrap();
+    }
+    let mut back = vec![0; 2_048];
+    nand.read(&mut clock, Bytes::new(2_048 * 7), &mut back).unwrap();
+    assert_eq!(back, data);
+    let again = nand.program(&mut clock, Bytes::new(2_048 * 7), &data[..512]);
+    assert_eq!(again, Err(Error::AlreadyProgrammed { page: PageIndex(7) }));
+    let odd = nand.program(&mut clock, Bytes::new(256), &data[..512]);
+    assert!(matches!(odd, Err(Error::Misaligned { .. })));
+}
+
+#[test]
+fn pages_of_mlc_go_upwards() {
+    let (mut nand, mut clock) = nand(mlc(4));
+    let data = pattern(1, 4_096);
+    nand.program(&mut clock, Bytes::new(4_096 * 9), &data).unwrap();
+    let refused = nand.program(&mut clock, Bytes::new(4_096 * 8), &data);
+    assert_eq!(refused, Err(Error::OutOfOrder { page: PageIndex(8), after: PageIndex(9) }));
+}
+
+#[test]
+fn a_failed_program_or_erase_is_told_and_a_marked_block_is_bad_for_good() {
+    for part in [large(8), serial(8), small(8)] {
+        let (mut nand, mut clock) = nand(part);
+        let (unit, count) = (page(&nand), nand.port.part().geometry.pages_per_block);
+        let row = Row { block: 2, page: 1 };
+        nand.port.die_mut().inject(Fault::ProgramFails(row));
+        nand.port.die_mut().inject(Fault::EraseFails(3));
+        let offset = unit * u64::from(2 * count + 1);
+        let failed = nand.program(&mut clock, offset, &pattern(1, unit.to_usize()));
+        assert_eq!(failed, Err(Error::ProgramFailed { offset }));
+        let block = BlockIndex(3);
+        assert_eq!(nand.erase(&mut clock, block), Err(Error::EraseFailed { block }));
+        nand.mark_bad(&mut clock, block).unwrap();
+        assert_eq!(nand.is_bad(&mut clock, block), Ok(true));
+        assert_eq!(nand.erase(&mut clock, block), Err(Error::BadBlock { block }));
+        let again = Nand::attach(nand.port.clone(), nand.driver.profile().clone(), &mut clock);
+        let mut again = again.unwrap();
+        assert_eq!(again.is_bad(&mut clock, block), Ok(true));
+        assert_eq!(again.driver.bad_blocks().count(), 1);
+    }
+}
+
+#[test]
+fn blocks_that_are_bad_from_the_factory_are_found() {
+    for part in parts() {
+        let profile = rig::profile(&part);
+        let setup = Setup { factory_bad: 16_384, ..Setup::perfect(Seed::new(3)) };
+        let (nand, _) = nand_with(Part { ..part }, profile, &setup);
+        let bad = nand.driver.bad_blocks();
+        assert!(bad.count() > 0, "a quarter of the blocks is bad");
+        assert_eq!(bad.mark(0), Mark::Good);
+    }
+}
+
+#[test]
+fn the_table_on_the_flash_outlives_the_marks() {
+    let part = large(64);
+    let profile = Profile { flash_table: true, ..rig::profile(&part) };
+    let (mut nand, mut clock) = nand_with(part, profile.clone(), &Setup::perfect(Seed::new(1)));
+    nand.mark_bad(&mut clock, BlockIndex(17)).unwrap();
+    nand.mark_bad(&mut clock, BlockIndex(62)).unwrap();
+    // Somebody erases the mark; the table still knows.
+    nand.port.die_mut().array_mut().erase(17);
+    for reserved in [63, 61] {
+        assert_eq!(nand.driver.bad_blocks().mark(reserved), Mark::Reserved);
+    }
+    let before = nand.counts().page_reads;
+    let again = Nand::attach(nand.port.clone(), profile, &mut clock).unwrap();
+    assert!(again.counts().page_reads - before < 10, "no scan");
+    let marks = [16, 17, 62, 63].map(|block| again.driver.bad_blocks().mark(block));
+    assert_eq!(marks, [Mark::Good, Mark::Worn, Mark::Worn, Mark::Reserved]);
+    let mut spare = [0; 64];
+    nand.read_raw(&mut clock, PageIndex(63 * 64), &mut [], &mut spare).unwrap();
+    assert_eq!(&spare[8..12], b"Bbt0");
+    nand.read_raw(&mut clock, PageIndex(61 * 64), &mut [], &mut spare).unwrap();
+    assert_eq!(&spare[8..12], b"1tbB");
+}
+
+/// What `read` moves over the port: commands, page reads, bytes out.
+fn moved(nand: &mut Nand, clock: &mut Clock, offset: u64, length: usize) -> [u64; 3] {
+    let before = *nand.counts();
+    nand.read(clock, Bytes::new(offset), &mut vec![0; length]).unwrap();
+    let after = nand.counts();
+    [
+        after.commands - before.commands,
+        after.page_reads - before.page_reads,
+        after.bytes_out - before.bytes_out,
+    ]
+}
+
+#[test]
+fn linux_2_6_reads_whole_pages_and_keeps_the_last_one() {
+    let part = large(4);
+    let profile = Profile::linux_2_6(&part).unwrap();
+    let (mut nand, mut clock) = nand_with(part, profile, &Setup::perfect(Seed::new(1)));
+    assert_eq!(moved(&mut nand, &mut clock, 100, 12), [1, 1, 2_112]);
+    assert_eq!(moved(&mut nand, &mut clock, 200, 12), [0, 0, 0]);
+    assert_eq!(moved(&mut nand, &mut clock, 0, 2_048), [0, 0, 0]);
+    assert_eq!(moved(&mut nand, &mut clock, 2_048, 4_096), [2, 2, 4_224]);
+    assert_eq!(moved(&mut nand, &mut clock, 100, 12), [0, 0, 0]);
+    nand.program(&mut clock, Bytes::ZERO, &pattern(1, 2_048)).unwrap();
+    assert_eq!(moved(&mut nand, &mut clock, 100, 12), [1, 1, 2_112]);
+    let before = nand.counts().bytes_out;
+    nand.read_oob(&mut clock, PageIndex(0), &mut [0; 8]).unwrap();
+    assert_eq!(nand.counts().bytes_out - before, 64);
+}
+
+#[test]
+fn linux_6_1_reads_the_steps_that_it_needs_and_keeps_nothing() {
+    let (mut nand, mut clock) = nand(large(4));
+    assert_eq!(moved(&mut nand, &mut clock, 100, 12), [2, 1, 256 + 3]);
+    assert_eq!(moved(&mut nand, &mut clock, 250, 12), [2, 1, 512 + 6]);
+    assert_eq!(moved(&mut nand, &mut clock, 0, 2_048), [1, 1, 2_112]);
+    assert_eq!(moved(&mut nand, &mut clock, 0, 2_049), [3, 2, 2_112 + 259]);
+}
+
+#[test]
+fn the_host_spends_time_on_the_codes_of_what_it_reads_and_writes() {
+    let part = large(4);
+    let rate = Rate::new(Bytes::mib(10), Duration::from_secs(1));
+    let free = Profile::linux_2_6(&part).unwrap();
+    let dear = Profile { ecc_rate: rate, ..free.clone() };
+    let took = |profile: Profile| {
+        let (mut nand, mut clock) = nand_with(large(4), profile, &Setup::perfect(Seed::new(1)));
+        let start = clock.now();
+        nand.program(&mut clock, Bytes::ZERO, &pattern(1, 2_048)).unwrap();
+        nand.read(&mut clock, Bytes::ZERO, &mut [0; 2_048]).unwrap();
+        (clock.now().since(start), nand.driver.ecc().time)
+    };
+    let step = rate.unwrap().time_for(Bytes::new(2_048)) * 2;
+    let (free, dear) = (took(free), took(dear));
+    assert_eq!((free.1, dear.1), (Duration::ZERO, step));
+    assert_eq!(dear.0, free.0 + step);
+}
+
+#[test]
+fn a_program_that_did_not_hold_is_found_where_writes_are_verified() {
+    let part = large(4);
+    let base = Profile::with(&part, Code::None, false).unwrap();
+    let profile = Profile { verify_write: true, strict: false, ..base };
+    let (mut nand, mut clock) = nand_with(part, profile, &Setup::perfect(Seed::new(1)));
+    nand.program(&mut clock, Bytes::ZERO, &[0xF0; 2_048]).unwrap();
+    let wrong = nand.program(&mut clock, Bytes::ZERO, &[0x1F; 2_048]);
+    let offset = Bytes::ZERO;
+    assert_eq!(wrong, Err(Error::VerifyFailed { offset, expected: 0x1F, found: 0x10 }));
+}
+
+#[test]
+fn ranges_beyond_the_device_are_refused() {
+    let (mut nand, mut clock) = nand(large(4));
+    let size = nand.geometry().size();
+    let mut byte = [0];
+    assert!(matches!(nand.read(&mut clock, size, &mut byte), Err(Error::OutOfRange { .. })));
+    let refused = nand.program(&mut clock, size, &[0; 2_048]);
+    assert!(matches!(refused, Err(Error::OutOfRange { .. })));
+    let refused = nand.erase(&mut clock, BlockIndex(4));
+    assert!(matches!(refused, Err(Error::NoSuchBlock { .. })));
+    let refused = nand.read_oob(&mut clock, PageIndex(256), &mut byte);
+    assert!(matches!(refused, Err(Error::NoSuchPage { .. })));
+    let refused = nand.program_oob(&mut clock, PageIndex(0), &[0; 100], &[]);
+    assert!(matches!(refused, Err(Error::Misaligned { .. })));
+}
