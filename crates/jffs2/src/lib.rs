@@ -1,2 +1,53 @@
-//! JFFS2, the log-structured flash filesystem of Linux.
+//! JFFS2, the log-structured flash filesystem of Linux, on any [`Mtd`](boardlab_mtd::Mtd).
+//!
+//! Layer: rank 5. It mirrors Linux 6.1: the same bytes on flash, the same accounting, the same reads at
+//! mount and after; where 2.6.20 to 2.6.26 differ, [`Profile`] says so. In reading order:
+//!
+//! - [`format`]: the bytes on flash, one file a kind of node.
+//! - [`block`]: erase blocks, the nodes in them, their accounting and lists.
+//! - [`index`]: what is kept of every inode; [`inode`]: an open one; [`fragments`]: the content of a file
+//!   as pieces of nodes; [`xattr`]: extended attributes.
+//! - [`volume`]: [`Volume`], a mounted flash; [`options`]: what a mount may choose; [`error`].
+//! - [`collected`]: the summary of the block being written; [`wbuf`]: the page being filled (NAND).
+
+pub mod block;
+pub mod collected;
+pub mod error;
+mod flash;
 pub mod format;
+pub mod fragments;
+pub mod index;
+pub mod inode;
+pub mod options;
+pub mod volume;
+pub mod wbuf;
+pub mod xattr;
+
+pub use error::Error;
+pub use options::{Compression, CompressionMode, Options, Profile};
+pub use volume::Volume;
+
+use inode::OpenInode;
+use std::collections::BTreeMap;
+
+/// A mounted JFFS2.
+#[derive(Debug, Clone)]
+pub struct Jffs2<M> {
+    /// The flash and everything that is known of it.
+    pub(crate) volume: Volume<M>,
+    /// The inodes that are held open, by number.
+    pub(crate) open: BTreeMap<u32, OpenInode>,
+}
+
+impl<M> Jffs2<M> {
+    /// The flash and everything that is known of it.
+    #[must_use]
+    pub const fn volume(&self) -> &Volume<M> {
+        &self.volume
+    }
+
+    /// The inodes that are held open.
+    pub fn open_inodes(&self) -> impl Iterator<Item = &OpenInode> {
+        self.open.values()
+    }
+}

@@ -1,0 +1,186 @@
+//! An inode that is held open: metadata, and the fragments of a file or the entries of a directory.
+//!
+//! Layer: rank 5. Main types: [`OpenInode`], [`Metadata`], [`DirEntry`]. Read from the nodes in
+//! [`read_inode`](crate::read_inode), changed by the write path.
+//!
+//! Source: Linux 6.1, `struct jffs2_inode_info` and `struct inode`.
+
+use crate::block::NodeId;
+use crate::format::Inode;
+use crate::fragments::{Fragments, FullDnode};
+use boardlab_vfs::{Device, Kind};
+use std::collections::BTreeMap;
+
+/// What the newest node says of an inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Metadata {
+    /// Kind and permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u16,
+    /// Group.
+    pub gid: u16,
+    /// Bytes of the file or of the link's target.
+    pub size: u32,
+    /// Last access, in seconds since 1970.
+    pub atime: u32,
+    /// Last change of the content.
+    pub mtime: u32,
+    /// Last change of the attributes.
+    pub ctime: u32,
+    /// Flags, kept as they are.
+    pub flags: u16,
+    /// The compressor that the user asked for, kept as it is.
+    pub user_compressor: u8,
+}
+
+impl Metadata {
+    /// Those of a node.
+    #[must_use]
+    pub const fn of(node: &Inode) -> Self {
+        Self {
+            mode: node.mode,
+            uid: node.uid,
+            gid: node.gid,
+            size: node.isize,
+            atime: node.atime,
+            mtime: node.mtime,
+            ctime: node.ctime,
+            flags: node.flags,
+            user_compressor: node.user_compressor,
+        }
+    }
+}
+
+/// An entry of an open directory (`struct jffs2_full_dirent`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The inode; 0 when the name was removed and that must be remembered.
+    pub ino: u32,
+    /// The type byte (`DT_*`).
+    pub kind: u8,
+    /// Its age among the nodes of the directory.
+    pub version: u32,
+    /// Its node on flash; none when nothing on flash says that the name was removed (NOR).
+    pub node: Option<NodeId>,
+}
+
+/// An inode that is held open.
+#[derive(Debug, Clone)]
+pub struct OpenInode {
+    /// Its number.
+    pub ino: u32,
+    /// Its slot in [`Inodes`](crate::index::Inodes).
+    pub slot: u32,
+    /// The highest version of its nodes; the next one to be written has one more.
+    pub highest_version: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Owner, times, size.
+    pub metadata: Metadata,
+    /// Names that lead to it, as `stat` tells.
+    pub links: u32,
+    /// The content of a file.
+    pub fragments: Fragments,
+    /// The node that carries the metadata when none with content does: of directories, empty files,
+    /// links and devices.
+    pub metadata_node: Option<FullDnode>,
+    /// The names in a directory, removed ones included, in order of their bytes.
+    pub entries: BTreeMap<Box<[u8]>, DirEntry>,
+    /// Where a symbolic link leads.
+    pub target: Box<[u8]>,
+}
+
+impl OpenInode {
+    /// An inode without nodes.
+    #[must_use]
+    pub fn new(ino: u32, slot: u32, kind: Kind) -> Self {
+        Self {
+            ino,
+            slot,
+            highest_version: 0,
+            kind,
+            metadata: Metadata { mode: kind.mode_bits(), ..Metadata::default() },
+            links: 0,
+            fragments: Fragments::default(),
+            metadata_node: None,
+            entries: BTreeMap::new(),
+            target: Box::default(),
+        }
+    }
+
+    /// The names in a directory that lead to something.
+    pub fn names(&self) -> impl Iterator<Item = (&[u8], &DirEntry)> {
+        let live = self.entries.iter().filter(|(_, entry)| entry.ino != 0);
+        live.map(|(name, entry)| (&**name, entry))
+    }
+
+    /// Whether it is a directory.
+    #[must_use]
+    pub fn is_directory(&self) -> bool {
+        matches!(self.kind, Kind::Directory)
+    }
+}
+
+/// The kind of a mode; the device number of a device is `device`.
+#[must_use]
+pub fn kind_of(mode: u32, device: Device) -> Option<Kind> {
+    let kinds = [
+        Kind::File,
+        Kind::Directory,
+        Kind::Symlink,
+        Kind::Fifo,
+        Kind::Socket,
+        Kind::Character(device),
+        Kind::Block(device),
+    ];
+    kinds.into_iter().find(|kind| kind.mode_bits() == mode & 0o170_000)
+}
+
+/// The device of a number of two bytes, as Linux kept it before 2.6.
+#[must_use]
+pub const fn old_device(number: u16) -> Device {
+    Device { major: (number >> 8) as u32, minor: (number & 0xFF) as u32 }
+}
+
+/// The device of a number of four bytes: 12 bits of major between the 8 lower and 12 upper of minor.
+#[must_use]
+pub const fn new_device(number: u32) -> Device {
+    Device { major: (number >> 8) & 0xFFF, minor: (number & 0xFF) | ((number >> 12) & 0xF_FF00) }
+}
+
+/// The number of a device as it is written: two bytes when major and minor fit one each.
+#[must_use]
+pub const fn device_number(device: Device) -> (u32, bool) {
+    let Device { major, minor } = device;
+    if major < 256 && minor < 256 {
+        return (major << 8 | minor, false);
+    }
+    ((minor & 0xFF) | (major << 8) | ((minor & 0xF_FF00) << 12), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers_go_both_ways() {
+        let small = Device { major: 5, minor: 1 };
+        assert_eq!(device_number(small), (0x0501, false));
+        assert_eq!(old_device(0x0501), small);
+        let large = Device { major: 0xABC, minor: 0x1_2345 };
+        assert_eq!(device_number(large), (0x123A_BC45, true));
+        assert_eq!(new_device(0x123A_BC45), large);
+    }
+
+    #[test]
+    fn the_kind_is_in_the_upper_bits_of_the_mode() {
+        let none = Device { major: 0, minor: 0 };
+        assert_eq!(kind_of(0o100_644, none), Some(Kind::File));
+        assert_eq!(
+            kind_of(0o020_600, old_device(0x0501)),
+            Some(Kind::Character(old_device(0x0501)))
+        );
+        assert_eq!(kind_of(0o170_000, none), None);
+    }
+}
