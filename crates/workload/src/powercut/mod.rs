@@ -181,10 +181,8 @@ fn twice<B: Bench>(
     if plan.second_one_in > 0 && seed.stream("again").chance(1, plan.second_one_in) {
         flash.sample(plan.second);
     }
-    let first = recover(bench, cut.clock, &flash, shadow).and_then(|clock| {
-        flash.sample(Sampling::NONE);
-        use_on(bench, clock, &flash, shadow)
-    });
+    let first = recover(bench, cut.clock, &flash, shadow)
+        .and_then(|clock| use_on(bench, clock, &flash, shadow));
     let again = |cut: Cut<B::Flash>| {
         let at = Where { number: cut.number, torn: cut.torn };
         let flash = Watched::new(cut.flash, seed.child("second"));
