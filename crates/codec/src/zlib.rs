@@ -9,8 +9,11 @@
 //! Left out: the second empty block that zlib before 1.2.6, and so Linux, writes at a partial flush
 //! when the code of the last end of block was very short. Linux' stream is then 10 bits longer.
 
+mod bound;
+
 use crate::Compressed;
 use crate::error::Error;
+use bound::Bound;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 /// What JFFS2 keeps free for the end of the stream, in bytes.
@@ -26,6 +29,7 @@ const WINDOW_MAX: u8 = 15;
 #[derive(Debug)]
 pub struct Jffs2Deflate {
     stream: Compress,
+    bound: Bound,
 }
 
 impl Default for Jffs2Deflate {
@@ -41,20 +45,29 @@ impl Clone for Jffs2Deflate {
 }
 
 impl Jffs2Deflate {
-    /// Takes the 260 KiB that zlib works in.
+    /// Takes the 400 KiB that it works in.
     #[must_use]
     pub fn new() -> Self {
-        Self { stream: Compress::new(Compression::new(JFFS2_LEVEL), true) }
+        let stream = Compress::new(Compression::new(JFFS2_LEVEL), true);
+        Self { stream, bound: Bound::new() }
     }
 
     /// Compresses as much of `input` as fits into `output`; `None` when that does not make it smaller.
     ///
     /// Each round offers no more input than there is room and flushes all of it; what remains after
-    /// the last round, 12 bytes and more, has to hold the end of the stream.
+    /// the last round, 12 bytes and more, has to hold the end of the stream. What surely does not become
+    /// smaller is not tried; the answer is the same.
     #[must_use]
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<Compressed> {
-        self.stream.reset();
         let limit = output.len().checked_sub(STREAM_END).filter(|&limit| limit > 0)?;
+        if self.bound.is_hopeless(&input[..limit.min(input.len())]) {
+            return None;
+        }
+        self.attempt(input, output, limit)
+    }
+
+    fn attempt(&mut self, input: &[u8], output: &mut [u8], limit: usize) -> Option<Compressed> {
+        self.stream.reset();
         let (mut consumed, mut produced) = (0, 0);
         while produced < limit && consumed < input.len() {
             let room = limit - produced;
@@ -271,6 +284,56 @@ mod tests {
             assert_eq!(Inflate::new().jffs2(stream, &mut back), Ok(done.consumed));
             assert_eq!(back, page[..done.consumed]);
         }
+    }
+
+    /// Pages about the border between shrinking and not: slightly uneven bytes, a few repetitions.
+    fn border(stream: &mut boardlab_sim::Stream) -> Vec<u8> {
+        let lengths = [4096, 4096, 4084, 2500, 600, 8192, 8204];
+        let mut page = vec![0; lengths[usize::try_from(stream.below(7)).unwrap()]];
+        stream.fill(&mut page);
+        let (even, spread) = (stream.below(200), stream.below(150) + 4);
+        for byte in &mut page {
+            if stream.chance(even, 400) {
+                *byte = u8::try_from(stream.below(spread)).unwrap();
+            }
+        }
+        for _ in 0..stream.below(12) {
+            let length = usize::try_from(stream.below(9)).unwrap();
+            let from = usize::try_from(stream.below(500)).unwrap();
+            let to = usize::try_from(stream.below(500)).unwrap();
+            page.copy_within(from..from + length, to);
+        }
+        page
+    }
+
+    #[test]
+    fn whatever_is_called_hopeless_fails_when_it_is_tried() {
+        let full = std::env::var_os("BOARDLAB_FULL").is_some();
+        let mut stream = Seed::new(1).stream("border");
+        let mut deflate = Jffs2Deflate::new();
+        let mut output = vec![0; 10_000];
+        let (mut hopeless, mut hard, mut shrinks) = (0, 0, 0);
+        let case_count = if full { 400_000 } else { 4_000 };
+        for case in 0..case_count {
+            let page = border(&mut stream);
+            let length = u64::try_from(page.len()).unwrap();
+            let room = match stream.below(3) {
+                0 => length,
+                1 => length + stream.below(30),
+                _ => length - stream.below(500),
+            };
+            let limit = usize::try_from(room).unwrap() - 12;
+            let claim = deflate.bound.is_hopeless(&page[..limit.min(page.len())]);
+            let tried = deflate.attempt(&page, &mut output[..limit + 12], limit);
+            assert!(!(claim && tried.is_some()), "case {case}, seed 1: {tried:?} of {length}");
+            hopeless += u32::from(claim);
+            hard += u32::from(!claim && tried.is_none());
+            shrinks += u32::from(tried.is_some());
+        }
+        assert!(
+            hopeless > case_count / 25 && shrinks > case_count / 10,
+            "{hopeless} hopeless, {hard} hard, {shrinks} shrink"
+        );
     }
 
     #[test]

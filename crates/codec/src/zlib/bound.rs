@@ -1,0 +1,237 @@
+//! A proof that JFFS2's deflate will give a page up, in a fifth of the time that trying takes.
+//!
+//! Layer: rank 1. Main type: [`Bound`]. It reckons with what zlib 1.3 does with level 3 (`deflate.c`,
+//! `trees.c`) and with the loop of JFFS2 in the module above; everything it does not know, it assumes
+//! in favour of the compression. So `true` is certain and `false` means: try.
+//!
+//! The first round offers `n` bytes. They become one block, because it has fewer symbols than zlib's
+//! buffer, behind a header of 16 bits; the flush adds 10 bits. If 26 bits and the block are `8 n`
+//! bits or more, then either no room is left for a second round or there is nothing left to compress: `n`
+//! bytes were consumed, `n` or more produced, and JFFS2 gives up. The block is the smallest of three:
+//!
+//! - stored: 3 bits, the padding, 4 bytes and the data, which is always enough;
+//! - with the fixed code: 3 bits, 8 or 9 for a literal, 7 for the end;
+//! - with a code of its own: at least what Huffman's code of the literals takes, and a header.
+//!
+//! A match covers at least three bytes, and each three bytes in a row within it occur before. So the
+//! bytes outside every such three are literals; all the others are taken to cost nothing.
+//!
+//! The header has 3 + 14 bits, 3 for each of at least 4 lengths of the code of code lengths, and 1 for a
+//! distance. The length of every literal that occurs and that of the end of block either cost a bit or
+//! more each, or are part of a repetition, which costs 3 or more for 6 at most: half a bit or more.
+
+/// Bits of the smallest header with a code of its own, without the lengths of the literals.
+const HEADER: usize = 3 + 14 + 3 * 4 + 1;
+
+/// Bits of the stream's header, and of the flush.
+const AROUND: usize = 16 + 10;
+
+/// The most bytes that surely become one block: half of the symbols that zlib's buffer holds.
+const LONGEST: usize = 8192;
+
+/// Slots for three bytes in a row, as bits.
+const SLOTS: usize = 1 << 20;
+
+/// So many suspects are looked at; a page with more is worth trying.
+const SUSPECTS: usize = 48;
+
+type Histogram = [u32; 256];
+
+/// What the proof works in.
+#[derive(Debug, Clone)]
+pub(super) struct Bound {
+    /// Which three bytes in a row have been seen, by their hash.
+    seen: Box<[u64]>,
+}
+
+impl Bound {
+    /// Takes 128 KiB.
+    pub(super) fn new() -> Self {
+        Self { seen: vec![0; SLOTS / 64].into_boxed_slice() }
+    }
+
+    /// Whether a first round with these bytes surely ends with JFFS2 giving up.
+    pub(super) fn is_hopeless(&mut self, first: &[u8]) -> bool {
+        if first.len() > LONGEST || !looks_random(first) {
+            return false;
+        }
+        let mut histogram = histogram(first);
+        let enough = |histogram: &Histogram| {
+            smallest_block(histogram).is_some_and(|bits| bits + AROUND >= 8 * first.len())
+        };
+        if !enough(&histogram) {
+            return false;
+        }
+        let Some(repeated) = self.remove_repeated(first, &mut histogram) else { return false };
+        repeated == 0 || enough(&histogram)
+    }
+
+    /// Takes every byte out of the histogram that a match might cover; how many, or `None` when there
+    /// are too many suspects.
+    fn remove_repeated(&mut self, first: &[u8], histogram: &mut Histogram) -> Option<usize> {
+        self.seen.fill(0);
+        let (mut suspects, mut removed, mut done) = (0, 0, 0);
+        for (position, three) in first.windows(3).enumerate() {
+            let slot = slot(three);
+            let (word, bit) = (&mut self.seen[slot / 64], 1 << (slot % 64));
+            let suspect = *word & bit != 0;
+            *word |= bit;
+            if !suspect {
+                continue;
+            }
+            suspects += 1;
+            if suspects > SUSPECTS {
+                return None;
+            }
+            if occurs(&first[..position + 2], three) {
+                for &byte in &first[done.max(position)..position + 3] {
+                    histogram[usize::from(byte)] -= 1;
+                    removed += 1;
+                }
+                done = position + 3;
+            }
+        }
+        Some(removed)
+    }
+}
+
+/// Whether 64 bytes from all over the text are nearly as different as random ones, of which 57 differ.
+/// Only saves the reckoning where it would be in vain.
+fn looks_random(text: &[u8]) -> bool {
+    const SAMPLES: usize = 64;
+    const DIFFERENT: u32 = 44;
+    let mut seen = [0_u64; 4];
+    for &byte in text.iter().step_by(text.len() / SAMPLES + 1) {
+        seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+    text.len() > 4 * SAMPLES && seen.iter().map(|word| word.count_ones()).sum::<u32>() >= DIFFERENT
+}
+
+fn slot(three: &[u8]) -> usize {
+    let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
+    (word.wrapping_mul(0x9E37_79B1) >> 12) as usize
+}
+
+/// Whether three bytes in a row occur in a text. Without a branch, so that it becomes vector code.
+fn occurs(text: &[u8], three: &[u8]) -> bool {
+    let starts = text.iter().zip(&text[1..]).zip(&text[2..]);
+    let found = starts.fold(0, |found, ((&a, &b), &c)| {
+        found | (u8::from(a == three[0]) & u8::from(b == three[1]) & u8::from(c == three[2]))
+    });
+    found != 0
+}
+
+/// In four parts, so that equal bytes in a row do not wait for each other.
+fn histogram(data: &[u8]) -> Histogram {
+    let mut parts = [[0_u32; 256]; 4];
+    let (fours, tail) = data.as_chunks::<4>();
+    for four in fours {
+        for (part, &byte) in parts.iter_mut().zip(four) {
+            part[usize::from(byte)] += 1;
+        }
+    }
+    for &byte in tail {
+        parts[0][usize::from(byte)] += 1;
+    }
+    std::array::from_fn(|byte| parts.iter().map(|part| part[byte]).sum())
+}
+
+/// The fewest bits of a block with a fixed code or one of its own that has these literals; `None`
+/// when it is not worth the reckoning.
+fn smallest_block(histogram: &Histogram) -> Option<usize> {
+    let literals: u32 = histogram.iter().sum();
+    let distinct = histogram.iter().filter(|&&count| count != 0).count();
+    let most = *histogram.iter().max()?;
+    // 7 bits for each literal would do, or far fewer for one that is frequent.
+    if distinct <= 128 || most > literals / 16 {
+        return None;
+    }
+    let fixed: u32 = 3 + 8 * literals + histogram[144..].iter().sum::<u32>() + 7;
+    let own = HEADER + distinct.div_ceil(2) + huffman(histogram) as usize;
+    Some(own.min(fixed as usize))
+}
+
+/// The bits of an optimal prefix code: the sum of all inner nodes of Huffman's tree.
+fn huffman(histogram: &Histogram) -> u32 {
+    let mut leaves = *histogram;
+    leaves.sort_unstable();
+    let leaves = &leaves[leaves.partition_point(|&count| count == 0)..];
+    // Inner nodes come out in order, so the two smallest are always at the front of two queues.
+    let (mut nodes, mut made) = ([0; 256], 0);
+    let (mut leaf, mut node, mut bits) = (0, 0, 0);
+    while made + 1 < leaves.len() {
+        let mut sum = 0;
+        for _ in 0..2 {
+            if node == made || leaf < leaves.len() && leaves[leaf] <= nodes[node] {
+                sum += leaves[leaf];
+                leaf += 1;
+            } else {
+                sum += nodes[node];
+                node += 1;
+            }
+        }
+        nodes[made] = sum;
+        made += 1;
+        bits += sum;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bound, histogram, huffman, occurs};
+    use boardlab_sim::Seed;
+
+    #[test]
+    fn huffman_has_the_known_cost() {
+        let mut counts = [0; 256];
+        assert_eq!(huffman(&counts), 0);
+        counts[7] = 9;
+        assert_eq!(huffman(&counts), 0, "one symbol");
+        counts[..6].copy_from_slice(&[5, 9, 12, 13, 16, 45]);
+        counts[7] = 0;
+        assert_eq!(huffman(&counts), 224, "Cormen, Introduction to Algorithms, 16.3");
+        assert_eq!(huffman(&[16; 256]), 16 * 256 * 8);
+    }
+
+    #[test]
+    fn every_byte_is_counted() {
+        let data: Vec<u8> = (0..=255).chain([7, 7, 7]).collect();
+        let counts = histogram(&data);
+        assert_eq!((counts[7], counts[8], counts.iter().sum::<u32>()), (4, 1, 259));
+    }
+
+    #[test]
+    fn three_bytes_are_found_everywhere() {
+        let text: Vec<u8> = (0..100).collect();
+        for start in 0..98 {
+            assert!(occurs(&text, &text[start..start + 3]));
+        }
+        assert!(!occurs(&text, &[1, 2, 4]) && !occurs(&text, &[99, 0, 1]));
+    }
+
+    #[test]
+    fn nearly_every_random_page_is_hopeless() {
+        let mut stream = Seed::new(1).stream("bound");
+        let mut bound = Bound::new();
+        let mut page = [0; 4084];
+        let hopeless = (0..1000)
+            .filter(|_| {
+                stream.fill(&mut page);
+                bound.is_hopeless(&page)
+            })
+            .count();
+        assert!(hopeless >= 980, "{hopeless} of 1000");
+    }
+
+    #[test]
+    fn pages_that_shrink_are_tried() {
+        let mut bound = Bound::new();
+        assert!(!bound.is_hopeless(&[]));
+        assert!(!bound.is_hopeless(&[0; 4084]));
+        let mut page = [0; 4084];
+        Seed::new(1).stream("bound").fill(&mut page);
+        page.copy_within(..64, 2000);
+        assert!(!bound.is_hopeless(&page), "62 positions of a match are too many");
+    }
+}
