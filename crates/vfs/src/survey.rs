@@ -1,0 +1,181 @@
+//! Walking a whole filesystem, and comparing two.
+//!
+//! Layer: rank 2. Main types: [`Found`], [`survey`], [`compare`]. Everything goes through the
+//! operations of [`Mount`], so a survey costs what `find` and `cat` would cost. A directory that is met
+//! a second time, as only a damaged image has it, is listed but not entered again.
+
+use crate::error::Error;
+use crate::filesystem::FileSystem;
+use crate::mount::Mount;
+use crate::node::{Attributes, Ino, Kind};
+use boardlab_sim::Clock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// What is known of a name without reading the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// From the root on: `/etc/passwd`; the root itself is `/`.
+    pub path: Vec<u8>,
+    /// What `lstat` tells.
+    pub attributes: Attributes,
+    /// Where a symbolic link leads; empty for everything else.
+    pub target: Vec<u8>,
+    /// Extended attributes.
+    pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// Everything below and with the root, in the order of the bytes of its path.
+///
+/// # Errors
+/// Those of the filesystem.
+pub fn survey<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    let mut entered = BTreeSet::new();
+    let mut open = vec![b"/".to_vec()];
+    while let Some(path) = open.pop() {
+        let here = look(mount, clock, path)?;
+        if here.attributes.kind == Kind::Directory && entered.insert(here.attributes.ino) {
+            for entry in mount.read_dir(clock, &here.path)? {
+                open.push(join(&here.path, &entry.name));
+            }
+        }
+        found.push(here);
+    }
+    found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let dir = if dir == b"/" { &[] } else { dir };
+    [dir, b"/", name].concat()
+}
+
+fn look<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+    path: Vec<u8>,
+) -> Result<Found, Error> {
+    let attributes = mount.lstat(clock, &path)?;
+    let target = match attributes.kind {
+        Kind::Symlink => mount.read_link(clock, &path)?,
+        _ => Vec::new(),
+    };
+    let mut xattrs = BTreeMap::new();
+    for name in mount.xattr_names(clock, &path)? {
+        let value = mount.xattr(clock, &path, &name)?;
+        xattrs.insert(name, value);
+    }
+    Ok(Found { path, attributes, target, xattrs })
+}
+
+/// Where two filesystems differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// At which path, with bytes that are not UTF-8 replaced.
+    pub path: String,
+    /// In what.
+    pub what: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.what)
+    }
+}
+
+/// The first difference between two filesystems in names, kinds, modes, owners, sizes, links, targets,
+/// extended attributes and content. Times, and the numbers of inodes, are not compared; which names
+/// lead to the same inode is.
+///
+/// # Errors
+/// Those of the filesystems.
+pub fn compare<A: FileSystem, B: FileSystem>(
+    one: &mut Mount<A>,
+    other: &mut Mount<B>,
+    clock: &mut Clock,
+) -> Result<Option<Difference>, Error> {
+    let (mine, theirs) = (survey(one, clock)?, survey(other, clock)?);
+    let (first, second) = (groups(&mine), groups(&theirs));
+    for (mine, theirs) in mine.iter().zip(&theirs) {
+        let differ = |what| Some(Difference { path: text(&mine.path), what });
+        if mine.path != theirs.path {
+            return Ok(differ(format!("only in one, where the other has {}", text(&theirs.path))));
+        }
+        let (ours, other_group) = (first[&mine.attributes.ino], second[&theirs.attributes.ino]);
+        if ours != other_group {
+            return Ok(differ(format!("the inode of {} and of {}", text(ours), text(other_group))));
+        }
+        if let Some(what) = found_difference(mine, theirs) {
+            return Ok(differ(what));
+        }
+        if mine.attributes.kind == Kind::File
+            && let Some(at) = content_difference(one, other, clock, mine)?
+        {
+            return Ok(differ(format!("different bytes at offset {at}")));
+        }
+    }
+    let longer = if mine.len() > theirs.len() { &mine } else { &theirs };
+    let extra = longer.get(mine.len().min(theirs.len()));
+    let extra = extra.map(|extra| text(&extra.path));
+    Ok(extra.map(|path| Difference { path, what: "only in one".to_owned() }))
+}
+
+/// The first path of each inode.
+fn groups(found: &[Found]) -> BTreeMap<Ino, &[u8]> {
+    let mut groups = BTreeMap::new();
+    for found in found {
+        groups.entry(found.attributes.ino).or_insert(found.path.as_slice());
+    }
+    groups
+}
+
+fn found_difference(mine: &Found, theirs: &Found) -> Option<String> {
+    let told = |found: &Found| {
+        let told = found.attributes;
+        let size = if told.kind == Kind::Directory { 0 } else { told.size };
+        format!(
+            "{:?} {:o} {}:{} {} links {size} bytes",
+            told.kind, told.mode, told.uid, told.gid, told.links
+        )
+    };
+    if told(mine) != told(theirs) {
+        return Some(format!("{} and {}", told(mine), told(theirs)));
+    }
+    if mine.target != theirs.target {
+        return Some(format!("leads to {} and {}", text(&mine.target), text(&theirs.target)));
+    }
+    let differ = mine.xattrs != theirs.xattrs;
+    differ.then(|| format!("xattrs {:?} and {:?}", mine.xattrs, theirs.xattrs))
+}
+
+/// The first byte in which a file that is in both differs.
+fn content_difference<A: FileSystem, B: FileSystem>(
+    one: &mut Mount<A>,
+    other: &mut Mount<B>,
+    clock: &mut Clock,
+    found: &Found,
+) -> Result<Option<u64>, Error> {
+    const STEP: usize = 65_536;
+    let (here, there) = (one.open(clock, &found.path)?, other.open(clock, &found.path)?);
+    let (mut mine, mut theirs) = (vec![0; STEP], vec![0; STEP]);
+    let mut offset = 0;
+    let mut differs = None;
+    while offset < found.attributes.size && differs.is_none() {
+        let count = one.read(clock, here, offset, &mut mine)?;
+        let counted = other.read(clock, there, offset, &mut theirs)?;
+        let (mine, theirs) = (&mine[..count], &theirs[..counted]);
+        let equal = mine.iter().zip(theirs).take_while(|(mine, theirs)| mine == theirs).count();
+        if equal < count.max(counted) || count == 0 {
+            differs = Some(offset + equal as u64);
+        }
+        offset += count as u64;
+    }
+    one.close(clock, here)?;
+    other.close(clock, there)?;
+    Ok(differs)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
