@@ -104,6 +104,13 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
+    /// Look into flash images: dumps of a flash, and what mkfs.jffs2 makes
+    #[command(after_help = IMAGE)]
+    Image {
+        /// What to do with it.
+        #[command(subcommand)]
+        action: ImageAction,
+    },
     /// Print the completions for a shell
     #[command(after_help = COMPLETIONS)]
     Completions {
@@ -149,6 +156,16 @@ Examples:
   boardlab compare before.json after.json
   boardlab compare before after --format csv";
 
+const IMAGE: &str = "\
+Examples:
+  boardlab image info dump.bin
+  boardlab image info dump.bin --format json";
+
+const IMAGE_INFO: &str = "\
+Examples:
+  boardlab image info dump.bin
+  boardlab image info dump.bin --out evidence";
+
 const COMPLETIONS: &str = "\
 Examples:
   boardlab completions bash > ~/.local/share/bash-completion/completions/boardlab
@@ -159,6 +176,18 @@ const MAN: &str = "\
 Examples:
   boardlab man > boardlab.1
   boardlab man --out ~/.local/share/man/man1";
+
+/// What `image` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageAction {
+    /// Say what is in a file, of which flash, and how that is known
+    #[command(after_help = IMAGE_INFO)]
+    Info {
+        /// Image file; it stays as it is
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}
 
 /// A scenario with changes.
 #[derive(Debug, Args)]

@@ -65,6 +65,13 @@ pub(crate) enum Error {
         /// The scenarios of the second one.
         b: Vec<String>,
     },
+    /// A flash image cannot be read, or not so.
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: boardlab_image::Error,
+    },
     /// Standard output cannot be written.
     Stdout(io::Error),
 }
@@ -180,6 +187,7 @@ impl Error {
                 place: None,
                 help: format!("the first has {}, the second has {}", names(a), names(b)),
             },
+            Self::Image { path, problem } => image(path, problem),
             Self::Stdout(problem) => Message {
                 title: format!("cannot write to standard output: {}", reason(problem)),
                 place: None,
@@ -226,6 +234,18 @@ fn not_a_result(path: &Path, problem: &boardlab_report::Error) -> Message {
         place: Some(Place { path: shown_path(path), at }),
         help: "expected the JSON that --format json prints and --out writes as result.json".into(),
     }
+}
+
+fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
+    use boardlab_image::Error as Problem;
+    let place = Place::file(path);
+    let title = match problem {
+        Problem::NotAFile | Problem::Unreadable { .. } => {
+            format!("cannot read `{}`: {problem}", shown_path(path))
+        }
+        _ => shown(&problem.to_string()),
+    };
+    Message { title, place, help: problem.help() }
 }
 
 /// The first line of what `report` says as the title, the rest as the help.

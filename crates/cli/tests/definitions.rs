@@ -9,7 +9,8 @@ const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 #[test]
 fn the_help_lists_the_commands() {
     let names = commands();
-    let expected = ["list", "run", "reproduce", "tune", "report", "compare", "completions", "man"];
+    let expected =
+        ["list", "run", "reproduce", "tune", "report", "compare", "image", "completions", "man"];
     assert_eq!(names, expected);
 }
 
@@ -55,7 +56,7 @@ fn every_command_has_a_man_page() {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
     let mut expected: Vec<_> =
         commands().iter().map(|command| format!("boardlab-{command}.1")).collect();
-    expected.push("boardlab.1".into());
+    expected.extend(["boardlab.1", "boardlab-image-info.1"].map(String::from));
     expected.sort();
     assert_eq!(scratch.names("man/man1"), expected);
     for name in expected {

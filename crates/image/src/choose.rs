@@ -5,10 +5,12 @@
 //! blocks would show a part of its files and hide the rest.
 
 use crate::contents::Contents;
+use crate::dump::Dump;
 use crate::error::{Cut, Error, Misfit};
 use crate::identify::survey::LAYOUTS;
 use crate::identify::{ByteOrder, Jffs2, Kind, Survey, Sweep, identify_swept};
 use crate::shape::Shape;
+use crate::spare::Spare;
 use boardlab_sim::Bytes;
 
 /// What the user says of an image; `None` to find out.
@@ -39,6 +41,28 @@ pub struct Choice {
     pub jffs2: Jffs2,
     /// Where in the file the filesystem begins.
     pub at: Bytes,
+}
+
+impl Choice {
+    /// The flash, with the error correction that its spare bytes show.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn dump(&self) -> Result<Dump, Error> {
+        Dump::with_spare(
+            self.contents.clone(),
+            self.shape,
+            spare(&self.contents, self.shape, &self.jffs2),
+        )
+    }
+}
+
+/// What the spare bytes of an image are for, where it has any.
+#[must_use]
+pub fn spare(contents: &Contents, shape: Shape, jffs2: &Jffs2) -> Option<Spare> {
+    let marker = jffs2.marker.filter(|marker| marker + 8 <= shape.oob.to_usize());
+    let detect = || Spare::detect(contents, shape, jffs2.first, marker);
+    (!shape.oob.is_zero()).then(detect)
 }
 
 /// Says how the JFFS2 filesystem in `contents` is to be read.

@@ -30,7 +30,8 @@ pub struct Dump {
     contents: Contents,
     shape: Shape,
     geometry: Geometry,
-    spare: Spare,
+    /// `None` without spare bytes in the file.
+    spare: Option<Spare>,
     blocks: Vec<Layer>,
     /// By page, whether it was read and needed no correction.
     clean: Vec<u64>,
@@ -55,7 +56,9 @@ impl Dump {
     /// # Errors
     /// [`Error::Empty`], [`Error::Unsound`], [`Error::TooLarge`].
     pub fn new(contents: Contents, shape: Shape) -> Result<Self, Error> {
-        Self::with_spare(contents, shape, Spare::uncorrected(shape.page, shape.oob))
+        shape.check().map_err(|problem| Error::Unsound { problem })?;
+        let spare = (!shape.oob.is_zero()).then(|| Spare::uncorrected(shape, None));
+        Self::with_spare(contents, shape, spare)
     }
 
     /// As [`Dump::new`], where the spare bytes are laid out as `spare` says.
@@ -64,15 +67,21 @@ impl Dump {
     /// Those of [`Dump::new`].
     ///
     /// # Panics
-    /// When the layout reaches beyond the spare bytes.
-    pub fn with_spare(contents: Contents, shape: Shape, spare: Spare) -> Result<Self, Error> {
+    /// When the layout is for another number of spare bytes, or missing.
+    pub fn with_spare(
+        contents: Contents,
+        shape: Shape,
+        spare: Option<Spare>,
+    ) -> Result<Self, Error> {
         shape.check().map_err(|problem| Error::Unsound { problem })?;
         let length = contents.length();
         if length.is_zero() {
             return Err(Error::Empty);
         }
-        assert!(spare.fits(shape.oob), "Dump: a layout beyond the spare bytes: {spare:?}");
-        let geometry = shape.geometry(length, spare.available());
+        let size = spare.as_ref().map_or(0, |spare| spare.layout().size());
+        assert_eq!(size, shape.oob.to_usize(), "Dump: a layout for other spare bytes");
+        let available = spare.as_ref().map_or(Bytes::ZERO, Spare::available);
+        let geometry = shape.geometry(length, available);
         let geometry = geometry.ok_or(Error::TooLarge { length, shape })?;
         let blocks = vec![Layer::File; index(u64::from(geometry.block_count()))];
         let pages = if shape.oob.is_zero() { 0 } else { geometry.page_count() };
@@ -86,10 +95,10 @@ impl Dump {
         self.shape
     }
 
-    /// What each spare byte is for.
+    /// What each spare byte is for, where there are any.
     #[must_use]
-    pub const fn spare(&self) -> &Spare {
-        &self.spare
+    pub const fn spare(&self) -> Option<&Spare> {
+        self.spare.as_ref()
     }
 
     /// How many blocks are no longer as they are in the file.
@@ -172,60 +181,69 @@ impl Dump {
         block: BlockIndex,
         piece: Range<Bytes>,
         target: &mut [u8],
-    ) -> Result<ReadHealth, MtdError> {
+        seen: &mut Seen,
+    ) -> Result<(), MtdError> {
         let page = self.shape.page;
-        let (mut next, mut health) = (piece.start, ReadHealth::default());
+        let mut next = piece.start;
         let mut scratch = std::mem::take(&mut self.scratch);
         while next < piece.end {
-            let first = next / page;
-            let end = piece.end.min(page * (first + RUN));
+            let end = piece.end.min(page * (next / page + RUN));
             let part = (next - piece.start).to_usize()..(end - piece.start).to_usize();
-            add(&mut health, self.read_run(block, next..end, &mut target[part], &mut scratch)?);
+            self.copy_run(block, next..end, &mut scratch)?;
+            self.take_run(next..end, &mut scratch, &mut target[part], seen);
             next = end;
         }
         self.scratch = scratch;
-        Ok(health)
+        Ok(())
     }
 
-    /// Reads up to [`RUN`] pages of `block`, the first and the last perhaps not whole.
-    fn read_run(
-        &mut self,
+    /// Fetches the raw pages that hold `run`, which lies in `block`.
+    fn copy_run(
+        &self,
         block: BlockIndex,
         run: Range<Bytes>,
-        target: &mut [u8],
         scratch: &mut Vec<u8>,
-    ) -> Result<ReadHealth, MtdError> {
+    ) -> Result<(), MtdError> {
         let Shape { page, block: size, .. } = self.shape;
         let (first, end) = (run.start / page, run.end.div_ceil(page));
         let raw = self.shape.raw_page();
         scratch.resize(raw.to_usize() * index(end - first), 0);
-        let in_block = page * first - size * u64::from(block.0);
-        self.copy_raw(block, raw * (in_block / page), scratch)?;
-        let mut health = ReadHealth::default();
-        for (number, bytes) in (first..).zip(scratch.chunks_exact_mut(raw.to_usize())) {
-            add(&mut health, self.correct(number, bytes)?);
+        let in_block = first - size * u64::from(block.0) / page;
+        self.copy_raw(block, raw * in_block, scratch)
+    }
+
+    /// Corrects the raw pages in `scratch` and copies `run` out of them.
+    fn take_run(
+        &mut self,
+        run: Range<Bytes>,
+        scratch: &mut [u8],
+        target: &mut [u8],
+        seen: &mut Seen,
+    ) {
+        let page = self.shape.page;
+        let pages = scratch.chunks_exact_mut(self.shape.raw_page().to_usize());
+        for (number, bytes) in (run.start / page..).zip(pages) {
+            self.correct(number, bytes, seen);
             let (start, stop) = (page * number, page * (number + 1));
             let (from, to) = (start.max(run.start), stop.min(run.end));
             let source = &bytes[(from - start).to_usize()..(to - start).to_usize()];
             target[(from - run.start).to_usize()..(to - run.start).to_usize()]
                 .copy_from_slice(source);
         }
-        Ok(health)
     }
 
-    /// Corrects a raw page in place.
-    fn correct(&mut self, number: u64, bytes: &mut [u8]) -> Result<ReadHealth, MtdError> {
-        let Some(correction) = &self.spare.correction else { return Ok(ReadHealth::default()) };
+    /// Corrects a raw page in place, as far as that is possible.
+    fn correct(&mut self, number: u64, bytes: &mut [u8], seen: &mut Seen) {
+        let Some(spare) = self.spare.as_ref().filter(|spare| spare.corrects()) else { return };
         if self.is_clean(number) {
-            return Ok(ReadHealth::default());
+            return;
         }
         let (data, oob) = bytes.split_at_mut(self.shape.page.to_usize());
-        let offset = self.shape.page * number;
-        let health = correction.correct(data, oob).ok_or(MtdError::Uncorrectable { offset })?;
-        if health.corrected == 0 {
-            self.note_clean(number);
+        match spare.correct(data, oob) {
+            None => seen.lost = true,
+            Some(health) if health.corrected == 0 => self.note_clean(number),
+            Some(health) => seen.add(health),
         }
-        Ok(health)
     }
 
     /// Programs a raw page: bits go from 1 to 0 only. Empty halves stay as they are.
@@ -236,17 +254,6 @@ impl Dump {
         bytes.iter_mut().zip(data).for_each(|(old, new)| *old &= new);
         bytes[length..].iter_mut().zip(oob).for_each(|(old, new)| *old &= new);
         Ok(())
-    }
-
-    /// All spare bytes of a page to be programmed: `free` in the free ones, and the error correction
-    /// of `data`.
-    fn spare_bytes(&self, data: &[u8], free: &[u8]) -> Vec<u8> {
-        let mut oob = vec![0xFF; self.shape.oob.to_usize()];
-        if let (Some(correction), false) = (&self.spare.correction, data.is_empty()) {
-            correction.protect(data, &mut oob);
-        }
-        self.spare.program(&mut oob, free);
-        oob
     }
 
     fn check_raw(&self, page: PageIndex, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
@@ -278,7 +285,7 @@ impl Mtd for Dump {
         buffer: &mut [u8],
     ) -> Result<ReadHealth, MtdError> {
         let range = self.geometry.range(offset, Bytes::of(buffer))?;
-        let (size, mut health) = (self.shape.block, ReadHealth::default());
+        let (size, mut seen) = (self.shape.block, Seen::default());
         let mut next = range.start;
         while next < range.end {
             let number = next / size;
@@ -288,16 +295,16 @@ impl Mtd for Dump {
             if self.shape.oob.is_zero() {
                 self.copy_raw(block, next - size * number, target)?;
             } else {
-                add(&mut health, self.read_pages(block, next..end, target)?);
+                self.read_pages(block, next..end, target, &mut seen)?;
             }
             next = end;
         }
-        Ok(health)
+        if seen.lost { Err(MtdError::Uncorrectable { offset }) } else { Ok(seen.health) }
     }
 
     fn program(&mut self, _clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), MtdError> {
         let range = self.geometry.program_range(offset, Bytes::of(data))?;
-        if self.shape.oob.is_zero() {
+        let Some(spare) = &self.spare else {
             let pieces: Vec<_> = self.geometry.by_block(range).collect();
             for (block, piece) in pieces {
                 let start = (piece.start - self.shape.block * u64::from(block.0)).to_usize();
@@ -306,10 +313,11 @@ impl Mtd for Dump {
                 old.iter_mut().zip(new).for_each(|(old, new)| *old &= new);
             }
             return Ok(());
-        }
+        };
         let first = page_index(offset / self.shape.page);
-        for (number, page) in (first.0..).zip(data.chunks_exact(self.shape.page.to_usize())) {
-            let oob = self.spare_bytes(page, &[]);
+        let pages = data.chunks_exact(self.shape.page.to_usize());
+        let protected: Vec<_> = pages.map(|page| (page, spare.protect(page, &[]))).collect();
+        for (number, (page, oob)) in (first.0..).zip(protected) {
             self.merge(PageIndex(number), page, &oob)?;
         }
         Ok(())
@@ -332,9 +340,10 @@ impl Mtd for Dump {
     ) -> Result<ReadHealth, MtdError> {
         self.geometry.oob_range(page, Bytes::of(buffer))?;
         let (block, start) = self.place(page)?;
+        let spare = self.spare.as_ref().ok_or(MtdError::NoOob)?;
         let mut oob = vec![0; self.shape.oob.to_usize()];
         self.copy_raw(block, start + self.shape.page, &mut oob)?;
-        self.spare.take(&oob, buffer);
+        spare.layout().gather_free(&oob, buffer);
         Ok(ReadHealth::default())
     }
 
@@ -347,17 +356,16 @@ impl Mtd for Dump {
     ) -> Result<(), MtdError> {
         self.geometry.oob_range(page, Bytes::of(oob))?;
         self.check_raw(page, data, &[])?;
-        let spare = self.spare_bytes(data, oob);
-        self.merge(page, data, &spare)
+        let spare = self.spare.as_ref().ok_or(MtdError::NoOob)?;
+        let oob = spare.protect(data, oob);
+        self.merge(page, data, &oob)
     }
 
     fn is_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<bool, MtdError> {
         self.geometry.block_range(block)?;
-        if self.shape.oob.is_zero() {
-            return Ok(false);
-        }
-        let mut mark = vec![0; self.spare.mark.len()];
-        let within = Bytes::new(self.spare.mark.start as u64);
+        let Some(place) = self.spare.as_ref().map(Spare::mark) else { return Ok(false) };
+        let mut mark = vec![0; place.len()];
+        let within = Bytes::new(place.start as u64);
         for page in 0..self.shape.pages_per_block().min(2) {
             let start = self.shape.raw_page() * page + self.shape.page + within;
             self.copy_raw(block, start, &mut mark)?;
@@ -370,9 +378,9 @@ impl Mtd for Dump {
 
     fn mark_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<(), MtdError> {
         self.geometry.block_range(block)?;
-        self.geometry.oob.ok_or(MtdError::NoOob)?;
+        let place = self.spare.as_ref().map(Spare::mark).ok_or(MtdError::NoOob)?;
         let mut oob = vec![0xFF; self.shape.oob.to_usize()];
-        oob[self.spare.mark.clone()].fill(0);
+        oob[place].fill(0);
         let first = u64::from(block.0) * self.shape.pages_per_block();
         self.merge(page_index(first), &[], &oob)
     }
@@ -404,9 +412,19 @@ impl RawPages for Dump {
     }
 }
 
-fn add(health: &mut ReadHealth, other: ReadHealth) {
-    health.corrected = health.corrected.saturating_add(other.corrected);
-    health.worst = health.worst.max(other.worst);
+/// What the error correction met in a read.
+#[derive(Debug, Default)]
+struct Seen {
+    health: ReadHealth,
+    /// Something could not be corrected.
+    lost: bool,
+}
+
+impl Seen {
+    fn add(&mut self, page: ReadHealth) {
+        self.health.corrected = self.health.corrected.saturating_add(page.corrected);
+        self.health.worst = self.health.worst.max(page.worst);
+    }
 }
 
 fn slot(block: BlockIndex) -> usize {
@@ -425,7 +443,6 @@ fn page_index(number: u64) -> PageIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
 
     const PAGE: Bytes = Bytes::new(512);
     const SHAPE: Shape = Shape::nand(PAGE, Bytes::new(16), Bytes::kib(4));
@@ -543,70 +560,54 @@ mod tests {
         assert_eq!(dump.changed_blocks(), 2);
     }
 
-    thread_local! {
-        /// How many pages were looked at.
-        static LOOKED_AT: Cell<u32> = const { Cell::new(0) };
+    /// The file with the codes of Linux' Hamming in its spare bytes.
+    fn protected() -> Vec<u8> {
+        let spare = Spare::linux(SHAPE, 1, Bytes::new(256)).unwrap();
+        let page = |number| [vec![number; 512], spare.protect(&[number; 512], &[])].concat();
+        (0..16).flat_map(page).collect()
     }
 
-    /// Spare byte 8 is the inverse of all data bytes, exclusive or; a page that begins with 0xBD is
-    /// given up.
-    #[derive(Debug)]
-    struct Parity;
-
-    impl crate::spare::Correction for Parity {
-        fn name(&self) -> String {
-            "parity".into()
-        }
-        fn correct(&self, data: &mut [u8], oob: &mut [u8]) -> Option<ReadHealth> {
-            LOOKED_AT.set(LOOKED_AT.get() + 1);
-            let wrong = data.iter().fold(!oob[8], |sum, byte| sum ^ byte);
-            data[0] ^= wrong;
-            let corrected = wrong.count_ones();
-            (data[0] != 0xBD).then_some(ReadHealth { corrected, worst: corrected })
-        }
-        fn protect(&self, data: &[u8], oob: &mut [u8]) {
-            oob[8] = !data.iter().fold(0, |sum, byte| sum ^ byte);
-        }
-    }
-
-    fn protected(bytes: Vec<u8>) -> Dump {
-        let correction: Option<Arc<dyn crate::spare::Correction>> = Some(Arc::new(Parity));
-        let spare = Spare { mark: 5..6, free: vec![9..16; 1], correction };
+    fn correcting(bytes: Vec<u8>) -> Dump {
+        let spare = Spare::linux(SHAPE, 1, Bytes::new(256));
         Dump::with_spare(Contents::of(bytes), SHAPE, spare).unwrap()
     }
 
     #[test]
-    fn data_are_corrected_as_they_are_read_and_a_right_page_is_looked_at_once() {
-        let mut bytes = file();
-        bytes[528] ^= 6;
-        bytes[2 * 528] = 0xBD;
-        bytes[2 * 528 + 1] ^= 0xBD ^ 2;
-        let (mut dump, mut clock, mut buffer) = (protected(bytes), Clock::new(), [0; 1_024]);
-        for looked_at in [2, 3, 4] {
+    fn data_are_corrected_as_they_are_read() {
+        let mut bytes = protected();
+        bytes[528] ^= 2;
+        bytes[528 + 300] ^= 8;
+        bytes[2 * 528] ^= 3;
+        let (mut dump, mut clock, mut buffer) = (correcting(bytes), Clock::new(), [0; 1_024]);
+        for _ in 0..2 {
             let health = dump.read(&mut clock, Bytes::ZERO, &mut buffer).unwrap();
-            assert_eq!(health, ReadHealth { corrected: 2, worst: 2 });
-            assert_eq!((buffer[511], buffer[512], buffer[513]), (0, 1, 1));
-            assert_eq!(LOOKED_AT.get(), looked_at);
+            assert_eq!(health, ReadHealth { corrected: 2, worst: 1 });
+            assert_eq!((&buffer[..512], &buffer[512..]), (&[0; 512][..], &[1; 512][..]));
         }
-        let lost = dump.read(&mut clock, Bytes::ZERO, &mut [0; 4_096]);
-        assert_eq!(lost, Err(MtdError::Uncorrectable { offset: PAGE * 2 }));
+        assert!(dump.is_clean(0) && !dump.is_clean(1));
+        let mut all = [0; 4_096];
+        let lost = dump.read(&mut clock, Bytes::ZERO, &mut all);
+        assert_eq!(lost, Err(MtdError::Uncorrectable { offset: Bytes::ZERO }));
+        // As with Linux, what was read is there all the same.
+        assert_eq!((all[512], all[1_024], all[1_536]), (1, 1, 3));
     }
 
     #[test]
     fn a_program_is_protected_and_an_erase_forgets_what_was_right() {
-        let (mut dump, mut clock) = (protected(file()), Clock::new());
+        let (mut dump, mut clock) = (correcting(protected()), Clock::new());
         let mut page = [0; 512];
         dump.read(&mut clock, PAGE * 9, &mut page).unwrap();
-        let looked_at = LOOKED_AT.get();
+        assert!(dump.is_clean(9));
         dump.erase(&mut clock, BlockIndex(1)).unwrap();
+        assert!(!dump.is_clean(9));
         dump.program(&mut clock, PAGE * 9, &[7; 512]).unwrap();
-        dump.program_oob(&mut clock, PageIndex(10), &[&[0xF1], &[0; 511][..]].concat(), &[3])
-            .unwrap();
-        assert!(dump.read(&mut clock, PAGE * 9, &mut page).unwrap().corrected == 0);
-        assert_eq!(LOOKED_AT.get(), looked_at + 1);
+        dump.program_oob(&mut clock, PageIndex(10), &[0xF1; 512], &[3]).unwrap();
+        let health = dump.read(&mut clock, PAGE * 9, &mut [0; 1_024]).unwrap();
+        assert_eq!(health.corrected, 0);
+        assert!(dump.is_clean(9) && dump.is_clean(10));
         let (mut data, mut oob) = ([0; 512], [0; 16]);
         dump.read_raw(&mut clock, PageIndex(10), &mut data, &mut oob).unwrap();
-        assert_eq!((oob[8], oob[9], oob[10]), (0x0E, 3, 0xFF));
+        assert_eq!((data, oob[8], oob[9]), ([0xF1; 512], 3, 0xFF));
     }
 
     #[test]
@@ -617,9 +618,10 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "beyond the spare bytes")]
+    #[should_panic(expected = "a layout for other spare bytes")]
     fn a_layout_of_another_flash_is_a_broken_invariant() {
-        let spare = Spare::uncorrected(Bytes::kib(2), Bytes::new(64));
+        let large = Shape::nand(Bytes::kib(2), Bytes::new(64), Bytes::kib(128));
+        let spare = Some(Spare::uncorrected(large, None));
         let _ = Dump::with_spare(Contents::of(file()), SHAPE, spare);
     }
 }

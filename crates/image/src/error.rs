@@ -4,7 +4,7 @@
 //! as [`Error::help`]. Images are untrusted: whoever shows a message makes texts from them harmless.
 
 use crate::identify::{ByteOrder, Found, Kind};
-use crate::shape::{BLOCK_SIZES, OOB_SIZE_MAX, PAGE_SIZE_MAX, Shape, Unsound};
+use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, Unsound};
 use boardlab_mtd::Error as MtdError;
 use boardlab_sim::Bytes;
 use std::{fmt, io};
@@ -144,7 +144,10 @@ impl Error {
 fn expected(problem: Unsound) -> String {
     match problem {
         Unsound::Page(_) => format!("expected 1 B (NOR) to {PAGE_SIZE_MAX}"),
-        Unsound::Oob(_) => format!("expected up to {OOB_SIZE_MAX}, and pages of more than a byte"),
+        Unsound::Oob(_) => {
+            let [fewest, most] = OOB_SIZES;
+            format!("expected 0, or {fewest} to {most} after pages of more than a byte")
+        }
         Unsound::Block(_) => {
             let [smallest, largest] = BLOCK_SIZES;
             format!("expected whole pages, {smallest} to {largest}")

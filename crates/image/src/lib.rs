@@ -9,6 +9,7 @@
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
 //! - [`identify`]: [`Identity`], what is in a file, of which flash, and how that is known.
 //! - [`choose`]: [`Hints`] of the user against what the nodes say.
+//! - [`tables`]: all of that as a typed result.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
@@ -19,6 +20,7 @@ pub mod error;
 pub mod identify;
 pub mod shape;
 pub mod spare;
+pub mod tables;
 
 pub use choose::{Choice, Hints};
 pub use contents::Contents;

@@ -12,8 +12,8 @@ use std::fmt;
 pub const BLOCK_SIZES: [Bytes; 2] = [Bytes::kib(4), Bytes::mib(64)];
 /// The largest page that an image may have.
 pub const PAGE_SIZE_MAX: Bytes = Bytes::kib(64);
-/// The most spare bytes that a page may have.
-pub const OOB_SIZE_MAX: Bytes = Bytes::kib(8);
+/// The fewest and the most spare bytes that a page may have, if it has any.
+pub const OOB_SIZES: [Bytes; 2] = [Bytes::new(8), Bytes::kib(8)];
 
 /// Page, spare bytes and erase block of a flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ pub struct Shape {
 pub enum Unsound {
     /// The page is empty or too large.
     Page(Bytes),
-    /// There are too many spare bytes, or spare bytes after pages of one byte.
+    /// There are too few or too many spare bytes, or some after pages of one byte.
     Oob(Bytes),
     /// The block is too small, too large or not whole pages.
     Block(Bytes),
@@ -65,7 +65,9 @@ impl Shape {
         if self.page.is_zero() || self.page > PAGE_SIZE_MAX {
             return Err(Unsound::Page(self.page));
         }
-        if self.oob > OOB_SIZE_MAX || (!self.oob.is_zero() && !self.is_nand()) {
+        let [fewest, most] = OOB_SIZES;
+        let possible = (fewest..=most).contains(&self.oob) && self.is_nand();
+        if !self.oob.is_zero() && !possible {
             return Err(Unsound::Oob(self.oob));
         }
         let whole = self.block.is_multiple_of(self.page);

@@ -1,101 +1,248 @@
-//! What each spare byte of a page is for: bad block mark, error correction, free.
+//! What each spare byte of a page is for, and the error correction of the data: found out by trying.
 //!
-//! Layer: rank 7. Main types: [`Spare`] and the trait [`Correction`]. A dump does not say how its
-//! flash was driven; this is what has to be known of it.
-//!
-//! Source: Linux 6.1, `drivers/mtd/nand/raw/nand_base.c` (`nand_ooblayout_sp_ops`,
-//! `nand_ooblayout_lp_ops`, `nand_block_isbad`): small pages have the mark in byte 5, large ones in
-//! the first two bytes and the error correction at the end.
+//! Layer: rank 7, over `boardlab_nand`. Main type: [`Spare`]. A dump does not say how its flash was
+//! driven. The code that a driver wrote into the spare bytes belongs to the data of its page, so the
+//! layouts of Linux are tried, and the one is right whose codes are those of most programmed pages.
+//! Left out: controllers that have layouts and codes of their own; their dumps are read without
+//! correction.
 
+use crate::contents::Contents;
+use crate::shape::Shape;
 use boardlab_mtd::ReadHealth;
+use boardlab_nand::Layout;
+use boardlab_nand::ecc::{Code, Engine};
+use boardlab_nand::part::EccNeed;
 use boardlab_sim::Bytes;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The largest page that Linux calls small.
 const SMALL_PAGE: Bytes = Bytes::new(512);
-
-/// An error correction over a page.
-pub trait Correction: fmt::Debug + Send + Sync {
-    /// What it is called: `Hamming, 256 bytes`.
-    fn name(&self) -> String;
-
-    /// Corrects `data` by the bytes in `oob`, both of one page; `None` when more is wrong than can be
-    /// corrected.
-    fn correct(&self, data: &mut [u8], oob: &mut [u8]) -> Option<ReadHealth>;
-
-    /// Writes the error correction of `data` into `oob`.
-    fn protect(&self, data: &[u8], oob: &mut [u8]);
-}
+/// Bits and data bytes of the codes that are tried: Hamming as Linux has it by default, over larger
+/// steps, and BCH of usual strengths.
+const CODES: &[(u32, u64)] = &[(1, 256), (1, 512), (4, 512), (8, 512), (8, 1_024), (16, 1_024)];
+/// Programmed pages that are tried.
+const PAGES: usize = 48;
+/// Pages that are looked at to find programmed ones.
+const PROBES: u64 = 2_048;
 
 /// What each spare byte of a page is for.
 #[derive(Debug, Clone)]
 pub struct Spare {
-    /// Not 0xFF in the first or the second page of a bad block.
-    pub mark: Range<usize>,
-    /// What the driver leaves to its user, in order.
-    pub free: Vec<Range<usize>>,
-    /// The error correction; `None` to take the data as they are.
-    pub correction: Option<Arc<dyn Correction>>,
+    layout: Layout,
+    /// `None` to take the data as they are.
+    engine: Option<Engine>,
 }
 
 impl Spare {
-    /// All bytes are free but those of the mark, where Linux has it: no error correction.
+    /// The layout that Linux uses with this error correction: of `bits` in every `step` data bytes.
+    /// `None` where there is no such code, or where it does not fit.
     #[must_use]
-    pub fn uncorrected(page: Bytes, oob: Bytes) -> Self {
-        let size = oob.to_usize();
-        let mark = if page <= SMALL_PAGE { 5..6 } else { 0..2 };
-        let mark = mark.start.min(size)..mark.end.min(size);
-        let free = [0..mark.start, mark.end..size];
-        let free = free.into_iter().filter(|range| !range.is_empty()).collect();
-        Self { mark, free, correction: None }
+    pub fn linux(shape: Shape, bits: u32, step: Bytes) -> Option<Self> {
+        let engine = Engine::new(Code::for_need(EccNeed { bits, step })?).ok()?;
+        if !engine.is_software() || !shape.page.is_multiple_of(step) {
+            return None;
+        }
+        let codes = shape.page.to_usize() / engine.step() * engine.code_bytes();
+        let layout = Layout::linux(shape.page.to_usize(), shape.oob.to_usize(), codes).ok()?;
+        Some(Self { layout, engine: Some(engine) })
+    }
+
+    /// No error correction; the mark where Linux has it, and the bytes from `free` on are free.
+    ///
+    /// # Panics
+    /// When the shape has no spare bytes, or fewer than `free`.
+    #[must_use]
+    pub fn uncorrected(shape: Shape, free: Option<usize>) -> Self {
+        let size = shape.oob.to_usize();
+        let mark = if shape.page <= SMALL_PAGE { 5..6 } else { 0..2 };
+        let ranges = match free {
+            Some(free) if free >= mark.end => [free..size, 0..0],
+            Some(free) => [free..mark.start.max(free), mark.end..size],
+            None => [0..mark.start, mark.end..size],
+        };
+        let ranges = ranges.into_iter().filter(|range| !range.is_empty()).collect();
+        let layout = Layout::new(size, Vec::new(), ranges, mark);
+        let layout = layout.expect("Spare: a shape has no spare bytes, or at least eight");
+        Self { layout, engine: None }
+    }
+
+    /// The layout of a dump, by the codes of its programmed pages: those at regular distances, and the
+    /// ones from `known` on, a place in the file. `marker` is where a cleanmarker begins in the spare
+    /// bytes, if there is one.
+    #[must_use]
+    pub fn detect(contents: &Contents, shape: Shape, known: Bytes, marker: Option<usize>) -> Self {
+        let pages = programmed_pages(contents, shape, known);
+        let tried = CODES.iter().filter_map(|&(bits, step)| {
+            let spare = Self::linux(shape, bits, Bytes::new(step))?;
+            let right = pages.iter().filter(|page| spare.is_right(page, shape)).count();
+            Some((right, spare))
+        });
+        let best = tried.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        let most = best.filter(|(right, _)| *right * 2 > pages.len());
+        most.map_or_else(|| Self::uncorrected(shape, marker), |(_, spare)| spare)
+    }
+
+    /// Where everything is.
+    #[must_use]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Whether data are corrected.
+    #[must_use]
+    pub const fn corrects(&self) -> bool {
+        self.engine.is_some()
+    }
+
+    /// Where the mark of a bad block is.
+    pub(crate) fn mark(&self) -> Range<usize> {
+        self.layout.mark().clone()
     }
 
     /// How many bytes are free.
     #[must_use]
     pub fn available(&self) -> Bytes {
-        Bytes::new(self.free.iter().map(|range| range.len() as u64).sum())
+        Bytes::new(self.layout.free_bytes() as u64)
     }
 
-    /// Whether all of it lies within `oob` spare bytes.
-    #[must_use]
-    pub fn fits(&self, oob: Bytes) -> bool {
-        let ends = self.free.iter().map(|range| range.end).chain([self.mark.end]);
-        ends.max().unwrap_or(0) <= oob.to_usize()
+    /// Whether the codes of a raw page are exactly those of its data.
+    fn is_right(&self, page: &[u8], shape: Shape) -> bool {
+        let Some(engine) = &self.engine else { return false };
+        let (data, oob) = page.split_at(shape.page.to_usize());
+        let (mut stored, mut codes) = (self.codes(), self.codes());
+        self.layout.gather_ecc(oob, 0, &mut stored);
+        engine.calculate(data, &mut codes);
+        stored == codes
     }
 
-    /// Copies the first free bytes of `oob` to `buffer`.
-    pub(crate) fn take(&self, oob: &[u8], buffer: &mut [u8]) {
-        let free = self.free.iter().flat_map(|range| &oob[range.clone()]);
-        buffer.iter_mut().zip(free).for_each(|(target, &byte)| *target = byte);
+    fn codes(&self) -> Vec<u8> {
+        vec![0; self.layout.ecc_bytes()]
     }
 
-    /// Programs `bytes` into the first free ones of `oob`: bits go from 1 to 0 only.
-    pub(crate) fn program(&self, oob: &mut [u8], bytes: &[u8]) {
-        let places = self.free.iter().flat_map(Clone::clone);
-        places.zip(bytes).for_each(|(place, byte)| oob[place] &= byte);
+    /// Corrects `data` by the codes in `oob`, both of one page; `None` when some of them could not be
+    /// corrected and are left as they are.
+    pub(crate) fn correct(&self, data: &mut [u8], oob: &[u8]) -> Option<ReadHealth> {
+        let Some(engine) = &self.engine else { return Some(ReadHealth::default()) };
+        let mut codes = self.codes();
+        self.layout.gather_ecc(oob, 0, &mut codes);
+        let met = engine.correct(data, &mut codes);
+        let health = ReadHealth { corrected: met.corrected, worst: met.worst };
+        (met.failed_steps == 0).then_some(health)
     }
+
+    /// The spare bytes of a page to be programmed: `free` in the free ones, and the codes of `data`
+    /// unless there are none.
+    pub(crate) fn protect(&self, data: &[u8], free: &[u8]) -> Vec<u8> {
+        let mut oob = vec![0xFF; self.layout.size()];
+        if let (Some(engine), false) = (&self.engine, data.is_empty()) {
+            let mut codes = self.codes();
+            engine.calculate(data, &mut codes);
+            self.layout.scatter_ecc(&codes, 0, &mut oob);
+        }
+        self.layout.scatter_free(free, &mut oob);
+        oob
+    }
+}
+
+/// `Hamming, 1 bit in 256 B`, or `none that is known`.
+impl fmt::Display for Spare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(engine) = &self.engine else { return f.write_str("none that is known") };
+        let name = if matches!(engine.code(), Code::Hamming(_)) { "Hamming" } else { "BCH" };
+        let bits = if engine.strength() == 1 { "bit" } else { "bits" };
+        write!(f, "{name}, {} {bits} in {} B", engine.strength(), engine.step())
+    }
+}
+
+/// Raw pages with data in them.
+fn programmed_pages(contents: &Contents, shape: Shape, known: Bytes) -> Vec<Vec<u8>> {
+    let raw = shape.raw_page();
+    let count = contents.length() / raw;
+    let first = known / raw;
+    let step = count.div_ceil(PROBES).max(1);
+    let near = (first..count).take(PAGES);
+    let far = (0..PROBES).map(|probe| probe * step).take_while(|page| *page < count);
+    let pages = far.chain(near).map(|page| contents.window(raw * page, raw.to_usize()));
+    let programmed = |page: &Vec<u8>| {
+        page.len() == raw.to_usize() && page[..shape.page.to_usize()].iter().any(|&b| b != 0xFF)
+    };
+    pages.filter(programmed).take(PAGES).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SMALL: Shape = Shape::nand(Bytes::new(512), Bytes::new(16), Bytes::kib(16));
+    const LARGE: Shape = Shape::nand(Bytes::kib(2), Bytes::new(64), Bytes::kib(128));
+
+    /// So many pages with the codes of `spare`, every third of them erased.
+    fn file(spare: &Spare, shape: Shape, count: usize) -> Vec<u8> {
+        let page = |number: usize| {
+            if number.is_multiple_of(3) {
+                return vec![0xFF; shape.raw_page().to_usize()];
+            }
+            let data: Vec<u8> = (0..shape.page.to_usize())
+                .map(|at| (at * number * 31 % 251).to_le_bytes()[0])
+                .collect();
+            let oob = spare.protect(&data, &[]);
+            [data, oob].concat()
+        };
+        (0..count).flat_map(page).collect()
+    }
+
     #[test]
-    fn free_bytes_leave_the_mark_alone() {
-        let small = Spare::uncorrected(Bytes::new(512), Bytes::new(16));
-        assert_eq!((small.mark.clone(), small.available()), (5..6, Bytes::new(15)));
-        let large = Spare::uncorrected(Bytes::kib(2), Bytes::new(64));
-        assert_eq!((large.mark.clone(), large.free.clone()), (0..2, vec![2..64; 1]));
-        let tiny = Spare::uncorrected(Bytes::kib(2), Bytes::new(1));
-        assert!(tiny.fits(Bytes::new(1)) && tiny.available().is_zero());
-        let mut oob = [0xFF; 16];
-        small.program(&mut oob, &[0x0F, 1, 2, 3, 4, 6]);
-        small.program(&mut oob, &[0xF0]);
-        assert_eq!(oob[..8], [0, 1, 2, 3, 4, 0xFF, 6, 0xFF]);
-        let mut taken = [0; 6];
-        small.take(&oob, &mut taken);
-        assert_eq!(taken, [0, 1, 2, 3, 4, 6]);
+    fn the_error_correction_is_found_by_its_codes() {
+        for shape in [SMALL, LARGE] {
+            for (bits, step) in [(1, 256), (1, 512), (4, 512), (8, 1_024)] {
+                let Some(spare) = Spare::linux(shape, bits, Bytes::new(step)) else { continue };
+                let contents = Contents::of(file(&spare, shape, 100));
+                let found = Spare::detect(&contents, shape, Bytes::ZERO, None);
+                assert_eq!(found.to_string(), spare.to_string());
+                assert_eq!(found.layout(), spare.layout());
+            }
+        }
+    }
+
+    #[test]
+    fn some_wrong_bits_hide_nothing_and_other_codes_are_not_guessed() {
+        let spare = Spare::linux(LARGE, 1, Bytes::new(256)).unwrap();
+        let mut bytes = file(&spare, LARGE, 100);
+        for page in (0..100).step_by(4) {
+            bytes[page * 2_112 + 77] ^= 16;
+        }
+        let found = Spare::detect(&Contents::of(bytes.clone()), LARGE, Bytes::ZERO, None);
+        assert_eq!(found.to_string(), "Hamming, 1 bit in 256 B");
+        for page in bytes.chunks_mut(2_112) {
+            page[2_048 + 40..].iter_mut().for_each(|byte| *byte ^= 0x55);
+        }
+        let found = Spare::detect(&Contents::of(bytes), LARGE, Bytes::ZERO, Some(2));
+        assert_eq!((found.to_string(), found.corrects()), ("none that is known".into(), false));
+    }
+
+    #[test]
+    fn a_wrong_bit_is_corrected_and_two_in_a_step_are_given_up() {
+        let spare = Spare::linux(SMALL, 1, Bytes::new(256)).unwrap();
+        let data: Vec<u8> = (0..512_u32).map(|n| n.to_le_bytes()[0]).collect();
+        let oob = spare.protect(&data, &[0xA5]);
+        assert_eq!((oob[5], oob[8], oob[9]), (0xFF, 0xA5, 0xFF));
+        let mut read = data.clone();
+        read[300] ^= 4;
+        let health = spare.correct(&mut read, &oob).unwrap();
+        assert_eq!((health.corrected, &read), (1, &data));
+        read[300] ^= 4;
+        read[301] ^= 4;
+        assert_eq!(spare.correct(&mut read, &oob), None);
+    }
+
+    #[test]
+    fn without_correction_the_free_bytes_leave_the_mark_alone() {
+        let free = |shape, from| Spare::uncorrected(shape, from).layout().free().to_vec();
+        assert_eq!(free(SMALL, None), [0..5, 6..16]);
+        assert_eq!(free(SMALL, Some(8)), vec![8..16; 1]);
+        assert_eq!(free(SMALL, Some(3)), [3..5, 6..16]);
+        assert_eq!(free(LARGE, Some(2)), vec![2..64; 1]);
+        assert_eq!(free(LARGE, Some(0)), vec![2..64; 1]);
     }
 }

@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use std::io;
 
-/// Prints the main page, or writes it and a page a command.
+/// Prints the main page, or writes it and a page a command and action.
 pub(super) fn perform(options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let mut top = Cli::command().disable_help_subcommand(true);
@@ -19,6 +19,9 @@ pub(super) fn perform(options: &Options) -> Result<Status, Error> {
     if output.has_folder() {
         for command in top.get_subcommands() {
             write(command, &output)?;
+            for action in command.get_subcommands() {
+                write(action, &output)?;
+            }
         }
     }
     write(&top, &output)

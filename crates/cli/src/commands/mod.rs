@@ -4,6 +4,7 @@
 
 mod compare;
 mod completions;
+mod image;
 mod list;
 mod man;
 mod report;
@@ -28,6 +29,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
         Command::Tune(scenario) => tune::perform(scenario, options),
         Command::Report { runs } => report::perform(runs, options),
         Command::Compare { a, b } => compare::perform(a, b, options),
+        Command::Image { action } => image::perform(action, options),
         Command::Completions { shell } => completions::perform(*shell, options),
         Command::Man => man::perform(options),
     }

@@ -11,6 +11,7 @@ mod arguments;
 mod bench;
 mod board;
 mod case;
+mod image;
 mod limits;
 mod part;
 mod saved;
@@ -22,7 +23,7 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 10] = [
+const TABLES: [&[Case]; 11] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
@@ -33,6 +34,7 @@ const TABLES: [&[Case]; 10] = [
     arguments::CASES,
     arguments::FOLDERS,
     saved::CASES,
+    image::CASES,
 ];
 
 #[test]
@@ -104,4 +106,9 @@ fn a_folder_that_cannot_be_written_is_refused() {
 #[test]
 fn a_file_that_is_no_saved_result_is_refused() {
     check(saved::CASES);
+}
+
+#[test]
+fn a_file_that_is_no_image_is_refused() {
+    check(image::CASES);
 }

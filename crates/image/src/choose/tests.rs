@@ -67,7 +67,7 @@ fn numbers_that_are_no_flash_are_refused_before_anything_is_read_with_them() {
     let huge = pages(u64::MAX, u64::MAX);
     says(&refusal(&file, huge), ["no flash has pages of", "1 B (NOR) to 64 KiB"]);
     let oob = pages(2_048, 1 << 40);
-    says(&refusal(&file, oob), ["a page cannot have 1099511627776 spare", "up to 8 KiB"]);
+    says(&refusal(&file, oob), ["a page cannot have 1099511627776 spare", "0, or 8 B to 8 KiB"]);
     let block = |block| Hints { block: Some(Bytes::new(block)), ..Hints::default() };
     for size in [0, 1, 100_000, u64::MAX] {
         let says_sizes = ["does not fit", "whole pages, 4 KiB to 64 MiB"];

@@ -291,7 +291,7 @@ fn jffs2(contents: &Contents, sweep: &Sweep, other: &[Found]) -> Option<Found> {
     let behind = other.iter().any(|one| one.at < image.first);
     let start = if behind { start_of_block(&image) } else { Bytes::ZERO };
     let mut found = Found::new(Kind::Jffs2, start, confidence);
-    found.detail = format!("{}, {}", image.order, image.shape);
+    found.detail = image.order.to_string();
     if let Some(node) = sweep.nodes.first() {
         found = found.because(node.at, format!("first node, {}, checksum right", node.order));
     }

@@ -62,6 +62,8 @@ pub struct Jffs2 {
     pub block_known: bool,
     /// Where the cleanmarkers are.
     pub cleanmarkers: Cleanmarkers,
+    /// Where in the spare bytes of its page the first cleanmarker is.
+    pub marker: Option<usize>,
     /// Where in the file the first node or cleanmarker is.
     pub first: Bytes,
     /// How many nodes were checked, and how many of them are damaged.
@@ -209,6 +211,13 @@ impl<'a> Survey<'a> {
         (in_oob, place)
     }
 
+    /// Where in the spare bytes of its page the first cleanmarker is.
+    fn marker(&self, shape: Shape) -> Option<usize> {
+        let at = self.oob_markers().find(|at| shape.in_flash(*at).is_none())?;
+        let within = Bytes::new(at.get() % shape.raw_page().get());
+        Some((within - shape.page).to_usize())
+    }
+
     /// The erase block that the summaries say, if most of them agree.
     fn block_of_summaries(&self, shape: Shape) -> Option<Bytes> {
         let summaries = self.sweep.nodes.iter().filter(|node| node.kind == NodeType::Summary);
@@ -278,6 +287,7 @@ impl<'a> Survey<'a> {
             shape,
             block_known,
             cleanmarkers,
+            marker: self.marker(shape),
             first: first.unwrap_or(Bytes::ZERO),
             checked: fit.right + fit.wrong,
             damaged: fit.wrong,
