@@ -8,8 +8,12 @@
 #   guest.sh run DIR SHARE JOB [QEMU-ARG]...
 #                                        boot (5 s), mount the host folder SHARE at /h, run /h/JOB with sh, power off; the console goes to
 #                                        standard output, the exit status is the job's, 124 when it did not finish
+#   guest.sh cut DIR SHARE JOB WRITES...
+#                                        the same, with the power failing: when the guest has written WRITES times to files of SHARE, the machine
+#                                        is stopped and SHARE/cache, SHARE/log and SHARE/trace are copied to SHARE/cut-WRITES/; at the last
+#                                        WRITES it is killed instead. `cache` is nandsim's cache_file, `trace` the order of the writes
 #
-# For `run`: KERNEL_ARGS is appended to the kernel's command line; GUEST_SECONDS (300) and GUEST_MB (1024) limit the guest.
+# For `run` and `cut`: KERNEL_ARGS is appended to the kernel's command line; GUEST_SECONDS (300) and GUEST_MB (1024) limit the guest.
 # In a job: README.md in this folder says which commands there are.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -90,19 +94,44 @@ copy_modules() {
   depmod -b "$root" "$release"
 }
 
-run() {
+machine() {
   local dir=$1 share=$2 job=$3; shift 3
   rm -f "$share/.status"
-  timeout --foreground "${GUEST_SECONDS:-300}" qemu-system-x86_64 -M pc,accel=tcg -cpu max -m "${GUEST_MB:-1024}" -nographic -no-reboot -nic none \
-    -kernel "$dir/vmlinuz" -initrd "$dir/initrd.gz" -append "console=ttyS0 panic=-1 quiet JOB=$job ${KERNEL_ARGS:-}" \
-    -virtfs "local,path=$share,mount_tag=host0,security_model=none,id=host0" "$@" </dev/null | tr -d '\r' | sed '1,/Booting from ROM/d'
+  exec timeout --foreground "${GUEST_SECONDS:-300}" qemu-system-x86_64 -M pc,accel=tcg -cpu max -m "${GUEST_MB:-1024}" -nographic -no-reboot \
+    -nic none -kernel "$dir/vmlinuz" -initrd "$dir/initrd.gz" -append "console=ttyS0 panic=-1 quiet JOB=$job ${KERNEL_ARGS:-}" \
+    -virtfs "local,path=$share,mount_tag=host0,security_model=none,id=host0" "$@" </dev/null
+}
+
+run() {
+  local share=$2
+  ( machine "$@" ) | tr -d '\r' | sed '1,/Booting from ROM/d'
   [ -f "$share/.status" ] && return "$(cat "$share/.status")"
   echo "guest: the job did not finish" >&2; return 124
 }
 
+cut_power() {
+  local share=$2 pid writes machine trace=$2/trace; local -a first=("${@:1:3}"); shift 3
+  rm -f "$trace" "$share/cache" "$share/log"; : >"$trace"
+  ( machine "${first[@]}" -trace v9fs_write -trace v9fs_write_return -D "$trace" ) >"$share/console" 2>&1 &
+  pid=$!
+  for writes; do
+    until [ "$(grep -c v9fs_write_return "$trace")" -ge "$writes" ]; do
+      kill -0 "$pid" 2>/dev/null || fail "the job ended before $writes writes; its console is in $share/console"
+      sleep 0.02
+    done
+    machine=$(pgrep -P "$pid" -f qemu-system) || fail "the machine of process $pid is gone"
+    if [ "$writes" = "${!#}" ]; then kill -KILL "$machine"; else kill -STOP "$machine"; fi
+    mkdir -p "$share/cut-$writes"
+    cp "$share/cache" "$share/log" "$trace" "$share/cut-$writes/"
+    kill -CONT "$machine" 2>/dev/null || true
+  done
+  wait "$pid" 2>/dev/null || true
+}
+
 case ${1:-} in
+  cut) shift; cut_power "$@" ;;
   prepare) shift; prepare "$@" ;;
   ready) shift; ready "$@" ;;
   run) shift; run "$@" ;;
-  *) sed -n '2,15p' "$0"; exit 2 ;;
+  *) sed -n '2,21p' "$0"; exit 2 ;;
 esac
