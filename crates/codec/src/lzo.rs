@@ -264,6 +264,24 @@ mod tests {
     }
 
     #[test]
+    fn streams_are_those_of_the_kernel() {
+        // Length and CRC of what the kernel's own source makes of the same texts.
+        for (letters, length, size, crc) in [
+            (1, 100, 34, 0x9E81D4C4),
+            (2, 4096, 1683, 0xC109D639),
+            (4, 4096, 2115, 0x2939B4E3),
+            (16, 4096, 4116, 0x1688C0DF),
+            (3, 100_000, 44811, 0x99A2A383),
+        ] {
+            let input = text(letters, length);
+            let mut output = vec![0; worst_case(length)];
+            let produced = Lzo::new().compress(&input, &mut output).unwrap();
+            let found = crate::crc32(0, &output[..produced]);
+            assert_eq!((produced, found), (size, crc), "{length} of {letters} letters");
+        }
+    }
+
+    #[test]
     fn far_matches_come_back() {
         for distance in [2_048, 2_049, 16_384, 16_385, 32_768, 49_000] {
             let mut input = text(256, distance);

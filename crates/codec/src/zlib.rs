@@ -6,8 +6,9 @@
 //! whose ancestor 1.1.3 Linux took over: with level, window (32 KiB) and memory (level 8) equal, both
 //! find the same matches.
 //!
-//! Left out: the second empty block that zlib before 1.2.6, and so Linux, writes at a partial flush
-//! when the code of the last end of block was very short. Linux' stream is then 10 bits longer.
+//! Left out, two things that differ in old zlib and so in Linux: at a partial flush it writes a second
+//! empty block, 10 bits, when the code of the last end of block was very short; and a match of the second
+//! round cannot go back to the last two bytes of the first.
 
 mod bound;
 
