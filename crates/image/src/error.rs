@@ -20,6 +20,11 @@ pub enum Error {
         /// What it says.
         problem: io::Error,
     },
+    /// The operating system does not take it.
+    Unwritable {
+        /// What it says.
+        problem: io::Error,
+    },
     /// There is nothing in it.
     Empty,
     /// It holds more blocks or pages than can be counted.
@@ -113,6 +118,7 @@ impl Error {
         match self {
             Self::NotAFile => "dump the flash into a file first".into(),
             Self::Unreadable { .. } => "name an image file that can be read".into(),
+            Self::Unwritable { .. } => "name another file, on a disk with room".into(),
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),
             Self::Unsound { problem } => expected(*problem),
@@ -192,7 +198,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAFile => f.write_str("it is not a regular file"),
-            Self::Unreadable { problem } => {
+            Self::Unreadable { problem } | Self::Unwritable { problem } => {
                 let text = problem.to_string();
                 f.write_str(&text.split(" (os error").next().unwrap_or(&text).to_lowercase())
             }
@@ -279,7 +285,7 @@ impl From<MtdError> for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Unreadable { problem } => Some(problem),
+            Self::Unreadable { problem } | Self::Unwritable { problem } => Some(problem),
             Self::Device(problem) => Some(problem),
             Self::FileSystem { problem, .. } => Some(problem),
             _ => None,

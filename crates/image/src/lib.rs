@@ -10,11 +10,13 @@
 //! - [`identify`]: [`Identity`], what is in a file, of which flash, and how that is known.
 //! - [`choose`]: [`Hints`] of the user against what the nodes say.
 //! - [`tables`]: all of that as a typed result.
+//! - [`create`]: a flash written to a file.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
 pub mod choose;
 pub mod contents;
+pub mod create;
 pub mod dump;
 pub mod error;
 pub mod identify;
