@@ -66,6 +66,8 @@ pub struct ParallelChip {
     loaded: Range<usize>,
     /// Small page: the command that chose where columns count from.
     pointer: u8,
+    /// The register was being read before the status was.
+    resumes: bool,
     /// The page of a program whose column is being changed (85h).
     pending: Option<Row>,
     width: BusWidth,
@@ -87,6 +89,7 @@ impl ParallelChip {
             column: 0,
             loaded: 0..0,
             pointer: 0x00,
+            resumes: false,
             pending: None,
             width,
         }
@@ -148,8 +151,8 @@ impl ParallelChip {
         }
         match code {
             0x70 => {
+                self.resumes |= self.output == Output::Register;
                 self.output = Output::Status;
-                self.column = 0;
                 return Ok(());
             }
             0xFF => {
@@ -253,10 +256,7 @@ impl ParallelChip {
     fn large_page_command(&mut self, now: Instant, code: u8) -> Result<(), Refusal> {
         match (code, self.state) {
             (0x00, _) => {
-                // Without an address to follow, this returns from a status to the register.
-                let output = self.output;
-                self.expect_address(code);
-                self.output = if output == Output::Status { Output::Register } else { output };
+                self.expect_read_address(code);
                 Ok(())
             }
             (0x30, State::Address(0x00)) => {
@@ -288,8 +288,7 @@ impl ParallelChip {
     fn small_page_command(&mut self, now: Instant, code: u8) -> Result<(), Refusal> {
         match code {
             0x00 | 0x01 | 0x50 => {
-                self.expect_address(code);
-                self.output = Output::Register;
+                self.expect_read_address(code);
                 self.pointer = code;
                 Ok(())
             }
@@ -432,6 +431,14 @@ impl ParallelChip {
         self.cycles.clear();
         self.state = State::Address(code);
         self.output = Output::Nothing;
+        self.resumes = false;
+    }
+
+    /// Without an address to follow, a read command returns from a status to the register.
+    fn expect_read_address(&mut self, code: u8) {
+        let back = self.resumes || self.output == Output::Register;
+        self.expect_address(code);
+        self.output = if back { Output::Register } else { Output::Nothing };
     }
 
     fn ready_to_give(&mut self, column: usize) {
@@ -450,6 +457,7 @@ impl ParallelChip {
     fn forget(&mut self) {
         self.state = State::Idle;
         self.output = Output::Nothing;
+        self.resumes = false;
         self.cycles.clear();
         self.loaded = 0..0;
     }
