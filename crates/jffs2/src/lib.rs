@@ -8,10 +8,12 @@
 //! - [`index`]: what is kept of every inode; [`inode`]: an open one; [`fragments`]: the content of a file
 //!   as pieces of nodes; [`xattr`]: extended attributes.
 //! - [`volume`]: [`Volume`], a mounted flash; [`options`]: what a mount may choose; [`error`].
+//! - [`compress`]: which compressor is tried and which is taken.
 //! - [`collected`]: the summary of the block being written; [`wbuf`]: the page being filled (NAND).
 
 pub mod block;
 pub mod collected;
+pub mod compress;
 pub mod error;
 mod flash;
 pub mod format;

@@ -7,6 +7,7 @@
 
 use crate::block::{Blocks, List, NodeId, Refile};
 use crate::collected::Collected;
+use crate::compress::Compressors;
 use crate::format::{ByteOrder, cleanmarker};
 use crate::fragments::Effect;
 use crate::index::Inodes;
@@ -16,6 +17,7 @@ use crate::xattr::Xattrs;
 use boardlab_mtd::{FlashKind, Geometry, Mtd};
 use boardlab_sim::{Bytes, Stream};
 use boardlab_vfs::{Host, WallClock};
+use std::collections::BTreeMap;
 
 /// How JFFS2 lies on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +145,10 @@ pub struct Volume<M> {
     pub(crate) choices: Stream,
     /// How data are compressed.
     pub(crate) compression: Compression,
+    /// The compressors, with their memory.
+    pub(crate) compressors: Compressors,
+    /// Blocks that could not be erased, and how often (NAND).
+    pub(crate) erase_failures: BTreeMap<u32, u32>,
     /// Whether summaries are read and written.
     pub(crate) summary: bool,
     /// Whether nothing may be written.
