@@ -9,6 +9,7 @@
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
 //! - [`identify`]: [`Identity`], what is in a file, of which flash, and how that is known.
 //! - [`choose`]: [`Hints`] of the user against what the nodes say.
+//! - [`walk`]: [`Walk`] over every name of a filesystem, whatever is wrong with it.
 //! - [`tables`]: all of that as a typed result.
 //! - [`create`]: a flash written to a file.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
@@ -23,6 +24,7 @@ pub mod identify;
 pub mod shape;
 pub mod spare;
 pub mod tables;
+pub mod walk;
 
 pub use choose::{Choice, Hints};
 pub use contents::Contents;
@@ -31,3 +33,4 @@ pub use error::Error;
 pub use identify::{Confidence, Found, Identity, Kind, identify};
 pub use shape::Shape;
 pub use spare::Spare;
+pub use walk::Walk;

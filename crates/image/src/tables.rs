@@ -1,14 +1,17 @@
 //! What was found out about an image as the typed result that every renderer shows.
 //!
-//! Layer: rank 7. Function: [`info`]. Names from images are untrusted: bytes that are
+//! Layer: rank 7. Functions: [`info`] and [`listing`]. Names from images are untrusted: bytes that are
 //! not UTF-8, control characters and the backslash are shown as escapes, so that two names never look
 //! the same and none moves the cursor.
 
 use crate::choose::spare;
 use crate::contents::Contents;
+use crate::error::Error;
 use crate::identify::{Cleanmarkers, Found, Identity, Jffs2};
+use crate::walk::{Item, Walk, resolve};
 use boardlab_result::{Cell, Row, RunResult, Table};
-use boardlab_sim::Bytes;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{Attributes, FileSystem, Kind};
 use std::fmt::Write;
 
 /// The version that results carry.
@@ -133,6 +136,118 @@ fn evidence(identity: &Identity) -> Table {
     table
 }
 
+/// Rows of a listing at most.
+const ROWS: usize = 200_000;
+
+/// Every name below `path` in the image called `name`, which `fs` is mounted from.
+///
+/// # Errors
+/// When there is nothing of that path.
+pub fn listing(
+    name: &str,
+    fs: &mut dyn FileSystem,
+    clock: &mut Clock,
+    path: &[u8],
+) -> Result<RunResult, Error> {
+    let (path, start) = resolve(fs, clock, path)?;
+    let mut run = RunResult::new("image-ls", &format!("Files in {name}"), 0, VERSION);
+    let mut table = Table::new("files", "Files")
+        .column("mode", "mode")
+        .column("link_count", "links")
+        .column("uid", "owner")
+        .column("gid", "group")
+        .column("size_bytes", "size")
+        .column("modified", "modified, UTC")
+        .column("detail", "more");
+    let (mut walk, mut damaged) = (Walk::new(&path, start), 0_usize);
+    while let Some(item) = walk.next(fs, clock) {
+        damaged += usize::from(item.problem.is_some());
+        if table.rows.len() == ROWS {
+            run.warnings.push(format!("only the first {ROWS} names: list a folder of it"));
+            break;
+        }
+        table.rows.push(file(&item));
+        // What was kept of the inode in memory may go.
+        fs.forget(clock, item.ino)
+            .map_err(|problem| Error::FileSystem { problem, path: item.path })?;
+    }
+    if damaged > 0 {
+        run.warnings
+            .push(format!("{damaged} names have something wrong with them, see the last column"));
+    }
+    run.tables.push(table);
+    Ok(run)
+}
+
+fn file(item: &Item) -> Row {
+    let row = Row::new(shown(&item.path), "");
+    let problem = item.problem.as_ref().map(ToString::to_string);
+    let Some(attributes) = item.attributes else {
+        return row.cell("detail", Cell::text(problem.unwrap_or_default()));
+    };
+    let detail = problem.or_else(|| match attributes.kind {
+        Kind::Symlink => Some(format!("-> {}", shown(&item.target))),
+        Kind::Character(device) | Kind::Block(device) => {
+            Some(format!("device {}:{}", device.major, device.minor))
+        }
+        _ => None,
+    });
+    let size = match attributes.kind {
+        Kind::File | Kind::Symlink => Cell::int(attributes.size.min(i64::MAX.unsigned_abs())),
+        _ => Cell::none(),
+    };
+    row.cell("mode", Cell::text(mode(&attributes)))
+        .cell("link_count", Cell::int(attributes.links.into()))
+        .cell("uid", Cell::int(attributes.uid.into()))
+        .cell("gid", Cell::int(attributes.gid.into()))
+        .cell("size_bytes", size)
+        .cell("modified", Cell::text(date(attributes.modified.seconds)))
+        .cell("detail", detail.map_or(Cell::none(), Cell::text))
+}
+
+/// Kind and permissions as `ls -l` shows them.
+fn mode(attributes: &Attributes) -> String {
+    let kind = match attributes.kind {
+        Kind::File => '-',
+        Kind::Directory => 'd',
+        Kind::Symlink => 'l',
+        Kind::Fifo => 'p',
+        Kind::Socket => 's',
+        Kind::Character(_) => 'c',
+        Kind::Block(_) => 'b',
+    };
+    let bits = attributes.mode;
+    let mut mode = String::from(kind);
+    for (shift, special, letter) in [(6, 0o4000, 's'), (3, 0o2000, 's'), (0, 0o1000, 't')] {
+        let triple = bits >> shift;
+        mode.push(if triple & 4 == 0 { '-' } else { 'r' });
+        mode.push(if triple & 2 == 0 { '-' } else { 'w' });
+        mode.push(match (bits & special != 0, triple & 1 != 0) {
+            (true, true) => letter,
+            (true, false) => letter.to_ascii_uppercase(),
+            (false, true) => 'x',
+            (false, false) => '-',
+        });
+    }
+    mode
+}
+
+/// Seconds since 1970 as a date of the Gregorian calendar and a time of day, UTC.
+fn date(seconds: i64) -> String {
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Days are counted from 1 March of the year 0, in cycles of 400 years.
+    let days = days + 719_468;
+    let (cycle, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = cycle * 400 + year + next;
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
 /// A place in a file.
 fn place(at: Bytes) -> String {
     format!("{:#x}", at.get())
@@ -170,6 +285,7 @@ mod tests {
     use crate::shape::Shape;
     use boardlab_jffs2::format::ByteOrder;
     use boardlab_result::Value;
+    use boardlab_vfs::{Device, MemoryFs, New};
 
     #[test]
     fn flash_and_filesystem_become_tables() {
@@ -205,6 +321,44 @@ mod tests {
         assert!(run.table("flash").is_none());
         let kind = run.table("contents").unwrap().cell("1", "kind").unwrap().value.clone();
         assert_eq!(kind, Value::Text("Android boot image".into()));
+    }
+
+    #[test]
+    fn files_become_rows_as_ls_shows_them() {
+        let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
+        let root = fs.root();
+        let device = Kind::Block(Device { major: 31, minor: 4 });
+        fs.create(&mut clock, root, b"dev", &New::of(device, 0o640)).unwrap();
+        fs.create(&mut clock, root, b"run", &New::of(Kind::File, 0o6711)).unwrap();
+        let link = New { target: b"/\xff", ..New::of(Kind::Symlink, 0o777) };
+        fs.create(&mut clock, root, b"\x1bl", &link).unwrap();
+        fs.create(&mut clock, root, b"tmp", &New::of(Kind::Directory, 0o1777)).unwrap();
+        let run = listing("x.bin", &mut fs, &mut clock, b"/").unwrap();
+        let table = run.table("files").unwrap();
+        let text = |row, column| table.cell(row, column).unwrap().value.clone();
+        let words = |words: &str| Value::Text(words.into());
+        assert_eq!(text("/dev", "mode"), words("brw-r-----"));
+        assert_eq!(text("/dev", "detail"), words("device 31:4"));
+        assert_eq!(text("/run", "mode"), words("-rws--s--x"));
+        assert_eq!(text("/tmp", "mode"), words("drwxrwxrwt"));
+        assert_eq!(text("/\\u{1b}l", "detail"), words("-> /\\xff"));
+        assert_eq!(text("/run", "modified"), words("1970-01-01 00:00:00"));
+        assert!(listing("x.bin", &mut fs, &mut clock, b"/none").is_err());
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // As `date --utc --date=@SECONDS` of coreutils 9.1 says them.
+        for (seconds, said) in [
+            (0, "1970-01-01 00:00:00"),
+            (951_782_399, "2000-02-28 23:59:59"),
+            (951_782_400, "2000-02-29 00:00:00"),
+            (4_107_542_400, "2100-03-01 00:00:00"),
+            (4_294_967_295, "2106-02-07 06:28:15"),
+            (-1, "1969-12-31 23:59:59"),
+        ] {
+            assert_eq!(date(seconds), said);
+        }
     }
 
     #[test]

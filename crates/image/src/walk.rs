@@ -1,0 +1,183 @@
+//! Every name of a filesystem, whatever is wrong with it.
+//!
+//! Layer: rank 7. Main types: [`Walk`] and [`Item`]; [`resolve`] finds where to begin. An image is
+//! untrusted: a directory may contain itself, names may be anything, inodes may be missing. So
+//! directories are entered by inode and not by path, each of them once and none below a path that
+//! Linux could not name, and what cannot be read is an item that says so.
+
+use crate::error::Error;
+use boardlab_sim::Clock;
+use boardlab_vfs::{Attributes, Entry, Error as FsError, FileSystem, Ino, Kind};
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// Bytes of the longest path that Linux takes, `PATH_MAX` without the NUL.
+pub const PATH_LENGTH_MAX: usize = 4_095;
+
+/// One name of a filesystem.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// From the root on; the root itself is `/`. Names may be anything, `..` and `/` included.
+    pub path: Vec<u8>,
+    /// The inode that it leads to.
+    pub ino: Ino,
+    /// What `lstat` tells.
+    pub attributes: Option<Attributes>,
+    /// Where a symbolic link leads; empty for everything else.
+    pub target: Vec<u8>,
+    /// What is wrong with it.
+    pub problem: Option<Problem>,
+}
+
+/// What may be wrong with a name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Problem {
+    /// The filesystem does not give the inode, or what is in it.
+    Damaged(FsError),
+    /// It is a directory that was entered before, by another name.
+    Again,
+    /// It is a directory that no path of Linux reaches.
+    TooDeep,
+    /// The name is empty, `.` or `..`, or it contains `/` or NUL.
+    Name,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged(error) => write!(f, "damaged: {error}"),
+            Self::Again => f.write_str("a directory that was listed before by another name"),
+            Self::TooDeep => f.write_str("a directory too deep to be entered"),
+            Self::Name => f.write_str("no file can have this name"),
+        }
+    }
+}
+
+/// A name that was read and not yet visited.
+#[derive(Debug)]
+struct Pending {
+    parent: Arc<[u8]>,
+    name: Vec<u8>,
+    ino: Ino,
+}
+
+/// A walk over all names below a directory, in the order of their bytes; a directory before what is
+/// in it.
+#[derive(Debug)]
+pub struct Walk {
+    pending: Vec<Pending>,
+    entered: HashSet<Ino>,
+}
+
+impl Walk {
+    /// A walk that begins at `start`, which `path` leads to.
+    #[must_use]
+    pub fn new(path: &[u8], start: Ino) -> Self {
+        let (parent, name) = match path.iter().rposition(|&byte| byte == b'/') {
+            Some(slash) => path.split_at(slash + 1),
+            None => (&b"/"[..], path),
+        };
+        let parent = parent.strip_suffix(b"/").unwrap_or(parent);
+        let first = Pending { parent: parent.into(), name: name.into(), ino: start };
+        Self { pending: vec![first], entered: HashSet::new() }
+    }
+
+    /// The next name, until there is none.
+    pub fn next(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock) -> Option<Item> {
+        let Pending { parent, name, ino } = self.pending.pop()?;
+        let is_start = self.entered.is_empty() && self.pending.is_empty();
+        let path = [&parent, &b"/"[..], &name].concat();
+        let problem = (!is_start && !is_plain(&name)).then_some(Problem::Name);
+        let mut item = Item { path, ino, attributes: None, target: Vec::new(), problem };
+        match fs.attributes(clock, ino) {
+            Ok(attributes) => {
+                item.attributes = Some(attributes);
+                let inside = self.look_inside(fs, clock, &mut item, attributes.kind);
+                item.problem = item.problem.or(inside.err());
+            }
+            Err(error) => item.problem = Some(Problem::Damaged(error)),
+        }
+        Some(item)
+    }
+
+    fn look_inside(
+        &mut self,
+        fs: &mut dyn FileSystem,
+        clock: &mut Clock,
+        item: &mut Item,
+        kind: Kind,
+    ) -> Result<(), Problem> {
+        match kind {
+            Kind::Symlink => {
+                item.target = fs.read_link(clock, item.ino).map_err(Problem::Damaged)?;
+            }
+            Kind::Directory => {
+                if item.path.len() > PATH_LENGTH_MAX {
+                    return Err(Problem::TooDeep);
+                }
+                if !self.entered.insert(item.ino) {
+                    return Err(Problem::Again);
+                }
+                let entries = fs.read_dir(clock, item.ino).map_err(Problem::Damaged)?;
+                self.push(item, entries);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, item: &Item, mut entries: Vec<Entry>) {
+        let parent: Arc<[u8]> = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
+        // The last of them is visited first.
+        entries.sort_unstable_by(|one, other| other.name.cmp(&one.name));
+        let pending = |entry: Entry| Pending {
+            parent: Arc::clone(&parent),
+            name: entry.name,
+            ino: entry.ino,
+        };
+        self.pending.extend(entries.into_iter().map(pending));
+    }
+}
+
+/// Whether a program could have made an entry of this name.
+fn is_plain(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, b'/' | 0))
+}
+
+/// The inode that `path` leads to, and the path without what is superfluous. Symbolic links are not
+/// followed: the path is one within the image.
+///
+/// # Errors
+/// [`Error::FileSystem`] with the part of the path that is not there.
+pub fn resolve(
+    fs: &mut dyn FileSystem,
+    clock: &mut Clock,
+    path: &[u8],
+) -> Result<(Vec<u8>, Ino), Error> {
+    let (mut reached, mut inodes) = (Vec::new(), vec![fs.root()]);
+    for name in path.split(|&byte| byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." => {
+                let parent = reached.iter().rposition(|&byte| byte == b'/');
+                reached.truncate(parent.unwrap_or(0));
+                inodes.truncate((inodes.len() - 1).max(1));
+            }
+            _ => {
+                reached.push(b'/');
+                reached.extend_from_slice(name);
+                let found = fs.lookup(clock, inodes[inodes.len() - 1], name);
+                let refused = |problem| Error::FileSystem { problem, path: reached.clone() };
+                inodes.push(found.map_err(refused)?);
+            }
+        }
+    }
+    if reached.is_empty() {
+        reached.push(b'/');
+    }
+    Ok((reached, inodes[inodes.len() - 1]))
+}
+
+#[cfg(test)]
+mod tests;
