@@ -4,9 +4,10 @@
 //! steps of a page; [`Met`], what it met. An erased step has a code of ones with every code here, so an
 //! erased page reads clean.
 //!
-//! What a code does beyond its strength: Hamming notices any two wrong bits of a step and may take three
-//! or more for one, which then makes four; BCH reports more than `t` wrong bits but for a small share
-//! that lies within reach of another code word (docs/models/ecc.md has it measured).
+//! What a code does beyond its strength: Hamming notices any two wrong bits of a step; three wrong data
+//! bits flip one parity of each pair, as one does, and are always taken for one, which makes four. BCH
+//! reports more than `t` wrong bits but for a small share that lies within reach of another code word
+//! (docs/models/ecc.md has it measured).
 //!
 //! Source: Linux 6.1 `drivers/mtd/nand/ecc-sw-hamming.c`, `ecc-sw-bch.c`; for erased pages
 //! `nand_check_erased_ecc_chunk` of `drivers/mtd/nand/raw/nand_base.c`.

@@ -247,8 +247,13 @@ impl Tear for Nand {
         self.port.cut_at_operation(self.port.operations() + hit, torn);
         // Nobody is there to hear of an error.
         let _ = change.apply(self, clock);
-        self.port.power_on(clock.now());
-        self.driver.forget();
-        let _ = self.port.reset(clock);
+        if matches!(change, Change::MarkBad(_)) {
+            // The table in RAM is gone as well: what counts is what is on the flash.
+            let _ = self.power_on(clock);
+        } else {
+            self.port.power_on(clock.now());
+            self.driver.forget();
+            let _ = self.port.reset(clock);
+        }
     }
 }

@@ -120,7 +120,7 @@ impl Model {
             return Err(());
         }
         let first = self.sequence.first().copied();
-        let addresses = self.sequence.iter().filter(|it| matches!(it, Cycle::Address(_))).count();
+        let addresses = self.addresses();
         let full = if self.small { 1 } else { 2 } + self.row_cycles;
         let is = |code| first == Some(Cycle::Command(code));
         match code {
@@ -129,29 +129,6 @@ impl Model {
                 self.start(&[]);
                 self.gives = Gives::Nothing;
                 self.pointer = 0;
-            }
-            0x00 | 0x01 | 0x50 if self.small => {
-                let back = self.back || self.gives == Gives::Register;
-                self.start(&[code]);
-                self.pointer = code;
-                self.gives = if back { Gives::Register } else { Gives::Nothing };
-            }
-            0x00 => {
-                let back = self.back || self.gives == Gives::Register;
-                self.start(&[code]);
-                self.gives = if back { Gives::Register } else { Gives::Nothing };
-            }
-            0x30 if !self.small && is(0x00) && addresses == full => {
-                let (row, column) = (self.row(3)?, self.column()?);
-                self.fetch(row, column);
-            }
-            0x05 if !self.small && self.sequence.is_empty() && self.gives == Gives::Register => {
-                self.start(&[code]);
-            }
-            0xE0 if !self.small && is(0x05) && addresses == 2 => {
-                self.at = self.column()?;
-                self.start(&[]);
-                self.gives = Gives::Register;
             }
             0x80 => {
                 self.start(&[code]);
@@ -181,9 +158,48 @@ impl Model {
                 self.left = self.times[2];
                 self.finish();
             }
+            _ => return self.read_command(code),
+        }
+        Ok(())
+    }
+
+    fn read_command(&mut self, code: u8) -> Answer {
+        let addresses = self.addresses();
+        let full = if self.small { 1 } else { 2 } + self.row_cycles;
+        let first = self.sequence.first().copied();
+        let is = |code| first == Some(Cycle::Command(code));
+        match code {
+            0x00 | 0x01 | 0x50 if self.small => {
+                let back = self.back || self.gives == Gives::Register;
+                self.start(&[code]);
+                self.pointer = code;
+                self.gives = if back { Gives::Register } else { Gives::Nothing };
+            }
+            0x00 => {
+                let back = self.back || self.gives == Gives::Register;
+                self.start(&[code]);
+                self.gives = if back { Gives::Register } else { Gives::Nothing };
+            }
+            0x30 if !self.small && is(0x00) && addresses == full => {
+                let (row, column) = (self.row(3)?, self.column()?);
+                self.fetch(row, column);
+            }
+            0x05 if !self.small && self.sequence.is_empty() && self.gives == Gives::Register => {
+                self.start(&[code]);
+            }
+            0xE0 if !self.small && is(0x05) && addresses == 2 => {
+                self.at = self.column()?;
+                self.start(&[]);
+                self.gives = Gives::Register;
+            }
             _ => return Err(()),
         }
         Ok(())
+    }
+
+    /// Address cycles of the present sequence.
+    fn addresses(&self) -> usize {
+        self.sequence.iter().filter(|it| matches!(it, Cycle::Address(_))).count()
     }
 
     fn start(&mut self, codes: &[u8]) {
@@ -355,9 +371,9 @@ fn sequences(stream: &mut Stream, part: &Part) -> Vec<Try> {
     let columns = if small { vec![low] } else { vec![low, high] };
     let (pick, wait) = (byte(16), byte(4));
     let pointer = [0x00, 0x01, 0x50][usize::from(byte(3))];
-    let mut data = vec![0; stream.below(700) as usize];
+    let mut data = vec![0; usize::try_from(stream.below(700)).unwrap()];
     stream.fill(&mut data);
-    let out = stream.below(700) as usize;
+    let out = usize::try_from(stream.below(700)).unwrap();
     let address = |bytes: &[u8]| bytes.iter().map(|&byte| Try::Address(byte)).collect::<Vec<_>>();
     let mut list = Vec::new();
     match pick {
@@ -391,7 +407,7 @@ fn sequences(stream: &mut Stream, part: &Part) -> Vec<Try> {
             list.extend([Try::Command(0xD0), Try::Wait(3_001_000)]);
         }
         11 | 12 => {
-            list.extend([Try::Command(0x70), Try::Output(2), Try::Command(0x00), Try::Output(3)])
+            list.extend([Try::Command(0x70), Try::Output(2), Try::Command(0x00), Try::Output(3)]);
         }
         13 => {
             list.push(Try::Command(0x05));

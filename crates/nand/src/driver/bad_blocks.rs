@@ -95,7 +95,6 @@ impl Driver {
         clock: &mut Clock,
         block: u32,
     ) -> Result<(), Error> {
-        self.bad.set(block, Mark::Worn);
         self.forget();
         // A block that fails to erase can still take the marks.
         let _ = port.erase(clock, block).map_err(driver_error)?;
@@ -111,6 +110,7 @@ impl Driver {
             };
             marked |= write().map_err(driver_error)? == Outcome::Done;
         }
+        self.bad.set(block, Mark::Worn);
         if self.profile.flash_table {
             self.write_tables(port, clock)?;
         } else if !marked {
