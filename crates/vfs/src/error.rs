@@ -178,6 +178,9 @@ impl PartialEq for Error {
     }
 }
 
+/// Every error has either an error number or an instant, so it equals itself.
+impl Eq for Error {}
+
 impl From<Errno> for Error {
     fn from(errno: Errno) -> Self {
         Self::Refused(errno)

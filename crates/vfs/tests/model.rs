@@ -241,8 +241,12 @@ impl Model {
                 self.shared[number].mode = *mode;
             }
             Action::Chown { path, id } => {
-                let number = self.number(path, false)?;
-                self.shared[number].id = *id;
+                let thing = self.names[&self.resolve(path, false)?].clone();
+                let shared = &mut self.shared[thing.number];
+                shared.id = *id;
+                if thing.kind != Kind::Directory {
+                    shared.mode &= !0o4000;
+                }
             }
             Action::Xattr { path, name, value } => {
                 let thing = self.names[&self.resolve(path, false)?].clone();

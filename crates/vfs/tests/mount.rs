@@ -426,6 +426,26 @@ fn user_attributes_are_for_files_and_directories() {
 }
 
 #[test]
+fn special_bits_are_inherited_from_a_directory_and_lost_with_the_owner() {
+    let (mut mount, mut clock) = mounted(Caching::WriteThrough, Options::default());
+    mount.mkdir(&mut clock, "/a", 0o7755).unwrap();
+    assert_eq!(mount.stat(&mut clock, "/a").unwrap().mode, 0o1755);
+    mount.chmod(&mut clock, "/a", 0o2775).unwrap();
+    mount.chown(&mut clock, "/a", 5, 6).unwrap();
+    assert_eq!(mount.stat(&mut clock, "/a").unwrap().mode, 0o2775);
+    mount.mkdir(&mut clock, "/a/b", 0o755).unwrap();
+    mount.mknod(&mut clock, "/a/b/c", Kind::File, 0o6755).unwrap();
+    let told = |told: Attributes| (told.mode, told.uid, told.gid);
+    assert_eq!(told(mount.stat(&mut clock, "/a/b").unwrap()), (0o2755, 0, 6));
+    assert_eq!(told(mount.stat(&mut clock, "/a/b/c").unwrap()), (0o6755, 0, 6));
+    mount.chown(&mut clock, "/a/b/c", 7, 8).unwrap();
+    assert_eq!(told(mount.stat(&mut clock, "/a/b/c").unwrap()), (0o755, 7, 8));
+    mount.chmod(&mut clock, "/a/b/c", 0o2745).unwrap();
+    mount.chown(&mut clock, "/a/b/c", 0, 0).unwrap();
+    assert_eq!(mount.stat(&mut clock, "/a/b/c").unwrap().mode, 0o2745);
+}
+
+#[test]
 fn the_host_pays_for_calls_components_pages_and_bytes() {
     let cost = |work| match work {
         Work::Call => Cost { each: 1_000_000, per_kib: 0 },

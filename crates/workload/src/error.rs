@@ -80,14 +80,47 @@ pub enum Error {
         /// How many bits are wrong in all.
         bits: u64,
     },
+    /// A line of a list of operations cannot be read.
+    Syntax {
+        /// Which, from 1.
+        line: usize,
+        /// What should stand there.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+    /// An operation of a list failed.
+    Operation {
+        /// Its line, from 1.
+        line: usize,
+        /// The operation as it is written.
+        operation: String,
+        /// The filesystem's answer.
+        cause: boardlab_vfs::Error,
+    },
+    /// The filesystem answered with an error.
+    File {
+        /// What was being done.
+        what: &'static str,
+        /// With which file or directory; bytes that are not UTF-8 are replaced.
+        path: String,
+        /// The filesystem's answer.
+        cause: boardlab_vfs::Error,
+    },
 }
 
 impl Error {
+    pub(crate) fn file(what: &'static str, path: &[u8], cause: boardlab_vfs::Error) -> Self {
+        Self::File { what, path: String::from_utf8_lossy(path).into_owned(), cause }
+    }
+
     /// When the power was cut, if that is what happened.
     #[must_use]
     pub const fn power_cut(&self) -> Option<Instant> {
         match self {
-            Self::Device { cause: boardlab_mtd::Error::PowerCut { at }, .. } => Some(*at),
+            Self::Device { cause: boardlab_mtd::Error::PowerCut { at }, .. }
+            | Self::Operation { cause: boardlab_vfs::Error::PowerCut { at }, .. }
+            | Self::File { cause: boardlab_vfs::Error::PowerCut { at }, .. } => Some(*at),
             _ => None,
         }
     }
@@ -123,6 +156,13 @@ impl fmt::Display for Error {
                 offset.get(),
                 wrong.get()
             ),
+            Self::Syntax { line, expected, found } => {
+                write!(f, "line {line}: expected {expected}, found '{found}'")
+            }
+            Self::Operation { line, operation, cause } => {
+                write!(f, "line {line}, {operation}: {cause}")
+            }
+            Self::File { what, path, cause } => write!(f, "{what} {path}: {cause}"),
         }
     }
 }
@@ -131,6 +171,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Device { cause, .. } => Some(cause),
+            Self::Operation { cause, .. } | Self::File { cause, .. } => Some(cause),
             _ => None,
         }
     }

@@ -4,8 +4,10 @@
 //! on real flash. In reading order:
 //!
 //! - [`source`]: [`Source`] and [`Pattern`], where the bytes to write come from.
+//! - [`data`]: [`Data`], the bytes of files by kind: zeros, text, half compressible...
 //! - [`mtd_debug`]: erase, write, read, verify and info of a raw flash, as mtd-utils does them.
 //! - [`mtd_info`]: [`Info`], the text of info.
+//! - [`tree`]: file trees from lists of operations, their manifests, their scan.
 //! - [`powercut`]: power cuts at every operation, and what survives them.
 //! - [`error`]: [`Error`], why a workload did not come to its end.
 //!
@@ -22,12 +24,15 @@
 //! # Ok::<(), boardlab_workload::Error>(())
 //! ```
 
+pub mod data;
 pub mod error;
 pub mod mtd_debug;
 pub mod mtd_info;
 pub mod powercut;
 pub mod source;
+pub mod tree;
 
+pub use data::{Data, DataSource};
 pub use error::{Error, Step};
 pub use mtd_debug::{Job, Report, Written};
 pub use mtd_info::Info;

@@ -9,7 +9,7 @@ use super::walk::{Last, PATH_MAX, Parent};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::mount::Fd;
-use crate::node::{Change, Entry, Ino, Kind, New, Timestamp};
+use crate::node::{Attributes, Change, Entry, Ino, Kind, New, Timestamp};
 use boardlab_sim::Clock;
 
 /// Bytes of the value of an extended attribute (`XATTR_SIZE_MAX`).
@@ -17,6 +17,13 @@ const XATTR_SIZE_MAX: usize = 65_536;
 
 /// Bytes of the name of an extended attribute (`XATTR_NAME_MAX`).
 const XATTR_NAME_MAX: usize = 255;
+
+const SET_USER_ID: u32 = 0o4000;
+const SET_GROUP_ID: u32 = 0o2000;
+const GROUP_EXECUTES: u32 = 0o010;
+
+/// Permissions and the sticky bit, all that `vfs_mkdir` takes.
+const MKDIR_BITS: u32 = 0o1777;
 
 impl<F: FileSystem> Mount<F> {
     /// Makes a file, which must not be there yet, and opens it (`O_CREAT | O_EXCL`).
@@ -33,7 +40,7 @@ impl<F: FileSystem> Mount<F> {
         self.open_inode(clock, ino)
     }
 
-    /// Makes a directory.
+    /// Makes a directory; of the bits above the nine permissions only the sticky one is taken.
     ///
     /// # Errors
     /// As [`Mount::create`].
@@ -43,7 +50,7 @@ impl<F: FileSystem> Mount<F> {
         path: impl AsRef<[u8]>,
         mode: u32,
     ) -> Result<(), Error> {
-        self.make(clock, path.as_ref(), &New::of(Kind::Directory, mode)).map(|_| ())
+        self.make(clock, path.as_ref(), &New::of(Kind::Directory, mode & MKDIR_BITS)).map(|_| ())
     }
 
     /// Makes a symbolic link at `path` that leads to `target`.
@@ -89,6 +96,7 @@ impl<F: FileSystem> Mount<F> {
         let parent = self.parent(clock, path, Errno::Exist)?;
         self.must_be_free(clock, &parent)?;
         let (dir, name) = (parent.dir(), parent.name);
+        let new = &inherited(&self.inode(clock, dir)?.attributes, new);
         let ino = self.fs.create(clock, dir, name, new)?;
         self.touch(dir);
         self.names.entry(dir).or_default().insert(name.to_vec(), ino);
@@ -279,7 +287,8 @@ impl<F: FileSystem> Mount<F> {
         self.change(clock, ino, &Change { mode: Some(mode & 0o7777), ..Change::default() })
     }
 
-    /// Changes owner and group, of a symbolic link itself.
+    /// Changes owner and group, of a symbolic link itself; what is no directory loses set-user-ID,
+    /// and set-group-ID if its group may execute it.
     ///
     /// # Errors
     /// Those of resolving the path, and those of the filesystem.
@@ -292,7 +301,10 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<(), Error> {
         self.enter(clock)?;
         let ino = self.resolve(clock, path.as_ref(), Last::Keep)?;
-        self.change(clock, ino, &Change { uid: Some(uid), gid: Some(gid), ..Change::default() })
+        let old = self.inode(clock, ino)?.attributes;
+        let mode = Some(without_privileges(&old)).filter(|&mode| mode != old.mode);
+        let (uid, gid) = (Some(uid), Some(gid));
+        self.change(clock, ino, &Change { mode, uid, gid, ..Change::default() })
     }
 
     /// Sets the times of access and of the content's change, of a symbolic link itself.
@@ -409,6 +421,26 @@ impl<F: FileSystem> Mount<F> {
         let ino = self.resolve(clock, path.as_ref(), Last::Keep)?;
         self.fs.xattr_names(clock, ino)
     }
+}
+
+/// What is made in a directory with set-group-ID gets its group, and a directory the bit too
+/// (`inode_init_owner`, `fs/inode.c`).
+fn inherited<'a>(dir: &Attributes, new: &New<'a>) -> New<'a> {
+    let mut new = new.clone();
+    if dir.mode & SET_GROUP_ID != 0 {
+        new.gid = dir.gid;
+        new.mode |= if new.kind == Kind::Directory { SET_GROUP_ID } else { 0 };
+    }
+    new
+}
+
+/// The permission bits after a change of the owner (`chown_common`, `fs/open.c`).
+const fn without_privileges(old: &Attributes) -> u32 {
+    if matches!(old.kind, Kind::Directory) {
+        return old.mode;
+    }
+    let group = if old.mode & GROUP_EXECUTES != 0 { SET_GROUP_ID } else { 0 };
+    old.mode & !(SET_USER_ID | group)
 }
 
 fn check_xattr_name(name: &[u8]) -> Result<(), Error> {

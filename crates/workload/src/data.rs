@@ -1,0 +1,282 @@
+//! Bytes of files: a kind and a seed give a sequence that is the same everywhere and always.
+//!
+//! Layer: rank 6. Main types: [`Data`], [`DataSource`]. How compressible data are decides more about a
+//! compressing filesystem than anything else, so every workload says what it writes. The sequences are
+//! those of docs/formats/file-tree.md, "Content"; another implementation of them runs in the kernel
+//! that is the oracle. The construction of `percent:N` follows fio's `buffer_compress_percentage` with
+//! its default `buffer_compress_chunk` of 512 bytes, with the random part where fio has it: in front.
+
+use crate::source::Source;
+use std::fmt;
+use std::str::FromStr;
+
+/// A kind of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Data {
+    /// Zeros: what tiobench writes unless it is told otherwise.
+    #[default]
+    Zero,
+    /// Nothing to compress.
+    Random,
+    /// English words: zlib at level 3 makes about 1,450 bytes of a page of 4 KiB.
+    Text,
+    /// Runs of one byte, of 1 to 32 bytes.
+    Runs,
+    /// Of each 512 bytes so many percent are random and the rest zero; at most 100.
+    Percent(u8),
+}
+
+/// The words of [`Data::Text`], as in `oracles/guest-files.c`.
+#[rustfmt::skip]
+const WORDS: [&str; 64] = [
+    "the", "of", "and", "flash", "page", "block", "erase", "program", "read", "write", "node",
+    "inode", "name", "file", "tree", "log", "data", "bit", "byte", "spare", "area", "driver",
+    "kernel", "board", "boot", "mount", "list", "clean", "dirty", "free", "bad", "good", "with",
+    "without", "from", "to", "in", "on", "at", "by", "is", "are", "was", "were", "be", "been",
+    "has", "have", "had", "not", "one", "two", "three", "four", "before", "after", "between",
+    "because", "however", "therefore", "collection", "wear", "level", "power",
+];
+
+/// Words of a line of [`Data::Text`].
+const LINE: u32 = 12;
+
+/// The unit of [`Data::Percent`].
+const CHUNK: usize = 512;
+
+impl Data {
+    /// The sequence of this kind that belongs to `seed`, without end.
+    #[must_use]
+    pub const fn source(self, seed: u64) -> DataSource {
+        DataSource { data: self, state: seed, position: 0, held: 0, left: 0, words: 0 }
+    }
+
+    /// The beginning of the sequence.
+    #[must_use]
+    pub fn bytes(self, seed: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.source(seed).fill(&mut bytes);
+        bytes
+    }
+
+    /// Block number `index` of something large that is written in any order: a sequence of its own.
+    pub fn block(self, seed: u64, index: u64, buffer: &mut [u8]) {
+        self.source(mix(seed ^ mix(index))).fill(buffer);
+    }
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zero => f.pad("zero"),
+            Self::Random => f.pad("random"),
+            Self::Text => f.pad("text"),
+            Self::Runs => f.pad("runs"),
+            Self::Percent(percent) => f.pad(&format!("percent:{percent}")),
+        }
+    }
+}
+
+/// A word that names no kind of data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoSuchData {
+    /// The word.
+    pub found: String,
+}
+
+impl fmt::Display for NoSuchData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = "zero, random, text, runs or percent:N with N from 0 to 100";
+        write!(f, "'{}' is not a kind of data: {kinds}", self.found)
+    }
+}
+
+impl std::error::Error for NoSuchData {}
+
+impl FromStr for Data {
+    type Err = NoSuchData;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchData> {
+        let no_such = || NoSuchData { found: text.to_owned() };
+        match text {
+            "zero" => Ok(Self::Zero),
+            "random" => Ok(Self::Random),
+            "text" => Ok(Self::Text),
+            "runs" => Ok(Self::Runs),
+            _ => {
+                let number = text.strip_prefix("percent:").ok_or_else(no_such)?;
+                let percent = number.parse().ok().filter(|&percent| percent <= 100);
+                percent.map(Self::Percent).ok_or_else(no_such)
+            }
+        }
+    }
+}
+
+/// The bytes of a kind of [`Data`]. They do not depend on the sizes in which they are asked for.
+#[derive(Debug, Clone)]
+pub struct DataSource {
+    data: Data,
+    /// Of SplitMix64.
+    state: u64,
+    /// Bytes given so far, within the unit of the kind.
+    position: usize,
+    /// The number that the bytes being given come from.
+    held: u64,
+    /// Bytes left of the run or of the word.
+    left: usize,
+    /// Words so far.
+    words: u32,
+}
+
+/// The finaliser of SplitMix64.
+const fn mix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The low byte.
+const fn low(value: u64) -> u8 {
+    value.to_le_bytes()[0]
+}
+
+fn index(value: u64) -> usize {
+    usize::try_from(value).expect("a few bits")
+}
+
+impl DataSource {
+    const fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.state)
+    }
+
+    /// Random bytes; a new number every eight of them, from `self.position` on.
+    fn random(&mut self, buffer: &mut [u8]) {
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            let used = self.position % 8;
+            if used == 0 {
+                self.held = self.next();
+            }
+            let count = rest.len().min(8 - used);
+            let (part, after) = rest.split_at_mut(count);
+            part.copy_from_slice(&self.held.to_le_bytes()[used..used + count]);
+            self.position += count;
+            rest = after;
+        }
+        self.position %= 8;
+    }
+
+    fn text(&mut self) -> u8 {
+        if self.left == 0 {
+            self.held = self.next() >> 58;
+            self.left = WORDS[index(self.held)].len() + 1;
+            self.words += 1;
+        }
+        self.left -= 1;
+        let word = WORDS[index(self.held)].as_bytes();
+        match self.left {
+            0 if self.words.is_multiple_of(LINE) => b'\n',
+            0 => b' ',
+            left => word[word.len() - left],
+        }
+    }
+
+    fn run(&mut self) -> u8 {
+        if self.left == 0 {
+            self.held = self.next();
+            self.left = 1 + index((self.held >> 8) % 32);
+        }
+        self.left -= 1;
+        low(self.held)
+    }
+
+    fn percent(&mut self, percent: u8, buffer: &mut [u8]) {
+        let filled = CHUNK * usize::from(percent) / 100;
+        for byte in buffer {
+            let at = self.position % CHUNK;
+            self.position = at + 1;
+            if at < filled && at.is_multiple_of(8) {
+                self.held = self.next();
+            }
+            *byte = if at < filled { self.held.to_le_bytes()[at % 8] } else { 0 };
+        }
+    }
+}
+
+impl Source for DataSource {
+    fn fill(&mut self, buffer: &mut [u8]) -> usize {
+        match self.data {
+            Data::Zero => buffer.fill(0),
+            Data::Random => self.random(buffer),
+            Data::Text => buffer.iter_mut().for_each(|byte| *byte = self.text()),
+            Data::Runs => buffer.iter_mut().for_each(|byte| *byte = self.run()),
+            Data::Percent(percent) => self.percent(percent, buffer),
+        }
+        buffer.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Data; 6] =
+        [Data::Zero, Data::Random, Data::Text, Data::Runs, Data::Percent(50), Data::Percent(33)];
+
+    #[test]
+    fn data_do_not_depend_on_the_sizes_asked_for() {
+        for data in ALL {
+            let whole = data.bytes(7, 3_000);
+            let mut source = data.source(7);
+            let mut pieces = Vec::new();
+            for size in [1, 7, 8, 9, 0, 500, 475, 2_000] {
+                let mut piece = vec![0xAA; size];
+                source.fill(&mut piece);
+                pieces.extend(piece);
+            }
+            assert!(whole == pieces, "{data}");
+        }
+    }
+
+    #[test]
+    fn data_are_those_of_the_oracle() {
+        assert_eq!(Data::Random.bytes(0, 8), 0xe220_a839_7b1d_cdaf_u64.to_le_bytes());
+        let text = String::from_utf8(Data::Text.bytes(1, 110)).unwrap();
+        assert_eq!(
+            text.split_whitespace().next(),
+            Some(WORDS[index(Data::Text.source(1).next() >> 58)])
+        );
+        assert_eq!(text.lines().next().unwrap().split(' ').count(), 12);
+        let runs = Data::Runs.bytes(3, 100);
+        let first = Data::Runs.source(3).next();
+        let length = 1 + index((first >> 8) % 32);
+        assert!(runs[..length].iter().all(|&byte| byte == low(first)));
+        let percent = Data::Percent(33).bytes(5, 1_024);
+        assert_eq!(percent[..168], Data::Random.bytes(5, 168));
+        assert!(percent[169..512].iter().all(|&byte| byte == 0));
+        assert_eq!(percent[512..512 + 168], Data::Random.bytes(5, 2 * 168)[168..]);
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for data in ALL {
+            assert_eq!(data.to_string().parse(), Ok(data));
+        }
+        for wrong in ["", "zeros", "percent:", "percent:101", "percent:-1", "pct:50"] {
+            assert!(wrong.parse::<Data>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn blocks_differ_by_number_and_by_seed() {
+        let block = |seed, index| {
+            let mut block = [0; 32];
+            Data::Random.block(seed, index, &mut block);
+            block
+        };
+        assert_eq!(block(1, 2), block(1, 2));
+        assert_ne!(block(1, 2), block(1, 3));
+        assert_ne!(block(1, 2), block(2, 2));
+        assert_ne!(block(1, 2), block(2, 1));
+    }
+}

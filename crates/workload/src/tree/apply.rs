@@ -1,0 +1,178 @@
+//! Carrying out a list of operations on a mounted filesystem.
+//!
+//! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`run`], [`Event`]. The same calls in the
+//! same order as `oracles/guest-files.c` makes them in a real kernel.
+
+use super::field::escaped;
+use super::operation::{Line, Operation};
+use crate::data::{Data, DataSource};
+use crate::error::Error;
+use crate::source::Source;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{Errno, Error as FsError, Fd, FileSystem, Mount, Timestamp};
+
+/// What a run has to say while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// An operation that may fail failed.
+    Failed {
+        /// Its line.
+        line: usize,
+        /// How.
+        errno: Errno,
+    },
+    /// A [`Operation::Say`].
+    Said(Vec<u8>),
+}
+
+/// Carries out `lines` in order. `hear` is told what there is to say, at once.
+///
+/// # Errors
+/// [`Error::File`] of the first operation that fails and may not, and of a power cut in any.
+pub fn run<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+    lines: &[(usize, Line)],
+    hear: &mut dyn FnMut(Event),
+) -> Result<(), Error> {
+    for (number, line) in lines {
+        let Err(cause) = apply(mount, clock, &line.operation, hear) else { continue };
+        match cause.errno() {
+            Some(errno) if line.may_fail => hear(Event::Failed { line: *number, errno }),
+            _ => {
+                let operation = line.operation.to_string();
+                return Err(Error::Operation { line: *number, operation, cause });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A path of the list as one from the root.
+fn rooted(path: &[u8]) -> Vec<u8> {
+    if path == b"." { b"/".to_vec() } else { [b"/", path].concat() }
+}
+
+fn apply<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+    operation: &Operation,
+    hear: &mut dyn FnMut(Event),
+) -> Result<(), FsError> {
+    match operation {
+        Operation::Mkdir { path, mode } => mount.mkdir(clock, rooted(path), *mode),
+        Operation::File { path, mode } => {
+            let fd = mount.create(clock, rooted(path), *mode)?;
+            mount.close(clock, fd)
+        }
+        Operation::Link { old, new } => mount.link(clock, rooted(old), rooted(new)),
+        Operation::Symlink { target, path } => mount.symlink(clock, target, rooted(path)),
+        Operation::Mknod { path, kind, mode } => mount.mknod(clock, rooted(path), *kind, *mode),
+        Operation::Rename { old, new } => mount.rename(clock, rooted(old), rooted(new)),
+        Operation::Unlink { path } => mount.unlink(clock, rooted(path)),
+        Operation::Rmdir { path } => mount.rmdir(clock, rooted(path)),
+        Operation::Sync => mount.sync(clock),
+        Operation::Pause { time } => mount.idle(clock, clock.now().saturating_add(*time)),
+        Operation::Say { text } => {
+            hear(Event::Said(text.clone()));
+            Ok(())
+        }
+        Operation::Truncate { path, size } => mount.truncate(clock, rooted(path), *size),
+        Operation::Write { path, .. }
+        | Operation::Read { path, .. }
+        | Operation::Fsync { path } => {
+            let fd = mount.open(clock, rooted(path))?;
+            let done = apply_opened(mount, clock, operation, fd);
+            if done.as_ref().is_err_and(|error| error.errno().is_none()) {
+                return done;
+            }
+            mount.close(clock, fd)?;
+            done
+        }
+        _ => change(mount, clock, operation),
+    }
+}
+
+/// Operations on attributes.
+fn change<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+    operation: &Operation,
+) -> Result<(), FsError> {
+    match operation {
+        Operation::Chmod { path, mode } => mount.chmod(clock, rooted(path), *mode),
+        Operation::Chown { path, uid, gid } => mount.chown(clock, rooted(path), *uid, *gid),
+        Operation::Mtime { path, seconds } => {
+            let time = Timestamp::seconds(*seconds);
+            mount.utimes(clock, rooted(path), time, time)
+        }
+        Operation::SetXattr { path, name, value } => {
+            mount.set_xattr(clock, rooted(path), name, value)
+        }
+        Operation::RemoveXattr { path, name } => mount.remove_xattr(clock, rooted(path), name),
+        _ => Err(Errno::Inval.into()),
+    }
+}
+
+/// Operations on an open file.
+fn apply_opened<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+    operation: &Operation,
+    fd: Fd,
+) -> Result<(), FsError> {
+    match *operation {
+        Operation::Write { offset, size, data: (data, seed), chunk, .. } => {
+            write(mount, clock, (fd, offset), (data, seed), (size, chunk))
+        }
+        Operation::Read { offset, size, chunk, .. } => {
+            let mut buffer = vec![0; Bytes::new(chunk.min(size)).to_usize()];
+            let mut done = 0;
+            while done < size {
+                let part = Bytes::new(chunk.min(size - done)).to_usize();
+                let count = mount.read(clock, fd, offset + done, &mut buffer[..part])?;
+                if count == 0 {
+                    break;
+                }
+                done += chunk.min(size - done);
+            }
+            Ok(())
+        }
+        _ => mount.fsync(clock, fd),
+    }
+}
+
+/// Writes a sequence of data in pieces, and what a piece leaves over until it is refused.
+fn write<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+    (fd, mut offset): (Fd, u64),
+    (data, seed): (Data, u64),
+    (size, chunk): (u64, u64),
+) -> Result<(), FsError> {
+    let mut source: DataSource = data.source(seed);
+    let mut buffer = vec![0; Bytes::new(chunk.min(size)).to_usize()];
+    let mut left = size;
+    while left > 0 {
+        let part = chunk.min(left);
+        let piece = &mut buffer[..Bytes::new(part).to_usize()];
+        source.fill(piece);
+        let mut rest = &*piece;
+        while !rest.is_empty() {
+            let written = mount.write(clock, fd, offset, rest)?;
+            rest = &rest[written..];
+            offset += Bytes::of(&piece[..written]).get();
+        }
+        left -= part;
+    }
+    Ok(())
+}
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed { line, errno } => write!(f, "failed {line} {}", errno.symbol()),
+            Self::Said(text) => f.write_str(&escaped(text)),
+        }
+    }
+}
