@@ -44,16 +44,17 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// The flash, with the error correction that its spare bytes show.
+    /// The flash, with the error correction that its spare bytes show. Without spare bytes in the file
+    /// it is NOR: JFFS2 on NAND keeps its cleanmarkers in spare bytes, and refuses one without any.
     ///
     /// # Errors
     /// [`Error::TooLarge`].
     pub fn dump(&self) -> Result<Dump, Error> {
-        Dump::with_spare(
-            self.contents.clone(),
-            self.shape,
-            spare(&self.contents, self.shape, &self.jffs2),
-        )
+        if self.shape.oob.is_zero() {
+            return Dump::new(self.contents.clone(), Shape::nor(self.shape.block));
+        }
+        let spare = spare(&self.contents, self.shape, &self.jffs2);
+        Dump::with_spare(self.contents.clone(), self.shape, spare)
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Error {
         /// What it says.
         problem: io::Error,
     },
+    /// The folder for the files is not empty.
+    NotEmpty,
     /// There is nothing in it.
     Empty,
     /// It holds more blocks or pages than can be counted.
@@ -119,6 +121,7 @@ impl Error {
             Self::NotAFile => "dump the flash into a file first".into(),
             Self::Unreadable { .. } => "name an image file that can be read".into(),
             Self::Unwritable { .. } => "name another file, on a disk with room".into(),
+            Self::NotEmpty => "name a new folder, so that nothing in it can lead elsewhere".into(),
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),
             Self::Unsound { problem } => expected(*problem),
@@ -202,6 +205,7 @@ impl fmt::Display for Error {
                 let text = problem.to_string();
                 f.write_str(&text.split(" (os error").next().unwrap_or(&text).to_lowercase())
             }
+            Self::NotEmpty => f.write_str("the folder is not empty"),
             Self::Empty => f.write_str("the image is empty"),
             Self::TooLarge { length, shape } => {
                 write!(f, "{length} are more blocks or pages than can be counted: {shape}")

@@ -10,6 +10,7 @@
 //! - [`identify`]: [`Identity`], what is in a file, of which flash, and how that is known.
 //! - [`choose`]: [`Hints`] of the user against what the nodes say.
 //! - [`walk`]: [`Walk`] over every name of a filesystem, whatever is wrong with it.
+//! - [`extract`](mod@extract): the files written into a folder, and nowhere else.
 //! - [`tables`]: all of that as a typed result.
 //! - [`create`]: a flash written to a file.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
@@ -20,6 +21,7 @@ pub mod contents;
 pub mod create;
 pub mod dump;
 pub mod error;
+pub mod extract;
 pub mod identify;
 pub mod shape;
 pub mod spare;
@@ -30,7 +32,8 @@ pub use choose::{Choice, Hints};
 pub use contents::Contents;
 pub use dump::Dump;
 pub use error::Error;
-pub use identify::{Confidence, Found, Identity, Kind, identify};
+pub use extract::extract;
+pub use identify::{ByteOrder, Confidence, Found, Identity, Kind, identify};
 pub use shape::Shape;
 pub use spare::Spare;
 pub use walk::Walk;

@@ -20,6 +20,10 @@ pub const PATH_LENGTH_MAX: usize = 4_095;
 pub struct Item {
     /// From the root on; the root itself is `/`. Names may be anything, `..` and `/` included.
     pub path: Vec<u8>,
+    /// Where in the path the name begins, which may contain `/` itself.
+    pub name_at: usize,
+    /// The directory that it is in; `None` where the walk begins.
+    pub parent: Option<Ino>,
     /// The inode that it leads to.
     pub ino: Ino,
     /// What `lstat` tells.
@@ -28,6 +32,14 @@ pub struct Item {
     pub target: Vec<u8>,
     /// What is wrong with it.
     pub problem: Option<Problem>,
+}
+
+impl Item {
+    /// The name in its directory.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        &self.path[self.name_at..]
+    }
 }
 
 /// What may be wrong with a name.
@@ -57,7 +69,9 @@ impl fmt::Display for Problem {
 /// A name that was read and not yet visited.
 #[derive(Debug)]
 struct Pending {
-    parent: Arc<[u8]>,
+    /// The path of the directory, without a slash at the end.
+    above: Arc<[u8]>,
+    parent: Option<Ino>,
     name: Vec<u8>,
     ino: Ino,
 }
@@ -74,22 +88,23 @@ impl Walk {
     /// A walk that begins at `start`, which `path` leads to.
     #[must_use]
     pub fn new(path: &[u8], start: Ino) -> Self {
-        let (parent, name) = match path.iter().rposition(|&byte| byte == b'/') {
+        let (above, name) = match path.iter().rposition(|&byte| byte == b'/') {
             Some(slash) => path.split_at(slash + 1),
             None => (&b"/"[..], path),
         };
-        let parent = parent.strip_suffix(b"/").unwrap_or(parent);
-        let first = Pending { parent: parent.into(), name: name.into(), ino: start };
+        let above = above.strip_suffix(b"/").unwrap_or(above);
+        let first = Pending { above: above.into(), parent: None, name: name.into(), ino: start };
         Self { pending: vec![first], entered: HashSet::new() }
     }
 
     /// The next name, until there is none.
     pub fn next(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock) -> Option<Item> {
-        let Pending { parent, name, ino } = self.pending.pop()?;
-        let is_start = self.entered.is_empty() && self.pending.is_empty();
-        let path = [&parent, &b"/"[..], &name].concat();
-        let problem = (!is_start && !is_plain(&name)).then_some(Problem::Name);
-        let mut item = Item { path, ino, attributes: None, target: Vec::new(), problem };
+        let Pending { above, parent, name, ino } = self.pending.pop()?;
+        let path = [&above, &b"/"[..], &name].concat();
+        let name_at = above.len() + 1;
+        let problem = (parent.is_some() && !is_plain(&name)).then_some(Problem::Name);
+        let mut item =
+            Item { path, name_at, parent, ino, attributes: None, target: Vec::new(), problem };
         match fs.attributes(clock, ino) {
             Ok(attributes) => {
                 item.attributes = Some(attributes);
@@ -128,11 +143,12 @@ impl Walk {
     }
 
     fn push(&mut self, item: &Item, mut entries: Vec<Entry>) {
-        let parent: Arc<[u8]> = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
+        let above: Arc<[u8]> = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
         // The last of them is visited first.
         entries.sort_unstable_by(|one, other| other.name.cmp(&one.name));
         let pending = |entry: Entry| Pending {
-            parent: Arc::clone(&parent),
+            above: Arc::clone(&above),
+            parent: Some(item.ino),
             name: entry.name,
             ino: entry.ino,
         };
@@ -180,4 +196,4 @@ pub fn resolve(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,14 +5,15 @@ use boardlab_vfs::{Caching, Change, Errno, MemoryFs, New, Space, Timestamp};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Directories with any entries; an inode without a directory is a file, the one called 99 is damaged.
+/// Directories with any entries; an inode without a directory is a file of five
+/// bytes. The inode 99 is damaged, and so is the content of the file 98.
 #[derive(Debug, Default)]
-struct Hostile {
+pub(crate) struct Hostile {
     directories: BTreeMap<u64, Vec<(&'static [u8], u64)>>,
 }
 
 impl Hostile {
-    fn with(directories: &[(u64, &[(&'static [u8], u64)])]) -> Self {
+    pub(crate) fn with(directories: &[(u64, &[(&'static [u8], u64)])]) -> Self {
         let directories = directories.iter().map(|(ino, entries)| (*ino, entries.to_vec()));
         Self { directories: directories.collect() }
     }
@@ -48,7 +49,7 @@ impl FileSystem for Hostile {
             links: 1,
             uid: 0,
             gid: 0,
-            size: 0,
+            size: 5,
             accessed: time,
             modified: time,
             changed: time,
@@ -81,8 +82,9 @@ impl FileSystem for Hostile {
     fn read_link(&mut self, _: &mut Clock, _: Ino) -> Answer<Vec<u8>> {
         Err(REFUSED)
     }
-    fn read_page(&mut self, _: &mut Clock, _: Ino, _: u64, _: &mut [u8]) -> Answer<()> {
-        Err(REFUSED)
+    fn read_page(&mut self, _: &mut Clock, ino: Ino, _: u64, page: &mut [u8]) -> Answer<()> {
+        page.fill(b'x');
+        if ino.0 == 98 { Err(FsError::Refused(Errno::Io)) } else { Ok(()) }
     }
     fn write_page(
         &mut self,
