@@ -7,6 +7,7 @@
 //! - [`data`]: [`Data`], the bytes of files by kind: zeros, text, half compressible...
 //! - [`mtd_debug`]: erase, write, read, verify and info of a raw flash, as mtd-utils does them.
 //! - [`mtd_info`]: [`Info`], the text of info.
+//! - [`tiobench`]: sequential and random writes and reads, as tiobench does them.
 //! - [`tree`]: file trees from lists of operations, their manifests, their scan.
 //! - [`powercut`]: power cuts at every operation, and what survives them.
 //! - [`error`]: [`Error`], why a workload did not come to its end.
@@ -30,6 +31,7 @@ pub mod mtd_debug;
 pub mod mtd_info;
 pub mod powercut;
 pub mod source;
+pub mod tiobench;
 pub mod tree;
 
 pub use data::{Data, DataSource};

@@ -1,0 +1,352 @@
+//! tiobench's measuring program, tiotest, on a mounted filesystem.
+//!
+//! Layer: rank 6. Main types: [`Tiobench`], what is asked; [`Results`], what came of it. Four tests in
+//! this order, skipped ones left out: write, random write, read, random read. What tiotest does (`tiotest.c`,
+//! versions 0.3.5 and 0.4.2, GPL; read, not copied):
+//!
+//! - Each thread has its own file. The write test creates it; version 0.4.2 makes it full size first, so
+//!   that it is one hole ([`Tiobench::presize`]), 0.3.5 lets it grow.
+//! - The threads of a test start together, and the time of the test runs until the last has closed its
+//!   file. Opening and growing the file, and the one fsync after the last write, lie within it.
+//! - A random offset is that of a block drawn from all but the last.
+//! - MB are 2^20 bytes. The latency of an operation runs from call to return.
+//! - The files stay in the page cache from test to test ([`Tiobench::drop_caches`] empties it, as the
+//!   option `-X` of 0.4.2 does) and are removed at the end.
+//!
+//! Here the threads take turns in virtual time, an operation each, as on one CPU; a thread that is not
+//! alone waits for the others between its operations, and that counts as its latency. Unlike tiotest's
+//! constant buffer, data that are not zero differ from block to block, so each block can be verified.
+//! Left out: mmap, raw devices, O_SYNC.
+
+mod report;
+
+use crate::data::Data;
+use crate::error::Error;
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Phase, Seed, Stream};
+use boardlab_vfs::{Errno, Error as FsError, Fd, FileSystem, Mount};
+
+/// One of the four tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Test {
+    /// Every block in ascending order is written.
+    Write,
+    /// Blocks drawn at random are written.
+    RandomWrite,
+    /// Every block in ascending order is read.
+    Read,
+    /// Blocks drawn at random are read.
+    RandomRead,
+}
+
+impl Test {
+    /// All tests in their order.
+    pub const ALL: [Self; 4] = [Self::Write, Self::RandomWrite, Self::Read, Self::RandomRead];
+
+    /// The name in tables: `sequential_write`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "sequential_write",
+            Self::RandomWrite => "random_write",
+            Self::Read => "sequential_read",
+            Self::RandomRead => "random_read",
+        }
+    }
+
+    const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::RandomWrite)
+    }
+
+    const fn is_random(self) -> bool {
+        matches!(self, Self::RandomWrite | Self::RandomRead)
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiobench {
+    /// The directory of the files, which is there.
+    pub directory: String,
+    /// Threads, each with a file of its own.
+    pub threads: u32,
+    /// Bytes of a file; what is no whole block is left out.
+    pub size: Bytes,
+    /// Bytes of a block, at least one and at most half of the file.
+    pub block: Bytes,
+    /// Operations of each thread in a random test.
+    pub random_operations: u64,
+    /// What is written.
+    pub data: Data,
+    /// Decides about the data and the random blocks.
+    pub seed: Seed,
+    /// The tests to be made.
+    pub tests: Vec<Test>,
+    /// Whether a file is made full size, as a hole, before it is written.
+    pub presize: bool,
+    /// Whether the caches are emptied before each test.
+    pub drop_caches: bool,
+    /// Whether what is read is compared with what was written.
+    pub verify: bool,
+    /// Whether the files stay when all is done.
+    pub keep: bool,
+}
+
+impl Default for Tiobench {
+    /// tiotest's defaults but for the number of threads (4 there) and of random operations (100,000
+    /// there since 0.4.2, 1,000 before): 10 MB of zeros in blocks of 4 KiB.
+    fn default() -> Self {
+        Self {
+            directory: "/".to_owned(),
+            threads: 1,
+            size: Bytes::mib(10),
+            block: Bytes::kib(4),
+            random_operations: 1_000,
+            data: Data::Zero,
+            seed: Seed::new(1),
+            tests: Test::ALL.to_vec(),
+            presize: true,
+            drop_caches: false,
+            verify: false,
+            keep: false,
+        }
+    }
+}
+
+/// What one test came to.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Which test.
+    pub test: Test,
+    /// Bytes of all threads.
+    pub bytes: Bytes,
+    /// From the start of the threads to the end of the last.
+    pub elapsed: Duration,
+    /// Latencies of the operations.
+    pub latency: Phase,
+    /// Operations that took more than 2 s.
+    pub over_2_s: u64,
+    /// Operations that took more than 10 s.
+    pub over_10_s: u64,
+    /// The time of the CPU, when the caller knows and fills it in; the texts show it as system time.
+    pub cpu: Duration,
+}
+
+impl Measured {
+    /// 2^20 bytes in a second; nothing when no time passed.
+    #[must_use]
+    pub fn mb_per_second(&self) -> Option<f64> {
+        let rate = boardlab_sim::Rate::new(self.bytes, self.elapsed)?;
+        Some(rate.bytes_per_second() / f64::from(1 << 20))
+    }
+}
+
+/// What all tests came to. Its texts are those of tiotest.
+#[derive(Debug, Clone)]
+pub struct Results {
+    /// Threads.
+    pub threads: u32,
+    /// In the order in which they were made.
+    pub measured: Vec<Measured>,
+}
+
+/// When an observer is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Just before a test.
+    Before,
+    /// Just after it.
+    After,
+}
+
+/// Looks at the system before and after each test, to take counters.
+pub type Observer<'a, F> = &'a mut dyn FnMut(Test, Moment, &mut Mount<F>, &mut Clock);
+
+/// Makes the tests. `observe` is called before and after each.
+///
+/// # Errors
+/// [`Error::File`], also for a write or a read that comes back short; [`Error::Differs`] when what was
+/// read is not what was written.
+///
+/// # Panics
+/// When the block is empty or there are fewer than two in a file.
+pub fn run<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+    job: &Tiobench,
+    observe: Observer<'_, F>,
+) -> Result<Results, Error> {
+    let blocks = job.size.get().checked_div(job.block.get()).unwrap_or(0);
+    assert!(blocks >= 2, "tiobench: fewer than two blocks of {} in {}", job.block, job.size);
+    let mut measured = Vec::new();
+    for &test in &job.tests {
+        if job.drop_caches {
+            mount.drop_caches(clock).map_err(|cause| Error::file("drop caches", b"/", cause))?;
+        }
+        observe(test, Moment::Before, mount, clock);
+        measured.push(Turn { mount, clock, job, test, blocks }.run()?);
+        observe(test, Moment::After, mount, clock);
+    }
+    if !job.keep {
+        for thread in 0..job.threads {
+            let path = path(job, thread);
+            match mount.unlink(clock, &path) {
+                Ok(()) | Err(FsError::Refused(Errno::NoEnt)) => {}
+                Err(cause) => return Err(Error::file("unlink", path.as_bytes(), cause)),
+            }
+        }
+    }
+    Ok(Results { threads: job.threads, measured })
+}
+
+fn path(job: &Tiobench, thread: u32) -> String {
+    format!("{}/_tiotest_pid1.thr{thread}", job.directory.trim_end_matches('/'))
+}
+
+/// One test under way.
+struct Turn<'a, F> {
+    mount: &'a mut Mount<F>,
+    clock: &'a mut Clock,
+    job: &'a Tiobench,
+    test: Test,
+    blocks: u64,
+}
+
+/// A thread of a test.
+struct Thread {
+    number: u32,
+    path: String,
+    fd: Fd,
+    stream: Stream,
+    done: u64,
+    /// When its last operation ended.
+    ready: Instant,
+}
+
+impl<F: FileSystem> Turn<'_, F> {
+    fn run(mut self) -> Result<Measured, Error> {
+        let start = self.clock.now();
+        let mut measured = Measured {
+            test: self.test,
+            bytes: Bytes::ZERO,
+            elapsed: Duration::ZERO,
+            latency: Phase::new(),
+            over_2_s: 0,
+            over_10_s: 0,
+            cpu: Duration::ZERO,
+        };
+        let mut threads = Vec::new();
+        for number in 0..self.job.threads {
+            threads.push(self.start(number)?);
+        }
+        let mut buffer = vec![0; self.job.block.to_usize()];
+        let mut expected = vec![0; if self.job.verify { buffer.len() } else { 0 }];
+        let count = if self.test.is_random() { self.job.random_operations } else { self.blocks };
+        while !threads.is_empty() {
+            for thread in &mut threads {
+                if thread.done == count {
+                    continue;
+                }
+                let operation = self.operation(thread, &mut buffer, &mut expected)?;
+                thread.done += 1;
+                measured.bytes += self.job.block;
+                measured.latency.record(operation);
+                measured.over_2_s += u64::from(operation > Duration::from_secs(2));
+                measured.over_10_s += u64::from(operation > Duration::from_secs(10));
+            }
+            let (ended, others): (Vec<_>, Vec<_>) =
+                threads.into_iter().partition(|thread| thread.done == count);
+            for thread in ended {
+                self.finish(&thread)?;
+            }
+            threads = others;
+        }
+        measured.elapsed = self.clock.now().since(start);
+        Ok(measured)
+    }
+
+    fn start(&mut self, number: u32) -> Result<Thread, Error> {
+        let path = path(self.job, number);
+        let fd = self.open(&path).map_err(|cause| Error::file("open", path.as_bytes(), cause))?;
+        let name = format!("tiobench.{}.{number}", self.test.name());
+        let stream = self.job.seed.stream(&name);
+        Ok(Thread { number, path, fd, stream, done: 0, ready: self.clock.now() })
+    }
+
+    /// Opens a file as the test does; the write test makes it, or empties what is there.
+    fn open(&mut self, path: &str) -> Result<Fd, FsError> {
+        if self.test != Test::Write {
+            return self.mount.open(self.clock, path);
+        }
+        let fd = match self.mount.create(self.clock, path, 0o600) {
+            Err(FsError::Refused(Errno::Exist)) => {
+                let fd = self.mount.open(self.clock, path)?;
+                self.mount.ftruncate(self.clock, fd, 0)?;
+                fd
+            }
+            created => created?,
+        };
+        if self.job.presize {
+            let size = self.blocks * self.job.block.get();
+            self.mount.ftruncate(self.clock, fd, size)?;
+        }
+        Ok(fd)
+    }
+
+    /// One operation of a thread, and its latency.
+    fn operation(
+        &mut self,
+        thread: &mut Thread,
+        buffer: &mut [u8],
+        expected: &mut [u8],
+    ) -> Result<Duration, Error> {
+        let index = match self.test.is_random() {
+            true => thread.stream.below(self.blocks - 1),
+            false => thread.done,
+        };
+        let offset = index * self.job.block.get();
+        let seed = self.job.seed.get() ^ u64::from(thread.number) << 32;
+        let (what, count) = if self.test.writes() {
+            self.job.data.block(seed, index, buffer);
+            ("write", self.mount.write(self.clock, thread.fd, offset, buffer))
+        } else {
+            ("read", self.mount.read(self.clock, thread.fd, offset, buffer))
+        };
+        let failed = |cause| Error::file(what, thread.path.as_bytes(), cause);
+        if count.map_err(failed)? < buffer.len() {
+            let short = if self.test.writes() { Errno::NoSpc } else { Errno::Io };
+            return Err(failed(short.into()));
+        }
+        let now = self.clock.now();
+        let latency = now.since(thread.ready);
+        thread.ready = now;
+        if !self.test.writes() && self.job.verify {
+            self.job.data.block(seed, index, expected);
+            compare(Bytes::new(offset), expected, buffer)?;
+        }
+        Ok(latency)
+    }
+
+    fn finish(&mut self, thread: &Thread) -> Result<(), Error> {
+        let failed = |cause| Error::file("close", thread.path.as_bytes(), cause);
+        if self.test.writes() {
+            self.mount.fsync(self.clock, thread.fd).map_err(failed)?;
+        }
+        self.mount.close(self.clock, thread.fd).map_err(failed)
+    }
+}
+
+fn compare(offset: Bytes, expected: &[u8], found: &[u8]) -> Result<(), Error> {
+    let pairs = || expected.iter().zip(found).filter(|(expected, found)| expected != found);
+    let Some(at) = expected.iter().zip(found).position(|(expected, found)| expected != found)
+    else {
+        return Ok(());
+    };
+    let bits = pairs().map(|(expected, found)| u64::from((expected ^ found).count_ones())).sum();
+    Err(Error::Differs {
+        offset: offset + Bytes::of(&expected[..at]),
+        expected: expected[at],
+        found: found[at],
+        wrong: Bytes::new(pairs().map(|_| 1).sum()),
+        bits,
+    })
+}
