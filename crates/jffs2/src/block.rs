@@ -420,11 +420,13 @@ impl Blocks {
     /// # Panics
     /// As [`Blocks::link`]; a length of zero is allowed.
     pub fn link_dirty(&mut self, block: BlockIndex, length: u32) {
-        let last = self.block(block).refs.last();
         if length == 0 {
             return;
         }
-        if !last.is_some_and(|last| last.state() == NodeState::Obsolete) {
+        // A gap grows; an obsolete node keeps its length, by which garbage collection knows it.
+        let is_gap =
+            |last: &NodeRef| last.state() == NodeState::Obsolete && last.owner() == Owner::Nobody;
+        if !self.block(block).refs.last().is_some_and(is_gap) {
             self.link(block, length, NodeState::Obsolete, Owner::Nobody, None);
             return;
         }
@@ -602,6 +604,12 @@ impl Blocks {
     /// Gives memory back that the references of a block will not need.
     pub(crate) fn shrink(&mut self, block: BlockIndex) {
         self.block_mut(block).refs.shrink_to_fit();
+    }
+
+    /// Makes a node another owner's.
+    pub(crate) fn set_owner(&mut self, id: NodeId, owner: Owner) {
+        let node = *self.node(id);
+        *self.node_mut(id) = NodeRef::new(node.offset(), node.state(), owner, node.next);
     }
 
     /// Makes `next` the node after `id` in its owner's list.

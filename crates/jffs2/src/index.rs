@@ -44,6 +44,8 @@ pub struct InodeCache {
     pub links: u32,
     /// Whether an entry says that it is a directory.
     pub is_directory: bool,
+    /// Whether `links` is the number of the directory that it is in.
+    pub(crate) parent_known: bool,
     /// The first of its references to extended attributes, by slot.
     pub(crate) xrefs: Option<u32>,
 }
@@ -114,7 +116,15 @@ impl Inodes {
         }
         let links = u32::from(ino == ROOT);
         let state = InodeState::Unchecked;
-        let entry = InodeCache { ino, nodes: None, state, links, is_directory: false, xrefs: None };
+        let entry = InodeCache {
+            ino,
+            nodes: None,
+            state,
+            links,
+            is_directory: false,
+            parent_known: false,
+            xrefs: None,
+        };
         let slot = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(None);
             u32::try_from(self.slots.len() - 1).expect("fewer inodes than bytes of a flash")

@@ -12,24 +12,36 @@
 //! - [`collected`]: the summary of the block being written; [`wbuf`]: the page being filled (NAND).
 
 pub mod block;
+pub mod check;
 pub mod collected;
 pub mod compress;
 pub mod error;
 mod flash;
 pub mod format;
 pub mod fragments;
+mod fs;
 pub mod index;
 pub mod inode;
+pub mod mount;
+mod names;
+mod open;
 pub mod options;
+pub mod ram;
+mod read;
+mod read_inode;
+pub mod scan;
 pub mod volume;
 pub mod wbuf;
 pub mod xattr;
+mod xattr_read;
 
 pub use error::Error;
+pub use mount::MountError;
 pub use options::{Compression, CompressionMode, Options, Profile};
 pub use volume::Volume;
 
 use inode::OpenInode;
+use scan::Findings;
 use std::collections::BTreeMap;
 
 /// A mounted JFFS2.
@@ -39,6 +51,8 @@ pub struct Jffs2<M> {
     pub(crate) volume: Volume<M>,
     /// The inodes that are held open, by number.
     pub(crate) open: BTreeMap<u32, OpenInode>,
+    /// What the scan found besides nodes.
+    pub(crate) findings: Findings,
 }
 
 impl<M> Jffs2<M> {
@@ -46,6 +60,29 @@ impl<M> Jffs2<M> {
     #[must_use]
     pub const fn volume(&self) -> &Volume<M> {
         &self.volume
+    }
+
+    /// What the scan found besides nodes.
+    #[must_use]
+    pub const fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// Gives the flash back. What is in the write buffer is lost: unmount first.
+    #[must_use]
+    pub fn into_device(self) -> M {
+        self.volume.device
+    }
+
+    /// The flash.
+    #[must_use]
+    pub const fn device(&self) -> &M {
+        &self.volume.device
+    }
+
+    /// The flash; what is done to it there JFFS2 does not know.
+    pub const fn device_mut(&mut self) -> &mut M {
+        &mut self.volume.device
     }
 
     /// The inodes that are held open.

@@ -200,6 +200,12 @@ impl<M: Mtd> Volume<M> {
         &self.inodes
     }
 
+    /// All extended attributes.
+    #[must_use]
+    pub const fn xattrs(&self) -> &Xattrs {
+        &self.xattrs
+    }
+
     /// How many free blocks are kept back from whom.
     #[must_use]
     pub const fn reserves(&self) -> &Reserves {

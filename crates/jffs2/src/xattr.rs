@@ -60,6 +60,8 @@ pub struct Xattrs {
     data: Vec<Option<Datum>>,
     by_number: BTreeMap<u32, u32>,
     references: Vec<Option<Reference>>,
+    /// References that say no more than that an attribute was removed, or whose inode is gone.
+    dead: Vec<u32>,
     highest_xid: u32,
     highest_sequence: u32,
 }
@@ -137,6 +139,22 @@ impl Xattrs {
         let slot = put(&mut self.data, datum);
         self.by_number.insert(xid, slot);
         slot
+    }
+
+    /// A reference of this sequence number was found.
+    pub(crate) fn note_sequence(&mut self, sequence: u32) {
+        self.highest_sequence = self.highest_sequence.max(sequence);
+    }
+
+    /// A reference leads nowhere any longer; its nodes stay until nothing older can come back.
+    pub(crate) fn bury(&mut self, slot: u32) {
+        self.dead.push(slot);
+    }
+
+    /// References that lead nowhere any longer.
+    #[must_use]
+    pub fn dead(&self) -> &[u32] {
+        &self.dead
     }
 
     /// Adds a reference without a node and gives its slot.

@@ -146,6 +146,12 @@ pub fn until_nul(name: &[u8]) -> &[u8] {
 }
 
 impl Dirent<'_> {
+    /// The same entry without its name, which borrows nothing.
+    #[must_use]
+    pub fn with_empty_name(&self) -> Dirent<'static> {
+        Dirent { name: &[], ..*self }
+    }
+
     /// Bytes of the node.
     ///
     /// # Panics

@@ -121,9 +121,7 @@ impl fmt::Display for ByteOrder {
 /// reflected polynomial, but nothing is inverted at the beginning or the end (Linux's `crc32_le`).
 #[must_use]
 pub fn crc(before: u32, bytes: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new_with_initial(!before);
-    hasher.update(bytes);
-    !hasher.finalize()
+    boardlab_codec::crc32(before, bytes)
 }
 
 /// `length` up to the next beginning of a node.

@@ -1,10 +1,10 @@
 //! Padding: fills what is left of a page that must be written before it is full.
 //!
-//! Layer: rank 5, format. Main type: [`Padding`]. Where a header fits, padding is a node whose length
-//! is that of the gap and whose bytes after the header are zeros; a shorter gap is zeros alone.
+//! Layer: rank 5, format. Main type: [`Padding`]. Padding longer than a header is a node whose
+//! length is that of the gap and whose bytes after the header are zeros; a shorter gap is zeros alone.
 //!
 //! ```text
-//!  | 85 19  04 20 | bytes of the gap | crc | 00 00 00 ...      or      | 00 00 00 ... (4 or 8)
+//!  | 85 19  04 20 | bytes of the gap | crc | 00 00 00 ...      or      | 00 00 00 ... (4, 8 or 12)
 //! ```
 //! Source: Linux 6.1, `__jffs2_flush_wbuf`.
 
@@ -20,10 +20,10 @@ pub struct Padding {
 }
 
 impl Padding {
-    /// The header of the node; `None` for a gap too short for one.
+    /// The header of the node; `None` for a gap that is not longer than one.
     #[must_use]
     pub fn header(self) -> Option<Header> {
-        (self.length >= header::SIZE).then(|| Header::new(NodeType::Padding, self.length))
+        (self.length > header::SIZE).then(|| Header::new(NodeType::Padding, self.length))
     }
 
     /// Fills `gap`.
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_that_holds_a_header_is_a_node() {
+    fn a_gap_longer_than_a_header_is_a_node() {
         let mut gap = [0xFF; 16];
         Padding { length: 16 }.emit(&mut gap, ByteOrder::Little);
         assert_eq!(gap[..8], [0x85, 0x19, 0x04, 0x20, 16, 0, 0, 0]);
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn a_shorter_gap_is_zeros() {
-        let mut gap = [0xFF; 8];
-        Padding { length: 8 }.emit(&mut gap, ByteOrder::Little);
-        assert_eq!(gap, [0; 8]);
+        let mut gap = [0xFF; 12];
+        Padding { length: 12 }.emit(&mut gap, ByteOrder::Little);
+        assert_eq!(gap, [0; 12]);
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  0       12        16        20       24        28         32
-//!  | header | entries | cln_mkr | padded | sum crc | node crc | entries | zeros | trailer |
+//!  | header | entries | cln_mkr | padded | sum crc | node crc | entries | 0xFF | trailer |
 //!                                                    8 bytes: ^ offset, magic
 //!  inode  0 type  2 ino   6 version 10 offset 14 totlen 18
 //!  dirent 0 type  2 totlen 6 offset 10 pino  14 version 18 ino 22 nsize 23 type 24 name
@@ -318,7 +318,7 @@ pub fn emit<'a>(
     frame: Frame,
     entries: impl IntoIterator<Item = Entry<'a>>,
 ) {
-    bytes.fill(0);
+    bytes.fill(0xFF);
     Header::new(NodeType::Summary, length_of(bytes)).emit(bytes, order);
     let (mut at, mut count) = (field::ENTRIES, 0);
     for entry in entries {

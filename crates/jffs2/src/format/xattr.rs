@@ -11,7 +11,7 @@
 //! Source: Linux 6.1, `struct jffs2_raw_xattr`.
 
 use super::header::{Header, NodeType};
-use super::{ByteOrder, Malformed, checked, crc, length_of, to_usize};
+use super::{ByteOrder, Malformed, checked, crc, length_of, pad, to_usize};
 use std::fmt;
 
 /// Bytes before the name.
@@ -213,13 +213,17 @@ impl<'a> XattrView<'a> {
 }
 
 impl Xattr<'_> {
-    /// Bytes of the node.
+    /// Bytes of the node: unlike those of other nodes a multiple of four.
     ///
     /// # Panics
     /// When name or value are longer than their fields can say: 255 and 65,535 bytes.
     #[must_use]
     pub fn length(&self) -> u32 {
-        SIZE + u32::from(self.name_length()) + 1 + u32::from(self.value_length())
+        pad(SIZE + self.data_length())
+    }
+
+    fn data_length(&self) -> u32 {
+        u32::from(self.name_length()) + 1 + u32::from(self.value_length())
     }
 
     fn name_length(&self) -> u8 {
@@ -247,7 +251,8 @@ impl Xattr<'_> {
         bytes[field::PREFIX] = self.prefix.number();
         bytes[field::NAME_LENGTH] = self.name_length();
         order.put16(bytes, field::VALUE_LENGTH, self.value_length());
-        let data = &mut bytes[field::NAME..to_usize(self.length())];
+        bytes[field::NAME..to_usize(self.length())].fill(0xFF);
+        let data = &mut bytes[field::NAME..to_usize(SIZE + self.data_length())];
         let (name, rest) = data.split_at_mut(self.name.len());
         name.copy_from_slice(self.name);
         rest[0] = 0;
@@ -277,11 +282,11 @@ mod tests {
 
     #[test]
     fn an_attribute_has_its_fields_where_linux_has_them() {
-        let mut bytes = [0xEE; 39];
+        let mut bytes = [0xEE; 40];
         attribute().emit(&mut bytes, ByteOrder::Little);
-        assert_eq!(bytes[..8], [0x85, 0x19, 0x08, 0xe0, 39, 0, 0, 0]);
+        assert_eq!(bytes[..8], [0x85, 0x19, 0x08, 0xe0, 40, 0, 0, 0]);
         assert_eq!(bytes[12..24], [3, 0, 0, 0, 1, 0, 0, 0, 1, 3, 3, 0]);
-        assert_eq!(&bytes[32..], b"hue\0red");
+        assert_eq!(&bytes[32..], b"hue\0red\xff");
     }
 
     #[test]
@@ -297,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_wrong_bit_in_the_value_or_a_missing_end_of_the_name_is_noticed() {
-        let mut bytes = [0; 39];
+        let mut bytes = [0; 40];
         attribute().emit(&mut bytes, ByteOrder::Little);
         bytes[37] ^= 4;
         let view = XattrView::new(&bytes, ByteOrder::Little).unwrap();

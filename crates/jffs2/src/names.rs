@@ -1,0 +1,138 @@
+//! All directory entries of a flash, while it is being mounted.
+//!
+//! Layer: rank 5. Main types: [`Names`], [`Name`]. They exist to count the names of every inode and are
+//! dropped when the mount is done; an open directory reads its entries again. The kernel keeps a list a
+//! directory, in which every new name is compared with all; here a table finds the same name at once,
+//! so that a directory of 100,000 names does not take 5,000,000,000 comparisons.
+//!
+//! Source: Linux 6.1, `jffs2_add_fd_to_list` and `scan_dents` of `fs/jffs2/nodelist.c`.
+
+use crate::block::NodeId;
+use crate::format::to_usize;
+use std::collections::HashMap;
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::hash::Hasher;
+
+/// A directory entry without its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// The directory, by slot.
+    pub(crate) directory: u32,
+    /// Its age.
+    pub(crate) version: u32,
+    /// The inode; 0 when the name was removed.
+    pub(crate) ino: u32,
+    /// The type byte (`DT_*`).
+    pub(crate) kind: u8,
+    /// Its node.
+    pub(crate) node: NodeId,
+}
+
+/// All directory entries, the newest of each name.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    entries: Vec<Held>,
+    text: Vec<u8>,
+    by_hash: HashMap<u64, u32>,
+}
+
+#[derive(Debug)]
+struct Held {
+    name: Name,
+    start: u32,
+    length: u8,
+    /// The next entry of the same hash; [`END`] when there is none.
+    next: u32,
+}
+
+const END: u32 = u32::MAX;
+
+impl Names {
+    /// Adds an entry. Of two entries of a name in a directory the older one goes, of two as old the
+    /// one that was there; its node, which is obsolete now, is given back.
+    pub(crate) fn add(&mut self, text: &[u8], name: Name) -> Option<NodeId> {
+        let new = u32::try_from(self.entries.len()).expect("fewer entries than bytes of a flash");
+        let first = match self.by_hash.entry(hash(name.directory, text)) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(new);
+                END
+            }
+            Entry::Occupied(mut occupied) => {
+                if let Some(held) = same(&self.entries, &self.text, *occupied.get(), text, name) {
+                    let held = &mut self.entries[to_usize(held)].name;
+                    if name.version < held.version {
+                        return Some(name.node);
+                    }
+                    return Some(std::mem::replace(held, name).node);
+                }
+                occupied.insert(new)
+            }
+        };
+        let start = u32::try_from(self.text.len()).expect("names are fewer than 4 GiB");
+        let length = u8::try_from(text.len()).expect("a name has at most 255 bytes");
+        self.text.extend_from_slice(text);
+        self.entries.push(Held { name, start, length, next: first });
+        None
+    }
+
+    /// All entries, those of removed names included.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Name> {
+        self.entries.iter().map(|held| &held.name)
+    }
+
+    /// All entries, those of a directory together.
+    pub(crate) fn by_directory(&self) -> Vec<Name> {
+        let mut sorted: Vec<Name> = self.iter().copied().collect();
+        sorted.sort_by_key(|name| name.directory);
+        sorted
+    }
+}
+
+/// The entry of this name in the chain that begins with `first`.
+fn same(entries: &[Held], text: &[u8], first: u32, wanted: &[u8], name: Name) -> Option<u32> {
+    let mut at = first;
+    while at != END {
+        let held = &entries[to_usize(at)];
+        let start = to_usize(held.start);
+        let there = &text[start..start + usize::from(held.length)];
+        if held.name.directory == name.directory && there == wanted {
+            return Some(at);
+        }
+        at = held.next;
+    }
+    None
+}
+
+/// A hash for which nobody can make many names collide.
+fn hash(directory: u32, text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u32(directory);
+    hasher.write(text);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Blocks, NodeState, Owner};
+    use boardlab_mtd::BlockIndex;
+
+    fn name(blocks: &mut Blocks, directory: u32, version: u32) -> Name {
+        let node = blocks.link(BlockIndex(0), 40, NodeState::Pristine, Owner::Nobody, None);
+        Name { directory, version, ino: version, kind: 8, node }
+    }
+
+    #[test]
+    fn the_newest_entry_of_a_name_is_kept() {
+        let mut blocks = Blocks::new(1, 4096);
+        let [old, new, other] = [(1, 3), (1, 7), (2, 5)].map(|(d, v)| name(&mut blocks, d, v));
+        let mut names = Names::default();
+        assert_eq!(names.add(b"a", old), None);
+        assert_eq!(names.add(b"a", other), None);
+        assert_eq!(names.add(b"a", new), Some(old.node));
+        assert_eq!(names.add(b"a", old), Some(old.node));
+        assert_eq!(names.add(b"b", old), None);
+        let kept: Vec<_> = names.by_directory().iter().map(|name| name.version).collect();
+        assert_eq!(kept, [7, 3, 5]);
+    }
+}

@@ -1,0 +1,185 @@
+//! Opening inodes, and what can be asked of an open one without changing it.
+//!
+//! Layer: rank 5. Names and attributes come from open inodes, content from their fragments; opening an
+//! inode reads all of its nodes. Source: Linux 6.1, `fs/jffs2/dir.c`, `file.c`, `fs.c`.
+
+use crate::Jffs2;
+use crate::error::Error;
+use crate::index::{InodeState, ROOT};
+use crate::inode::{DirEntry, OpenInode};
+use crate::mount::DIRECTORY;
+use boardlab_mtd::Mtd;
+use boardlab_sim::Clock;
+use boardlab_vfs::{Attributes, Entry, Errno, Ino, Kind, Space, Timestamp};
+
+impl<M: Mtd> Jffs2<M> {
+    /// Opens an inode, unless it is open: reads all of its nodes (`jffs2_iget`).
+    ///
+    /// # Errors
+    /// ESTALE when there is no such inode or it has no name, [`Error::Inode`], [`Error::Flash`].
+    pub(crate) fn open_inode(
+        &mut self,
+        clock: &mut Clock,
+        ino: u32,
+    ) -> Result<&mut OpenInode, Error> {
+        if !self.open.contains_key(&ino) {
+            let slot = match self.volume.inodes.slot(ino) {
+                Some(slot) if self.volume.inodes.get(slot).links > 0 => slot,
+                None if ino == ROOT => self.volume.inodes.slot_or_new(ROOT),
+                _ => return Err(Errno::Stale.into()),
+            };
+            let inode = self.volume.read_inode(clock, slot, false);
+            let state = if inode.is_ok() { InodeState::Present } else { InodeState::Checked };
+            self.volume.inodes.get_mut(slot).state = state;
+            self.open.insert(ino, inode?);
+        }
+        Ok(self.open.get_mut(&ino).expect("the inode was opened just now"))
+    }
+
+    /// Opens what must be a directory.
+    pub(crate) fn open_directory(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+    ) -> Result<&mut OpenInode, Error> {
+        let inode = self.open_inode(clock, number(ino)?)?;
+        if inode.is_directory() { Ok(inode) } else { Err(Errno::NotDir.into()) }
+    }
+
+    /// Whether an entry of `directory` may be followed. One that would make a directory its own
+    /// ancestor, or give it a second parent, leads nowhere; so does one whose name no path can hold.
+    fn is_sound(&self, directory: u32, name: &[u8], entry: &DirEntry) -> bool {
+        if entry.ino == 0 || entry.ino == ROOT || !is_name(name) {
+            return false;
+        }
+        let Some(inode) = self.volume.inodes.find(entry.ino) else { return false };
+        let known = inode.parent_known && inode.links != directory;
+        inode.links > 0 && inode.is_directory == (entry.kind == DIRECTORY) && !known
+    }
+
+    /// The inode that a name in a directory leads to.
+    pub(crate) fn find_name(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<u32, Error> {
+        let directory = self.open_directory(clock, dir)?;
+        let entry = *directory.entries.get(name).ok_or(Errno::NoEnt)?;
+        let ino = directory.ino;
+        if self.is_sound(ino, name, &entry) { Ok(entry.ino) } else { Err(Errno::NoEnt.into()) }
+    }
+
+    pub(crate) fn list(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+        let ino = self.open_directory(clock, dir)?.ino;
+        let directory = &self.open[&ino];
+        let sound = directory.names().filter(|(name, entry)| self.is_sound(ino, name, entry));
+        Ok(sound
+            .map(|(name, entry)| Entry {
+                name: name.to_vec(),
+                ino: Ino(u64::from(entry.ino)),
+                kind: entry.kind,
+            })
+            .collect())
+    }
+
+    pub(crate) fn stat(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+        let inode = self.open_inode(clock, number(ino)?)?;
+        let metadata = &inode.metadata;
+        let time = |seconds: u32| Timestamp::seconds(i64::from(seconds));
+        let size = if matches!(inode.kind, Kind::File | Kind::Symlink) { metadata.size } else { 0 };
+        Ok(Attributes {
+            ino,
+            kind: inode.kind,
+            mode: metadata.mode & 0o7_777,
+            links: inode.links,
+            uid: u32::from(metadata.uid),
+            gid: u32::from(metadata.gid),
+            size: u64::from(size),
+            accessed: time(metadata.atime),
+            modified: time(metadata.mtime),
+            changed: time(metadata.ctime),
+        })
+    }
+
+    pub(crate) fn target(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+        let inode = self.open_inode(clock, number(ino)?)?;
+        if inode.kind == Kind::Symlink {
+            return Ok(inode.target.to_vec());
+        }
+        Err(Errno::Inval.into())
+    }
+
+    pub(crate) fn page(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        page: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        let ino = number(ino)?;
+        self.open_inode(clock, ino)?;
+        let inode = &self.open[&ino];
+        match inode.kind {
+            Kind::File => self.volume.read_page(clock, inode, page, buffer),
+            Kind::Directory => Err(Errno::IsDir.into()),
+            _ => Err(Errno::Inval.into()),
+        }
+    }
+
+    pub(crate) fn value(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        name: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        let slot = self.open_inode(clock, number(ino)?)?.slot;
+        let (prefix, rest) = crate::format::XattrPrefix::split(name).ok_or(Errno::OpNotSupp)?;
+        let found = self.volume.find_xattr(clock, slot, prefix, rest)?;
+        let datum = found.and_then(|(_, datum)| self.volume.xattrs.datum(datum));
+        let content = datum.and_then(|datum| datum.content.as_ref()).ok_or(Errno::NoData)?;
+        Ok(content.value.to_vec())
+    }
+
+    pub(crate) fn value_names(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let slot = self.open_inode(clock, number(ino)?)?.slot;
+        let all = self.volume.xattrs_of(clock, slot)?;
+        let content = |&(_, datum): &(u32, u32)| {
+            let content = self.volume.xattrs.datum(datum)?.content.as_ref()?;
+            let prefix = content.prefix.text();
+            let name = [prefix.as_bytes(), &content.name].concat();
+            (!prefix.is_empty()).then_some(name)
+        };
+        Ok(all.iter().filter_map(content).collect())
+    }
+
+    /// Free space as `statfs` tells: what is free or dirty, without the blocks kept back.
+    pub(crate) fn space(&self) -> Space {
+        let (volume, totals) = (&self.volume, self.volume.blocks.totals());
+        let block = u64::from(volume.layout.block_size);
+        let reserve = u64::from(volume.reserves.write) * block;
+        let free = (totals.dirty + totals.free).saturating_sub(reserve);
+        let page = 4_096;
+        Space {
+            block_size: page,
+            blocks: volume.layout.size().get() / u64::from(page),
+            free: free / u64::from(page),
+            available: free / u64::from(page),
+            name_max: 254,
+        }
+    }
+}
+
+/// Whether a path can hold a name.
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name != b"." && name != b".." && !name.contains(&b'/')
+}
+
+/// The number of an inode on flash.
+pub(crate) fn number(ino: Ino) -> Result<u32, Error> {
+    u32::try_from(ino.0).map_err(|_| Errno::Stale.into())
+}

@@ -1,0 +1,170 @@
+//! Reading the content of files.
+//!
+//! Layer: rank 5. `Volume::read_page` puts a page together from fragments; `Volume::read_dnode` reads a
+//! node, checks its data and decompresses them. A node is read in two steps, its header and then its
+//! data, each time that a page shows a part of it. Source: Linux 6.1, `fs/jffs2/read.c`.
+
+use crate::block::NodeId;
+use crate::compress::work_to_decompress;
+use crate::error::Error;
+use crate::format::inode::Compressor;
+use crate::format::{Inode, InodeView, Malformed, crc, inode, to_usize};
+use crate::inode::OpenInode;
+use crate::volume::Volume;
+use boardlab_mtd::Mtd;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{PAGE_SIZE, Work};
+
+/// The most bytes that a compressed node may give: the largest page of any kernel. A node that claims
+/// more is damaged.
+const DATA_MAX: u32 = 65_536;
+
+impl<M: Mtd> Volume<M> {
+    /// Reads page number `page` of a file into `buffer`, a page long, with zeros in holes and beyond the
+    /// end.
+    ///
+    /// # Errors
+    /// [`Error::Flash`], [`Error::Node`], [`Error::Compressed`].
+    pub(crate) fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        file: &OpenInode,
+        page: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        let start = page.checked_mul(u64_of(PAGE_SIZE)).and_then(|start| u32::try_from(start).ok());
+        let Some(start) = start else {
+            buffer.fill(0);
+            return Ok(());
+        };
+        self.read_range(clock, file, start, buffer)
+    }
+
+    /// Reads the bytes of a file from `start` on (`jffs2_read_inode_range`).
+    pub(crate) fn read_range(
+        &mut self,
+        clock: &mut Clock,
+        file: &OpenInode,
+        start: u32,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        let mut offset = u64::from(start);
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            let end = offset + u64_of(rest.len());
+            // Fragments lie side by side, so behind the last one there is nothing.
+            let here = u32::try_from(offset).ok().and_then(|offset| file.fragments.at(offset));
+            let here = here.filter(|piece| offset < piece.end());
+            let until = here.map_or(end, |piece| piece.end().min(end));
+            let (piece, behind) = rest.split_at_mut(Bytes::new(until - offset).to_usize());
+            match here.and_then(|fragment| fragment.dnode) {
+                Some(dnode) => {
+                    let dnode = *file.fragments.dnode(dnode);
+                    let within = offset - u64::from(dnode.offset);
+                    let within = u32::try_from(within).expect("within a node of 32 bits");
+                    self.read_dnode(clock, dnode.node, within, piece)?;
+                }
+                None => piece.fill(0),
+            }
+            rest = behind;
+            offset = until;
+        }
+        Ok(())
+    }
+
+    /// Reads the data of a node from `offset` on, checked and decompressed (`jffs2_read_dnode`).
+    pub(crate) fn read_dnode(
+        &mut self,
+        clock: &mut Clock,
+        id: NodeId,
+        offset: u32,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        let at = self.blocks.place(id);
+        let damaged = |cause| Error::Node { at, cause };
+        let mut header = [0; 68];
+        self.read_flash(clock, at, &mut header)?;
+        self.host.spend(clock, Work::Crc, 60);
+        self.host.spend(clock, Work::Node, 0);
+        let view = InodeView::new(&header, self.order).map_err(damaged)?;
+        let node = view.parse();
+        if u64::from(node.csize) + u64::from(inode::SIZE) > u64::from(self.blocks.length(id)) {
+            let (total, needed) = (self.blocks.length(id), u64::from(node.csize));
+            return Err(damaged(Malformed::Length { total, needed }));
+        }
+        let data = at + Bytes::new(u64::from(inode::SIZE));
+        if node.compressor == Compressor::Zero {
+            buffer.fill(0);
+            return Ok(());
+        }
+        let from = to_usize(offset);
+        let inside = from.checked_add(buffer.len()).is_some_and(|end| end <= to_usize(node.dsize));
+        if !inside {
+            return Err(damaged(Malformed::Value { field: "dsize", found: node.dsize }));
+        }
+        if node.compressor == Compressor::None && node.csize == node.dsize && from == 0 {
+            // The common case needs no memory in between, as long as all of it is wanted.
+            if buffer.len() == to_usize(node.csize) {
+                self.read_flash(clock, data, buffer)?;
+                return self.check_data(clock, &node, buffer).map_err(damaged);
+            }
+        }
+        let mut stored = vec![0; to_usize(node.csize)];
+        self.read_flash(clock, data, &mut stored)?;
+        self.check_data(clock, &node, &stored).map_err(damaged)?;
+        self.unpack(clock, &node, &stored, from, buffer)
+            .ok_or(Error::Compressed { at, compressor: node.compressor.number() })
+    }
+
+    fn check_data(
+        &mut self,
+        clock: &mut Clock,
+        node: &Inode,
+        stored: &[u8],
+    ) -> Result<(), Malformed> {
+        self.host.spend(clock, Work::Crc, stored.len());
+        let (expected, found) = (node.data_crc, crc(0, stored));
+        if expected == found { Ok(()) } else { Err(Malformed::DataCrc { expected, found }) }
+    }
+
+    /// Decompresses `stored` and copies what is wanted of it, from `from` on.
+    fn unpack(
+        &mut self,
+        clock: &mut Clock,
+        node: &Inode,
+        stored: &[u8],
+        from: usize,
+        buffer: &mut [u8],
+    ) -> Option<()> {
+        let size = to_usize(node.dsize);
+        if node.dsize > DATA_MAX && node.compressor != Compressor::None {
+            return None;
+        }
+        if from == 0 && buffer.len() == size {
+            return self.decompress(clock, node.compressor, stored, buffer);
+        }
+        let mut whole = vec![0; size.min(stored.len().max(to_usize(DATA_MAX)))];
+        self.decompress(clock, node.compressor, stored, &mut whole)?;
+        buffer.copy_from_slice(whole.get(from..from + buffer.len())?);
+        self.host.spend(clock, Work::Copy, buffer.len());
+        Some(())
+    }
+
+    /// Decompresses to exactly the length of `output`.
+    fn decompress(
+        &mut self,
+        clock: &mut Clock,
+        compressor: Compressor,
+        stored: &[u8],
+        output: &mut [u8],
+    ) -> Option<()> {
+        if let Some(work) = work_to_decompress(compressor) {
+            self.host.spend(clock, work, output.len());
+        }
+        self.compressors.decompress(compressor, stored, output).then_some(())
+    }
+}
+
+fn u64_of(length: usize) -> u64 {
+    u64::try_from(length).expect("u64 holds usize")
+}

@@ -1,0 +1,500 @@
+//! Reading all nodes of an inode: what is checked, what counts, and the open inode that they make.
+//!
+//! Layer: rank 5. `Volume::read_inode`, used when an inode is opened and by the check after a mount.
+//! Of every node the header is read (on NAND to the end of its page); the data are read to be checked
+//! only if the node was never checked and no newer good node covers all of it.
+//!
+//! ```text
+//!  nodes of the inode -> entries                      -> the newest of each name
+//!                     -> nodes with data, newest first -> covered by one newer? obsolete, unread
+//!                                                      -> data right? a part of the file : obsolete
+//!                     -> nodes without data            -> the newest, if it is the newest of all
+//! ```
+//! Source: Linux 6.1, `fs/jffs2/readinode.c` (`jffs2_do_read_inode_internal`). The kernel finds covered
+//! nodes with a tree in which it may walk far; going by version finds the same ones in less time.
+
+use crate::block::{NodeId, NodeState};
+use crate::error::{Error, InodeProblem};
+use crate::format::{
+    DirentView, Header, Inode, InodeView, Malformed, NodeType, crc, dirent, inode, to_usize,
+};
+use crate::fragments::{Effect, FullDnode};
+use crate::index::ROOT;
+use crate::inode::{DirEntry, Metadata, OpenInode, kind_of, new_device, old_device};
+use crate::volume::Volume;
+use boardlab_mtd::Mtd;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{Device, Kind, Work};
+use std::collections::BTreeMap;
+
+/// Bytes of a node that are read before its type is known: those of a directory entry.
+const FIRST_READ: u32 = dirent::SIZE;
+
+/// Bytes of the longest target of a link (`JFFS2_MAX_NAME_LEN`).
+const TARGET_MAX: usize = 254;
+
+/// A node with data, or with metadata alone, that may count.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    node: NodeId,
+    version: u32,
+    offset: u32,
+    size: u32,
+    csize: u32,
+    data_crc: u32,
+    /// The checksum of the data that were read together with the header.
+    crc_so_far: u32,
+}
+
+impl Candidate {
+    fn end(&self) -> u64 {
+        u64::from(self.offset) + u64::from(self.size)
+    }
+}
+
+/// The nodes of an inode as they were found.
+#[derive(Debug, Default)]
+struct Gathered {
+    candidates: Vec<Candidate>,
+    /// The newest node without data.
+    metadata: Option<Candidate>,
+    entries: BTreeMap<Box<[u8]>, DirEntry>,
+    highest_version: u32,
+    /// Version and time of the newest entry that has a time.
+    entry_time: (u32, u32),
+}
+
+impl<M: Mtd> Volume<M> {
+    /// Reads all nodes of an inode. `checking` leaves out what only an open inode needs.
+    ///
+    /// # Errors
+    /// [`Error::Flash`]; [`Error::Inode`] when no good nodes are left, or those of a link or a device
+    /// are not exactly one.
+    pub(crate) fn read_inode(
+        &mut self,
+        clock: &mut Clock,
+        slot: u32,
+        checking: bool,
+    ) -> Result<OpenInode, Error> {
+        let ino = self.inodes.get(slot).ino;
+        let mut gathered = self.gather(clock, slot)?;
+        let mut open = OpenInode::new(ino, slot, Kind::Directory);
+        open.highest_version = gathered.highest_version;
+        let newest = self.build_fragments(clock, &mut gathered, &mut open)?;
+        let newest = self.settle_metadata(gathered.metadata, newest, &mut open);
+        open.entries = gathered.entries;
+        let Some((_, node)) = newest else { return self.without_nodes(open) };
+        let node = self.read_inode_node(clock, node)?;
+        open.metadata = Metadata::of(&node);
+        self.settle_kind(clock, &mut open, &node, checking)?;
+        if open.is_directory() && gathered.entry_time.0 > node.version {
+            (open.metadata.mtime, open.metadata.ctime) =
+                (gathered.entry_time.1, gathered.entry_time.1);
+        }
+        open.links = self.links_of(&open);
+        Ok(open)
+    }
+
+    /// Names that lead to an inode: as they were counted, and of a directory those in and above it.
+    fn links_of(&self, open: &OpenInode) -> u32 {
+        if !open.is_directory() {
+            return self.inodes.get(open.slot).links;
+        }
+        let within =
+            open.names().filter(|(_, entry)| entry.kind == crate::mount::DIRECTORY).count();
+        // The kernel counts the root once more, it does not say why.
+        let own = if open.ino == ROOT { 3 } else { 2 };
+        own + u32::try_from(within).expect("fewer entries than bytes of a flash")
+    }
+
+    /// The root needs no node of its own, nor does a directory that lost it but has entries.
+    fn without_nodes(&self, mut open: OpenInode) -> Result<OpenInode, Error> {
+        if open.ino != ROOT && open.entries.is_empty() {
+            return Err(Error::Inode { ino: open.ino, problem: InodeProblem::NoNodes });
+        }
+        open.metadata = Metadata { mode: 0o040_755, ..Metadata::default() };
+        open.links = self.links_of(&open);
+        Ok(open)
+    }
+
+    /// Reads the header of every node of the inode that counts.
+    fn gather(&mut self, clock: &mut Clock, slot: u32) -> Result<Gathered, Error> {
+        let mut gathered = Gathered::default();
+        let mut buffer = Vec::new();
+        let mut next = self.inodes.get(slot).nodes;
+        while let Some(id) = next {
+            next = self.blocks.node(id).next();
+            if self.blocks.node(id).state().counts() {
+                self.gather_node(clock, id, &mut buffer, &mut gathered)?;
+            }
+        }
+        Ok(gathered)
+    }
+
+    fn gather_node(
+        &mut self,
+        clock: &mut Clock,
+        id: NodeId,
+        buffer: &mut Vec<u8>,
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
+        buffer.clear();
+        self.read_more(clock, id, FIRST_READ, buffer)?;
+        self.host.spend(clock, Work::Node, 0);
+        self.host.spend(clock, Work::Crc, 8);
+        let header = Header::parse(buffer, self.order).ok().filter(|header| header.accurate);
+        let result = match header.map(|header| header.node_type) {
+            Some(NodeType::Dirent) => self.gather_entry(clock, id, buffer, gathered)?,
+            Some(NodeType::Inode) => {
+                self.read_more(clock, id, inode::SIZE, buffer)?;
+                self.gather_dnode(clock, id, buffer, gathered)
+            }
+            _ => Err(Malformed::Value { field: "header", found: 0 }),
+        };
+        if result.is_err() {
+            self.obsolete(id);
+        }
+        Ok(())
+    }
+
+    /// Reads on until `wanted` bytes of a node are in the buffer; on NAND to the end of the page, which
+    /// is moved anyway.
+    fn read_more(
+        &mut self,
+        clock: &mut Clock,
+        id: NodeId,
+        wanted: u32,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let start = self.blocks.place(id);
+        let end = start + Bytes::new(u64::from(wanted));
+        let end = match self.layout.page_size {
+            Some(page) => Bytes::new(end.get().next_multiple_of(u64::from(page))),
+            None => end,
+        };
+        let (have, need) = (buffer.len(), (end.min(self.layout.size()) - start).to_usize());
+        if have < need {
+            buffer.resize(need, 0);
+            self.read_flash(clock, start + Bytes::of(&buffer[..have]), &mut buffer[have..])?;
+        }
+        Ok(())
+    }
+
+    /// Takes a directory entry; the outer error is the flash's.
+    fn gather_entry(
+        &mut self,
+        clock: &mut Clock,
+        id: NodeId,
+        buffer: &mut Vec<u8>,
+        gathered: &mut Gathered,
+    ) -> Result<Result<(), Malformed>, Error> {
+        self.host.spend(clock, Work::Crc, 32);
+        let length = match DirentView::new(buffer, self.order) {
+            Ok(view) => view.check_lengths().map(|()| dirent::SIZE + u32::from(view.name_length())),
+            Err(cause) => Err(cause),
+        };
+        let length = match length {
+            Ok(length) if length <= self.blocks.length(id) => length,
+            Ok(length) => {
+                let needed = u64::from(length);
+                return Ok(Err(Malformed::Length { total: self.blocks.length(id), needed }));
+            }
+            Err(cause) => return Ok(Err(cause)),
+        };
+        if buffer.len() < to_usize(length) {
+            let have = buffer.len();
+            buffer.resize(to_usize(length), 0);
+            let from = self.blocks.place(id) + Bytes::of(&buffer[..have]);
+            self.read_flash(clock, from, &mut buffer[have..])?;
+        }
+        Ok(self.take_entry(id, buffer, gathered))
+    }
+
+    fn take_entry(
+        &mut self,
+        id: NodeId,
+        buffer: &[u8],
+        gathered: &mut Gathered,
+    ) -> Result<(), Malformed> {
+        let node = DirentView::new(buffer, self.order)?.parse()?;
+        self.check_owner(id, node.parent)?;
+        if self.blocks.node(id).state() == NodeState::Unchecked {
+            let state = if node.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
+            self.blocks.set_used(id, state);
+        }
+        gathered.highest_version = gathered.highest_version.max(node.version);
+        if node.version > gathered.entry_time.0 && node.mctime != 0 {
+            gathered.entry_time = (node.version, node.mctime);
+        }
+        let (ino, kind, version) = (node.ino, node.kind, node.version);
+        let entry = DirEntry { ino, kind, version, node: Some(id) };
+        let Some(there) = gathered.entries.get_mut(node.name) else {
+            gathered.entries.insert(node.name.into(), entry);
+            return Ok(());
+        };
+        let older = if version < there.version {
+            id
+        } else {
+            std::mem::replace(there, entry).node.unwrap_or(id)
+        };
+        self.obsolete(older);
+        Ok(())
+    }
+
+    /// Whether a node belongs to the inode whose list it is on; a summary may have lied.
+    fn check_owner(&self, id: NodeId, ino: u32) -> Result<(), Malformed> {
+        let listed = match self.blocks.node(id).owner() {
+            crate::block::Owner::Inode(slot) => self.inodes.get(slot).ino == ino,
+            _ => false,
+        };
+        if listed { Ok(()) } else { Err(Malformed::Value { field: "inode number", found: ino }) }
+    }
+
+    fn gather_dnode(
+        &mut self,
+        clock: &mut Clock,
+        id: NodeId,
+        buffer: &[u8],
+        gathered: &mut Gathered,
+    ) -> Result<(), Malformed> {
+        self.host.spend(clock, Work::Crc, 60);
+        let view = InodeView::new(buffer, self.order)?;
+        let node = view.parse();
+        self.check_owner(id, node.ino)?;
+        let unchecked = self.blocks.node(id).state() == NodeState::Unchecked;
+        let mut crc_so_far = 0;
+        if unchecked {
+            view.check_lengths()?;
+            if node.csize == 0 {
+                self.blocks.set_used(id, NodeState::Normal);
+            } else if self.layout.page_size.is_some() {
+                let data = view.data();
+                self.host.spend(clock, Work::Crc, data.len());
+                crc_so_far = crc(0, data);
+                let whole = data.len() == to_usize(node.csize);
+                if whole && crc_so_far != node.data_crc {
+                    let (expected, found) = (node.data_crc, crc_so_far);
+                    return Err(Malformed::DataCrc { expected, found });
+                }
+            }
+        }
+        gathered.highest_version = gathered.highest_version.max(node.version);
+        let Inode { version, offset, dsize: size, csize, data_crc, .. } = node;
+        let new = Candidate { node: id, version, offset, size, csize, data_crc, crc_so_far };
+        if size > 0 {
+            gathered.candidates.push(new);
+            return Ok(());
+        }
+        let (newer, older) = match gathered.metadata.replace(new) {
+            Some(before) if before.version >= version => (before, Some(new)),
+            before => (new, before),
+        };
+        gathered.metadata = Some(newer);
+        if let Some(older) = older {
+            self.obsolete(older.node);
+        }
+        Ok(())
+    }
+
+    /// Finds the nodes with data that count and makes fragments of them. Gives version and node of the
+    /// newest.
+    fn build_fragments(
+        &mut self,
+        clock: &mut Clock,
+        gathered: &mut Gathered,
+        open: &mut OpenInode,
+    ) -> Result<Option<(u32, NodeId)>, Error> {
+        let mut candidates = std::mem::take(&mut gathered.candidates);
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.version));
+        let mut accepted = self.uncovered(clock, candidates)?;
+        let newest = accepted.first().map(|candidate| (candidate.version, candidate.node));
+        let mut effects = std::mem::take(&mut self.effects);
+        add_by_clusters(&mut accepted, |candidate| {
+            effects.clear();
+            let Candidate { node, offset, size, .. } = *candidate;
+            open.fragments.add(node, offset, size, &mut effects);
+            self.apply(&effects);
+        });
+        self.effects = effects;
+        Ok(newest)
+    }
+
+    /// Of nodes sorted from the newest on, those that no single newer good one covers and whose data
+    /// are right; the others become obsolete.
+    fn uncovered(
+        &mut self,
+        clock: &mut Clock,
+        candidates: Vec<Candidate>,
+    ) -> Result<Vec<Candidate>, Error> {
+        let mut accepted = Vec::with_capacity(candidates.len());
+        // Beginnings and ends of accepted nodes; where one lies in another only the outer one is kept.
+        let mut outer: BTreeMap<u32, u64> = BTreeMap::new();
+        for candidate in candidates {
+            let under = outer.range(..=candidate.offset).next_back();
+            let covered = under.is_some_and(|(_, &end)| end >= candidate.end());
+            if covered || !self.data_are_right(clock, &candidate)? {
+                self.obsolete(candidate.node);
+                continue;
+            }
+            while let Some((&offset, &end)) = outer.range(candidate.offset..).next()
+                && end <= candidate.end()
+            {
+                outer.remove(&offset);
+            }
+            outer.insert(candidate.offset, candidate.end());
+            accepted.push(candidate);
+        }
+        Ok(accepted)
+    }
+
+    /// Checks the data of a node that was never checked, as far as they were not read with the header.
+    fn data_are_right(&mut self, clock: &mut Clock, candidate: &Candidate) -> Result<bool, Error> {
+        if self.blocks.node(candidate.node).state() != NodeState::Unchecked {
+            return Ok(true);
+        }
+        let data = self.blocks.place(candidate.node) + Bytes::new(u64::from(inode::SIZE));
+        let read = match self.layout.page_size {
+            Some(page) => (data.get().next_multiple_of(u64::from(page)) - data.get())
+                .min(u64::from(candidate.csize)),
+            None => 0,
+        };
+        let left = Bytes::new(u64::from(candidate.csize) - read).to_usize();
+        if left > 0 {
+            let mut rest = vec![0; left];
+            self.read_flash(clock, data + Bytes::new(read), &mut rest)?;
+            self.host.spend(clock, Work::Crc, left);
+            if crc(candidate.crc_so_far, &rest) != candidate.data_crc {
+                return Ok(false);
+            }
+        }
+        self.blocks.set_used(candidate.node, NodeState::Pristine);
+        Ok(true)
+    }
+
+    /// The newest node without data carries the metadata if it is the newest of all; else it is
+    /// obsolete. Gives the newest of all.
+    fn settle_metadata(
+        &mut self,
+        metadata: Option<Candidate>,
+        newest: Option<(u32, NodeId)>,
+        open: &mut OpenInode,
+    ) -> Option<(u32, NodeId)> {
+        let Some(Candidate { node, version, offset, size, .. }) = metadata else { return newest };
+        if newest.is_some_and(|(newest, _)| newest > version) {
+            self.obsolete(node);
+            return newest;
+        }
+        open.metadata_node = Some(FullDnode { node, offset, size, fragments: 0 });
+        Some((version, node))
+    }
+
+    /// Reads the fields of an inode node again, as the kernel does.
+    fn read_inode_node(&mut self, clock: &mut Clock, id: NodeId) -> Result<Inode, Error> {
+        let at = self.blocks.place(id);
+        let mut bytes = [0; 68];
+        self.read_flash(clock, at, &mut bytes)?;
+        self.host.spend(clock, Work::Crc, 60);
+        let view = InodeView::new(&bytes, self.order).map_err(|cause| Error::Node { at, cause })?;
+        Ok(view.parse())
+    }
+
+    /// Makes of the nodes what the mode of the newest says.
+    fn settle_kind(
+        &mut self,
+        clock: &mut Clock,
+        open: &mut OpenInode,
+        node: &Inode,
+        checking: bool,
+    ) -> Result<(), Error> {
+        let (ino, none) = (open.ino, Device { major: 0, minor: 0 });
+        let problem = |problem| Error::Inode { ino, problem };
+        open.kind =
+            kind_of(node.mode, none).ok_or_else(|| problem(InodeProblem::Mode(node.mode)))?;
+        match open.kind {
+            Kind::File => self.settle_size(open),
+            Kind::Directory if ino != ROOT && !self.inodes.get(open.slot).is_directory => {
+                // Only an entry that calls it a directory keeps it from being its own ancestor.
+                return Err(problem(InodeProblem::Mode(node.mode)));
+            }
+            Kind::Directory | Kind::Fifo | Kind::Socket => {}
+            Kind::Symlink | Kind::Character(_) | Kind::Block(_) => {
+                let only = open.fragments.take_only().filter(|_| open.metadata_node.is_none());
+                let only = only.ok_or_else(|| problem(InodeProblem::NotOneNode))?;
+                open.metadata_node = Some(only);
+                if open.metadata.size == 0 {
+                    open.metadata.size = node.dsize;
+                }
+                if !checking {
+                    self.settle_special(clock, open, node)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What lies beyond the size of a file does not count; a size beyond the last node is brought down.
+    fn settle_size(&mut self, open: &mut OpenInode) {
+        let mut effects: Vec<Effect> = Vec::new();
+        open.metadata.size = open.fragments.truncate(open.metadata.size, &mut effects);
+        self.apply(&effects);
+    }
+
+    /// Reads the target of a link or the number of a device.
+    fn settle_special(
+        &mut self,
+        clock: &mut Clock,
+        open: &mut OpenInode,
+        node: &Inode,
+    ) -> Result<(), Error> {
+        let ino = open.ino;
+        let problem = |problem| Error::Inode { ino, problem };
+        let Some(dnode) = open.metadata_node else { return Ok(()) };
+        if open.kind == Kind::Symlink {
+            if to_usize(node.csize) > TARGET_MAX {
+                return Err(problem(InodeProblem::LongTarget));
+            }
+            let mut target = vec![0; to_usize(node.csize)];
+            let data = self.blocks.place(dnode.node) + Bytes::new(u64::from(inode::SIZE));
+            self.read_flash(clock, data, &mut target)?;
+            open.target = target.into();
+            return Ok(());
+        }
+        let mut number = [0; 4];
+        let device = match dnode.size {
+            2 => {
+                self.read_dnode(clock, dnode.node, 0, &mut number[..2])?;
+                old_device(self.order.u16([number[0], number[1]]))
+            }
+            4 => {
+                self.read_dnode(clock, dnode.node, 0, &mut number)?;
+                new_device(self.order.u32(number))
+            }
+            _ => return Err(problem(InodeProblem::DeviceNumber)),
+        };
+        open.kind = match open.kind {
+            Kind::Block(_) => Kind::Block(device),
+            _ => Kind::Character(device),
+        };
+        Ok(())
+    }
+}
+
+/// Hands nodes over in the order of the kernel: groups of nodes that overlap, from the end of the file
+/// to its beginning, and in each group from the oldest to the newest.
+fn add_by_clusters(accepted: &mut [Candidate], mut add: impl FnMut(&Candidate)) {
+    let mut sorted: Vec<Candidate> = accepted.to_vec();
+    sorted.sort_by_key(|candidate| (candidate.offset, candidate.size));
+    let mut clusters: Vec<Vec<Candidate>> = Vec::new();
+    let mut end = 0;
+    for candidate in sorted {
+        match clusters.last_mut() {
+            Some(cluster) if u64::from(candidate.offset) < end => cluster.push(candidate),
+            _ => clusters.push(vec![candidate]),
+        }
+        end = end.max(candidate.end());
+    }
+    for mut cluster in clusters.into_iter().rev() {
+        cluster.sort_by_key(|candidate| candidate.version);
+        cluster.iter().for_each(&mut add);
+    }
+}

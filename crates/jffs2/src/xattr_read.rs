@@ -1,0 +1,227 @@
+//! Extended attributes at mount and when they are read.
+//!
+//! Layer: rank 5. After the scan every reference finds its inode and its datum; of several references of
+//! one inode to one datum the newest counts, and one of an inode that is gone becomes obsolete. Names
+//! and values stay on flash until somebody asks.
+//!
+//! Source: Linux 6.1, `fs/jffs2/xattr.c` (`jffs2_build_xattr_subsystem`, `load_xattr_datum`,
+//! `check_xattr_ref_inode`).
+
+use crate::block::{NodeState, Owner};
+use crate::error::Error;
+use crate::format::{
+    Header, Malformed, NodeType, XattrPrefix, XattrView, XrefView, to_usize, xattr,
+};
+use crate::volume::Volume;
+use crate::xattr::{Content, Reference};
+use boardlab_mtd::Mtd;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::Work;
+use std::collections::BTreeMap;
+
+impl<M: Mtd> Volume<M> {
+    /// Ties every reference to its inode and its datum.
+    pub(crate) fn build_xattrs(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        let mut newest: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for slot in self.xattrs.reference_slots() {
+            if !self.verify_reference(clock, slot)? {
+                continue;
+            }
+            let Some(reference) = self.xattrs.reference(slot) else { continue };
+            let key = (reference.ino, reference.xid);
+            match newest.get(&key).copied() {
+                None => {
+                    newest.insert(key, slot);
+                }
+                Some(other) => {
+                    let winner = self.merge_references(other, slot);
+                    newest.insert(key, winner);
+                }
+            }
+        }
+        for slot in newest.into_values() {
+            self.bind_reference(slot);
+        }
+        Ok(())
+    }
+
+    /// Reads a reference of which only the place is known, from a summary. One that is damaged goes.
+    fn verify_reference(&mut self, clock: &mut Clock, slot: u32) -> Result<bool, Error> {
+        let Some(node) = self.xattrs.reference(slot).and_then(|reference| reference.nodes) else {
+            return Ok(false);
+        };
+        if self.blocks.node(node).state() != NodeState::Unchecked {
+            return Ok(true);
+        }
+        let mut bytes = [0; 28];
+        let at = self.blocks.place(node);
+        self.read_flash(clock, at, &mut bytes)?;
+        self.host.spend(clock, Work::Crc, 24);
+        let is_one = Header::parse(&bytes, self.order)
+            .is_ok_and(|header| header == Header::new(NodeType::Xref, 28));
+        let found = XrefView::new(&bytes, self.order).map(|view| view.parse());
+        let Some(found) = found.ok().filter(|_| is_one) else {
+            self.obsolete(node);
+            self.xattrs.remove_reference(slot);
+            return Ok(false);
+        };
+        self.blocks.set_used(node, NodeState::Pristine);
+        self.xattrs.note_sequence(found.sequence);
+        if let Some(reference) = self.xattrs.reference_mut(slot) {
+            (reference.ino, reference.xid) = (found.ino, found.xid);
+            (reference.sequence, reference.removed) = (found.sequence, found.removed);
+        }
+        Ok(true)
+    }
+
+    /// Of two references of one inode to one datum the newer stays, with the nodes of both; its slot.
+    fn merge_references(&mut self, first: u32, second: u32) -> u32 {
+        let age = |slot| {
+            let reference: Option<&Reference> = self.xattrs.reference(slot);
+            reference.map(|reference| (reference.sequence, reference.removed))
+        };
+        let (winner, loser) =
+            if age(second) > age(first) { (second, first) } else { (first, second) };
+        let nodes = self.xattrs.reference(loser).and_then(|reference| reference.nodes);
+        let behind: Vec<_> = self.blocks.chain(nodes).collect();
+        for &id in &behind {
+            self.blocks.set_owner(id, Owner::Xref(winner));
+        }
+        let own = self.xattrs.reference(winner).and_then(|reference| reference.nodes);
+        if let Some(last) = self.blocks.chain(own).last() {
+            self.blocks.set_next(last, nodes);
+        }
+        self.xattrs.remove_reference(loser);
+        winner
+    }
+
+    fn bind_reference(&mut self, slot: u32) {
+        let Some(reference) = self.xattrs.reference(slot) else { return };
+        let (ino, xid, removed) = (reference.ino, reference.xid, reference.removed);
+        let inode = self.inodes.slot(ino).filter(|&inode| self.inodes.get(inode).links > 0);
+        let datum = self.xattrs.slot(xid);
+        let (Some(inode), Some(datum), false) = (inode, datum, removed) else {
+            self.xattrs.bury(slot);
+            return;
+        };
+        if let Some(datum) = self.xattrs.datum_mut(datum) {
+            datum.references += 1;
+        }
+        let next = self.inodes.get_mut(inode).xrefs.replace(slot);
+        if let Some(reference) = self.xattrs.reference_mut(slot) {
+            reference.next = next;
+        }
+    }
+
+    /// Checks the data that came from summaries: part of the check after a mount. Those without a good
+    /// node go.
+    pub(crate) fn check_xattrs(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        for slot in self.xattrs.data_slots() {
+            let nodes = self.xattrs.datum(slot).and_then(|datum| datum.nodes);
+            let unchecked = |&id: &_| self.blocks.node(id).state() == NodeState::Unchecked;
+            if self.blocks.chain(nodes).any(|id| unchecked(&id)) {
+                self.load_datum(clock, slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads namespace, name and value of a datum, unless they were read before. False when its node is
+    /// damaged; then its nodes are obsolete.
+    pub(crate) fn load_datum(&mut self, clock: &mut Clock, slot: u32) -> Result<bool, Error> {
+        let Some(datum) = self.xattrs.datum(slot) else { return Ok(false) };
+        let Some(node) = datum.nodes else { return Ok(false) };
+        if datum.content.is_some() {
+            return Ok(true);
+        }
+        let xid = datum.xid;
+        let content = self.read_datum(clock, node, xid)?.ok();
+        let nodes: Vec<_> = self.blocks.chain(Some(node)).collect();
+        for id in nodes {
+            if content.is_none() {
+                self.obsolete(id);
+            } else if self.blocks.node(id).state() == NodeState::Unchecked {
+                self.blocks.set_used(id, NodeState::Pristine);
+            }
+        }
+        let good = content.is_some();
+        if let Some(datum) = self.xattrs.datum_mut(slot) {
+            datum.content = content;
+        }
+        Ok(good)
+    }
+
+    /// Reads a node of an attribute; the outer error is the flash's.
+    fn read_datum(
+        &mut self,
+        clock: &mut Clock,
+        node: crate::block::NodeId,
+        xid: u32,
+    ) -> Result<Result<Content, Malformed>, Error> {
+        let (at, length) = (self.blocks.place(node), self.blocks.length(node));
+        let mut bytes = vec![0; to_usize(xattr::SIZE)];
+        self.read_flash(clock, at, &mut bytes)?;
+        let needed = match XattrView::new(&bytes, self.order) {
+            Ok(view) if view.xid() == xid => xattr::SIZE + view.data_length(),
+            Ok(view) => {
+                return Ok(Err(Malformed::Value { field: "attribute number", found: view.xid() }));
+            }
+            Err(cause) => return Ok(Err(cause)),
+        };
+        if needed > length {
+            return Ok(Err(Malformed::Length { total: length, needed: u64::from(needed) }));
+        }
+        bytes.resize(to_usize(needed), 0);
+        let (header, data) = bytes.split_at_mut(to_usize(xattr::SIZE));
+        self.read_flash(clock, at + Bytes::of(header), data)?;
+        self.host.spend(clock, Work::Crc, bytes.len());
+        let parsed = XattrView::new(&bytes, self.order).and_then(|view| view.parse());
+        Ok(parsed.map(|found| Content {
+            prefix: found.prefix,
+            name: found.name.into(),
+            value: found.value.into(),
+        }))
+    }
+
+    /// The references of an inode whose data are good, newest name first: of two data of one name only
+    /// that of the newer reference. Gives slots of reference and datum.
+    pub(crate) fn xattrs_of(
+        &mut self,
+        clock: &mut Clock,
+        inode: u32,
+    ) -> Result<Vec<(u32, u32)>, Error> {
+        let mut found: Vec<(u32, u32, u32)> = Vec::new();
+        let mut next = self.inodes.get(inode).xrefs;
+        while let Some(slot) = next {
+            let Some(reference) = self.xattrs.reference(slot) else { break };
+            next = reference.next;
+            let (sequence, xid) = (reference.sequence, reference.xid);
+            let Some(datum) = self.xattrs.slot(xid) else { continue };
+            if self.load_datum(clock, datum)? {
+                found.push((sequence, slot, datum));
+            }
+        }
+        found.sort_by_key(|&(sequence, ..)| std::cmp::Reverse(sequence));
+        let mut names = std::collections::BTreeSet::new();
+        found.retain(|&(_, _, datum)| {
+            let content = self.xattrs.datum(datum).and_then(|datum| datum.content.as_ref());
+            content.is_some_and(|content| names.insert((content.prefix, content.name.clone())))
+        });
+        Ok(found.into_iter().map(|(_, reference, datum)| (reference, datum)).collect())
+    }
+
+    /// The reference and the datum of one attribute of an inode.
+    pub(crate) fn find_xattr(
+        &mut self,
+        clock: &mut Clock,
+        inode: u32,
+        prefix: XattrPrefix,
+        name: &[u8],
+    ) -> Result<Option<(u32, u32)>, Error> {
+        let all = self.xattrs_of(clock, inode)?;
+        Ok(all.into_iter().find(|&(_, datum)| {
+            let content = self.xattrs.datum(datum).and_then(|datum| datum.content.as_ref());
+            content.is_some_and(|content| content.prefix == prefix && *content.name == *name)
+        }))
+    }
+}
