@@ -4,10 +4,12 @@
 //! comments on the fields are the help; the man pages and the shell completions are made from the
 //! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
 
+use boardlab_image::{ByteOrder, Hints};
+use boardlab_lab::quantity;
 use boardlab_lab::registry::{EXPERIMENTS, Experiment};
 use boardlab_lab::source::Kind;
 use boardlab_report::Format;
-use boardlab_sim::Seed;
+use boardlab_sim::{Bytes, Seed};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -159,12 +161,18 @@ Examples:
 const IMAGE: &str = "\
 Examples:
   boardlab image info dump.bin
-  boardlab image info dump.bin --format json";
+  boardlab image ls dump.bin /etc";
 
 const IMAGE_INFO: &str = "\
 Examples:
   boardlab image info dump.bin
   boardlab image info dump.bin --out evidence";
+
+const IMAGE_LS: &str = "\
+Examples:
+  boardlab image ls dump.bin
+  boardlab image ls dump.bin /etc --format csv
+  boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
 
 const COMPLETIONS: &str = "\
 Examples:
@@ -187,6 +195,60 @@ pub(crate) enum ImageAction {
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
+    /// List the files of a JFFS2 image
+    #[command(after_help = IMAGE_LS)]
+    Ls {
+        /// Image file; it stays as it is
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Folder or file in the image; symbolic links are not followed
+        #[arg(value_name = "PATH", default_value = "/")]
+        path: String,
+        /// What is known of the flash.
+        #[command(flatten)]
+        flash: Flash,
+    },
+}
+
+/// What the user knows of the flash of an image; what is left out is found out.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The flash of the image, found out where left out")]
+pub(crate) struct Flash {
+    /// Data bytes of a page, such as 2KiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) page: Option<Bytes>,
+    /// Spare bytes after each page in the file; 0 for none
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) oob: Option<Bytes>,
+    /// Data bytes of an erase block, such as 128KiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) block: Option<Bytes>,
+    /// Byte order of the filesystem
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) endian: Option<Endian>,
+    /// Read what there is of a truncated image
+    #[arg(long)]
+    pub(crate) partial: bool,
+}
+
+/// Byte orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Endian {
+    /// Lowest byte first: ARM, x86
+    Little,
+    /// Highest byte first: PowerPC, most MIPS
+    Big,
+}
+
+impl From<&Flash> for Hints {
+    fn from(flash: &Flash) -> Self {
+        let order = flash.endian.map(|endian| match endian {
+            Endian::Little => ByteOrder::Little,
+            Endian::Big => ByteOrder::Big,
+        });
+        let Flash { page, oob, block, partial, .. } = *flash;
+        Self { page, oob, block, order, partial }
+    }
 }
 
 /// A scenario with changes.
@@ -300,6 +362,14 @@ impl fmt::Display for NoSeed {
 }
 
 impl std::error::Error for NoSeed {}
+
+/// A number of bytes: `2048`, `2KiB`, `2 KiB`.
+fn size(text: &str) -> Result<Bytes, String> {
+    match text.parse() {
+        Ok(bytes) => Ok(Bytes::new(bytes)),
+        Err(_) => quantity::bytes(text).map_err(|misfit| misfit.to_string()),
+    }
+}
 
 fn seed(text: &str) -> Result<Seed, NoSeed> {
     text.parse().map(Seed::new).map_err(|_| NoSeed)

@@ -5,6 +5,7 @@
 
 use crate::identify::{ByteOrder, Found, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, Unsound};
+use boardlab_jffs2::MountError;
 use boardlab_mtd::Error as MtdError;
 use boardlab_sim::Bytes;
 use std::{fmt, io};
@@ -86,6 +87,8 @@ pub enum Error {
     },
     /// The flash of the dump does not give it.
     Device(MtdError),
+    /// The filesystem cannot be mounted.
+    Mount(MountError),
     /// The filesystem refuses.
     FileSystem {
         /// What it says.
@@ -143,6 +146,7 @@ impl Error {
             Self::Truncated { .. } => {
                 "take the dump again, or read what there is with --partial".into()
             }
+            Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
             Self::Device(_) => "the flash or its dump is damaged there".into(),
             Self::FileSystem { .. } => "`boardlab image ls FILE` lists what there is".into(),
         }
@@ -248,6 +252,7 @@ impl fmt::Display for Error {
                 }
             }
             Self::Device(problem) => problem.fmt(f),
+            Self::Mount(problem) => problem.fmt(f),
             Self::FileSystem { problem, path } => {
                 write!(f, "`{}`: {problem}", String::from_utf8_lossy(path))
             }
@@ -286,11 +291,18 @@ impl From<MtdError> for Error {
     }
 }
 
+impl From<MountError> for Error {
+    fn from(problem: MountError) -> Self {
+        Self::Mount(problem)
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Unreadable { problem } | Self::Unwritable { problem } => Some(problem),
             Self::Device(problem) => Some(problem),
+            Self::Mount(problem) => Some(problem),
             Self::FileSystem { problem, .. } => Some(problem),
             _ => None,
         }

@@ -9,6 +9,7 @@
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
 //! - [`identify`]: [`Identity`], what is in a file, of which flash, and how that is known.
 //! - [`choose`]: [`Hints`] of the user against what the nodes say.
+//! - [`open`](mod@open): [`Opened`], the image mounted.
 //! - [`walk`]: [`Walk`] over every name of a filesystem, whatever is wrong with it.
 //! - [`extract`](mod@extract): the files written into a folder, and nowhere else.
 //! - [`tables`]: all of that as a typed result.
@@ -23,6 +24,7 @@ pub mod dump;
 pub mod error;
 pub mod extract;
 pub mod identify;
+pub mod open;
 pub mod shape;
 pub mod spare;
 pub mod tables;
@@ -34,6 +36,7 @@ pub use dump::Dump;
 pub use error::Error;
 pub use extract::extract;
 pub use identify::{ByteOrder, Confidence, Found, Identity, Kind, identify};
+pub use open::{Opened, open};
 pub use shape::Shape;
 pub use spare::Spare;
 pub use walk::Walk;

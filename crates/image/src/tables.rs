@@ -151,13 +151,13 @@ pub fn listing(
 ) -> Result<RunResult, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     let mut run = RunResult::new("image-ls", &format!("Files in {name}"), 0, VERSION);
-    let mut table = Table::new("files", "Files")
+    let mut table = Table::new("files", "Files, with times in UTC")
         .column("mode", "mode")
         .column("link_count", "links")
-        .column("uid", "owner")
-        .column("gid", "group")
+        .column("uid", "uid")
+        .column("gid", "gid")
         .column("size_bytes", "size")
-        .column("modified", "modified, UTC")
+        .column("modified", "modified")
         .column("detail", "more");
     let (mut walk, mut damaged) = (Walk::new(&path, start), 0_usize);
     while let Some(item) = walk.next(fs, clock) {

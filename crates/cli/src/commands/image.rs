@@ -4,21 +4,28 @@ use crate::args::{ImageAction, Options};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_image::{Contents, identify, tables};
+use boardlab_image::{Contents, Hints, identify, open, tables};
 use boardlab_report::Shown;
+use boardlab_result::RunResult;
 use std::path::Path;
 
 /// Does `action`.
 pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
-    match action {
-        ImageAction::Info { file } => info(file, &output),
-    }
+    let (file, made) = match action {
+        ImageAction::Info { file } => (file, info(file)),
+        ImageAction::Ls { file, path, flash } => (file, ls(file, path, &flash.into())),
+    };
+    let result = made.map_err(|problem| Error::Image { path: file.clone(), problem })?;
+    output.show(Shown::Run(&result))
 }
 
-fn info(file: &Path, output: &Output<'_>) -> Result<Status, Error> {
-    let wrong = |problem| Error::Image { path: file.into(), problem };
-    let contents = Contents::open(file).map_err(wrong)?;
-    let identity = identify(&contents);
-    output.show(Shown::Run(&tables::info(&shown_path(file), &contents, &identity)))
+fn info(file: &Path) -> Result<RunResult, boardlab_image::Error> {
+    let contents = Contents::open(file)?;
+    Ok(tables::info(&shown_path(file), &contents, &identify(&contents)))
+}
+
+fn ls(file: &Path, path: &str, hints: &Hints) -> Result<RunResult, boardlab_image::Error> {
+    let mut image = open(&Contents::open(file)?, hints)?;
+    tables::listing(&shown_path(file), &mut image.fs, &mut image.clock, path.as_bytes())
 }

@@ -102,9 +102,12 @@ fn ubi(head: &Head<'_>) -> Option<Hit> {
     if !head.has(0, b"UBI#") {
         return None;
     }
-    let confidence = if is_erase_counter(head.0) { Confidence::Certain } else { ALONE };
+    let found = (0, "erase counter header `UBI#`");
+    if !is_erase_counter(head.0) {
+        return Some(hit(Kind::Ubi, ALONE, found, "its checksum is wrong".into()));
+    }
     let detail = format!("volume header at {}, data at {}", head.be32(16), head.be32(20));
-    Some(hit(Kind::Ubi, confidence, (0, "erase counter header `UBI#`"), detail))
+    Some(hit(Kind::Ubi, Confidence::Certain, found, detail))
 }
 
 fn ubifs(head: &Head<'_>) -> Option<Hit> {

@@ -266,7 +266,9 @@ impl<'a> Survey<'a> {
         let divisor = marks.iter().fold(0, |divisor, mark| gcd(divisor, mark.get()));
         let divisor = Bytes::new(divisor);
         if divisor >= Bytes::kib(4) && self.crossing(shape(divisor)).is_none() {
-            return (divisor, marks.len() > 2);
+            // With two marks the block might be half as long, unless a node says no.
+            let half = shape(Bytes::new(divisor.get() / 2));
+            return (divisor, marks.len() > 2 || self.crossing(half).is_some());
         }
         let sizes = (12..=26).map(|bits| Bytes::new(1 << bits)).filter(|size| *size > layout.0);
         let mut sizes = sizes.filter(|size| self.crossing(shape(*size)).is_none());
