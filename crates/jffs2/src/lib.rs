@@ -68,6 +68,12 @@ impl<M> Jffs2<M> {
         &self.findings
     }
 
+    /// Whether nothing may be written: by choice, or because a node on the flash demands it.
+    #[must_use]
+    pub const fn is_read_only(&self) -> bool {
+        self.volume.read_only
+    }
+
     /// Gives the flash back. What is in the write buffer is lost: unmount first.
     #[must_use]
     pub fn into_device(self) -> M {

@@ -19,7 +19,7 @@ use crate::compress::Compressors;
 use crate::error::Error;
 use crate::format::{ByteOrder, NodeType};
 use crate::index::{Inodes, ROOT};
-use crate::names::Name;
+use crate::names::{ByDirectory, Name};
 use crate::options::Options;
 use crate::scan::{Findings, Scan, ScanError};
 use crate::volume::{CheckProgress, Layout, Reserves, Volume};
@@ -189,8 +189,7 @@ impl<M: Mtd> Jffs2<M> {
         let nothing = scan.would_erase_everything();
         volume.order = order.unwrap_or_default();
         volume.check_findings(clock, given, &findings, nothing)?;
-        volume.build(names.by_directory());
-        drop(names);
+        volume.build(&names.by_directory());
         volume.build_xattrs(clock)?;
         volume.building = false;
         volume.rotate_lists(mixed);
@@ -286,15 +285,15 @@ impl<M: Mtd> Volume<M> {
     }
 
     /// Counts names and removes inodes without any.
-    fn build(&mut self, names: Vec<Name>) {
-        let shared = self.count_names(&names);
-        self.remove_unlinked(&names);
-        self.set_parents(&names, shared);
+    fn build(&mut self, names: &ByDirectory) {
+        let shared = self.count_names(names);
+        self.remove_unlinked(names);
+        self.set_parents(names, shared);
     }
 
     /// Pass 1: every entry gives its inode a name. An entry of an inode that does not exist is
     /// obsolete. Gives true when a directory seems to have several names.
-    fn count_names(&mut self, names: &[Name]) -> bool {
+    fn count_names(&mut self, names: &ByDirectory) -> bool {
         let mut shared = false;
         for name in names.iter().filter(|name| name.ino != 0) {
             let Some(slot) = self.inodes.slot(name.ino) else {
@@ -312,7 +311,7 @@ impl<M: Mtd> Volume<M> {
     }
 
     /// Pass 2: an inode without names goes, and takes the names that are in it away from others.
-    fn remove_unlinked(&mut self, names: &[Name]) {
+    fn remove_unlinked(&mut self, names: &ByDirectory) {
         let unlinked = |inodes: &Inodes, &slot: &u32| inodes.get(slot).links == 0;
         let slots = self.inodes.slots_from(0..);
         let mut doomed: Vec<u32> = slots.filter(|slot| unlinked(&self.inodes, slot)).collect();
@@ -321,9 +320,7 @@ impl<M: Mtd> Volume<M> {
             for node in nodes {
                 self.obsolete(node);
             }
-            let first = names.partition_point(|name| name.directory < slot);
-            let within = names[first..].iter().take_while(|name| name.directory == slot);
-            for name in within {
+            for name in names.of(slot) {
                 let Some(child) = self.inodes.slot(name.ino) else { continue };
                 let inode = self.inodes.get_mut(child);
                 if inode.links == 1 {
@@ -334,20 +331,37 @@ impl<M: Mtd> Volume<M> {
         }
     }
 
-    /// Of a directory its parent is kept instead of the number of its names, which is one.
-    fn set_parents(&mut self, names: &[Name], shared: bool) {
-        for name in names.iter().filter(|name| name.kind == DIRECTORY && name.ino != 0) {
-            let parent = self.inodes.get(name.directory);
-            let (number, alive) = (parent.ino, parent.links > 0);
-            let Some(slot) = self.inodes.slot(name.ino) else { continue };
-            let inode = self.inodes.get_mut(slot);
-            // Of several names of one directory the first whose own directory exists is believed.
-            let believed = !shared || !inode.parent_known;
-            if alive && inode.links > 0 && believed && name.ino != ROOT {
-                inode.links = number;
-                inode.parent_known = true;
+    /// Of a directory its parent is kept instead of the number of its names, which is one. Where there
+    /// seem to be several, the way from the root is believed first, so that what can be reached is a tree.
+    fn set_parents(&mut self, names: &ByDirectory, shared: bool) {
+        if shared {
+            let mut left: Vec<u32> = self.inodes.slot(ROOT).into_iter().collect();
+            while let Some(directory) = left.pop() {
+                for name in names.of(directory) {
+                    left.extend(self.set_parent(&name));
+                }
             }
         }
+        for name in names.iter() {
+            self.set_parent(&name);
+        }
+    }
+
+    /// Gives the directory that `name` leads to the one that the name is in, unless it has one. Gives its
+    /// slot if so.
+    fn set_parent(&mut self, name: &Name) -> Option<u32> {
+        if name.kind != DIRECTORY || name.ino == 0 || name.ino == ROOT {
+            return None;
+        }
+        let parent = self.inodes.get(name.directory);
+        let (number, alive) = (parent.ino, parent.links > 0);
+        let slot = self.inodes.slot(name.ino)?;
+        let inode = self.inodes.get_mut(slot);
+        if !alive || inode.links == 0 || inode.parent_known {
+            return None;
+        }
+        (inode.links, inode.parent_known) = (number, true);
+        Some(slot)
     }
 
     /// Puts blocks that were written at the same time apart, to spread the wear.

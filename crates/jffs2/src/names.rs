@@ -36,13 +36,30 @@ pub(crate) struct Names {
     by_hash: HashMap<u64, u32>,
 }
 
-#[derive(Debug)]
+/// An entry and where its name is. The fields are those of [`Name`], side by side to take less memory.
+#[derive(Debug, Clone, Copy)]
 struct Held {
-    name: Name,
+    node: NodeId,
+    directory: u32,
+    version: u32,
+    ino: u32,
     start: u32,
-    length: u8,
     /// The next entry of the same hash; [`END`] when there is none.
     next: u32,
+    kind: u8,
+    length: u8,
+}
+
+impl Held {
+    const fn name(&self) -> Name {
+        let Self { node, directory, version, ino, kind, .. } = *self;
+        Name { directory, version, ino, kind, node }
+    }
+
+    const fn replace(&mut self, name: Name) {
+        (self.version, self.ino) = (name.version, name.ino);
+        (self.kind, self.node) = (name.kind, name.node);
+    }
 }
 
 const END: u32 = u32::MAX;
@@ -52,18 +69,20 @@ impl Names {
     /// one that was there; its node, which is obsolete now, is given back.
     pub(crate) fn add(&mut self, text: &[u8], name: Name) -> Option<NodeId> {
         let new = u32::try_from(self.entries.len()).expect("fewer entries than bytes of a flash");
-        let first = match self.by_hash.entry(hash(name.directory, text)) {
+        let next = match self.by_hash.entry(hash(name.directory, text)) {
             Entry::Vacant(vacant) => {
                 vacant.insert(new);
                 END
             }
             Entry::Occupied(mut occupied) => {
                 if let Some(held) = same(&self.entries, &self.text, *occupied.get(), text, name) {
-                    let held = &mut self.entries[to_usize(held)].name;
-                    if name.version < held.version {
+                    let held = &mut self.entries[to_usize(held)];
+                    let before = held.name();
+                    if name.version < before.version {
                         return Some(name.node);
                     }
-                    return Some(std::mem::replace(held, name).node);
+                    held.replace(name);
+                    return Some(before.node);
                 }
                 occupied.insert(new)
             }
@@ -71,20 +90,36 @@ impl Names {
         let start = u32::try_from(self.text.len()).expect("names are fewer than 4 GiB");
         let length = u8::try_from(text.len()).expect("a name has at most 255 bytes");
         self.text.extend_from_slice(text);
-        self.entries.push(Held { name, start, length, next: first });
+        let Name { directory, version, ino, kind, node } = name;
+        self.entries.push(Held { node, directory, version, ino, start, next, kind, length });
         None
     }
 
+    /// All entries without their names, those of a directory together.
+    pub(crate) fn by_directory(self) -> ByDirectory {
+        let mut entries = self.entries;
+        entries.sort_unstable_by_key(|held| (held.directory, held.node));
+        ByDirectory { entries }
+    }
+}
+
+/// All directory entries without their names, those of a directory together.
+#[derive(Debug)]
+pub(crate) struct ByDirectory {
+    entries: Vec<Held>,
+}
+
+impl ByDirectory {
     /// All entries, those of removed names included.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Name> {
-        self.entries.iter().map(|held| &held.name)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Name> + '_ {
+        self.entries.iter().map(Held::name)
     }
 
-    /// All entries, those of a directory together.
-    pub(crate) fn by_directory(&self) -> Vec<Name> {
-        let mut sorted: Vec<Name> = self.iter().copied().collect();
-        sorted.sort_by_key(|name| name.directory);
-        sorted
+    /// The entries of a directory.
+    pub(crate) fn of(&self, directory: u32) -> impl Iterator<Item = Name> + '_ {
+        let first = self.entries.partition_point(|held| held.directory < directory);
+        let rest = self.entries[first..].iter();
+        rest.take_while(move |held| held.directory == directory).map(Held::name)
     }
 }
 
@@ -95,7 +130,7 @@ fn same(entries: &[Held], text: &[u8], first: u32, wanted: &[u8], name: Name) ->
         let held = &entries[to_usize(at)];
         let start = to_usize(held.start);
         let there = &text[start..start + usize::from(held.length)];
-        if held.name.directory == name.directory && there == wanted {
+        if held.directory == name.directory && there == wanted {
             return Some(at);
         }
         at = held.next;
@@ -133,6 +168,6 @@ mod tests {
         assert_eq!(names.add(b"a", old), Some(old.node));
         assert_eq!(names.add(b"b", old), None);
         let kept: Vec<_> = names.by_directory().iter().map(|name| name.version).collect();
-        assert_eq!(kept, [7, 3, 5]);
+        assert_eq!(kept, [3, 7, 5]);
     }
 }

@@ -109,7 +109,8 @@ impl<M: Mtd> Volume<M> {
 
     /// The root needs no node of its own, nor does a directory that lost it but has entries.
     fn without_nodes(&self, mut open: OpenInode) -> Result<OpenInode, Error> {
-        if open.ino != ROOT && open.entries.is_empty() {
+        let is_directory = self.inodes.get(open.slot).is_directory && !open.entries.is_empty();
+        if open.ino != ROOT && !is_directory {
             return Err(Error::Inode { ino: open.ino, problem: InodeProblem::NoNodes });
         }
         open.metadata = Metadata { mode: 0o040_755, ..Metadata::default() };

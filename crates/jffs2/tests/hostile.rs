@@ -1,0 +1,617 @@
+//! Images that nobody wrote in good faith: no panic, no hang, no endless tree, and one clear answer.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use boardlab_jffs2::format::inode::Compressor;
+use boardlab_jffs2::format::{
+    ByteOrder, Dirent, Header, Inode, NodeType, Xattr, XattrPrefix, Xref, crc, pad, summary,
+};
+use boardlab_jffs2::{Jffs2, MountError, Options};
+use boardlab_mtd::{Mtd, RamMtd};
+use boardlab_sim::{Bytes, Clock, Seed, Stream};
+use boardlab_vfs::{Errno, Error, FileSystem, Ino, Kind, PAGE_SIZE};
+
+const ORDER: ByteOrder = ByteOrder::Little;
+const BLOCK: usize = 4096;
+const BLOCKS: u32 = 16;
+
+/// An image that grows node by node.
+struct Image {
+    bytes: Vec<u8>,
+}
+
+impl Image {
+    fn new() -> Self {
+        Self { bytes: Vec::new() }
+    }
+
+    /// Puts a node in, in the next block when it does not fit.
+    fn put(&mut self, node: &[u8]) -> &mut Self {
+        let left = BLOCK - self.bytes.len() % BLOCK;
+        if left < node.len() {
+            self.bytes.resize(self.bytes.len() + left, 0xFF);
+        }
+        self.bytes.extend_from_slice(node);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0xFF);
+        self
+    }
+
+    fn dirent(&mut self, parent: u32, ino: u32, kind: u8, name: &[u8]) -> &mut Self {
+        self.put(&dirent(parent, ino, kind, name))
+    }
+
+    fn directory(&mut self, ino: u32) -> &mut Self {
+        self.put(&inode(Inode { mode: 0o040_755, ..file(ino, 1) }, b""))
+    }
+
+    fn content(&mut self, node: Inode, data: &[u8]) -> &mut Self {
+        self.put(&inode(node, data))
+    }
+
+    fn mount_as(&self, options: Options) -> Result<Jffs2<RamMtd>, MountError> {
+        let (mut flash, mut clock) = (RamMtd::nor(BLOCKS, bytes(BLOCK)), Clock::new());
+        let mut image = self.bytes.clone();
+        image.truncate(BLOCK * usize::try_from(BLOCKS).unwrap());
+        flash.program(&mut clock, Bytes::ZERO, &image).unwrap();
+        Jffs2::mount(&mut clock, flash, options)
+    }
+
+    fn mount(&self) -> Jffs2<RamMtd> {
+        let fs = self.mount_as(Options::default()).unwrap();
+        fs.volume().blocks().check_accounting();
+        fs
+    }
+}
+
+fn bytes(length: usize) -> Bytes {
+    Bytes::new(u64::try_from(length).unwrap())
+}
+
+fn dirent(parent: u32, ino: u32, kind: u8, name: &[u8]) -> Vec<u8> {
+    let node = Dirent { parent, version: ino, ino, mctime: 1, kind, name };
+    let mut bytes = vec![0; usize::try_from(node.length()).unwrap()];
+    node.emit(&mut bytes, ORDER);
+    bytes
+}
+
+fn file(ino: u32, version: u32) -> Inode {
+    Inode {
+        ino,
+        version,
+        mode: 0o100_644,
+        uid: 0,
+        gid: 0,
+        isize: 0,
+        atime: 0,
+        mtime: 0,
+        ctime: 0,
+        offset: 0,
+        csize: 0,
+        dsize: 0,
+        compressor: Compressor::None,
+        user_compressor: 0,
+        flags: 0,
+        data_crc: 0,
+    }
+}
+
+/// A node with the header that fits its data, whatever `csize` says.
+fn inode(node: Inode, data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 68];
+    let node = Inode { data_crc: crc(0, data), ..node };
+    Inode { csize: node.csize.min(1 << 20), ..node }.emit(&mut bytes, ORDER);
+    bytes[48..52].copy_from_slice(&node.csize.to_le_bytes());
+    let length = u32::try_from(68 + data.len()).unwrap();
+    Header::new(NodeType::Inode, length).emit(&mut bytes, ORDER);
+    let sum = crc(0, &bytes[..60]);
+    bytes[64..68].copy_from_slice(&sum.to_le_bytes());
+    bytes.extend_from_slice(data);
+    bytes
+}
+
+fn with_data(ino: u32, version: u32, offset: u32, data: &[u8]) -> (Inode, Vec<u8>) {
+    let size = u32::try_from(data.len()).unwrap();
+    let isize = offset.saturating_add(size);
+    let node = Inode { isize, offset, csize: size, dsize: size, ..file(ino, version) };
+    (node, data.to_vec())
+}
+
+/// Walks everything that can be reached, reads the first pages of every file and all attributes, and
+/// gives the number of entries.
+fn walk(fs: &mut Jffs2<RamMtd>) -> usize {
+    let (mut clock, mut seen) = (Clock::new(), 0);
+    let mut left = vec![fs.root()];
+    while let Some(ino) = left.pop() {
+        seen += 1;
+        assert!(seen < 100_000, "a tree without an end");
+        let Ok(attributes) = fs.attributes(&mut clock, ino) else { continue };
+        for name in fs.xattr_names(&mut clock, ino).unwrap_or_default() {
+            let _ = fs.xattr(&mut clock, ino, &name);
+        }
+        match attributes.kind {
+            Kind::Directory => {
+                let entries = fs.read_dir(&mut clock, ino).unwrap_or_default();
+                left.extend(entries.iter().map(|entry| entry.ino));
+            }
+            Kind::File => {
+                let mut page = vec![0; PAGE_SIZE];
+                for number in (0..4).chain([attributes.size / 4096, u64::MAX / 4096, u64::MAX]) {
+                    let _ = fs.read_page(&mut clock, ino, number, &mut page);
+                }
+            }
+            _ => drop(fs.read_link(&mut clock, ino)),
+        }
+    }
+    seen
+}
+
+/// Mounts and does everything, before and after the check.
+fn exercise(image: &Image) {
+    for read_only in [false, true] {
+        let Ok(mut fs) = image.mount_as(Options { read_only, ..Options::default() }) else {
+            continue;
+        };
+        fs.volume().blocks().check_accounting();
+        walk(&mut fs);
+        fs.check_all(&mut Clock::new()).unwrap();
+        fs.volume().blocks().check_accounting();
+        walk(&mut fs);
+        let _ = fs.kernel_memory();
+    }
+}
+
+fn names(fs: &mut Jffs2<RamMtd>, directory: u32) -> Vec<String> {
+    let entries = fs.read_dir(&mut Clock::new(), Ino(u64::from(directory))).unwrap();
+    entries.iter().map(|entry| entry.name.escape_ascii().to_string()).collect()
+}
+
+#[test]
+fn a_directory_is_never_its_own_ancestor() {
+    let mut image = Image::new();
+    image.directory(2).directory(3).dirent(1, 2, 4, b"a").dirent(2, 3, 4, b"b");
+    image.dirent(3, 2, 4, b"loop").dirent(3, 3, 4, b"self").dirent(3, 1, 4, b"root");
+    image.dirent(3, 2, 8, b"as-file").dirent(2, 1, 8, b"root-as-file");
+    let mut fs = image.mount();
+    assert_eq!(walk(&mut fs), 3);
+    assert_eq!((names(&mut fs, 1), names(&mut fs, 2)), (vec!["a".to_string()], vec!["b".into()]));
+    exercise(&image);
+}
+
+#[test]
+fn a_directory_that_only_calls_itself_a_file_is_not_followed() {
+    let mut image = Image::new();
+    image.directory(2).dirent(1, 2, 8, b"a").dirent(2, 2, 8, b"b");
+    let mut fs = image.mount();
+    assert_eq!(fs.attributes(&mut Clock::new(), Ino(2)).unwrap_err().errno(), Some(Errno::Io));
+    exercise(&image);
+}
+
+#[test]
+fn names_that_no_path_can_hold_are_left_out() {
+    let mut image = Image::new();
+    let (node, data) = with_data(5, 1, 0, b"content");
+    image.content(node, &data);
+    for name in [&b"a/b"[..], b"/", b"..", b".", b"", b"\0", b"good"] {
+        image.dirent(1, 5, 8, name);
+    }
+    assert_eq!(names(&mut image.mount(), 1), ["good"]);
+    exercise(&image);
+}
+
+#[test]
+fn directories_in_a_circle_that_nobody_reaches_do_no_harm() {
+    let mut image = Image::new();
+    image.directory(2).directory(3).dirent(2, 3, 4, b"a").dirent(3, 2, 4, b"b");
+    let mut fs = image.mount();
+    assert_eq!(walk(&mut fs), 1);
+    fs.check_all(&mut Clock::new()).unwrap();
+    exercise(&image);
+}
+
+#[test]
+fn lies_about_sizes_give_errors_and_not_memory() {
+    let mut image = Image::new();
+    let huge = u32::MAX;
+    for (ino, node) in [
+        (10, Inode { isize: huge, dsize: huge, csize: 8, ..file(10, 1) }),
+        (
+            11,
+            Inode {
+                isize: huge,
+                dsize: huge,
+                csize: 8,
+                compressor: Compressor::Zlib,
+                ..file(11, 1)
+            },
+        ),
+        (12, Inode { isize: huge, dsize: huge, csize: huge, ..file(12, 1) }),
+        (13, Inode { isize: huge, offset: huge, dsize: huge, csize: 8, ..file(13, 1) }),
+        (
+            14,
+            Inode { isize: huge, dsize: 4, csize: 8, compressor: Compressor::Rtime, ..file(14, 1) },
+        ),
+        (
+            15,
+            Inode {
+                isize: 9,
+                dsize: 9,
+                csize: 8,
+                compressor: Compressor::Unknown(77),
+                ..file(15, 1)
+            },
+        ),
+    ] {
+        image.content(node, b"12345678").dirent(1, ino, 8, format!("f{ino}").as_bytes());
+    }
+    let (mut fs, mut page) = (image.mount(), vec![0; PAGE_SIZE]);
+    for ino in [10, 11, 15] {
+        let read = fs.read_page(&mut Clock::new(), Ino(ino), 0, &mut page);
+        assert_eq!(read.unwrap_err().errno(), Some(Errno::Io), "inode {ino}");
+    }
+    exercise(&image);
+}
+
+#[test]
+fn a_file_of_4_gib_without_data_is_brought_down_to_what_there_is() {
+    let mut image = Image::new();
+    let (node, data) = with_data(5, 1, 0, b"content");
+    image.content(Inode { isize: u32::MAX, ..node }, &data).dirent(1, 5, 8, b"f");
+    let attributes = image.mount().attributes(&mut Clock::new(), Ino(5)).unwrap();
+    assert_eq!(attributes.size, 7);
+}
+
+#[test]
+fn a_hole_of_4_gib_is_read_as_zeros() {
+    let mut image = Image::new();
+    let hole =
+        Inode { isize: u32::MAX, dsize: u32::MAX, compressor: Compressor::Zero, ..file(5, 1) };
+    image.content(hole, b"").dirent(1, 5, 8, b"f");
+    let (mut fs, mut page) = (image.mount(), vec![1; PAGE_SIZE]);
+    let last = u64::from(u32::MAX) / 4096;
+    fs.read_page(&mut Clock::new(), Ino(5), last, &mut page).unwrap();
+    assert_eq!(page, vec![0; PAGE_SIZE]);
+    exercise(&image);
+}
+
+#[test]
+fn of_overlapping_nodes_the_newer_one_is_seen() {
+    let mut image = Image::new();
+    for (version, offset, text) in
+        [(3, 4, &b"NEW"[..]), (1, 0, b"aaaaaaaaaa"), (4, 9, b"Z"), (2, 2, b"bbbbbb")]
+    {
+        let (node, data) = with_data(5, version, offset, text);
+        image.content(Inode { isize: 10, ..node }, &data);
+    }
+    image.dirent(1, 5, 8, b"f");
+    let (mut fs, mut page) = (image.mount(), vec![1; PAGE_SIZE]);
+    fs.read_page(&mut Clock::new(), Ino(5), 0, &mut page).unwrap();
+    assert_eq!(&page[..11], b"aabbNEWbaZ\0");
+    fs.volume().blocks().check_accounting();
+}
+
+#[test]
+fn a_damaged_node_leaves_the_older_content_to_be_seen() {
+    let mut image = Image::new();
+    let (old, data) = with_data(5, 1, 0, b"older");
+    image.content(old, &data);
+    let (new, data) = with_data(5, 2, 0, b"newer");
+    let mut node = inode(new, &data);
+    *node.last_mut().unwrap() ^= 1;
+    image.put(&node).dirent(1, 5, 8, b"f");
+    let (mut fs, mut page) = (image.mount(), vec![1; PAGE_SIZE]);
+    fs.read_page(&mut Clock::new(), Ino(5), 0, &mut page).unwrap();
+    assert_eq!(&page[..6], b"older\0");
+}
+
+#[test]
+fn a_name_removed_stays_removed_wherever_its_nodes_lie() {
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut image = Image::new();
+        let (node, data) = with_data(5, 1, 0, b"content");
+        image.content(node, &data).dirent(1, 5, 8, b"kept");
+        let entry =
+            |version, ino| Dirent { parent: 1, version, ino, mctime: 1, kind: 8, name: b"f" };
+        let nodes = [entry(10, 5), entry(11, 0), entry(9, 5)];
+        for index in order {
+            let mut bytes = vec![0; 41];
+            nodes[index].emit(&mut bytes, ORDER);
+            image.put(&bytes);
+        }
+        assert_eq!(names(&mut image.mount(), 1), ["kept"], "{order:?}");
+    }
+}
+
+#[test]
+fn summaries_that_lie_are_not_believed() {
+    let entry = |offset, length| summary::Entry::Inode { ino: 5, version: 1, offset, length };
+    let content = with_data(5, 1, 0, b"content");
+    for entries in [
+        vec![entry(12, 75), entry(12, 75)],
+        vec![entry(12, u32::MAX)],
+        vec![entry(u32::MAX - 3, 75)],
+        vec![entry(13, 75)],
+        vec![entry(4000, 75)],
+        vec![entry(12, 8)],
+        vec![entry(88, 75), entry(12, 75)],
+        vec![summary::Entry::Xref { offset: 4096 }],
+        vec![summary::Entry::Dirent {
+            length: 40,
+            offset: 12,
+            parent: 1,
+            version: 1,
+            ino: 5,
+            kind: 8,
+            name: b"",
+        }],
+    ] {
+        let mut image = Image::new();
+        let mut marker = vec![0; 12];
+        Header::new(NodeType::Cleanmarker, 12).emit(&mut marker, ORDER);
+        image.put(&marker).content(content.0, &content.1).dirent(1, 5, 8, b"f");
+        let mut node = vec![0; 200];
+        let frame = summary::Frame { offset: 3896, cleanmarker: 12, padded: 0 };
+        summary::emit(&mut node, ORDER, frame, entries.iter().copied());
+        image.bytes.resize(3896, 0xFF);
+        image.put(&node);
+        let mut fs = image.mount();
+        assert_eq!(fs.findings().wrong_summaries, 1, "{entries:?}");
+        assert_eq!(names(&mut fs, 1), ["f"], "{entries:?}");
+        exercise(&image);
+    }
+}
+
+#[test]
+fn a_summary_with_other_inodes_than_its_nodes_shows_nothing_of_theirs() {
+    let mut image = Image::new();
+    let (node, data) = with_data(5, 1, 0, b"secret");
+    image.content(node, &data);
+    let mut bytes = vec![0; 200];
+    let frame = summary::Frame { offset: 3896, cleanmarker: 0, padded: 0 };
+    let lie = summary::Entry::Inode { ino: 6, version: 1, offset: 0, length: 74 };
+    let name = b"f";
+    let entry = summary::Entry::Dirent {
+        length: 41,
+        offset: 76,
+        parent: 1,
+        version: 1,
+        ino: 6,
+        kind: 8,
+        name,
+    };
+    image.dirent(1, 6, 8, name);
+    summary::emit(&mut bytes, ORDER, frame, [lie, entry]);
+    image.bytes.resize(3896, 0xFF);
+    image.put(&bytes);
+    let mut fs = image.mount();
+    assert_eq!(fs.findings().summaries, 1);
+    assert_eq!(fs.attributes(&mut Clock::new(), Ino(6)).unwrap_err().errno(), Some(Errno::Io));
+    exercise(&image);
+}
+
+#[test]
+fn unknown_nodes_are_treated_as_their_type_demands() {
+    let node = |number: u16| {
+        let mut bytes = vec![0; 20];
+        Header::new(NodeType::of(number), 20).emit(&mut bytes, ORDER);
+        bytes
+    };
+    let with = |number| {
+        let mut image = Image::new();
+        let (content, data) = with_data(5, 1, 0, b"content");
+        image.content(content, &data).put(&node(number)).dirent(1, 5, 8, b"f");
+        image
+    };
+    let refused = with(0xE0FF).mount_as(Options::default()).unwrap_err();
+    let expected =
+        MountError::Incompatible { node_type: NodeType::Unknown(0xE0FF), at: Bytes::new(76) };
+    assert_eq!(refused, expected);
+    let fs = with(0xA0FF).mount();
+    assert_eq!(fs.findings().read_only_feature.unwrap().1, Bytes::new(76));
+    assert!(fs.is_read_only());
+    let copied = with(0x60FF).mount();
+    assert_eq!(copied.volume().blocks().totals().used, 20 + 44);
+    let deleted = with(0x20FF).mount();
+    assert_eq!(deleted.volume().blocks().totals().used, 44);
+}
+
+#[test]
+fn many_equal_names_and_versions_that_wrap_are_one_name() {
+    let mut image = Image::new();
+    let (node, data) = with_data(5, u32::MAX, 0, b"content");
+    image.content(node, &data);
+    for version in [u32::MAX, 0, 1, u32::MAX - 1] {
+        let node = Dirent { parent: 1, version, ino: 5, mctime: 1, kind: 8, name: b"f" };
+        let mut bytes = vec![0; 41];
+        node.emit(&mut bytes, ORDER);
+        image.put(&bytes);
+    }
+    assert_eq!(names(&mut image.mount(), 1), ["f"]);
+    exercise(&image);
+}
+
+#[test]
+fn an_erased_flash_is_an_empty_filesystem() {
+    let mut fs = Image::new().mount();
+    assert_eq!(walk(&mut fs), 1);
+}
+
+#[test]
+fn what_is_no_jffs2_is_said_with_what_was_found() {
+    let mut image = Image::new();
+    image.bytes = b"hsqs".iter().copied().chain(vec![7; 20_000]).collect();
+    let error = image.mount_as(Options::default()).unwrap_err();
+    assert!(matches!(error, MountError::NotJffs2 { at: Bytes::ZERO, .. }), "{error}");
+    assert!(error.to_string().contains("\"hsqs"), "{error}");
+}
+
+#[test]
+fn the_wrong_byte_order_is_said_and_the_right_one_found() {
+    let mut image = Image::new();
+    let (node, data) = with_data(5, 1, 0, b"content");
+    image.content(node, &data).dirent(1, 5, 8, b"f");
+    let given = Options { byte_order: Some(ByteOrder::Big), ..Options::default() };
+    let error = image.mount_as(given).unwrap_err();
+    let expected = MountError::ByteOrder { given: ByteOrder::Big, nodes: 2, at: Bytes::ZERO };
+    assert_eq!(error, expected);
+    assert_eq!(image.mount().volume().byte_order(), ByteOrder::Little);
+}
+
+#[test]
+fn a_block_size_that_does_not_fit_is_said() {
+    // Nodes that fill blocks of 4096 bytes with 1000 each cross the ends of blocks of 1024.
+    let mut image = Image::new();
+    for version in 1..40 {
+        let (node, data) = with_data(5, version, version * 900, &[7; 932]);
+        image.content(node, &data);
+    }
+    let (mut flash, mut clock) = (RamMtd::nor(64, Bytes::new(1024)), Clock::new());
+    flash.program(&mut clock, Bytes::ZERO, &image.bytes).unwrap();
+    let error = Jffs2::mount(&mut clock, flash, Options::default()).unwrap_err();
+    assert!(matches!(error, MountError::BlockSize { given: 1024, .. }), "{error}");
+}
+
+#[test]
+fn a_block_size_that_is_too_large_is_known_by_cleanmarkers_inside() {
+    let mut image = Image::new();
+    let mut marker = vec![0; 12];
+    Header::new(NodeType::Cleanmarker, 12).emit(&mut marker, ORDER);
+    for version in 1..17 {
+        let (node, data) = with_data(5, version, 0, &[7; 3900]);
+        image.put(&marker).content(node, &data);
+        image.bytes.resize(image.bytes.len().next_multiple_of(BLOCK), 0xFF);
+    }
+    let (mut flash, mut clock) = (RamMtd::nor(8, Bytes::new(16_384)), Clock::new());
+    flash.program(&mut clock, Bytes::ZERO, &image.bytes).unwrap();
+    let error = Jffs2::mount(&mut clock, flash, Options::default()).unwrap_err();
+    let fits = |error: &MountError| {
+        matches!(error, MountError::BlockSize { given: 16_384, fits: Some(4096), .. })
+    };
+    assert!(fits(&error), "{error}");
+}
+
+#[test]
+fn a_flash_of_too_few_blocks_is_refused_unless_nothing_is_written() {
+    let flash = RamMtd::nor(4, bytes(BLOCK));
+    let error = Jffs2::mount(&mut Clock::new(), flash.clone(), Options::default()).unwrap_err();
+    assert_eq!(error, MountError::TooSmall { blocks: 4, least: 5 });
+    let options = Options { read_only: true, ..Options::default() };
+    assert!(Jffs2::mount(&mut Clock::new(), flash, options).is_ok());
+}
+
+/// A number that breaks things.
+fn awkward(stream: &mut Stream) -> u32 {
+    let small = u32::try_from(stream.below(8)).unwrap();
+    match stream.below(6) {
+        0 => u32::MAX - small,
+        1 => small * 1024,
+        2 => u32::try_from(stream.below(1 << 32)).unwrap(),
+        _ => small,
+    }
+}
+
+/// A node that is right in itself and means harm, or is broken.
+fn hostile(stream: &mut Stream) -> Vec<u8> {
+    let length = usize::try_from(stream.below(200)).unwrap();
+    let mut data = vec![0; length];
+    stream.fill(&mut data);
+    let mut node = match stream.below(8) {
+        0..3 => {
+            let names = [&b"a"[..], b"b", b"c", b"..", b"x/y", b"", b"long long name"];
+            let name = names[usize::try_from(stream.below(7)).unwrap()];
+            let kind = u8::try_from(stream.below(3)).unwrap() * 4;
+            let (parent, version) = (awkward(stream), awkward(stream));
+            let node = Dirent {
+                parent,
+                version,
+                ino: awkward(stream),
+                mctime: awkward(stream),
+                kind,
+                name,
+            };
+            let mut bytes = vec![0; usize::try_from(node.length()).unwrap()];
+            node.emit(&mut bytes, ORDER);
+            bytes
+        }
+        3..6 => {
+            let modes = [0o100_644, 0o040_755, 0o120_777, 0o020_600, 0o060_600, 0o140_000, 0o17];
+            let fits = stream.chance(3, 4);
+            let csize = if fits { u32::try_from(length).unwrap() } else { awkward(stream) };
+            let node = Inode {
+                mode: modes[usize::try_from(stream.below(7)).unwrap()],
+                isize: awkward(stream),
+                offset: awkward(stream),
+                csize,
+                dsize: awkward(stream),
+                compressor: Compressor::of(u8::try_from(stream.below(9)).unwrap()),
+                ..file(awkward(stream), awkward(stream))
+            };
+            inode(node, &data)
+        }
+        6 => {
+            let (xid, version) = (awkward(stream), awkward(stream));
+            let prefix = XattrPrefix::of(u8::try_from(stream.below(7)).unwrap());
+            let node = Xattr { xid, version, prefix, name: b"n", value: &data };
+            let mut bytes = vec![0; usize::try_from(node.length()).unwrap()];
+            node.emit(&mut bytes, ORDER);
+            bytes
+        }
+        _ => {
+            let removed = stream.chance(1, 4);
+            let (ino, xid, sequence) = (awkward(stream), awkward(stream), awkward(stream) & !1);
+            let mut bytes = vec![0; 28];
+            Xref { ino, xid, sequence, removed }.emit(&mut bytes, ORDER);
+            bytes
+        }
+    };
+    if stream.chance(1, 10) {
+        let at = usize::try_from(stream.below(node.len().try_into().unwrap())).unwrap();
+        node[at] ^= 1 << stream.below(8);
+    }
+    node
+}
+
+fn hostile_image(stream: &mut Stream) -> Image {
+    let mut image = Image::new();
+    for _ in 0..stream.below(120) {
+        image.put(&hostile(stream));
+    }
+    if stream.chance(1, 3) {
+        // A summary over whatever is there.
+        let mut node = vec![0; 400];
+        let frame =
+            summary::Frame { offset: 3696, cleanmarker: awkward(stream) % 3 * 12, padded: 0 };
+        let mut offset = 0;
+        let mut entries = Vec::new();
+        for _ in 0..stream.below(8) {
+            let (ino, version) = (awkward(stream), awkward(stream));
+            let length = 68 + pad(awkward(stream) % 300);
+            entries.push(summary::Entry::Inode { ino, version, offset, length });
+            offset += length;
+        }
+        summary::emit(&mut node, ORDER, frame, entries);
+        image.bytes.resize(image.bytes.len().max(BLOCK), 0xFF);
+        image.bytes[3696..4096].copy_from_slice(&node);
+    }
+    image
+}
+
+#[test]
+fn random_hostile_images_neither_panic_nor_hang() {
+    let count = if std::env::var_os("BOARDLAB_FULL").is_some() { 100_000 } else { 1_000 };
+    for number in 0..count {
+        eprintln!("image {number}");
+        let mut stream = Seed::new(number).stream("hostile");
+        exercise(&hostile_image(&mut stream));
+    }
+}
+
+#[test]
+fn every_error_names_a_place_or_a_number() {
+    let mut image = Image::new();
+    let node = Inode { isize: 9, dsize: 9, csize: 8, compressor: Compressor::Zlib, ..file(5, 1) };
+    image.content(node, b"12345678").dirent(1, 5, 8, b"f");
+    let (mut fs, mut page) = (image.mount(), vec![0; PAGE_SIZE]);
+    let Err(Error::Damaged(cause)) = fs.read_page(&mut Clock::new(), Ino(5), 0, &mut page) else {
+        panic!("a damaged node was read");
+    };
+    assert_eq!(cause.to_string(), "node at 0x0: its data cannot be decompressed (compressor 6)");
+}
