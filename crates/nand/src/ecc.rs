@@ -214,3 +214,82 @@ fn clean_if_erased(data: &mut [u8], code: &mut [u8], most: u32) -> Option<u32> {
     code.fill(0xFF);
     Some(zeros)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boardlab_sim::Bytes;
+
+    const CODES: [Code; 4] = [
+        Code::Hamming(hamming::Step::Bytes256),
+        Code::Hamming(hamming::Step::Bytes512),
+        Code::Bch { step: 512, bits: 4 },
+        Code::Bch { step: 1_024, bits: 24 },
+    ];
+
+    #[test]
+    fn an_erased_page_has_codes_of_ones_with_every_code() {
+        for code in CODES {
+            let engine = Engine::new(code).unwrap();
+            let mut codes = vec![0; 2_048 / engine.step() * engine.code_bytes()];
+            engine.calculate(&[0xFF; 2_048], &mut codes);
+            assert!(codes.iter().all(|&byte| byte == 0xFF), "{code:?}");
+            assert_eq!(engine.correct(&mut [0xFF; 2_048], &mut codes), Met::default());
+        }
+    }
+
+    #[test]
+    fn bits_that_flip_in_an_erased_step_read_clean_up_to_the_strength() {
+        for code in CODES {
+            let engine = Engine::new(code).unwrap();
+            for flips in 0..=engine.strength() + 1 {
+                let mut data = vec![0xFF; engine.step()];
+                let mut codes = vec![0xFF; engine.code_bytes()];
+                for bit in 0..usize::try_from(flips).unwrap() {
+                    data[bit * 17 % engine.step()] ^= 1 << (bit % 8);
+                }
+                let met = engine.correct(&mut data, &mut codes);
+                if flips > engine.strength() {
+                    assert_eq!(met.failed_steps, 1, "{code:?} {flips}");
+                } else {
+                    assert_eq!((met.corrected, met.failed_steps), (flips, 0), "{code:?} {flips}");
+                    assert!(data.iter().all(|&byte| byte == 0xFF), "{code:?} {flips}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_that_is_nearly_erased_is_taken_for_erased_only_within_the_strength() {
+        let (mut data, mut code) = ([0xFF_u8; 512], [0xFF_u8; 7]);
+        data[9] = 0xFC;
+        code[3] = 0x7F;
+        assert_eq!(clean_if_erased(&mut data, &mut code, 2), None);
+        assert_eq!(data[9], 0xFC);
+        assert_eq!(clean_if_erased(&mut data, &mut code, 3), Some(3));
+        assert_eq!((data, code), ([0xFF; 512], [0xFF; 7]));
+    }
+
+    #[test]
+    fn what_a_data_sheet_asks_for_gives_a_code_that_corrects_as_much() {
+        for (bits, step) in [(0, 512), (1, 256), (1, 512), (4, 512), (8, 512), (24, 1_024)] {
+            let need = EccNeed { bits, step: Bytes::new(step) };
+            let engine = Engine::new(Code::for_need(need).unwrap()).unwrap();
+            assert_eq!(engine.strength(), bits);
+        }
+        assert!(Engine::new(Code::Bch { step: 512, bits: 65 }).is_err());
+    }
+
+    #[test]
+    fn the_worst_step_and_the_sum_are_told_apart() {
+        let engine = Engine::new(Code::Bch { step: 512, bits: 4 }).unwrap();
+        let (mut data, mut codes) = ([0x5A; 2_048], [0; 28]);
+        engine.calculate(&data, &mut codes);
+        for place in [3, 4, 600, 1_030, 1_031, 1_032, 1_540, 1_541, 1_542, 1_543, 1_544] {
+            data[place] ^= 0x10;
+        }
+        let met = engine.correct(&mut data, &mut codes);
+        assert_eq!(met, Met { corrected: 6, worst: 3, failed_steps: 1 });
+        assert_eq!(data[..1_536], [0x5A; 1_536]);
+    }
+}

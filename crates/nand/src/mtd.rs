@@ -69,11 +69,11 @@ impl Nand {
         self.port.counts()
     }
 
-    /// The smallest part of a page that may be programmed by itself: the part's sub-page, or as many
-    /// whole steps of the code as hold it.
+    /// The smallest part of a page that may be programmed by itself: the part's sub-page, or a step of
+    /// the code where that is larger.
     #[must_use]
     pub fn subpage(&self) -> Bytes {
-        self.port.part().subpage()
+        self.port.part().subpage().max(self.driver.step())
     }
 
     /// Gives the power back and attaches the same driver again.

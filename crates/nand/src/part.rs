@@ -224,10 +224,11 @@ impl Part {
     }
 
     /// The smallest part of a page that may be programmed by itself: the page shared out to the
-    /// allowed programs, as Linux 6.1 does (`subpage_sft`: at most four).
+    /// allowed programs, at most four as in Linux 6.1 (`subpage_sft`). Cells of several bits have none.
     #[must_use]
     pub fn subpage(&self) -> Bytes {
         let parts = match self.programs_per_page {
+            _ if self.cell != CellKind::Slc => 1,
             0 | 1 => 1,
             2 | 3 => 2,
             _ => 4,

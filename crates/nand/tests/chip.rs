@@ -114,7 +114,9 @@ fn the_identity_repeats_and_the_parameter_page_is_that_of_the_part() {
     port.read_identity(&mut clock, &mut identity).unwrap();
     assert_eq!(identity, [0x20, 0xDA, 0x10, 0x95, 0x20, 0xDA]);
     let mut pages = [0; 2 * parameter::LENGTH];
-    port.read_parameter_page(&mut clock, &mut pages).unwrap();
+    let time = took(&mut clock, |clock| port.read_parameter_page(clock, &mut pages).unwrap());
+    let waits = nanos(100) + micros(25) + nanos(20);
+    assert_eq!(time, nanos(50) * (2 + 512) + waits);
     let page = &pages[..256];
     assert_eq!(page, &pages[256..], "further copies follow");
     assert_eq!(&page[..4], b"ONFI");

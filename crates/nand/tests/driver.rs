@@ -4,8 +4,9 @@
 
 mod rig;
 
+use boardlab_codec::hamming::Step;
 use boardlab_media::Row;
-use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages};
+use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages, Torn};
 use boardlab_nand::chip::{Fault, Setup};
 use boardlab_nand::driver::Mark;
 use boardlab_nand::ecc::Code;
@@ -255,4 +256,65 @@ fn ranges_beyond_the_device_are_refused() {
     assert!(matches!(refused, Err(Error::NoSuchPage { .. })));
     let refused = nand.program_oob(&mut clock, PageIndex(0), &[0; 100], &[]);
     assert!(matches!(refused, Err(Error::Misaligned { .. })));
+}
+
+#[test]
+fn blocks_wear_out_past_their_endurance_and_not_before() {
+    let part = Part { endurance: 50, ..large(8) };
+    let (mut nand, mut clock) = nand(part);
+    for block in (0..8).map(BlockIndex) {
+        let lived = (0..200).find(|_| nand.erase(&mut clock, block).is_err());
+        assert!((50..=150).contains(&lived.unwrap()), "block {block} lived {lived:?}");
+        assert_eq!(nand.erase(&mut clock, block), Err(Error::EraseFailed { block }));
+        // Some of these blocks fail to program as well; half of a mark's bits are a mark.
+        let marked = nand.mark_bad(&mut clock, block);
+        assert!(matches!(marked, Ok(()) | Err(Error::ProgramFailed { .. })), "{marked:?}");
+        assert_eq!(nand.is_bad(&mut clock, block), Ok(true));
+    }
+    nand.power_on(&mut clock).unwrap();
+    assert_eq!(nand.driver.bad_blocks().count(), 8);
+}
+
+#[test]
+fn a_sub_page_is_never_less_than_a_step_of_the_code() {
+    let subpage = |part: Part, code| {
+        let profile = Profile::with(&part, code, false).unwrap();
+        nand_with(part, profile, &Setup::perfect(Seed::new(1))).0.subpage().get()
+    };
+    let hamming = |step| Code::Hamming(step);
+    assert_eq!(subpage(large(2), hamming(Step::Bytes256)), 512);
+    assert_eq!(subpage(small(2), hamming(Step::Bytes256)), 256);
+    assert_eq!(subpage(small(2), hamming(Step::Bytes512)), 512);
+    assert_eq!(subpage(mlc(2), Code::Bch { step: 512, bits: 8 }), 4_096);
+    assert_eq!(subpage(large(2), Code::Bch { step: 1_024, bits: 4 }), 1_024);
+}
+
+#[test]
+fn a_cut_while_the_table_is_written_leaves_the_old_one_or_the_new_one() {
+    let part = large(64);
+    let profile = Profile { flash_table: true, ..rig::profile(&part) };
+    let (mut base, clock) = nand_with(part, profile.clone(), &Setup::perfect(Seed::new(1)));
+    base.mark_bad(&mut clock.clone(), BlockIndex(5)).unwrap();
+    let mut whole = base.clone();
+    whole.mark_bad(&mut clock.clone(), BlockIndex(17)).unwrap();
+    let count = whole.port.operations() - base.port.operations();
+    assert!(count >= 7, "an erase, two marks, twice an erase and a program: {count}");
+    for number in 0..count {
+        for torn in [Torn::NotBegun, Torn::Partial, Torn::Weak, Torn::Finished] {
+            let (mut fork, mut clock) = (base.clone(), clock.clone());
+            fork.port.cut_at_operation(base.port.operations() + number, torn);
+            let cut = fork.mark_bad(&mut clock, BlockIndex(17));
+            assert!(matches!(cut, Err(Error::PowerCut { .. })), "{cut:?}");
+            fork.port.power_on(clock.now());
+            let again = Nand::attach(fork.port, profile.clone(), &mut clock).unwrap();
+            let bad = again.driver.bad_blocks();
+            let told = format!("operation {number} {torn:?}: {}", bad.count());
+            assert_eq!(bad.mark(5), Mark::Worn, "{told}");
+            let both = bad.mark(17) == Mark::Worn;
+            assert_eq!(bad.count(), 1 + usize::from(both), "{told}");
+            // From the end of the first copy on it is the new one.
+            let written = number > 4 || (number, torn) == (4, Torn::Finished);
+            assert!(both || !written, "{told}");
+        }
+    }
 }

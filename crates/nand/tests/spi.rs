@@ -51,6 +51,8 @@ fn the_array_is_locked_until_it_is_unlocked_and_enabled_each_time() {
     erase(&mut chip).unwrap();
     assert_eq!(feature(&mut chip, now, 0xC0) & BUSY, BUSY);
     assert_eq!(erase(&mut chip), Err(Refusal::Busy));
+    let program = chip.select(now + micros(2_000), &[0x10, 0, 0, 0], Phase::None);
+    assert_eq!(program, Err(Refusal::Locked), "the erase took the permission");
     let later = now + micros(2_000);
     assert_eq!(feature(&mut chip, later, 0xC0), 0);
     assert_eq!(chip.select(later, &[0xD8, 0, 0, 0], Phase::None), Err(Refusal::Locked));

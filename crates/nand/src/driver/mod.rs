@@ -102,6 +102,12 @@ impl Driver {
         &self.ecc
     }
 
+    /// Bytes that the code covers at once.
+    #[must_use]
+    pub fn step(&self) -> Bytes {
+        Bytes::new(u64::try_from(self.engine.step()).expect("a step fits u64"))
+    }
+
     /// The table of bad blocks.
     #[must_use]
     pub const fn bad_blocks(&self) -> &BadBlocks {
