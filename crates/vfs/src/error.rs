@@ -63,6 +63,7 @@ pub enum Errno {
 impl Errno {
     /// The number of Linux.
     #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "the discriminants are below 4,096")]
     pub const fn number(self) -> u32 {
         self as u32
     }
