@@ -8,8 +8,39 @@
 //! - [`index`]: what is kept of every inode; [`inode`]: an open one; [`fragments`]: the content of a file
 //!   as pieces of nodes; [`xattr`]: extended attributes.
 //! - [`volume`]: [`Volume`], a mounted flash; [`options`]: what a mount may choose; [`error`].
-//! - [`compress`]: which compressor is tried and which is taken.
-//! - [`collected`]: the summary of the block being written; [`wbuf`]: the page being filled (NAND).
+//! - [`scan`] and [`mount`]: which nodes are where, which inodes have names; [`check`]: the check of all
+//!   data that follows in the background. `read_inode`, `read`, `open`, `xattr_read`: inodes, content,
+//!   names and attributes when somebody asks for them.
+//! - [`compress`]: which compressor is tried and which is taken; [`collected`]: the summary of the block
+//!   being written; [`wbuf`]: the page being filled (NAND).
+//! - [`ram`]: what all of it would take in a 32-bit kernel; `fs`: the trait
+//!   [`FileSystem`](boardlab_vfs::FileSystem).
+//!
+//! ```
+//! use boardlab_jffs2::{Jffs2, Options};
+//! use boardlab_mtd::{Mtd, RamMtd};
+//! use boardlab_sim::{Bytes, Clock};
+//! use boardlab_vfs::FileSystem;
+//!
+//! // An image of mkfs.jffs2, on a NOR of erase blocks of 8 KiB.
+//! let image = include_bytes!("../tests/images/nor-little.img");
+//! let (mut flash, mut clock) = (RamMtd::nor(8, Bytes::kib(8)), Clock::new());
+//! flash.program(&mut clock, Bytes::ZERO, image)?;
+//!
+//! let mut fs = Jffs2::mount(&mut clock, flash, Options::default())?;
+//! let root = fs.root();
+//! let file = fs.lookup(&mut clock, root, b"text")?;
+//! let mut page = vec![0; 4096];
+//! fs.read_page(&mut clock, file, 0, &mut page)?;
+//! assert!(page.starts_with(b"the flash filesystem writes nodes in a log"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The key decision is the kernel's: of every node on flash 16 bytes are kept (8 in the kernel), and
+//! everything else is read again when it is needed. So a mount is quick and the first `ls` is not.
+//!
+//! Left out on purpose: quotas, the Rubin compressors (never chosen by Linux, not read here either),
+//! exporting over NFS, and the kernel's locks: here one thing happens at a time.
 
 pub mod block;
 pub mod check;

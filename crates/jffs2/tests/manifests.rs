@@ -4,8 +4,11 @@
 //! the tree are read.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use boardlab_jffs2::format::ByteOrder;
 use boardlab_jffs2::{Jffs2, Options};
-use boardlab_mtd::{BlockIndex, FlashKind, Geometry, Mtd, Oob, PageIndex, RamMtd};
+use boardlab_mtd::{
+    BlockIndex, FlashKind, Geometry, Kind as Operation, Mtd, Oob, PageIndex, RamMtd, Stats,
+};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Ino, Kind, PAGE_SIZE};
 use std::fmt::Write as _;
@@ -227,6 +230,29 @@ fn samples() -> Option<PathBuf> {
 
 fn stem(path: &Path) -> String {
     path.file_stem().unwrap().to_str().unwrap().to_string()
+}
+
+#[test]
+fn the_images_in_the_tree_hold_what_their_manifest_says() {
+    let manifest = include_str!("images/tree.manifest");
+    let nor = from_image(include_bytes!("images/nor-little.img"), 8192, false);
+    compare("nor-little", &nor, manifest, |line| as_mkfs_has_it(line, true));
+    let nand = from_image(include_bytes!("images/nand-big-summary.img"), 8192, true);
+    compare("nand-big-summary", &nand, manifest, |line| as_mkfs_has_it(line, true));
+    let fs = mounted(nand);
+    assert_eq!(fs.volume().byte_order(), ByteOrder::Big);
+    assert!(fs.findings().summaries >= 2, "{:?}", fs.findings());
+}
+
+#[test]
+fn what_is_read_at_mount_is_what_linux_reads() {
+    // Erased NAND: the first page's and three more pages' spare bytes, the last page, the first 256
+    // bytes of each block. Counted on Linux 6.1: 7 page reads a block.
+    let flash = RamMtd::nand(128, 64, Bytes::new(2048), Bytes::new(64));
+    let fs = Jffs2::mount(&mut Clock::new(), Stats::new(flash), Options::default()).unwrap();
+    let count = |kind| fs.device().of(kind).count();
+    assert_eq!((count(Operation::ReadOob), count(Operation::Read)), (128 * 5, 128 * 2));
+    assert_eq!(fs.device().of(Operation::Read).bytes(), Bytes::new(128 * (2048 + 256)));
 }
 
 #[test]
