@@ -437,6 +437,26 @@ impl Blocks {
         });
     }
 
+    /// Accounts for `length` bytes at the beginning of the free space of `block` as wasted: padding, or what is
+    /// left at the end. It stays a piece of its own, since the length of an obsolete entry must not change.
+    pub(crate) fn waste(&mut self, block: BlockIndex, length: u32) {
+        if length == 0 {
+            return;
+        }
+        self.link(block, length, NodeState::Obsolete, Owner::Nobody, None);
+        self.shift(block, |space| {
+            space.dirty -= u64::from(length);
+            space.wasted += u64::from(length);
+        });
+    }
+
+    /// A block could not be erased and shall be tried again.
+    pub(crate) fn retry_erase(&mut self, block: BlockIndex) {
+        self.finish_erase(block, List::None);
+        self.link(block, self.size, NodeState::Obsolete, Owner::Nobody, None);
+        self.move_to(block, List::ErasePending);
+    }
+
     /// Applies `change` to the bytes of a block, and the difference to those of all.
     pub(crate) fn shift(&mut self, block: BlockIndex, change: impl FnOnce(&mut Space)) {
         let before = self.block(block).space;

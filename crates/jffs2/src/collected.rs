@@ -89,6 +89,12 @@ impl Collected {
         pad(summary::FRAME_SIZE + self.size + more)
     }
 
+    /// Bytes that a summary node with these entries takes, without what aligns it.
+    #[must_use]
+    pub const fn exact_length(&self) -> u32 {
+        summary::FRAME_SIZE + self.size
+    }
+
     /// The entries.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.entries.iter().map(|kept| match kept.entry {

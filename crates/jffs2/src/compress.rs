@@ -52,7 +52,7 @@ pub struct Compressors {
 
 impl Compressors {
     /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it smaller, the
-    /// first `room` bytes are stored as they are. [`Compressors::stored`] gives the bytes.
+    /// first `room` bytes are stored as they are. [`Compressors::take`] gives the bytes.
     pub fn compress(
         &mut self,
         (host, clock): (&mut Host, &mut Clock),
@@ -86,10 +86,18 @@ impl Compressors {
         best.unwrap_or_else(|| self.keep(input, room))
     }
 
-    /// The bytes that the last [`Compressors::compress`] has made.
+    /// Takes the bytes that the last [`Compressors::compress`] has made out of here, so that they can be
+    /// written while this is borrowed; [`Compressors::give_back`] returns their memory.
     #[must_use]
-    pub fn stored(&self, stored: Stored) -> &[u8] {
-        &self.output[..stored.produced]
+    pub fn take(&mut self, stored: Stored) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.output);
+        bytes.truncate(stored.produced);
+        bytes
+    }
+
+    /// Keeps the memory of bytes that were taken for the next ones.
+    pub fn give_back(&mut self, bytes: Vec<u8>) {
+        self.output = bytes;
     }
 
     fn keep(&mut self, input: &[u8], room: usize) -> Stored {
@@ -229,7 +237,7 @@ mod tests {
         let (mut host, mut clock) = (Host::free(), Clock::new());
         let mut compressors = Compressors::default();
         let stored = compressors.compress((&mut host, &mut clock), settings, input, room);
-        let bytes = compressors.stored(stored).to_vec();
+        let bytes = compressors.take(stored);
         let mut back = vec![0xEE; stored.consumed];
         assert!(compressors.decompress(stored.compressor, &bytes, &mut back));
         assert_eq!(back, input[..stored.consumed]);

@@ -4,16 +4,20 @@
 //! `file.c`, `super.c`.
 
 use crate::Jffs2;
-use crate::index::{InodeState, ROOT};
+use crate::index::ROOT;
 use crate::open::number;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Caching, Change, Entry, Errno, Error, FileSystem, Ino, New, Space};
+use boardlab_vfs::{Attributes, Caching, Change, Entry, Error, FileSystem, Ino, New, Space};
 use std::ops::Range;
 
 impl<M: Mtd> FileSystem for Jffs2<M> {
     fn caching(&self) -> Caching {
         Caching::WriteThrough
+    }
+
+    fn reads_pages_to_overwrite(&self) -> bool {
+        self.volume.profile.reads_pages_to_overwrite
     }
 
     fn root(&self) -> Ino {
@@ -28,28 +32,44 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         Ok(self.stat(clock, ino)?)
     }
 
-    fn set_attributes(&mut self, _: &mut Clock, _: Ino, _: &Change) -> Result<(), Error> {
-        Err(Errno::RoFs.into())
+    fn set_attributes(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        change: &Change,
+    ) -> Result<(), Error> {
+        Ok(self.change(clock, number(ino)?, change)?)
     }
 
-    fn create(&mut self, _: &mut Clock, _: Ino, _: &[u8], _: &New<'_>) -> Result<Ino, Error> {
-        Err(Errno::RoFs.into())
+    fn create(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+        new: &New<'_>,
+    ) -> Result<Ino, Error> {
+        Ok(Ino(u64::from(self.make(clock, dir, name, new)?)))
     }
 
-    fn link(&mut self, _: &mut Clock, _: Ino, _: Ino, _: &[u8]) -> Result<(), Error> {
-        Err(Errno::RoFs.into())
+    fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        Ok(self.link_name(clock, ino, dir, name)?)
     }
 
-    fn unlink(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Result<(), Error> {
-        Err(Errno::RoFs.into())
+    fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        Ok(self.remove_name(clock, dir, name, false)?)
     }
 
-    fn remove_dir(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Result<(), Error> {
-        Err(Errno::RoFs.into())
+    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        Ok(self.remove_name(clock, dir, name, true)?)
     }
 
-    fn rename(&mut self, _: &mut Clock, _: (Ino, &[u8]), _: (Ino, &[u8])) -> Result<(), Error> {
-        Err(Errno::RoFs.into())
+    fn rename(
+        &mut self,
+        clock: &mut Clock,
+        from: (Ino, &[u8]),
+        to: (Ino, &[u8]),
+    ) -> Result<(), Error> {
+        Ok(self.move_name(clock, from, to)?)
     }
 
     fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
@@ -72,13 +92,13 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
 
     fn write_page(
         &mut self,
-        _: &mut Clock,
-        _: Ino,
-        _: u64,
-        _: &[u8],
-        _: Range<usize>,
+        clock: &mut Clock,
+        ino: Ino,
+        page: u64,
+        content: &[u8],
+        changed: Range<usize>,
     ) -> Result<(), Error> {
-        Err(Errno::RoFs.into())
+        Ok(self.put_page(clock, (number(ino)?, page), content, changed)?)
     }
 
     fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
@@ -87,50 +107,43 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
 
     fn set_xattr(
         &mut self,
-        _: &mut Clock,
-        _: Ino,
-        _: &[u8],
-        _: Option<&[u8]>,
+        clock: &mut Clock,
+        ino: Ino,
+        name: &[u8],
+        value: Option<&[u8]>,
     ) -> Result<(), Error> {
-        Err(Errno::RoFs.into())
+        Ok(self.set_value(clock, number(ino)?, name, value)?)
     }
 
     fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
         Ok(self.value_names(clock, ino)?)
     }
 
-    fn fsync(&mut self, _: &mut Clock, _: Ino) -> Result<(), Error> {
-        Ok(())
+    fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+        Ok(self.flush_for(clock, Some(number(ino)?))?)
     }
 
-    fn sync(&mut self, _: &mut Clock) -> Result<(), Error> {
-        Ok(())
+    fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        Ok(self.flush_padded(clock)?)
     }
 
-    fn forget(&mut self, _: &mut Clock, ino: Ino) -> Result<(), Error> {
-        let number = number(ino)?;
-        if let Some(inode) = self.open.remove(&number) {
-            self.volume.inodes.get_mut(inode.slot).state = InodeState::Checked;
-        }
-        Ok(())
+    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+        Ok(self.close_inode(clock, number(ino)?)?)
     }
 
     fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
-        if self.is_unchecked() {
-            match self.check_next(clock) {
-                Err(crate::Error::Refused(Errno::NoSpc)) => return Ok(false),
-                result => result?,
-            }
-        }
-        Ok(self.is_unchecked())
+        Ok(self.work_in_background(clock)?)
     }
 
     fn statfs(&mut self, _: &mut Clock) -> Result<Space, Error> {
         Ok(self.space())
     }
 
-    fn unmount(&mut self, _: &mut Clock) -> Result<(), Error> {
-        self.open.clear();
-        Ok(())
+    fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        let open: Vec<u32> = self.open.keys().copied().collect();
+        for ino in open {
+            self.close_inode(clock, ino)?;
+        }
+        Ok(self.flush_padded(clock)?)
     }
 }

@@ -99,6 +99,11 @@ impl Inodes {
         self.slots[to_usize(slot)].as_ref().expect("Inodes: the slot is in use")
     }
 
+    /// An inode by its slot; `None` when the slot is vacant.
+    pub(crate) fn try_get(&self, slot: u32) -> Option<&InodeCache> {
+        self.slots.get(to_usize(slot))?.as_ref()
+    }
+
     /// An inode by its slot.
     ///
     /// # Panics

@@ -115,6 +115,20 @@ impl OpenInode {
         live.map(|(name, entry)| (&**name, entry))
     }
 
+    /// Names `new` where `old` was named: a node was written to another place.
+    pub(crate) fn replace_node(&mut self, old: NodeId, new: NodeId) {
+        if let Some(metadata) = self.metadata_node.as_mut().filter(|dnode| dnode.node == old) {
+            metadata.node = new;
+        }
+        let found = self.fragments.numbered().find(|(_, dnode)| dnode.node == old);
+        if let Some(number) = found.map(|(number, _)| number) {
+            self.fragments.set_node(number, new);
+        }
+        if let Some(entry) = self.entries.values_mut().find(|entry| entry.node == Some(old)) {
+            entry.node = Some(new);
+        }
+    }
+
     /// Whether it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {

@@ -42,19 +42,25 @@
 //! Left out on purpose: quotas, the Rubin compressors (never chosen by Linux, not read here either),
 //! exporting over NFS, and the kernel's locks: here one thing happens at a time.
 
+mod alloc;
+mod attr;
 pub mod block;
 pub mod check;
 pub mod collected;
 pub mod compress;
+mod dir;
+mod erase;
 pub mod error;
 mod flash;
 pub mod format;
 pub mod fragments;
 mod fs;
+mod gc;
 pub mod index;
 pub mod inode;
 pub mod mount;
 mod names;
+mod obsolete;
 mod open;
 pub mod options;
 pub mod ram;
@@ -63,8 +69,10 @@ mod read_inode;
 pub mod scan;
 pub mod volume;
 pub mod wbuf;
+mod write;
 pub mod xattr;
 mod xattr_read;
+mod xattr_write;
 
 pub use error::Error;
 pub use mount::MountError;

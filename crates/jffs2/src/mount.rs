@@ -234,7 +234,7 @@ fn unscanned<M: Mtd>(device: M, layout: Layout, options: Options) -> Volume<M> {
         xattrs: Xattrs::default(),
         wbuf: WriteBuffer::default(),
         collected: Collected::default(),
-        reserves: Reserves::of(&layout),
+        reserves: Reserves::of(&layout, layout.can_mark_obsolete() && !options.summary),
         check: CheckProgress::default(),
         building: true,
         effects: Vec::new(),

@@ -90,11 +90,15 @@ pub struct Profile {
     /// Whether a mount that finds erased flash behind nodes reads the rest of the block again from
     /// there on, as versions since 2.6.36 do.
     pub rereads_empty: bool,
+    /// Whether a page that is to be overwritten as a whole is read first, as since 2.6.24.
+    pub reads_pages_to_overwrite: bool,
 }
 
 impl Profile {
     /// Linux 6.1.
-    pub const LINUX_6_1: Self = Self { empty_scan: 256, rereads_empty: true };
+    pub const LINUX_6_1: Self =
+        Self { empty_scan: 256, rereads_empty: true, reads_pages_to_overwrite: true };
     /// Linux 2.6.20 to 2.6.26.
-    pub const LINUX_2_6_24: Self = Self { empty_scan: 1_024, rereads_empty: false };
+    pub const LINUX_2_6_24: Self =
+        Self { empty_scan: 1_024, rereads_empty: false, reads_pages_to_overwrite: false };
 }

@@ -57,7 +57,7 @@ impl Layout {
         })
     }
 
-    /// Whether nodes can be made obsolete in place (NOR).
+    /// Whether bits of a node can be programmed once more (NOR).
     #[must_use]
     pub const fn can_mark_obsolete(&self) -> bool {
         self.page_size.is_none()
@@ -97,9 +97,9 @@ pub struct Reserves {
 }
 
 impl Reserves {
-    /// Those of a flash.
+    /// Those of a flash on which nodes are made obsolete in place, or not.
     #[must_use]
-    pub fn of(layout: &Layout) -> Self {
+    pub fn of(layout: &Layout, marks_obsolete: bool) -> Self {
         let (block, count) = (u64::from(layout.block_size), u64::from(layout.block_count));
         let size = layout.size().get();
         let deletion = 2;
@@ -107,7 +107,7 @@ impl Reserves {
         let overhead = (size / 50 + count * 100).div_ceil(block);
         let write = deletion + u32::try_from(overhead).expect("a part of the number of blocks");
         let gc_trigger = write + 1;
-        let nor = if layout.can_mark_obsolete() { 10 } else { 1 };
+        let nor = if marks_obsolete { 10 } else { 1 };
         Self {
             deletion,
             write,
@@ -180,6 +180,13 @@ impl<M: Mtd> Volume<M> {
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Whether nodes are made obsolete in place: on NOR, unless blocks get summaries, in which such a node
+    /// would still be listed (`jffs2_can_mark_obsolete`).
+    #[must_use]
+    pub const fn marks_obsolete(&self) -> bool {
+        self.layout.can_mark_obsolete() && !self.summary
     }
 
     /// The order of bytes of the image.
@@ -264,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_reserves_of_the_evaluated_part_are_those_of_the_kernel() {
-        let reserves = Reserves::of(&nand(2048));
+        let reserves = Reserves::of(&nand(2048), false);
         assert_eq!((reserves.deletion, reserves.write, reserves.gc_trigger), (2, 45, 46));
         assert_eq!((reserves.gc_merge, reserves.very_dirty_trigger), (3, 46));
         assert_eq!(reserves.no_space_dirty, 131_072 + 2_684_354);

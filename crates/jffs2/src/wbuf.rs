@@ -1,8 +1,32 @@
 //! The write buffer of NAND: the page that is not full yet.
 //!
-//! Layer: rank 5. Main type: [`WriteBuffer`]. Source: Linux 6.1, `fs/jffs2/wbuf.c`.
+//! Layer: rank 5. Main type: [`WriteBuffer`]; and how [`Jffs2`] writes to the flash: through the buffer page
+//! by page on NAND, at once on NOR.
+//!
+//! ```text
+//!   nodes -> | page | page | page .. filled so far |          flushed when full, or padded:
+//!               programmed            in RAM               sync, fsync, old age, before an erase that
+//!                                                          must not come first, end of a block
+//! ```
+//! When a page cannot be programmed, all nodes of which a part was in the buffer are written to another
+//! block, and the block that failed is left to garbage collection.
+//!
+//! Source: Linux 6.1, `fs/jffs2/wbuf.c`, `writev.c`. Left out: writing back pages to compare them
+//! (`CONFIG_JFFS2_FS_WBUF_VERIFY`), NOR with a write buffer, DataFlash. Different on purpose: where the second
+//! block fails as well the kernel gives the nodes up; here a few more are tried.
 
-use boardlab_sim::Bytes;
+use crate::Jffs2;
+use crate::block::{List, NodeId, Owner, Refile};
+use crate::error::Error;
+use crate::format::summary::Entry;
+use crate::format::{ALIGNMENT, Padding, length_of, pad, to_usize};
+use boardlab_mtd::{BlockIndex, Error as FlashError, Mtd};
+use boardlab_sim::{Bytes, Clock, Duration, Instant};
+
+/// How long something may stay in the buffer (`dirty_writeback_centisecs` of Linux: 5 s).
+const AGE_MAX: Duration = Duration::from_secs(5);
+/// How many blocks are tried to save the nodes of one that failed.
+const RECOVERY_TRIES: u32 = 4;
 
 /// The page that is being filled.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +35,10 @@ pub struct WriteBuffer {
     pub(crate) at: Option<Bytes>,
     /// What was written to the page so far.
     pub(crate) content: Vec<u8>,
+    /// The inodes whose changes are in it, but for those that garbage collection has only moved.
+    pub(crate) inodes: Vec<u32>,
+    /// When the page will be written because it is old.
+    pub(crate) due: Option<Instant>,
 }
 
 impl WriteBuffer {
@@ -18,6 +46,12 @@ impl WriteBuffer {
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         !self.content.is_empty()
+    }
+
+    /// Whether changes of an inode are in it; of any inode when `ino` is `None`.
+    #[must_use]
+    pub fn holds(&self, ino: Option<u32>) -> bool {
+        ino.map_or(!self.inodes.is_empty(), |ino| self.inodes.contains(&ino))
     }
 
     /// Puts what is not on the flash yet over bytes that were read from `offset` on.
@@ -31,24 +65,386 @@ impl WriteBuffer {
             bytes[target].copy_from_slice(&self.content[source]);
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_read_sees_what_is_not_on_the_flash_yet() {
-        let buffer = WriteBuffer { at: Some(Bytes::new(16)), content: b"abcd".to_vec() };
-        let read = |offset: u64, length: usize| {
-            let mut bytes = vec![b'.'; length];
-            buffer.overlay(Bytes::new(offset), &mut bytes);
-            String::from_utf8(bytes).unwrap()
-        };
-        assert_eq!(read(14, 8), "..abcd..");
-        assert_eq!(read(17, 2), "bc");
-        assert_eq!(read(12, 4), "....");
-        assert_eq!(read(20, 4), "....");
-        assert_eq!(read(19, 3), "d..");
+    /// Takes the beginning of `bytes`, as much as fits. An empty buffer leaves more than a page alone:
+    /// that is programmed at once.
+    fn fill(&mut self, page: usize, bytes: &[u8]) -> usize {
+        if self.content.is_empty() && bytes.len() > page {
+            return 0;
+        }
+        let length = bytes.len().min(page - self.content.len());
+        self.content.extend_from_slice(&bytes[..length]);
+        length
     }
 }
+
+/// A node to be written: its place, its bytes in two parts, what the summary will say of it.
+pub(crate) struct Piece<'a> {
+    /// Where it goes on the flash.
+    pub(crate) at: Bytes,
+    /// Header and fields, then data or name.
+    pub(crate) parts: [&'a [u8]; 2],
+    /// Its entry in the summary of the block.
+    pub(crate) entry: Option<Entry<'a>>,
+    /// The inode whose change this is; `None` when garbage collection moves something.
+    pub(crate) ino: Option<u32>,
+}
+
+/// The nodes of a block that could not be written to the end.
+struct Saved {
+    block: BlockIndex,
+    nodes: Vec<NodeId>,
+    content: Vec<u8>,
+}
+
+impl<M: Mtd> Jffs2<M> {
+    /// Writes a node behind all others, and remembers its entry for the summary.
+    ///
+    /// # Errors
+    /// [`Error::Flash`]. On NAND the block is then no longer the one that is being written.
+    pub(crate) fn write_piece(
+        &mut self,
+        clock: &mut Clock,
+        piece: &Piece<'_>,
+    ) -> Result<(), Error> {
+        match self.volume.layout.page_size {
+            None => self.write_at_once(clock, piece)?,
+            Some(page) => self.write_through_buffer(clock, piece, to_usize(page))?,
+        }
+        if let Some(entry) = piece.entry {
+            self.volume.collected.add(entry);
+        }
+        let wbuf = &mut self.volume.wbuf;
+        if let Some(ino) = piece.ino
+            && wbuf.is_dirty()
+        {
+            wbuf.due = wbuf.due.or(Some(clock.now() + AGE_MAX));
+            if !wbuf.inodes.contains(&ino) {
+                wbuf.inodes.push(ino);
+            }
+        }
+        Ok(())
+    }
+
+    /// NOR: one program a part. Words that are not full are filled with what programs nothing.
+    fn write_at_once(&mut self, clock: &mut Clock, piece: &Piece<'_>) -> Result<(), Error> {
+        let unit = self.volume.device.geometry().write_size.to_usize();
+        let mut at = piece.at;
+        for part in piece.parts.into_iter().filter(|part| !part.is_empty()) {
+            if part.len().is_multiple_of(unit) {
+                self.volume.device.program(clock, at, part)?;
+            } else {
+                let mut whole = part.to_vec();
+                whole.resize(part.len().next_multiple_of(unit), 0xFF);
+                self.volume.device.program(clock, at, &whole)?;
+            }
+            at += Bytes::of(part);
+        }
+        Ok(())
+    }
+
+    fn write_through_buffer(
+        &mut self,
+        clock: &mut Clock,
+        piece: &Piece<'_>,
+        page: usize,
+    ) -> Result<(), Error> {
+        self.move_buffer(clock, piece.at, page)?;
+        let mut at = piece.at;
+        for part in piece.parts {
+            self.buffer(clock, at, part, page)?;
+            at += Bytes::of(part);
+        }
+        Ok(())
+    }
+
+    /// The next byte to be written goes to `to`: in another block, or behind what aligns the node before.
+    fn move_buffer(&mut self, clock: &mut Clock, to: Bytes, page: usize) -> Result<(), Error> {
+        let unit = Bytes::new(u64::try_from(page).expect("a page is smaller than 2^64 bytes"));
+        let start = unit * (to / unit);
+        let within = (to - start).to_usize();
+        let blocks = &self.volume.blocks;
+        let moves = self.volume.wbuf.at.is_none_or(|at| blocks.at(at) != blocks.at(to));
+        if moves {
+            self.flush_page(clock, true)?;
+            self.volume.wbuf.at = Some(start);
+        }
+        let wbuf = &mut self.volume.wbuf;
+        if within == 0 && wbuf.is_dirty() {
+            wbuf.content.resize(page, 0xFF);
+            self.flush_page(clock, false)?;
+        }
+        let wbuf = &mut self.volume.wbuf;
+        wbuf.content.resize(within, 0xFF);
+        assert_eq!(wbuf.at, Some(start), "write buffer: a write that does not follow the last one");
+        Ok(())
+    }
+
+    /// Fills the buffer, programs whole pages past it, and keeps the rest.
+    fn buffer(
+        &mut self,
+        clock: &mut Clock,
+        at: Bytes,
+        bytes: &[u8],
+        page: usize,
+    ) -> Result<(), Error> {
+        let taken = self.fill_buffer(clock, bytes, page)?;
+        let (mut rest, at) = (&bytes[taken..], at + Bytes::of(&bytes[..taken]));
+        if rest.len() >= page {
+            let (whole, behind) = rest.split_at(rest.len() / page * page);
+            if let Err(error) = self.volume.device.program(clock, at, whole) {
+                if !is_power_cut(&error) {
+                    let block = self.volume.blocks.at(at);
+                    self.volume.set_aside(block);
+                }
+                return Err(error.into());
+            }
+            self.volume.wbuf.at = Some(at + Bytes::of(whole));
+            rest = behind;
+        }
+        self.fill_buffer(clock, rest, page)?;
+        Ok(())
+    }
+
+    fn fill_buffer(
+        &mut self,
+        clock: &mut Clock,
+        bytes: &[u8],
+        page: usize,
+    ) -> Result<usize, Error> {
+        let taken = self.volume.wbuf.fill(page, bytes);
+        if self.volume.wbuf.content.len() == page {
+            self.flush_page(clock, false)?;
+        }
+        Ok(taken)
+    }
+
+    /// Writes what is in the buffer, filled up with padding (`jffs2_flush_wbuf_pad`).
+    ///
+    /// # Errors
+    /// [`Error::Flash`] when it could not be written anywhere.
+    pub(crate) fn flush_padded(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        match self.flush_page(clock, true) {
+            Err(Error::Flash(error)) if is_power_cut(&error) => Err(error.into()),
+            // What was saved from a block that failed may be in the buffer again.
+            Err(_) => self.flush_page(clock, true),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Programs the page of the buffer; what is missing is padding when `padded`.
+    fn flush_page(&mut self, clock: &mut Clock, padded: bool) -> Result<(), Error> {
+        let (Some(page), Some(at)) = (self.volume.layout.page_size, self.volume.wbuf.at) else {
+            return Ok(());
+        };
+        if !self.volume.wbuf.is_dirty() {
+            return Ok(());
+        }
+        let order = self.volume.order;
+        let content = &mut self.volume.wbuf.content;
+        let used = pad(length_of(content));
+        content.resize(to_usize(used), 0xFF);
+        let mut bytes = content.clone();
+        bytes.resize(to_usize(page), 0);
+        if padded {
+            Padding { length: page - used }.emit(&mut bytes[to_usize(used)..], order);
+        }
+        if let Err(error) = self.volume.device.program(clock, at, &bytes) {
+            if !is_power_cut(&error) {
+                self.recover(clock, at)?;
+            }
+            return Err(error.into());
+        }
+        if padded {
+            let block = self.volume.blocks.at(at);
+            self.volume.blocks.waste(block, page - used);
+        }
+        self.volume.release_waiting();
+        let wbuf = &mut self.volume.wbuf;
+        wbuf.at = Some(at + Bytes::new(u64::from(page)));
+        wbuf.content.clear();
+        wbuf.inodes.clear();
+        wbuf.due = None;
+        Ok(())
+    }
+
+    /// The page at `at` could not be programmed: writes the nodes of which a part was in the buffer to
+    /// another block (`jffs2_wbuf_recover`).
+    fn recover(&mut self, clock: &mut Clock, at: Bytes) -> Result<(), Error> {
+        let content = std::mem::take(&mut self.volume.wbuf.content);
+        let block = self.volume.blocks.at(at);
+        let nodes = self.volume.nodes_from(at);
+        self.volume.set_aside(block);
+        let Some(saved) = self.read_unwritten(clock, at, nodes, &content)? else {
+            return Ok(());
+        };
+        for _ in 0..RECOVERY_TRIES {
+            match self.rewrite(clock, &saved)? {
+                None => {}
+                Some(to) => {
+                    self.refile_saved(&saved, to);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of the nodes that are not whole on the flash: the beginning of the first is read.
+    fn read_unwritten(
+        &mut self,
+        clock: &mut Clock,
+        at: Bytes,
+        mut nodes: Vec<NodeId>,
+        content: &[u8],
+    ) -> Result<Option<Saved>, Error> {
+        let blocks = &self.volume.blocks;
+        let counts = |&id: &NodeId| blocks.node(id).state().counts();
+        let Some(first) = nodes.iter().position(counts) else { return Ok(None) };
+        nodes.drain(..first);
+        let (start, block) = (blocks.place(nodes[0]), nodes[0].block());
+        let last = nodes[nodes.len() - 1];
+        let end = blocks.place(last) + Bytes::new(u64::from(blocks.length(last)));
+        let mut bytes = vec![0xFF; (end - start).to_usize()];
+        let skipped = start.max(at) - at;
+        let before = (start.max(at) - start).to_usize();
+        self.volume.read_flash(clock, start, &mut bytes[..before])?;
+        let rest = &content[skipped.to_usize().min(content.len())..];
+        let length = rest.len().min(bytes.len() - before);
+        bytes[before..before + length].copy_from_slice(&rest[..length]);
+        Ok(Some(Saved { block, nodes, content: bytes }))
+    }
+
+    /// Writes saved nodes behind all others of the block that is being written then; `None` when that
+    /// block has failed, too.
+    fn rewrite(&mut self, clock: &mut Clock, saved: &Saved) -> Result<Option<Bytes>, Error> {
+        let length = length_of(&saved.content);
+        self.reserve_gc(clock, length, None)?;
+        self.volume.collected.disable();
+        let to = self.volume.write_offset();
+        let page = to_usize(self.volume.layout.page_size.unwrap_or(1));
+        let (whole, rest) = saved.content.split_at(saved.content.len() / page * page);
+        if let Err(error) = self.program_some(clock, to, whole) {
+            if is_power_cut(&error) {
+                return Err(error.into());
+            }
+            let block = self.volume.blocks.at(to);
+            self.volume.set_aside(block);
+            return Ok(None);
+        }
+        self.volume.wbuf.at = Some(to + Bytes::of(whole));
+        self.volume.wbuf.content.clear();
+        self.volume.wbuf.content.extend_from_slice(rest);
+        Ok(Some(to))
+    }
+
+    fn program_some(
+        &mut self,
+        clock: &mut Clock,
+        to: Bytes,
+        bytes: &[u8],
+    ) -> Result<(), FlashError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.volume.device.program(clock, to, bytes)
+    }
+
+    /// The saved nodes are in the block that is being written now.
+    fn refile_saved(&mut self, saved: &Saved, to: Bytes) {
+        let block = self.volume.blocks.at(to);
+        for &old in &saved.nodes {
+            let new = self.volume.relink(old, block);
+            if self.volume.blocks.node(old).state().counts() {
+                self.replace_in_open(old, new);
+                self.volume.blocks.obsolete(old, Refile::Scanning);
+            }
+        }
+        if self.volume.blocks.id(saved.block, 0) == saved.nodes.first().copied() {
+            self.volume.blocks.move_to(saved.block, List::ErasePending);
+        }
+    }
+
+    /// Makes an open inode name the new place of one of its nodes (`jffs2_incore_replace_raw`).
+    fn replace_in_open(&mut self, old: NodeId, new: NodeId) {
+        let Owner::Inode(slot) = self.volume.blocks.node(new).owner() else { return };
+        let ino = self.volume.inodes.get(slot).ino;
+        if let Some(open) = self.open.get_mut(&ino) {
+            open.replace_node(old, new);
+        }
+    }
+}
+
+impl<M: Mtd> crate::volume::Volume<M> {
+    /// Where the next node goes.
+    ///
+    /// # Panics
+    /// When no block is being written: space was not reserved.
+    pub(crate) fn write_offset(&self) -> Bytes {
+        let block = self.blocks.writing.expect("write_offset: space was reserved");
+        self.blocks.start(block) + Bytes::new(u64::from(self.blocks.end_of_nodes(block)))
+    }
+
+    /// A block could not be written: it is not written any further, and its nodes are moved when there is
+    /// time (`jffs2_block_refile`).
+    fn set_aside(&mut self, block: BlockIndex) {
+        if self.blocks.writing == Some(block) {
+            self.blocks.writing = None;
+        }
+        let empty = self.blocks.block(block).refs().is_empty();
+        self.blocks.move_to(block, if empty { List::ErasePending } else { List::BadUsed });
+        let free = self.blocks.size() - self.blocks.end_of_nodes(block);
+        self.blocks.waste(block, free);
+    }
+
+    /// The nodes of a block that end behind `at`.
+    fn nodes_from(&self, at: Bytes) -> Vec<NodeId> {
+        let block = self.blocks.at(at);
+        let count = self.blocks.block(block).refs().len();
+        let ids = (0..u32::try_from(count).expect("nodes of a block are counted in u32"))
+            .filter_map(|index| self.blocks.id(block, index));
+        let end = |id| self.blocks.place(id) + Bytes::new(u64::from(self.blocks.length(id)));
+        ids.filter(|&id| end(id) > at).collect()
+    }
+
+    /// Blocks that waited for the page of the buffer may be erased. One in 128 is kept back, to spread the
+    /// wear (`jffs2_refile_wbuf_blocks`).
+    fn release_waiting(&mut self) {
+        while let Some(block) = self.blocks.take_first(List::ErasablePendingWbuf) {
+            let keeps = self.choices.below(128) == 0;
+            self.blocks.move_to(block, if keeps { List::Erasable } else { List::ErasePending });
+        }
+    }
+
+    /// Links a node as long as `old`, and as good, behind all others of `block`; its owner's list names
+    /// that one instead.
+    fn relink(&mut self, old: NodeId, block: BlockIndex) -> NodeId {
+        let (length, node) = (self.blocks.length(old), *self.blocks.node(old));
+        let (state, owner) = (node.state(), node.owner());
+        match owner {
+            Owner::Xattr(_) | Owner::Xref(_) => self.unlink_node(old),
+            // The old one may be readable all the same, so that its inode must know of it.
+            Owner::Inode(_) | Owner::Nobody => {}
+        }
+        match owner {
+            Owner::Inode(slot) => self.inodes.link(&mut self.blocks, slot, block, length, state),
+            Owner::Xattr(slot) => {
+                let version = self.xattrs.datum(slot).map_or(0, |datum| datum.version);
+                let piece = (block, length, state);
+                self.xattrs.link_datum(&mut self.blocks, slot, version, piece)
+            }
+            Owner::Xref(slot) => {
+                self.xattrs.link_reference(&mut self.blocks, slot, (block, length, state))
+            }
+            Owner::Nobody => self.blocks.link(block, length, state, Owner::Nobody, None),
+        }
+    }
+}
+
+/// Whether nothing works any longer until the power is back.
+pub(crate) const fn is_power_cut(error: &FlashError) -> bool {
+    matches!(error, FlashError::PowerCut { .. })
+}
+
+/// Nodes begin at multiples of four, so that what aligns a node never fills a page.
+const _: () = assert!(ALIGNMENT == 4);

@@ -148,6 +148,9 @@ impl Xattrs {
 
     /// A reference leads nowhere any longer; its nodes stay until nothing older can come back.
     pub(crate) fn bury(&mut self, slot: u32) {
+        if let Some(reference) = self.reference_mut(slot) {
+            reference.removed = true;
+        }
         self.dead.push(slot);
     }
 
@@ -174,6 +177,7 @@ impl Xattrs {
     /// Forgets a reference.
     pub fn remove_reference(&mut self, slot: u32) {
         self.references[to_usize(slot)] = None;
+        self.dead.retain(|&dead| dead != slot);
     }
 
     /// Adds a node of `version` at the beginning of the free space of `block` to a datum.

@@ -1,0 +1,279 @@
+//! Setting and removing extended attributes, and moving their nodes.
+//!
+//! Layer: rank 5. Methods of [`Jffs2`] and [`Volume`].
+//!
+//! ```text
+//!  set      node of name and value, unless one that is equal exists; then the reference; the one that led to
+//!           the old value is dead in RAM, and the newer sequence number tells so after a mount
+//!  remove   a reference that says so
+//!  collect  a datum without references, or a dead reference that is alone, is dropped; else written anew
+//! ```
+//! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`, `save_xattr_ref`,
+//! `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left out: access control lists,
+//! which programs give in another form than JFFS2 keeps them in: EOPNOTSUPP.
+
+use crate::Jffs2;
+use crate::alloc::Priority;
+use crate::block::{NodeId, NodeState};
+use crate::error::Error;
+use crate::format::summary::{self, Entry};
+use crate::format::{Xattr, XattrPrefix, Xref, pad, to_usize, xattr, xref};
+use crate::volume::Volume;
+use crate::xattr::Content;
+use boardlab_mtd::Mtd;
+use boardlab_sim::Clock;
+use boardlab_vfs::{Errno, Work};
+
+/// The longest name after its namespace.
+const NAME_MAX: usize = 255;
+
+impl<M: Mtd> Jffs2<M> {
+    /// Sets an extended attribute of an inode, or removes it when there is no value.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP for an unknown namespace, EINVAL or ERANGE for a bad name, ENODATA when there is none to
+    /// remove, ENOSPC, [`Error::Flash`].
+    pub(crate) fn set_value(
+        &mut self,
+        clock: &mut Clock,
+        ino: u32,
+        name: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        let (prefix, rest) = XattrPrefix::split(name).ok_or(Errno::OpNotSupp)?;
+        if matches!(prefix, XattrPrefix::AclAccess | XattrPrefix::AclDefault) {
+            return Err(Errno::OpNotSupp.into());
+        }
+        match rest.len() {
+            0 => return Err(Errno::Inval.into()),
+            1..=NAME_MAX => {}
+            _ => return Err(Errno::Range.into()),
+        }
+        let slot = self.open_inode(clock, ino)?.slot;
+        let length = value.map_or(0, <[u8]>::len);
+        let request = u32::try_from(to_usize(xattr::SIZE) + rest.len() + 1 + length);
+        let request = request.map_err(|_| Errno::NoSpc)?;
+        if u16::try_from(length).is_err() {
+            return Err(Errno::Range.into());
+        }
+        self.reserve(clock, request, Priority::Normal, Some(summary::XATTR_SIZE))?;
+        let old = self.volume.find_xattr(clock, slot, prefix, rest)?.map(|(old, _)| old);
+        let Some(value) = value else {
+            let old = old.ok_or(Errno::NoData)?;
+            return self.remove_reference(clock, slot, old);
+        };
+        let content = Content { prefix, name: rest.into(), value: value.into() };
+        let xid = self.datum_of(clock, content)?;
+        self.refer(clock, slot, xid, old)
+    }
+
+    /// The number of the datum of this content, which is written when there is none; it has one reference
+    /// more.
+    fn datum_of(&mut self, clock: &mut Clock, content: Content) -> Result<u32, Error> {
+        let xattrs = &mut self.volume.xattrs;
+        let same = |&slot: &u32| {
+            let datum = xattrs.datum(slot);
+            datum.is_some_and(|datum| {
+                datum.references > 0 && datum.content.as_ref() == Some(&content)
+            })
+        };
+        let found = xattrs.data_slots().find(same);
+        let slot = match found {
+            Some(slot) => slot,
+            None => {
+                let xid = xattrs.highest_xid().checked_add(1).ok_or(Errno::NoSpc)?;
+                let slot = xattrs.slot_or_new(xid);
+                if let Some(datum) = xattrs.datum_mut(slot) {
+                    datum.content = Some(content);
+                }
+                if let Err(error) = self.save_datum(clock, slot) {
+                    self.volume.xattrs.remove_datum(slot);
+                    return Err(error);
+                }
+                slot
+            }
+        };
+        let datum = self.volume.xattrs.datum_mut(slot).ok_or(Errno::Io)?;
+        datum.references += 1;
+        Ok(datum.xid)
+    }
+
+    /// Writes a datum with its next version. Space was reserved.
+    fn save_datum(&mut self, clock: &mut Clock, slot: u32) -> Result<NodeId, Error> {
+        let datum = self.volume.xattrs.datum(slot).ok_or(Errno::Io)?;
+        let content = datum.content.as_ref().ok_or(Errno::Io)?;
+        let (xid, version) = (datum.xid, datum.version.wrapping_add(1));
+        let (prefix, name, value) = (content.prefix, &*content.name, &*content.value);
+        let node = Xattr { xid, version, prefix, name, value };
+        let length = node.length();
+        let mut bytes = vec![0; to_usize(length)];
+        node.emit(&mut bytes, self.volume.order);
+        self.volume.host.spend(clock, Work::Crc, bytes.len());
+        let (block, offset) = self.volume.write_place();
+        let entry = Entry::Xattr { xid, version, offset, length: pad(length) };
+        let (head, data) = bytes.split_at(to_usize(xattr::SIZE));
+        if let Err(error) = self.write_node(clock, [head, data], entry, None) {
+            self.give_up_place(block, length, error.clone())?;
+            return Err(error);
+        }
+        let piece = (block, pad(length), NodeState::Pristine);
+        let volume = &mut self.volume;
+        Ok(volume.xattrs.link_datum(&mut volume.blocks, slot, version, piece))
+    }
+
+    /// Gives an inode a reference to a datum, instead of the one in slot `old`.
+    fn refer(
+        &mut self,
+        clock: &mut Clock,
+        inode: u32,
+        xid: u32,
+        old: Option<u32>,
+    ) -> Result<(), Error> {
+        let ino = self.volume.inodes.get(inode).ino;
+        let reserved = self.reserve(clock, xref::SIZE, Priority::Normal, Some(summary::XREF_SIZE));
+        if let Err(error) = reserved {
+            self.volume.unrefer(xid);
+            return Err(error);
+        }
+        let slot = self.volume.xattrs.add_reference(ino, xid, 0, false);
+        if let Err(error) = self.save_reference(clock, slot) {
+            self.volume.xattrs.remove_reference(slot);
+            self.volume.unrefer(xid);
+            return Err(error);
+        }
+        if let Some(old) = old {
+            self.volume.detach(inode, old);
+            self.volume.kill_reference(old);
+        }
+        let next = self.volume.inodes.get_mut(inode).xrefs.replace(slot);
+        if let Some(reference) = self.volume.xattrs.reference_mut(slot) {
+            reference.next = next;
+        }
+        Ok(())
+    }
+
+    /// Says on flash that an inode no longer has a datum.
+    fn remove_reference(&mut self, clock: &mut Clock, inode: u32, slot: u32) -> Result<(), Error> {
+        let reference = self.volume.xattrs.reference_mut(slot).ok_or(Errno::Io)?;
+        reference.removed = true;
+        if let Err(error) = self.save_reference(clock, slot) {
+            if let Some(reference) = self.volume.xattrs.reference_mut(slot) {
+                reference.removed = false;
+            }
+            return Err(error);
+        }
+        self.volume.detach(inode, slot);
+        self.volume.kill_reference(slot);
+        Ok(())
+    }
+
+    /// Writes a reference with the next sequence number. Space was reserved.
+    fn save_reference(&mut self, clock: &mut Clock, slot: u32) -> Result<NodeId, Error> {
+        let xattrs = &mut self.volume.xattrs;
+        let sequence = xattrs.highest_sequence().checked_add(2).ok_or(Errno::NoSpc)?;
+        xattrs.note_sequence(sequence);
+        let reference = xattrs.reference(slot).ok_or(Errno::Io)?;
+        let (ino, xid, removed) = (reference.ino, reference.xid, reference.removed);
+        let mut bytes = [0; 28];
+        Xref { ino, xid, sequence, removed }.emit(&mut bytes, self.volume.order);
+        self.volume.host.spend(clock, Work::Crc, bytes.len());
+        let (block, offset) = self.volume.write_place();
+        let parts: [&[u8]; 2] = [&bytes, &[]];
+        if let Err(error) = self.write_node(clock, parts, Entry::Xref { offset }, None) {
+            self.give_up_place(block, xref::SIZE, error.clone())?;
+            return Err(error);
+        }
+        let volume = &mut self.volume;
+        if let Some(reference) = volume.xattrs.reference_mut(slot) {
+            reference.sequence = sequence;
+        }
+        let piece = (block, xref::SIZE, NodeState::Pristine);
+        Ok(volume.xattrs.link_reference(&mut volume.blocks, slot, piece))
+    }
+
+    /// Moves a node of a datum out of the block being emptied.
+    pub(crate) fn collect_datum(
+        &mut self,
+        clock: &mut Clock,
+        slot: u32,
+        id: NodeId,
+    ) -> Result<(), Error> {
+        let datum = self.volume.xattrs.datum(slot);
+        let wanted = datum.is_some_and(|datum| datum.nodes == Some(id) && datum.references > 0);
+        if wanted && self.volume.load_datum(clock, slot)? {
+            let content = self.volume.xattrs.datum(slot).and_then(|datum| datum.content.as_ref());
+            let length = content.map_or(0, |content| content.name.len() + content.value.len());
+            let length = u32::try_from(length).map_err(|_| Errno::Io)? + xattr::SIZE + 1;
+            self.reserve_gc(clock, pad(length), Some(summary::XATTR_SIZE))?;
+            self.save_datum(clock, slot)?;
+        }
+        self.volume.mark_obsolete(clock, id)
+    }
+
+    /// Moves a node of a reference out of the block being emptied. A dead one is needed as long as an
+    /// older node of it is anywhere.
+    pub(crate) fn collect_reference(
+        &mut self,
+        clock: &mut Clock,
+        slot: u32,
+        id: NodeId,
+    ) -> Result<(), Error> {
+        let alone = self.volume.blocks.node(id).next().is_none();
+        let reference = self.volume.xattrs.reference(slot);
+        let wanted = reference
+            .is_some_and(|reference| reference.nodes == Some(id) && !(reference.removed && alone));
+        if wanted {
+            let length = self.volume.blocks.length(id);
+            self.reserve_gc(clock, length, Some(summary::XREF_SIZE))?;
+            self.save_reference(clock, slot)?;
+        }
+        self.volume.mark_obsolete(clock, id)
+    }
+}
+
+impl<M> Volume<M> {
+    /// An inode that goes no longer has any datum (`jffs2_xattr_delete_inode`).
+    pub(crate) fn drop_xattrs(&mut self, inode: u32) {
+        let mut next = self.inodes.get_mut(inode).xrefs.take();
+        while let Some(slot) = next {
+            next = self.xattrs.reference_mut(slot).and_then(|reference| reference.next.take());
+            self.kill_reference(slot);
+        }
+    }
+
+    /// Takes a reference out of the list of its inode.
+    fn detach(&mut self, inode: u32, slot: u32) {
+        let after = self.xattrs.reference_mut(slot).and_then(|reference| reference.next.take());
+        let mut at = self.inodes.get(inode).xrefs;
+        if at == Some(slot) {
+            self.inodes.get_mut(inode).xrefs = after;
+            return;
+        }
+        while let Some(reference) = at.and_then(|at| self.xattrs.reference_mut(at)) {
+            if reference.next == Some(slot) {
+                reference.next = after;
+                return;
+            }
+            at = reference.next;
+        }
+    }
+
+    /// A reference leads nowhere any longer; its nodes stay until garbage collection meets them.
+    fn kill_reference(&mut self, slot: u32) {
+        let Some(reference) = self.xattrs.reference_mut(slot) else { return };
+        reference.removed = true;
+        let xid = reference.xid;
+        self.xattrs.bury(slot);
+        self.unrefer(xid);
+    }
+
+    /// A datum has one reference less.
+    fn unrefer(&mut self, xid: u32) {
+        let Some(slot) = self.xattrs.slot(xid) else { return };
+        let Some(datum) = self.xattrs.datum_mut(slot) else { return };
+        datum.references = datum.references.saturating_sub(1);
+        if datum.references == 0 && datum.nodes.is_none() {
+            self.xattrs.remove_datum(slot);
+        }
+    }
+}
