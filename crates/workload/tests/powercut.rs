@@ -317,8 +317,12 @@ fn a_sync_that_does_nothing_is_found_by_what_is_lost() {
 fn a_record_that_is_believed_without_its_sum_is_found_by_foreign_facts() {
     let matrix = explored(Build::NoCheckSum);
     losses(&matrix);
-    let last = |failure: &Failure| failure.second.unwrap_or(failure.at).torn;
-    assert!(matrix.failures.iter().all(|failure| last(failure) == Torn::Partial));
+    // What the first cut tore may show only after the second: the list of operations has grown then.
+    let torn = |failure: &Failure| {
+        let second = failure.second.map(|second| second.torn);
+        failure.at.torn == Torn::Partial || second == Some(Torn::Partial)
+    };
+    assert!(matrix.failures.iter().all(torn), "{:?}", matrix.failures);
 }
 
 #[test]
