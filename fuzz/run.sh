@@ -1,0 +1,47 @@
+#!/bin/sh
+# Fuzzes one target with libFuzzer, on the Rust of rust-toolchain.toml; needs a C++ compiler besides.
+#
+# usage: fuzz/run.sh TARGET SECONDS     search; begins with fuzz/corpus/TARGET and what was found before
+#        fuzz/run.sh TARGET keep        put what was found into fuzz/corpus/TARGET, minimised
+#        fuzz/run.sh TARGET INPUT...    run inputs once each
+#
+# What is found stays below target/fuzz: the corpus, and the input of a crash, a hang or too much memory,
+# which ends the run with status 1.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -ge 2 ] || { sed -n '3,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+target=$1
+shift
+
+host=$(rustc -vV | sed -n 's/^host: //p')
+build=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
+# What cargo-fuzz passes, less the address sanitizer, which needs nightly: counters at every edge, and
+# the operands of comparisons.
+coverage="--cfg fuzzing -Cpasses=sancov-module"
+for flag in level=4 inline-8bit-counters pc-table trace-compares; do
+    coverage="$coverage -Cllvm-args=-sanitizer-coverage-$flag"
+done
+# With a target named, build scripts and macros are compiled without these flags.
+CARGO_TARGET_DIR=$build RUSTFLAGS="$coverage" cargo build --locked --quiet --release \
+    --manifest-path fuzz/Cargo.toml --target "$host" --bin "$target"
+program=$build/$host/release/$target
+
+kept=fuzz/corpus/$target
+found=$build/corpus/$target
+mkdir -p "$kept" "$found" "$build/crashes"
+limits="-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix=$build/crashes/$target-"
+
+case $1 in
+keep)
+    # shellcheck disable=SC2086 # several words
+    "$program" $limits -merge=1 -set_cover_merge=1 "$kept" "$found"
+    ;;
+*[!0-9]*)
+    # shellcheck disable=SC2086
+    "$program" $limits "$@"
+    ;;
+*)
+    # shellcheck disable=SC2086
+    "$program" $limits -max_total_time="$1" -print_final_stats=1 "$found" "$kept"
+    ;;
+esac
