@@ -23,8 +23,9 @@ test: ## set up and run every test
 	@setup/setup.sh test
 	@setup/test.sh
 
-test-full: ## every test, with larger samples where a test draws from a seed
+test-full: ## every test with larger samples, and half an hour of fuzzing
 	@BOARDLAB_FULL=1 $(MAKE) --no-print-directory test
+	@fuzz/run.sh jffs2 1800
 
 check: ## quick, before each commit: format, lints, and the rules about source and documents
 	$(CARGO) fmt --all --check

@@ -22,7 +22,7 @@ for flag in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage="$coverage -Cllvm-args=-sanitizer-coverage-$flag"
 done
 # With a target named, build scripts and macros are compiled without these flags.
-CARGO_TARGET_DIR=$build RUSTFLAGS="$coverage" cargo build --locked --quiet --release \
+CARGO_TARGET_DIR=$build RUSTFLAGS="$coverage" cargo build --quiet --release \
     --manifest-path fuzz/Cargo.toml --target "$host" --bin "$target"
 program=$build/$host/release/$target
 

@@ -47,6 +47,8 @@ fetch_crates() {
     mkdir -p .setup
     say "fetching the crates of Cargo.lock"
     cargo fetch --locked </dev/null || fail "cargo could not fetch the crates (its message is above)"
+    cargo fetch --manifest-path fuzz/Cargo.toml </dev/null ||
+        fail "cargo could not fetch the crates for fuzzing (its message is above)"
     rm -f .setup/crates-*
     : >"$1"
 }
@@ -77,7 +79,7 @@ elif [ "$level" = test ]; then
     say "not a Debian machine: provide what setup/debian-packages.txt lists yourself" >&2
 fi
 
-stamp=.setup/crates-$(cat Cargo.lock rust-toolchain.toml | sha256sum | cut -c1-16)
+stamp=.setup/crates-$(cat Cargo.lock fuzz/Cargo.lock rust-toolchain.toml | sha256sum | cut -c1-16)
 if [ ! -e "$stamp" ]; then
     fetch_crates "$stamp"
     did=something

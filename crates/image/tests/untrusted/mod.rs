@@ -1,0 +1,246 @@
+//! What a fuzzer's input stands for, and everything that is done with a flash of unknown content.
+//!
+//! Shared by `fuzz/targets/jffs2`, which searches, and `tests/fuzzed_jffs2.rs`, which runs again what
+//! was found. An input is a shape, options, and the written part of one erase block after the other,
+//! so that a small input makes a whole flash; whatever the bytes are, they mean something.
+
+use boardlab_image::Walk;
+use boardlab_jffs2::format::{ByteOrder, OobCleanmarker};
+use boardlab_jffs2::{Jffs2, Options, Profile};
+use boardlab_mtd::stats::Stats;
+use boardlab_mtd::{BlockIndex, Kind as Operation, Mtd, PageIndex, RamMtd};
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{FileSystem, Ino, Kind, PAGE_SIZE};
+use std::collections::BTreeSet;
+
+/// A kind of flash: how many blocks of how many pages of how many bytes; NOR has one page a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) blocks: u32,
+    pub(crate) pages: u32,
+    pub(crate) page: u32,
+    pub(crate) nand: bool,
+}
+
+const fn shape(nand: bool, blocks: u32, pages: u32, page: u32) -> Shape {
+    Shape { blocks, pages, page, nand }
+}
+
+/// The shapes that an input can choose.
+pub(crate) const SHAPES: [Shape; 5] = [
+    shape(false, 8, 1, 4 << 10),
+    shape(false, 6, 1, 16 << 10),
+    shape(true, 8, 8, 512),
+    shape(true, 6, 8, 2 << 10),
+    shape(false, 5, 1, 64 << 10),
+];
+
+impl Shape {
+    /// Bytes of an erase block.
+    pub(crate) const fn block(self) -> usize {
+        (self.pages * self.page) as usize
+    }
+
+    /// Bytes of the flash.
+    pub(crate) const fn size(self) -> usize {
+        self.block() * self.blocks as usize
+    }
+}
+
+/// The written part of an erase block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Bit 0: marked bad (NAND). Bit 1: a cleanmarker in the spare bytes (NAND). Bit 2: in the other
+    /// byte order.
+    pub(crate) flags: u8,
+    /// From the beginning on; the rest is erased.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What an input stands for.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    /// Index into [`SHAPES`].
+    pub(crate) shape: usize,
+    /// Bit 0: no summaries. Bits 1 and 2: the byte order is not given, little, big. Bit 3: the older
+    /// kernel. Bit 4: the background check comes before the walk.
+    pub(crate) options: u8,
+    pub(crate) blocks: Vec<Block>,
+}
+
+impl Input {
+    /// Reads an input; every input can be read.
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        let (&[shape, options], mut rest) = bytes.split_first_chunk().unwrap_or((&[0, 0], &[]));
+        let shape = usize::from(shape) % SHAPES.len();
+        let mut blocks = Vec::new();
+        while let (Some((&[flags, low, high], behind)), true) =
+            (rest.split_first_chunk(), blocks.len() < SHAPES[shape].blocks as usize)
+        {
+            let length = usize::from(u16::from_le_bytes([low, high]));
+            let length = length.min(behind.len()).min(SHAPES[shape].block());
+            blocks.push(Block { flags, bytes: behind[..length].to_vec() });
+            rest = &behind[length..];
+        }
+        Self { shape, options, blocks }
+    }
+
+    /// The kind of flash.
+    pub(crate) fn shape(&self) -> Shape {
+        SHAPES[self.shape]
+    }
+
+    /// The flash.
+    pub(crate) fn device(&self) -> RamMtd {
+        let shape = self.shape();
+        let page = Bytes::new(u64::from(shape.page));
+        let mut device = if shape.nand {
+            RamMtd::nand(shape.blocks, shape.pages, page, Bytes::new(u64::from(shape.page / 32)))
+        } else {
+            RamMtd::nor(shape.blocks, page)
+        };
+        for (index, block) in (0..).zip(&self.blocks) {
+            write(&mut device, shape, index, block);
+        }
+        device
+    }
+
+    /// How it is mounted.
+    pub(crate) fn mount_options(&self) -> Options {
+        let byte_order = match self.options >> 1 & 3 {
+            1 => Some(ByteOrder::Little),
+            2 => Some(ByteOrder::Big),
+            _ => None,
+        };
+        let older = self.options & 8 != 0;
+        let profile = if older { Profile::LINUX_2_6_24 } else { Profile::LINUX_6_1 };
+        let summary = self.options & 1 == 0;
+        Options { byte_order, summary, profile, read_only: true, ..Options::default() }
+    }
+}
+
+fn write(device: &mut RamMtd, shape: Shape, index: u32, block: &Block) {
+    let clock = &mut Clock::new();
+    let start = Bytes::new(u64::from(index) * u64::from(shape.pages * shape.page));
+    let unit = if shape.nand { shape.page as usize } else { 1 };
+    let mut bytes = block.bytes.clone();
+    bytes.resize(bytes.len().next_multiple_of(unit), 0xFF);
+    if !bytes.is_empty() {
+        device.program(clock, start, &bytes).expect("within the flash");
+    }
+    if shape.nand && block.flags & 2 != 0 {
+        let order = if block.flags & 4 == 0 { ByteOrder::Little } else { ByteOrder::Big };
+        let page = PageIndex(index * shape.pages);
+        let marker = OobCleanmarker.bytes(order);
+        device.program_oob(clock, page, &[], &marker).expect("within the flash");
+    }
+    if shape.nand && block.flags & 1 != 0 {
+        device.mark_bad(clock, BlockIndex(index)).expect("within the flash");
+    }
+}
+
+/// What was found in a flash.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) mounted: bool,
+    pub(crate) names: u64,
+    pub(crate) targets: u64,
+    pub(crate) values: u64,
+    pub(crate) bytes: u64,
+    pub(crate) flash_reads: u64,
+    pub(crate) flash_bytes: u64,
+}
+
+/// Pages read from the beginning of a file; of a longer one some further ones, up to the last.
+const PAGES: u64 = 64;
+
+/// A flash that waits to be mounted.
+pub(crate) struct Flash {
+    device: Stats<RamMtd>,
+    options: Options,
+    check_first: bool,
+}
+
+impl Flash {
+    /// What an input stands for.
+    pub(crate) fn of(input: &Input) -> Self {
+        Self {
+            device: Stats::new(input.device()),
+            options: input.mount_options(),
+            check_first: input.options & 16 != 0,
+        }
+    }
+
+    /// Mounts, walks over every name and reads every file.
+    pub(crate) fn read_everything(&mut self) -> Found {
+        let clock = &mut Clock::new();
+        let mut found = Found::default();
+        if let Ok(mut fs) = Jffs2::mount(clock, &mut self.device, self.options.clone()) {
+            found.mounted = true;
+            if self.check_first {
+                background(&mut fs, clock);
+            }
+            walk(&mut fs, clock, &mut found);
+            background(&mut fs, clock);
+            let _ = fs.statfs(clock);
+        }
+        for kind in [Operation::Read, Operation::ReadOob] {
+            found.flash_reads += self.device.of(kind).count();
+            found.flash_bytes += self.device.of(kind).bytes().get();
+        }
+        found
+    }
+}
+
+/// A background that never comes to an end is a hang.
+fn background(fs: &mut dyn FileSystem, clock: &mut Clock) {
+    let mut steps = 0;
+    while fs.background(clock) == Ok(true) {
+        steps += 1;
+        assert!(steps < 100_000, "the background check does not come to an end");
+    }
+}
+
+fn walk(fs: &mut dyn FileSystem, clock: &mut Clock, found: &mut Found) {
+    let mut walk = Walk::new(b"/", fs.root());
+    let mut read = BTreeSet::new();
+    while let Some(item) = walk.next(fs, clock) {
+        found.names += 1;
+        found.targets += u64::from(!item.target.is_empty());
+        let Some(attributes) = item.attributes else { continue };
+        if attributes.kind == Kind::File && read.insert(item.ino.0) {
+            read_file(fs, clock, (item.ino, attributes.size), found);
+        }
+        for name in fs.xattr_names(clock, item.ino).unwrap_or_default() {
+            found.values += u64::from(fs.xattr(clock, item.ino, &name).is_ok());
+        }
+        if let Some(name) = item.path.rsplit(|&byte| byte == b'/').next() {
+            let _ = fs.lookup(clock, fs.root(), name);
+        }
+        let _ = fs.forget(clock, item.ino);
+    }
+}
+
+fn read_file(fs: &mut dyn FileSystem, clock: &mut Clock, file: (Ino, u64), found: &mut Found) {
+    let (ino, size) = file;
+    let last = size.div_ceil(PAGE_SIZE as u64);
+    let far = (6..52).map(|power| 1 << power).take_while(|&page| page < last);
+    let pages = (0..last.min(PAGES)).chain(far).chain(last.saturating_sub(2)..=last);
+    let mut buffer = [0; PAGE_SIZE];
+    for page in pages {
+        if fs.read_page(clock, ino, page, &mut buffer).is_ok() {
+            found.bytes += PAGE_SIZE as u64;
+        }
+    }
+}
+
+/// What the compressors and the page buffers of a mount take, whatever its size.
+const FIXED_MEMORY: usize = 1 << 20;
+
+/// Fails when an image took more memory than four times its size, or reads out of all proportion.
+pub(crate) fn check_limits(input: &Input, found: &Found, memory: usize) {
+    let size = input.shape().size();
+    assert!(memory <= 4 * size + FIXED_MEMORY, "{memory} bytes of memory for a flash of {size}");
+    let most = 2_000 * (size as u64 + found.names * PAGE_SIZE as u64);
+    assert!(found.flash_bytes <= most, "{found:?} of a flash of {size}");
+}
