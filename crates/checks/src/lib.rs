@@ -10,6 +10,7 @@
 //! - [`sourced`]: every number of a part says where it comes from.
 //! - [`links`], [`readme`], [`words`]: documentation.
 //! - [`browser`]: a headless browser, for the report.
+//! - [`guest`], [`nandsim`], [`trees`]: a real kernel, its flash and what it writes, to compare with.
 //! - [`binary`], [`console`], [`catalogue`], [`schema`]: what the built command really does.
 
 pub mod binary;
@@ -17,9 +18,11 @@ pub mod browser;
 pub mod catalogue;
 pub mod console;
 pub mod figures;
+pub mod guest;
 pub mod limits;
 pub mod links;
 pub mod markdown;
+pub mod nandsim;
 pub mod ranks;
 pub mod readme;
 pub mod repository;
@@ -27,6 +30,7 @@ pub mod rules;
 pub mod schema;
 pub mod source;
 pub mod sourced;
+pub mod trees;
 pub mod violation;
 pub mod words;
 
