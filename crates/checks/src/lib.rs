@@ -10,13 +10,14 @@
 //! - [`sourced`]: every number of a part says where it comes from.
 //! - [`links`], [`readme`], [`words`]: documentation.
 //! - [`browser`]: a headless browser, for the report.
-//! - [`guest`], [`nandsim`], [`trees`]: a real kernel, its flash and what it writes, to compare with.
+//! - [`guest`], [`nandsim`], [`trees`], [`counts`]: a real kernel, its flash, what it writes and asks, to compare with.
 //! - [`binary`], [`console`], [`catalogue`], [`schema`]: what the built command really does.
 
 pub mod binary;
 pub mod browser;
 pub mod catalogue;
 pub mod console;
+pub mod counts;
 pub mod figures;
 pub mod guest;
 pub mod limits;

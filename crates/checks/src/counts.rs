@@ -1,0 +1,284 @@
+//! What a real kernel's JFFS2 asks of a NAND chip: workloads, and the counts that were measured.
+//!
+//! Layer: beside all others. Main types: [`Case`], [`ALL`], [`Counts`]. A case is a workload on one flash;
+//! its text is carried out by `oracles/counts/measure.sh` in the guest and, through the same text, by our
+//! filesystem on our chip. What the guest counted stands in `oracles/counts/NAME.txt`.
+
+use crate::nandsim::{self, EVALUATION, Flash};
+use boardlab_sim::{Seed, Stream};
+use std::fmt::Write;
+
+/// A workload on a flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// Its name, and that of its record.
+    pub name: &'static str,
+    /// The flash.
+    pub flash: Flash,
+    /// How much of the flash is used, from its beginning.
+    pub mebibytes: usize,
+    /// The mount option `compr`.
+    pub compression: &'static str,
+    /// What is done.
+    pub workload: Workload,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workload {
+    /// An empty filesystem is mounted.
+    Empty,
+    /// One file of so many MiB of a kind of content is written in pieces of 32 KiB.
+    Write(u64, &'static str),
+    /// So many files of 0 to 20,000 bytes in 30 folders.
+    Files(u64),
+    /// So many files of 1 MiB of a kind of content.
+    Fill(u64, &'static str),
+    /// The phases of tiobench with 4 files of so many MiB together, so many random accesses, in units of
+    /// 32 KiB, with a kind of content.
+    Tiobench(u64, u64, &'static str),
+    /// Ten files of 1 MB are rewritten in random places, one in 60 times deleted and written anew, until
+    /// space has been collected many times over.
+    Collect,
+}
+
+const fn case(
+    name: &'static str,
+    flash: Flash,
+    mebibytes: usize,
+    compression: &'static str,
+    workload: Workload,
+) -> Case {
+    Case { name, flash, mebibytes, compression, workload }
+}
+
+/// Pages of 512 bytes.
+const SMALL: Flash = nandsim::ALL[0];
+/// Pages of 2048 bytes.
+const MIDDLE: Flash = nandsim::ALL[1];
+/// Pages of 4096 bytes.
+const LARGE: Flash = nandsim::ALL[2];
+
+/// All cases.
+pub const ALL: [Case; 24] = [
+    case("empty", EVALUATION, 256, "zlib", Workload::Empty),
+    case("empty-512", SMALL, 16, "zlib", Workload::Empty),
+    case("empty-2048", MIDDLE, 16, "zlib", Workload::Empty),
+    case("empty-4096", LARGE, 16, "zlib", Workload::Empty),
+    case("write-zero", EVALUATION, 256, "zlib", Workload::Write(16, "zero")),
+    case("write-random", EVALUATION, 256, "zlib", Workload::Write(16, "random")),
+    case("write-text", EVALUATION, 256, "zlib", Workload::Write(16, "text")),
+    case("write-half", EVALUATION, 256, "zlib", Workload::Write(16, "percent:50")),
+    case("write-half-512", SMALL, 16, "zlib", Workload::Write(4, "percent:50")),
+    case("write-half-2048", MIDDLE, 16, "zlib", Workload::Write(4, "percent:50")),
+    case("write-half-4096", LARGE, 16, "zlib", Workload::Write(4, "percent:50")),
+    case("write-lzo-2048", MIDDLE, 16, "lzo", Workload::Write(4, "percent:50")),
+    case("files", EVALUATION, 256, "zlib", Workload::Files(3000)),
+    case("files-512", SMALL, 16, "zlib", Workload::Files(600)),
+    case("files-2048", MIDDLE, 16, "zlib", Workload::Files(600)),
+    case("files-4096", LARGE, 16, "zlib", Workload::Files(600)),
+    case("fill-random", EVALUATION, 256, "zlib", Workload::Fill(192, "random")),
+    case("fill-half", EVALUATION, 256, "zlib", Workload::Fill(192, "percent:50")),
+    case("tiobench-zero", EVALUATION, 256, "zlib", Workload::Tiobench(32, 1000, "zero")),
+    case("tiobench-random", EVALUATION, 256, "zlib", Workload::Tiobench(32, 1000, "random")),
+    case("tiobench-2048", MIDDLE, 16, "zlib", Workload::Tiobench(4, 200, "random")),
+    case("collect-512", SMALL, 16, "zlib", Workload::Collect),
+    case("collect-2048", MIDDLE, 16, "zlib", Workload::Collect),
+    case("collect-4096", LARGE, 16, "zlib", Workload::Collect),
+];
+
+/// A unit of tiobench, and of a large write.
+const UNIT: u64 = 32_768;
+
+impl Case {
+    /// The workload's text: operations with lines between them that begin with `@`, as
+    /// `oracles/counts/measure.sh` explains them.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut stream = Seed::new(1).stream("counts");
+        let mut text = String::from("# Carried out by measure.sh.\n");
+        let body = match self.workload {
+            Workload::Empty => {
+                return text + "@mount-read-only\n@count mount\n@check\n@count check\n@unmount\n@count unmount\n";
+            }
+            Workload::Write(size, content) => write(size, content),
+            Workload::Files(count) => files(count, &mut stream),
+            Workload::Fill(count, content) => fill(count, content),
+            Workload::Tiobench(size, accesses, content) => tiobench(size, accesses, content, &mut stream),
+            Workload::Collect => collect(&mut stream),
+        };
+        text += "@mount\n@settle\n@count begin\n";
+        text += &body;
+        if !matches!(self.workload, Workload::Tiobench(..)) {
+            text += AGAIN;
+        }
+        text
+    }
+
+    /// The job that measures this case in the guest, with `measure.sh` and the text in the share.
+    #[must_use]
+    pub fn job(&self) -> String {
+        let Self { name, flash, compression, .. } = self;
+        let blocks = flash.blocks_of(self.mebibytes);
+        format!(
+            "sh /h/measure.sh /h/{name}.workload {} {blocks} {compression} >/tmp/counts || {{ cat /tmp/counts; exit 1; }}\n\
+             cp /tmp/counts /h/{name}.counts\n",
+            flash.id_bytes
+        )
+    }
+}
+
+/// What each filled filesystem goes through afterwards.
+const AGAIN: &str = "@unmount\n@count unmount\n@mount-read-only\n@count mount\n@check\n@count check\n\
+    @list\n@count list\n@drop\n@read\n@count read\n@unmount\n@count unmount-again\n\
+    @mount\n@list\n@settle\n@count mount-and-list\n";
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments).expect("a string takes everything");
+    text.push('\n');
+}
+
+fn write(size: u64, content: &str) -> String {
+    let bytes = size << 20;
+    format!("file f 0644\nwrite f 0 {bytes} {content} 1 {UNIT}\n@count write\nsync\n@count sync\n")
+}
+
+fn files(count: u64, stream: &mut Stream) -> String {
+    let mut text = String::new();
+    for folder in 0..30 {
+        line(&mut text, format_args!("mkdir d{folder:02} 0755"));
+    }
+    for number in 0..count {
+        let path = format!("d{:02}/file-{number:04}", number % 30);
+        line(&mut text, format_args!("file {path} 0644"));
+        let size = [0, 100, 1000, 3000, 6000, 9000, 20_000][index(stream.below(7))];
+        let content = ["text", "percent:50", "random"][index(stream.below(3))];
+        if size > 0 {
+            line(&mut text, format_args!("write {path} 0 {size} {content} {number} {UNIT}"));
+        }
+    }
+    text + "sync\n@count write\n"
+}
+
+fn fill(count: u64, content: &str) -> String {
+    let mut text = String::new();
+    for number in 0..count {
+        line(&mut text, format_args!("file f{number:03} 0644"));
+        line(&mut text, format_args!("write f{number:03} 0 {} {content} {number} {UNIT}", 1 << 20));
+    }
+    text + "sync\n@count write\n"
+}
+
+fn tiobench(size: u64, accesses: u64, content: &str, stream: &mut Stream) -> String {
+    let part = (size << 20) / 4;
+    let in_order: Vec<_> =
+        (0..part / UNIT).flat_map(|unit| (0..4).map(move |file| (file, unit * UNIT))).collect();
+    let mut random = || -> Vec<_> {
+        (0..accesses).map(|_| (stream.below(4), stream.below(part / UNIT) * UNIT)).collect()
+    };
+    let mut text = String::new();
+    for file in 0..4 {
+        line(&mut text, format_args!("file t{file} 0600\ntruncate t{file} {part}"));
+    }
+    text += "@count create\n";
+    for (name, accesses) in [("sequential", in_order.clone()), ("random", random())] {
+        for (number, (file, offset)) in accesses.into_iter().enumerate() {
+            line(&mut text, format_args!("write t{file} {offset} {UNIT} {content} {number} {UNIT}"));
+        }
+        line(&mut text, format_args!("fsync t0\nfsync t1\nfsync t2\nfsync t3\n@count {name}-write\n@drop"));
+    }
+    for (name, accesses) in [("sequential", in_order), ("random", random())] {
+        for (file, offset) in accesses {
+            line(&mut text, format_args!("read t{file} {offset} {UNIT} {UNIT}"));
+        }
+        line(&mut text, format_args!("@count {name}-read\n@drop"));
+    }
+    text
+}
+
+fn collect(stream: &mut Stream) -> String {
+    let mut text = String::new();
+    let content = "percent:50";
+    for file in 0..10 {
+        line(&mut text, format_args!("file g{file} 0644\nwrite g{file} 0 1000000 {content} {file} {UNIT}"));
+    }
+    text += "sync\n@count fill\n";
+    for round in 1..5 {
+        for number in 0..300 {
+            let (file, offset) = (stream.below(10), stream.below(900_000));
+            let (size, seed) = (1000 + stream.below(59_000), round * 1000 + number);
+            line(&mut text, format_args!("write g{file} {offset} {size} {content} {seed} {UNIT}"));
+            if number % 60 == 59 {
+                line(&mut text, format_args!("unlink g{file}\nfile g{file} 0644\nwrite g{file} 0 1000000 {content} {seed} {UNIT}"));
+            }
+        }
+        line(&mut text, format_args!("sync\n@count rewrite-{round}"));
+    }
+    text
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).expect("a small number")
+}
+
+/// What the chip did in an interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts {
+    /// Which interval.
+    pub interval: String,
+    /// Times that a page went into the chip's register.
+    pub page_reads: u64,
+    /// Times that a page was programmed.
+    pub page_programs: u64,
+    /// Blocks erased.
+    pub block_erases: u64,
+    /// Data bytes that came out of the chip.
+    pub bytes_out: u64,
+    /// Data bytes that went into it.
+    pub bytes_in: u64,
+}
+
+impl Counts {
+    /// Reads a line that `count end` printed after the interval's name.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let (interval, fields) = line.split_once(' ')?;
+        let value = |name: &str| {
+            let mut fields = fields.split(' ').filter_map(|field| field.split_once('='));
+            fields.find(|(key, _)| *key == name)?.1.parse().ok()
+        };
+        Some(Self {
+            interval: interval.to_owned(),
+            page_reads: value("page_reads")?,
+            page_programs: value("page_programs")?,
+            block_erases: value("block_erases")?,
+            bytes_out: value("bytes_out")?,
+            bytes_in: value("bytes_in")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_counts_is_read_and_another_line_is_not() {
+        let line = "mount page_reads=7 column_changes=1 page_programs=2 block_erases=3 operations=9 \
+                    commands=1 addresses=2 bytes_out=40 bytes_in=50";
+        let counts = Counts::parse(line).unwrap();
+        assert_eq!((counts.interval.as_str(), counts.page_reads), ("mount", 7));
+        assert_eq!((counts.bytes_out, counts.bytes_in, counts.block_erases), (40, 50, 3));
+        assert_eq!(Counts::parse("# a comment"), None);
+        assert_eq!(Counts::parse("mount page_reads=x"), None);
+    }
+
+    #[test]
+    fn a_case_has_a_name_of_its_own_and_the_same_text_always() {
+        for (number, case) in ALL.iter().enumerate() {
+            assert!(ALL[..number].iter().all(|other| other.name != case.name), "{}", case.name);
+            assert_eq!(case.text(), case.text());
+            assert!(case.text().lines().any(|line| line.starts_with("@count ")), "{}", case.name);
+        }
+    }
+}
