@@ -52,6 +52,6 @@ while IFS= read -r line; do
   esac
 done <"$workload"
 carry_out
-grep -q ' /mnt ' /proc/mounts && umount /mnt
+if grep -q " /mnt " /proc/mounts; then umount /mnt; fi
 count stop
-modprobe -r nandsim
+rmmod nandsim

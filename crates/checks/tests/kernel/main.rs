@@ -1,0 +1,93 @@
+//! Our JFFS2 and NAND against a real kernel: Linux 6.1 with nandsim, in the guest of `oracles/`.
+//!
+//! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
+//! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
+//! - [`counts`]: what the kernel's JFFS2 asks of the chip, against what ours asks.
+//!
+//! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod counts;
+mod cuts;
+mod flash;
+mod images;
+mod reads;
+mod writes;
+
+use boardlab_checks::nandsim::Flash;
+use boardlab_checks::trees::{self, Tree};
+use boardlab_sim::Seed;
+
+/// The mount options of the kernel's compressors; without one it takes the first of LZO, zlib and rtime that
+/// makes the data smaller.
+const COMPRESSIONS: [&str; 4] = ["compr=none", "compr=lzo", "compr=zlib", "rw"];
+
+/// A tree on a flash with a compression.
+#[derive(Debug, Clone)]
+struct Case {
+    name: String,
+    tree: Tree,
+    flash: Flash,
+    compression: &'static str,
+}
+
+fn full() -> bool {
+    std::env::var_os("BOARDLAB_FULL").is_some()
+}
+
+/// The cases of a flash: every tree with every compression, or with one that is drawn, on the flash that is
+/// drawn.
+fn cases(flash: Flash, purpose: &str) -> Vec<Case> {
+    let seed = Seed::new(1);
+    let mut stream = seed.stream(purpose);
+    let mut cases = Vec::new();
+    for tree in trees::all(seed) {
+        let here = stream.below(3);
+        let drawn = stream.below(4);
+        for (number, compression) in (0..).zip(COMPRESSIONS) {
+            let sampled = number == drawn && boardlab_checks::nandsim::ALL[index(here)] == flash;
+            if full() || sampled {
+                let name = format!("{}-{}-{number}", tree.name, flash.page);
+                cases.push(Case { name, tree: tree.clone(), flash, compression });
+            }
+        }
+    }
+    cases
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap()
+}
+
+/// The partition of a case: nandsim is loaded with one of 8 and one of 16 MiB.
+fn device(mebibytes: usize) -> &'static str {
+    if mebibytes <= 8 { "mtd0" } else { "mtd1" }
+}
+
+/// The first lines in which two manifests differ; nothing if they are equal.
+fn difference(kernel: &str, ours: &str) -> Option<String> {
+    if kernel == ours {
+        return None;
+    }
+    let (mut kernel_lines, mut our_lines) = (kernel.lines(), ours.lines());
+    loop {
+        match (kernel_lines.next(), our_lines.next()) {
+            (None, None) => return Some("only in line ends".into()),
+            (a, b) if a == b => {}
+            (a, b) => {
+                let show = |line: Option<&str>| line.map_or("nothing".into(), shorten);
+                return Some(format!("kernel: {}\n  ours: {}", show(a), show(b)));
+            }
+        }
+    }
+}
+
+fn shorten(line: &str) -> String {
+    let short: String = line.chars().take(300).collect();
+    if short.len() < line.len() { short + "..." } else { short }
+}
+
+/// Fails with all differences at once, each with its case.
+fn assert_none(differences: &[String]) {
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
