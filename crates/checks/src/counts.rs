@@ -99,12 +99,15 @@ impl Case {
         let mut text = String::from("# Carried out by measure.sh.\n");
         let body = match self.workload {
             Workload::Empty => {
-                return text + "@mount-read-only\n@count mount\n@check\n@count check\n@unmount\n@count unmount\n";
+                return text
+                    + "@mount-read-only\n@count mount\n@check\n@count check\n@unmount\n@count unmount\n";
             }
             Workload::Write(size, content) => write(size, content),
             Workload::Files(count) => files(count, &mut stream),
             Workload::Fill(count, content) => fill(count, content),
-            Workload::Tiobench(size, accesses, content) => tiobench(size, accesses, content, &mut stream),
+            Workload::Tiobench(size, accesses, content) => {
+                tiobench(size, accesses, content, &mut stream)
+            }
             Workload::Collect => collect(&mut stream),
         };
         text += "@mount\n@settle\n@count begin\n";
@@ -183,9 +186,15 @@ fn tiobench(size: u64, accesses: u64, content: &str, stream: &mut Stream) -> Str
     text += "@count create\n";
     for (name, accesses) in [("sequential", in_order.clone()), ("random", random())] {
         for (number, (file, offset)) in accesses.into_iter().enumerate() {
-            line(&mut text, format_args!("write t{file} {offset} {UNIT} {content} {number} {UNIT}"));
+            line(
+                &mut text,
+                format_args!("write t{file} {offset} {UNIT} {content} {number} {UNIT}"),
+            );
         }
-        line(&mut text, format_args!("fsync t0\nfsync t1\nfsync t2\nfsync t3\n@count {name}-write\n@drop"));
+        line(
+            &mut text,
+            format_args!("fsync t0\nfsync t1\nfsync t2\nfsync t3\n@count {name}-write\n@drop"),
+        );
     }
     for (name, accesses) in [("sequential", in_order), ("random", random())] {
         for (file, offset) in accesses {
@@ -200,7 +209,10 @@ fn collect(stream: &mut Stream) -> String {
     let mut text = String::new();
     let content = "percent:50";
     for file in 0..10 {
-        line(&mut text, format_args!("file g{file} 0644\nwrite g{file} 0 1000000 {content} {file} {UNIT}"));
+        line(
+            &mut text,
+            format_args!("file g{file} 0644\nwrite g{file} 0 1000000 {content} {file} {UNIT}"),
+        );
     }
     text += "sync\n@count fill\n";
     for round in 1..5 {
@@ -209,7 +221,12 @@ fn collect(stream: &mut Stream) -> String {
             let (size, seed) = (1000 + stream.below(59_000), round * 1000 + number);
             line(&mut text, format_args!("write g{file} {offset} {size} {content} {seed} {UNIT}"));
             if number % 60 == 59 {
-                line(&mut text, format_args!("unlink g{file}\nfile g{file} 0644\nwrite g{file} 0 1000000 {content} {seed} {UNIT}"));
+                line(
+                    &mut text,
+                    format_args!(
+                        "unlink g{file}\nfile g{file} 0644\nwrite g{file} 0 1000000 {content} {seed} {UNIT}"
+                    ),
+                );
             }
         }
         line(&mut text, format_args!("sync\n@count rewrite-{round}"));

@@ -53,7 +53,8 @@ impl Guest {
 
     fn look() -> Result<Self, String> {
         let root = Repository::here().root().to_path_buf();
-        let guest = Self { script: root.join("oracles/guest.sh"), folder: root.join(".setup/guest") };
+        let guest =
+            Self { script: root.join("oracles/guest.sh"), folder: root.join(".setup/guest") };
         let version = Command::new("qemu-system-x86_64").arg("--version").output();
         if !version.is_ok_and(|output| output.status.success()) {
             return Err("qemu-system-x86_64".into());

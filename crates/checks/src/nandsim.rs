@@ -31,8 +31,20 @@ pub struct Flash {
 /// One flash of each page size, 64 MiB large.
 pub const ALL: [Flash; 3] = [
     Flash { id_bytes: "0x20,0x36", page: 512, oob: 16, pages_per_block: 32, mebibytes: 64 },
-    Flash { id_bytes: "0x20,0xf2,0x10,0x95", page: 2048, oob: 64, pages_per_block: 64, mebibytes: 64 },
-    Flash { id_bytes: "0x20,0xf2,0x10,0xa6", page: 4096, oob: 128, pages_per_block: 64, mebibytes: 64 },
+    Flash {
+        id_bytes: "0x20,0xf2,0x10,0x95",
+        page: 2048,
+        oob: 64,
+        pages_per_block: 64,
+        mebibytes: 64,
+    },
+    Flash {
+        id_bytes: "0x20,0xf2,0x10,0xa6",
+        page: 4096,
+        oob: 128,
+        pages_per_block: 64,
+        mebibytes: 64,
+    },
 ];
 
 /// The NAND of the evaluation, as nandsim has it.
@@ -73,8 +85,10 @@ impl Flash {
     /// one more.
     #[must_use]
     pub fn load(&self, partitions: &[usize]) -> String {
-        let parts: Vec<_> = partitions.iter().map(|size| self.blocks_of(*size).to_string()).collect();
-        let parts = if parts.is_empty() { String::new() } else { format!(" parts={}", parts.join(",")) };
+        let parts: Vec<_> =
+            partitions.iter().map(|size| self.blocks_of(*size).to_string()).collect();
+        let parts =
+            if parts.is_empty() { String::new() } else { format!(" parts={}", parts.join(",")) };
         format!("modprobe nandsim id_bytes={}{parts} >/dev/null", self.id_bytes)
     }
 

@@ -142,7 +142,8 @@ fn many(list: &mut List) {
 }
 
 fn sizes(list: &mut List, content: &str) {
-    let around = [0, 1, 2, 127, 128, 129, 511, 512, 1000, 2047, 2048, 4000, 4095, 4096, 4097, 8191, 8192];
+    let around =
+        [0, 1, 2, 127, 128, 129, 511, 512, 1000, 2047, 2048, 4000, 4095, 4096, 4097, 8191, 8192];
     for size in around.into_iter().chain([12_345, 65_536, 100_001, 300_000]) {
         list.file(&format!("of-{size}"), size, content);
     }
@@ -231,7 +232,14 @@ fn long_names(list: &mut List) {
 }
 
 fn strange_names(list: &mut List) {
-    for name in ["\\xe6\\x97\\xa5\\xe6\\x9c\\xac", "gr\\xc3\\xbc\\xc3\\x9fe", "\\xff\\xfe", "\\x01\\x7f", "\\x0a", "\\x20"] {
+    for name in [
+        "\\xe6\\x97\\xa5\\xe6\\x9c\\xac",
+        "gr\\xc3\\xbc\\xc3\\x9fe",
+        "\\xff\\xfe",
+        "\\x01\\x7f",
+        "\\x0a",
+        "\\x20",
+    ] {
         list.line(format!("mkdir {name} 0755"));
         list.file(&format!("{name}/{name}"), 100, "text");
     }
@@ -278,7 +286,8 @@ fn shared_attributes(list: &mut List) {
 }
 
 fn owners_and_modes(list: &mut List) {
-    for (number, mode) in [0, 0o7777, 0o4755, 0o2755, 0o1777, 0o600, 0o444].into_iter().enumerate() {
+    for (number, mode) in [0, 0o7777, 0o4755, 0o2755, 0o1777, 0o600, 0o444].into_iter().enumerate()
+    {
         list.file(&format!("file-{number}"), 10, "text");
         list.line(format!("chmod file-{number} {mode:04o}"));
         list.line(format!("mkdir folder-{number} {mode:04o}"));
@@ -442,7 +451,8 @@ fn churn_name(list: &mut List, live: &mut BTreeSet<String>) {
         }
         6 => {
             let (name, value) = (list.below(4), list.below(90) + 10);
-            let value = value.to_string().repeat(1 + usize::try_from(list.below(50)).expect("small"));
+            let value =
+                value.to_string().repeat(1 + usize::try_from(list.below(50)).expect("small"));
             list.line(format!("setxattr {path} user.k{name} {value}"));
         }
         7 => {
@@ -479,6 +489,8 @@ mod tests {
         let list = until_power_fails(Seed::new(1), "x");
         let said = list.lines().filter_map(|line| line.strip_prefix("say "));
         let numbers: Vec<u32> = said.map(|number| number.parse().unwrap()).collect();
-        assert!(numbers.len() > 300 && numbers.iter().zip(1..).all(|(number, next)| *number == next));
+        assert!(
+            numbers.len() > 300 && numbers.iter().zip(1..).all(|(number, next)| *number == next)
+        );
     }
 }

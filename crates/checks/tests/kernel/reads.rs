@@ -67,7 +67,8 @@ fn what_the_kernel_wrote_on_pages_of_4096_bytes_is_read_here() {
 
 #[test]
 fn the_sample_has_every_tree_and_every_compressor() {
-    let sample: Vec<_> = nandsim::ALL.into_iter().flat_map(|flash| cases(flash, "kernel writes")).collect();
+    let sample: Vec<_> =
+        nandsim::ALL.into_iter().flat_map(|flash| cases(flash, "kernel writes")).collect();
     let trees: BTreeSet<_> = sample.iter().map(|case| case.tree.name).collect();
     let compressions: BTreeSet<_> = sample.iter().map(|case| case.compression).collect();
     assert!(trees.len() > 20 && compressions.len() == 4);
