@@ -222,13 +222,16 @@ fn nodes(list: &mut List) {
     list.line("chmod pipe 4000");
 }
 
+/// Bytes of the longest name that JFFS2 has.
+const NAME_MAX: usize = 254;
+
 fn long_names(list: &mut List) {
-    for length in [1, 2, 3, 4, 5, 100, 253, 254] {
+    for length in [1, 2, 3, 4, 5, 100, NAME_MAX - 1, NAME_MAX] {
         list.file(&"n".repeat(length), 10, "text");
         list.line(format!("mkdir d{} 0755", "d".repeat(length - 1)));
     }
-    let long = format!("d{}", "d".repeat(253));
-    list.file(&format!("{long}/{}", "m".repeat(254)), 5000, "random");
+    let long = format!("d{}", "d".repeat(NAME_MAX - 1));
+    list.file(&format!("{long}/{}", "m".repeat(NAME_MAX)), 5000, "random");
 }
 
 fn strange_names(list: &mut List) {
