@@ -13,7 +13,8 @@
 //! Source: Linux 6.1, `fs/jffs2/dir.c`, `write.c` (`jffs2_do_create`, `jffs2_do_link`, `jffs2_do_unlink`),
 //! `fs.c` (`jffs2_new_inode`). Left out: access control lists and security labels inherited from the
 //! directory. Different on purpose: a renamed directory's cached parent is the new one at once, where the
-//! kernel learns of it at the next mount.
+//! kernel learns of it at the next mount; and the node of an inode for whose name there is no space is obsolete
+//! at once, where the kernel keeps it until then.
 
 use crate::Jffs2;
 use crate::alloc::Priority;
@@ -68,8 +69,7 @@ impl<M: Mtd> Jffs2<M> {
             self.give_name(clock, Naming { dir, name, ino, kind })
         });
         if let Err(error) = given {
-            // The node stays without a name until the next mount, as the kernel's does.
-            self.let_go(ino);
+            self.let_go(clock, ino)?;
             return Err(error);
         }
         if new.kind == Kind::Directory {
@@ -131,14 +131,11 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// Forgets an inode that could not be made.
-    fn let_go(&mut self, ino: u32) {
-        let Some(open) = self.open.remove(&ino) else { return };
-        let cache = self.volume.inodes.get_mut(open.slot);
-        cache.state = InodeState::Checked;
-        if cache.nodes.is_none() {
-            self.volume.inodes.remove(open.slot);
-        }
+    /// Forgets an inode that could not be made, or got no name.
+    fn let_go(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
+        let slot = self.held(ino)?.slot;
+        self.volume.inodes.get_mut(slot).links = 0;
+        self.close_inode(clock, ino)
     }
 
     /// Opens a directory in which a name is to be given that is not there yet.

@@ -72,6 +72,11 @@ impl Inodes {
         self.highest
     }
 
+    /// No inode to be made gets this number or a lower one.
+    pub(crate) fn note_number(&mut self, ino: u32) {
+        self.highest = self.highest.max(ino);
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -46,8 +46,10 @@ pub struct Reference {
     pub xid: u32,
     /// Its age, without the bit of removal.
     pub sequence: u32,
-    /// Whether it says that the inode no longer has the datum.
+    /// Whether the inode no longer has the datum.
     pub removed: bool,
+    /// Whether its newest node on flash says so.
+    pub marked: bool,
     /// Its newest node, from which [`Blocks::chain`] gives the others.
     pub nodes: Option<NodeId>,
     /// The next reference of the same inode, by slot.
@@ -154,6 +156,16 @@ impl Xattrs {
         self.dead.push(slot);
     }
 
+    /// References of an inode that lead nowhere any longer, while their newest node says otherwise.
+    pub(crate) fn unmarked(&self, ino: u32) -> Vec<u32> {
+        let unmarked = |&slot: &u32| {
+            let reference = self.reference(slot);
+            reference
+                .is_some_and(|entry| entry.ino == ino && !entry.marked && entry.nodes.is_some())
+        };
+        self.dead.iter().copied().filter(unmarked).collect()
+    }
+
     /// References that lead nowhere any longer.
     #[must_use]
     pub fn dead(&self) -> &[u32] {
@@ -163,7 +175,8 @@ impl Xattrs {
     /// Adds a reference without a node and gives its slot.
     pub fn add_reference(&mut self, ino: u32, xid: u32, sequence: u32, removed: bool) -> u32 {
         self.highest_sequence = self.highest_sequence.max(sequence);
-        let reference = Reference { ino, xid, sequence, removed, nodes: None, next: None };
+        let marked = removed;
+        let reference = Reference { ino, xid, sequence, removed, marked, nodes: None, next: None };
         put(&mut self.references, reference)
     }
 

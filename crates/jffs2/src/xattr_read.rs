@@ -70,6 +70,7 @@ impl<M: Mtd> Volume<M> {
         if let Some(reference) = self.xattrs.reference_mut(slot) {
             (reference.ino, reference.xid) = (found.ino, found.xid);
             (reference.sequence, reference.removed) = (found.sequence, found.removed);
+            reference.marked = found.removed;
         }
         Ok(true)
     }
@@ -101,6 +102,8 @@ impl<M: Mtd> Volume<M> {
         let inode = self.inodes.slot(ino).filter(|&inode| self.inodes.get(inode).links > 0);
         let datum = self.xattrs.slot(xid);
         let (Some(inode), Some(datum), false) = (inode, datum, removed) else {
+            // A new inode must not get this number, and with it the attribute.
+            self.inodes.note_number(ino);
             self.xattrs.bury(slot);
             return;
         };

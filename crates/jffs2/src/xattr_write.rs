@@ -8,6 +8,11 @@
 //!  remove   a reference that says so
 //!  collect  a datum without references, or a dead reference that is alone, is dropped; else written anew
 //! ```
+//! Different on purpose: where an attribute that was replaced is then removed, Linux leaves the replaced
+//! reference on flash, and it is back after the next mount; here it is marked as well. Where garbage collection
+//! moves a reference Linux gives it the next sequence number, with which a replaced one that a mount has found
+//! again beats the one that replaced it; here it keeps its own.
+//!
 //! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`, `save_xattr_ref`,
 //! `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left out: access control lists,
 //! which programs give in another form than JFFS2 keeps them in: EOPNOTSUPP.
@@ -57,14 +62,13 @@ impl<M: Mtd> Jffs2<M> {
             return Err(Errno::Range.into());
         }
         self.reserve(clock, request, Priority::Normal, Some(summary::XATTR_SIZE))?;
-        let old = self.volume.find_xattr(clock, slot, prefix, rest)?.map(|(old, _)| old);
+        let old = self.volume.references_named(clock, slot, (prefix, rest))?;
         let Some(value) = value else {
-            let old = old.ok_or(Errno::NoData)?;
-            return self.remove_reference(clock, slot, old);
+            return self.remove_references(clock, slot, &old);
         };
         let content = Content { prefix, name: rest.into(), value: value.into() };
         let xid = self.datum_of(clock, content)?;
-        self.refer(clock, slot, xid, old)
+        self.refer(clock, slot, xid, &old)
     }
 
     /// The number of the datum of this content, which is written when there is none; it has one reference
@@ -121,14 +125,8 @@ impl<M: Mtd> Jffs2<M> {
         Ok(volume.xattrs.link_datum(&mut volume.blocks, slot, version, piece))
     }
 
-    /// Gives an inode a reference to a datum, instead of the one in slot `old`.
-    fn refer(
-        &mut self,
-        clock: &mut Clock,
-        inode: u32,
-        xid: u32,
-        old: Option<u32>,
-    ) -> Result<(), Error> {
+    /// Gives an inode a reference to a datum, instead of those in the slots `old`.
+    fn refer(&mut self, clock: &mut Clock, inode: u32, xid: u32, old: &[u32]) -> Result<(), Error> {
         let ino = self.volume.inodes.get(inode).ino;
         let reserved = self.reserve(clock, xref::SIZE, Priority::Normal, Some(summary::XREF_SIZE));
         if let Err(error) = reserved {
@@ -141,7 +139,7 @@ impl<M: Mtd> Jffs2<M> {
             self.volume.unrefer(xid);
             return Err(error);
         }
-        if let Some(old) = old {
+        for &old in old {
             self.volume.detach(inode, old);
             self.volume.kill_reference(old);
         }
@@ -152,18 +150,41 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// Says on flash that an inode no longer has a datum.
-    fn remove_reference(&mut self, clock: &mut Clock, inode: u32, slot: u32) -> Result<(), Error> {
-        let reference = self.volume.xattrs.reference_mut(slot).ok_or(Errno::Io)?;
-        reference.removed = true;
+    /// Says on flash that an inode no longer has what the references in the slots `old` lead to. Those that
+    /// were replaced before may still be on the flash, and would count again after a mount: so they are
+    /// marked first.
+    fn remove_references(
+        &mut self,
+        clock: &mut Clock,
+        inode: u32,
+        old: &[u32],
+    ) -> Result<(), Error> {
+        if old.is_empty() {
+            return Err(Errno::NoData.into());
+        }
+        let ino = self.volume.inodes.get(inode).ino;
+        for slot in self.volume.xattrs.unmarked(ino) {
+            self.mark_reference(clock, slot)?;
+        }
+        for &slot in old.iter().rev() {
+            self.mark_reference(clock, slot)?;
+            self.volume.detach(inode, slot);
+            self.volume.kill_reference(slot);
+        }
+        Ok(())
+    }
+
+    /// Writes to flash that a reference is no more.
+    fn mark_reference(&mut self, clock: &mut Clock, slot: u32) -> Result<(), Error> {
+        self.reserve(clock, xref::SIZE, Priority::Normal, Some(summary::XREF_SIZE))?;
+        let Some(reference) = self.volume.xattrs.reference_mut(slot) else { return Ok(()) };
+        let before = std::mem::replace(&mut reference.removed, true);
         if let Err(error) = self.save_reference(clock, slot) {
             if let Some(reference) = self.volume.xattrs.reference_mut(slot) {
-                reference.removed = false;
+                reference.removed = before;
             }
             return Err(error);
         }
-        self.volume.detach(inode, slot);
-        self.volume.kill_reference(slot);
         Ok(())
     }
 
@@ -172,6 +193,16 @@ impl<M: Mtd> Jffs2<M> {
         let xattrs = &mut self.volume.xattrs;
         let sequence = xattrs.highest_sequence().checked_add(2).ok_or(Errno::NoSpc)?;
         xattrs.note_sequence(sequence);
+        self.write_reference(clock, slot, sequence)
+    }
+
+    fn write_reference(
+        &mut self,
+        clock: &mut Clock,
+        slot: u32,
+        sequence: u32,
+    ) -> Result<NodeId, Error> {
+        let xattrs = &self.volume.xattrs;
         let reference = xattrs.reference(slot).ok_or(Errno::Io)?;
         let (ino, xid, removed) = (reference.ino, reference.xid, reference.removed);
         let mut bytes = [0; 28];
@@ -185,7 +216,7 @@ impl<M: Mtd> Jffs2<M> {
         }
         let volume = &mut self.volume;
         if let Some(reference) = volume.xattrs.reference_mut(slot) {
-            reference.sequence = sequence;
+            (reference.sequence, reference.marked) = (sequence, removed);
         }
         let piece = (block, xref::SIZE, NodeState::Pristine);
         Ok(volume.xattrs.link_reference(&mut volume.blocks, slot, piece))
@@ -221,13 +252,43 @@ impl<M: Mtd> Jffs2<M> {
         let alone = self.volume.blocks.node(id).next().is_none();
         let reference = self.volume.xattrs.reference(slot);
         let wanted = reference
-            .is_some_and(|reference| reference.nodes == Some(id) && !(reference.removed && alone));
-        if wanted {
+            .filter(|reference| reference.nodes == Some(id) && !(reference.removed && alone))
+            .map(|reference| reference.sequence);
+        if let Some(sequence) = wanted {
             let length = self.volume.blocks.length(id);
             self.reserve_gc(clock, length, Some(summary::XREF_SIZE))?;
-            self.save_reference(clock, slot)?;
+            self.write_reference(clock, slot, sequence)?;
         }
         self.volume.mark_obsolete(clock, id)
+    }
+}
+
+impl<M: Mtd> Volume<M> {
+    /// The references of an inode to data of a name, the newest first. There are several when one was
+    /// replaced before the last mount.
+    fn references_named(
+        &mut self,
+        clock: &mut Clock,
+        inode: u32,
+        (prefix, name): (XattrPrefix, &[u8]),
+    ) -> Result<Vec<u32>, Error> {
+        let mut found = Vec::new();
+        let mut next = self.inodes.get(inode).xrefs;
+        while let Some(slot) = next {
+            let Some(reference) = self.xattrs.reference(slot) else { break };
+            next = reference.next;
+            let sequence = reference.sequence;
+            let Some(datum) = self.xattrs.slot(reference.xid) else { continue };
+            if !self.load_datum(clock, datum)? {
+                continue;
+            }
+            let content = self.xattrs.datum(datum).and_then(|datum| datum.content.as_ref());
+            if content.is_some_and(|content| content.prefix == prefix && *content.name == *name) {
+                found.push((sequence, slot));
+            }
+        }
+        found.sort_unstable_by_key(|&(sequence, _)| std::cmp::Reverse(sequence));
+        Ok(found.into_iter().map(|(_, slot)| slot).collect())
     }
 }
 
