@@ -128,7 +128,7 @@ pub struct Scan {
 /// [`Error::File`].
 pub fn scan<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Scan, Error> {
     let start = clock.now();
-    let files = list(mount, clock)?;
+    let files = walk(mount, clock)?;
     let listed = clock.now();
     let mut scan = Scan { entries: files.entries, ..Scan::default() };
     for path in &files.paths {
@@ -141,6 +141,14 @@ pub fn scan<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Sc
     Ok(scan)
 }
 
+/// Lists a tree as `ls -lR` does, and says how many entries there are, the root included.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn list<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<u64, Error> {
+    walk(mount, clock).map(|listed| listed.entries)
+}
+
 /// What a listing found.
 struct Listed {
     entries: u64,
@@ -149,7 +157,7 @@ struct Listed {
 }
 
 /// Lists all directories, depth first as `ls -lR` does, and asks for the attributes of every entry.
-fn list<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Listed, Error> {
+fn walk<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Listed, Error> {
     let mut listed = Listed { entries: 1, paths: Vec::new() };
     let mut open = vec![Vec::new()];
     while let Some(dir) = open.pop() {

@@ -20,5 +20,5 @@ mod field;
 pub use apply::{Event, run};
 
 pub use generate::Shape;
-pub use manifest::{Scan, manifest, scan};
+pub use manifest::{Scan, list, manifest, scan};
 pub use operation::{Line, Operation, parse};
