@@ -89,6 +89,9 @@ pub(crate) enum Command {
     /// Find the best settings for a scenario
     #[command(after_help = TUNE)]
     Tune(Scenario),
+    /// Cut the power at every flash operation, and say what survives
+    #[command(after_help = POWERCUT)]
+    Powercut(Scenario),
     /// Write the HTML report of saved results
     #[command(after_help = REPORT)]
     Report {
@@ -145,6 +148,14 @@ const TUNE: &str = "\
 Examples:
   boardlab tune nor-write
   boardlab tune nor-write --set tune.poll_cost=\"2 us\" --out tuned";
+
+const POWERCUT: &str = "\
+A small flash of the scenario's section [powercut] is cut, every way in which an operation can be torn;
+then it is mounted again. The exit status is 1 if anything is lost.
+
+Examples:
+  boardlab powercut nand-filesystems
+  boardlab powercut nand-filesystems --set powercut.operations=2000 --seed 7";
 
 const REPORT: &str = "\
 The report goes to the folder of --out, or to `boardlab-report` without it.

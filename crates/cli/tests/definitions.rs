@@ -9,8 +9,18 @@ const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 #[test]
 fn the_help_lists_the_commands() {
     let names = commands();
-    let expected =
-        ["list", "run", "reproduce", "tune", "report", "compare", "image", "completions", "man"];
+    let expected = [
+        "list",
+        "run",
+        "reproduce",
+        "tune",
+        "powercut",
+        "report",
+        "compare",
+        "image",
+        "completions",
+        "man",
+    ];
     assert_eq!(names, expected);
 }
 

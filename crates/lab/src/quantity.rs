@@ -202,6 +202,13 @@ impl Ratio {
         self.0
     }
 
+    /// This part of `size`, rounded down.
+    #[must_use]
+    pub fn of(self, size: Bytes) -> Bytes {
+        let part = u128::from(size.get()) * u128::from(self.0) / 1_000_000;
+        Bytes::new(u64::try_from(part).unwrap_or(u64::MAX))
+    }
+
     /// The ratio as a number, for analysis and display only.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "analysis only; exact below 2^53 millionths")]

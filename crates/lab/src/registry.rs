@@ -6,8 +6,8 @@
 use crate::catalog;
 use crate::document::Document;
 use crate::error::Error;
-use crate::nor;
 use crate::source::Kind;
+use crate::{nandfs, nor};
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::fmt;
@@ -55,6 +55,8 @@ pub struct Experiment {
     pub run: Option<Make>,
     /// Tunes it; `None` where there is nothing to tune.
     pub tune: Option<Make>,
+    /// Cuts its power; `None` where nothing is cut yet.
+    pub powercut: Option<Make>,
 }
 
 /// Every published evaluation, in the order in which they are reproduced.
@@ -65,15 +67,23 @@ pub const EXPERIMENTS: [Experiment; 5] = [
         title: "NOR flash writes: u-boot against Linux, and the wait for completion",
         run: Some(nor::run),
         tune: Some(nor::tune),
+        powercut: None,
     },
-    not_built("nandfs", "nand-filesystems", "Flash filesystems for large NAND"),
+    Experiment {
+        name: "nandfs",
+        scenario: "nand-filesystems",
+        title: "Flash filesystems for large NAND",
+        run: Some(nandfs::run),
+        tune: None,
+        powercut: Some(nandfs::powercut),
+    },
     not_built("sdwear", "sd-wear", "SD card wear levelling under 11 TB of writes"),
     not_built("sata", "sata-ssd", "SSD transfer rates of a SATA host"),
     not_built("fcse", "context-switch", "Context switches with the Fast Context Switch Extension"),
 ];
 
 const fn not_built(name: &'static str, scenario: &'static str, title: &'static str) -> Experiment {
-    Experiment { name, scenario, title, run: None, tune: None }
+    Experiment { name, scenario, title, run: None, tune: None, powercut: None }
 }
 
 /// Why there is no result.
@@ -85,14 +95,16 @@ pub enum Failure {
     Run {
         /// The system that failed.
         system: String,
-        /// What its device said.
-        error: boardlab_workload::Error,
+        /// What its device or its filesystem said.
+        error: Box<dyn std::error::Error + Send + Sync>,
+        /// What to try.
+        help: &'static str,
     },
-    /// Nothing to run behind this name yet, or nothing to tune: exit status 2.
+    /// Nothing to run behind this name yet, or nothing to tune or to cut: exit status 2.
     NotBuilt {
         /// The name.
         name: String,
-        /// What was asked of it: `run` or `tune`.
+        /// What was asked of it: `run`, `tune` or `powercut`.
         action: &'static str,
     },
 }
@@ -107,12 +119,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(error) => error.fmt(f),
-            Self::Run { system, error } => write!(
-                f,
-                "error: {system}: {error}\n  = help: the part is slower or faultier than its CFI \
-                 times allow, or --set asks for what the driver cannot do: compare `part.timing` \
-                 with `part.cfi`"
-            ),
+            Self::Run { system, error, help } => {
+                write!(f, "error: {system}: {error}\n  = help: {help}")
+            }
             Self::NotBuilt { name, action } => write!(
                 f,
                 "error: `boardlab {action} {name}` is not built yet\n  = help: what there is: \
@@ -162,6 +171,19 @@ pub fn tune<S: AsRef<str>>(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunResult, Failure> {
     make(name, set, seed, progress, |experiment| ("tune", experiment.tune))
+}
+
+/// Cuts the power of what the scenario `name` runs, at every operation of its flash.
+///
+/// # Errors
+/// [`Failure`].
+pub fn powercut<S: AsRef<str>>(
+    name: &str,
+    set: &[S],
+    seed: Seed,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<RunResult, Failure> {
+    make(name, set, seed, progress, |experiment| ("powercut", experiment.powercut))
 }
 
 fn make<S: AsRef<str>>(

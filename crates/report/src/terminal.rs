@@ -232,7 +232,9 @@ fn print(table: &Table, row: &Row) -> Vec<String> {
     let cell =
         |column: &str| row.cells.get(column).map(|cell| published(cell, row.unit_in(column)));
     let cells = table.columns.iter().map(|column| cell(&column.id).unwrap_or_default());
-    std::iter::once("  print".to_owned()).chain(cells).collect()
+    let has_print = row.cells.values().any(|cell| cell.published.is_some());
+    let label = if has_print { "  print" } else { "  verdict" };
+    std::iter::once(label.to_owned()).chain(cells).collect()
 }
 
 fn published(cell: &Cell, unit: Unit) -> String {

@@ -7,6 +7,7 @@ mod completions;
 mod image;
 mod list;
 mod man;
+mod powercut;
 mod report;
 mod reproduce;
 mod run;
@@ -27,6 +28,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
         Command::Run(scenario) => run::perform(scenario, options),
         Command::Reproduce { names } => reproduce::perform(names, options),
         Command::Tune(scenario) => tune::perform(scenario, options),
+        Command::Powercut(scenario) => powercut::perform(scenario, options),
         Command::Report { runs } => report::perform(runs, options),
         Command::Compare { a, b } => compare::perform(a, b, options),
         Command::Image { action } => image::perform(action, options),

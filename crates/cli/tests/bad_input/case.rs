@@ -215,6 +215,12 @@ pub(crate) fn write_right_files(scratch: &Scratch) {
     scratch.write("scenario.toml", scenario);
     scratch.write("part.toml", repository("parts/nor/nor-evaluation.toml"));
     scratch.write("board.toml", repository("boards/powerpc-800.toml"));
+    let scenario = repository("scenarios/nand-filesystems.toml");
+    let scenario = scenario.replacen("\"nand-evaluation\"", "\"nand-part.toml\"", 1);
+    let scenario = scenario.replacen("\"mips-327\"", "\"nand-board.toml\"", 1);
+    scratch.write("nand.toml", scenario);
+    scratch.write("nand-part.toml", repository("parts/nand/nand-evaluation.toml"));
+    scratch.write("nand-board.toml", repository("boards/mips-327.toml"));
 }
 
 /// What every answer to wrong input has in common.

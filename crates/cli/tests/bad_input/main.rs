@@ -13,6 +13,7 @@ mod board;
 mod case;
 mod image;
 mod limits;
+mod nand;
 mod part;
 mod saved;
 mod scenario;
@@ -23,13 +24,14 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 11] = [
+const TABLES: [&[Case]; 12] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
     board::CASES,
     workload::CASES,
     limits::CASES,
+    nand::CASES,
     set::CASES,
     arguments::CASES,
     arguments::FOLDERS,
@@ -86,6 +88,11 @@ fn wrong_data_to_write_is_refused() {
 #[test]
 fn a_value_beyond_any_device_is_refused() {
     check(limits::CASES);
+}
+
+#[test]
+fn wrong_input_of_the_nand_experiment_is_refused() {
+    check(nand::CASES);
 }
 
 #[test]

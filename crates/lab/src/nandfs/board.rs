@@ -54,6 +54,15 @@ impl BoardSpec {
 /// # Errors
 /// Whatever is missing, unknown or of the wrong kind.
 pub fn read(section: Section<'_>) -> Read<BoardSpec> {
+    if !section.has("nand_port") {
+        section.leave_rest();
+        return Err(section.refuse(
+            "title",
+            "tells of no way to a NAND flash",
+            "a board with [nand_port], [memory] and [cpu.work]",
+            "take board = \"mips-327\", or add what docs/formats/board.md lists for NAND",
+        ));
+    }
     // The title is for `boardlab list`.
     let title = section.required::<String>("title");
     let memory = section.section("memory", memory);

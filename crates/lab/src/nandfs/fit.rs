@@ -1,13 +1,16 @@
 //! The two platform constants that the publication leaves undetermined, from its own figures.
 //!
 //! Layer: rank 8. Main types: [`Observation`], a printed time and what a run says of it, and [`Fit`].
-//! A run's time grows by one constant a command and by another a byte, so the printed times are linear
-//! in both. [`fit`] takes the two constants that leave the least sum of squared *relative* differences:
-//! a print of two seconds weighs as much as one of ten. Neither may be negative: a port cannot give time
-//! back. No constant belongs to a row or to a filesystem. Nothing is random: the same run gives the same
-//! constants.
+//! A run's time T grows by one constant a command and by another a byte, so it is linear in both. [`fit`]
+//! takes the two whole constants with the least sum of (T - P)^2 / (T P) over all printed times P: the
+//! square of the relative difference, taken so that twice the print counts as much as half of it. The
+//! plain square would count the first four times as much and so prefer to fall short. Written as
+//! T / P + P / T - 2 each term is convex, so there is one best pair, and it is found by halving intervals.
+//! Neither constant may be negative: a port cannot give time back. No constant belongs to a row or to a
+//! filesystem. Nothing is random: the same run gives the same constants.
 
 use super::board::Port;
+use super::limits;
 use super::measure::Timed;
 use boardlab_sim::Duration;
 
@@ -25,66 +28,56 @@ pub struct Observation {
 pub struct Fit {
     /// The constants, to whole nanoseconds.
     pub port: Port,
-    /// The root of the mean squared relative difference that is left.
+    /// What is left, see [`residual`].
     pub residual: f64,
-}
-
-/// One row of the linear problem: a relative difference of `start`, which grows by `command` and `byte`
-/// for every nanosecond of the constants.
-struct Row {
-    start: f64,
-    command: f64,
-    byte: f64,
-}
-
-impl Row {
-    #[allow(clippy::cast_precision_loss, reason = "analysis; counts below 2^53")]
-    fn new(one: &Observation) -> Self {
-        let of = |value: u64| value as f64 / one.printed_ns;
-        Self {
-            start: of(one.run.time.as_nanos()) - 1.0,
-            command: of(one.run.counts.commands),
-            byte: of(one.run.counts.bytes),
-        }
-    }
-
-    fn at(&self, (command, byte): (f64, f64)) -> f64 {
-        self.start + self.command * command + self.byte * byte
-    }
 }
 
 /// The constants that bring all of `observations` nearest to the print.
 #[must_use]
 pub fn fit(observations: &[Observation]) -> Fit {
-    let rows: Vec<Row> = observations.iter().map(Row::new).collect();
-    let sum = |of: &dyn Fn(&Row) -> f64| rows.iter().map(of).sum::<f64>();
-    let (cc, bb) = (sum(&|row| row.command * row.command), sum(&|row| row.byte * row.byte));
-    let cb = sum(&|row| row.command * row.byte);
-    let (cs, bs) = (sum(&|row| row.command * row.start), sum(&|row| row.byte * row.start));
-    let determinant = cc * bb - cb * cb;
-    // The best point lies inside, or on one of the two edges, or in the corner.
-    let inside = ((cb * bs - bb * cs) / determinant, (cb * cs - cc * bs) / determinant);
-    let candidates = [inside, ((-cs / cc).max(0.0), 0.0), (0.0, (-bs / bb).max(0.0)), (0.0, 0.0)];
-    let possible = |point: &(f64, f64)| {
-        point.0.is_finite() && point.1.is_finite() && point.0 >= 0.0 && point.1 >= 0.0
+    let port = |per_command, per_byte| Port {
+        per_command: Duration::from_nanos(per_command),
+        per_byte: Duration::from_nanos(per_byte),
     };
-    let squares = |point: (f64, f64)| rows.iter().map(|row| row.at(point).powi(2)).sum::<f64>();
-    let best = candidates.into_iter().filter(possible).min_by(|a, b| {
-        let order = squares(*a).total_cmp(&squares(*b));
-        order
+    let best_byte = |command| {
+        least(limits::PER_BYTE.as_nanos(), |byte| squares(observations, port(command, byte)))
+    };
+    let command = least(limits::PER_COMMAND.as_nanos(), |command| {
+        squares(observations, port(command, best_byte(command)))
     });
-    let best = best.expect("the corner is always possible");
-    let port = Port { per_command: whole(best.0), per_byte: whole(best.1) };
+    let port = port(command, best_byte(command));
     Fit { port, residual: residual(observations, port) }
 }
 
-/// The root of the mean squared relative difference between the print and the run with `port`.
+/// Where from 0 to `high` the convex function `value` is least; the first such place.
+fn least(high: u64, value: impl Fn(u64) -> f64) -> u64 {
+    let (mut low, mut high) = (0, high);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if value(middle) <= value(middle + 1) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+/// The sum that is made least.
+fn squares(observations: &[Observation], port: Port) -> f64 {
+    let of = |one: &Observation| {
+        let ratio = 1.0 + relative(one, port);
+        ratio + 1.0 / ratio - 2.0
+    };
+    observations.iter().filter(|one| one.run.time > Duration::ZERO).map(of).sum()
+}
+
+/// The root of the mean of what [`fit`] makes least: about the mean relative difference, where that is
+/// small.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "analysis; a small count")]
 pub fn residual(observations: &[Observation], port: Port) -> f64 {
-    let of = |one: &Observation| relative(one, port).powi(2);
-    let count = observations.len().max(1) as f64;
-    (observations.iter().map(of).sum::<f64>() / count).sqrt()
+    (squares(observations, port) / observations.len().max(1) as f64).sqrt()
 }
 
 /// How far the run with `port` is from the print, relative to the print.
@@ -92,12 +85,6 @@ pub fn residual(observations: &[Observation], port: Port) -> f64 {
 #[allow(clippy::cast_precision_loss, reason = "analysis; below 2^53")]
 pub fn relative(one: &Observation, port: Port) -> f64 {
     one.run.with(port).as_nanos() as f64 / one.printed_ns - 1.0
-}
-
-/// Nanoseconds as a duration, to the nearest.
-fn whole(nanos: f64) -> Duration {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a span, rounded")]
-    Duration::from_nanos(nanos.round().max(0.0) as u64)
 }
 
 #[cfg(test)]
@@ -138,6 +125,13 @@ mod tests {
                 assert!(residual(&all, port) >= best.residual - 1e-9, "{port:?}");
             }
         }
+    }
+
+    #[test]
+    fn twice_the_print_counts_as_much_as_half_of_it() {
+        let off = |time| residual(&[observation(1e6, time, 0, 0)], Port::default());
+        assert!((off(2_000_000) - off(500_000)).abs() < 1e-12);
+        assert!((off(1_010_000) - 0.01).abs() < 1e-4, "as a relative difference where it is small");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The largest values that any device has; beyond them a model would run out of numbers or time.
 
+use crate::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 
 pub(super) use crate::limits::{some_span, span, times};
@@ -19,3 +20,13 @@ pub(super) const READ: Duration = Duration::from_millis(10);
 pub(super) const PROGRAM: Duration = Duration::from_millis(100);
 /// The erase of a block.
 pub(super) const ERASE: Duration = Duration::from_secs(10);
+/// A flash, where its part could not be read.
+pub(super) const FLASH: Bytes = Bytes::mib(65_536);
+/// The smallest file to fill a flash with.
+pub(super) const FILE: Bytes = Bytes::kib(1);
+/// How full a flash can be filled: what is left is the filesystem's own.
+pub(super) const FILL: Ratio = Ratio::from_millionths(930_000);
+/// Operations to run and cut.
+pub(super) const CUTS: u64 = 1_000_000_000;
+/// The part of a small flash that files may take.
+pub(super) const LIVE: Ratio = Ratio::from_millionths(500_000);

@@ -10,6 +10,7 @@ use super::board::Port;
 use crate::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration, Rate};
 use boardlab_vfs::Structure;
+use boardlab_workload::tiobench::Test;
 use std::ops::Sub;
 
 /// What the flash did.
@@ -78,7 +79,7 @@ pub struct Mounting {
 
 /// The phases of tiobench, as rows of table 3.3.
 pub const PHASES: [&str; 4] =
-    ["sequential_write", "random_write", "sequential_read", "random_read"];
+    [Test::Write.name(), Test::RandomWrite.name(), Test::Read.name(), Test::RandomRead.name()];
 
 /// One phase of tiobench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +146,8 @@ pub struct Column {
     pub throughput: Vec<Throughput>,
     /// The flash filled to the end.
     pub capacity: Capacity,
+    /// All virtual time of these runs.
+    pub virtual_time: Duration,
 }
 
 /// The memory of all `structures`.

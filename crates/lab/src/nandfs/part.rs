@@ -32,8 +32,9 @@ const CELLS: [(&str, CellKind); 4] = [
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<Part> {
-    let name = section.required::<String>("title");
-    let kind = section.one_of("kind", &[("nand", ())]);
+    // A part of another kind has other keys throughout: one message says it better than thirty.
+    let kind = section.one_of("kind", &[("nand", ())]).inspect_err(|_| section.leave_rest());
+    let ((), name) = (kind?, section.required::<String>("title"));
     let interface = interface(&section);
     let cell = section.one_of("cell", &CELLS);
     let geometry = section.section("geometry", geometry);
@@ -53,7 +54,7 @@ pub fn read(section: Section<'_>) -> Read<Part> {
     let ecc = section.section("ecc", ecc);
     let on_die_ecc = section.optional_section("on_die_ecc", self::ecc);
     section.finish()?;
-    let ((), (endurance, bad_blocks_max, programs_per_page)) = (kind?, limits?);
+    let (endurance, bad_blocks_max, programs_per_page) = limits?;
     let part = Part {
         name: name?,
         interface: interface?,

@@ -197,5 +197,5 @@ fn early(completion: &Completion, count: u32) -> Duration {
 fn failure(system: &str, block: u32, cause: boardlab_mtd::Error) -> Failure {
     let offset = Bytes::new(u64::from(block));
     let error = boardlab_workload::Error::Device { step: Step::Erase, offset, cause };
-    Failure::Run { system: system.into(), error }
+    Failure::Run { system: system.into(), error: Box::new(error), help: super::HELP }
 }

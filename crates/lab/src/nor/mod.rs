@@ -35,6 +35,10 @@ use scenario::{Scenario, System, Wait};
 use simulate::{Measured, simulate};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// What to try when a NOR device fails.
+const HELP: &str = "the part is slower or faultier than its CFI times allow, or --set asks for what the \
+                    driver cannot do: compare `part.timing` with `part.cfi`";
+
 /// The runs of the published tables, and what findings and charts say of them.
 struct Runs<'r> {
     uboot: &'r Measured,

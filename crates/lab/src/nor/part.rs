@@ -16,8 +16,9 @@ const BOOTS: [(&str, Boot); 3] =
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<Part> {
-    let name = section.required::<String>("title");
-    let kind = section.one_of("kind", &[("nor", ())]);
+    // A part of another kind has other keys throughout: one message says it better than thirty.
+    let kind = section.one_of("kind", &[("nor", ())]).inspect_err(|_| section.leave_rest());
+    let ((), name) = (kind?, section.required::<String>("title"));
     let width = section.one_of("width", &WIDTHS);
     let boot = section.one_of("boot", &BOOTS);
     let geometry = section.section("geometry", geometry);
@@ -31,7 +32,7 @@ pub fn read(section: Section<'_>) -> Read<Part> {
     });
     let features = section.section("features", features);
     section.finish()?;
-    let ((), (write_buffer, regions)) = (kind?, geometry?);
+    let (write_buffer, regions) = geometry?;
     let part = Part {
         name: name?,
         width: width?,

@@ -1,0 +1,231 @@
+//! The pictures of the NAND experiment, as data.
+
+use super::measure::{Column, Mounting, PHASES, memory};
+use super::tables::{Ports, round};
+use crate::error::Error;
+use crate::reference::{Reference, ReferenceTable};
+use boardlab_result::{Axis, Chart, Curve, Layer, RunResult, Side, Style};
+use boardlab_sim::{Bytes, Duration};
+use boardlab_vfs::Structure;
+
+fn layer(label: &str, curve: &str, style: Style) -> Layer {
+    Layer { label: label.into(), curve: curve.into(), style, side: Side::Left }
+}
+
+fn curve(run: &mut RunResult, id: &str, unit: &str, points: &[(f64, f64)]) {
+    let (x, y) = points.iter().copied().unzip();
+    run.series.push(Curve { id: id.into(), unit: unit.into(), x, y });
+}
+
+/// Values in the order of the categories, the rest left out.
+fn placed(values: &[Option<f64>]) -> Vec<(f64, f64)> {
+    let all = (0_u32..).zip(values);
+    all.filter_map(|(x, value)| Some((f64::from(x), (*value)?))).collect()
+}
+
+fn chart(id: &str, title: &str, caption: &str, [x, y]: [Axis; 2]) -> Chart {
+    Chart {
+        id: id.into(),
+        title: title.into(),
+        caption: caption.into(),
+        x,
+        y,
+        y2: None,
+        categories: Vec::new(),
+        layers: Vec::new(),
+        marks: Vec::new(),
+    }
+}
+
+const MIB: f64 = 1_048_576.0;
+
+fn seconds(span: Duration) -> f64 {
+    round(span.as_secs_f64(), 4)
+}
+
+fn kib(size: Bytes) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+    round(size.get() as f64 / 1_024.0, 1)
+}
+
+/// What was printed, when the scenario is the published one.
+pub(super) struct Print<'r>(pub(super) Option<&'r Reference>);
+
+impl Print<'_> {
+    /// The figures of a row by system; none where the scenario is another one.
+    ///
+    /// # Errors
+    /// When the reference lacks table or row.
+    fn row(&self, table: &str, row: &str) -> Result<Vec<(String, f64)>, Error> {
+        let Some(reference) = self.0 else { return Ok(Vec::new()) };
+        let table: &ReferenceTable = reference.table(table)?;
+        let row = table.rows.iter().find(|candidate| candidate.id == row);
+        let cells = row.into_iter().flat_map(|row| &row.cells);
+        Ok(cells
+            .filter_map(|(system, cell)| Some((system.clone(), cell.published.as_f64()?)))
+            .collect())
+    }
+}
+
+/// Mount and ls on top of each other: ours with both ports, and every filesystem as printed.
+pub(super) fn mount(
+    run: &mut RunResult,
+    columns: &[Column],
+    [data_sheet, fitted]: Ports,
+    print: &Print<'_>,
+) -> Result<(), Error> {
+    let (mut categories, mut mounts, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    for (label, port) in [("data sheet", data_sheet), ("fitted port", fitted)] {
+        for Column { system, mounting, .. } in columns {
+            categories.push(format!("{system}, {label}"));
+            mounts.push(seconds(mounting.mount.with(port)));
+            lists.push(seconds(mounting.ls.with(port)));
+        }
+    }
+    let printed = print.row("table3.2", "mount")?;
+    for ((name, mount), (_, ls)) in printed.into_iter().zip(print.row("table3.2", "ls")?) {
+        categories.push(format!("{name}, print"));
+        mounts.push(mount / 1e9);
+        lists.push(ls / 1e9);
+    }
+    let points = |values: &[f64]| placed(&values.iter().copied().map(Some).collect::<Vec<_>>());
+    curve(run, "mount", "s", &points(&mounts));
+    curve(run, "ls", "s", &points(&lists));
+    let caption = "What a user waits for after a start: the mount, then the first ls.";
+    let axes = [Axis::fitting("filesystem"), Axis::from_zero("time (s)")];
+    run.charts.push(Chart {
+        categories,
+        layers: vec![layer("mount", "mount", Style::Stacked), layer("ls", "ls", Style::Stacked)],
+        ..chart("mount-and-ls", "Mount and ls", caption, axes)
+    });
+    Ok(())
+}
+
+/// Throughput by kind of data.
+pub(super) fn throughput(
+    run: &mut RunResult,
+    columns: &[Column],
+    [data_sheet, _]: Ports,
+    print: &Print<'_>,
+) -> Result<(), Error> {
+    let (mut layers, mut categories) = (Vec::new(), Vec::new());
+    for phase in PHASES {
+        let phase = phase.replace('_', " ");
+        categories.extend(columns.iter().map(|one| format!("{}: {phase}", one.system)));
+    }
+    let each = || PHASES.iter().enumerate().flat_map(|at| columns.iter().map(move |one| (at, one)));
+    let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
+    for (data, name) in kinds.map(|run| &run.data).enumerate() {
+        let id = format!("throughput_{name}");
+        let rate = |((at, _), one): ((usize, _), &Column)| {
+            Some(round(one.throughput[data].phases[at].rate(data_sheet) / MIB, 3))
+        };
+        curve(run, &id, "MiB/s", &placed(&each().map(rate).collect::<Vec<_>>()));
+        layers.push(layer(name, &id, Style::Bars));
+    }
+    let mut printed = Vec::new();
+    for ((_, phase), column) in each() {
+        let row = print.row("table3.3", phase)?;
+        let theirs = row.into_iter().find(|(system, _)| system == column.system);
+        printed.push(theirs.map(|(_, rate)| rate / MIB));
+    }
+    if printed.iter().any(Option::is_some) {
+        curve(run, "throughput_printed", "MiB/s", &placed(&printed));
+        layers.push(layer("print", "throughput_printed", Style::Bars));
+    }
+    let caption = "tiobench writes zeros unless it is told otherwise, and zeros compress to nearly \
+                   nothing; other data tell what a product would see. Part as in its data sheet.";
+    let axes = [Axis::fitting("phase"), Axis::from_zero("throughput (MiB/s)")];
+    run.charts.push(Chart {
+        categories,
+        layers,
+        ..chart("throughput", "Throughput by kind of data", caption, axes)
+    });
+    Ok(())
+}
+
+/// Bars: ours, and every filesystem as printed.
+struct Bars<'t> {
+    id: &'t str,
+    title: &'t str,
+    caption: &'t str,
+    axis: &'t str,
+    ours: Vec<(String, Bytes)>,
+    printed: (&'t str, &'t str),
+}
+
+impl Bars<'_> {
+    fn draw(self, run: &mut RunResult, print: &Print<'_>) -> Result<(), Error> {
+        let ours = self.ours.into_iter().map(|(name, size)| (name, kib(size)));
+        let printed = print.row(self.printed.0, self.printed.1)?.into_iter();
+        let printed =
+            printed.map(|(name, bytes)| (format!("{name}, print"), round(bytes / 1_024.0, 1)));
+        let (categories, values): (Vec<_>, Vec<_>) =
+            ours.chain(printed).map(|(name, value)| (name, Some(value))).unzip();
+        curve(run, self.id, "KiB", &placed(&values));
+        let axes = [Axis::fitting("filesystem"), Axis::from_zero(self.axis)];
+        run.charts.push(Chart {
+            categories,
+            layers: vec![layer(self.title, self.id, Style::Bars)],
+            ..chart(self.id, self.title, self.caption, axes)
+        });
+        Ok(())
+    }
+}
+
+/// Bars of RAM and of metadata.
+pub(super) fn sizes(
+    run: &mut RunResult,
+    columns: &[Column],
+    print: &Print<'_>,
+) -> Result<(), Error> {
+    let reading = |when: &str, of: fn(&Mounting) -> &[Structure]| {
+        let each = columns.iter();
+        each.map(|one| (format!("{}, {when}", one.system), memory(of(&one.mounting))))
+            .collect::<Vec<_>>()
+    };
+    let ram = Bars {
+        id: "ram",
+        title: "RAM",
+        caption: "Structures of the kernel, their sizes on 32 bits times our counts.",
+        axis: "memory (KiB)",
+        ours: [reading("after mount", |one| &one.mounted), reading("after ls", |one| &one.listed)]
+            .concat(),
+        printed: ("table3.4", "ram"),
+    };
+    ram.draw(run, print)?;
+    let metadata = |one: &Column| (one.system.to_owned(), one.capacity.metadata());
+    let metadata = Bars {
+        id: "metadata",
+        title: "Metadata",
+        caption: "What a flash filled to its capacity holds beside the content of files.",
+        axis: "metadata (KiB)",
+        ours: columns.iter().map(metadata).collect(),
+        printed: ("table3.5", "metadata"),
+    };
+    metadata.draw(run, print)
+}
+
+/// Mount time against the fill level.
+pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitted]: Ports) {
+    let percent = |one: &Mounting| one.level.as_f64() * 100.0;
+    let mut layers = Vec::new();
+    for Column { system, by_level, .. } in columns {
+        for (label, end, port, style) in [
+            ("data sheet", "", data_sheet, Style::Line),
+            ("fitted port", "_fitted", fitted, Style::Dashed),
+        ] {
+            let point = |one: &Mounting| (percent(one), seconds(one.mount.with(port)));
+            let points: Vec<_> = by_level.iter().map(point).collect();
+            let id = format!("mount_by_level_{system}{end}");
+            curve(run, &id, "s", &points);
+            layers.push(layer(&format!("{system}, {label}"), &id, style));
+        }
+    }
+    let caption = "What a mount reads grows with what the flash holds.";
+    let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("time (s)")];
+    run.charts.push(Chart {
+        layers,
+        ..chart("mount-by-level", "Mount time against fill level", caption, axes)
+    });
+}

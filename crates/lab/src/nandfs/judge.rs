@@ -1,0 +1,259 @@
+//! The published figures beside ours, and the findings that explain where they differ.
+//!
+//! Layer: rank 8. What the publication leaves open (the files that fill the flash, the way to the flash,
+//! what tiobench wrote, when RAM was counted) explains most differences; each finding shows it with
+//! figures of the same run.
+
+use super::fit::{self, Fit, Observation};
+use super::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
+use super::tables::Ports;
+use crate::error::Error;
+use crate::reference::Reference;
+use crate::verdict::{Rules, apply};
+use boardlab_result::RunResult;
+use boardlab_sim::Bytes;
+
+/// Indices of the findings that explain the cells of a filesystem.
+struct Findings {
+    system: &'static str,
+    port: usize,
+    listing: usize,
+    zeros: usize,
+    readings: usize,
+    metadata: usize,
+}
+
+/// Printed figures of the publication.
+struct Quote<'r>(&'r Reference);
+
+impl Quote<'_> {
+    fn of(&self, table: &str, row: &str, column: &str) -> Result<&str, Error> {
+        Ok(&self.0.table(table)?.cell(row, column)?.text)
+    }
+}
+
+/// The time cells of `columns` as they were printed, with their names.
+///
+/// # Errors
+/// When the reference lacks one.
+pub(super) fn observations(
+    columns: &[Column],
+    reference: &Reference,
+) -> Result<(Vec<String>, Vec<Observation>), Error> {
+    let (mut names, mut all) = (Vec::new(), Vec::new());
+    for column in columns {
+        let system = column.system;
+        for (row, run) in [("mount", column.mounting.mount), ("ls", column.mounting.ls)] {
+            let printed = reference.table("table3.2")?.cell(row, system)?;
+            let printed_ns = printed.published.as_f64().unwrap_or(f64::NAN);
+            names.push(format!("{system}/{row}"));
+            all.push(Observation { printed_ns, run });
+        }
+        let first = column.throughput.first().into_iter();
+        for (row, phase) in first.flat_map(|run| PHASES.iter().zip(run.phases)) {
+            let printed = reference.table("table3.3")?.cell(row, system)?;
+            let rate = printed.published.as_f64().unwrap_or(f64::NAN);
+            #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+            let printed_ns = phase.moved.get() as f64 / rate * 1e9;
+            names.push(format!("{system}/{row}"));
+            all.push(Observation { printed_ns, run: phase.run });
+        }
+    }
+    Ok((names, all))
+}
+
+/// Adds what the runs say of the print, puts the published figures beside ours and gives the verdicts.
+///
+/// # Errors
+/// When the reference lacks a figure that a finding quotes, or a cell that a rule is about.
+pub(super) fn judge(
+    run: &mut RunResult,
+    (columns, reference): (&[Column], &Reference),
+    (observations, fit): (&[Observation], &Fit),
+    ports: Ports,
+) -> Result<(), Error> {
+    let quote = Quote(reference);
+    let mut findings = Vec::new();
+    for column in columns {
+        let port = run.find(port(&quote, column, observations, ports)?);
+        let listing = run.find(listing(&quote, (column, observations), ports)?);
+        let zeros = run.find(zeros(&quote, column, ports)?);
+        let ram = reference.table("table3.4")?.cell("ram", column.system)?.published.as_f64();
+        let readings = run.find(readings(&quote, column, ram.unwrap_or(f64::NAN))?);
+        let full = reference.table("table3.5")?.cell("metadata", column.system)?.published.as_f64();
+        let metadata = run.find(metadata(&quote, column, full.unwrap_or(f64::NAN))?);
+        let system = column.system;
+        findings.push(Findings { system, port, listing, zeros, readings, metadata });
+    }
+    run.find(units(&quote)?);
+    if fit.port != ports[1] {
+        run.warnings.push(format!(
+            "The fitted constants of the board ({} a command, {} a byte) are not those of this run \
+             ({} and {}): see table fit.",
+            ports[1].per_command, ports[1].per_byte, fit.port.per_command, fit.port.per_byte,
+        ));
+    }
+    for table in &mut run.tables {
+        let id = table.id.strip_suffix("-fitted").unwrap_or(&table.id).to_owned();
+        let Ok(published) = reference.table(&id) else { continue };
+        let rules = findings.iter().fold(Rules::new(), |rules, one| one.rules(rules, &table.id));
+        apply(table, published, &rules)?;
+    }
+    Ok(())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// A count of bytes in MiB.
+fn mib(bytes: u64) -> String {
+    #[allow(clippy::cast_precision_loss, reason = "display")]
+    let mib = bytes as f64 / MIB;
+    format!("{mib:.1} MiB")
+}
+
+fn port(
+    quote: &Quote<'_>,
+    column: &Column,
+    all: &[Observation],
+    [data_sheet, fitted]: Ports,
+) -> Result<String, Error> {
+    let Mounting { mount, .. } = &column.mounting;
+    Ok(format!(
+        "The way to the flash is not published, and the figures do not determine it. With the part's \
+         own bus cycles alone the mount takes {} (printed: {}) for {} commands, {} page reads and {}; \
+         those counts do not depend on the platform. Two constants of the board were fitted once to all \
+         {} time cells together: {} a command and {} a byte. What is left goes from {} to {} only: a \
+         port slow enough for the mount would make ls, which is too long already, longer still. So rows \
+         with the fitted port are inputs and prove nothing.",
+        mount.with(data_sheet),
+        quote.of("table3.2", "mount", column.system)?,
+        mount.counts.commands,
+        mount.counts.reads,
+        mib(mount.counts.bytes),
+        all.len(),
+        fitted.per_command,
+        fitted.per_byte,
+        percent(fit::residual(all, data_sheet)),
+        percent(fit::residual(all, fitted)),
+    ))
+}
+
+fn listing(
+    quote: &Quote<'_>,
+    (column, observations): (&Column, &[Observation]),
+    [data_sheet, _]: Ports,
+) -> Result<String, Error> {
+    let told = |one: &Mounting| {
+        format!("{} with {} files of {}", one.ls.with(data_sheet), one.files, one.file)
+    };
+    let each: Vec<_> = column.by_file.iter().map(told).collect();
+    let ls = column.mounting.ls;
+    let printed =
+        observations.iter().find(|one| one.run == ls).map_or(f64::NAN, |one| one.printed_ns);
+    let seconds = printed / 1e9;
+    #[allow(clippy::cast_precision_loss, reason = "display")]
+    let moved = ls.counts.bytes as f64 / ls.with(data_sheet).as_secs_f64() * seconds / MIB;
+    Ok(format!(
+        "What ls waits for depends on files that the publication does not describe: after a mount JFFS2 \
+         checks every inode, and for that reads every node with its data. At the same fill level ls takes \
+         {} (printed: {}). Here it reads {} pages, {}; in the printed time this bus moves {moved:.0} MiB, \
+         less than the files hold. Either the bus was faster, or ls did not wait for all of them.",
+        each.join(", "),
+        quote.of("table3.2", "ls", column.system)?,
+        ls.counts.reads,
+        mib(ls.counts.bytes),
+    ))
+}
+
+const MIB: f64 = 1_048_576.0;
+
+fn rate(run: &Throughput, phase: usize, ports: Ports) -> String {
+    format!("{:.3} MiB/s", run.phases[phase].rate(ports[0]) / MIB)
+}
+
+fn zeros(quote: &Quote<'_>, column: &Column, ports: Ports) -> Result<String, Error> {
+    let print = quote.of("table3.3", PHASES[0], column.system)?;
+    let told = |run: &Throughput| {
+        let Phase { moved, run: timed } = run.phases[0];
+        format!(
+            "{}: {} programs for {moved}, {} ({} read back)",
+            run.data,
+            timed.counts.programs,
+            rate(run, 0, ports),
+            rate(run, 2, ports),
+        )
+    };
+    let each: Vec<_> = column.throughput.iter().map(told).collect();
+    Ok(format!(
+        "tiobench never fills its buffer unless it is told to, so it writes zeros, which compress to \
+         nearly nothing: the printed row ({print}) is the time of the CPU, above all of deflate, and says \
+         little of the flash. Written one after another: {}. The cycles of the CPU are assumed, not \
+         measured.",
+        each.join("; "),
+    ))
+}
+
+fn readings(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, Error> {
+    let run = &column.mounting;
+    // The structure that there is one of for each node.
+    let nodes = run.mounted.iter().max_by_key(|one| one.total());
+    let (name, size, count) = nodes.map_or(("", 1, 0), |one| (one.name, one.size.get(), one.count));
+    #[allow(clippy::cast_precision_loss, reason = "display")]
+    let (rest, size) = ((memory(&run.mounted).get() - size * count) as f64, size as f64);
+    Ok(format!(
+        "The printed {} of RAM can be read in two ways: as what is there right after the mount (here {}; \
+         the print would need {:.0} of {name} where there are {count}, so many small nodes, as data give \
+         that compress well), or after every inode was read, as ls does (here {}, and {} with files of {}). \
+         The files decide; table3.2-files shows both readings for other sizes.",
+        quote.of("table3.4", "ram", column.system)?,
+        mib(memory(&run.mounted).get()),
+        ((printed - rest) / size).max(0.0),
+        mib(memory(&run.listed).get()),
+        column.by_file.last().map_or_else(String::new, |one| mib(memory(&one.listed).get())),
+        column.by_file.last().map_or_else(String::new, |one| one.file.to_string()),
+    ))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "display")]
+fn metadata(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, Error> {
+    let capacity = &column.capacity;
+    let kib = |size: Bytes| size.get() / 1_024;
+    Ok(format!(
+        "Metadata is what a full flash of {} holds beside {} KiB of file content that does not compress: \
+         {} KiB (printed: {}; ours is {:+.1} % off). It is the header of every node, the summary and the unused end of every \
+         block, and the blocks that garbage collection keeps free.",
+        capacity.flash,
+        kib(capacity.stored),
+        kib(capacity.metadata()),
+        quote.of("table3.5", "metadata", column.system)?,
+        (capacity.metadata().get() as f64 / printed - 1.0) * 100.0,
+    ))
+}
+
+fn units(quote: &Quote<'_>) -> Result<String, Error> {
+    Ok(format!(
+        "Units of the print: tiobench divides by 2^20, so its MB/s are MiB/s; KB are KiB, as {} being {} \
+         of the flash shows.",
+        quote.of("table3.5", "metadata", "jffs2")?,
+        quote.of("table3.5", "share", "jffs2")?,
+    ))
+}
+
+impl Findings {
+    /// What is known about the cells of a table.
+    fn rules(&self, rules: Rules, table: &str) -> Rules {
+        let Self { system, port, listing, zeros, readings, metadata } = *self;
+        match table {
+            "table3.2" => rules.explained("mount", system, port).explained("ls", system, listing),
+            "table3.2-fitted" => rules.input("mount", system).input("ls", system),
+            "table3.3" => {
+                PHASES.iter().fold(rules, |rules, row| rules.explained(*row, system, zeros))
+            }
+            "table3.3-fitted" => PHASES.iter().fold(rules, |rules, row| rules.input(*row, system)),
+            "table3.4" => rules.explained("ram", system, readings),
+            _ => rules.explained("metadata", system, metadata).explained("share", system, metadata),
+        }
+    }
+}

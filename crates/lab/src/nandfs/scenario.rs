@@ -1,0 +1,280 @@
+//! The scenario of the NAND experiment: which flash is filled with what, and what is run on it.
+//!
+//! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
+
+use super::board::{self, BoardSpec};
+use super::{limits, part};
+use crate::document::{Misplaced, Node, Read, Section, Value};
+use crate::misfit::Misfit;
+use crate::quantity::Ratio;
+use boardlab_nand::Part;
+use boardlab_sim::Bytes;
+use boardlab_workload::data::Data;
+use std::sync::Arc;
+
+/// A scenario of the NAND experiment, checked.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// The part.
+    pub part: Arc<Part>,
+    /// The board.
+    pub board: BoardSpec,
+    /// The kernel that driver and filesystems belong to.
+    pub kernel: Kernel,
+    /// How the flash is filled.
+    pub fill: Fill,
+    /// Sizes of files that are compared.
+    pub files: Vec<Bytes>,
+    /// Fill levels that are compared.
+    pub levels: Vec<Ratio>,
+    /// Throughput.
+    pub tiobench: Tiobench,
+    /// Whether JFFS2 writes summaries.
+    pub summary: bool,
+    /// What `boardlab powercut` cuts.
+    pub powercut: PowerCut,
+}
+
+/// A kernel, as far as flash and filesystems differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// 2.6.20 to 2.6.26: every read moves a whole page.
+    Linux26,
+    /// 6.1: a read moves the sub-pages that it needs.
+    Linux61,
+}
+
+/// Kernels as scenarios write them.
+pub const KERNELS: [(&str, Kernel); 2] =
+    [("linux-2.6", Kernel::Linux26), ("linux-6.1", Kernel::Linux61)];
+
+/// How the flash is filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fill {
+    /// How full it gets.
+    pub level: Ratio,
+    /// Size of each file.
+    pub file: Bytes,
+    /// What is in them.
+    pub data: Data,
+}
+
+/// What tiobench does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiobench {
+    /// Bytes of one operation.
+    pub block: Bytes,
+    /// Size of the file of each thread.
+    pub size: Bytes,
+    /// Random operations of each thread.
+    pub random: u64,
+    /// Threads, each with a file of its own.
+    pub threads: u32,
+    /// Whether a file is made full size, as a hole, before it is written.
+    pub presize: bool,
+    /// Kinds of data, each a run of its own.
+    pub data: Vec<Data>,
+}
+
+/// What `boardlab powercut` runs and cuts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PowerCut {
+    /// The filesystem.
+    pub system: &'static str,
+    /// Erase blocks of the flash.
+    pub blocks: u32,
+    /// Pages of each.
+    pub pages_per_block: u32,
+    /// Main bytes of a page.
+    pub page: Bytes,
+    /// Spare bytes of a page.
+    pub oob: Bytes,
+    /// The part of the flash that files take.
+    pub live: Ratio,
+    /// Operations that change the flash.
+    pub operations: u64,
+    /// Every operation below this number is cut,
+    pub exhaustive: u64,
+    /// and of the others one in so many; none when zero.
+    pub one_in: u64,
+    /// One recovery in so many is cut itself; none when zero.
+    pub second_one_in: u64,
+    /// Of the operations of such a recovery one in so many.
+    pub second_operation_one_in: u64,
+}
+
+impl Value for Data {
+    const NUMBER: bool = false;
+
+    fn expected() -> String {
+        "zero, random, text, runs, or percent:N with N from 0 to 100".into()
+    }
+
+    fn example() -> String {
+        "\"percent:50\"".into()
+    }
+
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
+        text.parse().map_err(|_| {
+            let names = ["zero", "random", "text", "runs", "percent:50"].map(String::from).into();
+            Misplaced::new(node, Misfit::UnknownName { names })
+        })
+    }
+}
+
+/// Reads a whole scenario, its part and board mounted in place of their names.
+///
+/// # Errors
+/// Whatever is missing, unknown, of the wrong kind or cannot be.
+pub fn read(section: &Section<'_>) -> Read<Scenario> {
+    let title = section.required::<String>("title");
+    let experiment = section.required::<String>("experiment");
+    let part = section.section("part", part::read);
+    let board = section.section("board", board::read);
+    let kernel = section.section("kernel", |kernel| {
+        let profile = kernel.one_of("profile", &KERNELS);
+        kernel.finish()?;
+        profile
+    });
+    let room = part.as_ref().map_or(limits::FLASH, Part::size);
+    let fill = section.section("fill", |fill| self::fill(&fill, room));
+    let compare = section.section("compare", |compare| self::compare(&compare, room));
+    let tiobench = section.section("tiobench", |tiobench| self::tiobench(&tiobench, room));
+    let summary = section.section("jffs2", |jffs2| {
+        let summary = jffs2.required::<bool>("summary");
+        jffs2.finish()?;
+        summary
+    });
+    let powercut = section.section("powercut", powercut);
+    section.finish()?;
+    let (part, _, _) = (part?, title?, experiment?);
+    let (files, levels) = compare?;
+    Ok(Scenario {
+        part: Arc::new(part),
+        board: board?,
+        kernel: kernel?,
+        fill: fill?,
+        files,
+        levels,
+        tiobench: tiobench?,
+        summary: summary?,
+        powercut: powercut?,
+    })
+}
+
+/// A fill level that leaves room for what a filesystem keeps for itself.
+fn level_fits(level: Ratio) -> bool {
+    level <= limits::FILL
+}
+
+fn fill(section: &Section<'_>, room: Bytes) -> Read<Fill> {
+    let level = section.required::<Ratio>("level");
+    let file = section.key::<Bytes>("file").within(limits::FILE, room).required();
+    let data = section.required::<Data>("data");
+    section.finish()?;
+    let level = level?;
+    if !level_fits(level) {
+        return Err(too_full(section, "level"));
+    }
+    Ok(Fill { level, file: file?, data: data? })
+}
+
+fn too_full(section: &Section<'_>, key: &str) -> crate::document::Reported {
+    section.refuse(
+        key,
+        "is fuller than a filesystem lets a flash be",
+        &format!("at most {}", limits::FILL),
+        "table 3.5 fills the flash to the end",
+    )
+}
+
+fn compare(section: &Section<'_>, room: Bytes) -> Read<(Vec<Bytes>, Vec<Ratio>)> {
+    let files = section.required::<Vec<Bytes>>("files");
+    let levels = section.required::<Vec<Ratio>>("levels");
+    section.finish()?;
+    let (files, levels) = (files?, levels?);
+    if !levels.iter().all(|level| level_fits(*level)) {
+        return Err(too_full(section, "levels"));
+    }
+    if files.iter().all(|file| (limits::FILE..=room).contains(file)) {
+        return Ok((files, levels));
+    }
+    Err(section.refuse(
+        "files",
+        "has a size that cannot be",
+        &format!("sizes from {} to {room}", limits::FILE),
+        "smaller files would be millions",
+    ))
+}
+
+fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
+    let block = section.key::<Bytes>("block").within(Bytes::new(512), Bytes::mib(16)).required();
+    let size = section.key::<Bytes>("size").within(Bytes::new(512), room).required();
+    let random = section.key::<u64>("random").within(1, 1_000_000).required();
+    let threads = section.key::<u64>("threads").within(1, 64).required();
+    let presize = section.required::<bool>("presize");
+    let data = section.required::<Vec<Data>>("data");
+    section.finish()?;
+    let (block, size, threads) = (block?, size?, threads?);
+    if size < block * 2 || !size.get().is_multiple_of(block.get()) {
+        return Err(section.refuse(
+            "size",
+            &format!("is not two or more blocks of {block}"),
+            "whole blocks, two or more",
+            "tiobench moves whole blocks: compare `size` with `block`",
+        ));
+    }
+    if size * threads > room {
+        return Err(section.refuse(
+            "threads",
+            &format!("times `size` do not fit the flash of {room}"),
+            "files that fit",
+            "take fewer threads, or smaller files",
+        ));
+    }
+    let threads = u32::try_from(threads).expect("within 64");
+    let (random, presize) = (random?, presize?);
+    Ok(Tiobench { block, size, random, threads, presize, data: data? })
+}
+
+fn powercut(section: Section<'_>) -> Read<PowerCut> {
+    let count = |key, low: u32, high: u32| {
+        let count = section.key::<u64>(key).within(u64::from(low), u64::from(high)).required()?;
+        Ok(u32::try_from(count).expect("within u32"))
+    };
+    let system = section.one_of("system", &[("jffs2", "jffs2")]);
+    let (blocks, pages) = (count("blocks", 8, 4_096), count("pages_per_block", 8, 256));
+    let size = |key, low, high| section.key::<Bytes>(key).within(low, high).required();
+    let page = size("page", Bytes::new(512), Bytes::kib(4));
+    let oob = size("oob", Bytes::new(16), Bytes::new(256));
+    let live = section.required::<Ratio>("live");
+    let number = |key, low| section.key::<u64>(key).within(low, limits::CUTS).required();
+    let (operations, exhaustive) = (number("operations", 1), number("exhaustive", 0));
+    let one_in = number("one_in", 0);
+    let second = number("second_one_in", 0);
+    let second_operation = number("second_operation_one_in", 1);
+    section.finish()?;
+    let live = live?;
+    if live > limits::LIVE {
+        return Err(section.refuse(
+            "live",
+            "leaves no room for garbage collection",
+            &format!("at most {}", limits::LIVE),
+            "a smaller share of a larger flash",
+        ));
+    }
+    Ok(PowerCut {
+        system: system?,
+        blocks: blocks?,
+        pages_per_block: pages?,
+        page: page?,
+        oob: oob?,
+        live,
+        operations: operations?,
+        exhaustive: exhaustive?,
+        one_in: one_in?,
+        second_one_in: second?,
+        second_operation_one_in: second_operation?,
+    })
+}

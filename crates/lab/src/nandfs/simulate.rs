@@ -1,0 +1,436 @@
+//! One filesystem on the scenario's board: filled, mounted, listed, written and read.
+//!
+//! Layer: rank 8. Main types: [`System`], what a filesystem must offer here, and [`Job`], the pieces of
+//! work that run beside each other. A flash is filled once for all levels and forked at each of them.
+//!
+//! Before anything is timed the flash was mounted once and all of its blocks were erased and marked, as
+//! `flash_eraseall -j` leaves them. `ls` lists every directory and looks at every inode, as `ls -lR`
+//! does, so it waits for whatever the mount left to do for any of them. tiobench finds nothing in the
+//! page cache: each of its phases begins with an empty one, for otherwise the reads of a file that fits
+//! the memory would never reach the flash.
+
+use super::board::Port as PortCosts;
+use super::jffs2::Jffs2System;
+use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
+use super::scenario::{Kernel, Scenario, Tiobench as Options};
+use crate::quantity::Ratio;
+use crate::registry::{Failure, Progress, Request};
+use boardlab_nand::chip::{Die, Setup};
+use boardlab_nand::driver::ProfileError;
+use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
+use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions, Structure};
+use boardlab_workload::data::Data;
+use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
+use boardlab_workload::{Source, tree};
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A filesystem, as far as the experiment must know it.
+pub(super) trait System {
+    /// Its column.
+    const ID: &'static str;
+    /// The mounted filesystem.
+    type Fs: FileSystem;
+    /// What it says when it does not mount.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Mounts it.
+    fn mount(
+        scenario: &Scenario,
+        nand: Nand,
+        seed: Seed,
+        clock: &mut Clock,
+    ) -> Result<Self::Fs, Self::Error>;
+    /// The flash below.
+    fn flash(fs: &Self::Fs) -> &Nand;
+    /// The flash below, once the filesystem is not needed any longer.
+    fn into_flash(fs: Self::Fs) -> Nand;
+    /// What it would hold in RAM.
+    fn structures(fs: &Self::Fs) -> Vec<Structure>;
+}
+
+/// A new flash of `part` behind the driver of the scenario's kernel, on a port that costs nothing.
+pub(super) fn nand(scenario: &Scenario, part: Arc<Part>, seed: Seed) -> Result<Nand, ProfileError> {
+    attach(scenario, part, PortCosts::default(), seed)
+}
+
+fn attach(
+    scenario: &Scenario,
+    part: Arc<Part>,
+    costs: PortCosts,
+    seed: Seed,
+) -> Result<Nand, ProfileError> {
+    let profile = match scenario.kernel {
+        Kernel::Linux26 => Profile::linux_2_6(&part)?,
+        Kernel::Linux61 => Profile::linux_6_1(&part)?,
+    };
+    let die = Die::new(part, &Setup::perfect(seed.child("nand"))).map_err(ProfileError::Part)?;
+    let timing = PortTiming {
+        per_command: costs.per_command,
+        per_byte: costs.per_byte,
+        ..PortTiming::default()
+    };
+    let port = Port::new(die, timing).map_err(ProfileError::Part)?;
+    Nand::attach(port, profile, &mut Clock::new())
+}
+
+/// Measures all filesystems that are built, on a flash whose way costs `port`.
+pub(super) fn columns(
+    request: &Request<'_>,
+    scenario: &Scenario,
+    port: PortCosts,
+) -> Result<Vec<Column>, Failure> {
+    let lab = Lab { scenario, seed: request.seed, port };
+    Ok(vec![lab.column::<Jffs2System>(request)?])
+}
+
+/// A piece of work.
+#[derive(Debug, Clone)]
+enum Job {
+    /// Files of one size; mount and ls at these levels.
+    Fill(Bytes, Vec<Ratio>),
+    /// tiobench with one kind of data.
+    Tiobench(Data),
+    /// Files until there is no space.
+    Capacity,
+}
+
+/// What came of it.
+enum Done {
+    Fill(Vec<Mounting>),
+    Tiobench(Box<Throughput>),
+    Capacity(Capacity),
+}
+
+/// What all runs share.
+struct Lab<'a> {
+    scenario: &'a Scenario,
+    seed: Seed,
+    port: PortCosts,
+}
+
+/// Bytes of one write when the flash is filled.
+const CHUNK: usize = 32 << 10;
+/// Files of one directory.
+const DIRECTORY: u64 = 100;
+/// A background that has no end by then never has one.
+const BACKGROUND_MAX: u32 = 10_000_000;
+
+impl Lab<'_> {
+    fn column<S: System>(&self, request: &Request<'_>) -> Result<Column, Failure> {
+        let jobs = self.jobs();
+        let (done, total) = (AtomicUsize::new(0), jobs.len());
+        let failed = |error| Failure::Run {
+            system: S::ID.into(),
+            error,
+            help: "less data or a larger part may do: compare `fill` and `tiobench` with the part",
+        };
+        let fresh = self.fresh::<S>().map_err(failed)?;
+        let each = jobs.par_iter().map(|job| {
+            let (made, spent) = self.perform::<S>(job, fresh.clone()).map_err(failed)?;
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (request.progress)(Progress { step: S::ID, done, total });
+            Ok((made, spent))
+        });
+        let made: Result<Vec<_>, Failure> = each.collect();
+        Ok(self.assemble(S::ID, made?))
+    }
+}
+
+/// Why a piece of work failed.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+impl Lab<'_> {
+    /// Everything that is run of one filesystem, the longest work first.
+    fn jobs(&self) -> Vec<Job> {
+        let Scenario { fill, files, levels, tiobench, .. } = self.scenario;
+        let mut all = vec![fill.level];
+        all.extend(levels);
+        all.sort_unstable();
+        all.dedup();
+        let others = files.iter().filter(|file| **file != fill.file);
+        let others = others.map(|file| Job::Fill(*file, vec![fill.level]));
+        [Job::Capacity, Job::Fill(fill.file, all)]
+            .into_iter()
+            .chain(others)
+            .chain(tiobench.data.iter().rev().map(|data| Job::Tiobench(*data)))
+            .collect()
+    }
+
+    /// Puts what was measured into its place.
+    fn assemble(&self, system: &'static str, made: Vec<(Done, Duration)>) -> Column {
+        let Scenario { fill, files, levels, tiobench, .. } = self.scenario;
+        let virtual_time = made.iter().fold(Duration::ZERO, |sum, (_, spent)| sum + *spent);
+        let (mut mountings, mut throughput, mut capacity) = (Vec::new(), Vec::new(), None);
+        for (done, _) in made {
+            match done {
+                Done::Fill(each) => mountings.extend(each),
+                Done::Tiobench(run) => throughput.push(*run),
+                Done::Capacity(full) => capacity = Some(full),
+            }
+        }
+        let find = |file: Bytes, level: Ratio| {
+            let found = mountings.iter().find(|one| one.file == file && one.level == level);
+            found.expect("every file and level has its job").clone()
+        };
+        let named = |data: &Data| {
+            let name = data.to_string();
+            throughput.iter().find(|run| run.data == name).expect("every kind has its job").clone()
+        };
+        Column {
+            system,
+            mounting: find(fill.file, fill.level),
+            by_file: files.iter().map(|file| find(*file, fill.level)).collect(),
+            by_level: levels.iter().map(|level| find(fill.file, *level)).collect(),
+            throughput: tiobench.data.iter().map(named).collect(),
+            capacity: capacity.expect("there is one such job"),
+            virtual_time,
+        }
+    }
+
+    /// A flash of the scenario with an empty filesystem, every block erased and marked.
+    fn fresh<S: System>(&self) -> Result<Nand, Cause> {
+        let nand = attach(self.scenario, Arc::clone(&self.scenario.part), self.port, self.seed)?;
+        let mut clock = Clock::new();
+        let mut fs = S::mount(self.scenario, nand, self.seed, &mut clock)?;
+        settle(&mut fs, &mut clock)?;
+        fs.unmount(&mut clock)?;
+        Ok(S::into_flash(fs))
+    }
+
+    /// Does a piece of work, and says how much virtual time it took.
+    fn perform<S: System>(&self, job: &Job, nand: Nand) -> Result<(Done, Duration), Cause> {
+        let mut clock = Clock::new();
+        let done = match job {
+            Job::Fill(file, levels) => Done::Fill(self.fill::<S>(*file, levels, nand, &mut clock)?),
+            Job::Tiobench(data) => {
+                Done::Tiobench(Box::new(self.tiobench::<S>(*data, nand, &mut clock)?))
+            }
+            Job::Capacity => Done::Capacity(self.capacity::<S>(nand, &mut clock)?),
+        };
+        Ok((done, clock.now().since(Instant::ZERO)))
+    }
+
+    fn mount<S: System>(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<S::Fs>, Cause> {
+        let fs = S::mount(self.scenario, nand, self.seed, clock)?;
+        let cache = CacheOptions::with_cache(self.scenario.board.page_cache());
+        Ok(Mount::with_host(fs, self.scenario.board.host(), cache))
+    }
+
+    /// Mounts and lists a fork of a filled flash.
+    fn mounting<S: System>(
+        &self,
+        (level, file, files): (Ratio, Bytes, u64),
+        nand: Nand,
+    ) -> Result<Mounting, Cause> {
+        let mut clock = Clock::new();
+        let before = counts(&nand);
+        let mut mount = self.mount::<S>(nand, &mut clock)?;
+        let mounted = (clock.now(), counts(S::flash(mount.fs())));
+        let structures = S::structures(mount.fs());
+        tree::list(&mut mount, &mut clock)?;
+        let listed = (clock.now(), counts(S::flash(mount.fs())));
+        Ok(Mounting {
+            level,
+            file,
+            files,
+            mount: Timed { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
+            ls: Timed { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
+            mounted: structures,
+            listed: S::structures(mount.fs()),
+        })
+    }
+}
+
+impl Lab<'_> {
+    /// Fills a flash with files of `size`, level by level, and mounts a fork of it at each.
+    fn fill<S: System>(
+        &self,
+        size: Bytes,
+        levels: &[Ratio],
+        mut nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Vec<Mounting>, Cause> {
+        let (mut files, mut all) = (0, Vec::new());
+        for level in levels {
+            let mut mount = self.mount::<S>(nand, clock)?;
+            while used(&mut mount, clock)? < *level {
+                self.write_file(&mut mount, clock, files, (self.scenario.fill.data, size))?;
+                files += 1;
+            }
+            nand = unmount::<S>(mount, clock)?;
+            all.push(self.mounting::<S>((*level, size, files), nand.clone())?);
+        }
+        Ok(all)
+    }
+
+    /// Writes file number `file` of `size` bytes, a hundred to a directory.
+    fn write_file<F: FileSystem>(
+        &self,
+        mount: &mut Mount<F>,
+        clock: &mut Clock,
+        file: u64,
+        (data, size): (Data, Bytes),
+    ) -> Result<u64, Error> {
+        let dir = format!("/d{:04}", file / DIRECTORY);
+        if file.is_multiple_of(DIRECTORY) {
+            mount.mkdir(clock, &dir, 0o755)?;
+        }
+        let fd = mount.create(clock, format!("{dir}/f{file:07}"), 0o644)?;
+        let seed = self.seed.child(&format!("file.{file}"));
+        let mut source = data.source(seed.get());
+        let (mut chunk, mut offset) = (vec![0; CHUNK], 0);
+        while offset < size.get() {
+            let left = Bytes::new(size.get() - offset).to_usize().min(CHUNK);
+            source.fill(&mut chunk[..left]);
+            let written = mount.write(clock, fd, offset, &chunk[..left])?;
+            offset += u64::try_from(written).expect("a length fits u64");
+            if written < left {
+                break;
+            }
+        }
+        mount.close(clock, fd)?;
+        Ok(offset)
+    }
+
+    /// tiobench with one kind of data on an empty flash.
+    fn tiobench<S: System>(
+        &self,
+        data: Data,
+        nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Throughput, Cause> {
+        let Options { block, size, random, threads, presize, .. } = self.scenario.tiobench;
+        let job = Tiobench {
+            threads,
+            size,
+            block,
+            random_operations: random,
+            data,
+            seed: self.seed.child("tiobench"),
+            presize,
+            drop_caches: true,
+            verify: true,
+            ..Tiobench::default()
+        };
+        let mut mount = self.mount::<S>(nand, clock)?;
+        let mut marks = Vec::new();
+        let mut observe = |_: Test, _: Moment, mount: &mut Mount<S::Fs>, clock: &mut Clock| {
+            marks.push((clock.now(), counts(S::flash(mount.fs()))));
+        };
+        let results = tiobench::run(&mut mount, clock, &job, &mut observe)?;
+        let between = |pair: &[(Instant, Counts)]| Timed {
+            time: pair[1].0.since(pair[0].0),
+            counts: pair[1].1 - pair[0].1,
+        };
+        let runs = marks.chunks_exact(2).map(between);
+        let each = results.measured.iter().zip(runs);
+        let each = each.map(|(measured, run)| Phase { moved: measured.bytes, run });
+        let phases: Vec<Phase> = each.collect();
+        let phases =
+            phases.try_into().unwrap_or_else(|_| unreachable!("all four tests were asked"));
+        Ok(Throughput { data: data.to_string(), phases })
+    }
+
+    /// Fills a flash with data that do not compress until there is no space left.
+    fn capacity<S: System>(&self, nand: Nand, clock: &mut Clock) -> Result<Capacity, Cause> {
+        let flash = nand.port.part().size();
+        let mut mount = self.mount::<S>(nand, clock)?;
+        let mut stored = Bytes::ZERO;
+        for file in 0.. {
+            let kind = (Data::Random, self.scenario.fill.file);
+            match self.write_file(&mut mount, clock, file, kind) {
+                Ok(written) => stored += Bytes::new(written),
+                Err(error) if error.errno() == Some(Errno::NoSpc) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Capacity { flash, stored })
+    }
+}
+
+/// How full the filesystem says it is.
+fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio, Error> {
+    let space = mount.statfs(clock)?;
+    let used = u128::from(space.blocks - space.free.min(space.blocks)) * 1_000_000;
+    let share = used / u128::from(space.blocks.max(1));
+    Ok(Ratio::from_millionths(u64::try_from(share).unwrap_or(u64::MAX)))
+}
+
+/// Unmounts and gives the flash back.
+fn unmount<S: System>(mut mount: Mount<S::Fs>, clock: &mut Clock) -> Result<Nand, Error> {
+    mount.unmount(clock)?;
+    Ok(S::into_flash(mount.into_fs()))
+}
+
+/// Lets the background do all that it has to do.
+fn settle<F: FileSystem>(fs: &mut F, clock: &mut Clock) -> Result<(), Error> {
+    for _ in 0..BACKGROUND_MAX {
+        if !fs.background(clock)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What went over the port so far.
+fn counts(nand: &Nand) -> Counts {
+    let counts = nand.counts();
+    Counts {
+        commands: counts.commands,
+        bytes: counts.bytes_in + counts.bytes_out,
+        reads: counts.page_reads,
+        programs: counts.programs,
+        erases: counts.erases,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog;
+    use crate::nandfs::scenario;
+
+    /// Everything of a small part, with a port that costs `port`.
+    fn measured(port: PortCosts) -> Column {
+        let set = [
+            "part.geometry.blocks=64",
+            "fill.file=16 KiB",
+            "compare.files=[\"16 KiB\"]",
+            "compare.levels=[\"75 %\"]",
+            "tiobench.size=1 MiB",
+            "tiobench.random=20",
+            "tiobench.data=[\"zero\", \"random\"]",
+        ];
+        let document = catalog::compose("nand-filesystems", &set).expect("built in");
+        let scenario = document.read(|section| scenario::read(&section)).expect("built in").value;
+        let request = Request {
+            document: &document,
+            scenario: "nand-filesystems",
+            seed: Seed::new(1),
+            progress: &|_| (),
+        };
+        let columns = columns(&request, &scenario, port).unwrap_or_else(|error| panic!("{error}"));
+        columns.into_iter().next().expect("one filesystem is built")
+    }
+
+    #[test]
+    fn a_slower_port_takes_as_much_longer_as_the_counts_say() {
+        let port = PortCosts {
+            per_command: Duration::from_micros(37),
+            per_byte: Duration::from_nanos(13),
+        };
+        let (without, with) = (measured(PortCosts::default()), measured(port));
+        let times = |column: &Column| {
+            let Column { mounting, throughput, .. } = column;
+            let phases = throughput.iter().flat_map(|run| run.phases.map(|phase| phase.run));
+            [mounting.mount, mounting.ls].into_iter().chain(phases).collect::<Vec<_>>()
+        };
+        for (without, with) in times(&without).into_iter().zip(times(&with)) {
+            assert_eq!(without.counts, with.counts);
+            assert_eq!(without.with(port), with.time);
+        }
+    }
+}

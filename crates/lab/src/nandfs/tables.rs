@@ -1,0 +1,238 @@
+//! Tables 3.2 to 3.5 of the publication, and beside each what the flash did for it.
+
+use super::board::Port;
+use super::fit::{self, Fit, Observation};
+use super::measure::{Column, Mounting, PHASES, Timed, memory};
+
+use boardlab_result::{Cell, Row, Table};
+use boardlab_sim::Duration;
+use boardlab_vfs::Structure;
+
+/// The port as the part's data sheet has it, and as fitted.
+pub(super) type Ports = [Port; 2];
+
+fn time(span: Duration) -> Cell {
+    Cell::int(span.as_nanos())
+}
+
+/// `value` with so many decimals.
+pub(super) fn round(value: f64, decimals: i32) -> f64 {
+    let scale = 10_f64.powi(decimals);
+    (value * scale).round() / scale
+}
+
+/// A table with a column for each filesystem.
+fn of_systems(id: &str, title: &str, columns: &[Column]) -> Table {
+    let table = Table::new(id, title);
+    columns.iter().fold(table, |table, one| table.column(one.system, one.system))
+}
+
+/// A row of such a table.
+fn of_each(
+    id: &str,
+    (title, unit): (&str, &str),
+    columns: &[Column],
+    cell: impl Fn(&Column) -> Cell,
+) -> Row {
+    let row = Row::new(id, title).of_unit(unit);
+    columns.iter().fold(row, |row, one| row.cell(one.system, cell(one)))
+}
+
+/// Table 3.2 with a port of the board.
+pub(super) fn mount(id: &str, title: &str, columns: &[Column], port: Port) -> Table {
+    let mut table = of_systems(id, title, columns);
+    let ls = "ls, which waits for what the mount left";
+    let cell = |one: &Timed| time(one.with(port));
+    table.rows = vec![
+        of_each("mount", ("mount", "ns"), columns, |one| cell(&one.mounting.mount)),
+        of_each("ls", (ls, "ns"), columns, |one| cell(&one.mounting.ls)),
+    ];
+    table
+}
+
+/// Table 3.3 of the kind of data with this index, with a port of the board.
+pub(super) fn throughput(
+    id: &str,
+    title: &str,
+    (columns, data): (&[Column], usize),
+    port: Port,
+) -> Table {
+    let mut table = of_systems(id, title, columns);
+    let row = |(at, id): (usize, &&str)| {
+        let title = id.replace('_', " ");
+        of_each(id, (&title, "bytes_per_s"), columns, |one| {
+            Cell::real(one.throughput[data].phases[at].rate(port).round())
+        })
+    };
+    table.rows = PHASES.iter().enumerate().map(row).collect();
+    table
+}
+
+/// A table of times with what the flash did, to which [`counted`] adds rows.
+fn counts(id: &str, title: &str) -> Table {
+    Table::new(id, title)
+        .column("time_ns", "data sheet")
+        .column("fitted_ns", "fitted port")
+        .column("commands_count", "commands")
+        .column("moved_bytes", "bytes")
+        .column("reads_count", "page reads")
+        .column("programs_count", "programs")
+        .column("erases_count", "erases")
+}
+
+/// A row of [`counts`].
+fn counted(id: &str, run: &Timed, [data_sheet, fitted]: Ports) -> Row {
+    let counts = run.counts;
+    Row::new(id, "")
+        .cell("time_ns", time(run.with(data_sheet)))
+        .cell("fitted_ns", time(run.with(fitted)))
+        .cell("commands_count", Cell::int(counts.commands))
+        .cell("moved_bytes", Cell::int(counts.bytes))
+        .cell("reads_count", Cell::int(counts.reads))
+        .cell("programs_count", Cell::int(counts.programs))
+        .cell("erases_count", Cell::int(counts.erases))
+}
+
+/// What the flash did for table 3.2.
+pub(super) fn mount_counts(columns: &[Column], ports: Ports) -> Table {
+    let mut table = counts("table3.2-counts", "What the flash did for mount and ls");
+    for column in columns {
+        let run = &column.mounting;
+        for (id, run) in [("mount", &run.mount), ("ls", &run.ls)] {
+            table.rows.push(counted(&format!("{}/{id}", column.system), run, ports));
+        }
+    }
+    table
+}
+
+/// What the flash did for table 3.3, for every kind of data.
+pub(super) fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
+    let mut table = counts("table3.3-counts", "What the flash did for tiobench");
+    let runs = columns.iter().flat_map(|one| one.throughput.iter().map(|run| (one.system, run)));
+    for (system, run) in runs {
+        for (id, phase) in PHASES.iter().zip(&run.phases) {
+            let id = format!("{system}/{}/{id}", run.data);
+            table.rows.push(counted(&id, &phase.run, ports));
+        }
+    }
+    table
+}
+
+/// Mount and ls by the size of the files, and by fill level.
+pub(super) fn mountings(id: &str, title: &str, runs: &[(String, Mounting)], ports: Ports) -> Table {
+    let mut table = Table::new(id, title)
+        .column("files_count", "files")
+        .column("mount_ns", "mount")
+        .column("ls_ns", "ls")
+        .column("mount_fitted_ns", "mount, fitted port")
+        .column("ls_fitted_ns", "ls, fitted port")
+        .column("mount_reads_count", "page reads of mount")
+        .column("ls_reads_count", "page reads of ls")
+        .column("mounted_bytes", "RAM after mount")
+        .column("listed_bytes", "RAM after ls");
+    let [data_sheet, fitted] = ports;
+    let row = |(id, run): &(String, Mounting)| {
+        Row::new(id, "")
+            .cell("files_count", Cell::int(run.files))
+            .cell("mount_ns", time(run.mount.with(data_sheet)))
+            .cell("ls_ns", time(run.ls.with(data_sheet)))
+            .cell("mount_fitted_ns", time(run.mount.with(fitted)))
+            .cell("ls_fitted_ns", time(run.ls.with(fitted)))
+            .cell("mount_reads_count", Cell::int(run.mount.counts.reads))
+            .cell("ls_reads_count", Cell::int(run.ls.counts.reads))
+            .cell("mounted_bytes", Cell::int(memory(&run.mounted).get()))
+            .cell("listed_bytes", Cell::int(memory(&run.listed).get()))
+    };
+    table.rows = runs.iter().map(row).collect();
+    table
+}
+
+/// Table 3.4: after the mount as printed, and after every inode was read.
+pub(super) fn ram(columns: &[Column]) -> Table {
+    let mut table = of_systems("table3.4", "RAM of the structures built at mount", columns);
+    let cell = |structures: &[Structure]| Cell::int(memory(structures).get());
+    let (mount, ls) = ("after the mount", "after ls has read every inode");
+    table.rows = vec![
+        of_each("ram", (mount, "bytes"), columns, |one| cell(&one.mounting.mounted)),
+        of_each("ram_after_ls", (ls, "bytes"), columns, |one| cell(&one.mounting.listed)),
+    ];
+    table
+}
+
+/// The structures behind table 3.4.
+pub(super) fn structures(columns: &[Column]) -> Table {
+    let mut table = Table::new("table3.4-structures", "The structures in RAM")
+        .column("each_bytes", "size of one")
+        .column("mounted_count", "after mount")
+        .column("mounted_bytes", "memory")
+        .column("listed_count", "after ls")
+        .column("listed_bytes", "memory");
+    for column in columns {
+        let Mounting { mounted, listed, .. } = &column.mounting;
+        table.rows.extend(listed.iter().map(|one| structure(column.system, mounted, one)));
+    }
+    table
+}
+
+fn structure(system: &str, mounted: &[Structure], listed: &Structure) -> Row {
+    let before = mounted.iter().find(|other| other.name == listed.name);
+    let count = before.map_or(0, |before| before.count);
+    Row::new(format!("{system}/{}", listed.name), "")
+        .cell("each_bytes", Cell::int(listed.size.get()))
+        .cell("mounted_count", Cell::int(count))
+        .cell("mounted_bytes", Cell::int((listed.size * count).get()))
+        .cell("listed_count", Cell::int(listed.count))
+        .cell("listed_bytes", Cell::int(listed.total().get()))
+}
+
+/// Table 3.5.
+pub(super) fn metadata(columns: &[Column]) -> Table {
+    let title = "Metadata in the data area, flash filled to capacity";
+    let mut table = of_systems("table3.5", title, columns);
+    let bytes = |one: &Column| Cell::int(one.capacity.metadata().get());
+    let share = |one: &Column| Cell::real(round(one.capacity.share(), 5));
+    table.rows = vec![
+        of_each("metadata", ("all but file content", "bytes"), columns, bytes),
+        of_each("share", ("of the flash", "ratio"), columns, share),
+    ];
+    table
+}
+
+/// What was fitted to what, and what is left.
+pub(super) fn fitted(
+    names: &[String],
+    all: &[Observation],
+    fit: &Fit,
+    [data_sheet, used]: Ports,
+) -> Table {
+    let mut table = Table::new("fit", "Two platform constants fitted to all time cells at once")
+        .column("per_command_ns", "a command")
+        .column("per_byte_ns", "a byte")
+        .column("printed_ns", "print")
+        .column("data_sheet_ns", "data sheet")
+        .column("data_sheet_ratio", "off by")
+        .column("fitted_ns", "fitted")
+        .column("fitted_ratio", "off by");
+    for (name, one) in names.iter().zip(all) {
+        table.rows.push(
+            Row::new(name, "")
+                .cell("printed_ns", Cell::real(one.printed_ns.round()))
+                .cell("data_sheet_ns", time(one.run.with(data_sheet)))
+                .cell("data_sheet_ratio", Cell::real(round(fit::relative(one, data_sheet), 4)))
+                .cell("fitted_ns", time(one.run.with(used)))
+                .cell("fitted_ratio", Cell::real(round(fit::relative(one, used), 4))),
+        );
+    }
+    let constants = |id: &str, title: &str, port: Port| {
+        Row::new(id, title)
+            .cell("per_command_ns", time(port.per_command))
+            .cell("per_byte_ns", time(port.per_byte))
+    };
+    let rms = |port| Cell::real(round(fit::residual(all, port), 4));
+    let left = "what is left of all";
+    let row = constants("used", left, used);
+    table.rows.push(row.cell("data_sheet_ratio", rms(data_sheet)).cell("fitted_ratio", rms(used)));
+    let row = constants("refitted", "fitted to this run", fit.port);
+    table.rows.push(row.cell("fitted_ratio", Cell::real(round(fit.residual, 4))));
+    table
+}

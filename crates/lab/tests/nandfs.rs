@@ -1,0 +1,197 @@
+//! The NAND experiment against what the publication prints and what its own counts demand.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
+
+use boardlab_lab::registry;
+use boardlab_result::{Origin, RunResult, Table, Verdict};
+use boardlab_sim::Seed;
+use std::sync::LazyLock;
+
+fn run(set: &[&str]) -> RunResult {
+    let run = registry::run("nand-filesystems", set, Seed::new(1), &|_| ());
+    run.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The run as published, made once.
+static PUBLISHED: LazyLock<RunResult> = LazyLock::new(|| run(&[]));
+
+/// A run of seconds: a part of 16 MiB, one size of files, little data.
+const SMALL: [&str; 7] = [
+    "part.geometry.blocks=128",
+    "fill.file=16 KiB",
+    "compare.files=[\"16 KiB\"]",
+    "compare.levels=[\"0 %\", \"75 %\"]",
+    "tiobench.size=2 MiB",
+    "tiobench.random=50",
+    "tiobench.data=[\"zero\", \"random\"]",
+];
+
+fn table<'r>(run: &'r RunResult, id: &str) -> &'r Table {
+    run.table(id).unwrap_or_else(|| panic!("no table {id}"))
+}
+
+fn value(run: &RunResult, id: &str, row: &str, column: &str) -> f64 {
+    let cell = table(run, id).cell(row, column).unwrap_or_else(|| panic!("{id} {row} {column}"));
+    cell.value.as_f64().unwrap_or_else(|| panic!("{id} {row} {column} holds no number"))
+}
+
+/// The published tables with their rows.
+const PRINTED: [(&str, &[&str]); 4] = [
+    ("table3.2", &["mount", "ls"]),
+    ("table3.3", &["sequential_write", "random_write", "sequential_read", "random_read"]),
+    ("table3.4", &["ram"]),
+    ("table3.5", &["metadata", "share"]),
+];
+
+#[test]
+fn every_cell_of_jffs2_is_there_and_none_fails() {
+    assert_eq!(PUBLISHED.verdict_count(Verdict::Fail), 0);
+    for (id, rows) in PRINTED {
+        for row in rows {
+            let cell = table(&PUBLISHED, id).cell(row, "jffs2").unwrap();
+            assert!(cell.value.as_f64().is_some_and(|value| value > 0.0), "{id} {row}");
+            assert!(cell.printed.is_some(), "{id} {row}");
+            let explained = cell.verdict == Some(Verdict::Explained);
+            assert_eq!(explained, cell.finding.is_some(), "{id} {row}");
+            assert!(explained || cell.verdict == Some(Verdict::Pass), "{id} {row}");
+        }
+    }
+}
+
+#[test]
+fn the_filesystems_that_are_not_built_stand_beside_with_their_print() {
+    for (id, rows) in PRINTED {
+        for row in rows {
+            for system in ["yaffs2", "logfs", "ubifs"] {
+                let cell = table(&PUBLISHED, id).cell(row, system).unwrap();
+                assert_eq!(cell.verdict, Some(Verdict::NotBuilt), "{id} {row} {system}");
+                assert!(cell.published.is_some() && cell.value.as_f64().is_none());
+            }
+        }
+    }
+}
+
+#[test]
+fn metadata_is_within_a_quarter_of_the_print() {
+    let ours = value(&PUBLISHED, "table3.5", "metadata", "jffs2") / 1_024.0;
+    assert!((ours / 12_764.0 - 1.0).abs() <= 0.25, "{ours} KiB");
+    let share = value(&PUBLISHED, "table3.5", "share", "jffs2");
+    assert!((ours / 262_144.0 - share).abs() < 1e-4);
+}
+
+#[test]
+fn cells_with_fitted_constants_are_inputs() {
+    for (id, rows) in &PRINTED[..2] {
+        for row in *rows {
+            let cell = table(&PUBLISHED, &format!("{id}-fitted")).cell(row, "jffs2").unwrap();
+            assert_eq!(cell.verdict, Some(Verdict::Input), "{id} {row}");
+        }
+    }
+    let fitted: Vec<_> =
+        PUBLISHED.parameters.iter().filter(|one| one.origin == Origin::Fitted).collect();
+    assert_eq!(fitted.len(), 2, "{fitted:?}");
+    assert!(fitted.iter().all(|one| one.key.starts_with("board.nand_port.fitted.")));
+    assert_eq!(table(&PUBLISHED, "table3.2").fitted_count, 0);
+    assert_eq!(table(&PUBLISHED, "table3.2-fitted").fitted_count, 2);
+}
+
+#[test]
+fn fitting_again_gives_the_constants_of_the_board() {
+    for column in ["per_command_ns", "per_byte_ns"] {
+        let (used, again) = (
+            value(&PUBLISHED, "fit", "used", column),
+            value(&PUBLISHED, "fit", "refitted", column),
+        );
+        assert!((used - again).abs() < 0.5, "{column}: {again}; put it into boards/mips-327.toml");
+    }
+    assert_eq!(PUBLISHED.warnings, [""; 0]);
+    let left = value(&PUBLISHED, "fit", "used", "fitted_ratio");
+    assert!(left <= value(&PUBLISHED, "fit", "used", "data_sheet_ratio"));
+}
+
+#[test]
+fn every_time_is_that_of_the_data_sheet_and_the_constants_times_its_counts() {
+    let command = value(&PUBLISHED, "fit", "used", "per_command_ns");
+    let byte = value(&PUBLISHED, "fit", "used", "per_byte_ns");
+    for id in ["table3.2-counts", "table3.3-counts"] {
+        for row in &table(&PUBLISHED, id).rows {
+            let of = |column| value(&PUBLISHED, id, &row.id, column);
+            let expected =
+                of("time_ns") + command * of("commands_count") + byte * of("moved_bytes");
+            assert!((of("fitted_ns") - expected).abs() < 1.0, "{id} {}", row.id);
+        }
+    }
+}
+
+#[test]
+fn zeros_are_hardly_programmed_and_random_data_are_programmed_in_full() {
+    let programs = |data: &str| {
+        value(
+            &PUBLISHED,
+            "table3.3-counts",
+            &format!("jffs2/{data}/sequential_write"),
+            "programs_count",
+        )
+    };
+    // 64 MiB in pages of 2 KiB.
+    let pages = 32_768.0;
+    assert!(programs("zero") < pages / 15.0, "{}", programs("zero"));
+    assert!((pages..pages * 1.05).contains(&programs("random")), "{}", programs("random"));
+    let half = programs("percent:50");
+    assert!((pages * 0.45..pages * 0.65).contains(&half), "{half}");
+}
+
+#[test]
+fn a_fuller_flash_takes_longer_to_mount() {
+    let rows = &table(&PUBLISHED, "table3.2-levels").rows;
+    let times: Vec<_> =
+        rows.iter().map(|row| value(&PUBLISHED, "table3.2-levels", &row.id, "mount_ns")).collect();
+    assert!(times.is_sorted() && times.len() >= 4, "{times:?}");
+}
+
+#[test]
+fn small_files_cost_ram_and_listing_time() {
+    let rows = &table(&PUBLISHED, "table3.2-files").rows;
+    let of = |column| -> Vec<f64> {
+        rows.iter().map(|row| value(&PUBLISHED, "table3.2-files", &row.id, column)).collect()
+    };
+    assert!(of("files_count").is_sorted_by(|a, b| a > b));
+    assert!(of("mounted_bytes").is_sorted_by(|a, b| a > b), "{:?}", of("mounted_bytes"));
+}
+
+#[test]
+fn an_altered_scenario_leaves_the_print_out() {
+    let run = run(&SMALL);
+    assert!(run.warnings.iter().any(|warning| warning.contains("altered")));
+    assert!(run.table("fit").is_none());
+    assert!(run.tables.iter().flat_map(Table::cells).all(|(_, _, cell)| cell.published.is_none()));
+}
+
+#[test]
+fn a_mount_without_summary_reads_more() {
+    let with = run(&SMALL);
+    let without = run(&[&SMALL[..], &["jffs2.summary=false"]].concat());
+    let reads = |run| value(run, "table3.2-counts", "jffs2/mount", "reads_count");
+    assert!(reads(&without) > 2.0 * reads(&with), "{} {}", reads(&without), reads(&with));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    assert_eq!(run(&SMALL), run(&SMALL));
+}
+
+#[test]
+fn nothing_is_lost_by_a_power_cut() {
+    let set = ["powercut.operations=150", "powercut.exhaustive=150"];
+    let cut = registry::powercut("nand-filesystems", &set, Seed::new(1), &|_| ());
+    let cut = cut.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(cut.verdict_count(Verdict::Fail), 0, "{:?}", cut.findings);
+    assert!(cut.verdict_count(Verdict::Pass) >= 6);
+    let cuts: f64 = table(&cut, "powercut")
+        .rows
+        .iter()
+        .map(|row| value(&cut, "powercut", &row.id, "cuts_count"))
+        .sum();
+    assert!(cuts >= 450.0, "{cuts}");
+    assert!(!cut.charts.is_empty());
+}
