@@ -7,7 +7,7 @@ use boardlab_jffs2::{Compression, Jffs2, Options};
 use boardlab_mtd::{BlockIndex, Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_vfs::script::content;
-use boardlab_vfs::{Action, Answer, Errno, MemoryFs, Mix, Mount, compare};
+use boardlab_vfs::{Action, Answer, Errno, Kind, MemoryFs, Mix, Mount, compare};
 use std::collections::BTreeMap;
 
 /// Operations of one run, of four.
@@ -16,7 +16,7 @@ fn extent() -> u64 {
     std::env::var("BOARDLAB_MODEL_OPS")
         .ok()
         .and_then(|count| count.parse().ok())
-        .unwrap_or(if full { 250_000 } else { 4_000 })
+        .unwrap_or(if full { 250_000 } else { 8_000 })
 }
 
 /// Of every inode that is no directory how many nodes count, and their bytes.
@@ -83,8 +83,11 @@ impl<M: Mtd> Pair<M> {
         let (real, clock) = (self.real.as_mut().unwrap(), &mut self.clock);
         if let Action::Chown { path, .. } = action {
             // The owner may have been changed, and the times not.
-            let Ok(stat) = real.stat(clock, path) else { return };
+            let Ok(stat) = real.lstat(clock, path) else { return };
             self.model.chown(clock, path, stat.uid, stat.gid).unwrap();
+            if stat.kind != Kind::Symlink {
+                self.model.chmod(clock, path, stat.mode).unwrap();
+            }
         }
         let Action::Write { path, offset, length, tag } = action else { return };
         let Ok(size) = real.stat(clock, path).map(|stat| stat.size) else { return };
@@ -128,11 +131,11 @@ impl<M: Mtd> Pair<M> {
 }
 
 /// Fills the flash to 95 % with a file that stays.
-fn fill<M: Mtd>(pair: &mut Pair<M>, keep: u64) {
+fn fill<M: Mtd>(pair: &mut Pair<M>) {
     let (real, clock) = pair.real();
     let space = real.statfs(clock).unwrap();
     let free = space.free * u64::from(space.block_size);
-    let size = free.saturating_sub(keep) * 95 / 100 / 4096 * 4096;
+    let size = free * 95 / 100 / 4096 * 4096;
     for (index, start) in (0..size).step_by(4096).enumerate() {
         if index == 0 {
             pair.apply(&Action::Create { path: "/filler".to_owned(), mode: 0o600 });
@@ -145,9 +148,9 @@ fn fill<M: Mtd>(pair: &mut Pair<M>, keep: u64) {
 }
 
 fn is_noise(tag: u64) -> bool {
-    let bytes = content(512, tag);
+    let bytes = content(4096, tag);
     let distinct: std::collections::BTreeSet<u8> = bytes.iter().copied().collect();
-    distinct.len() > 150
+    distinct.len() > 200
 }
 
 fn run<M: Mtd>(name: &str, device: M, (order, summary): (ByteOrder, bool)) {
@@ -159,7 +162,7 @@ fn run<M: Mtd>(name: &str, device: M, (order, summary): (ByteOrder, bool)) {
         ..Options::default()
     };
     let mut pair = Pair::new(device, options);
-    fill(&mut pair, 20_000);
+    fill(&mut pair);
     let mut stream = seed.stream(name);
     let count = extent();
     for number in 0..count {
