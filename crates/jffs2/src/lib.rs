@@ -76,7 +76,7 @@ mod xattr_write;
 
 pub use error::Error;
 pub use mount::MountError;
-pub use options::{Compression, CompressionMode, Options, Profile};
+pub use options::{Compression, CompressionMode, Mistake, Options, Profile};
 pub use volume::Volume;
 
 use inode::OpenInode;

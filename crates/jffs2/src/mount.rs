@@ -228,6 +228,7 @@ fn unscanned<M: Mtd>(device: M, layout: Layout, options: Options) -> Volume<M> {
         erase_failures: BTreeMap::new(),
         summary: options.summary,
         read_only: options.read_only,
+        mistake: options.mistake,
         profile: options.profile,
         blocks: Blocks::new(layout.block_count, layout.block_size),
         inodes: Inodes::new(),

@@ -29,6 +29,33 @@ pub struct Options {
     pub read_only: bool,
     /// Which kernel.
     pub profile: Profile,
+    /// What is done wrong, for tests of tests; nothing otherwise.
+    pub mistake: Option<Mistake>,
+}
+
+/// A mistake in keeping data over a power cut. A test of power cuts that does not find each of them shows
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mistake {
+    /// The data of a node are believed without their check sum.
+    TrustsTornData,
+    /// A block that reads as erased is taken for erased, though no cleanmarker says that the erase came
+    /// to its end.
+    TrustsUnmarkedBlocks,
+    /// A block is erased although the nodes that replace its own are in the write buffer only.
+    ErasesBeforeFlush,
+    /// A deletion is not kept although the name that it deletes is still on the flash.
+    ForgetsDeletions,
+}
+
+impl Mistake {
+    /// Every mistake.
+    pub const ALL: [Self; 4] = [
+        Self::TrustsTornData,
+        Self::TrustsUnmarkedBlocks,
+        Self::ErasesBeforeFlush,
+        Self::ForgetsDeletions,
+    ];
 }
 
 impl Default for Options {
@@ -43,6 +70,7 @@ impl Default for Options {
             summary: true,
             read_only: false,
             profile: Profile::LINUX_6_1,
+            mistake: None,
         }
     }
 }

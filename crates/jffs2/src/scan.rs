@@ -19,6 +19,7 @@
 mod nodes;
 mod summary;
 
+use crate::Mistake;
 use crate::block::{List, Refile, Verdict};
 use crate::collected::Collected;
 use crate::error::Error;
@@ -227,7 +228,8 @@ impl<'v, M: Mtd> Scan<'v, M> {
         if !self.spare_bytes_are_empty(block, marked)? {
             return Ok(Verdict::AllDirty);
         }
-        Ok(if marked { Verdict::Cleanmarker } else { Verdict::AllFf })
+        let believed = self.volume.mistake == Some(Mistake::TrustsUnmarkedBlocks);
+        Ok(if marked || believed { Verdict::Cleanmarker } else { Verdict::AllFf })
     }
 
     fn is_bad(&mut self, block: BlockIndex) -> Result<bool, ScanError> {

@@ -11,7 +11,7 @@ use crate::compress::Compressors;
 use crate::format::{ByteOrder, cleanmarker};
 use crate::fragments::Effect;
 use crate::index::Inodes;
-use crate::options::{Compression, Profile};
+use crate::options::{Compression, Mistake, Profile};
 use crate::wbuf::WriteBuffer;
 use crate::xattr::Xattrs;
 use boardlab_mtd::{FlashKind, Geometry, Mtd};
@@ -153,6 +153,8 @@ pub struct Volume<M> {
     pub(crate) summary: bool,
     /// Whether nothing may be written.
     pub(crate) read_only: bool,
+    /// What is done wrong on purpose.
+    pub(crate) mistake: Option<Mistake>,
     /// Which kernel.
     pub(crate) profile: Profile,
     /// All erase blocks with the nodes in them.
@@ -229,7 +231,8 @@ impl<M: Mtd> Volume<M> {
     /// obsolete before. A block that became all obsolete goes to be erased; one time in 128 it is kept
     /// back, to spread the wear.
     pub(crate) fn obsolete(&mut self, id: NodeId) -> bool {
-        let erasable = if self.wbuf.is_dirty() {
+        let early = self.mistake == Some(Mistake::ErasesBeforeFlush);
+        let erasable = if self.wbuf.is_dirty() && !early {
             List::ErasablePendingWbuf
         } else if self.choices.below(128) == 0 {
             List::Erasable

@@ -5,6 +5,7 @@
 //! Source: Linux 6.1, `fs/jffs2/gc.c` (`jffs2_garbage_collect_live` to `jffs2_garbage_collect_dnode`).
 
 use crate::Jffs2;
+use crate::Mistake;
 use crate::block::{NodeId, is_dirty};
 use crate::error::Error;
 use crate::format::inode::Compressor;
@@ -39,7 +40,8 @@ impl<M: Mtd> Jffs2<M> {
             // The inode was read without this node: nothing needs it.
             return self.volume.mark_obsolete(clock, id);
         };
-        if entry.ino == 0 && !self.is_needed(clock, ino, &name, id)? {
+        let forgets = self.volume.mistake == Some(Mistake::ForgetsDeletions);
+        if entry.ino == 0 && (forgets || !self.is_needed(clock, ino, &name, id)?) {
             self.held_mut(ino)?.entries.remove(&name);
             return self.volume.mark_obsolete(clock, id);
         }

@@ -107,6 +107,19 @@ impl Runner<'_> {
         }
     }
 
+    /// A file that is durable before the first cut: some filesystems refuse a flash with nothing on it
+    /// but what a cut left.
+    ///
+    /// # Errors
+    /// What the filesystem says.
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        self.make(Kind::File, &[])?;
+        self.write()?;
+        self.fs.sync(self.clock)?;
+        self.shadow.sync();
+        Ok(())
+    }
+
     fn choose(&mut self) -> Action {
         let total = WEIGHTS.iter().map(|(_, weight)| weight).sum();
         let mut drawn = self.stream.below(total);

@@ -128,18 +128,18 @@ pub fn explore<B: Bench>(
     let mut shadow = Shadow::new(root, shadow::owner(&attributes));
     let mut stream = plan.seed.stream("actions");
     let mut matrix = Matrix::default();
+    let (fs, clock, live) = (fs.as_mut(), &mut clock, plan.live_bytes);
+    let mut runner = Runner { fs, clock, shadow: &mut shadow, stream: &mut stream, live, xattrs };
+    runner.begin().map_err(broken)?;
     flash.sample(plan.first);
     while flash.operations() < plan.operations {
-        let (fs, clock, live) = (fs.as_mut(), &mut clock, plan.live_bytes);
-        let mut runner =
-            Runner { fs, clock, shadow: &mut shadow, stream: &mut stream, live, xattrs };
         let settled = runner.step().map_err(broken)?;
-        judge(bench, plan, &shadow, flash.take_cuts(), &mut matrix);
+        judge(bench, plan, runner.shadow, flash.take_cuts(), &mut matrix);
         // What was synced is durable from the return of the sync on, not within it.
         match settled {
             Settled::Nothing => {}
-            Settled::All => shadow.sync(),
-            Settled::File(id) => shadow.fsync(id),
+            Settled::All => runner.shadow.sync(),
+            Settled::File(id) => runner.shadow.fsync(id),
         }
         progress(flash.operations());
     }

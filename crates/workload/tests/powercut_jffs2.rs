@@ -1,0 +1,154 @@
+//! JFFS2 under power cuts: every operation on the flash, every outcome, and cuts in the recovery; and
+//! JFFS2 with mistakes, each of which must be found.
+
+#![allow(clippy::unwrap_used, reason = "a failed test shows where")]
+
+use boardlab_jffs2::{Jffs2, Mistake, Options};
+use boardlab_media::{CellKind, NandGeometry};
+use boardlab_mtd::{Kind, RamMtd, Tear, Torn};
+use boardlab_nand::Nand;
+use boardlab_nand::part::{BusWidth, EccNeed, Interface, Part, Timed, Timing};
+use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
+use boardlab_vfs::FileSystem;
+use boardlab_workload::powercut::{Bench, Matrix, Plan, Refusal, Sampling, Watched, explore};
+use std::sync::Arc;
+
+/// JFFS2 on forks of one device.
+struct OnFlash<M> {
+    flash: M,
+    options: Options,
+}
+
+impl<M: Tear + Send + Sync + 'static> Bench for OnFlash<M> {
+    type Flash = M;
+
+    fn flash(&self) -> M {
+        self.flash.clone()
+    }
+
+    fn mount(&self, clock: &mut Clock, flash: Watched<M>) -> Result<Box<dyn FileSystem>, Refusal> {
+        Ok(Box::new(Jffs2::mount(clock, flash, self.options.clone())?))
+    }
+}
+
+fn ram_nand() -> RamMtd {
+    RamMtd::nand(48, 8, Bytes::kib(2), Bytes::new(64))
+}
+
+fn ram_nor() -> RamMtd {
+    RamMtd::nor(96, Bytes::kib(8))
+}
+
+/// A chip with error correction, in which an interrupted erase may leave a weak block.
+fn chip() -> Nand {
+    let micros = |count| QuantileTable::constant(Duration::from_micros(count));
+    let timed = |count| Timed { time: micros(count), max: Duration::from_micros(4 * count) };
+    let nanos = Duration::from_nanos;
+    let part = Part {
+        name: "small".into(),
+        interface: Interface::Parallel(BusWidth::X8),
+        geometry: NandGeometry {
+            blocks: 48,
+            pages_per_block: 8,
+            page: Bytes::kib(2),
+            oob: Bytes::new(64),
+        },
+        cell: CellKind::Slc,
+        programs_per_page: 4,
+        identity: vec![0x20, 0xDA, 0x10, 0x95],
+        onfi: None,
+        timing: Timing {
+            read: micros(25),
+            program: timed(200),
+            erase: timed(2_000),
+            write_cycle: nanos(50),
+            read_cycle: nanos(50),
+            write_to_busy: nanos(100),
+            ready_to_read: nanos(20),
+            write_to_read: nanos(60),
+            address_to_data: nanos(100),
+            reset: Duration::from_micros(500),
+        },
+        endurance: 100_000,
+        bad_blocks_max: 2,
+        ecc: EccNeed { bits: 1, step: Bytes::new(512) },
+        on_die_ecc: None,
+    };
+    Nand::perfect(Arc::new(part), Seed::new(1), &mut Clock::new()).unwrap()
+}
+
+/// `short` operations of a run, or all that was asked for with `BOARDLAB_FULL`.
+fn plan(short: u64, full: u64) -> Plan {
+    let operations = if std::env::var_os("BOARDLAB_FULL").is_some() { full } else { short };
+    Plan {
+        seed: Seed::new(7),
+        operations,
+        first: Sampling { exhaustive: operations, one_in: 0 },
+        second_one_in: 50,
+        second: Sampling { exhaustive: 3, one_in: 8 },
+        live_bytes: 330_000,
+    }
+}
+
+fn explored<M: Tear + Send + Sync + 'static>(
+    flash: M,
+    plan: &Plan,
+    mistake: Option<Mistake>,
+) -> Matrix {
+    let bench = OnFlash { flash, options: Options { mistake, ..Options::default() } };
+    explore(&bench, plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn assert_nothing_lost(matrix: &Matrix) {
+    let lines: Vec<String> = matrix.failures.iter().map(ToString::to_string).collect();
+    assert_eq!(matrix.failed(), 0, "{}", lines.join("\n"));
+    let cuts = |kind, torn| matrix.first.get(&(kind, torn)).map_or(0, |tally| tally.cuts);
+    assert!(cuts(Kind::Program, Torn::Partial) > 100, "{matrix:?}");
+    assert!(cuts(Kind::Erase, Torn::Partial) > 20, "{matrix:?}");
+    assert!(matrix.second_cuts() > 50, "{matrix:?}");
+}
+
+#[test]
+fn nothing_is_lost_at_any_cut_on_nand() {
+    assert_nothing_lost(&explored(ram_nand(), &plan(1_000, 6_000), None));
+}
+
+#[test]
+fn nothing_is_lost_at_any_cut_on_nor() {
+    assert_nothing_lost(&explored(ram_nor(), &plan(1_500, 6_000), None));
+}
+
+#[test]
+fn nothing_is_lost_at_any_cut_on_a_chip_with_error_correction_and_weak_blocks() {
+    let matrix = explored(chip(), &plan(1_000, 6_000), None);
+    assert_nothing_lost(&matrix);
+    assert!(matrix.first[&(Kind::Erase, Torn::Weak)].cuts > 20, "{matrix:?}");
+}
+
+fn assert_found(matrix: &Matrix, mistake: Mistake) {
+    assert!(matrix.failed() > 0, "{mistake:?} was not found in {} cuts", matrix.cuts());
+}
+
+#[test]
+fn torn_data_that_are_believed_are_found() {
+    let mistake = Mistake::TrustsTornData;
+    assert_found(&explored(ram_nand(), &plan(300, 300), Some(mistake)), mistake);
+}
+
+#[test]
+fn blocks_that_are_taken_for_erased_without_a_cleanmarker_are_found() {
+    let mistake = Mistake::TrustsUnmarkedBlocks;
+    assert_found(&explored(chip(), &plan(1_000, 1_000), Some(mistake)), mistake);
+}
+
+#[test]
+fn an_erase_before_the_flush_is_found() {
+    let mistake = Mistake::ErasesBeforeFlush;
+    assert_found(&explored(ram_nand(), &plan(1_000, 1_000), Some(mistake)), mistake);
+}
+
+#[test]
+fn forgotten_deletions_are_found() {
+    let mistake = Mistake::ForgetsDeletions;
+    assert_found(&explored(ram_nand(), &plan(1_500, 1_500), Some(mistake)), mistake);
+}
