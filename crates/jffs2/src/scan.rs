@@ -14,7 +14,9 @@
 //!                           nodes -> classify       Cleanmarker or AllFf
 //! ```
 //! Source: Linux 6.1, `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`), `wbuf.c`
-//! (`jffs2_check_nand_cleanmarker`, `jffs2_check_oob_empty`).
+//! (`jffs2_check_nand_cleanmarker`, `jffs2_check_oob_empty`). Different on purpose: the number of an inode
+//! that only a name leads to is never given again. Linux gives it, and when a page was torn so that the
+//! name survived and the inode did not, the name comes back at the next mount and leads to another file.
 
 mod nodes;
 mod summary;
@@ -337,6 +339,7 @@ impl<'v, M: Mtd> Scan<'v, M> {
 
     /// Keeps a directory entry. One of two of a name becomes obsolete, the older one.
     fn keep_name(&mut self, name: &[u8], entry: Name) {
+        self.volume.inodes.note_number(entry.ino);
         if let Some(obsolete) = self.names.add(name, entry) {
             self.volume.blocks.obsolete(obsolete, Refile::Scanning);
         }

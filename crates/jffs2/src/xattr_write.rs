@@ -11,7 +11,8 @@
 //! Different on purpose: where an attribute that was replaced is then removed, Linux leaves the replaced
 //! reference on flash, and it is back after the next mount; here it is marked as well. Where garbage collection
 //! moves a reference Linux gives it the next sequence number, with which a replaced one that a mount has found
-//! again beats the one that replaced it; here it keeps its own.
+//! again beats the one that replaced it; here it keeps its own. Linux does not count attributes among the
+//! changes that an fsync of the inode has to wait for; here it does.
 //!
 //! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`, `save_xattr_ref`,
 //! `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left out: access control lists,
@@ -210,7 +211,7 @@ impl<M: Mtd> Jffs2<M> {
         self.volume.host.spend(clock, Work::Crc, bytes.len());
         let (block, offset) = self.volume.write_place();
         let parts: [&[u8]; 2] = [&bytes, &[]];
-        if let Err(error) = self.write_node(clock, parts, Entry::Xref { offset }, None) {
+        if let Err(error) = self.write_node(clock, parts, Entry::Xref { offset }, Some(ino)) {
             self.give_up_place(block, xref::SIZE, error.clone())?;
             return Err(error);
         }

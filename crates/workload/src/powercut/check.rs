@@ -106,6 +106,8 @@ pub(super) struct Check<'a> {
     fs: &'a mut dyn FileSystem,
     clock: &'a mut Clock,
     shadow: &'a Shadow,
+    /// Directories that were walked: one may have two names after a cut in its rename.
+    walked: BTreeMap<Ino, Id>,
     /// Inodes other than directories: which object, names found, link count, a path.
     found: BTreeMap<Ino, (Id, u32, u32, String)>,
 }
@@ -117,7 +119,8 @@ pub(super) fn check(
     shadow: &Shadow,
 ) -> Result<(), Loss> {
     let root = fs.root();
-    let mut check = Check { fs, clock, shadow, found: BTreeMap::new() };
+    let (walked, found) = (BTreeMap::new(), BTreeMap::new());
+    let mut check = Check { fs, clock, shadow, walked, found };
     check.directory(ROOT, root, "")?;
     for (_, names, links, path) in check.found.into_values() {
         if names != links {
@@ -176,16 +179,26 @@ impl Check<'_> {
             let same = candidates.contains(id);
             return if same { Ok(()) } else { Err(Loss::NameForeign(path.into())) };
         }
+        if let Some(id) = self.walked.get(&ino) {
+            let same = candidates.contains(id);
+            return if same { Ok(()) } else { Err(Loss::NameForeign(path.into())) };
+        }
         let mut last = Loss::NameForeign(path.into());
+        let before = (self.walked.clone(), self.found.clone());
         for id in candidates {
             match self.object(id, ino, &attributes, path) {
                 Ok(()) => {
-                    if attributes.kind != Kind::Directory {
+                    if attributes.kind == Kind::Directory {
+                        self.walked.insert(ino, id);
+                    } else {
                         self.found.insert(ino, (id, 1, attributes.links, path.into()));
                     }
                     return Ok(());
                 }
-                Err(loss) => last = loss,
+                Err(loss) => {
+                    last = loss;
+                    (self.walked, self.found) = before.clone();
+                }
             }
         }
         Err(last)
