@@ -64,6 +64,16 @@ pub enum NodeState {
 impl NodeState {
     const ALL: [Self; 4] = [Self::Unchecked, Self::Obsolete, Self::Pristine, Self::Normal];
 
+    /// The two lowest bits of a reference.
+    const fn bits(self) -> u32 {
+        match self {
+            Self::Unchecked => 0,
+            Self::Obsolete => 1,
+            Self::Pristine => 2,
+            Self::Normal => 3,
+        }
+    }
+
     /// Whether the node counts: it is not obsolete.
     #[must_use]
     pub const fn counts(self) -> bool {
@@ -102,7 +112,7 @@ impl NodeRef {
             Owner::Xattr(slot) => slot << 2 | 2,
             Owner::Xref(slot) => slot << 2 | 3,
         };
-        Self { place: offset | state as u32, owner, next }
+        Self { place: offset | state.bits(), owner, next }
     }
 
     /// Where the node begins in its block.
@@ -484,7 +494,7 @@ impl Blocks {
         let before = self.node(id).state();
         assert!(before.counts() && !matches!(state, NodeState::Obsolete | NodeState::Unchecked));
         let node = self.node_mut(id);
-        node.place = node.offset() | state as u32;
+        node.place = node.offset() | state.bits();
         if before == NodeState::Unchecked {
             let length = u64::from(self.length(id));
             self.shift(id.block(), |space| {
@@ -528,7 +538,7 @@ impl Blocks {
             }
         });
         let node = self.node_mut(id);
-        node.place = node.offset() | NodeState::Obsolete as u32;
+        node.place = node.offset() | NodeState::Obsolete.bits();
         if let Refile::To(erasable) = refile {
             self.refile(block, added, erasable);
         }
@@ -612,13 +622,6 @@ impl Blocks {
     pub(crate) fn fail_erase(&mut self, block: BlockIndex) {
         self.erasing -= u64::from(self.size);
         self.move_to(block, List::Bad);
-    }
-
-    /// Forgets what a scan has found in a block, to scan it again.
-    pub(crate) fn reset(&mut self, block: BlockIndex) {
-        let size = u64::from(self.size);
-        self.shift(block, |space| *space = Space { free: size, ..Space::default() });
-        self.block_mut(block).refs = Vec::new();
     }
 
     /// Gives memory back that the references of a block will not need.

@@ -153,8 +153,8 @@ pub fn kind_of(mode: u32, device: Device) -> Option<Kind> {
 
 /// The device of a number of two bytes, as Linux kept it before 2.6.
 #[must_use]
-pub const fn old_device(number: u16) -> Device {
-    Device { major: (number >> 8) as u32, minor: (number & 0xFF) as u32 }
+pub fn old_device(number: u16) -> Device {
+    Device { major: u32::from(number >> 8), minor: u32::from(number & 0xFF) }
 }
 
 /// The device of a number of four bytes: 12 bits of major between the 8 lower and 12 upper of minor.
