@@ -1,11 +1,17 @@
-//! Our side: a dump as a mounted JFFS2.
+//! Our side: a dump as a mounted JFFS2, a new JFFS2 on our NAND chip, and the dump of that.
 
 use boardlab_checks::nandsim::Flash;
 use boardlab_image::{Contents, Hints, choose};
-use boardlab_jffs2::{Jffs2, Options};
-use boardlab_sim::{Bytes, Clock};
+use boardlab_jffs2::{Compression, Jffs2, Options};
+use boardlab_media::{CellKind, NandGeometry};
+use boardlab_mtd::{Mtd, PageIndex, RawPages};
+use boardlab_nand::chip::{Die, Setup};
+use boardlab_nand::part::{EccNeed, Interface, Part, Timed, Timing};
+use boardlab_nand::{Nand, Port, PortTiming, Profile};
+use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
 use boardlab_vfs::Mount;
 use boardlab_workload::tree;
+use std::sync::Arc;
 
 /// What our JFFS2 shows of a dump with spare bytes.
 pub(crate) fn manifest_of_dump(flash: Flash, dump: Vec<u8>) -> Result<String, String> {
@@ -28,6 +34,78 @@ pub(crate) fn manifest_of(contents: &Contents, hints: &Hints) -> Result<String, 
     let fs = Jffs2::mount(&mut clock, dump, options).map_err(|error| error.to_string())?;
     let mut mount = Mount::new(fs);
     tree::manifest(&mut mount, &mut clock).map_err(|error| error.to_string())
+}
+
+/// A chip like nandsim's, of so many MiB.
+pub(crate) fn chip(flash: Flash, mebibytes: usize) -> Nand {
+    let instant = || QuantileTable::constant(Duration::from_micros(1));
+    let timed = || Timed { time: instant(), max: Duration::from_millis(1) };
+    let cycle = Duration::from_nanos(25);
+    let part = Part {
+        name: format!("nandsim {}", flash.id_bytes),
+        interface: Interface::Parallel(boardlab_nand::part::BusWidth::X8),
+        geometry: NandGeometry {
+            blocks: u32::try_from(flash.blocks_of(mebibytes)).unwrap(),
+            pages_per_block: u32::try_from(flash.pages_per_block).unwrap(),
+            page: Bytes::new(wide(flash.page)),
+            oob: Bytes::new(wide(flash.oob)),
+        },
+        cell: CellKind::Slc,
+        programs_per_page: 4,
+        identity: vec![0x20, 0xF2],
+        onfi: None,
+        timing: Timing {
+            read: instant(),
+            program: timed(),
+            erase: timed(),
+            write_cycle: cycle,
+            read_cycle: cycle,
+            write_to_busy: cycle,
+            ready_to_read: cycle,
+            write_to_read: cycle,
+            address_to_data: cycle,
+            reset: cycle,
+        },
+        endurance: 1_000_000,
+        bad_blocks_max: 0,
+        ecc: EccNeed { bits: 1, step: Bytes::new(256) },
+        on_die_ecc: None,
+    };
+    let mut clock = Clock::default();
+    let profile = Profile::linux_6_1(&part).unwrap();
+    let die = Die::new(Arc::new(part), &Setup::perfect(Seed::new(1))).unwrap();
+    let port = Port::new(die, PortTiming::default()).unwrap();
+    Nand::attach(port, profile, &mut clock).unwrap()
+}
+
+/// The compressors that a mount option of the kernel leaves.
+pub(crate) fn options(compression: &str) -> Options {
+    use boardlab_jffs2::CompressionMode;
+    let compression = match compression {
+        "compr=none" => Compression { mode: CompressionMode::None, ..Compression::default() },
+        "compr=lzo" => Compression { zlib: false, rtime: false, ..Compression::default() },
+        "compr=zlib" => Compression { lzo: false, rtime: false, ..Compression::default() },
+        _ => Compression::default(),
+    };
+    Options { compression, ..Options::default() }
+}
+
+/// All pages of a flash, each with its spare bytes.
+pub(crate) fn dump<M: Mtd + RawPages>(device: &mut M) -> Vec<u8> {
+    let geometry = device.geometry().clone();
+    let page = geometry.write_size.to_usize();
+    let oob = geometry.oob.unwrap().size.to_usize();
+    let mut clock = Clock::default();
+    let mut bytes = vec![0; (page + oob) * index(geometry.page_count())];
+    for (number, raw) in (0..).zip(bytes.chunks_exact_mut(page + oob)) {
+        let (data, spare) = raw.split_at_mut(page);
+        device.read_raw(&mut clock, PageIndex(number), data, spare).unwrap();
+    }
+    bytes
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap()
 }
 
 fn wide(number: usize) -> u64 {

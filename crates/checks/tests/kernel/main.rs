@@ -1,6 +1,6 @@
 //! Our JFFS2 and NAND against a real kernel: Linux 6.1 with nandsim, in the guest of `oracles/`.
 //!
-//! - [`reads`]: what the kernel wrote is read here.
+//! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
@@ -10,6 +10,7 @@ mod cuts;
 mod flash;
 mod images;
 mod reads;
+mod writes;
 
 use boardlab_checks::nandsim::Flash;
 use boardlab_checks::trees::{self, Tree};
