@@ -27,7 +27,7 @@ pub const PLAIN: [&str; 7] = ["head", "printf", "cat", "ls", "cmp", "mkdir", "cp
 /// Commands that belong to a reader's clone and are not run.
 const KNOWN: [&str; 4] = ["make", "git", "cd", "cargo install"];
 /// Folders whose files a command may name.
-const DATA: [&str; 4] = ["parts", "boards", "scenarios", "reference"];
+const DATA: [&str; 5] = ["parts", "boards", "scenarios", "reference", "crates/image/tests/data"];
 /// Seconds after which a command counts as hanging.
 const TIME_LIMIT: &str = "300";
 /// Status with which `timeout` ends when the time is up.

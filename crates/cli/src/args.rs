@@ -172,7 +172,8 @@ Examples:
 const IMAGE: &str = "\
 Examples:
   boardlab image info dump.bin
-  boardlab image ls dump.bin /etc";
+  boardlab image ls dump.bin /etc
+  boardlab image extract dump.bin files";
 
 const IMAGE_INFO: &str = "\
 Examples:
@@ -184,6 +185,14 @@ Examples:
   boardlab image ls dump.bin
   boardlab image ls dump.bin /etc --format csv
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
+
+const IMAGE_EXTRACT: &str = "\
+Devices, pipes and sockets are left out and told, and so is what no file can be called. Owners and the
+bits of set-user-ID are not taken over.
+
+Examples:
+  boardlab image extract dump.bin files
+  boardlab image extract dump.bin configuration /etc --partial";
 
 const COMPLETIONS: &str = "\
 Examples:
@@ -205,6 +214,22 @@ pub(crate) enum ImageAction {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
+    },
+    /// Write the files of a JFFS2 image into a new folder
+    #[command(after_help = IMAGE_EXTRACT)]
+    Extract {
+        /// Image file; it stays as it is
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Folder for the files, new or empty; nothing is written outside of it
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        target: PathBuf,
+        /// Folder or file in the image
+        #[arg(value_name = "PATH", default_value = "/")]
+        path: String,
+        /// What is known of the flash.
+        #[command(flatten)]
+        flash: Flash,
     },
     /// List the files of a JFFS2 image
     #[command(after_help = IMAGE_LS)]

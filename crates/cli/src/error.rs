@@ -243,6 +243,7 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
         Problem::NotAFile | Problem::Unreadable { .. } => {
             format!("cannot read `{}`: {problem}", shown_path(path))
         }
+        Problem::Unwritable { .. } => format!("cannot write `{}`: {problem}", shown_path(path)),
         _ => shown(&problem.to_string()),
     };
     Message { title, place, help: problem.help() }

@@ -66,8 +66,8 @@ fn every_command_has_a_man_page() {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (0, ""), "{}", outcome.stderr);
     let mut expected: Vec<_> =
         commands().iter().map(|command| format!("boardlab-{command}.1")).collect();
-    expected
-        .extend(["boardlab.1", "boardlab-image-info.1", "boardlab-image-ls.1"].map(String::from));
+    expected.push("boardlab.1".into());
+    expected.extend(["info", "ls", "extract"].map(|name| format!("boardlab-image-{name}.1")));
     expected.sort();
     assert_eq!(scratch.names("man/man1"), expected);
     for name in expected {

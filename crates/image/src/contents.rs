@@ -1,10 +1,9 @@
 //! The bytes of an image: of a file, or held in memory.
 //!
-//! Layer: rank 7. Main type: [`Contents`]. A file is read at the places that are asked for, through
-//! the page cache of the operating system, so that an image of many GiB takes no memory; one page of
-//! flash at a time is a call of less than a microsecond. A clone is cheap and shares the file.
-//! Leaves out: memory maps, which would need `unsafe`, and anything but regular files, which have
-//! neither a length nor a beginning to go back to.
+//! Layer: rank 7. Main type: [`Contents`]; `Reader` for many small reads. A file is read at the places
+//! that are asked for, through the page cache of the operating system, so that an image of many GiB
+//! takes no memory. A clone is cheap and shares the file. Leaves out: memory maps, which would need
+//! `unsafe`, and anything but regular files, which have neither a length nor a beginning to go back to.
 
 use crate::error::Error;
 use boardlab_sim::Bytes;
@@ -95,6 +94,68 @@ impl Contents {
     }
 }
 
+/// Bytes that a [`Reader`] takes from a file at once.
+const WINDOW: usize = 64 * 1_024;
+
+/// Reads of a few bytes at a time, most of them near the last one: those of a filesystem. A call of the
+/// operating system takes longer than what it brings, so a whole window around the bytes is kept.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    contents: Contents,
+    /// Where the window begins, a multiple of its size.
+    start: Bytes,
+    /// Empty, or the window, shorter at the end of the file.
+    window: Vec<u8>,
+}
+
+/// A clone has a window of its own, which is empty at first.
+impl Clone for Reader {
+    fn clone(&self) -> Self {
+        Self::new(self.contents.clone())
+    }
+}
+
+impl Reader {
+    pub(crate) const fn new(contents: Contents) -> Self {
+        Self { contents, start: Bytes::ZERO, window: Vec::new() }
+    }
+
+    /// As [`Contents::read`].
+    pub(crate) fn read(&mut self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
+        let in_memory = matches!(*self.contents.source, Source::Memory(_));
+        if in_memory || buffer.len() > WINDOW / 2 {
+            return self.contents.read(offset, buffer);
+        }
+        let mut done = 0;
+        while done < buffer.len() {
+            let taken = self.take(offset + Bytes::new(done as u64), &mut buffer[done..])?;
+            if taken == 0 {
+                break;
+            }
+            done += taken;
+        }
+        Ok(done)
+    }
+
+    /// The bytes from `offset` on that lie in one window, none beyond the end.
+    fn take(&mut self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = Bytes::new(WINDOW as u64);
+        let start = size * (offset / size);
+        if self.window.is_empty() || start != self.start {
+            self.window.resize(WINDOW, 0);
+            let read = self.contents.read(start, &mut self.window);
+            self.window.truncate(*read.as_ref().unwrap_or(&0));
+            self.start = start;
+            read?;
+        }
+        let within = (offset - start).to_usize();
+        let found = self.window.get(within..).unwrap_or_default();
+        let length = found.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&found[..length]);
+        Ok(length)
+    }
+}
+
 #[cfg(unix)]
 fn read_file(file: &File, offset: u64, target: &mut [u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, target, offset)
@@ -128,6 +189,36 @@ mod tests {
         let tail = contents.from(Bytes::new(6));
         assert_eq!((tail.length(), tail.window(Bytes::new(1), 2)), (Bytes::new(4), vec![7, 8]));
         assert_eq!(tail.from(Bytes::new(5)).length(), Bytes::ZERO);
+    }
+
+    #[test]
+    fn a_reader_gives_what_the_file_gives_near_borders_and_at_the_end() {
+        let path = std::env::temp_dir().join(format!("boardlab-reader-{}", std::process::id()));
+        let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n * 31 >> 3).to_le_bytes()[0]).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let contents = Contents::open(&path).unwrap();
+        let mut reader = Reader::new(contents.clone());
+        for (offset, length) in [
+            (0, 10),
+            (65_530, 20),
+            (65_530, 6),
+            (10, 32_768),
+            (0, 40_000),
+            (199_990, 50),
+            (200_000, 9),
+        ] {
+            for reader in [&mut reader.clone(), &mut reader] {
+                let mut found = vec![0xEE; length];
+                let read = reader.read(Bytes::new(offset), &mut found).unwrap();
+                let mut expected = vec![0xEE; length];
+                assert_eq!(contents.read(Bytes::new(offset), &mut expected).unwrap(), read);
+                assert_eq!(found, expected, "{length} bytes at {offset}");
+            }
+        }
+        File::options().write(true).open(&path).unwrap().set_len(70_000).unwrap();
+        assert!(reader.read(Bytes::new(140_000), &mut [0]).is_err());
+        assert!(reader.read(Bytes::new(140_000), &mut [0]).is_err());
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

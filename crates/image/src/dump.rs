@@ -12,7 +12,7 @@
 //! Operations cost no virtual time: the flash of a dump is not there any longer. Left out: the rule
 //! that pages of a block are programmed in order.
 
-use crate::contents::Contents;
+use crate::contents::{Contents, Reader};
 use crate::error::Error;
 use crate::shape::Shape;
 use crate::spare::Spare;
@@ -27,7 +27,7 @@ const RUN: u64 = 32;
 /// The flash of an image.
 #[derive(Debug, Clone)]
 pub struct Dump {
-    contents: Contents,
+    file: Reader,
     shape: Shape,
     geometry: Geometry,
     /// `None` without spare bytes in the file.
@@ -86,7 +86,8 @@ impl Dump {
         let blocks = vec![Layer::File; index(u64::from(geometry.block_count()))];
         let pages = if shape.oob.is_zero() { 0 } else { geometry.page_count() };
         let clean = vec![0; index(pages.div_ceil(64))];
-        Ok(Self { contents, shape, geometry, spare, blocks, clean, scratch: Vec::new() })
+        let file = Reader::new(contents);
+        Ok(Self { file, shape, geometry, spare, blocks, clean, scratch: Vec::new() })
     }
 
     /// The shape of the flash.
@@ -109,7 +110,12 @@ impl Dump {
 
     /// Copies the raw bytes of `block` from `start` on, counted within the block as it is in the
     /// file. Bytes beyond the end of the file are erased ones.
-    fn copy_raw(&self, block: BlockIndex, start: Bytes, target: &mut [u8]) -> Result<(), MtdError> {
+    fn copy_raw(
+        &mut self,
+        block: BlockIndex,
+        start: Bytes,
+        target: &mut [u8],
+    ) -> Result<(), MtdError> {
         match &self.blocks[slot(block)] {
             Layer::Erased => target.fill(0xFF),
             Layer::Changed(bytes) => {
@@ -119,7 +125,7 @@ impl Dump {
             Layer::File => {
                 let offset = self.shape.raw_block() * u64::from(block.0) + start;
                 // What the operating system cannot read is as lost as what a flash cannot.
-                let read = self.contents.read(offset, target);
+                let read = self.file.read(offset, target);
                 let read = read.map_err(|_| self.uncorrectable(block, start))?;
                 target[read..].fill(0xFF);
             }
@@ -199,7 +205,7 @@ impl Dump {
 
     /// Fetches the raw pages that hold `run`, which lies in `block`.
     fn copy_run(
-        &self,
+        &mut self,
         block: BlockIndex,
         run: Range<Bytes>,
         scratch: &mut Vec<u8>,
@@ -340,9 +346,9 @@ impl Mtd for Dump {
     ) -> Result<ReadHealth, MtdError> {
         self.geometry.oob_range(page, Bytes::of(buffer))?;
         let (block, start) = self.place(page)?;
-        let spare = self.spare.as_ref().ok_or(MtdError::NoOob)?;
         let mut oob = vec![0; self.shape.oob.to_usize()];
         self.copy_raw(block, start + self.shape.page, &mut oob)?;
+        let spare = self.spare.as_ref().ok_or(MtdError::NoOob)?;
         spare.layout().gather_free(&oob, buffer);
         Ok(ReadHealth::default())
     }

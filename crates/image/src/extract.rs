@@ -21,6 +21,7 @@ use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Ino, Kind, PAGE_SIZE};
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -65,6 +66,24 @@ pub enum Why {
     System(io::Error),
     /// Its content cannot be read to the end: what is there was written.
     Content(boardlab_vfs::Error),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Problem(problem) => problem.fmt(f),
+            Self::Kind(Kind::Character(_)) => f.write_str("a character device"),
+            Self::Kind(Kind::Block(_)) => f.write_str("a block device"),
+            Self::Kind(Kind::Fifo) => f.write_str("a named pipe"),
+            Self::Kind(_) => f.write_str("a socket"),
+            Self::Folder => f.write_str("its directory was left out"),
+            Self::System(problem) => {
+                let text = problem.to_string();
+                f.write_str(&text.split(" (os error").next().unwrap_or(&text).to_lowercase())
+            }
+            Self::Content(problem) => write!(f, "not whole: {problem}"),
+        }
+    }
 }
 
 /// A piece of work in progress.

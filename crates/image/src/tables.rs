@@ -1,12 +1,13 @@
 //! What was found out about an image as the typed result that every renderer shows.
 //!
-//! Layer: rank 7. Functions: [`info`] and [`listing`]. Names from images are untrusted: bytes that are
+//! Layer: rank 7. Functions: [`info`], [`listing`] and [`extracted`]. Names from images are untrusted: bytes that are
 //! not UTF-8, control characters and the backslash are shown as escapes, so that two names never look
 //! the same and none moves the cursor.
 
 use crate::choose::spare;
 use crate::contents::Contents;
 use crate::error::Error;
+use crate::extract::{Extracted, Skipped};
 use crate::identify::{Cleanmarkers, Found, Identity, Jffs2};
 use crate::walk::{Item, Walk, resolve};
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -172,8 +173,7 @@ pub fn listing(
             .map_err(|problem| Error::FileSystem { problem, path: item.path })?;
     }
     if damaged > 0 {
-        run.warnings
-            .push(format!("{damaged} names have something wrong with them, see the last column"));
+        run.warnings.push(format!("names with something wrong: {damaged}, see the last column"));
     }
     run.tables.push(table);
     Ok(run)
@@ -203,6 +203,39 @@ fn file(item: &Item) -> Row {
         .cell("size_bytes", size)
         .cell("modified", Cell::text(date(attributes.modified.seconds)))
         .cell("detail", detail.map_or(Cell::none(), Cell::text))
+}
+
+/// What was written of the image called `name` into the folder called `target`.
+#[must_use]
+pub fn extracted(name: &str, target: &str, done: &Extracted) -> RunResult {
+    let mut run =
+        RunResult::new("image-extract", &format!("Files of {name} in {target}"), 0, VERSION);
+    let row = Row::new("written", "")
+        .cell("directory_count", Cell::int(done.directories))
+        .cell("file_count", Cell::int(done.files))
+        .cell("link_count", Cell::int(done.links))
+        .cell("symlink_count", Cell::int(done.symlinks))
+        .cell("content_bytes", Cell::int(done.bytes.get().min(i64::MAX.unsigned_abs())));
+    let mut written = Table::new("written", "Written")
+        .column("directory_count", "directories")
+        .column("file_count", "files")
+        .column("link_count", "hard links")
+        .column("symlink_count", "symbolic links")
+        .column("content_bytes", "content");
+    written.rows.push(row);
+    run.tables.push(written);
+    if !done.skipped.is_empty() {
+        let count = done.skipped.len();
+        run.warnings
+            .push(format!("names left out or not taken whole: {count}, see the last table"));
+        let mut table = Table::new("skipped", "Left out").column("why", "why");
+        let row = |one: &Skipped| {
+            Row::new(shown(&one.path), "").cell("why", Cell::text(one.why.to_string()))
+        };
+        table.rows = done.skipped.iter().take(ROWS).map(row).collect();
+        run.tables.push(table);
+    }
+    run
 }
 
 /// Kind and permissions as `ls -l` shows them.
@@ -280,6 +313,7 @@ const fn turns(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::extract::Why;
     use crate::identify::identify;
     use crate::identify::tests::Writer;
     use crate::shape::Shape;
@@ -344,6 +378,18 @@ mod tests {
         assert_eq!(text("/\\u{1b}l", "detail"), words("-> /\\xff"));
         assert_eq!(text("/run", "modified"), words("1970-01-01 00:00:00"));
         assert!(listing("x.bin", &mut fs, &mut clock, b"/none").is_err());
+    }
+
+    #[test]
+    fn what_was_left_out_is_told_with_its_reason() {
+        let device = Kind::Character(Device { major: 1, minor: 3 });
+        let skipped = Skipped { path: b"/null".into(), why: Why::Kind(device) };
+        let done = Extracted { files: 3, skipped: vec![skipped], ..Extracted::default() };
+        let run = extracted("x.bin", "out", &done);
+        let cell = run.table("skipped").unwrap().cell("/null", "why").unwrap();
+        assert_eq!(cell.value, Value::Text("a character device".into()));
+        assert_eq!(run.warnings, ["names left out or not taken whole: 1, see the last table"]);
+        assert!(extracted("x.bin", "out", &Extracted::default()).warnings.is_empty());
     }
 
     #[test]

@@ -73,6 +73,18 @@ pub(crate) const CASES: &[Case] = &[
         &["image", "ls", "dump.bin", "/etc/shadow"],
         &["`/etc/shadow`: no such file or directory (ENOENT)", "`boardlab image ls FILE` lists"],
     ),
+    with(
+        "extract into a folder that is not empty",
+        &["image", "extract", "dump.bin", "."],
+        &["the folder is not empty", "name a new folder"],
+    )
+    .at("."),
+    with(
+        "extract into a file",
+        &["image", "extract", "dump.bin", "part.toml"],
+        &["cannot write `part.toml`: file exists", "name another"],
+    )
+    .at("part.toml"),
     Case::arguments(
         "ls with a size without a known unit",
         &["image", "ls", "dump.bin", "--page", "2 kib"],
