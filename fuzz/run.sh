@@ -6,7 +6,7 @@
 #        fuzz/run.sh TARGET INPUT...    run inputs once each
 #
 # What is found stays below target/fuzz: the corpus, and the input of a crash, a hang or too much memory,
-# which ends the run with status 1.
+# which ends the run with a status other than 0.
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -ge 2 ] || { sed -n '3,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -41,7 +41,8 @@ keep)
     "$program" $limits "$@"
     ;;
 *)
+    echo "fuzz: searching $1 s for inputs that break $target"
     # shellcheck disable=SC2086
-    "$program" $limits -max_total_time="$1" -print_final_stats=1 "$found" "$kept"
+    "$program" $limits -verbosity=0 -print_funcs=0 -max_total_time="$1" -print_final_stats=1 "$found" "$kept"
     ;;
 esac

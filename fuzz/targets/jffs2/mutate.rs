@@ -86,7 +86,7 @@ fn change(input: &mut Input, random: &mut Stream) {
     let (from, to) = (below(random, count), below(random, count));
     match random.below(16) {
         0 => input.shape = below(random, SHAPES.len()),
-        1 => input.options ^= 1 << random.below(5),
+        1 => input.options ^= 1 << random.below(6),
         2 => input.blocks[to].flags ^= 1 << random.below(3),
         3 => input.blocks.swap(from, to),
         4..7 => {

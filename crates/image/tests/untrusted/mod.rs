@@ -10,7 +10,7 @@ use boardlab_jffs2::{Jffs2, Options, Profile};
 use boardlab_mtd::stats::Stats;
 use boardlab_mtd::{BlockIndex, Kind as Operation, Mtd, PageIndex, RamMtd};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{FileSystem, Ino, Kind, PAGE_SIZE};
+use boardlab_vfs::{Change, FileSystem, Ino, Kind, New, PAGE_SIZE};
 use std::collections::BTreeSet;
 
 /// A kind of flash: how many blocks of how many pages of how many bytes; NOR has one page a block.
@@ -63,7 +63,8 @@ pub(crate) struct Input {
     /// Index into [`SHAPES`].
     pub(crate) shape: usize,
     /// Bit 0: no summaries. Bits 1 and 2: the byte order is not given, little, big. Bit 3: the older
-    /// kernel. Bit 4: the background check comes before the walk.
+    /// kernel. Bit 4: the background check comes before the walk. Bit 5: mounted to be written, and
+    /// written on.
     pub(crate) options: u8,
     pub(crate) blocks: Vec<Block>,
 }
@@ -115,7 +116,8 @@ impl Input {
         let older = self.options & 8 != 0;
         let profile = if older { Profile::LINUX_2_6_24 } else { Profile::LINUX_6_1 };
         let summary = self.options & 1 == 0;
-        Options { byte_order, summary, profile, read_only: true, ..Options::default() }
+        let read_only = self.options & 32 == 0;
+        Options { byte_order, summary, profile, read_only, ..Options::default() }
     }
 }
 
@@ -183,6 +185,9 @@ impl Flash {
             walk(&mut fs, clock, &mut found);
             background(&mut fs, clock);
             let _ = fs.statfs(clock);
+            if !self.options.read_only {
+                write_on(&mut fs, clock);
+            }
         }
         for kind in [Operation::Read, Operation::ReadOob] {
             found.flash_reads += self.device.of(kind).count();
@@ -232,6 +237,38 @@ fn read_file(fs: &mut dyn FileSystem, clock: &mut Clock, file: (Ino, u64), found
             found.bytes += PAGE_SIZE as u64;
         }
     }
+}
+
+/// Every operation that writes, on names that were there and on new ones; whether they succeed is
+/// the image's affair.
+fn write_on(fs: &mut dyn FileSystem, clock: &mut Clock) {
+    let root = fs.root();
+    let names: Vec<_> = fs.read_dir(clock, root).unwrap_or_default();
+    let content: Vec<u8> = (0..PAGE_SIZE).map(|at| (at * at / 7).to_le_bytes()[0]).collect();
+    for (index, entry) in names.iter().take(6).enumerate() {
+        let new = [b"new", &entry.name[..entry.name.len().min(100)]].concat();
+        let _ = match index % 4 {
+            0 => fs.unlink(clock, root, &entry.name),
+            1 => fs.rename(clock, (root, &entry.name), (root, &new)),
+            2 => fs.link(clock, entry.ino, root, &new),
+            _ => fs.remove_dir(clock, root, &entry.name),
+        };
+        let cut = Change { size: Some(5_000), mode: Some(0o600), ..Change::default() };
+        let _ = fs.set_attributes(clock, entry.ino, &cut);
+        let _ = fs.write_page(clock, entry.ino, 1, &content, 100..2_000);
+        let _ = fs.set_xattr(clock, entry.ino, b"user.colour", Some(b"blue"));
+        let _ = fs.forget(clock, entry.ino);
+    }
+    if let Ok(file) = fs.create(clock, root, b"a new file", &New::of(Kind::File, 0o644)) {
+        for page in 0..4 {
+            let _ = fs.write_page(clock, file, page, &content, 0..PAGE_SIZE);
+        }
+        let _ = fs.fsync(clock, file);
+        let _ = fs.forget(clock, file);
+    }
+    background(fs, clock);
+    let _ = fs.sync(clock);
+    let _ = fs.unmount(clock);
 }
 
 /// What the compressors and the page buffers of a mount take, whatever its size.
