@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_reader_gives_what_the_file_gives_near_borders_and_at_the_end() {
         let path = std::env::temp_dir().join(format!("boardlab-reader-{}", std::process::id()));
-        let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n * 31 >> 3).to_le_bytes()[0]).collect();
+        let bytes: Vec<u8> = (0..200_000_u32).map(|n| ((n * 31) >> 3).to_le_bytes()[0]).collect();
         std::fs::write(&path, &bytes).unwrap();
         let contents = Contents::open(&path).unwrap();
         let mut reader = Reader::new(contents.clone());

@@ -6,7 +6,7 @@
 
 use boardlab_image::walk::Item;
 use boardlab_image::{Contents, Error, Hints, Opened, Shape, Spare, Walk, identify, open};
-use boardlab_sim::Bytes;
+use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::{FileSystem, Kind, Mount, PAGE_SIZE};
 use boardlab_workload::tree::manifest;
 use std::path::{Path, PathBuf};
@@ -109,6 +109,38 @@ fn a_truncated_image_gives_what_there_is_when_that_is_wanted() {
     let items = items(&mut opened);
     let damaged = items.iter().filter(|item| item.problem.is_some()).count();
     assert_eq!((items.len(), damaged), (18, 1), "{items:?}");
+}
+
+#[test]
+fn a_damaged_image_is_read_or_refused_and_nothing_else() {
+    let whole = [std::fs::read(BOARD).unwrap(), with_oob(SMALL), with_oob(LARGE)];
+    let mut noise = Seed::new(1).stream("image.damage");
+    let (mut opened, mut refused) = (0, 0);
+    for number in 0..600 {
+        let mut bytes = whole[number % 3].clone();
+        for _ in 0..noise.below(40) {
+            let at = usize::try_from(noise.below(bytes.len() as u64)).unwrap();
+            bytes[at] = noise.below(256).to_le_bytes()[0];
+        }
+        if noise.below(4) == 0 {
+            bytes.truncate(usize::try_from(noise.below(bytes.len() as u64)).unwrap());
+        }
+        let partial = number % 2 == 0;
+        match open(&Contents::of(bytes), &Hints { partial, ..Hints::default() }) {
+            Ok(mut image) => {
+                opened += 1;
+                for item in items(&mut image) {
+                    // Any answer is one.
+                    let _ = image.fs.read_page(&mut image.clock, item.ino, 0, &mut [0; PAGE_SIZE]);
+                }
+            }
+            Err(error) => {
+                refused += 1;
+                assert!(!error.to_string().is_empty() && !error.help().is_empty());
+            }
+        }
+    }
+    assert!(opened > 200 && refused > 20, "{opened} opened, {refused} refused");
 }
 
 #[test]

@@ -9,11 +9,14 @@ use std::ops::Range;
 /// bytes. The inode 99 is damaged, and so is the content of the file 98.
 #[derive(Debug, Default)]
 pub(crate) struct Hostile {
-    directories: BTreeMap<u64, Vec<(&'static [u8], u64)>>,
+    directories: BTreeMap<u64, Vec<Name>>,
 }
 
+/// A name, and the inode that it leads to.
+type Name = (&'static [u8], u64);
+
 impl Hostile {
-    pub(crate) fn with(directories: &[(u64, &[(&'static [u8], u64)])]) -> Self {
+    pub(crate) fn with(directories: &[(u64, &[Name])]) -> Self {
         let directories = directories.iter().map(|(ino, entries)| (*ino, entries.to_vec()));
         Self { directories: directories.collect() }
     }
