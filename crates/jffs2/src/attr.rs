@@ -141,7 +141,7 @@ impl<M: Mtd> Jffs2<M> {
     /// pass of garbage collection when there is reason for one. Says whether there is more to do now.
     ///
     /// # Errors
-    /// [`Error::Flash`].
+    /// [`Error::Flash`] from the write buffer; of what garbage collection meets a power cut alone.
     pub(crate) fn work_in_background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
         if self.volume.read_only {
             return self.check_in_background(clock);
@@ -152,8 +152,11 @@ impl<M: Mtd> Jffs2<M> {
         } else if self.volume.wants_collection() {
             match self.collect(clock) {
                 Ok(Pass::Done) => {}
-                Ok(Pass::OnlyErase) | Err(Error::Refused(Errno::NoSpc)) => return Ok(false),
-                Err(error) => return Err(error),
+                Err(Error::Flash(error)) if crate::wbuf::is_power_cut(&error) => {
+                    return Err(error.into());
+                }
+                // Who wants to write meets the same, and is told.
+                Ok(Pass::OnlyErase) | Err(_) => return Ok(false),
             }
         }
         Ok(self.volume.wants_collection())

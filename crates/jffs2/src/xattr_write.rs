@@ -13,6 +13,7 @@
 //! moves a reference Linux gives it the next sequence number, with which a replaced one that a mount has found
 //! again beats the one that replaced it; here it keeps its own. Linux does not count attributes among the
 //! changes that an fsync of the inode has to wait for; here it does.
+//! Where the flash fails Linux gives up; here a node is written once more, as all others are.
 //!
 //! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`, `save_xattr_ref`,
 //! `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left out: access control lists,
@@ -33,7 +34,33 @@ use boardlab_vfs::{Errno, Work};
 /// The longest name after its namespace.
 const NAME_MAX: usize = 255;
 
+/// Space that a node needs.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Bytes of the node.
+    length: u32,
+    /// Bytes of its entry in the summary.
+    entry: u32,
+    /// Whether garbage collection writes it.
+    collects: bool,
+}
+
+impl Room {
+    /// That of a new reference.
+    const REFERENCE: Self = Self { length: xref::SIZE, entry: summary::XREF_SIZE, collects: false };
+}
+
 impl<M: Mtd> Jffs2<M> {
+    fn make_room(&mut self, clock: &mut Clock, room: Room) -> Result<(), Error> {
+        let Room { length, entry, collects } = room;
+        let reserved = if collects {
+            self.reserve_gc(clock, length, Some(entry))
+        } else {
+            self.reserve(clock, length, Priority::Normal, Some(entry))
+        };
+        reserved.map(drop)
+    }
+
     /// Sets an extended attribute of an inode, or removes it when there is no value.
     ///
     /// # Errors
@@ -62,19 +89,20 @@ impl<M: Mtd> Jffs2<M> {
         if u16::try_from(length).is_err() {
             return Err(Errno::Range.into());
         }
-        self.reserve(clock, request, Priority::Normal, Some(summary::XATTR_SIZE))?;
+        let room = Room { length: request, entry: summary::XATTR_SIZE, collects: false };
+        self.make_room(clock, room)?;
         let old = self.volume.references_named(clock, slot, (prefix, rest))?;
         let Some(value) = value else {
             return self.remove_references(clock, slot, &old);
         };
         let content = Content { prefix, name: rest.into(), value: value.into() };
-        let xid = self.datum_of(clock, content)?;
+        let xid = self.datum_of(clock, content, room)?;
         self.refer(clock, slot, xid, &old)
     }
 
     /// The number of the datum of this content, which is written when there is none; it has one reference
     /// more.
-    fn datum_of(&mut self, clock: &mut Clock, content: Content) -> Result<u32, Error> {
+    fn datum_of(&mut self, clock: &mut Clock, content: Content, room: Room) -> Result<u32, Error> {
         let xattrs = &mut self.volume.xattrs;
         let same = |&slot: &u32| {
             let datum = xattrs.datum(slot);
@@ -91,7 +119,7 @@ impl<M: Mtd> Jffs2<M> {
                 if let Some(datum) = xattrs.datum_mut(slot) {
                     datum.content = Some(content);
                 }
-                if let Err(error) = self.save_datum(clock, slot) {
+                if let Err(error) = self.save_datum(clock, slot, room) {
                     self.volume.xattrs.remove_datum(slot);
                     return Err(error);
                 }
@@ -104,7 +132,18 @@ impl<M: Mtd> Jffs2<M> {
     }
 
     /// Writes a datum with its next version. Space was reserved.
-    fn save_datum(&mut self, clock: &mut Clock, slot: u32) -> Result<NodeId, Error> {
+    fn save_datum(&mut self, clock: &mut Clock, slot: u32, room: Room) -> Result<NodeId, Error> {
+        match self.write_datum(clock, slot) {
+            Err(error) => {
+                self.fail_unless_medium(error)?;
+                self.make_room(clock, room)?;
+                self.write_datum(clock, slot)
+            }
+            done => done,
+        }
+    }
+
+    fn write_datum(&mut self, clock: &mut Clock, slot: u32) -> Result<NodeId, Error> {
         let datum = self.volume.xattrs.datum(slot).ok_or(Errno::Io)?;
         let content = datum.content.as_ref().ok_or(Errno::Io)?;
         let (xid, version) = (datum.xid, datum.version.wrapping_add(1));
@@ -129,8 +168,7 @@ impl<M: Mtd> Jffs2<M> {
     /// Gives an inode a reference to a datum, instead of those in the slots `old`.
     fn refer(&mut self, clock: &mut Clock, inode: u32, xid: u32, old: &[u32]) -> Result<(), Error> {
         let ino = self.volume.inodes.get(inode).ino;
-        let reserved = self.reserve(clock, xref::SIZE, Priority::Normal, Some(summary::XREF_SIZE));
-        if let Err(error) = reserved {
+        if let Err(error) = self.make_room(clock, Room::REFERENCE) {
             self.volume.unrefer(xid);
             return Err(error);
         }
@@ -177,7 +215,7 @@ impl<M: Mtd> Jffs2<M> {
 
     /// Writes to flash that a reference is no more.
     fn mark_reference(&mut self, clock: &mut Clock, slot: u32) -> Result<(), Error> {
-        self.reserve(clock, xref::SIZE, Priority::Normal, Some(summary::XREF_SIZE))?;
+        self.make_room(clock, Room::REFERENCE)?;
         let Some(reference) = self.volume.xattrs.reference_mut(slot) else { return Ok(()) };
         let before = std::mem::replace(&mut reference.removed, true);
         if let Err(error) = self.save_reference(clock, slot) {
@@ -194,7 +232,25 @@ impl<M: Mtd> Jffs2<M> {
         let xattrs = &mut self.volume.xattrs;
         let sequence = xattrs.highest_sequence().checked_add(2).ok_or(Errno::NoSpc)?;
         xattrs.note_sequence(sequence);
-        self.write_reference(clock, slot, sequence)
+        self.write_reference_twice(clock, slot, sequence, Room::REFERENCE)
+    }
+
+    /// Writes a reference; where the flash fails, in another place.
+    fn write_reference_twice(
+        &mut self,
+        clock: &mut Clock,
+        slot: u32,
+        sequence: u32,
+        room: Room,
+    ) -> Result<NodeId, Error> {
+        match self.write_reference(clock, slot, sequence) {
+            Err(error) => {
+                self.fail_unless_medium(error)?;
+                self.make_room(clock, room)?;
+                self.write_reference(clock, slot, sequence)
+            }
+            done => done,
+        }
     }
 
     fn write_reference(
@@ -236,8 +292,9 @@ impl<M: Mtd> Jffs2<M> {
             let content = self.volume.xattrs.datum(slot).and_then(|datum| datum.content.as_ref());
             let length = content.map_or(0, |content| content.name.len() + content.value.len());
             let length = u32::try_from(length).map_err(|_| Errno::Io)? + xattr::SIZE + 1;
-            self.reserve_gc(clock, pad(length), Some(summary::XATTR_SIZE))?;
-            self.save_datum(clock, slot)?;
+            let room = Room { length, entry: summary::XATTR_SIZE, collects: true };
+            self.make_room(clock, room)?;
+            self.save_datum(clock, slot, room)?;
         }
         self.volume.mark_obsolete(clock, id)
     }
@@ -256,9 +313,9 @@ impl<M: Mtd> Jffs2<M> {
             .filter(|reference| reference.nodes == Some(id) && !(reference.removed && alone))
             .map(|reference| reference.sequence);
         if let Some(sequence) = wanted {
-            let length = self.volume.blocks.length(id);
-            self.reserve_gc(clock, length, Some(summary::XREF_SIZE))?;
-            self.write_reference(clock, slot, sequence)?;
+            let room = Room { collects: true, ..Room::REFERENCE };
+            self.make_room(clock, room)?;
+            self.write_reference_twice(clock, slot, sequence, room)?;
         }
         self.volume.mark_obsolete(clock, id)
     }
