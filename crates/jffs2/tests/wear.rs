@@ -58,7 +58,6 @@ fn total() -> usize {
 #[test]
 fn blocks_whose_data_change_wear_evenly() {
     let erases = spread(0, total());
-    eprintln!("changing: {erases:?}");
     let mean = mean(&erases);
     assert!(erases[0] * 2 > mean && erases[63] < mean * 2, "{erases:?}");
 }
@@ -66,7 +65,6 @@ fn blocks_whose_data_change_wear_evenly() {
 #[test]
 fn blocks_whose_data_rest_are_moved_now_and_then() {
     let erases = spread(4 << 20, total());
-    eprintln!("half resting: {erases:?}");
     let moved = erases.iter().filter(|&&count| count > 1).count();
     assert!(moved > 40, "{erases:?}");
     assert!(erases[63] < mean(&erases) * 3, "{erases:?}");
