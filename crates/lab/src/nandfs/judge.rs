@@ -103,7 +103,7 @@ pub(super) fn judge(
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    format!("{:.1} %", share * 100.0)
 }
 
 /// A count of bytes in MiB.
