@@ -5,7 +5,8 @@
 //! and values stay on flash until somebody asks.
 //!
 //! Source: Linux 6.1, `fs/jffs2/xattr.c` (`jffs2_build_xattr_subsystem`, `load_xattr_datum`,
-//! `check_xattr_ref_inode`).
+//! `check_xattr_ref_inode`). Different on purpose: where the newest node of a datum is damaged, as a power cut
+//! leaves the copy that garbage collection was making, the one before it counts; Linux drops the attribute.
 
 use crate::block::{NodeState, Owner};
 use crate::error::Error;
@@ -129,20 +130,23 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Reads namespace, name and value of a datum, unless they were read before. False when its node is
-    /// damaged; then its nodes are obsolete.
+    /// Reads namespace, name and value of a datum, unless they were read before, from the newest node that
+    /// is good; all have the same content. False when there is none; then all are obsolete.
     pub(crate) fn load_datum(&mut self, clock: &mut Clock, slot: u32) -> Result<bool, Error> {
         let Some(datum) = self.xattrs.datum(slot) else { return Ok(false) };
         let Some(node) = datum.nodes else { return Ok(false) };
         if datum.content.is_some() {
             return Ok(true);
         }
-        let xid = datum.xid;
-        let content = self.read_datum(clock, node, xid)?.ok();
+        let (xid, mut content) = (datum.xid, None);
         let nodes: Vec<_> = self.blocks.chain(Some(node)).collect();
         for id in nodes {
             if content.is_none() {
+                content = self.read_datum(clock, id, xid)?.ok();
+            }
+            if content.is_none() {
                 self.obsolete(id);
+                self.unlink_node(id);
             } else if self.blocks.node(id).state() == NodeState::Unchecked {
                 self.blocks.set_used(id, NodeState::Pristine);
             }

@@ -101,6 +101,17 @@ impl fmt::Display for Loss {
     }
 }
 
+/// An inode that was found.
+#[derive(Debug, Clone)]
+struct Found {
+    /// The objects that it can be, by all of its names so far.
+    may_be: Vec<Id>,
+    names: u32,
+    links: u32,
+    /// One of its names.
+    path: String,
+}
+
 /// One check of one filesystem.
 pub(super) struct Check<'a> {
     fs: &'a mut dyn FileSystem,
@@ -108,8 +119,8 @@ pub(super) struct Check<'a> {
     shadow: &'a Shadow,
     /// Directories that were walked: one may have two names after a cut in its rename.
     walked: BTreeMap<Ino, Id>,
-    /// Inodes other than directories: which object, names found, link count, a path.
-    found: BTreeMap<Ino, (Id, u32, u32, String)>,
+    /// Inodes other than directories.
+    found: BTreeMap<Ino, Found>,
 }
 
 /// Checks the whole tree.
@@ -122,7 +133,7 @@ pub(super) fn check(
     let (walked, found) = (BTreeMap::new(), BTreeMap::new());
     let mut check = Check { fs, clock, shadow, walked, found };
     check.directory(ROOT, root, "")?;
-    for (_, names, links, path) in check.found.into_values() {
+    for Found { names, links, path, .. } in check.found.into_values() {
         if names != links {
             return Err(Loss::LinksWrong { path, found: links, names });
         }
@@ -174,30 +185,53 @@ impl Check<'_> {
         if candidates.is_empty() {
             return Err(Loss::NameForeign(path.into()));
         }
-        if let Some((id, names, _, _)) = self.found.get_mut(&ino) {
-            *names += 1;
-            let same = candidates.contains(id);
-            return if same { Ok(()) } else { Err(Loss::NameForeign(path.into())) };
+        if let Some(found) = self.found.get_mut(&ino) {
+            found.names += 1;
+            found.may_be.retain(|id| candidates.contains(id));
+            let some = !found.may_be.is_empty();
+            return if some { Ok(()) } else { Err(Loss::NameForeign(path.into())) };
         }
         if let Some(id) = self.walked.get(&ino) {
             let same = candidates.contains(id);
             return if same { Ok(()) } else { Err(Loss::NameForeign(path.into())) };
         }
-        let mut last = Loss::NameForeign(path.into());
-        let before = (self.walked.clone(), self.found.clone());
+        if attributes.kind == Kind::Directory {
+            return self.any_directory(&candidates, ino, &attributes, path);
+        }
+        let (mut may_be, mut last) = (Vec::new(), Loss::NameForeign(path.into()));
         for id in candidates {
             match self.object(id, ino, &attributes, path) {
+                Ok(()) => may_be.push(id),
+                Err(loss) => last = loss,
+            }
+        }
+        if may_be.is_empty() {
+            return Err(last);
+        }
+        let found = Found { may_be, names: 1, links: attributes.links, path: path.into() };
+        self.found.insert(ino, found);
+        Ok(())
+    }
+
+    /// The first of the candidates that the directory with all below it can be.
+    fn any_directory(
+        &mut self,
+        candidates: &[Id],
+        ino: Ino,
+        attributes: &Attributes,
+        path: &str,
+    ) -> Result<(), Loss> {
+        let mut last = Loss::NameForeign(path.into());
+        for &id in candidates {
+            let before = (self.walked.clone(), self.found.clone());
+            match self.object(id, ino, attributes, path) {
                 Ok(()) => {
-                    if attributes.kind == Kind::Directory {
-                        self.walked.insert(ino, id);
-                    } else {
-                        self.found.insert(ino, (id, 1, attributes.links, path.into()));
-                    }
+                    self.walked.insert(ino, id);
                     return Ok(());
                 }
                 Err(loss) => {
                     last = loss;
-                    (self.walked, self.found) = before.clone();
+                    (self.walked, self.found) = before;
                 }
             }
         }
