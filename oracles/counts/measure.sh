@@ -52,7 +52,7 @@ while IFS= read -r line; do
     @mount) mount -t jffs2 -o "compr=$compr" mtd0 /mnt ;;
     @mount-read-only) mount -t jffs2 -o "ro,compr=$compr" mtd0 /mnt ;;
     @check) mount -o remount,rw /mnt; settle ;;
-    @unmount) collector CONT; umount /mnt ;;
+    @unmount) umount /mnt ;;
     @list) ls -lR /mnt >/dev/null ;;
     @read) guest-files manifest /mnt >/dev/null ;;
     @drop) sync; for time in 1 2 3; do echo 3 >/proc/sys/vm/drop_caches; done ;;  # the first time takes only marks of use away
@@ -62,6 +62,6 @@ while IFS= read -r line; do
   esac
 done <"$workload"
 carry_out
-if grep -q " /mnt " /proc/mounts; then collector CONT; umount /mnt; fi
+if grep -q " /mnt " /proc/mounts; then umount /mnt; fi
 count stop
 rmmod nandsim

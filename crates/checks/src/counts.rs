@@ -229,9 +229,8 @@ fn collect(stream: &mut Stream) -> String {
                 );
             }
         }
-        line(&mut text, format_args!("sync\n@count rewrite-{round}"));
     }
-    text
+    text + "sync\n@count rewrite\n"
 }
 
 fn index(number: u64) -> usize {

@@ -1,11 +1,13 @@
 //! Our JFFS2 and NAND against a real kernel: Linux 6.1 with nandsim, in the guest of `oracles/`.
 //!
 //! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
+//! - [`counts`]: what the kernel asks of the chip, against what ours asks.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod counts;
 mod cuts;
 mod flash;
 mod images;
