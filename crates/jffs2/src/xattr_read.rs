@@ -18,30 +18,24 @@ use crate::xattr::{Content, Reference};
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::Work;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl<M: Mtd> Volume<M> {
     /// Ties every reference to its inode and its datum.
     pub(crate) fn build_xattrs(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        let mut newest: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut same: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
         for slot in self.xattrs.reference_slots() {
             if !self.verify_reference(clock, slot)? {
                 continue;
             }
             let Some(reference) = self.xattrs.reference(slot) else { continue };
-            let key = (reference.ino, reference.xid);
-            match newest.get(&key).copied() {
-                None => {
-                    newest.insert(key, slot);
-                }
-                Some(other) => {
-                    let winner = self.merge_references(other, slot);
-                    newest.insert(key, winner);
-                }
-            }
+            same.entry((reference.ino, reference.xid)).or_default().push(slot);
         }
-        for slot in newest.into_values() {
-            self.bind_reference(slot);
+        for slots in same.into_values() {
+            if let Some(newest) = self.merge_references(slots) {
+                self.bind_reference(newest);
+            }
         }
         Ok(())
     }
@@ -76,25 +70,30 @@ impl<M: Mtd> Volume<M> {
         Ok(true)
     }
 
-    /// Of two references of one inode to one datum the newer stays, with the nodes of both; its slot.
-    fn merge_references(&mut self, first: u32, second: u32) -> u32 {
-        let age = |slot| {
-            let reference: Option<&Reference> = self.xattrs.reference(slot);
-            reference.map(|reference| (reference.sequence, reference.removed))
+    /// Of all references of one inode to one datum the newest stays, with the nodes of all; its slot.
+    /// All at once: an image may hold one pair in every node.
+    fn merge_references(&mut self, mut slots: Vec<u32>) -> Option<u32> {
+        let age = |slot: &u32| {
+            let reference: Option<&Reference> = self.xattrs.reference(*slot);
+            Reverse(reference.map(|reference| (reference.sequence, reference.removed)))
         };
-        let (winner, loser) =
-            if age(second) > age(first) { (second, first) } else { (first, second) };
-        let nodes = self.xattrs.reference(loser).and_then(|reference| reference.nodes);
-        let behind: Vec<_> = self.blocks.chain(nodes).collect();
-        for &id in &behind {
-            self.blocks.set_owner(id, Owner::Xref(winner));
+        slots.sort_by_key(age);
+        let (&newest, older) = slots.split_first()?;
+        let own = self.xattrs.reference(newest).and_then(|reference| reference.nodes);
+        let mut last = self.blocks.chain(own).last();
+        for &slot in older {
+            let nodes = self.xattrs.reference(slot).and_then(|reference| reference.nodes);
+            if let Some(last) = last {
+                self.blocks.set_next(last, nodes);
+            }
+            let chain: Vec<_> = self.blocks.chain(nodes).collect();
+            for &id in &chain {
+                self.blocks.set_owner(id, Owner::Xref(newest));
+            }
+            last = chain.last().copied().or(last);
+            self.xattrs.remove_reference(slot);
         }
-        let own = self.xattrs.reference(winner).and_then(|reference| reference.nodes);
-        if let Some(last) = self.blocks.chain(own).last() {
-            self.blocks.set_next(last, nodes);
-        }
-        self.xattrs.remove_reference(loser);
-        winner
+        Some(newest)
     }
 
     fn bind_reference(&mut self, slot: u32) {
@@ -208,7 +207,7 @@ impl<M: Mtd> Volume<M> {
                 found.push((sequence, slot, datum));
             }
         }
-        found.sort_by_key(|&(sequence, ..)| std::cmp::Reverse(sequence));
+        found.sort_by_key(|&(sequence, ..)| Reverse(sequence));
         let mut names = std::collections::BTreeSet::new();
         found.retain(|&(_, _, datum)| {
             let content = self.xattrs.datum(datum).and_then(|datum| datum.content.as_ref());
