@@ -10,7 +10,6 @@ use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Entry, Error as FsError, FileSystem, Ino, Kind};
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 
 /// Bytes of the longest path that Linux takes, `PATH_MAX` without the NUL.
 pub const PATH_LENGTH_MAX: usize = 4_095;
@@ -66,14 +65,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A name that was read and not yet visited.
+/// Names of a directory that were read and not yet visited.
 #[derive(Debug)]
 struct Pending {
     /// The path of the directory, without a slash at the end.
-    above: Arc<[u8]>,
+    above: Vec<u8>,
     parent: Option<Ino>,
-    name: Vec<u8>,
-    ino: Ino,
+    /// The last of them is visited first.
+    entries: Vec<Entry>,
 }
 
 /// A walk over all names below a directory, in the order of their bytes; a directory before what is
@@ -93,14 +92,19 @@ impl Walk {
             None => (&b"/"[..], path),
         };
         let above = above.strip_suffix(b"/").unwrap_or(above);
-        let first = Pending { above: above.into(), parent: None, name: name.into(), ino: start };
+        let first = Entry { name: name.into(), ino: start, kind: Kind::Directory.dirent_type() };
+        let first = Pending { above: above.into(), parent: None, entries: vec![first] };
         Self { pending: vec![first], entered: HashSet::new() }
     }
 
     /// The next name, until there is none.
     pub fn next(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock) -> Option<Item> {
-        let Pending { above, parent, name, ino } = self.pending.pop()?;
-        let path = [&above, &b"/"[..], &name].concat();
+        while self.pending.last()?.entries.is_empty() {
+            self.pending.pop();
+        }
+        let Pending { above, parent, entries } = self.pending.last_mut()?;
+        let (parent, Entry { name, ino, .. }) = (*parent, entries.pop()?);
+        let path = [above, &b"/"[..], &name].concat();
         let name_at = above.len() + 1;
         let problem = (parent.is_some() && !is_plain(&name)).then_some(Problem::Name);
         let mut item =
@@ -143,16 +147,9 @@ impl Walk {
     }
 
     fn push(&mut self, item: &Item, mut entries: Vec<Entry>) {
-        let above: Arc<[u8]> = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
-        // The last of them is visited first.
+        let above = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
         entries.sort_unstable_by(|one, other| other.name.cmp(&one.name));
-        let pending = |entry: Entry| Pending {
-            above: Arc::clone(&above),
-            parent: Some(item.ino),
-            name: entry.name,
-            ino: entry.ino,
-        };
-        self.pending.extend(entries.into_iter().map(pending));
+        self.pending.push(Pending { above, parent: Some(item.ino), entries });
     }
 }
 

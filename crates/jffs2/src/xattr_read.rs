@@ -14,28 +14,28 @@ use crate::format::{
     Header, Malformed, NodeType, XattrPrefix, XattrView, XrefView, to_usize, xattr,
 };
 use crate::volume::Volume;
-use crate::xattr::{Content, Reference};
+use crate::xattr::Content;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::Work;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 impl<M: Mtd> Volume<M> {
     /// Ties every reference to its inode and its datum.
     pub(crate) fn build_xattrs(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        let mut same: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+        let mut pairs = Vec::new();
         for slot in self.xattrs.reference_slots() {
             if !self.verify_reference(clock, slot)? {
                 continue;
             }
             let Some(reference) = self.xattrs.reference(slot) else { continue };
-            same.entry((reference.ino, reference.xid)).or_default().push(slot);
+            let age = Reverse((reference.sequence, reference.removed));
+            pairs.push((reference.ino, reference.xid, age, slot));
         }
-        for slots in same.into_values() {
-            if let Some(newest) = self.merge_references(slots) {
-                self.bind_reference(newest);
-            }
+        pairs.sort_unstable();
+        for same in pairs.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            let newest = self.merge_references(same.iter().map(|&(.., slot)| slot));
+            newest.into_iter().for_each(|newest| self.bind_reference(newest));
         }
         Ok(())
     }
@@ -70,18 +70,13 @@ impl<M: Mtd> Volume<M> {
         Ok(true)
     }
 
-    /// Of all references of one inode to one datum the newest stays, with the nodes of all; its slot.
-    /// All at once: an image may hold one pair in every node.
-    fn merge_references(&mut self, mut slots: Vec<u32>) -> Option<u32> {
-        let age = |slot: &u32| {
-            let reference: Option<&Reference> = self.xattrs.reference(*slot);
-            Reverse(reference.map(|reference| (reference.sequence, reference.removed)))
-        };
-        slots.sort_by_key(age);
-        let (&newest, older) = slots.split_first()?;
+    /// Of the references of one inode to one datum, newest first, the first stays, with the nodes of
+    /// all; its slot. All at once: an image may hold one pair in every node.
+    fn merge_references(&mut self, mut slots: impl Iterator<Item = u32>) -> Option<u32> {
+        let newest = slots.next()?;
         let own = self.xattrs.reference(newest).and_then(|reference| reference.nodes);
         let mut last = self.blocks.chain(own).last();
-        for &slot in older {
+        for slot in slots {
             let nodes = self.xattrs.reference(slot).and_then(|reference| reference.nodes);
             if let Some(last) = last {
                 self.blocks.set_next(last, nodes);

@@ -4,6 +4,8 @@
 //! was found. An input is a shape, options, and the written part of one erase block after the other,
 //! so that a small input makes a whole flash; whatever the bytes are, they mean something.
 
+#![allow(dead_code, reason = "not every user makes the flash from an input")]
+
 use boardlab_image::Walk;
 use boardlab_jffs2::format::{ByteOrder, OobCleanmarker};
 use boardlab_jffs2::{Jffs2, Options, Profile};
@@ -166,11 +168,13 @@ pub(crate) struct Flash {
 impl Flash {
     /// What an input stands for.
     pub(crate) fn of(input: &Input) -> Self {
-        Self {
-            device: Stats::new(input.device()),
-            options: input.mount_options(),
-            check_first: input.options & 16 != 0,
-        }
+        let check_first = input.options & 16 != 0;
+        Self { check_first, ..Self::new(input.device(), input.mount_options()) }
+    }
+
+    /// A flash with these contents.
+    pub(crate) fn new(device: RamMtd, options: Options) -> Self {
+        Self { device: Stats::new(device), options, check_first: false }
     }
 
     /// Mounts, walks over every name and reads every file.
