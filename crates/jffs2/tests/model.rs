@@ -174,7 +174,7 @@ fn run<M: Mtd>(name: &str, device: M, (order, summary): (ByteOrder, bool)) {
             let until = clock.now() + Duration::from_secs(1);
             real.background(clock, Some(until)).unwrap();
         }
-        if number % 2_000 == 1_999 || number == count - 1 {
+        if number % 250 == 249 || number == count - 1 {
             pair.compare();
             pair.remount();
             pair.compare();
