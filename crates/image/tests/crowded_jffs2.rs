@@ -103,7 +103,6 @@ fn read(what: &str, nodes: impl Iterator<Item = Node>) {
     let start = Instant::now();
     let found = flash.read_everything();
     let (time, memory) = (start.elapsed(), MEMORY.peak_usage() - before);
-    eprintln!("{what}: {time:?}, {memory} bytes of memory for a flash of {size}, {found:?}");
     assert!(found.mounted, "{what} is not mounted");
     assert!(time < LONGEST, "{what}: {time:?}");
     assert!(memory <= 4 * size, "{what}: {memory} bytes of memory for a flash of {size}");
