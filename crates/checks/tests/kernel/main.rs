@@ -2,6 +2,7 @@
 //!
 //! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
 //! - [`counts`]: what the kernel asks of the chip, against what ours asks.
+//! - [`weaknesses`]: what the kernel does wrong, and ours on purpose otherwise.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
@@ -12,6 +13,7 @@ mod cuts;
 mod flash;
 mod images;
 mod reads;
+mod weaknesses;
 mod writes;
 
 use boardlab_checks::nandsim::Flash;
