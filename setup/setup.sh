@@ -47,7 +47,7 @@ fetch_crates() {
     mkdir -p .setup
     say "fetching the crates of Cargo.lock"
     cargo fetch --locked </dev/null || fail "cargo could not fetch the crates (its message is above)"
-    cargo fetch --manifest-path fuzz/Cargo.toml </dev/null ||
+    cargo fetch --locked --manifest-path fuzz/Cargo.toml </dev/null ||
         fail "cargo could not fetch the crates for fuzzing (its message is above)"
     rm -f .setup/crates-*
     : >"$1"

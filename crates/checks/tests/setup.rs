@@ -10,6 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// The crates of the fuzz targets have a lock file of their own.
+const FETCH_FUZZ: &str = "cargo fetch --locked --manifest-path fuzz/Cargo.toml";
+
 /// A machine with stand-ins. `installed/NAME` says that a package is there.
 struct Machine {
     scratch: Scratch,
@@ -48,7 +51,7 @@ impl Machine {
     fn new() -> Self {
         let scratch = Scratch::new();
         let machine = Self { scratch, user: "0", sudo: false, ci: false };
-        for folder in ["bin", "installed", "tree/setup", "tree/oracles"] {
+        for folder in ["bin", "installed", "tree/setup", "tree/oracles", "tree/fuzz"] {
             fs::create_dir_all(machine.path(folder)).expect("the scratch folder can be written");
         }
         let tools = [
@@ -68,8 +71,11 @@ impl Machine {
         for name in ["setup/setup.sh", "setup/test.sh"] {
             machine.script(&format!("tree/{name}"), &repository.read(name));
         }
-        for name in ["setup/debian-packages.txt", "Cargo.lock", "rust-toolchain.toml"] {
+        for name in ["setup/debian-packages.txt", "rust-toolchain.toml"] {
             machine.write(&format!("tree/{name}"), &repository.read(name));
+        }
+        for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
+            machine.write(&format!("tree/{name}"), "");
         }
         machine
     }
@@ -130,8 +136,9 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             busybox-static chromium cpio fonts-dejavu-core kmod mtd-utils patch qemu-system-x86",
+             busybox-static chromium cpio fonts-dejavu-core g++ kmod mtd-utils patch qemu-system-x86",
             "cargo fetch --locked",
+            FETCH_FUZZ,
             "apt-cache show linux-image-amd64",
             "guest.sh prepare .setup/guest",
         ]
@@ -146,7 +153,7 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
 fn set_up_to_run_needs_no_package_of_the_tests() {
     let machine = Machine { user: "1000", ..Machine::new() };
     assert_eq!(machine.run("setup/setup.sh", &["run"]).status, 0);
-    assert_eq!(machine.calls(), ["cargo fetch --locked"]);
+    assert_eq!(machine.calls(), ["cargo fetch --locked", FETCH_FUZZ]);
 }
 
 #[test]
@@ -156,14 +163,14 @@ fn set_up_fetches_crates_again_when_the_lock_file_changes() {
     machine.write("tree/Cargo.lock", "changed\n");
     let _ = machine.calls();
     let _ = machine.run("setup/setup.sh", &["run"]);
-    assert_eq!(machine.calls(), ["cargo fetch --locked"]);
+    assert_eq!(machine.calls(), ["cargo fetch --locked", FETCH_FUZZ]);
 }
 
 #[test]
 fn set_up_without_root_uses_sudo_or_says_what_to_install() {
     let sudo = Machine { user: "1000", sudo: true, ..Machine::new() };
     assert_eq!(sudo.run("setup/setup.sh", &[]).status, 0);
-    assert_eq!(sudo.calls().len(), 4);
+    assert_eq!(sudo.calls().len(), 5);
 
     let plain = Machine { user: "1000", ..Machine::new() };
     let refused = plain.run("setup/setup.sh", &[]);

@@ -220,8 +220,11 @@ fn a_data_file_is_found_from_the_scenario_that_names_it() {
     let folder = std::env::temp_dir().join(format!("boardlab-nor-data-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("image.bin"), [0x5A; 1_000]).unwrap();
-    let built_in = boardlab_lab::catalog::scenarios()[0].text;
-    let text = built_in.replace("pattern = \"zeros\"", "pattern = \"zeros\"\nfile = \"image.bin\"");
+    let built_in = boardlab_lab::catalog::scenarios().iter().find(|file| file.name == "nor-write");
+    let text = built_in
+        .unwrap()
+        .text
+        .replace("pattern = \"zeros\"", "pattern = \"zeros\"\nfile = \"image.bin\"");
     let scenario = folder.join("mine.toml");
     std::fs::write(&scenario, text).unwrap();
     let name = scenario.display().to_string();
