@@ -27,7 +27,7 @@ guest-files manifest /mnt >/h/after
 fn linux_brings_a_replaced_attribute_back_that_was_removed() {
     let Some(guest) = Guest::find() else { return };
     let share = Share::new();
-    share.write("operations", &[SET, REPLACE, REMOVE].concat());
+    share.write("operations", [SET, REPLACE, REMOVE].concat());
     guest.run(&share, &(nandsim::ALL[0].load(&[8]) + JOB));
     assert!(!share.text_of("before").contains("user.a"));
     assert!(share.text_of("after").contains("user.a=4141"), "Linux was repaired: follow it");
