@@ -36,8 +36,13 @@ pub(crate) fn manifest_of(contents: &Contents, hints: &Hints) -> Result<String, 
     tree::manifest(&mut mount, &mut clock).map_err(|error| error.to_string())
 }
 
-/// A chip like nandsim's, of so many MiB.
+/// A chip like nandsim's, of so many MiB, with Linux' code in the spare bytes.
 pub(crate) fn chip(flash: Flash, mebibytes: usize) -> Nand {
+    chip_that_needs(EccNeed { bits: 1, step: Bytes::new(256) }, flash, mebibytes)
+}
+
+/// A chip like nandsim's, with the code for so many bits in the spare bytes.
+pub(crate) fn chip_that_needs(ecc: EccNeed, flash: Flash, mebibytes: usize) -> Nand {
     let instant = || QuantileTable::constant(Duration::from_micros(1));
     let timed = || Timed { time: instant(), max: Duration::from_millis(1) };
     let cycle = Duration::from_nanos(25);
@@ -68,7 +73,7 @@ pub(crate) fn chip(flash: Flash, mebibytes: usize) -> Nand {
         },
         endurance: 1_000_000,
         bad_blocks_max: 0,
-        ecc: EccNeed { bits: 1, step: Bytes::new(256) },
+        ecc,
         on_die_ecc: None,
     };
     let mut clock = Clock::default();
@@ -102,6 +107,30 @@ pub(crate) fn dump<M: Mtd + RawPages>(device: &mut M) -> Vec<u8> {
         device.read_raw(&mut clock, PageIndex(number), data, spare).unwrap();
     }
     bytes
+}
+
+/// Programs a dump into an erased flash.
+pub(crate) fn load<M: Mtd + RawPages>(device: &mut M, dump: &[u8]) {
+    let geometry = device.geometry().clone();
+    let page = geometry.write_size.to_usize();
+    let raw_page = page + geometry.oob.unwrap().size.to_usize();
+    let mut clock = Clock::default();
+    for (number, raw) in (0..).zip(dump.chunks_exact(raw_page)) {
+        if raw.iter().any(|byte| *byte != 0xFF) {
+            let (data, spare) = raw.split_at(page);
+            device.program_raw(&mut clock, PageIndex(number), data, spare).unwrap();
+        }
+    }
+}
+
+/// Carries out operations on a flash: mounted, and not unmounted again.
+pub(crate) fn mounted_and_run<M: Mtd>(device: M, operations: &str) -> Mount<Jffs2<M>> {
+    let mut clock = Clock::default();
+    let fs = Jffs2::mount(&mut clock, device, Options::default()).unwrap();
+    let mut mount = Mount::new(fs);
+    let lines = tree::parse(operations).unwrap();
+    tree::run(&mut mount, &mut clock, &lines, &mut |_| {}).unwrap();
+    mount
 }
 
 fn index(number: u64) -> usize {
