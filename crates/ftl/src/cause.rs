@@ -1,0 +1,106 @@
+//! Why an operation of the flash happens: every program, read and erase has one cause.
+//!
+//! Layer: names that all layers below the host share. Main types: [`Cause`], [`ByCause`]. The causes
+//! add up: that is the conservation law that [`crate::counters`] holds. Source: the write
+//! amplification of Hu et al. (SYSTOR 2009) split by its sources.
+
+use std::ops::{Index, IndexMut};
+
+/// Why the flash does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The host asked for it.
+    Host,
+    /// Garbage collection moves what is still valid.
+    Collection,
+    /// Wear levelling moves data that did not ask for it.
+    Levelling,
+    /// Data leave the cache of cells used with one bit.
+    Fold,
+    /// A log block is merged with its data block.
+    Merge,
+    /// The map itself is read or written.
+    Map,
+    /// A flash page is filled up because the host flushed.
+    Padding,
+    /// Data are written anew before retention or read disturb spoils them.
+    Refresh,
+    /// A block went bad and its data move.
+    Rescue,
+}
+
+impl Cause {
+    /// All causes, in the order in which they are shown.
+    pub const ALL: [Self; 9] = [
+        Self::Host,
+        Self::Collection,
+        Self::Levelling,
+        Self::Fold,
+        Self::Merge,
+        Self::Map,
+        Self::Padding,
+        Self::Refresh,
+        Self::Rescue,
+    ];
+
+    /// A word for tables: `collection`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Collection => "collection",
+            Self::Levelling => "levelling",
+            Self::Fold => "fold",
+            Self::Merge => "merge",
+            Self::Map => "map",
+            Self::Padding => "padding",
+            Self::Refresh => "refresh",
+            Self::Rescue => "rescue",
+        }
+    }
+}
+
+/// A number for each cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ByCause([u64; Cause::ALL.len()]);
+
+impl ByCause {
+    /// The sum over all causes.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Causes and numbers, zeros included.
+    pub fn iter(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
+        Cause::ALL.into_iter().zip(self.0)
+    }
+
+    /// What has been added since `earlier`.
+    ///
+    /// # Panics
+    /// When a number has fallen.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut difference = *self;
+        for (mine, before) in difference.0.iter_mut().zip(earlier.0) {
+            *mine = mine.checked_sub(before).expect("counts by cause never fall");
+        }
+        difference
+    }
+}
+
+impl Index<Cause> for ByCause {
+    type Output = u64;
+    #[inline]
+    fn index(&self, cause: Cause) -> &u64 {
+        &self.0[cause as usize]
+    }
+}
+
+impl IndexMut<Cause> for ByCause {
+    #[inline]
+    fn index_mut(&mut self, cause: Cause) -> &mut u64 {
+        &mut self.0[cause as usize]
+    }
+}

@@ -1,0 +1,83 @@
+//! What a translation layer refuses: one enum, with where and what was expected.
+//!
+//! Layer: the face of the crate. Main type: [`Error`]. What the flash does to the data is no error but
+//! an outcome of a request; a broken invariant is an assertion.
+
+use std::fmt;
+
+/// Why a part cannot be built, or a request not be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number of the shape that cannot be.
+    Geometry {
+        /// Which one.
+        what: &'static str,
+        /// What was given.
+        found: u64,
+        /// The nearest that is possible.
+        needed: u64,
+    },
+    /// The part has too few blocks for what it shall hold and how it is managed.
+    TooFewBlocks {
+        /// Blocks of the part, bad ones not counted.
+        blocks: u32,
+        /// Blocks that are needed.
+        needed: u32,
+        /// Of these, blocks that the host's pages fill.
+        logical: u32,
+    },
+    /// A policy with a number that makes no sense.
+    Policy {
+        /// Which number of which policy.
+        what: &'static str,
+        /// What was given.
+        found: u64,
+        /// The least that works.
+        least: u64,
+        /// The greatest that works.
+        most: u64,
+    },
+    /// A request beyond the last page.
+    OutOfRange {
+        /// First page of the request.
+        first: u32,
+        /// Pages of the request.
+        count: u32,
+        /// Pages of the device.
+        pages: u32,
+    },
+    /// The part has come to the end of its life and takes no more data.
+    ReadOnly {
+        /// Blocks retired.
+        retired: u32,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Geometry { what, found, needed } if found < needed => {
+                write!(f, "{found} {what}: at least {needed} needed")
+            }
+            Self::Geometry { what, found, needed } => {
+                write!(f, "{found} {what}: at most {needed}")
+            }
+            Self::TooFewBlocks { blocks, needed, logical } => write!(
+                f,
+                "{blocks} blocks are too few: {needed} needed, {logical} of them for the host's data"
+            ),
+            Self::Policy { what, found, least, most } => {
+                write!(f, "{what} of {found}: from {least} to {most}")
+            }
+            Self::OutOfRange { first, count, pages } => {
+                write!(f, "{count} pages from page {first} on: the device has {pages}")
+            }
+            Self::ReadOnly { retired } => {
+                write!(f, "the device is read-only: {retired} blocks are worn out")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,59 @@
+//! Flash translation layers: mapping, garbage collection, wear levelling.
+//!
+//! Layer: rank 3, uses `sim` and `media`. One mechanism, small policies, and a medium that answers with
+//! time or contents. In reading order:
+//!
+//! - [`geometry`]: [`Geometry`], superblocks of mapped pages laid over dies and planes.
+//! - [`cause`] and [`counters`]: why the flash does something, and the laws between the numbers.
+//! - [`medium`]: the trait [`Medium`], what the mechanism asks of the flash; [`Untimed`] only counts.
+//! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
+//! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side.
+//! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
+//! - [`translation`]: the trait [`Translation`] that devices above use.
+//!
+//! ```
+//! use boardlab_ftl::{Extent, Geometry, PageMapped, Policies, Translation, Untimed};
+//! use boardlab_sim::{Bytes, Instant, Seed};
+//!
+//! // 1,024 blocks of 64 pages, 10 % of them spare.
+//! let part = Geometry::new(1_024, 64, Bytes::kib(4), 58_982)?;
+//! let medium = Untimed::new(&part);
+//! let mut ftl = PageMapped::new(part, Policies::default(), medium, Seed::new(1))?;
+//! let mut pages = Seed::new(1).stream("host");
+//! for _ in 0..500_000 {
+//!     let page = u32::try_from(pages.below(58_982)).expect("a page");
+//!     ftl.write(Instant::ZERO, Extent::new(page, 1))?;
+//! }
+//! assert!(ftl.counters().amplification_millionths() > 3_000_000);
+//! # Ok::<(), boardlab_ftl::Error>(())
+//! ```
+//!
+//! The key decision: a request's time is not simulated with a heap of events. Each resource of the part
+//! remembers until when it is busy, and an operation begins when all that it needs are free. That
+//! is exact for resources served in order of arrival, and makes tens of millions of page programs a
+//! second possible.
+
+pub mod cause;
+pub mod counters;
+pub mod error;
+pub mod free;
+mod frontier;
+pub mod geometry;
+pub mod medium;
+pub mod page_map;
+pub mod policy;
+pub mod pool;
+mod table;
+pub mod translation;
+
+pub use cause::{ByCause, Cause};
+pub use counters::Counters;
+pub use error::Error;
+pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
+pub use medium::{CellMode, Medium, Stamp, Untimed, Version};
+pub use page_map::{Emptied, LevellingTime, PageMapped, Policies};
+pub use policy::collection::Collection;
+pub use policy::levelling::Levelling;
+pub use policy::streams::Streams;
+pub use pool::Pool;
+pub use translation::{Completion, Event, Events, Extent, Translation, Wear, WearSummary};

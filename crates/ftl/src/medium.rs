@@ -1,0 +1,242 @@
+//! What the mechanism asks of the flash, and the flash that only counts.
+//!
+//! Layer: between mapping and cells. Main types: [`Medium`], [`Cells`], [`Untimed`]. The mechanism
+//! speaks in mapped pages and superblocks and says for each operation why; the medium answers with
+//! time, contents or nothing. It is a type parameter, so that counting alone costs nothing.
+//!
+//! Every medium holds the rules of the cells by assertion ([`Cells`]): pages of a block in order, none
+//! twice between two erases, no read beyond what was programmed.
+//!
+//! Left out: failures. Which block fails is decided above, where its data can be saved.
+
+use crate::cause::{ByCause, Cause};
+use crate::geometry::{Geometry, Page, PageRun};
+use boardlab_sim::{Duration, Instant};
+
+/// Which write of a logical page a physical page holds; contents are told apart by it. Zero is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Version(pub u64);
+
+/// How many bits the cells of a block are used with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CellMode {
+    /// As many as they can hold.
+    #[default]
+    Native,
+    /// One: fast, lasting, and with fewer pages.
+    SingleBit,
+}
+
+/// What is programmed besides the data: which logical pages, from which write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Logical page of the first page of the run; the others follow. [`Stamp::NOTHING`] where a page
+    /// holds no data of anyone.
+    pub logical: u32,
+    /// Which write.
+    pub version: Version,
+}
+
+impl Stamp {
+    /// The logical page of a page that holds no data.
+    pub const NOTHING: u32 = u32::MAX;
+    /// A page that only fills up.
+    pub const FILLER: Self = Self { logical: Self::NOTHING, version: Version(0) };
+}
+
+/// Pages of one block that are moved, in order, to neighbouring pages of another.
+#[derive(Debug, Clone, Copy)]
+pub struct Copies<'a> {
+    /// Block that they come from.
+    pub from: u32,
+    /// Their offsets there.
+    pub offsets: &'a [u32],
+    /// The logical page of each.
+    pub logical: &'a [u32],
+    /// Where they go; as many pages as there are offsets.
+    pub to: PageRun,
+}
+
+/// Operations that a medium was asked for, in mapped pages and superblocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Pages programmed.
+    pub programs: u64,
+    /// Pages read.
+    pub reads: u64,
+    /// Superblocks erased.
+    pub erases: u64,
+}
+
+/// When a request was done with, and what it cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Done {
+    /// When the device could take the next request's data: all data of this one had been transferred.
+    pub accepted: Instant,
+    /// When all that the request programmed or read had been finished.
+    pub finished: Instant,
+    /// Nanoseconds for which it kept dies busy, by cause.
+    pub work: ByCause,
+}
+
+/// The flash below a translation layer.
+pub trait Medium {
+    /// Programs a run of pages that were erased, in order; `stamp` is that of the first.
+    fn program(&mut self, run: PageRun, stamp: Stamp, cause: Cause);
+
+    /// Reads pages and programs what they held to others. Counts as reads and as programs.
+    fn copy(&mut self, copies: Copies<'_>, cause: Cause);
+
+    /// Reads a run of pages.
+    fn read(&mut self, run: PageRun, cause: Cause);
+
+    /// Erases a superblock, whose cells are used in `mode` from now on.
+    fn erase(&mut self, block: u32, mode: CellMode, cause: Cause);
+
+    /// What it was asked for so far.
+    fn seen(&self) -> Seen;
+
+    /// Which write a page holds; [`Version`] zero where the medium keeps none.
+    fn version(&self, page: Page) -> Version {
+        let _ = page;
+        Version(0)
+    }
+
+    /// A request of the host begins at `at`; operations until [`Medium::end`] belong to it.
+    fn begin(&mut self, at: Instant) {
+        let _ = at;
+    }
+
+    /// The request is over; says when.
+    fn end(&mut self) -> Done {
+        Done::default()
+    }
+
+    /// Programs what has been handed over and still waits for a full flash page or its planes.
+    fn flush(&mut self) {}
+
+    /// When nothing is going on any more.
+    fn quiet(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    /// Time that passes without the flash: work of the controller.
+    fn delay(&mut self, span: Duration) {
+        let _ = span;
+    }
+}
+
+/// The rules of the cells: order within a block, and nothing twice.
+#[derive(Debug, Clone)]
+pub struct Cells {
+    pages_per_block: u32,
+    /// For each block, the page that may be programmed next.
+    next: Vec<u32>,
+    seen: Seen,
+}
+
+impl Cells {
+    /// All blocks erased.
+    #[must_use]
+    pub fn new(geometry: &Geometry) -> Self {
+        let next = vec![0; geometry.blocks() as usize];
+        Self { pages_per_block: geometry.pages_per_block(), next, seen: Seen::default() }
+    }
+
+    /// A run of pages is programmed.
+    ///
+    /// # Panics
+    /// When the run does not begin at the first erased page of its block, or leaves it.
+    #[inline]
+    pub fn program(&mut self, run: PageRun) {
+        let next = &mut self.next[run.block as usize];
+        assert!(*next == run.offset, "a block is programmed in order and no page twice");
+        *next += run.count;
+        assert!(*next <= self.pages_per_block, "a block is not programmed beyond its end");
+        self.seen.programs += u64::from(run.count);
+    }
+
+    /// A run of pages is read.
+    ///
+    /// # Panics
+    /// When one of them was not programmed.
+    #[inline]
+    pub fn read(&mut self, run: PageRun) {
+        let end = run.offset + run.count;
+        assert!(end <= self.next[run.block as usize], "only what was programmed is read");
+        self.seen.reads += u64::from(run.count);
+    }
+
+    /// Pages are moved.
+    ///
+    /// # Panics
+    /// As for their reads and programs.
+    #[inline]
+    pub fn copy(&mut self, copies: Copies<'_>) {
+        if let Some(&last) = copies.offsets.last() {
+            assert!(last < self.next[copies.from as usize], "only what was programmed is moved");
+        }
+        assert_eq!(copies.offsets.len(), copies.to.count as usize, "a page for each page");
+        self.seen.reads += u64::from(copies.to.count);
+        self.program(copies.to);
+    }
+
+    /// A block is erased.
+    #[inline]
+    pub fn erase(&mut self, block: u32) {
+        self.next[block as usize] = 0;
+        self.seen.erases += 1;
+    }
+
+    /// The first page of `block` that is still erased.
+    #[must_use]
+    pub fn next(&self, block: u32) -> u32 {
+        self.next[block as usize]
+    }
+
+    /// What was asked for so far.
+    #[must_use]
+    pub const fn seen(&self) -> Seen {
+        self.seen
+    }
+}
+
+/// A medium that holds the rules and counts, and takes no time.
+#[derive(Debug, Clone)]
+pub struct Untimed {
+    cells: Cells,
+}
+
+impl Untimed {
+    /// All blocks erased.
+    #[must_use]
+    pub fn new(geometry: &Geometry) -> Self {
+        Self { cells: Cells::new(geometry) }
+    }
+}
+
+impl Medium for Untimed {
+    #[inline]
+    fn program(&mut self, run: PageRun, _: Stamp, _: Cause) {
+        self.cells.program(run);
+    }
+
+    #[inline]
+    fn copy(&mut self, copies: Copies<'_>, _: Cause) {
+        self.cells.copy(copies);
+    }
+
+    #[inline]
+    fn read(&mut self, run: PageRun, _: Cause) {
+        self.cells.read(run);
+    }
+
+    #[inline]
+    fn erase(&mut self, block: u32, _: CellMode, _: Cause) {
+        self.cells.erase(block);
+    }
+
+    fn seen(&self) -> Seen {
+        self.cells.seen()
+    }
+}

@@ -1,0 +1,198 @@
+//! Which data are moved so that blocks wear equally.
+//!
+//! Layer: policy. Main types: [`Levelling`], and [`Leveller`], which keeps what a policy remembers and
+//! proposes one [`Move`] at a time. Sources:
+//!
+//! | policy | source |
+//! |---|---|
+//! | dynamic | the free block with the least wear, as every controller does; see [`crate::free`] |
+//! | threshold | Linux UBI, drivers/mtd/ubi/wl.c `wear_leveling_worker` (6.1): when the most worn free block and the least worn used one are `UBI_WL_THRESHOLD` (4,096 unless configured) apart, the data go from the one to the other |
+//! | SW Leveler | Chang, Hsieh, Kuo, "Endurance enhancement of flash-memory storage systems: an efficient static wear leveling design" (DAC 2007): block erasing table, one bit for 2^k blocks |
+//! | dual pool | Chang, "On efficient wear leveling for large-scale flash-memory storage systems" (SAC 2007) |
+//! | random swap | Ban, patent US 6,732,221 (2004); JFFS2 collects a clean block in one of 128 cases |
+//!
+//! Deviations: dual pool takes its hot block among the free ones, as the threshold policy does, so no
+//! data have to be moved out of the way, and keeps the rules that resize the pools to one: a block in
+//! the cold pool that is erased returns to the hot one. Left out: progressive thresholds.
+
+use crate::error::Error;
+use crate::pool::{Pool, State, Tier};
+use boardlab_sim::Stream;
+
+/// How wear is levelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Levelling {
+    /// Not at all: free blocks are used as a stack.
+    None,
+    /// The least worn free block is used next; data that nobody writes stay where they are.
+    #[default]
+    Dynamic,
+    /// Dynamic, and the data of the least worn block go to the most worn free one when their erase
+    /// counts are so far apart.
+    Threshold(u32),
+    /// Dynamic, and sets of 2^`shift` blocks in which nothing was erased are collected when there are
+    /// `threshold` erases for each set in which something was.
+    SwLeveler {
+        /// Binary logarithm of the blocks that share a bit.
+        shift: u8,
+        /// Erases for each set bit.
+        threshold: u32,
+    },
+    /// Dynamic, and as with a threshold, but a block that got cold data is left alone until it is
+    /// erased again.
+    DualPool(u32),
+    /// Dynamic, and after so many erases any block is collected.
+    RandomSwap(u32),
+}
+
+impl Levelling {
+    /// The same, when its numbers make sense.
+    ///
+    /// # Errors
+    /// [`Error::Policy`] for a threshold or an interval of zero, or sets of more than 2^16 blocks.
+    pub fn checked(self) -> Result<Self, Error> {
+        let (what, found, most) = match self {
+            Self::None | Self::Dynamic => return Ok(self),
+            Self::Threshold(spread) | Self::DualPool(spread) => {
+                ("spread of erase counts", spread, u32::MAX)
+            }
+            Self::RandomSwap(every) => ("erases between two swaps", every, u32::MAX),
+            Self::SwLeveler { shift, .. } if shift > 16 => {
+                ("logarithm of blocks", shift.into(), 16)
+            }
+            Self::SwLeveler { threshold, .. } => ("erases for each set", threshold, u32::MAX),
+        };
+        let refused = found == 0 || found > most;
+        let error = Error::Policy { what, found: found.into(), least: 1, most: most.into() };
+        if refused { Err(error) } else { Ok(self) }
+    }
+
+    /// Whether the policy ever moves data.
+    #[must_use]
+    pub const fn moves(self) -> bool {
+        !matches!(self, Self::None | Self::Dynamic)
+    }
+}
+
+/// Data to be moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// From this block onto the most worn free one.
+    OntoWorn(u32),
+    /// From this block to wherever copies go.
+    Anywhere(u32),
+}
+
+/// A policy and what it remembers.
+#[derive(Debug, Clone)]
+pub struct Leveller {
+    policy: Levelling,
+    /// SW Leveler: sets in which something was erased. Dual pool: cold blocks.
+    marked: Vec<bool>,
+    /// Erases since the marks were cleared, or since the last swap.
+    erases: u64,
+    marks: u64,
+    /// SW Leveler: next block to look at.
+    cursor: u32,
+}
+
+impl Leveller {
+    /// A policy at the beginning of the life of a part of `blocks` blocks.
+    #[must_use]
+    pub fn new(policy: Levelling, blocks: u32) -> Self {
+        let marks = match policy {
+            Levelling::SwLeveler { shift, .. } => blocks.div_ceil(1 << shift),
+            Levelling::DualPool(_) => blocks,
+            _ => 0,
+        };
+        Self { policy, marked: vec![false; marks as usize], erases: 0, marks: 0, cursor: 0 }
+    }
+
+    /// A block was erased.
+    #[inline]
+    pub fn erased(&mut self, block: u32) {
+        match self.policy {
+            Levelling::None | Levelling::Dynamic | Levelling::Threshold(_) => {}
+            Levelling::SwLeveler { shift, .. } => {
+                self.erases += 1;
+                self.mark(block >> shift);
+            }
+            Levelling::DualPool(_) => self.marked[block as usize] = false,
+            Levelling::RandomSwap(_) => self.erases += 1,
+        }
+    }
+
+    fn mark(&mut self, set: u32) {
+        let mark = &mut self.marked[set as usize];
+        self.marks += u64::from(!*mark);
+        *mark = true;
+    }
+
+    /// What is to be moved now, if anything.
+    pub fn next(&mut self, pool: &Pool, random: &mut Stream) -> Option<Move> {
+        match self.policy {
+            Levelling::None | Levelling::Dynamic => None,
+            Levelling::Threshold(spread) => {
+                let (worn, least) = (pool.most_worn_free()?, pool.least_worn_closed()?);
+                let coldest = || pool.by_age(Tier::Main).find(|&block| pool.erases(block) == least);
+                if worn >= least.saturating_add(spread) {
+                    coldest().map(Move::OntoWorn)
+                } else {
+                    None
+                }
+            }
+            Levelling::DualPool(spread) => self.dual_pool(pool, spread),
+            Levelling::SwLeveler { shift, threshold } => self.next_unmarked(pool, shift, threshold),
+            Levelling::RandomSwap(every) => {
+                let closed = pool.closed(Tier::Main);
+                if self.erases < every.into() || closed.is_empty() {
+                    return None;
+                }
+                self.erases = 0;
+                let at = random.below(u64::try_from(closed.len()).expect("blocks fit u64"));
+                closed
+                    .get(usize::try_from(at).expect("a block"))
+                    .map(|&block| Move::Anywhere(block))
+            }
+        }
+    }
+
+    fn dual_pool(&mut self, pool: &Pool, spread: u32) -> Option<Move> {
+        let worn = pool.most_worn_free()?;
+        if worn < pool.least_worn_closed()?.saturating_add(spread) {
+            return None;
+        }
+        let others = pool.by_age(Tier::Main).filter(|&block| !self.marked[block as usize]);
+        let coldest = others.min_by_key(|&block| pool.erases(block))?;
+        (worn >= pool.erases(coldest).saturating_add(spread)).then_some(Move::OntoWorn(coldest))
+    }
+
+    /// A block now holds cold data.
+    pub(crate) fn holds_cold(&mut self, block: u32) {
+        if matches!(self.policy, Levelling::DualPool(_)) {
+            self.marked[block as usize] = true;
+        }
+    }
+
+    /// Steps cyclically to the next closed block of a set in which nothing was erased.
+    fn next_unmarked(&mut self, pool: &Pool, shift: u8, threshold: u32) -> Option<Move> {
+        if self.erases < u64::from(threshold) * self.marks.max(1) {
+            return None;
+        }
+        for _ in 0..pool.blocks() {
+            let block = self.cursor;
+            let set = block >> shift;
+            self.cursor = (block + 1) % pool.blocks();
+            if !self.marked[set as usize] && pool.state(block) == State::Closed {
+                return Some(Move::Anywhere(block));
+            }
+            if self.cursor >> shift != set {
+                // Nothing of the set can be moved: it counts as done.
+                self.mark(set);
+            }
+        }
+        self.marked.fill(false);
+        (self.erases, self.marks) = (0, 0);
+        None
+    }
+}

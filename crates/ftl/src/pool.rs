@@ -1,0 +1,407 @@
+//! The blocks of a part: how worn each is, how much of it is valid, and who may take it next.
+//!
+//! Layer: below every mapping; knows blocks, no pages and no data. Main types: [`Pool`], [`State`],
+//! [`Tier`]. Numbers of a block lie in arrays of their own; lists run through these arrays, so that
+//! nothing is allocated for a request.
+//!
+//! ```text
+//!           take_free            close              take_victim          release
+//!   Free ------------> Open ------------> Closed ---------------> Open ----------> Free
+//!                                                                   `---> Retired (worn out)
+//! ```
+//!
+//! Closed blocks stand in a dense array (to draw from), in the order in which they were closed (FIFO,
+//! windows), and, where greedy collection asks for it, in lists by the number of valid pages.
+//!
+//! Source: bucket lists by valid count as described for greedy collection by Bux and Iliadis,
+//! "Performance of greedy garbage collection in flash-based solid-state drives" (2010).
+
+use crate::free::{Allocation, FreeBlocks};
+use crate::geometry::Geometry;
+
+const NONE: u32 = u32::MAX;
+
+/// What a block is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Erased, nobody's.
+    Free,
+    /// Being filled, or its data being moved.
+    Open,
+    /// Full, or given up as full.
+    Closed,
+    /// Bad: never used again.
+    Retired,
+}
+
+/// Which of two sets of blocks a block belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Tier {
+    /// Where data stay.
+    #[default]
+    Main,
+    /// Blocks used with one bit a cell, which are emptied into the main ones.
+    Cache,
+}
+
+/// What is touched whenever a page becomes invalid, in one cache line.
+#[derive(Debug, Clone, Copy)]
+struct Links {
+    valid: u32,
+    next: u32,
+    prev: u32,
+    state: State,
+    tier: Tier,
+}
+
+/// Closed blocks of one tier.
+#[derive(Debug, Clone, Default)]
+struct Closed {
+    /// In no order.
+    dense: Vec<u32>,
+    oldest: u32,
+    newest: u32,
+}
+
+/// Lists of closed blocks by their number of valid pages.
+#[derive(Debug, Clone)]
+struct Buckets {
+    head: Vec<u32>,
+    /// No list before this one has a block.
+    least: usize,
+}
+
+/// All blocks of a part.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    links: Vec<Links>,
+    erases: Vec<u32>,
+    /// Clock of the mechanism when the block was closed.
+    closed_at: Vec<u64>,
+    /// Place in the dense array.
+    place: Vec<u32>,
+    /// Neighbours in the order of closing.
+    older: Vec<u32>,
+    newer: Vec<u32>,
+    closed: [Closed; 2],
+    free: [FreeBlocks; 2],
+    buckets: Option<Buckets>,
+    /// How many closed main blocks have each erase count, and the least that any has.
+    closed_by_wear: Vec<u32>,
+    least_wear: usize,
+    retired: u32,
+}
+
+impl Pool {
+    /// A part whose blocks are all free. `by_valid` keeps the lists by valid pages, which
+    /// [`Pool::least_valid`] needs.
+    #[must_use]
+    pub fn new(geometry: &Geometry, allocation: Allocation, by_valid: bool) -> Self {
+        let blocks = geometry.blocks() as usize;
+        let links =
+            Links { valid: 0, next: NONE, prev: NONE, state: State::Free, tier: Tier::Main };
+        let lists = geometry.pages_per_block() as usize + 1;
+        let closed = Closed { dense: Vec::new(), oldest: NONE, newest: NONE };
+        let mut free = FreeBlocks::new(allocation);
+        // Downwards, so that a stack gives block 0 first.
+        (0..geometry.blocks()).rev().for_each(|block| free.insert(block, 0));
+        Self {
+            links: vec![links; blocks],
+            erases: vec![0; blocks],
+            closed_at: vec![0; blocks],
+            place: vec![NONE; blocks],
+            older: vec![NONE; blocks],
+            newer: vec![NONE; blocks],
+            closed: [closed.clone(), closed],
+            free: [free, FreeBlocks::new(allocation)],
+            buckets: by_valid.then(|| Buckets { head: vec![NONE; lists], least: lists }),
+            closed_by_wear: vec![0; 64],
+            least_wear: 0,
+            retired: 0,
+        }
+    }
+
+    /// Blocks of the part, retired ones included.
+    #[must_use]
+    pub fn blocks(&self) -> u32 {
+        u32::try_from(self.links.len()).expect("blocks are numbered by u32")
+    }
+
+    /// Valid pages of a block.
+    #[must_use]
+    #[inline]
+    pub fn valid(&self, block: u32) -> u32 {
+        self.links[block as usize].valid
+    }
+
+    /// How often a block was erased.
+    #[must_use]
+    pub fn erases(&self, block: u32) -> u32 {
+        self.erases[block as usize]
+    }
+
+    /// Erase counts of all blocks, by block.
+    #[must_use]
+    pub fn wear(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// What a block is used for.
+    #[must_use]
+    pub fn state(&self, block: u32) -> State {
+        self.links[block as usize].state
+    }
+
+    /// The set that a block belongs to.
+    #[must_use]
+    pub fn tier(&self, block: u32) -> Tier {
+        self.links[block as usize].tier
+    }
+
+    /// The clock when a block was closed.
+    #[must_use]
+    pub fn closed_at(&self, block: u32) -> u64 {
+        self.closed_at[block as usize]
+    }
+
+    /// Free blocks of a tier.
+    #[must_use]
+    #[inline]
+    pub fn free(&self, tier: Tier) -> u32 {
+        self.free[tier as usize].len()
+    }
+
+    /// Blocks that went bad.
+    #[must_use]
+    pub const fn retired(&self) -> u32 {
+        self.retired
+    }
+
+    /// Closed blocks of a tier, in no order.
+    #[must_use]
+    pub fn closed(&self, tier: Tier) -> &[u32] {
+        &self.closed[tier as usize].dense
+    }
+
+    /// Closed blocks of a tier, the oldest first.
+    pub fn by_age(&self, tier: Tier) -> impl Iterator<Item = u32> + '_ {
+        let known = |block: u32| (block != NONE).then_some(block);
+        let oldest = known(self.closed[tier as usize].oldest);
+        std::iter::successors(oldest, move |&block| known(self.newer[block as usize]))
+    }
+
+    /// The closed main block with the fewest valid pages: of several, the one that lost a page last.
+    ///
+    /// # Panics
+    /// When the pool was built without these lists.
+    pub fn least_valid(&mut self) -> Option<u32> {
+        let buckets = self.buckets.as_mut().expect("greedy collection keeps lists by valid pages");
+        let lists = buckets.head.len();
+        while buckets.least < lists && buckets.head[buckets.least] == NONE {
+            buckets.least += 1;
+        }
+        buckets.head.get(buckets.least).copied()
+    }
+
+    /// The least erase count of a closed main block.
+    #[must_use]
+    pub fn least_worn_closed(&self) -> Option<u32> {
+        let count =
+            self.closed_by_wear.iter().skip(self.least_wear).position(|&blocks| blocks > 0)?;
+        u32::try_from(self.least_wear + count).ok()
+    }
+
+    /// The greatest erase count of a free main block.
+    #[must_use]
+    pub fn most_worn_free(&self) -> Option<u32> {
+        self.free[0].most_worn(&self.erases)
+    }
+
+    /// Opens the free block that the policy uses next.
+    pub fn take_free(&mut self, tier: Tier) -> Option<u32> {
+        let block = self.free[tier as usize].take()?;
+        self.links[block as usize].state = State::Open;
+        Some(block)
+    }
+
+    /// Opens the most worn free main block.
+    pub fn take_most_worn(&mut self) -> Option<u32> {
+        let block = self.free[0].take_most_worn()?;
+        self.links[block as usize].state = State::Open;
+        Some(block)
+    }
+
+    /// Moves a free block to the other set of blocks.
+    ///
+    /// # Panics
+    /// When the block is not free.
+    pub fn assign(&mut self, block: u32, tier: Tier) {
+        let (erases, old) = (self.erases[block as usize], self.tier(block));
+        assert!(self.free[old as usize].remove(block, erases), "Pool::assign: a block in use");
+        self.links[block as usize].tier = tier;
+        self.free[tier as usize].insert(block, erases);
+    }
+
+    /// Pages of `block` became valid.
+    #[inline]
+    pub fn add_valid(&mut self, block: u32, pages: u32) {
+        self.links[block as usize].valid += pages;
+    }
+
+    /// Pages of `block` became invalid; whether it is a closed block in which nothing is valid now.
+    ///
+    /// # Panics
+    /// When the block has fewer valid pages.
+    #[inline]
+    pub fn invalidate(&mut self, block: u32, pages: u32) -> bool {
+        let links = &mut self.links[block as usize];
+        let before = links.valid;
+        assert!(before >= pages, "more pages invalid than were valid");
+        let valid = before - pages;
+        links.valid = valid;
+        if links.state != State::Closed {
+            return false;
+        }
+        if links.tier == Tier::Main && self.buckets.is_some() {
+            self.unlink(block, before);
+            self.link(block, valid);
+        }
+        valid == 0
+    }
+
+    /// An open block is full, or nothing more goes into it; `clock` is remembered.
+    ///
+    /// # Panics
+    /// When the block is not open.
+    pub fn close(&mut self, block: u32, clock: u64) {
+        let links = &mut self.links[block as usize];
+        assert_eq!(links.state, State::Open, "Pool::close");
+        links.state = State::Closed;
+        let (tier, valid) = (links.tier, links.valid);
+        self.closed_at[block as usize] = clock;
+        let closed = &mut self.closed[tier as usize];
+        self.place[block as usize] = u32::try_from(closed.dense.len()).expect("fewer than blocks");
+        closed.dense.push(block);
+        self.older[block as usize] = closed.newest;
+        self.newer[block as usize] = NONE;
+        match closed.newest {
+            NONE => closed.oldest = block,
+            newest => self.newer[newest as usize] = block,
+        }
+        closed.newest = block;
+        if tier == Tier::Main {
+            self.count_wear(block);
+            if self.buckets.is_some() {
+                self.link(block, valid);
+            }
+        }
+    }
+
+    /// Takes a closed block out of all lists: its data will be moved.
+    ///
+    /// # Panics
+    /// When the block is not closed.
+    pub fn take_victim(&mut self, block: u32) {
+        let links = &mut self.links[block as usize];
+        assert_eq!(links.state, State::Closed, "Pool::take_victim");
+        links.state = State::Open;
+        let (tier, valid) = (links.tier, links.valid);
+        let closed = &mut self.closed[tier as usize];
+        let at = self.place[block as usize];
+        closed.dense.swap_remove(at as usize);
+        if let Some(&moved) = closed.dense.get(at as usize) {
+            self.place[moved as usize] = at;
+        }
+        let (older, newer) = (self.older[block as usize], self.newer[block as usize]);
+        match older {
+            NONE => closed.oldest = newer,
+            older => self.newer[older as usize] = newer,
+        }
+        match newer {
+            NONE => closed.newest = older,
+            newer => self.older[newer as usize] = older,
+        }
+        if tier == Tier::Main {
+            self.closed_by_wear[self.erases[block as usize] as usize] -= 1;
+            if self.buckets.is_some() {
+                self.unlink(block, valid);
+            }
+        }
+    }
+
+    /// A block was erased and is free, in the main set or the cache.
+    ///
+    /// # Panics
+    /// When it is not open, or something in it is valid.
+    pub fn release(&mut self, block: u32, tier: Tier) {
+        let links = &mut self.links[block as usize];
+        assert_eq!(links.state, State::Open, "Pool::release");
+        assert_eq!(links.valid, 0, "nothing valid is erased");
+        links.state = State::Free;
+        links.tier = tier;
+        let erases = &mut self.erases[block as usize];
+        *erases += 1;
+        self.free[tier as usize].insert(block, *erases);
+    }
+
+    /// A block went bad while it was open, or is bad from the beginning.
+    ///
+    /// # Panics
+    /// When it is closed, or something in it is valid.
+    pub fn retire(&mut self, block: u32) {
+        let links = &mut self.links[block as usize];
+        assert_eq!(links.valid, 0, "nothing valid is given up");
+        let (state, tier) = (links.state, links.tier);
+        links.state = State::Retired;
+        match state {
+            State::Free => {
+                let erases = self.erases[block as usize];
+                assert!(self.free[tier as usize].remove(block, erases), "a free block is listed");
+            }
+            State::Open => {}
+            State::Closed | State::Retired => unreachable!("Pool::retire: {state:?}"),
+        }
+        self.retired += 1;
+    }
+
+    fn count_wear(&mut self, block: u32) {
+        let erases = self.erases[block as usize] as usize;
+        if erases >= self.closed_by_wear.len() {
+            self.closed_by_wear.resize((erases + 1).next_power_of_two(), 0);
+        }
+        self.closed_by_wear[erases] += 1;
+        // Walks up over what is empty now, so that looking for the least starts near it.
+        while self.least_wear < erases && self.closed_by_wear[self.least_wear] == 0 {
+            self.least_wear += 1;
+        }
+        self.least_wear = self.least_wear.min(erases);
+    }
+
+    #[inline]
+    fn link(&mut self, block: u32, valid: u32) {
+        let buckets = self.buckets.as_mut().expect("asked before");
+        let head = &mut buckets.head[valid as usize];
+        let next = std::mem::replace(head, block);
+        buckets.least = buckets.least.min(valid as usize);
+        let links = &mut self.links[block as usize];
+        (links.prev, links.next) = (NONE, next);
+        if next != NONE {
+            self.links[next as usize].prev = block;
+        }
+    }
+
+    #[inline]
+    fn unlink(&mut self, block: u32, valid: u32) {
+        let Links { next, prev, .. } = self.links[block as usize];
+        if next != NONE {
+            self.links[next as usize].prev = prev;
+        }
+        match prev {
+            NONE => {
+                let buckets = self.buckets.as_mut().expect("asked before");
+                buckets.head[valid as usize] = next;
+            }
+            prev => self.links[prev as usize].next = next,
+        }
+    }
+}

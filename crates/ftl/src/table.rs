@@ -1,0 +1,178 @@
+//! Where each logical page lies, what each physical page holds, and which of these are valid.
+//!
+//! Layer: tables of the page map; no policy. Main type: [`Table`]. 4 bytes for each logical and each
+//! physical page, and one bit that says whether the physical page is the current one: garbage
+//! collection reads the bits of its victim, 64 pages at a time, and an overwrite clears one bit and
+//! leaves the reverse entry as it is, which spares a write to distant memory.
+//!
+//! Left out: the reverse map in the spare bytes of the flash, which is what a power cut leaves; see
+//! the recovery of the map.
+
+use crate::geometry::{Geometry, Page};
+
+/// A logical page without data, a physical page that holds none.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// The page map and its reverse.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    geometry: Geometry,
+    /// By logical page: number of the physical page.
+    physical: Vec<u32>,
+    /// By physical page: the logical page, where the bit below is set.
+    logical: Vec<u32>,
+    /// By block, whole words for each: which pages are valid.
+    valid: Vec<u64>,
+    words: usize,
+}
+
+impl Table {
+    /// A map of `pages` logical pages, none with data.
+    pub(crate) fn new(geometry: Geometry, pages: u32) -> Self {
+        let words = geometry.pages_per_block().div_ceil(64) as usize;
+        Self {
+            geometry,
+            physical: vec![NOWHERE; pages as usize],
+            logical: vec![NOWHERE; geometry.pages() as usize],
+            valid: vec![0; words * geometry.blocks() as usize],
+            words,
+        }
+    }
+
+    /// Where a logical page lies.
+    #[inline]
+    pub(crate) fn get(&self, logical: u32) -> Option<Page> {
+        match self.physical[logical as usize] {
+            NOWHERE => None,
+            physical => Some(self.geometry.locate(physical)),
+        }
+    }
+
+    /// The logical page that a valid page holds.
+    pub(crate) fn holder(&self, page: Page) -> Option<u32> {
+        let word = self.valid[self.word(page.block, page.offset)];
+        let physical = self.geometry.first_page(page.block) + page.offset;
+        (word >> (page.offset % 64) & 1 == 1).then(|| self.logical[physical as usize])
+    }
+
+    #[inline]
+    fn word(&self, block: u32, offset: u32) -> usize {
+        block as usize * self.words + (offset / 64) as usize
+    }
+
+    /// A logical page now lies on `to`; where it lay, which is no longer valid.
+    #[inline]
+    pub(crate) fn set(&mut self, logical: u32, to: Page) -> Option<Page> {
+        let physical = self.geometry.first_page(to.block) + to.offset;
+        let old = std::mem::replace(&mut self.physical[logical as usize], physical);
+        self.logical[physical as usize] = logical;
+        let word = self.word(to.block, to.offset);
+        self.valid[word] |= 1 << (to.offset % 64);
+        self.dropped(old)
+    }
+
+    #[inline]
+    fn dropped(&mut self, old: u32) -> Option<Page> {
+        if old == NOWHERE {
+            return None;
+        }
+        let page = self.geometry.locate(old);
+        let word = self.word(page.block, page.offset);
+        self.valid[word] &= !(1 << (page.offset % 64));
+        Some(page)
+    }
+
+    /// How many of the `count` logical pages from `first` on lie next to each other in one block, or
+    /// all nowhere: at least one.
+    #[inline]
+    pub(crate) fn neighbours(&self, first: u32, count: u32) -> (Option<Page>, u32) {
+        let run = &self.physical[first as usize..(first + count) as usize];
+        let Some(page) = self.get(first) else {
+            let nowhere = run.iter().take_while(|&&physical| physical == NOWHERE).count();
+            return (None, u32::try_from(nowhere).expect("at most count"));
+        };
+        let most = count.min(self.geometry.pages_per_block() - page.offset);
+        let follows = run[..most as usize].iter().zip(run[0]..);
+        let same = follows.take_while(|&(&physical, expected)| physical == expected).count();
+        (Some(page), u32::try_from(same).expect("at most count"))
+    }
+
+    /// `count` pages from `first` on are no longer valid.
+    #[inline]
+    pub(crate) fn drop_run(&mut self, first: Page, count: u32) {
+        self.each_word(first, count, |word, mask| *word &= !mask);
+    }
+
+    /// The logical pages from `first` on have no data any more.
+    pub(crate) fn clear_run(&mut self, first: u32, count: u32) {
+        self.physical[first as usize..(first + count) as usize].fill(NOWHERE);
+    }
+
+    /// The logical pages from `logical` on now lie on the pages from `to` on.
+    #[inline]
+    pub(crate) fn set_run(&mut self, logical: u32, to: Page, count: u32) {
+        let physical = self.geometry.first_page(to.block) + to.offset;
+        let forward = &mut self.physical[logical as usize..(logical + count) as usize];
+        forward.iter_mut().zip(physical..).for_each(|(entry, page)| *entry = page);
+        let back = &mut self.logical[physical as usize..(physical + count) as usize];
+        back.iter_mut().zip(logical..).for_each(|(entry, page)| *entry = page);
+        self.each_word(to, count, |word, mask| *word |= mask);
+    }
+
+    /// Calls `change` with each word that `count` pages from `first` on lie in, and their bits.
+    #[inline]
+    fn each_word(&mut self, first: Page, count: u32, change: impl Fn(&mut u64, u64)) {
+        let (mut offset, end) = (first.offset, first.offset + count);
+        while offset < end {
+            let bits = (64 - offset % 64).min(end - offset);
+            let mask = (u64::MAX >> (64 - bits)) << (offset % 64);
+            let word = self.word(first.block, offset);
+            change(&mut self.valid[word], mask);
+            offset += bits;
+        }
+    }
+
+    /// Appends the offsets of all valid pages of `block`, in order.
+    #[inline]
+    pub(crate) fn valid_offsets(&self, block: u32, offsets: &mut Vec<u32>) {
+        let from = block as usize * self.words;
+        for (word, first) in self.valid[from..from + self.words].iter().zip((0_u32..).step_by(64)) {
+            let mut rest = *word;
+            while rest != 0 {
+                offsets.push(first + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+    }
+
+    /// Moves the pages at `offsets` of `from` to the pages from `to` on. What they leave stays marked
+    /// as valid until [`Table::drop_block`].
+    #[inline]
+    pub(crate) fn relocate(&mut self, from: u32, offsets: &[u32], to: Page) {
+        let count = u32::try_from(offsets.len()).expect("at most a block");
+        let source = self.geometry.first_page(from);
+        let target = self.geometry.first_page(to.block) + to.offset;
+        for (&offset, physical) in offsets.iter().zip(target..) {
+            let logical = self.logical[(source + offset) as usize];
+            self.logical[physical as usize] = logical;
+        }
+        // Apart from the loop above, so that the distant writes of many pages are under way at once.
+        let moved = &self.logical[target as usize..(target + count) as usize];
+        for (&logical, physical) in moved.iter().zip(target..) {
+            self.physical[logical as usize] = physical;
+        }
+        self.each_word(to, count, |word, mask| *word |= mask);
+    }
+
+    /// The logical pages of a run of physical ones.
+    pub(crate) fn logical_run(&self, first: Page, count: u32) -> &[u32] {
+        let physical = self.geometry.first_page(first.block) + first.offset;
+        &self.logical[physical as usize..(physical + count) as usize]
+    }
+
+    /// No page of `block` is valid any more.
+    pub(crate) fn drop_block(&mut self, block: u32) {
+        let from = block as usize * self.words;
+        self.valid[from..from + self.words].fill(0);
+    }
+}

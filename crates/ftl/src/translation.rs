@@ -1,0 +1,203 @@
+//! What a device above sees of any translation layer, whatever its mapping.
+//!
+//! Layer: the upper face of the crate. Main types: [`Translation`], [`Completion`], [`Extent`]. A request
+//! is submitted at a point in time and answered with when it is done; because the flash below keeps for
+//! each of its parts until when it is busy, requests may overlap without a queue of events.
+//!
+//! Data are told apart by [`Version`]s: a write gives each of its pages the version that it returns,
+//! a read says which version each page holds. Who needs bytes keeps them by page and version.
+
+use crate::cause::ByCause;
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::medium::Version;
+use boardlab_sim::{Bytes, Instant};
+use std::fmt;
+
+/// Neighbouring logical pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// First logical page.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl Extent {
+    /// `count` pages from `first` on.
+    #[must_use]
+    pub const fn new(first: u32, count: u32) -> Self {
+        Self { first, count }
+    }
+
+    /// The same, when it lies within `pages`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn within(self, pages: u32) -> Result<Self, Error> {
+        let Self { first, count } = self;
+        match first.checked_add(count) {
+            Some(end) if end <= pages => Ok(self),
+            _ => Err(Error::OutOfRange { first, count, pages }),
+        }
+    }
+}
+
+/// Something that made a request slower and is not an operation of the flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The cache of single-bit cells had no room.
+    CacheFull,
+    /// The part of the map that was needed was not in memory.
+    MapMiss,
+    /// The write went to an allocation unit that was not open.
+    OpenUnitMiss,
+    /// A page could only be read with shifted read voltages.
+    ReadRetry,
+}
+
+impl Event {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Self; 4] =
+        [Self::CacheFull, Self::MapMiss, Self::OpenUnitMiss, Self::ReadRetry];
+
+    /// A word for tables: `cache full`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CacheFull => "cache full",
+            Self::MapMiss => "map miss",
+            Self::OpenUnitMiss => "open unit miss",
+            Self::ReadRetry => "read retry",
+        }
+    }
+}
+
+/// The events of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Events(u8);
+
+impl Events {
+    /// Adds one.
+    pub fn add(&mut self, event: Event) {
+        self.0 |= 1 << event as u8;
+    }
+
+    /// Whether it happened.
+    #[must_use]
+    pub const fn has(self, event: Event) -> bool {
+        self.0 >> event as u8 & 1 == 1
+    }
+
+    /// All that happened.
+    pub fn iter(self) -> impl Iterator<Item = Event> {
+        Event::ALL.into_iter().filter(move |&event| self.has(event))
+    }
+}
+
+/// When a request was done, and what the flash had to do for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Completion {
+    /// When the next request's data could come: the device had taken, or given, all of this one's.
+    pub accepted: Instant,
+    /// When everything that the request set going was finished.
+    pub finished: Instant,
+    /// Nanoseconds for which it kept dies busy, by cause. What is not for the host is why it was slow.
+    pub work: ByCause,
+    /// What else made it slow.
+    pub events: Events,
+    /// The version of what was written.
+    pub version: Version,
+}
+
+/// A translation layer: pages in, flash operations out.
+pub trait Translation {
+    /// Pages that the host sees.
+    fn pages(&self) -> u32;
+
+    /// Bytes of such a page.
+    fn page_size(&self) -> Bytes;
+
+    /// Writes pages; they hold a new version, the one returned.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::ReadOnly`].
+    fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error>;
+
+    /// Reads pages. `versions`, empty or as many as there are pages, gets what they hold: zero for
+    /// a page without data, and on media that keep no versions.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    fn read(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        versions: &mut [Version],
+    ) -> Result<Completion, Error>;
+
+    /// Gives up what pages hold.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error>;
+
+    /// Makes durable all that was written and given up.
+    fn flush(&mut self, at: Instant) -> Completion;
+
+    /// The host leaves the device alone from `from` until `until`: work in the background. Returns when the last
+    /// of it ends, which may be later by one step.
+    fn idle(&mut self, from: Instant, until: Instant) -> Instant;
+
+    /// What was done so far.
+    fn counters(&self) -> &Counters;
+
+    /// How worn the blocks are.
+    fn wear(&self) -> Wear;
+}
+
+/// Wear of all blocks that are in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wear {
+    /// Erases of each block; of retired ones too.
+    pub erases: Vec<u32>,
+    /// Blocks that went bad.
+    pub retired: u32,
+}
+
+impl Wear {
+    /// The least, the sum and the greatest.
+    #[must_use]
+    pub fn summary(&self) -> WearSummary {
+        WearSummary {
+            least: self.erases.iter().copied().min().unwrap_or(0),
+            most: self.erases.iter().copied().max().unwrap_or(0),
+            total: self.erases.iter().copied().map(u64::from).sum(),
+            squares: self.erases.iter().map(|&e| u128::from(e) * u128::from(e)).sum(),
+            blocks: self.erases.len(),
+        }
+    }
+}
+
+/// What a table shows of wear; mean and spread follow from the sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WearSummary {
+    /// Erases of the least worn block.
+    pub least: u32,
+    /// Erases of the most worn block.
+    pub most: u32,
+    /// Erases of all blocks.
+    pub total: u64,
+    /// The sum of their squares.
+    pub squares: u128,
+    /// Blocks.
+    pub blocks: usize,
+}
+
+impl fmt::Display for WearSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blocks = u64::try_from(self.blocks).unwrap_or(u64::MAX).max(1);
+        let tenths = self.total * 10 / blocks;
+        write!(f, "{}/{}.{}/{} erases", self.least, tenths / 10, tenths % 10, self.most)
+    }
+}

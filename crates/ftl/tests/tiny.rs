@@ -1,0 +1,135 @@
+//! Parts of a few blocks: each works, full to the last page, or is refused with the number of blocks
+//! that it needs; none hangs, and none runs out of free blocks.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use boardlab_ftl::{
+    Collection, Error, Extent, Geometry, Levelling, PageMapped, Policies, Streams, Translation,
+    Untimed,
+};
+use boardlab_sim::{Bytes, Instant, Seed, Stream};
+
+const COLLECTIONS: [Collection; 6] = [
+    Collection::Random,
+    Collection::Fifo,
+    Collection::Greedy,
+    Collection::WindowedGreedy(3),
+    Collection::Choices(4),
+    Collection::CostBenefit(5),
+];
+const LEVELLINGS: [Levelling; 6] = [
+    Levelling::None,
+    Levelling::Dynamic,
+    Levelling::Threshold(4),
+    Levelling::SwLeveler { shift: 1, threshold: 8 },
+    Levelling::DualPool(4),
+    Levelling::RandomSwap(7),
+];
+const STREAMS: [Streams; 4] =
+    [Streams::Single, Streams::CopiesApart, Streams::Generations(2), Streams::Generations(4)];
+
+fn pick<T: Copy>(from: &[T], stream: &mut Stream) -> T {
+    from[usize::try_from(stream.below(from.len() as u64)).unwrap()]
+}
+
+fn below(stream: &mut Stream, bound: u32) -> u32 {
+    u32::try_from(stream.below(bound.into())).unwrap()
+}
+
+fn policies(stream: &mut Stream) -> Policies {
+    Policies {
+        collection: pick(&COLLECTIONS, stream),
+        levelling: pick(&LEVELLINGS, stream),
+        streams: pick(&STREAMS, stream),
+        reserve: 1 + below(stream, 2),
+        ..Policies::default()
+    }
+}
+
+/// Fills the part, then overwrites and gives up pages at random.
+fn exercise(mut ftl: PageMapped<Untimed>, stream: &mut Stream) {
+    let pages = ftl.pages();
+    ftl.write(Instant::ZERO, Extent::new(0, pages)).unwrap();
+    for _ in 0..400 {
+        let first = below(stream, pages);
+        let count = 1 + below(stream, (pages - first).min(40));
+        if stream.chance(1, 10) {
+            ftl.trim(Instant::ZERO, Extent::new(first, count)).unwrap();
+        } else {
+            ftl.write(Instant::ZERO, Extent::new(first, count)).unwrap();
+        }
+    }
+    ftl.assert_sound();
+}
+
+#[test]
+fn any_part_from_eight_blocks_works_full_or_says_how_many_blocks_it_needs() {
+    let mut stream = Seed::new(4).stream("tiny");
+    let (mut worked, mut refused) = (0, 0);
+    for case in 0..600 {
+        let blocks = 8 + below(&mut stream, 12);
+        let pages_per_block = pick(&[1, 2, 7, 16, 64, 100], &mut stream);
+        let pages = blocks * pages_per_block;
+        let spare = pick(&[0, 2, 7, 28, 50], &mut stream);
+        let logical = (pages - (pages * spare).div_ceil(100)).max(1);
+        let policies = policies(&mut stream);
+        let build = |blocks| {
+            let part = Geometry::new(blocks, pages_per_block, Bytes::kib(4), logical).unwrap();
+            PageMapped::new(part, policies, Untimed::new(&part), Seed::new(case))
+        };
+        match build(blocks) {
+            Ok(ftl) => {
+                exercise(ftl, &mut stream);
+                worked += 1;
+            }
+            Err(Error::TooFewBlocks { needed, .. }) => {
+                assert!(needed > blocks, "case {case}: refused for no reason");
+                exercise(build(needed).unwrap(), &mut stream);
+                refused += 1;
+            }
+            Err(error) => panic!("case {case}: {error}"),
+        }
+    }
+    assert!(worked > 100 && refused > 100, "{worked} worked, {refused} were refused");
+}
+
+#[test]
+fn policies_that_make_no_sense_are_refused() {
+    let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
+    let refused = |policies| {
+        PageMapped::new(part, policies, Untimed::new(&part), Seed::new(1)).map(|_| ()).unwrap_err()
+    };
+    let base = Policies::default();
+    assert_eq!(
+        refused(Policies { reserve: 0, ..base }).to_string(),
+        "reserve of free blocks of 0: from 1 to 64"
+    );
+    for collection in [Collection::Choices(0), Collection::WindowedGreedy(0)] {
+        assert!(matches!(refused(Policies { collection, ..base }), Error::Policy { .. }));
+    }
+    for levelling in [
+        Levelling::Threshold(0),
+        Levelling::RandomSwap(0),
+        Levelling::SwLeveler { shift: 17, threshold: 1 },
+        Levelling::SwLeveler { shift: 1, threshold: 0 },
+    ] {
+        assert!(matches!(refused(Policies { levelling, ..base }), Error::Policy { .. }));
+    }
+    for streams in [Streams::Generations(1), Streams::Generations(9)] {
+        assert!(matches!(refused(Policies { streams, ..base }), Error::Policy { .. }));
+    }
+}
+
+#[test]
+fn a_request_beyond_the_last_page_changes_nothing() {
+    let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
+    let mut ftl =
+        PageMapped::new(part, Policies::default(), Untimed::new(&part), Seed::new(1)).unwrap();
+    for extent in [Extent::new(800, 1), Extent::new(799, 2), Extent::new(u32::MAX, u32::MAX)] {
+        let error = ftl.write(Instant::ZERO, extent).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { pages: 800, .. }));
+        assert!(ftl.trim(Instant::ZERO, extent).is_err());
+        assert!(ftl.read(Instant::ZERO, extent, &mut []).is_err());
+    }
+    assert_eq!(ftl.counters().programs.total(), 0);
+}
