@@ -1,8 +1,9 @@
-//! CRC-32 with a seed and without the inversions, as the on-flash formats of Linux use it.
+//! Checksums: CRC-32 as the on-flash formats of Linux use it, CRC-7 as SD cards and eMMC do.
 //!
-//! Layer: rank 1. Polynomial 0x04C11DB7, least significant bit first (0xEDB88320). Source: Linux 6.1
-//! `lib/crc32.c`, `crc32_le`. JFFS2 begins with 0; UBI, UBIFS and YAFFS2 begin with all ones and
-//! do not invert the end either. The vector instructions are those of `crc32fast`.
+//! Layer: rank 1. CRC-32 has a seed and no inversions: polynomial 0x04C11DB7, least significant bit
+//! first (0xEDB88320). Source: Linux 6.1 `lib/crc32.c`, `crc32_le`. JFFS2 begins with 0; UBI, UBIFS
+//! and YAFFS2 begin with all ones and do not invert the end either. The vector instructions are those
+//! of `crc32fast`. CRC-7: SD Physical Layer Simplified Specification, section 4.5.
 
 /// Seed of UBI and UBIFS.
 pub const UBI_SEED: u32 = u32::MAX;
@@ -20,9 +21,24 @@ pub fn crc32(seed: u32, data: &[u8]) -> u32 {
     !hasher.finalize()
 }
 
+/// CRC-7 of commands and registers of SD cards and eMMC: x^7 + x^3 + 1, from zero.
+#[must_use]
+pub fn crc7(data: &[u8]) -> u8 {
+    const CRC7: crc::Crc<u8> = crc::Crc::<u8>::new(&crc::CRC_7_MMC);
+    CRC7.checksum(data)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{JFFS2_SEED, UBI_SEED, crc32};
+    use super::{JFFS2_SEED, UBI_SEED, crc7, crc32};
+
+    #[test]
+    fn commands_of_an_sd_card_have_the_crc_of_the_specification() {
+        // CMD0, CMD17 and the response to CMD17, section 4.5 of the Physical Layer Specification.
+        assert_eq!(crc7(&[0x40, 0, 0, 0, 0]), 0b100_1010);
+        assert_eq!(crc7(&[0x51, 0, 0, 0, 0]), 0b010_1010);
+        assert_eq!(crc7(&[0x11, 0, 0, 0x09, 0]), 0b011_0011);
+    }
 
     /// One bit at a time, from the definition.
     fn bitwise(seed: u32, data: &[u8]) -> u32 {
