@@ -89,6 +89,8 @@ pub fn choose(contents: &Contents, hints: &Hints) -> Result<Choice, Error> {
         return Err(Error::Truncated { length: contents.length(), needed, cut });
     }
     let at = found.at;
+    // Spare bytes of another number begin elsewhere.
+    let jffs2 = Jffs2 { marker: survey.marker(shape), ..jffs2 };
     Ok(Choice { contents: contents.from(at), shape, order: jffs2.order, jffs2, at })
 }
 

@@ -48,6 +48,11 @@ impl Spare {
         Some(Self { layout, engine: Some(engine) })
     }
 
+    /// Where Linux has the mark of a bad block with pages of this size.
+    pub(crate) fn mark_of(page: Bytes) -> Range<usize> {
+        if page <= SMALL_PAGE { 5..6 } else { 0..2 }
+    }
+
     /// No error correction; the mark where Linux has it, and the bytes from `free` on are free.
     ///
     /// # Panics
@@ -55,7 +60,7 @@ impl Spare {
     #[must_use]
     pub fn uncorrected(shape: Shape, free: Option<usize>) -> Self {
         let size = shape.oob.to_usize();
-        let mark = if shape.page <= SMALL_PAGE { 5..6 } else { 0..2 };
+        let mark = Self::mark_of(shape.page);
         let ranges = match free {
             Some(free) if free >= mark.end => [free..size, 0..0],
             Some(free) => [free..mark.start.max(free), mark.end..size],

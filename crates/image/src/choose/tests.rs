@@ -43,6 +43,17 @@ fn what_the_user_says_is_taken_when_it_fits() {
 }
 
 #[test]
+fn the_place_of_the_cleanmarker_is_that_in_the_pages_of_the_user() {
+    let mut writer = Writer::new(ByteOrder::Little, NAND);
+    writer.data.resize(4 * NAND.block.to_usize(), 0xFF);
+    let file = writer.file();
+    // Without nodes nothing contradicts other pages.
+    let choice = choose(&file, &pages(1_024, 32)).unwrap();
+    assert_eq!((choice.shape.page, choice.jffs2.marker), (Bytes::kib(1), None));
+    assert_eq!(choose(&file, &pages(2_048, 64)).unwrap().jffs2.marker, Some(2));
+}
+
+#[test]
 fn a_wrong_page_or_spare_size_is_refused_with_the_one_that_fits() {
     let file = image(ByteOrder::Little, NAND);
     let fits = "leave out --page and --oob, or give --page 2KiB --oob 64";

@@ -11,6 +11,7 @@
 use super::nodes::{Node, Sweep};
 use crate::contents::Contents;
 use crate::shape::Shape;
+use crate::spare::Spare;
 use boardlab_jffs2::format::{ByteOrder, DirentView, InodeView, NodeType, Trailer, crc};
 use boardlab_sim::Bytes;
 
@@ -18,6 +19,9 @@ use boardlab_sim::Bytes;
 const SAMPLE: usize = 512;
 /// The largest node that is looked at: more than a page of the largest kernel page and its name.
 const NODE_MAX: u32 = 128 * 1_024;
+
+/// Bytes of a cleanmarker in spare bytes.
+const MARKER: usize = 8;
 
 /// Page and spare bytes of parts that are or were sold, small ones first.
 pub(crate) const LAYOUTS: &[(u64, u64)] = &[
@@ -182,10 +186,15 @@ impl<'a> Survey<'a> {
         (best.0, best.1)
     }
 
-    /// How many cleanmarkers are in spare bytes of this layout.
+    /// How many cleanmarkers are in spare bytes of this layout, beside the mark of a bad block.
     fn marked(&self, (page, oob): (Bytes, Bytes)) -> usize {
         let shape = Shape { page, oob, block: page };
-        self.oob_markers().filter(|at| shape.in_flash(*at).is_none()).count()
+        let mark = Spare::mark_of(page);
+        let beside = |at: &Bytes| {
+            let place = place_in_spare(shape, *at);
+            place.is_some_and(|place| place >= mark.end || place + MARKER <= mark.start)
+        };
+        self.oob_markers().filter(beside).count()
     }
 
     fn oob_markers(&self) -> impl Iterator<Item = Bytes> {
@@ -212,10 +221,8 @@ impl<'a> Survey<'a> {
     }
 
     /// Where in the spare bytes of its page the first cleanmarker is.
-    fn marker(&self, shape: Shape) -> Option<usize> {
-        let at = self.oob_markers().find(|at| shape.in_flash(*at).is_none())?;
-        let within = Bytes::new(at.get() % shape.raw_page().get());
-        Some((within - shape.page).to_usize())
+    pub(crate) fn marker(&self, shape: Shape) -> Option<usize> {
+        self.oob_markers().find_map(|at| place_in_spare(shape, at))
     }
 
     /// The erase block that the summaries say, if most of them agree.
@@ -312,6 +319,15 @@ impl<'a> Survey<'a> {
         let needed = if shape.oob.is_zero() { needed } else { Some(whole) };
         needed.filter(|&needed| needed > length)
     }
+}
+
+/// Which spare byte of its page is at `at` of the file; `None` for a data byte.
+fn place_in_spare(shape: Shape, at: Bytes) -> Option<usize> {
+    if shape.in_flash(at).is_some() {
+        return None;
+    }
+    let within = Bytes::new(at.get() % shape.raw_page().get());
+    Some((within - shape.page).to_usize())
 }
 
 /// The largest number that divides both.

@@ -127,6 +127,19 @@ fn the_flash_of_a_dump_is_told_by_its_nodes() {
 }
 
 #[test]
+fn the_flash_of_an_empty_filesystem_is_told_by_its_cleanmarkers() {
+    for (page, oob, block, marker) in [(512, 16, 16, 8), (2_048, 64, 128, 2), (4_096, 128, 256, 2)]
+    {
+        let shape = Shape::nand(Bytes::new(page), Bytes::new(oob), Bytes::kib(block));
+        let mut writer = Writer::new(ByteOrder::Little, shape);
+        writer.data.resize(4 * shape.block.to_usize(), 0xFF);
+        let identity = identify(&writer.file());
+        let found = identity.of_kind(Kind::Jffs2).and_then(|found| found.jffs2.clone()).unwrap();
+        assert_eq!((found.shape, found.marker), (shape, Some(marker)));
+    }
+}
+
+#[test]
 fn an_image_without_spare_bytes_has_cleanmarkers_in_its_blocks() {
     for block in [8, 64, 128, 256] {
         let shape = Shape::nor(Bytes::kib(block));
