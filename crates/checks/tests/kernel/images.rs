@@ -1,12 +1,15 @@
-//! Images of mkfs.jffs2 and sumtool, in both byte orders, read here.
+//! Images of mkfs.jffs2 and sumtool read here, in both byte orders, and by the kernel, which reads its own order
+//! alone: on nandsim where there is one of that block, else on mtdram, a NOR in memory.
 
 use crate::flash::manifest_of;
 use crate::{assert_none, difference, full};
 use boardlab_checks::binary::Scratch;
-use boardlab_checks::guest::Guest;
+use boardlab_checks::guest::{Guest, Share};
+use boardlab_checks::nandsim;
 use boardlab_checks::trees;
 use boardlab_image::{Contents, Hints};
 use boardlab_sim::{Bytes, Seed};
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -86,7 +89,7 @@ fn below_root(manifest: &str) -> &str {
 }
 
 /// What mkfs.jffs2 and, where asked for, sumtool make of the tree at `root`.
-fn image(folder: &Path, root: &Path, order: &str, wanted: &Wanted) -> Contents {
+fn image(folder: &Path, root: &Path, order: &str, wanted: &Wanted) -> Vec<u8> {
     let size = format!("{}KiB", wanted.block);
     let mut file = folder.join("image");
     let mut mkfs = Command::new("mkfs.jffs2");
@@ -100,46 +103,109 @@ fn image(folder: &Path, root: &Path, order: &str, wanted: &Wanted) -> Contents {
         run(sumtool.arg("-o").arg(&with));
         file = with;
     }
-    Contents::of(fs::read(&file).unwrap())
+    fs::read(&file).unwrap()
 }
 
-/// How an image of the tree at `root` differs from it in either byte order.
-fn differences(folder: &Path, root: &Path, kernel: &str, wanted: &Wanted) -> Vec<String> {
-    let compare = |order: &str| {
-        let contents = image(folder, root, order, wanted);
-        let hints = Hints {
-            block: Some(Bytes::new(wanted.block << 10)),
-            oob: Some(Bytes::ZERO),
-            partial: true,
-            ..Hints::default()
-        };
-        let ours = manifest_of(&contents, &hints).unwrap_or_else(|error| error);
-        let found = difference(below_root(kernel), below_root(&ours))?;
-        Some(format!("{}, {}, {order}: {found}", root.display(), wanted.name))
+/// What our JFFS2 shows of an image.
+fn ours(image: Vec<u8>, wanted: &Wanted) -> Result<String, String> {
+    let hints = Hints {
+        block: Some(Bytes::new(wanted.block << 10)),
+        oob: Some(Bytes::ZERO),
+        partial: true,
+        ..Hints::default()
     };
-    ["-l", "-b"].into_iter().filter_map(compare).collect()
+    manifest_of(&Contents::of(image), &hints)
+}
+
+/// In the guest: an image on NOR or NAND, and what the kernel finds in it.
+const LOOK: &str = r#"
+look() { # NAME DEVICE
+  mount -t jffs2 -o ro $2 /mnt
+  guest-files manifest /mnt >/h/$1.manifest
+  umount /mnt
+  rm /h/$1.image
+}
+nor() { # NAME KIB-OF-BLOCK KIB
+  modprobe mtdram total_size=$3 erase_size=$2
+  dd if=/h/$1.image of=/dev/mtd0 bs=64k 2>/dev/null
+  look $1 mtd0
+  rmmod mtdram
+}
+nand() { # NAME
+  flash_erase -q /dev/mtd0 0 0
+  nandwrite -q -p /dev/mtd0 /h/$1.image >/dev/null
+  look $1 mtd0
+}
+"#;
+
+/// The images that the kernel shall read.
+#[derive(Default)]
+struct ForTheKernel {
+    share: Share,
+    on_nor: String,
+    on_nand: String,
+    /// Name in the share, what it is, the manifest of the tree.
+    expected: Vec<(String, String, String)>,
+}
+
+impl ForTheKernel {
+    fn add(&mut self, image: &[u8], wanted: &Wanted, what: String, manifest: &str) {
+        let name = format!("image-{}", self.expected.len());
+        self.share.write(&format!("{name}.image"), image);
+        let kib = u64::try_from(image.len()).unwrap().div_ceil(wanted.block << 10) * wanted.block;
+        // As many blocks are free as JFFS2 keeps for itself.
+        let kib = kib + 8 * wanted.block;
+        if wanted.block == 128 && kib <= 16 << 10 {
+            writeln!(self.on_nand, "nand {name}").unwrap();
+        } else {
+            writeln!(self.on_nor, "nor {name} {} {kib}", wanted.block).unwrap();
+        }
+        self.expected.push((name, what, manifest.to_owned()));
+    }
+
+    /// How the kernel's manifests differ from those of the trees.
+    fn differences(&self, guest: &Guest) -> Vec<String> {
+        let Self { share, on_nor, on_nand, .. } = self;
+        let load = nandsim::ALL[1].load(&[16]);
+        guest.run(share, &format!("{LOOK}{on_nor}{load}\n{on_nand}"));
+        let compare = |(name, what, manifest): &(String, String, String)| {
+            let kernel = share.text_of(&format!("{name}.manifest"));
+            let found = difference(below_root(&kernel), below_root(manifest))?;
+            Some(format!("{what}, read by the kernel, here the tree: {found}"))
+        };
+        self.expected.iter().filter_map(compare).collect()
+    }
 }
 
 #[test]
-fn images_of_mkfs_and_sumtool_are_read_here_in_both_byte_orders() {
-    if Guest::find().is_none() {
-        return;
-    }
+fn images_of_mkfs_and_sumtool_are_read_here_in_both_byte_orders_as_the_kernel_reads_them() {
+    let Some(guest) = Guest::find() else { return };
     let scratch = Scratch::new();
     let folder = scratch.path();
     let program = guest_files(folder);
     let mut found = Vec::new();
+    let mut for_the_kernel = ForTheKernel::default();
     let trees = trees::all(Seed::new(1));
     for (number, tree) in trees.iter().filter(|tree| PLAIN.contains(&tree.name)).enumerate() {
         let (list, root) = (folder.join("list"), folder.join(tree.name));
         fs::write(&list, &tree.operations).unwrap();
-        let kernel = make(&program, &root, &list);
+        let manifest = make(&program, &root, &list);
         // Two of the images of a tree, and of the next tree the next two.
         let wanted = IMAGES.iter().cycle().skip(number * 2);
         for wanted in wanted.take(if full() { IMAGES.len() } else { 2 }) {
-            found.extend(differences(folder, &root, &kernel, wanted));
+            for order in ["-l", "-b"] {
+                let what = format!("{}, {}, {order}", tree.name, wanted.name);
+                let image = image(folder, &root, order, wanted);
+                if order == "-l" {
+                    for_the_kernel.add(&image, wanted, what.clone(), &manifest);
+                }
+                let ours = ours(image, wanted).unwrap_or_else(|error| error);
+                let difference = difference(below_root(&manifest), below_root(&ours));
+                found.extend(difference.map(|found| format!("{what}, read here: {found}")));
+            }
         }
         fs::remove_dir_all(&root).unwrap();
     }
+    found.extend(for_the_kernel.differences(guest));
     assert_none(&found);
 }

@@ -3,15 +3,19 @@
 //! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
 //! - [`counts`]: what the kernel asks of the chip, against what ours asks.
 //! - [`weaknesses`]: what the kernel does wrong, and ours on purpose otherwise.
+//! - [`codes`]: error correction across the border.
+//! - [`nor`]: the same without spare bytes and write buffer.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod codes;
 mod counts;
 mod cuts;
 mod flash;
 mod images;
+mod nor;
 mod reads;
 mod weaknesses;
 mod writes;

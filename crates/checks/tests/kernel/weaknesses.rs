@@ -111,7 +111,7 @@ fn torn_name() -> Vec<u8> {
     let torn = &mut dump[at + 8..at + 16];
     let zeros: u32 = torn[..4].iter().map(|byte| byte.count_zeros()).sum();
     torn[..4].fill(0xFF);
-    torn[7] ^= if zeros % 2 == 0 { 0 } else { 0x80 };
+    torn[7] ^= if zeros.is_multiple_of(2) { 0 } else { 0x80 };
     dump
 }
 

@@ -32,7 +32,7 @@ look() { # NAME DEVICE OPTION
 "#;
 
 /// What the kernel does on a flash that was written here.
-const MORE: &str = "mkdir more 0755\nfile more/one 0644\nwrite more/one 0 200000 percent:50 1 32768\n\
+pub(crate) const MORE: &str = "mkdir more 0755\nfile more/one 0644\nwrite more/one 0 200000 percent:50 1 32768\n\
     file more/two 0600\nwrite more/two 100 5000 text 2 1000\nunlink more/one\nrename more/two more/three\n\
     setxattr more/three user.more 6d6f7265\nsync\n";
 
@@ -54,7 +54,7 @@ fn write(case: &Case) -> (String, Vec<u8>) {
 }
 
 /// Lines of the kernel's log that say that something was wrong with the flash.
-fn complaints(log: &str) -> Vec<&str> {
+pub(crate) fn complaints(log: &str) -> Vec<&str> {
     let wrong =
         ["CRC", "error", "Error", "warning: (", "Unknown", "magic", "not found", "inconsistent"];
     log.lines()
