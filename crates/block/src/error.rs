@@ -1,0 +1,143 @@
+//! What a block device may answer instead of doing what was asked.
+//!
+//! Layer: rank 2. [`Error`] names the place, what was expected and what was found. A fault that shows
+//! only after the device has worked on the request also says when it showed, see [`Error::ended`].
+
+use crate::geometry::Extent;
+use boardlab_sim::{Bytes, Instant};
+use std::fmt;
+
+/// Why a request did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The blocks do not lie within the device.
+    OutOfRange {
+        /// Those asked for.
+        extent: Extent,
+        /// How many the device has.
+        count: u64,
+    },
+    /// Bytes that are not whole blocks.
+    Misaligned {
+        /// First byte asked for.
+        offset: Bytes,
+        /// How many.
+        length: Bytes,
+        /// The size of a block.
+        unit: Bytes,
+    },
+    /// A buffer does not hold exactly the blocks of the request.
+    BufferLength {
+        /// The blocks.
+        extent: Extent,
+        /// The size of one.
+        block: Bytes,
+        /// The length of the buffer.
+        found: Bytes,
+    },
+    /// The request is larger than the device takes.
+    TooLarge {
+        /// The blocks.
+        extent: Extent,
+        /// The largest request.
+        maximum: Bytes,
+    },
+    /// The device has no such request.
+    NotSupported {
+        /// What it lacks, as a noun.
+        what: &'static str,
+    },
+    /// The device takes no writes any more, or never did.
+    ReadOnly {
+        /// The blocks.
+        extent: Extent,
+    },
+    /// What is read cannot be made right again.
+    Uncorrectable {
+        /// The first block that is lost.
+        extent: Extent,
+        /// When the device said so.
+        ended: Instant,
+    },
+    /// The device reported that a write, a discard or a flush failed; the blocks are undefined.
+    WriteFailed {
+        /// The blocks.
+        extent: Extent,
+        /// When the device said so.
+        ended: Instant,
+    },
+    /// The device did not answer in time.
+    Timeout {
+        /// The blocks.
+        extent: Extent,
+        /// When the host gave up.
+        ended: Instant,
+    },
+    /// Nobody answers: the device was removed or is dead.
+    Gone,
+    /// The power went away. Only the runner of an experiment handles this.
+    PowerCut {
+        /// When.
+        at: Instant,
+    },
+}
+
+impl Error {
+    /// When the failure showed, if the device worked on the request before it did.
+    #[must_use]
+    pub const fn ended(&self) -> Option<Instant> {
+        match self {
+            Self::Uncorrectable { ended, .. }
+            | Self::WriteFailed { ended, .. }
+            | Self::Timeout { ended, .. } => Some(*ended),
+            Self::PowerCut { at } => Some(*at),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { extent, count } => write!(
+                f,
+                "{} blocks from block {} on do not lie within the device of {count} blocks",
+                extent.count, extent.first
+            ),
+            Self::Misaligned { offset, length, unit } => write!(
+                f,
+                "{} bytes at offset {:#x} are not whole blocks of {unit}",
+                length.get(),
+                offset.get()
+            ),
+            Self::BufferLength { extent, block, found } => write!(
+                f,
+                "a buffer of {} bytes does not hold {} blocks of {block}",
+                found.get(),
+                extent.count
+            ),
+            Self::TooLarge { extent, maximum } => {
+                write!(f, "{} blocks are more than the largest request, {maximum}", extent.count)
+            }
+            Self::NotSupported { what } => write!(f, "the device has no {what}"),
+            Self::ReadOnly { extent } => {
+                write!(f, "block {} cannot be written: the device is read-only", extent.first)
+            }
+            Self::Uncorrectable { extent, .. } => {
+                write!(f, "uncorrectable error at block {}", extent.first)
+            }
+            Self::WriteFailed { extent, .. } => {
+                write!(f, "the write of {} blocks at block {} failed", extent.count, extent.first)
+            }
+            Self::Timeout { extent, ended } => {
+                let at = ended.as_nanos();
+                write!(f, "no answer about block {} when given up at {at} ns", extent.first)
+            }
+            Self::Gone => f.write_str("the device is gone"),
+            Self::PowerCut { at } => write!(f, "the power was cut at {} ns", at.as_nanos()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

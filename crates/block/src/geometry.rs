@@ -1,0 +1,290 @@
+//! The shape of a block device: its logical blocks, what it likes best, and what it promises.
+//!
+//! Layer: rank 2. Main types: [`Geometry`], [`Lba`], [`Extent`]. The fields are those that Linux
+//! keeps in `struct queue_limits` (6.1, `include/linux/blkdev.h`) as far as a workload or a
+//! filesystem asks for them; zones and integrity data are left out.
+
+use crate::error::Error;
+use boardlab_sim::Bytes;
+use std::fmt;
+use std::ops::Range;
+
+/// Number of a logical block, counted from the start of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Lba(pub u64);
+
+impl fmt::Display for Lba {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A run of logical blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Extent {
+    /// The first.
+    pub first: Lba,
+    /// How many.
+    pub count: u64,
+}
+
+impl Extent {
+    /// The `count` blocks from `first` on.
+    #[must_use]
+    pub const fn new(first: u64, count: u64) -> Self {
+        Self { first: Lba(first), count }
+    }
+
+    /// The numbers of the blocks. One that would end beyond u64 ends there.
+    #[must_use]
+    #[inline]
+    pub const fn blocks(self) -> Range<u64> {
+        self.first.0..self.first.0.saturating_add(self.count)
+    }
+
+    /// Whether the two share a block.
+    #[must_use]
+    pub const fn overlaps(self, other: Self) -> bool {
+        let (ours, theirs) = (self.blocks(), other.blocks());
+        self.count > 0 && other.count > 0 && ours.start < theirs.end && theirs.start < ours.end
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}+{}", self.first, self.count))
+    }
+}
+
+/// What blocks read as after they were discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Discarded {
+    /// Zeros.
+    Zeros,
+    /// 0xFF, as erased flash.
+    Ones,
+    /// Nothing is promised: what was there, or anything else.
+    Undefined,
+}
+
+/// How a device takes a discard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Discard {
+    /// Only whole, aligned units of this size are surely given back.
+    pub granularity: Bytes,
+    /// What they read as afterwards.
+    pub reads: Discarded,
+}
+
+/// Where a write is when the device says that it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cache {
+    /// On the medium.
+    None,
+    /// Perhaps in memory that a power cut empties, until a flush; this much at most.
+    Volatile(Bytes),
+}
+
+/// The shape of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Geometry {
+    /// Size of a logical block: a power of two.
+    pub block: Bytes,
+    /// How many logical blocks there are.
+    pub count: u64,
+    /// The smallest write without reading and merging: `physical_block_size` of Linux.
+    pub physical: Bytes,
+    /// What the device does best at once: `optimal_io_size`, the allocation unit of a card.
+    pub optimal: Bytes,
+    /// The largest request.
+    pub maximum: Bytes,
+    /// How many requests the device holds at once, at least one: 1 for a card, 32 for NCQ.
+    pub depth: u32,
+    /// How it takes discards, if it does.
+    pub discard: Option<Discard>,
+    /// Whether it has a write cache.
+    pub cache: Cache,
+}
+
+impl Geometry {
+    /// A device of `size` with logical blocks of 512 bytes, no preferences, zeros after a discard and
+    /// no cache. A rest of less than a block is left out.
+    #[must_use]
+    pub fn of_size(size: Bytes) -> Self {
+        let block = Bytes::new(512);
+        Self {
+            block,
+            count: size / block,
+            physical: block,
+            optimal: block,
+            maximum: Bytes::new(u64::MAX),
+            depth: 1,
+            discard: Some(Discard { granularity: block, reads: Discarded::Zeros }),
+            cache: Cache::None,
+        }
+    }
+
+    /// The size of the device.
+    #[must_use]
+    pub fn size(&self) -> Bytes {
+        self.block * self.count
+    }
+
+    /// Whether the numbers fit together: a power of two from 512 bytes on for the block, whole blocks
+    /// everywhere else, at least one of each, and a size that fits u64.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let whole = |size: Bytes| !size.is_zero() && size.is_multiple_of(self.block);
+        let block = self.block.get();
+        block.is_power_of_two()
+            && block >= 512
+            && self.count > 0
+            && block.checked_mul(self.count).is_some()
+            && whole(self.physical)
+            && whole(self.optimal)
+            && self.maximum >= self.block
+            && self.depth > 0
+            && self.discard.is_none_or(|discard| whole(discard.granularity))
+    }
+
+    /// All blocks of the device.
+    #[must_use]
+    pub const fn whole(&self) -> Extent {
+        Extent::new(0, self.count)
+    }
+
+    /// The size of so many blocks of this device.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self, extent: Extent) -> Bytes {
+        self.block * extent.count
+    }
+
+    /// The blocks of `length` bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Misaligned`] when they are not whole blocks, [`Error::OutOfRange`] when they do not
+    /// lie within the device.
+    pub fn extent(&self, offset: Bytes, length: Bytes) -> Result<Extent, Error> {
+        if !offset.is_multiple_of(self.block) || !length.is_multiple_of(self.block) {
+            return Err(Error::Misaligned { offset, length, unit: self.block });
+        }
+        let extent = Extent::new(offset / self.block, length / self.block);
+        self.check(extent)?;
+        Ok(extent)
+    }
+
+    /// That an extent lies within the device. An empty one may lie at the very end.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    #[inline]
+    pub fn check(&self, extent: Extent) -> Result<(), Error> {
+        match extent.first.0.checked_add(extent.count) {
+            Some(end) if end <= self.count => Ok(()),
+            _ => Err(Error::OutOfRange { extent, count: self.count }),
+        }
+    }
+
+    /// That a buffer of `length` holds exactly the blocks of `extent`.
+    ///
+    /// # Errors
+    /// [`Error::BufferLength`].
+    #[inline]
+    pub fn check_buffer(&self, extent: Extent, length: usize) -> Result<(), Error> {
+        let found = Bytes::new(u64::try_from(length).unwrap_or(u64::MAX));
+        let expected = self.block.get().checked_mul(extent.count).map(Bytes::new);
+        if expected == Some(found) {
+            return Ok(());
+        }
+        Err(Error::BufferLength { extent, block: self.block, found })
+    }
+
+    /// The whole, aligned units of `granularity` within `extent`, as blocks: what a discard surely
+    /// gives back. Empty when there is none.
+    #[must_use]
+    pub fn aligned_within(&self, extent: Extent, granularity: Bytes) -> Extent {
+        let unit = (granularity / self.block).max(1);
+        let blocks = extent.blocks();
+        let first = blocks.start.div_ceil(unit).saturating_mul(unit);
+        let end = blocks.end / unit * unit;
+        Extent::new(first, end.saturating_sub(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Geometry {
+        Geometry::of_size(Bytes::kib(64))
+    }
+
+    #[test]
+    fn bytes_become_blocks_only_when_they_are_whole_ones() {
+        let geometry = small();
+        let kib = Bytes::kib(1);
+        assert_eq!(geometry.extent(kib, kib), Ok(Extent::new(2, 2)));
+        let (offset, unit) = (Bytes::new(100), Bytes::new(512));
+        let refused = Error::Misaligned { offset, length: kib, unit };
+        assert_eq!(geometry.extent(offset, kib), Err(refused));
+        assert!(geometry.extent(kib, Bytes::new(513)).is_err());
+    }
+
+    #[test]
+    fn an_extent_is_refused_beyond_the_end_and_beyond_u64() {
+        let geometry = small();
+        assert_eq!(geometry.check(Extent::new(128, 0)), Ok(()));
+        assert_eq!(geometry.check(Extent::new(0, 128)), Ok(()));
+        for extent in [Extent::new(128, 1), Extent::new(0, 129), Extent::new(1, u64::MAX)] {
+            let refused = Error::OutOfRange { extent, count: 128 };
+            assert_eq!(geometry.check(extent), Err(refused));
+        }
+    }
+
+    #[test]
+    fn a_buffer_must_hold_exactly_the_blocks() {
+        let geometry = small();
+        assert_eq!(geometry.check_buffer(Extent::new(3, 2), 1_024), Ok(()));
+        assert!(geometry.check_buffer(Extent::new(3, 2), 1_023).is_err());
+        assert!(geometry.check_buffer(Extent::new(0, u64::MAX), 0).is_err());
+    }
+
+    #[test]
+    fn a_discard_gives_back_whole_units_only() {
+        let geometry = small();
+        let unit = Bytes::kib(4);
+        assert_eq!(geometry.aligned_within(Extent::new(3, 30), unit), Extent::new(8, 24));
+        assert_eq!(geometry.aligned_within(Extent::new(9, 14), unit).count, 0);
+        assert_eq!(geometry.aligned_within(Extent::new(0, 8), unit), Extent::new(0, 8));
+    }
+
+    #[test]
+    fn an_unsound_geometry_is_told_apart() {
+        assert!(small().is_sound());
+        let (odd, granularity) = (Bytes::new(700), Bytes::new(768));
+        let reads = Discarded::Zeros;
+        for unsound in [
+            Geometry { block: Bytes::new(256), ..small() },
+            Geometry { block: Bytes::new(768), ..small() },
+            Geometry { count: 0, ..small() },
+            Geometry { count: u64::MAX, ..small() },
+            Geometry { physical: odd, ..small() },
+            Geometry { optimal: Bytes::ZERO, ..small() },
+            Geometry { maximum: Bytes::new(511), ..small() },
+            Geometry { depth: 0, ..small() },
+            Geometry { discard: Some(Discard { granularity, reads }), ..small() },
+        ] {
+            assert!(!unsound.is_sound(), "{unsound:?}");
+        }
+    }
+
+    #[test]
+    fn extents_overlap_only_when_they_share_a_block() {
+        let extent = Extent::new(10, 5);
+        assert!(extent.overlaps(Extent::new(14, 1)));
+        assert!(!extent.overlaps(Extent::new(15, 1)));
+        assert!(!extent.overlaps(Extent::new(5, 5)));
+        assert!(!extent.overlaps(Extent::new(12, 0)));
+    }
+}

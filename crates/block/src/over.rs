@@ -1,0 +1,90 @@
+//! How a layer of middleware sits on a device.
+//!
+//! Layer: rank 2. Main types: [`Layer`], what a layer does around a request, and [`Over`], a layer and
+//! the device below it, which together are a device again. What passes through unchanged is written
+//! here once.
+
+use crate::device::BlockDevice;
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::request::{Completion, Request};
+use boardlab_sim::Instant;
+
+/// What a layer of middleware does around each request.
+pub trait Layer<D: BlockDevice> {
+    /// Hands a request to `device`, or not, and looks at the answer, or changes it.
+    ///
+    /// # Errors
+    /// Those of the device, and the layer's own.
+    fn around(
+        &mut self,
+        device: &mut D,
+        at: Instant,
+        request: Request<'_>,
+    ) -> Result<Completion, Error>;
+}
+
+/// A layer on a device.
+#[derive(Debug, Clone)]
+pub struct Over<L, D> {
+    layer: L,
+    device: D,
+}
+
+impl<L, D> Over<L, D> {
+    /// Puts `layer` on `device`.
+    #[must_use]
+    pub const fn new(layer: L, device: D) -> Self {
+        Self { layer, device }
+    }
+
+    /// The layer: what it has counted, seen or cut.
+    #[must_use]
+    pub const fn layer(&self) -> &L {
+        &self.layer
+    }
+
+    /// The layer, to be told what to do next.
+    pub const fn layer_mut(&mut self) -> &mut L {
+        &mut self.layer
+    }
+
+    /// The device below.
+    #[must_use]
+    pub const fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The device below; the layer does not see what is done to it there.
+    pub const fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Takes the layer off.
+    #[must_use]
+    pub fn into_parts(self) -> (L, D) {
+        (self.layer, self.device)
+    }
+
+    /// Gives the device back.
+    #[must_use]
+    pub fn into_inner(self) -> D {
+        self.device
+    }
+
+    /// Both at once, for a layer with methods that need the device.
+    pub(crate) const fn parts_mut(&mut self) -> (&mut L, &mut D) {
+        (&mut self.layer, &mut self.device)
+    }
+}
+
+impl<L: Layer<D>, D: BlockDevice> BlockDevice for Over<L, D> {
+    fn geometry(&self) -> &Geometry {
+        self.device.geometry()
+    }
+
+    #[inline]
+    fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, Error> {
+        self.layer.around(&mut self.device, at, request)
+    }
+}

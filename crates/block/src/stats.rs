@@ -1,0 +1,134 @@
+//! Middleware that counts: requests, bytes, time and causes of slowness, by kind.
+//!
+//! Layer: rank 2. Main types: [`Stats`], [`Totals`]. It costs no virtual time and, unlike a
+//! [`Tracer`](crate::Tracer), no memory that grows with the run.
+
+use crate::device::BlockDevice;
+use crate::error::Error;
+use crate::over::{Layer, Over};
+use crate::request::{Cause, Completion, Kind, Request};
+use boardlab_sim::{Bytes, Instant, Phase};
+
+/// All requests of one kind.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    latency: Phase,
+    failures: u64,
+    bytes: Bytes,
+    causes: [u64; Cause::ALL.len()],
+}
+
+impl Totals {
+    /// How many there were, failures included.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.latency.count() + self.failures
+    }
+
+    /// How many failed.
+    #[must_use]
+    pub const fn failures(&self) -> u64 {
+        self.failures
+    }
+
+    /// Bytes of the blocks of those that succeeded, moved or not.
+    #[must_use]
+    pub const fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// From submission to end, of those that succeeded.
+    #[must_use]
+    pub const fn latency(&self) -> &Phase {
+        &self.latency
+    }
+
+    /// How many were slow for this cause.
+    #[must_use]
+    pub const fn slowed_by(&self, cause: Cause) -> u64 {
+        self.causes[cause as usize]
+    }
+}
+
+/// Counts what is asked of the device below.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    totals: [Totals; Kind::ALL.len()],
+}
+
+impl Stats {
+    /// `device` with its requests counted from zero.
+    #[must_use]
+    pub fn over<D: BlockDevice>(device: D) -> Over<Self, D> {
+        Over::new(Self::default(), device)
+    }
+
+    /// The totals of one kind of request.
+    #[must_use]
+    pub const fn of(&self, kind: Kind) -> &Totals {
+        &self.totals[kind as usize]
+    }
+
+    /// Counts from zero again.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl<D: BlockDevice> Layer<D> for Stats {
+    fn around(
+        &mut self,
+        device: &mut D,
+        at: Instant,
+        request: Request<'_>,
+    ) -> Result<Completion, Error> {
+        let (kind, extent) = (request.kind(), request.extent());
+        let answer = device.submit(at, request);
+        let totals = &mut self.totals[kind as usize];
+        match &answer {
+            Ok(done) => {
+                totals.latency.record(done.latency(at));
+                totals.bytes += device.geometry().bytes(extent);
+                if let Some(cause) = done.cause {
+                    totals.causes[cause as usize] += 1;
+                }
+            }
+            Err(_) => totals.failures += 1,
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{Extent, Geometry};
+    use crate::ram::{Costs, RamBlock};
+    use boardlab_sim::{Clock, Duration};
+
+    #[test]
+    fn counts_bytes_and_time_add_up_by_kind() {
+        let write = Duration::from_micros(3);
+        let flash = RamBlock::new(Geometry::of_size(Bytes::kib(64)))
+            .with_costs(Costs { write, ..Costs::default() });
+        let (mut device, mut clock) = (Stats::over(flash), Clock::new());
+        device.write(&mut clock, Extent::new(0, 2), &[0; 1_024]).unwrap();
+        device.write(&mut clock, Extent::new(9, 1), &[0; 512]).unwrap();
+        device.write(&mut clock, Extent::new(128, 1), &[0; 512]).unwrap_err();
+        device.discard(&mut clock, Extent::new(0, 64)).unwrap();
+        let writes = device.layer().of(Kind::Write);
+        assert_eq!((writes.count(), writes.failures()), (3, 1));
+        assert_eq!((writes.bytes(), writes.latency().total()), (Bytes::new(1_536), write * 2));
+        assert_eq!(device.layer().of(Kind::Discard).bytes(), Bytes::kib(32));
+        assert_eq!(device.layer().of(Kind::Read).count(), 0);
+        device.layer_mut().reset();
+        assert_eq!(device.layer().of(Kind::Write).count(), 0);
+    }
+
+    #[test]
+    fn causes_are_indexed_by_their_discriminant() {
+        for (index, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, index);
+        }
+    }
+}
