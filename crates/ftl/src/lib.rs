@@ -6,6 +6,7 @@
 //! - [`geometry`]: [`Geometry`], superblocks of mapped pages laid over dies and planes.
 //! - [`cause`] and [`counters`]: why the flash does something, and the laws between the numbers.
 //! - [`medium`]: the trait [`Medium`], what the mechanism asks of the flash; [`Untimed`] only counts.
+//! - [`contents`]: [`Contents`], a medium that remembers what pages hold and can lose power.
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
 //! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
@@ -34,6 +35,7 @@
 //! second possible.
 
 pub mod cause;
+pub mod contents;
 pub mod counters;
 pub mod error;
 pub mod free;
@@ -47,6 +49,7 @@ mod table;
 pub mod translation;
 
 pub use cause::{ByCause, Cause};
+pub use contents::{Contents, Holds};
 pub use counters::Counters;
 pub use error::Error;
 pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};

@@ -188,6 +188,15 @@ impl Cells {
         self.seen.erases += 1;
     }
 
+    /// The first `used` pages of `block` are taken for programmed: what is found when power comes back.
+    ///
+    /// # Panics
+    /// When a block has fewer.
+    pub fn assume(&mut self, block: u32, used: u32) {
+        assert!(used <= self.pages_per_block, "a block has no more pages");
+        self.next[block as usize] = used;
+    }
+
     /// The first page of `block` that is still erased.
     #[must_use]
     pub fn next(&self, block: u32) -> u32 {

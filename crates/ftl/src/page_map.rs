@@ -9,7 +9,7 @@
 //! ```text
 //!   write, trim ---> stream's open block ---> Medium::program
 //!                      | full, no free block above the reserve
-//!                      `--> Collection::choose --> copy what is valid --> erase --> Pool
+//!                      `--> Collector::choose  --> copy what is valid --> erase --> Pool
 //!                           Leveller::next ------'
 //! ```
 //!
@@ -24,7 +24,7 @@ use crate::free::Allocation;
 use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page, PageRun, Spare};
 use crate::medium::{CellMode, Copies, Medium, Stamp, Version};
-use crate::policy::collection::Collection;
+use crate::policy::collection::{Collection, Collector};
 use crate::policy::levelling::{Leveller, Levelling, Move};
 use crate::policy::streams::Streams;
 use crate::pool::{Pool, State, Tier};
@@ -34,6 +34,8 @@ use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
 /// Levelling moves at most so many blocks whenever the host needs a new one.
 const MOVES_IN_THE_WAY: u32 = 4;
+/// So many single writes are looked at together before the first is done.
+const LOOK_AHEAD: usize = 32;
 
 /// What happens to a block in which nothing is valid any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -138,6 +140,7 @@ pub struct PageMapped<M> {
     frontiers: Vec<Frontier>,
     /// Stream that each block was filled by.
     stream_of: Vec<u8>,
+    collector: Collector,
     leveller: Leveller,
     medium: M,
     counters: Counters,
@@ -147,6 +150,7 @@ pub struct PageMapped<M> {
     /// Offsets of the valid pages of a victim, and blocks that have none: kept to keep their memory.
     offsets: Vec<u32>,
     emptied: Vec<u32>,
+    ahead: Vec<u32>,
 }
 
 impl<M: Medium> PageMapped<M> {
@@ -173,6 +177,7 @@ impl<M: Medium> PageMapped<M> {
             pool: Pool::new(&geometry, allocation, policies.collection.needs_lists()),
             frontiers: vec![Frontier::CLOSED; policies.frontiers() as usize],
             stream_of: vec![0; blocks as usize],
+            collector: Collector::new(policies.collection),
             leveller: Leveller::new(policies.levelling, blocks),
             medium,
             counters: Counters::default(),
@@ -181,6 +186,7 @@ impl<M: Medium> PageMapped<M> {
             events: Events::default(),
             offsets: Vec::with_capacity(geometry.pages_per_block() as usize),
             emptied: Vec::new(),
+            ahead: Vec::with_capacity(LOOK_AHEAD),
         })
     }
 
@@ -360,8 +366,7 @@ impl<M: Medium> PageMapped<M> {
 
     fn collect_next(&mut self) {
         let (pages, clock) = (self.geometry.pages_per_block(), self.clock());
-        let collection = self.policies.collection;
-        let victim = collection.choose(&mut self.pool, pages, clock, &mut self.random);
+        let victim = self.collector.choose(&mut self.pool, pages, clock, &mut self.random);
         let victim = victim.expect("a part with enough blocks has closed ones");
         self.counters.victims += 1;
         self.counters.victim_pages += u64::from(self.pool.valid(victim));
@@ -511,6 +516,21 @@ impl<M: Medium> Translation for PageMapped<M> {
         self.version.0 += 1;
         self.write_pages(extent);
         Ok(self.end())
+    }
+
+    fn write_each(&mut self, at: Instant, pages: &[u32]) -> Result<Completion, Error> {
+        let mut last = Completion { accepted: at, finished: at, ..Completion::default() };
+        for chunk in pages.chunks(LOOK_AHEAD) {
+            chunk
+                .iter()
+                .try_for_each(|&page| Extent::new(page, 1).within(self.pages()).map(|_| ()))?;
+            self.table.look_ahead(chunk, &mut self.ahead);
+            self.pool.look_ahead(&mut self.ahead);
+            for &page in chunk {
+                last = self.write(last.accepted, Extent::new(page, 1))?;
+            }
+        }
+        Ok(last)
     }
 
     fn read(

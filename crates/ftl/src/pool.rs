@@ -269,6 +269,14 @@ impl Pool {
         valid == 0
     }
 
+    /// Looks at `blocks` before pages of them become invalid: they turn into their valid pages.
+    #[inline]
+    pub(crate) fn look_ahead(&self, blocks: &mut [u32]) {
+        for block in blocks {
+            *block = self.links[*block as usize].valid;
+        }
+    }
+
     /// An open block is full, or nothing more goes into it; `clock` is remembered.
     ///
     /// # Panics

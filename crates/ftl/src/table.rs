@@ -60,6 +60,18 @@ impl Table {
         block as usize * self.words + (offset / 64) as usize
     }
 
+    /// Looks at what an overwrite of each of `pages` will need, so that the distant reads are under way
+    /// at once instead of one after another. `found` gets the blocks.
+    #[inline]
+    pub(crate) fn look_ahead(&self, pages: &[u32], found: &mut Vec<u32>) {
+        found.clear();
+        found.extend(pages.iter().map(|&page| self.physical[page as usize]));
+        found.retain(|&physical| physical != NOWHERE);
+        for physical in found.iter_mut() {
+            *physical = self.geometry.locate(*physical).block;
+        }
+    }
+
     /// A logical page now lies on `to`; where it lay, which is no longer valid.
     #[inline]
     pub(crate) fn set(&mut self, logical: u32, to: Page) -> Option<Page> {

@@ -124,6 +124,19 @@ pub trait Translation {
     /// [`Error::OutOfRange`], [`Error::ReadOnly`].
     fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error>;
 
+    /// Writes single pages, each a request of its own that begins when the one before was accepted.
+    /// Returns the completion of the last.
+    ///
+    /// # Errors
+    /// As for [`Translation::write`]; the pages before have been written.
+    fn write_each(&mut self, at: Instant, pages: &[u32]) -> Result<Completion, Error> {
+        let mut last = Completion { accepted: at, finished: at, ..Completion::default() };
+        for &page in pages {
+            last = self.write(last.accepted, Extent::new(page, 1))?;
+        }
+        Ok(last)
+    }
+
     /// Reads pages. `versions`, empty or as many as there are pages, gets what they hold: zero for
     /// a page without data, and on media that keep no versions.
     ///

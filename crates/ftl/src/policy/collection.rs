@@ -1,6 +1,6 @@
 //! Which block is emptied next.
 //!
-//! Layer: policy. Main type: [`Collection`], with [`choose`]. Sources:
+//! Layer: policy. Main types: [`Collection`], and [`Collector`], which chooses. Sources:
 //!
 //! | policy | source |
 //! |---|---|
@@ -12,8 +12,9 @@
 //! Left out: policies that look at the content, and FeGC's own ageing.
 
 use crate::error::Error;
-use crate::pool::{Pool, Tier};
+use crate::pool::{Pool, State, Tier};
 use boardlab_sim::Stream;
+use std::cmp::Ordering;
 
 /// Which closed block garbage collection takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -52,11 +53,32 @@ impl Collection {
     pub const fn needs_lists(self) -> bool {
         matches!(self, Self::Greedy)
     }
+}
+
+/// A policy and what it remembers from one choice to the next.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    policy: Collection,
+    /// Cost-benefit: the runners-up, which are looked at again.
+    kept: Vec<u32>,
+    scored: Vec<Benefit>,
+}
+
+/// So many runners-up are kept: what is good stays good for a while, so a sample and these come close
+/// to looking at all blocks.
+const KEPT: usize = 16;
+
+impl Collector {
+    /// A policy that has not chosen yet.
+    #[must_use]
+    pub const fn new(policy: Collection) -> Self {
+        Self { policy, kept: Vec::new(), scored: Vec::new() }
+    }
 
     /// The block to empty next, at `clock` in the units of [`Pool::closed_at`]; `None` when none is
     /// closed.
     pub fn choose(
-        self,
+        &mut self,
         pool: &mut Pool,
         pages_per_block: u32,
         clock: u64,
@@ -65,27 +87,42 @@ impl Collection {
         let fewest = |pool: &Pool, best: u32, block: u32| {
             if pool.valid(block) < pool.valid(best) { block } else { best }
         };
-        match self {
-            Self::Random => draw(pool, stream),
-            Self::Fifo => pool.by_age(Tier::Main).next(),
-            Self::Greedy => pool.least_valid(),
-            Self::WindowedGreedy(window) => {
+        match self.policy {
+            Collection::Random => draw(pool, stream),
+            Collection::Fifo => pool.by_age(Tier::Main).next(),
+            Collection::Greedy => pool.least_valid(),
+            Collection::WindowedGreedy(window) => {
                 let oldest = pool.by_age(Tier::Main).take(window as usize);
                 oldest.reduce(|best, block| fewest(pool, best, block))
             }
-            Self::Choices(choices) => {
+            Collection::Choices(choices) => {
                 let drawn = (0..choices).filter_map(|_| draw(pool, stream));
                 drawn.reduce(|best, block| fewest(pool, best, block))
             }
-            Self::CostBenefit(0) => {
-                let all = pool.closed(Tier::Main).iter().copied();
-                all.max_by_key(|&block| benefit(pool, block, pages_per_block, clock))
+            Collection::CostBenefit(0) => {
+                let all = pool.closed(Tier::Main).iter();
+                let benefits = all.map(|&block| Benefit::of(pool, block, pages_per_block, clock));
+                benefits.reduce(Benefit::better).map(|best| best.block)
             }
-            Self::CostBenefit(samples) => {
+            Collection::CostBenefit(samples) => {
                 let drawn = (0..samples).filter_map(|_| draw(pool, stream));
-                drawn.max_by_key(|&block| benefit(pool, block, pages_per_block, clock))
+                self.kept.extend(drawn);
+                self.best_of_kept(pool, pages_per_block, clock)
             }
         }
+    }
+
+    fn best_of_kept(&mut self, pool: &Pool, pages_per_block: u32, clock: u64) -> Option<u32> {
+        let closed =
+            |block: &u32| pool.state(*block) == State::Closed && pool.tier(*block) == Tier::Main;
+        let benefit = |block| Benefit::of(pool, block, pages_per_block, clock);
+        self.scored.clear();
+        self.scored.extend(self.kept.drain(..).filter(closed).map(benefit));
+        self.scored.sort_unstable_by(Benefit::better_first);
+        self.scored.dedup_by_key(|benefit| benefit.block);
+        let best = self.scored.first()?.block;
+        self.kept.extend(self.scored.iter().skip(1).take(KEPT).map(|benefit| benefit.block));
+        Some(best)
     }
 }
 
@@ -100,9 +137,33 @@ fn draw(pool: &Pool, stream: &mut Stream) -> Option<u32> {
     Some(closed[at])
 }
 
-/// `(1 - u) / 2u * age`, in 2^-16; more than any for a block in which nothing is valid.
-fn benefit(pool: &Pool, block: u32, pages_per_block: u32, clock: u64) -> u128 {
-    let (valid, age) = (pool.valid(block), clock - pool.closed_at(block) + 1);
-    let gain = u128::from(pages_per_block.saturating_sub(valid)) * u128::from(age);
-    (gain << 16).checked_div(2 * u128::from(valid)).unwrap_or(u128::MAX)
+/// `(1 - u) / 2u * age` as a fraction, so that comparing takes two multiplications and no division.
+#[derive(Debug, Clone, Copy)]
+struct Benefit {
+    block: u32,
+    gain: u64,
+    cost: u64,
+}
+
+impl Benefit {
+    #[inline]
+    fn of(pool: &Pool, block: u32, pages_per_block: u32, clock: u64) -> Self {
+        let (valid, age) = (pool.valid(block), clock - pool.closed_at(block) + 1);
+        let gain = u64::from(pages_per_block.saturating_sub(valid)).saturating_mul(age);
+        Self { block, gain, cost: valid.into() }
+    }
+
+    /// Of two that are equal, the block with the lower number is first.
+    fn better_first(&self, other: &Self) -> Ordering {
+        let mine = u128::from(self.gain) * u128::from(other.cost);
+        let its = u128::from(other.gain) * u128::from(self.cost);
+        // A block in which nothing is valid costs nothing.
+        let nothing = (self.cost != 0).cmp(&(other.cost != 0));
+        nothing.then(its.cmp(&mine)).then(self.block.cmp(&other.block))
+    }
+
+    #[inline]
+    fn better(self, other: Self) -> Self {
+        if self.better_first(&other).is_gt() { other } else { self }
+    }
 }

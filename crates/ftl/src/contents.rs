@@ -1,0 +1,190 @@
+//! A medium that remembers what each page holds, and loses power where it is told to.
+//!
+//! Layer: a medium, for integrity tests, recovery and devices that need data. Main types: [`Contents`],
+//! [`Holds`]. A page holds the stamp that it was programmed with: logical page and version, as the
+//! spare bytes of a real page do. Every page program, page of a copy and erase is one step; power is
+//! lost in the middle of a step, which leaves a torn page or a half-erased block, and all later steps
+//! do nothing.
+//!
+//! Source: the outcomes of an interrupted program and erase in `boardlab-media`, reduced to what a
+//! translation layer can tell: readable, erased, or neither. Left out: time.
+
+use crate::cause::Cause;
+use crate::geometry::{Geometry, Page, PageRun};
+use crate::medium::{CellMode, Cells, Copies, Medium, Seen, Stamp, Version};
+
+/// What reading a page gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Nothing was programmed since the erase.
+    Erased,
+    /// Neither erased nor readable: a step that did not finish, or a page that it spoiled.
+    Torn,
+    /// Data.
+    Data(Stamp),
+}
+
+/// A medium with contents.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    geometry: Geometry,
+    cells: Cells,
+    holds: Vec<Holds>,
+    /// Steps until power is lost.
+    steps_left: Option<u64>,
+    steps: u64,
+    /// Page that was being programmed, or first page of the block that was being erased, at the end.
+    torn: Option<Page>,
+}
+
+impl Contents {
+    /// All blocks erased, with power for ever.
+    #[must_use]
+    pub fn new(geometry: &Geometry) -> Self {
+        Self {
+            geometry: *geometry,
+            cells: Cells::new(geometry),
+            holds: vec![Holds::Erased; geometry.pages() as usize],
+            steps_left: None,
+            steps: 0,
+            torn: None,
+        }
+    }
+
+    /// Loses power in the middle of the step after `steps` more.
+    pub const fn cut_after(&mut self, steps: u64) {
+        self.steps_left = Some(steps);
+    }
+
+    /// Whether there is power.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        self.torn.is_none()
+    }
+
+    /// Steps done so far.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The page, or the first page of the block, at which power was lost.
+    #[must_use]
+    pub const fn torn(&self) -> Option<Page> {
+        self.torn
+    }
+
+    /// What a page holds.
+    #[must_use]
+    pub fn holds(&self, page: Page) -> Holds {
+        self.holds[self.index(page)]
+    }
+
+    /// Makes a page unreadable: what a torn program does to pages that share its cells.
+    pub fn spoil(&mut self, page: Page) {
+        let index = self.index(page);
+        self.holds[index] = Holds::Torn;
+    }
+
+    /// Power is back: a block may be programmed from its first page on after which all are erased. The
+    /// counts of [`Medium::seen`] begin anew.
+    pub fn restart(&mut self) {
+        self.cells = Cells::new(&self.geometry);
+        (self.steps_left, self.torn) = (None, None);
+        let pages = self.geometry.pages_per_block();
+        for block in 0..self.geometry.blocks() {
+            let first = self.geometry.first_page(block) as usize;
+            let held = &self.holds[first..first + pages as usize];
+            let used = held.iter().rposition(|holds| *holds != Holds::Erased);
+            let used = used.map_or(0, |last| u32::try_from(last + 1).expect("a block fits u32"));
+            self.cells.assume(block, used);
+        }
+    }
+
+    fn index(&self, page: Page) -> usize {
+        self.geometry.first_page(page.block) as usize + page.offset as usize
+    }
+
+    /// Whether the next step is done; the one in which power is lost is remembered with `page`.
+    fn step(&mut self, page: Page) -> bool {
+        if !self.is_on() {
+            return false;
+        }
+        match &mut self.steps_left {
+            Some(0) => {
+                self.torn = Some(page);
+                false
+            }
+            left => {
+                if let Some(left) = left {
+                    *left -= 1;
+                }
+                self.steps += 1;
+                true
+            }
+        }
+    }
+
+    fn put(&mut self, page: Page, stamp: Stamp) {
+        let was_on = self.is_on();
+        let holds = if self.step(page) { Holds::Data(stamp) } else { Holds::Torn };
+        if was_on {
+            let index = self.index(page);
+            self.holds[index] = holds;
+        }
+    }
+}
+
+impl Medium for Contents {
+    fn program(&mut self, run: PageRun, stamp: Stamp, _: Cause) {
+        self.cells.program(run);
+        for more in 0..run.count {
+            let logical = match stamp.logical {
+                Stamp::NOTHING => Stamp::NOTHING,
+                first => first + more,
+            };
+            let page = Page { block: run.block, offset: run.offset + more };
+            self.put(page, Stamp { logical, ..stamp });
+        }
+    }
+
+    fn copy(&mut self, copies: Copies<'_>, _: Cause) {
+        self.cells.copy(copies);
+        for (&offset, to) in copies.offsets.iter().zip(copies.to.offset..) {
+            let from = Page { block: copies.from, offset };
+            let to = Page { block: copies.to.block, offset: to };
+            match self.holds(from) {
+                Holds::Data(stamp) => self.put(to, stamp),
+                // Without power the mechanism goes on in the dark: nothing it sees matters.
+                holds => assert!(!self.is_on(), "{from} is copied and holds {holds:?}"),
+            }
+        }
+    }
+
+    fn read(&mut self, run: PageRun, _: Cause) {
+        self.cells.read(run);
+    }
+
+    fn erase(&mut self, block: u32, _: CellMode, _: Cause) {
+        self.cells.erase(block);
+        let was_on = self.is_on();
+        let done = self.step(Page { block, offset: 0 });
+        if was_on {
+            let first = self.geometry.first_page(block) as usize;
+            let pages = self.geometry.pages_per_block() as usize;
+            let left = if done { Holds::Erased } else { Holds::Torn };
+            self.holds[first..first + pages].fill(left);
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        self.cells.seen()
+    }
+
+    fn version(&self, page: Page) -> Version {
+        match self.holds(page) {
+            Holds::Data(stamp) => stamp.version,
+            Holds::Erased | Holds::Torn => Version(0),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! No lost write: random writes, trims, flushes, reads and rests against a shadow map, over every
+//! collection, levelling and stream policy.
+//!
+//! The medium remembers what each page holds, so a read proves that the map leads to the latest
+//! version. The sequence and the seed are printed on failure.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use boardlab_ftl::{
+    Collection, Contents, Emptied, Extent, Geometry, Levelling, LevellingTime, PageMapped,
+    Policies, Streams, Stripe, Translation, Version,
+};
+use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
+
+const COLLECTIONS: [Collection; 7] = [
+    Collection::Random,
+    Collection::Fifo,
+    Collection::Greedy,
+    Collection::WindowedGreedy(8),
+    Collection::Choices(4),
+    Collection::CostBenefit(0),
+    Collection::CostBenefit(8),
+];
+const LEVELLINGS: [Levelling; 6] = [
+    Levelling::None,
+    Levelling::Dynamic,
+    Levelling::Threshold(3),
+    Levelling::SwLeveler { shift: 1, threshold: 6 },
+    Levelling::DualPool(3),
+    Levelling::RandomSwap(5),
+];
+const STREAMS: [Streams; 3] = [Streams::Single, Streams::CopiesApart, Streams::Generations(3)];
+
+fn below(stream: &mut Stream, bound: u32) -> u32 {
+    u32::try_from(stream.below(bound.into())).unwrap()
+}
+
+/// A layer and what it should hold.
+struct Pair {
+    ftl: PageMapped<Contents>,
+    shadow: Vec<Version>,
+    now: Instant,
+}
+
+impl Pair {
+    fn new(policies: Policies, seed: u64) -> Self {
+        let stripe = Stripe { channels: 1, dies: 2, planes: 2, units: 2 };
+        let part = Geometry::new(40, 24, Bytes::kib(4), 760).unwrap().striped(stripe).unwrap();
+        let medium = Contents::new(&part);
+        let ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
+        Self { ftl, shadow: vec![Version(0); 760], now: Instant::ZERO }
+    }
+
+    /// One operation; whether it was a read that found something else than was written.
+    fn step(&mut self, stream: &mut Stream) -> bool {
+        self.now += Duration::from_micros(1);
+        let first = below(stream, 760);
+        let most = if stream.chance(1, 20) { 200 } else { 8 };
+        let extent = Extent::new(first, 1 + below(stream, (760 - first).min(most)));
+        let range = first as usize..(first + extent.count) as usize;
+        match stream.below(100) {
+            0..60 => {
+                let version = self.ftl.write(self.now, extent).unwrap().version;
+                self.shadow[range].fill(version);
+            }
+            60..70 => {
+                self.ftl.trim(self.now, extent).unwrap();
+                self.shadow[range].fill(Version(0));
+            }
+            70..75 => {
+                self.ftl.flush(self.now);
+            }
+            75..78 => {
+                self.ftl.idle(self.now, self.now);
+            }
+            _ => {
+                let mut found = vec![Version(0); extent.count as usize];
+                self.ftl.read(self.now, extent, &mut found).unwrap();
+                return found != self.shadow[range];
+            }
+        }
+        false
+    }
+}
+
+#[test]
+fn no_write_is_lost_under_any_policy() {
+    let all = 7 * 6 * 3;
+    // 10^7 operations in all, or a fortieth of them.
+    let full = std::env::var_os("BOARDLAB_FULL").is_some();
+    let steps = if full { 10_000_000 / all + 1 } else { 2_000 };
+    let mut seed = 0;
+    for collection in COLLECTIONS {
+        for levelling in LEVELLINGS {
+            for streams in STREAMS {
+                seed += 1;
+                let mut draw = Seed::new(seed).stream("operations");
+                let idle = draw.chance(1, 2);
+                let policies = Policies {
+                    collection,
+                    levelling,
+                    streams,
+                    reserve: 1 + below(&mut draw, 2),
+                    idle_blocks: if idle { 3 } else { 0 },
+                    levelling_time: [LevellingTime::InTheWay, LevellingTime::Idle]
+                        [usize::from(idle)],
+                    emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
+                };
+                let mut pair = Pair::new(policies, seed);
+                for step in 0..steps {
+                    let wrong = pair.step(&mut draw);
+                    assert!(!wrong, "seed {seed}, step {step}: a stale read with {policies:?}");
+                }
+                pair.ftl.assert_sound();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flush_fills_the_flash_page_up_and_says_so() {
+    let mut pair = Pair::new(Policies::default(), 1);
+    pair.ftl.write(Instant::ZERO, Extent::new(0, 3)).unwrap();
+    pair.ftl.flush(Instant::ZERO);
+    pair.ftl.flush(Instant::ZERO);
+    assert_eq!(pair.ftl.counters().programs[boardlab_ftl::Cause::Padding], 1);
+    assert_eq!(pair.ftl.counters().programs.total(), 4);
+    assert_eq!(pair.ftl.counters().flushes, 2);
+}
