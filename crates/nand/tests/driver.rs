@@ -7,11 +7,11 @@ mod rig;
 use boardlab_codec::hamming::Step;
 use boardlab_media::Row;
 use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages, Torn};
-use boardlab_nand::chip::{Fault, Setup};
-use boardlab_nand::driver::Mark;
+use boardlab_nand::chip::{Die, Fault, Setup};
+use boardlab_nand::driver::{Driver, Mark};
 use boardlab_nand::ecc::Code;
 use boardlab_nand::part::Part;
-use boardlab_nand::{Nand, Profile};
+use boardlab_nand::{Nand, Port, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, Rate, Seed};
 use rig::{large, mlc, nand, nand_with, serial, small};
 
@@ -315,6 +315,45 @@ fn a_cut_while_the_table_is_written_leaves_the_old_one_or_the_new_one() {
             // From the end of the first copy on it is the new one.
             let written = number > 4 || (number, torn) == (4, Torn::Finished);
             assert!(both || !written, "{told}");
+        }
+    }
+}
+
+/// Attaches a driver and marks a block; the power may go at any time.
+fn mark_after_attachment(port: &mut Port, profile: &Profile, clock: &mut Clock) -> Option<()> {
+    let mut driver = Driver::attach(profile.clone(), port, clock).ok()?;
+    driver.mark_bad(port, clock, 17).ok()
+}
+
+#[test]
+fn a_table_is_never_without_a_whole_copy_while_the_other_is_repaired_or_moved() {
+    let part = large(64);
+    let profile = Profile { flash_table: true, ..rig::profile(&part) };
+    let (mut base, clock) = nand_with(part, profile.clone(), &Setup::perfect(Seed::new(1)));
+    base.mark_bad(&mut clock.clone(), BlockIndex(5)).unwrap();
+    // Only the table knows of block 5 now.
+    base.port.die_mut().array_mut().erase(5);
+    let damages: [(&str, fn(&mut Die)); 4] = [
+        ("no second copy", |die| die.array_mut().erase(62)),
+        ("no first copy", |die| die.array_mut().erase(63)),
+        ("first copy worn out", |die| die.inject(Fault::EraseFails(63))),
+        ("second copy worn out", |die| die.inject(Fault::EraseFails(62))),
+    ];
+    for (name, damage) in damages {
+        let mut damaged = base.port.clone();
+        damage(damaged.die_mut());
+        let mut whole = damaged.clone();
+        mark_after_attachment(&mut whole, &profile, &mut clock.clone()).unwrap();
+        let count = whole.operations() - damaged.operations();
+        for number in 0..count {
+            let (mut port, mut clock) = (damaged.clone(), clock.clone());
+            port.cut_at_operation(damaged.operations() + number, Torn::Partial);
+            let done = mark_after_attachment(&mut port, &profile, &mut clock);
+            assert_eq!(done, None, "{name}: the power goes");
+            port.power_on(clock.now());
+            let again = Driver::attach(profile.clone(), &mut port, &mut clock).unwrap();
+            let mark = again.bad_blocks().mark(5);
+            assert_eq!(mark, Mark::Worn, "{name}, cut at operation {number} of {count}");
         }
     }
 }

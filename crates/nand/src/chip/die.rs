@@ -181,6 +181,12 @@ impl Die {
         self.violations
     }
 
+    /// Which bits are wrong; `None` when errors are off.
+    #[must_use]
+    pub const fn errors(&self) -> Option<&BitErrors> {
+        self.errors.as_ref()
+    }
+
     /// Switches bit errors on with these rates, or off.
     pub fn set_errors(&mut self, seed: Seed, rates: Option<ErrorRates>) {
         self.errors = rates.map(|rates| BitErrors::new(seed, rates));

@@ -33,13 +33,15 @@ pub struct BadBlocks {
     marks: Vec<Mark>,
     /// The version of the table on the flash, where there is one.
     pub(super) version: u8,
+    /// The blocks that hold its two copies there.
+    pub(super) tables: [Option<u32>; 2],
 }
 
 impl BadBlocks {
     /// A table of so many good blocks.
     #[must_use]
     pub fn all_good(blocks: u32) -> Self {
-        Self { marks: vec![Mark::Good; slot(blocks)], version: 0 }
+        Self { marks: vec![Mark::Good; slot(blocks)], version: 0, tables: [None; 2] }
     }
 
     /// What is known of a block.

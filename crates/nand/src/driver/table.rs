@@ -3,7 +3,8 @@
 //! Layer: rank 3. Source: Linux 6.1 `nand_bbt.c`, `bbt_main_descr` and `bbt_mirror_descr`, with patterns in
 //! the spare bytes: a table is looked for in the last four blocks; spare bytes 8 to 11 of a block's first
 //! page are `Bbt0`, of the second copy `1tbB`, byte 12 is the version; the main bytes hold two bits a
-//! block, lowest first: 11 good, 10 worn, 00 bad from the factory. The newer copy counts.
+//! block, lowest first: 11 good, 10 worn, 00 bad from the factory. The newer copy counts, and only the older
+//! one is written again. A copy goes where it was, and never over the other one.
 //!
 //! ```text
 //!   spare  0        8    12 13            main  0                1
@@ -35,66 +36,72 @@ impl Driver {
         port: &mut Port,
         clock: &mut Clock,
     ) -> Result<bool, Error> {
-        let mut found: [Option<BadBlocks>; 2] = [None, None];
+        let mut found: [Option<(u32, BadBlocks)>; 2] = [None, None];
         for block in table_blocks(port) {
             let spare = self.load_spare(port, clock, Row { block, page: 0 })?;
             let Some(pattern) = spare.get(PATTERN..VERSION) else { return Ok(false) };
             let version = spare.get(VERSION).copied().unwrap_or_default();
             let copy = PATTERNS.iter().position(|&known| known == pattern);
-            let Some(copy) = copy.filter(|&copy| found[copy].is_none()) else { continue };
-            found[copy] = self.read_table(port, clock, block, version)?;
-        }
-        // Versions wrap around: the one that is ahead by less than half of them is newer.
-        let newest = match found {
-            [Some(main), Some(mirror)] => {
-                let ahead = mirror.version.wrapping_sub(main.version);
-                let same = ahead == 0;
-                let table = if (1..128).contains(&ahead) { mirror } else { main };
-                Some((table, same))
+            let Some(copy) = copy else { continue };
+            // A block that went bad can hold a copy from before.
+            if found[copy].as_ref().is_some_and(|(_, known)| !is_newer(version, known.version)) {
+                continue;
             }
-            [main, mirror] => main.or(mirror).map(|table| (table, false)),
+            if let Some(table) = self.read_table(port, clock, block, version)? {
+                found[copy] = Some((block, table));
+            }
+        }
+        let places = [0, 1].map(|copy| found[copy].as_ref().map(|(block, _)| *block));
+        let versions = [0, 1].map(|copy| found[copy].as_ref().map(|(_, table)| table.version));
+        let newest = match versions {
+            [Some(main), Some(mirror)] => usize::from(is_newer(mirror, main)),
+            [main, _] => usize::from(main.is_none()),
         };
-        let Some((table, same)) = newest else { return Ok(false) };
+        let Some((_, table)) = found[newest].take() else { return Ok(false) };
         self.bad = table;
+        self.bad.tables = places;
         self.reserve(port);
-        if !same {
-            self.write_tables(port, clock)?;
+        if versions[0] != versions[1] {
+            // Only the copy that is old or lost: the other one holds what is known until then.
+            self.write_table(port, clock, 1 - newest)?;
         }
         Ok(true)
     }
 
-    /// Writes both copies with the next version.
+    /// Writes both copies with the next version, one after the other.
     pub(super) fn write_tables(&mut self, port: &mut Port, clock: &mut Clock) -> Result<(), Error> {
         self.reserve(port);
         self.bad.version = self.bad.version.wrapping_add(1).max(1);
-        let mut table = encode(&self.bad);
-        table.resize(table.len().next_multiple_of(self.page), 0xFF);
-        let mut blocks = table_blocks(port);
-        for pattern in PATTERNS {
-            self.write_table(port, clock, (pattern, &table), &mut blocks)?;
-        }
-        Ok(())
+        self.write_table(port, clock, 0)?;
+        self.write_table(port, clock, 1)
     }
 
-    /// Writes one copy to the first of `blocks` that takes it.
+    /// Writes one copy where it was, or to the first block that takes it and does not hold the other.
     fn write_table(
         &mut self,
         port: &mut Port,
         clock: &mut Clock,
-        (pattern, table): (&[u8; 4], &[u8]),
-        blocks: &mut impl Iterator<Item = u32>,
+        copy: usize,
     ) -> Result<(), Error> {
+        let (own, other) = (self.bad.tables[copy], self.bad.tables[1 - copy]);
         let mut failure = None;
-        for block in blocks {
-            if matches!(self.bad.mark(block), Mark::Worn | Mark::Factory) {
+        for block in own.into_iter().chain(table_blocks(port).filter(|&block| Some(block) != own)) {
+            let bad = matches!(self.bad.mark(block), Mark::Worn | Mark::Factory);
+            if bad || Some(block) == other {
                 continue;
             }
-            match self.write_table_to(port, clock, (pattern, table), block) {
+            let mut table = encode(&self.bad);
+            table.resize(table.len().next_multiple_of(self.page), 0xFF);
+            match self.write_table_to(port, clock, (PATTERNS[copy], &table), block) {
                 Err(error @ (Error::ProgramFailed { .. } | Error::EraseFailed { .. })) => {
                     self.bad.set(block, Mark::Worn);
                     failure = Some(error);
                 }
-                done => return done,
+                Ok(()) => {
+                    self.bad.tables[copy] = Some(block);
+                    return Ok(());
+                }
+                failed => return failed,
             }
         }
         let block = boardlab_mtd::BlockIndex(port.part().geometry.blocks - 1);
@@ -159,6 +166,13 @@ impl Driver {
             }
         }
     }
+}
+
+/// Whether a version comes after another: they wrap around, and the one that is ahead by less than half
+/// of them is newer.
+const fn is_newer(version: u8, than: u8) -> bool {
+    let ahead = version.wrapping_sub(than);
+    ahead != 0 && ahead < 128
 }
 
 /// The last blocks, from the end.
