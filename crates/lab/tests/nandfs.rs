@@ -16,11 +16,12 @@ fn run(set: &[&str]) -> RunResult {
 static PUBLISHED: LazyLock<RunResult> = LazyLock::new(|| run(&[]));
 
 /// A run of seconds: a part of 16 MiB, one size of files, little data.
-const SMALL: [&str; 7] = [
+const SMALL: [&str; 8] = [
     "part.geometry.blocks=128",
     "fill.file=16 KiB",
     "compare.files=[\"16 KiB\"]",
     "compare.levels=[\"0 %\", \"75 %\"]",
+    "compare.data=[\"zero\", \"random\"]",
     "tiobench.size=2 MiB",
     "tiobench.random=50",
     "tiobench.data=[\"zero\", \"random\"]",
@@ -157,6 +158,49 @@ fn small_files_cost_ram_and_listing_time() {
     };
     assert!(of("files_count").is_sorted_by(|a, b| a > b));
     assert!(of("mounted_bytes").is_sorted_by(|a, b| a > b), "{:?}", of("mounted_bytes"));
+}
+
+#[test]
+fn data_that_compress_are_more_nodes_to_mount_to_list_and_to_hold() {
+    let id = "table3.2-data";
+    for column in ["files_count", "mount_ns", "ls_ns", "mounted_bytes", "listed_bytes"] {
+        let each = ["random", "percent:50", "text", "zero"]
+            .map(|data| value(&PUBLISHED, id, &format!("jffs2/{data}"), column));
+        assert!(each.is_sorted_by(|less, more| less < more), "{column}: {each:?}");
+    }
+    assert_eq!(table(&PUBLISHED, id).fitted_count, 0);
+}
+
+#[test]
+fn the_report_begins_with_what_the_publication_prints_and_not_with_what_is_fitted() {
+    let heads = |table: &&Table| table.rows.iter().any(|row| row.headline);
+    let ids: Vec<_> = PUBLISHED.tables.iter().filter(heads).map(|table| &table.id).collect();
+    assert_eq!(ids, PRINTED.map(|(id, _)| id));
+}
+
+#[test]
+fn a_list_that_names_a_thing_twice_is_refused() {
+    for set in [
+        "compare.files=[\"8 KiB\", \"8 KiB\"]",
+        "compare.levels=[\"75 %\", \"75 %\"]",
+        "compare.data=[\"zero\", \"zero\"]",
+        "tiobench.data=[\"zero\", \"zero\"]",
+    ] {
+        let error = registry::run("nand-filesystems", &[set], Seed::new(1), &|_| ()).unwrap_err();
+        assert!(error.to_string().contains("names a thing twice"), "{set}: {error}");
+    }
+}
+
+#[test]
+fn a_part_that_kernel_or_filesystem_cannot_have_is_refused() {
+    let refused = |set: &[&str]| {
+        let error = registry::run("nand-filesystems", set, Seed::new(1), &|_| ()).unwrap_err();
+        error.to_string()
+    };
+    let text = refused(&["part=w25n01gv"]);
+    assert!(text.contains("corrects by itself") && text.contains("linux-6.1"), "{text}");
+    let text = refused(&["part=mlc-4k", "kernel.profile=linux-6.1"]);
+    assert!(text.contains("programmed once only"), "{text}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! keep them apart. Counts are grouped with a narrow no-break space (SI brochure, 5.4.4).
 //! Left out: any choice of unit by the reader.
 
-use boardlab_result::{RunResult, Unit, Value};
+use boardlab_result::{Row, RunResult, Unit, Value};
 use boardlab_sim::Bytes;
 
 /// Digits that a figure shows.
@@ -67,6 +67,11 @@ pub fn nanoseconds(span: u64) -> String {
         |_| figure(&Value::Real(span as f64), Unit::Nanoseconds),
         |span| figure(&Value::Int(span), Unit::Nanoseconds),
     )
+}
+
+/// Whether the title of `row` tells more than its id: `sequential write` does not.
+pub(crate) fn says_more(row: &Row) -> bool {
+    !row.title.is_empty() && row.title != row.id && row.title != row.id.replace('_', " ")
 }
 
 /// Whether a run gave this result. Lists and comparisons have neither inputs nor virtual time, and

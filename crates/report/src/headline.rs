@@ -1,15 +1,16 @@
-//! The headline of a report: every published total beside ours.
+//! The headline of a report: the published figures that sum it up, beside ours.
 //!
 //! Layer: rank 8, inside `report`. Main type: [`Headline`]. Built without knowing any experiment:
-//! a headline is a cell with a published figure in a row whose id is `total`.
+//! a headline is a cell with a published figure and ours, in a row whose id is `total` or that says so of
+//! itself.
 
 use crate::format;
-use boardlab_result::{Reproduction, RunResult, Table, Verdict};
+use boardlab_result::{Reproduction, Row, RunResult, Table, Value, Verdict};
 
 /// The id of the row that sums a table up.
 const TOTAL: &str = "total";
 
-/// One published total beside ours.
+/// One published figure beside ours.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Headline<'a> {
     /// Index of the run in the reproduction.
@@ -18,11 +19,13 @@ pub(crate) struct Headline<'a> {
     pub(crate) run: &'a RunResult,
     /// The table.
     pub(crate) table: &'a Table,
+    /// The row, where it is not the table's total.
+    pub(crate) row: Option<String>,
     /// Heading of the column.
     pub(crate) column: &'a str,
-    /// The total as printed.
+    /// The figure as printed.
     pub(crate) published: String,
-    /// Our total.
+    /// Ours.
     pub(crate) ours: String,
     /// Ours relative to the print.
     pub(crate) error: Option<String>,
@@ -41,17 +44,45 @@ pub(crate) fn headlines(reproduction: &Reproduction) -> Vec<Headline<'_>> {
     .collect()
 }
 
+/// What a list of `headlines` is called.
+pub(crate) fn heading(headlines: &[Headline<'_>]) -> &'static str {
+    if headlines.iter().all(|one| one.row.is_none()) {
+        "Published totals"
+    } else {
+        "Published figures"
+    }
+}
+
+impl Headline<'_> {
+    /// Which figure of its table it is; nothing where the table has one total.
+    pub(crate) fn place(&self) -> Option<String> {
+        Some(format!("{}, {}", self.row.as_ref()?, self.column))
+    }
+}
+
 fn of_table<'a>(run_index: usize, run: &'a RunResult, table: &'a Table) -> Vec<Headline<'a>> {
-    let Some(total) = table.row(TOTAL) else { return Vec::new() };
+    let rows = table.rows.iter().filter(|row| row.headline || row.id == TOTAL);
+    rows.flat_map(|row| of_row(run_index, run, (table, row))).collect()
+}
+
+fn of_row<'a>(
+    run_index: usize,
+    run: &'a RunResult,
+    (table, row): (&'a Table, &'a Row),
+) -> Vec<Headline<'a>> {
     let mut headlines = Vec::new();
     for column in &table.columns {
-        let Some(cell) = total.cells.get(&column.id) else { continue };
+        let Some(cell) = row.cells.get(&column.id) else { continue };
         let Some(published) = &cell.published else { continue };
-        let unit = total.unit_in(&column.id);
+        if cell.value == Value::None {
+            continue;
+        }
+        let unit = row.unit_in(&column.id);
         headlines.push(Headline {
             run_index,
             run,
             table,
+            row: (row.id != TOTAL).then(|| row.id.replace('_', " ")),
             column: &column.title,
             published: cell.printed.clone().unwrap_or_else(|| format::figure(published, unit)),
             ours: format::figure(&cell.value, unit),

@@ -6,7 +6,7 @@
 //! histograms, which become a line of blocks.
 
 use crate::columns::{Grid, TIE};
-use crate::headline::{Headline, headlines};
+use crate::headline::{self, Headline, headlines};
 use crate::pairs::{self, Pair, pairs};
 use crate::{Options, format, text};
 use boardlab_result::{
@@ -28,7 +28,7 @@ pub fn run(run: &RunResult, options: &Options) -> String {
     page.text
 }
 
-/// Several runs, after a summary of every published total.
+/// Several runs, after a summary of the published figures that sum them up.
 #[must_use]
 pub fn reproduction(reproduction: &Reproduction, options: &Options) -> String {
     let mut page = Page { text: String::new(), options };
@@ -80,12 +80,15 @@ impl Page<'_> {
         if headlines.is_empty() {
             return;
         }
-        self.heading("Published totals");
+        self.heading(headline::heading(headlines));
         let mut grid = Grid::new(&["scenario", "table", "print", "ours", "error", "verdict"], 2);
         for headline in headlines {
             grid.push(vec![
                 headline.run.scenario.clone(),
-                format!("{}  {}", headline.table.id, headline.table.title),
+                match headline.place() {
+                    Some(place) => format!("{}  {place}", headline.table.id),
+                    None => format!("{}  {}", headline.table.id, headline.table.title),
+                },
                 headline.published.clone(),
                 headline.ours.clone(),
                 headline.error.clone().unwrap_or_default(),
@@ -192,12 +195,10 @@ fn provenance(run: &RunResult, wall_time: bool) -> Option<String> {
     if !format::ran(run) {
         return None;
     }
-    let mut line = format!(
-        "seed {}, version {}, virtual time {}",
-        run.seed,
-        run.version,
-        format::nanoseconds(run.virtual_time_ns)
-    );
+    let mut line = format!("seed {}, version {}", run.seed, run.version);
+    if run.virtual_time_ns > 0 {
+        let _ = write!(line, ", virtual time {}", format::nanoseconds(run.virtual_time_ns));
+    }
     if let Some(wall) = run.wall_time_ns.filter(|_| wall_time) {
         let _ = write!(line, ", wall time {}", format::nanoseconds(wall));
     }
@@ -206,11 +207,7 @@ fn provenance(run: &RunResult, wall_time: bool) -> Option<String> {
 
 /// The name of a row.
 fn label(row: &Row) -> String {
-    if row.title.is_empty() || row.title == row.id {
-        row.id.clone()
-    } else {
-        format!("{}  {}", row.id, row.title)
-    }
+    if format::says_more(row) { format!("{}  {}", row.id, row.title) } else { row.id.clone() }
 }
 
 /// The cells of one row of ours. A figure does not break between number and unit.

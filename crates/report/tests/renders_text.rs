@@ -36,6 +36,24 @@ fn a_reproduction_begins_with_the_published_totals() {
 }
 
 #[test]
+fn a_row_that_asks_for_it_stands_at_the_head() {
+    let mut all = sample::reproduction();
+    let row = all.results.iter_mut().flat_map(|run| &mut run.tables).find_map(|table| {
+        let row = |row: &&mut boardlab_result::Row| {
+            row.id != "total" && row.cells.values().any(|cell| cell.published.is_some())
+        };
+        table.rows.iter_mut().find(row)
+    });
+    let row = row.expect("the sample compares more than totals");
+    row.headline = true;
+    let named = format!("{}, ", row.id.replace('_', " "));
+    let text = terminal::reproduction(&all, &options(120));
+    let summary: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(summary[0], "Published figures");
+    assert!(summary.iter().any(|line| line.contains(&named)), "{named}: {text}");
+}
+
+#[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in [60, 80, 120] {
         let text = terminal::reproduction(&sample::reproduction(), &options(width));

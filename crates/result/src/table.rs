@@ -175,6 +175,9 @@ pub struct Row {
     /// column is called by a system, and one table compares times, sizes and rates of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
+    /// Whether its published cells stand at the head of a report, as those of a row `total` always do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub headline: bool,
     /// Cells by column id.
     pub cells: IndexMap<String, Cell>,
 }
@@ -183,7 +186,20 @@ impl Row {
     /// A row without cells.
     #[must_use]
     pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
-        Self { id: id.into(), title: title.into(), unit: String::new(), cells: IndexMap::new() }
+        Self {
+            id: id.into(),
+            title: title.into(),
+            unit: String::new(),
+            headline: false,
+            cells: IndexMap::new(),
+        }
+    }
+
+    /// This row as one that a report begins with.
+    #[must_use]
+    pub fn at_the_head(mut self) -> Self {
+        self.headline = true;
+        self
     }
 
     /// This row with a unit for the cells whose column names none.

@@ -134,8 +134,9 @@ pub(super) fn throughput(
         layers.push(layer("print", "throughput_printed", Style::Bars));
     }
     let caption = "tiobench writes zeros unless it is told otherwise, and zeros compress to nearly \
-                   nothing; other data tell what a product would see. Part as in its data sheet.";
-    let axes = [Axis::fitting("phase"), Axis::from_zero("throughput (MiB/s)")];
+                   nothing; other data tell what a product would see. percent:N is N percent random, the \
+                   rest zero. Part as in its data sheet.";
+    let axes = [Axis::fitting("test"), Axis::from_zero("throughput (MiB/s)")];
     run.charts.push(Chart {
         categories,
         layers,
@@ -156,17 +157,26 @@ struct Bars<'t> {
 
 impl Bars<'_> {
     fn draw(self, run: &mut RunResult, print: &Print<'_>) -> Result<(), Error> {
-        let ours = self.ours.into_iter().map(|(name, size)| (name, kib(size)));
+        let ours = self.ours.into_iter().map(|(name, size)| (name, Some(kib(size)), None));
         let printed = print.row(self.printed.0, self.printed.1)?.into_iter();
-        let printed =
-            printed.map(|(name, bytes)| (format!("{name}, print"), round(bytes / 1_024.0, 1)));
-        let (categories, values): (Vec<_>, Vec<_>) =
-            ours.chain(printed).map(|(name, value)| (name, Some(value))).unzip();
-        curve(run, self.id, "KiB", &placed(&values));
+        let printed = printed
+            .map(|(name, bytes)| (format!("{name}, print"), None, Some(round(bytes / 1_024.0, 1))));
+        let all: Vec<_> = ours.chain(printed).collect();
+        let (ours, printed): (Vec<_>, Vec<_>) = all.iter().map(|one| (one.1, one.2)).unzip();
+        // One bar a category, so stacked is in its middle.
+        let mut layers = Vec::new();
+        for (name, id, values) in
+            [("ours", self.id, ours), ("print", &format!("{}_printed", self.id), printed)]
+        {
+            if values.iter().any(Option::is_some) {
+                curve(run, id, "KiB", &placed(&values));
+                layers.push(layer(name, id, Style::Stacked));
+            }
+        }
         let axes = [Axis::fitting("filesystem"), Axis::from_zero(self.axis)];
         run.charts.push(Chart {
-            categories,
-            layers: vec![layer(self.title, self.id, Style::Bars)],
+            categories: all.into_iter().map(|one| one.0).collect(),
+            layers,
             ..chart(self.id, self.title, self.caption, axes)
         });
         Ok(())
@@ -222,7 +232,8 @@ pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitte
             layers.push(layer(&format!("{system}, {label}"), &id, style));
         }
     }
-    let caption = "What a mount reads grows with what the flash holds.";
+    let caption =
+        "From the call of mount to its return. table3.2-levels has the pages read for it.";
     let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("time (s)")];
     run.charts.push(Chart {
         layers,

@@ -4,6 +4,7 @@
 //! what tiobench wrote, when RAM was counted) explains most differences; each finding shows it with
 //! figures of the same run.
 
+use super::board::Port;
 use super::fit::{self, Fit, Observation};
 use super::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
 use super::tables::Ports;
@@ -16,7 +17,7 @@ use boardlab_sim::Bytes;
 /// Indices of the findings that explain the cells of a filesystem.
 struct Findings {
     system: &'static str,
-    port: usize,
+    data: usize,
     listing: usize,
     zeros: usize,
     readings: usize,
@@ -75,15 +76,17 @@ pub(super) fn judge(
     let quote = Quote(reference);
     let mut findings = Vec::new();
     for column in columns {
-        let port = run.find(port(&quote, column, observations, ports)?);
+        let ram = reference.table("table3.4")?.cell("ram", column.system)?.published.as_f64();
+        let ram = ram.unwrap_or(f64::NAN);
+        let data = run.find(data(&quote, (column, ram), ports)?);
         let listing = run.find(listing(&quote, (column, observations), ports)?);
         let zeros = run.find(zeros(&quote, column, ports)?);
-        let ram = reference.table("table3.4")?.cell("ram", column.system)?.published.as_f64();
-        let readings = run.find(readings(&quote, column, ram.unwrap_or(f64::NAN))?);
+        let readings = run.find(readings(&quote, column, ram)?);
         let full = reference.table("table3.5")?.cell("metadata", column.system)?.published.as_f64();
         let metadata = run.find(metadata(&quote, column, full.unwrap_or(f64::NAN))?);
         let system = column.system;
-        findings.push(Findings { system, port, listing, zeros, readings, metadata });
+        run.find(port(&quote, column, observations, ports)?);
+        findings.push(Findings { system, data, listing, zeros, readings, metadata });
     }
     run.find(units(&quote)?);
     if fit.port != ports[1] {
@@ -122,7 +125,7 @@ fn port(
     let Mounting { mount, .. } = &column.mounting;
     Ok(format!(
         "The way to the flash is not published, and the figures do not determine it. With the part's \
-         own bus cycles alone the mount takes {} (printed: {}) for {} commands, {} page reads and {}; \
+         own bus cycles alone and the files of this run the mount takes {} (printed: {}) for {} commands, {} page reads and {}; \
          those counts do not depend on the platform. Two constants of the board were fitted once to all \
          {} time cells together: {} a command and {} a byte. What is left goes from {} to {} only: a \
          port slow enough for the mount would make ls, which is too long already, longer still. So rows \
@@ -137,6 +140,52 @@ fn port(
         fitted.per_byte,
         percent(fit::residual(all, data_sheet)),
         percent(fit::residual(all, fitted)),
+    ))
+}
+
+/// How long a mount of `run` takes, and how much is held after it, as figures.
+#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+fn size(run: &Mounting, port: Port) -> (f64, f64) {
+    (run.mount.with(port).as_secs_f64(), memory(&run.mounted).get() as f64)
+}
+
+/// What the data in the files do to mount and RAM; `printed` is the RAM of the print.
+fn data(
+    quote: &Quote<'_>,
+    (column, printed): (&Column, f64),
+    [data_sheet, _]: Ports,
+) -> Result<String, Error> {
+    let told = |one: &Mounting| {
+        let (mounted, listed) = (memory(&one.mounted).get(), memory(&one.listed).get());
+        format!(
+            "{}: {} files, mount {}, ls {}, RAM {} and after ls {}",
+            one.data,
+            one.files,
+            one.mount.with(data_sheet),
+            one.ls.with(data_sheet),
+            mib(mounted),
+            mib(listed),
+        )
+    };
+    let each: Vec<_> = column.by_data.iter().map(told).collect();
+    let sizes = || column.by_data.iter().map(|one| size(one, data_sheet));
+    let more = sizes().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
+    let less = sizes().min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
+    let per_byte = (more.0 - less.0) / (more.1 - less.1);
+    let (seconds, bytes) = size(&column.mounting, data_sheet);
+    let level = column.by_data.first().map_or_else(String::new, |one| one.level.to_string());
+    Ok(format!(
+        "What is in the files is not published and moves the mount most. JFFS2 writes at most a page of \
+         4 KiB as one node, so a flash that is as full holds more nodes the better the data compress, and \
+         each costs time and RAM. With the flash {level} full: {}. From one kind to the other the mount \
+         grows by {:.2} s for each MiB of RAM. Files of which there were as many nodes as take the {} of RAM \
+         that are printed would so be mounted in about {:.1} s (printed: {}; {seconds:.1} s with the files of \
+         table3.2).",
+        each.join("; "),
+        per_byte * MIB,
+        quote.of("table3.4", "ram", column.system)?,
+        seconds + (printed - bytes) * per_byte,
+        quote.of("table3.2", "mount", column.system)?,
     ))
 }
 
@@ -159,7 +208,8 @@ fn listing(
         "What ls waits for depends on files that the publication does not describe: after a mount JFFS2 \
          checks every inode, and for that reads every node with its data. At the same fill level ls takes \
          {} (printed: {}). Here it reads {} pages, {}; in the printed time this bus moves {moved:.0} MiB, \
-         less than the files hold. Either the bus was faster, or ls did not wait for all of them.",
+         less than the files hold. Either the bus was faster, or ls did not wait for all of them. \
+         Data that compress make it longer still (table3.2-data).",
         each.join(", "),
         quote.of("table3.2", "ls", column.system)?,
         ls.counts.reads,
@@ -206,7 +256,7 @@ fn readings(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, 
         "The printed {} of RAM can be read in two ways: as what is there right after the mount (here {}; \
          the print would need {:.0} of {name} where there are {count}, so many small nodes, as data give \
          that compress well), or after every inode was read, as ls does (here {}, and {} with files of {}). \
-         The files decide; table3.2-files shows both readings for other sizes.",
+         The files decide; table3.2-files and table3.2-data show both readings with others.",
         quote.of("table3.4", "ram", column.system)?,
         mib(memory(&run.mounted).get()),
         ((printed - rest) / size).max(0.0),
@@ -244,9 +294,9 @@ fn units(quote: &Quote<'_>) -> Result<String, Error> {
 impl Findings {
     /// What is known about the cells of a table.
     fn rules(&self, rules: Rules, table: &str) -> Rules {
-        let Self { system, port, listing, zeros, readings, metadata } = *self;
+        let Self { system, data, listing, zeros, readings, metadata } = *self;
         match table {
-            "table3.2" => rules.explained("mount", system, port).explained("ls", system, listing),
+            "table3.2" => rules.explained("mount", system, data).explained("ls", system, listing),
             "table3.2-fitted" => rules.input("mount", system).input("ls", system),
             "table3.3" => {
                 PHASES.iter().fold(rules, |rules, row| rules.explained(*row, system, zeros))

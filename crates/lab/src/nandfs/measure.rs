@@ -65,6 +65,8 @@ pub struct Mounting {
     pub level: Ratio,
     /// Size of each file.
     pub file: Bytes,
+    /// What is in them, as scenarios write it.
+    pub data: String,
     /// How many files there are.
     pub files: u64,
     /// The mount.
@@ -142,6 +144,8 @@ pub struct Column {
     pub by_file: Vec<Mounting>,
     /// The same at other levels, that level among them.
     pub by_level: Vec<Mounting>,
+    /// The same with other data in files of that size, at a level of its own.
+    pub by_data: Vec<Mounting>,
     /// tiobench, by kind of data.
     pub throughput: Vec<Throughput>,
     /// The flash filled to the end.

@@ -89,9 +89,9 @@ fn assemble(
     run.tables = mount_tables(columns, ports);
     run.tables.extend(throughput_tables(columns, ports));
     run.tables.extend([
-        tables::ram(columns),
+        tables::at_the_head(tables::ram(columns)),
         tables::structures(columns),
-        tables::metadata(columns),
+        tables::at_the_head(tables::metadata(columns)),
     ]);
     if let Some(reference) = print {
         let (names, observations) = judge::observations(columns, reference)?;
@@ -119,13 +119,23 @@ fn mount_tables(columns: &[Column], ports: Ports) -> Vec<Table> {
     };
     let files = named(|one| &one.by_file, |run| run.file.to_string());
     let levels = named(|one| &one.by_level, |run| run.level.to_string());
+    let data = named(|one| &one.by_data, |run| run.data.clone());
+    let level = columns.iter().find_map(|one| one.by_data.first()).map(|run| run.level);
+    let level = level.map_or_else(String::new, |level| format!(", flash {level} full"));
+    let by_data = format!("Mount and ls by data in the files{level}");
     let title = "Mount and ls, part as in its data sheet";
     vec![
-        tables::mount("table3.2", title, columns, data_sheet),
+        tables::at_the_head(tables::mount("table3.2", title, columns, data_sheet)),
         tables::mount("table3.2-fitted", "Mount and ls, fitted port", columns, fitted),
         tables::mount_counts(columns, ports),
-        tables::mountings("table3.2-files", "Mount and ls by size of the files", &files, ports),
-        tables::mountings("table3.2-levels", "Mount and ls by fill level", &levels, ports),
+        tables::mountings(
+            "table3.2-files",
+            "Mount and ls by size of the files",
+            &files,
+            data_sheet,
+        ),
+        tables::mountings("table3.2-levels", "Mount and ls by fill level", &levels, data_sheet),
+        tables::mountings("table3.2-data", &by_data, &data, data_sheet),
     ]
 }
 
@@ -139,8 +149,11 @@ fn throughput_tables(columns: &[Column], [data_sheet, fitted]: Ports) -> Vec<Tab
             0 => "table3.3".into(),
             _ => format!("table3.3-{}", data.replace(':', "-")),
         };
-        all.push(tables::throughput(&id, &title, (columns, index), data_sheet));
-        if index == 0 {
+        let table = tables::throughput(&id, &title, (columns, index), data_sheet);
+        if index > 0 {
+            all.push(table);
+        } else {
+            all.push(tables::at_the_head(table));
             let title = format!("tiobench, data: {data}, fitted port");
             all.push(tables::throughput("table3.3-fitted", &title, (columns, index), fitted));
         }

@@ -27,6 +27,8 @@ pub struct Scenario {
     pub files: Vec<Bytes>,
     /// Fill levels that are compared.
     pub levels: Vec<Ratio>,
+    /// Kinds of data in the files that are compared.
+    pub kinds: Kinds,
     /// Throughput.
     pub tiobench: Tiobench,
     /// Whether JFFS2 writes summaries.
@@ -57,6 +59,15 @@ pub struct Fill {
     pub file: Bytes,
     /// What is in them.
     pub data: Data,
+}
+
+/// Kinds of data in the files that fill the flash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kinds {
+    /// The kinds.
+    pub data: Vec<Data>,
+    /// How full the flash gets with each.
+    pub level: Ratio,
 }
 
 /// What tiobench does.
@@ -148,19 +159,42 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
     });
     let powercut = section.section("powercut", powercut);
     section.finish()?;
-    let (part, _, _) = (part?, title?, experiment?);
-    let (files, levels) = compare?;
+    let (part, kernel, _, _) = (part?, kernel?, title?, experiment?);
+    fits(section, &part, kernel)?;
+    let Compare { files, levels, kinds } = compare?;
     Ok(Scenario {
         part: Arc::new(part),
         board: board?,
-        kernel: kernel?,
+        kernel,
         fill: fill?,
         files,
         levels,
+        kinds,
         tiobench: tiobench?,
         summary: summary?,
         powercut: powercut?,
     })
+}
+
+/// Refuses a part that the kernel's driver or the filesystem cannot have.
+fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
+    if kernel == Kernel::Linux26 && part.on_die_ecc.is_some() {
+        return Err(section.refuse(
+            "kernel",
+            "has no driver for a chip that corrects by itself",
+            "a kernel with drivers/mtd/nand/spi",
+            "--set kernel.profile=linux-6.1",
+        ));
+    }
+    if part.programs_per_page < 2 {
+        return Err(section.refuse(
+            "part",
+            "lets a page be programmed once only, as MLC does",
+            "a part whose pages may be programmed twice",
+            "JFFS2 marks an erased block in the spare bytes of a page that it fills later",
+        ));
+    }
+    Ok(())
 }
 
 /// A fill level that leaves room for what a filesystem keeps for itself.
@@ -189,23 +223,48 @@ fn too_full(section: &Section<'_>, key: &str) -> crate::document::Reported {
     )
 }
 
-fn compare(section: &Section<'_>, room: Bytes) -> Read<(Vec<Bytes>, Vec<Ratio>)> {
+/// What is compared with the flash as `[fill]` fills it.
+struct Compare {
+    files: Vec<Bytes>,
+    levels: Vec<Ratio>,
+    kinds: Kinds,
+}
+
+fn compare(section: &Section<'_>, room: Bytes) -> Read<Compare> {
     let files = section.required::<Vec<Bytes>>("files");
     let levels = section.required::<Vec<Ratio>>("levels");
+    let data = section.required::<Vec<Data>>("data");
+    let data_level = section.required::<Ratio>("data_level");
     section.finish()?;
-    let (files, levels) = (files?, levels?);
+    let (files, levels, data, level) = (files?, levels?, data?, data_level?);
+    once(section, "files", &files)?;
+    once(section, "levels", &levels)?;
+    once(section, "data", &data)?;
     if !levels.iter().all(|level| level_fits(*level)) {
         return Err(too_full(section, "levels"));
     }
-    if files.iter().all(|file| (limits::FILE..=room).contains(file)) {
-        return Ok((files, levels));
+    if !level_fits(level) {
+        return Err(too_full(section, "data_level"));
     }
-    Err(section.refuse(
-        "files",
-        "has a size that cannot be",
-        &format!("sizes from {} to {room}", limits::FILE),
-        "smaller files would be millions",
-    ))
+    if !files.iter().all(|file| (limits::FILE..=room).contains(file)) {
+        return Err(section.refuse(
+            "files",
+            "has a size that cannot be",
+            &format!("sizes from {} to {room}", limits::FILE),
+            "smaller files would be millions",
+        ));
+    }
+    Ok(Compare { files, levels, kinds: Kinds { data, level } })
+}
+
+/// Refuses a list that names a thing twice: each is a row, and a row's name is its own.
+fn once<T: PartialEq>(section: &Section<'_>, key: &str, list: &[T]) -> Read<()> {
+    let repeated = list.iter().enumerate().any(|(at, one)| list[..at].contains(one));
+    if repeated {
+        let (problem, help) = ("names a thing twice", "each is one row of a table");
+        return Err(section.refuse(key, problem, "each once", help));
+    }
+    Ok(())
 }
 
 fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
@@ -216,7 +275,8 @@ fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
     let presize = section.required::<bool>("presize");
     let data = section.required::<Vec<Data>>("data");
     section.finish()?;
-    let (block, size, threads) = (block?, size?, threads?);
+    let (block, size, threads, data) = (block?, size?, threads?, data?);
+    once(section, "data", &data)?;
     if size < block * 2 || !size.get().is_multiple_of(block.get()) {
         return Err(section.refuse(
             "size",
@@ -235,7 +295,7 @@ fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
     }
     let threads = u32::try_from(threads).expect("within 64");
     let (random, presize) = (random?, presize?);
-    Ok(Tiobench { block, size, random, threads, presize, data: data? })
+    Ok(Tiobench { block, size, random, threads, presize, data })
 }
 
 fn powercut(section: Section<'_>) -> Read<PowerCut> {

@@ -12,7 +12,7 @@
 use super::board::Port as PortCosts;
 use super::jffs2::Jffs2System;
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
-use super::scenario::{Kernel, Scenario, Tiobench as Options};
+use super::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use crate::quantity::Ratio;
 use crate::registry::{Failure, Progress, Request};
 use boardlab_nand::chip::{Die, Setup};
@@ -86,11 +86,18 @@ pub(super) fn columns(
     Ok(vec![lab.column::<Jffs2System>(request)?])
 }
 
+/// The files that fill a flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Files {
+    size: Bytes,
+    data: Data,
+}
+
 /// A piece of work.
 #[derive(Debug, Clone)]
 enum Job {
-    /// Files of one size; mount and ls at these levels.
-    Fill(Bytes, Vec<Ratio>),
+    /// Files of one size and kind; mount and ls at these levels.
+    Fill(Files, Vec<Ratio>),
     /// tiobench with one kind of data.
     Tiobench(Data),
     /// Files until there is no space.
@@ -145,23 +152,30 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 impl Lab<'_> {
     /// Everything that is run of one filesystem, the longest work first.
     fn jobs(&self) -> Vec<Job> {
-        let Scenario { fill, files, levels, tiobench, .. } = self.scenario;
-        let mut all = vec![fill.level];
+        let Scenario { fill, files, levels, kinds, tiobench, .. } = self.scenario;
+        let Fill { level, file: size, data } = *fill;
+        let mut all = vec![level];
         all.extend(levels);
         all.sort_unstable();
         all.dedup();
-        let others = files.iter().filter(|file| **file != fill.file);
-        let others = others.map(|file| Job::Fill(*file, vec![fill.level]));
-        [Job::Capacity, Job::Fill(fill.file, all)]
+        let sizes = files.iter().filter(|file| **file != size);
+        let sizes = sizes.map(|size| Job::Fill(Files { size: *size, data }, vec![level]));
+        // Not on the way to another level: each stop there writes a few nodes.
+        let kinds_level = kinds.level;
+        let kinds = kinds.data.iter().filter(|kind| **kind != data || !all.contains(&kinds_level));
+        let kinds = kinds.map(|data| Job::Fill(Files { size, data: *data }, vec![kinds_level]));
+        let kinds: Vec<_> = kinds.collect();
+        [Job::Capacity, Job::Fill(Files { size, data }, all)]
             .into_iter()
-            .chain(others)
+            .chain(kinds)
+            .chain(sizes)
             .chain(tiobench.data.iter().rev().map(|data| Job::Tiobench(*data)))
             .collect()
     }
 
     /// Puts what was measured into its place.
     fn assemble(&self, system: &'static str, made: Vec<(Done, Duration)>) -> Column {
-        let Scenario { fill, files, levels, tiobench, .. } = self.scenario;
+        let Scenario { fill, files, levels, kinds, tiobench, .. } = self.scenario;
         let virtual_time = made.iter().fold(Duration::ZERO, |sum, (_, spent)| sum + *spent);
         let (mut mountings, mut throughput, mut capacity) = (Vec::new(), Vec::new(), None);
         for (done, _) in made {
@@ -171,9 +185,10 @@ impl Lab<'_> {
                 Done::Capacity(full) => capacity = Some(full),
             }
         }
-        let find = |file: Bytes, level: Ratio| {
-            let found = mountings.iter().find(|one| one.file == file && one.level == level);
-            found.expect("every file and level has its job").clone()
+        let find = |file: Bytes, data: Data, level: Ratio| {
+            let (data, mut all) = (data.to_string(), mountings.iter());
+            let found = all.find(|one| (one.file, one.level) == (file, level) && one.data == data);
+            found.expect("every file, kind of data and level has its job").clone()
         };
         let named = |data: &Data| {
             let name = data.to_string();
@@ -181,9 +196,10 @@ impl Lab<'_> {
         };
         Column {
             system,
-            mounting: find(fill.file, fill.level),
-            by_file: files.iter().map(|file| find(*file, fill.level)).collect(),
-            by_level: levels.iter().map(|level| find(fill.file, *level)).collect(),
+            mounting: find(fill.file, fill.data, fill.level),
+            by_file: files.iter().map(|file| find(*file, fill.data, fill.level)).collect(),
+            by_level: levels.iter().map(|level| find(fill.file, fill.data, *level)).collect(),
+            by_data: kinds.data.iter().map(|data| find(fill.file, *data, kinds.level)).collect(),
             throughput: tiobench.data.iter().map(named).collect(),
             capacity: capacity.expect("there is one such job"),
             virtual_time,
@@ -204,7 +220,9 @@ impl Lab<'_> {
     fn perform<S: System>(&self, job: &Job, nand: Nand) -> Result<(Done, Duration), Cause> {
         let mut clock = Clock::new();
         let done = match job {
-            Job::Fill(file, levels) => Done::Fill(self.fill::<S>(*file, levels, nand, &mut clock)?),
+            Job::Fill(files, levels) => {
+                Done::Fill(self.fill::<S>(*files, levels, nand, &mut clock)?)
+            }
             Job::Tiobench(data) => {
                 Done::Tiobench(Box::new(self.tiobench::<S>(*data, nand, &mut clock)?))
             }
@@ -222,7 +240,7 @@ impl Lab<'_> {
     /// Mounts and lists a fork of a filled flash.
     fn mounting<S: System>(
         &self,
-        (level, file, files): (Ratio, Bytes, u64),
+        (level, Files { size, data }, files): (Ratio, Files, u64),
         nand: Nand,
     ) -> Result<Mounting, Cause> {
         let mut clock = Clock::new();
@@ -234,7 +252,8 @@ impl Lab<'_> {
         let listed = (clock.now(), counts(S::flash(mount.fs())));
         Ok(Mounting {
             level,
-            file,
+            file: size,
+            data: data.to_string(),
             files,
             mount: Timed { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
             ls: Timed { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
@@ -245,10 +264,10 @@ impl Lab<'_> {
 }
 
 impl Lab<'_> {
-    /// Fills a flash with files of `size`, level by level, and mounts a fork of it at each.
+    /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
     fn fill<S: System>(
         &self,
-        size: Bytes,
+        kind: Files,
         levels: &[Ratio],
         mut nand: Nand,
         clock: &mut Clock,
@@ -257,22 +276,22 @@ impl Lab<'_> {
         for level in levels {
             let mut mount = self.mount::<S>(nand, clock)?;
             while used(&mut mount, clock)? < *level {
-                self.write_file(&mut mount, clock, files, (self.scenario.fill.data, size))?;
+                self.write_file(&mut mount, clock, files, kind)?;
                 files += 1;
             }
             nand = unmount::<S>(mount, clock)?;
-            all.push(self.mounting::<S>((*level, size, files), nand.clone())?);
+            all.push(self.mounting::<S>((*level, kind, files), nand.clone())?);
         }
         Ok(all)
     }
 
-    /// Writes file number `file` of `size` bytes, a hundred to a directory.
+    /// Writes file number `file`, a hundred to a directory.
     fn write_file<F: FileSystem>(
         &self,
         mount: &mut Mount<F>,
         clock: &mut Clock,
         file: u64,
-        (data, size): (Data, Bytes),
+        Files { size, data }: Files,
     ) -> Result<u64, Error> {
         let dir = format!("/d{:04}", file / DIRECTORY);
         if file.is_multiple_of(DIRECTORY) {
@@ -340,7 +359,7 @@ impl Lab<'_> {
         let mut mount = self.mount::<S>(nand, clock)?;
         let mut stored = Bytes::ZERO;
         for file in 0.. {
-            let kind = (Data::Random, self.scenario.fill.file);
+            let kind = Files { size: self.scenario.fill.file, data: Data::Random };
             match self.write_file(&mut mount, clock, file, kind) {
                 Ok(written) => stored += Bytes::new(written),
                 Err(error) if error.errno() == Some(Errno::NoSpc) => break,
@@ -400,6 +419,7 @@ mod tests {
             "fill.file=16 KiB",
             "compare.files=[\"16 KiB\"]",
             "compare.levels=[\"75 %\"]",
+            "compare.data=[\"text\"]",
             "tiobench.size=1 MiB",
             "tiobench.random=20",
             "tiobench.data=[\"zero\", \"random\"]",

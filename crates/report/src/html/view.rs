@@ -22,6 +22,8 @@ pub(super) struct Page {
     subtitle: String,
     several: bool,
     headlines: Vec<HeadlineView>,
+    /// What the verdicts are about.
+    judged: &'static str,
     verdicts: Vec<Count>,
     runs: Vec<RunView>,
     charts: bool,
@@ -32,7 +34,8 @@ struct HeadlineView {
     scenario: String,
     table: String,
     anchor: String,
-    column: String,
+    /// The figure within its table.
+    place: String,
     published: String,
     ours: String,
     error: Option<String>,
@@ -167,6 +170,7 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
         subtitle: format!("{} · boardlab {}", scenarios.join(", "), versions.join(", ")),
         several: runs.len() > 1,
         headlines: headline_views(reproduction),
+        judged: judged(runs),
         verdicts: verdict_counts(runs),
         charts: runs.iter().any(|run| !run.charts.is_empty()),
         runs: runs.iter().enumerate().map(|(index, run)| run_view(index, run, budget)).collect(),
@@ -181,7 +185,7 @@ fn headline_views(reproduction: &Reproduction) -> Vec<HeadlineView> {
             scenario: headline.run.scenario.clone(),
             table: headline.table.title.clone(),
             anchor: format!("run{}-table{}", index + 1, place.unwrap_or(0) + 1),
-            column: headline.column.into(),
+            place: headline.place().unwrap_or_else(|| headline.column.into()),
             published: headline.published,
             ours: headline.ours,
             error: headline.error.map(|error| minus(&error)),
@@ -189,6 +193,16 @@ fn headline_views(reproduction: &Reproduction) -> Vec<HeadlineView> {
         }
     };
     headlines(reproduction).into_iter().map(view).collect()
+}
+
+/// A verdict compares with a print, or with what must hold.
+fn judged(runs: &[RunResult]) -> &'static str {
+    let mut cells = runs.iter().flat_map(|run| &run.tables).flat_map(Table::cells);
+    if cells.any(|(_, _, cell)| cell.published.is_some()) {
+        "Cells with a published figure"
+    } else {
+        "Cells with a verdict"
+    }
 }
 
 fn verdict_counts(runs: &[RunResult]) -> Vec<Count> {
@@ -276,7 +290,7 @@ fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) 
         };
         RowView {
             id: row.id.clone(),
-            title: if row.title == row.id { String::new() } else { row.title.clone() },
+            title: if format::says_more(row) { row.title.clone() } else { String::new() },
             total: row.id == "total",
             cells: table.columns.iter().zip(&columns).map(cell).collect(),
         }
@@ -304,7 +318,7 @@ fn pairs_view(anchor: String, table: &Table, pairs: &[Pair<'_>]) -> TableView {
             numeric: numeric(at),
             ..CellView::default()
         };
-        let titled = pair.first && pair.row.title != pair.row.id;
+        let titled = pair.first && format::says_more(pair.row);
         RowView {
             id: pair.row.id.clone(),
             title: if titled { pair.row.title.clone() } else { String::new() },
@@ -447,6 +461,8 @@ fn facts(run: &RunResult) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Scenario", run.scenario.clone()), ("boardlab", run.version.clone())];
     if format::ran(run) {
         facts.push(("Seed", run.seed.to_string()));
+    }
+    if run.virtual_time_ns > 0 {
         facts.push(("Virtual time", format::nanoseconds(run.virtual_time_ns)));
     }
     if let Some(wall) = run.wall_time_ns {
