@@ -53,21 +53,25 @@ pub(crate) const CASES: &[Case] = &[
     .with(RUN),
     Case::line(
         "more than everything compresses away",
-        [FILE, "data = [", "data = [\"zero\", \"percent:101\"]"],
+        [
+            FILE,
+            "data = [\"zero\", \"percent:50\", \"random\"]",
+            "data = [\"zero\", \"percent:101\"]",
+        ],
         "\"percent:101\"",
         &["`tiobench.data`: `percent:101` is not known here", "expected a list, each entry zero"],
     )
     .with(RUN),
     Case::line(
         "share of the data that is no number",
-        [FILE, "data = [", "data = [\"percent:half\"]"],
+        [FILE, "data = [\"zero\", \"percent:50\", \"random\"]", "data = [\"percent:half\"]"],
         "\"percent:half\"",
         &["`tiobench.data`: `percent:half` is not known here", "percent:N with N from 0 to 100"],
     )
     .with(RUN),
     Case::line(
         "no kind of data",
-        [FILE, "data = [", "data = []"],
+        [FILE, "data = [\"zero\", \"percent:50\", \"random\"]", "data = []"],
         "[]",
         &["`tiobench.data`", "is empty"],
     )
