@@ -19,6 +19,7 @@
 
 use crate::Jffs2;
 use crate::block::{List, NodeState, Owner, is_dirty};
+use crate::collected::Collected;
 use crate::error::Error;
 use crate::format::{pad, summary};
 use crate::volume::Volume;
@@ -142,6 +143,9 @@ impl<M: Mtd> Jffs2<M> {
     ) -> Result<Option<u32>, Error> {
         let mut kept = 0;
         let wanted = summary.filter(|_| self.volume.summary);
+        if !self.volume.fits_a_block(least, wanted) {
+            return Err(Errno::NoSpc.into());
+        }
         if let Some(block) = self.volume.blocks.writing {
             let with_entry = wanted.filter(|_| !self.volume.collected.is_disabled());
             let free = self.volume.free_in(block);
@@ -261,6 +265,13 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M> Volume<M> {
+    /// Whether a node of `least` bytes fits a block with nothing in it but its summary. One that does not
+    /// must be refused before the block being written is given up for it.
+    fn fits_a_block(&self, least: u32, summary: Summary) -> bool {
+        let kept = summary.map_or(0, |entry| Collected::default().length_with(entry));
+        least + kept <= self.blocks.size() - self.layout.cleanmarker()
+    }
+
     /// Bytes behind the nodes of a block.
     pub(crate) fn free_in(&self, block: BlockIndex) -> u32 {
         self.blocks.size() - self.blocks.end_of_nodes(block)

@@ -30,8 +30,8 @@ use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Ino, Kind, New};
 
-/// The longest name, and the longest target of a link.
-const LENGTH_MAX: usize = 254;
+/// The longest name, and the longest target of a link (`JFFS2_MAX_NAME_LEN`).
+pub(crate) const LENGTH_MAX: usize = 254;
 /// The bit of a directory's mode that gives its group to what is made in it.
 const SET_GID: u32 = 0o2_000;
 
@@ -140,14 +140,11 @@ impl<M: Mtd> Jffs2<M> {
 
     /// Opens a directory in which a name is to be given that is not there yet.
     fn open_for_name(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<u32, Error> {
-        let inode = self.open_directory(clock, dir)?;
-        if name.len() > LENGTH_MAX {
-            return Err(Errno::NameTooLong.into());
+        match self.find_name(clock, dir, name) {
+            Ok(_) => Err(Errno::Exist.into()),
+            Err(Error::Refused(Errno::NoEnt)) => number(dir),
+            Err(error) => Err(error),
         }
-        if inode.entries.get(name).is_some_and(|entry| entry.ino != 0) {
-            return Err(Errno::Exist.into());
-        }
-        Ok(inode.ino)
     }
 
     /// Writes an entry and files it (`jffs2_do_link`).
@@ -241,13 +238,7 @@ impl<M: Mtd> Jffs2<M> {
         directory: bool,
     ) -> Result<(), Error> {
         let ino = self.find_name(clock, dir, name)?;
-        let victim = self.open_inode(clock, ino)?;
-        match (victim.is_directory(), directory) {
-            (true, false) => return Err(Errno::IsDir.into()),
-            (false, true) => return Err(Errno::NotDir.into()),
-            (true, true) if victim.names().next().is_some() => return Err(Errno::NotEmpty.into()),
-            _ => {}
-        }
+        self.check_victim(clock, ino, directory)?;
         let dir = number(dir)?;
         self.take_name(clock, dir, name)?;
         self.lose_name(clock, ino)?;
@@ -305,9 +296,6 @@ impl<M: Mtd> Jffs2<M> {
         let directory = kind == Kind::Directory;
         let new_dir = self.open_directory(clock, to.0)?.ino;
         let old_dir = number(from.0)?;
-        if to.1.len() > LENGTH_MAX {
-            return Err(Errno::NameTooLong.into());
-        }
         let victim = match self.find_name(clock, to.0, to.1) {
             Ok(victim) if victim == ino => return Ok(()),
             Ok(victim) => Some(self.check_victim(clock, victim, directory)?),
@@ -331,18 +319,19 @@ impl<M: Mtd> Jffs2<M> {
         self.leave_old_name(clock, (old_dir, from.1), new_dir, ino)
     }
 
-    /// Whether `victim` may be replaced by a directory, or by something else.
+    /// Whether `victim` may be removed as a directory, or as something else, or be replaced by such.
     fn check_victim(
         &mut self,
         clock: &mut Clock,
         victim: u32,
         directory: bool,
     ) -> Result<u32, Error> {
-        let inode = self.open_inode(clock, victim)?;
-        match (inode.is_directory(), directory) {
+        let is_directory = self.open_inode(clock, victim)?.is_directory();
+        let has_names = self.volume.sound_names(self.held(victim)?).next().is_some();
+        match (is_directory, directory) {
             (true, false) => Err(Errno::IsDir.into()),
             (false, true) => Err(Errno::NotDir.into()),
-            (true, true) if inode.names().next().is_some() => Err(Errno::NotEmpty.into()),
+            (true, true) if has_names => Err(Errno::NotEmpty.into()),
             _ => Ok(victim),
         }
     }

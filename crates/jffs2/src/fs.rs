@@ -20,6 +20,12 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         self.volume.profile.reads_pages_to_overwrite
     }
 
+    /// JFFS2 sets no limit of its own, and so has that of a superblock that nobody set one in
+    /// (`MAX_NON_LFS`).
+    fn size_max(&self) -> u64 {
+        (1 << 31) - 1
+    }
+
     fn root(&self) -> Ino {
         Ino(u64::from(ROOT))
     }

@@ -4,10 +4,12 @@
 //! inode reads all of its nodes. Source: Linux 6.1, `fs/jffs2/dir.c`, `file.c`, `fs.c`.
 
 use crate::Jffs2;
+use crate::dir::LENGTH_MAX;
 use crate::error::Error;
 use crate::index::{InodeState, ROOT};
 use crate::inode::{DirEntry, OpenInode};
 use crate::mount::DIRECTORY;
+use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Entry, Errno, Ino, Kind, Space, Timestamp};
@@ -46,18 +48,10 @@ impl<M: Mtd> Jffs2<M> {
         if inode.is_directory() { Ok(inode) } else { Err(Errno::NotDir.into()) }
     }
 
-    /// Whether an entry of `directory` may be followed. One that would make a directory its own
-    /// ancestor, or give it a second parent, leads nowhere; so does one whose name no path can hold.
-    fn is_sound(&self, directory: u32, name: &[u8], entry: &DirEntry) -> bool {
-        if entry.ino == 0 || entry.ino == ROOT || !is_name(name) {
-            return false;
-        }
-        let Some(inode) = self.volume.inodes.find(entry.ino) else { return false };
-        let known = inode.parent_known && inode.links != directory;
-        inode.links > 0 && inode.is_directory == (entry.kind == DIRECTORY) && !known
-    }
-
     /// The inode that a name in a directory leads to.
+    ///
+    /// # Errors
+    /// ENOENT, ENOTDIR, ENAMETOOLONG, and those of opening the directory.
     pub(crate) fn find_name(
         &mut self,
         clock: &mut Clock,
@@ -65,16 +59,24 @@ impl<M: Mtd> Jffs2<M> {
         name: &[u8],
     ) -> Result<u32, Error> {
         let directory = self.open_directory(clock, dir)?;
+        if name.len() > LENGTH_MAX {
+            return Err(Errno::NameTooLong.into());
+        }
         let entry = *directory.entries.get(name).ok_or(Errno::NoEnt)?;
         let ino = directory.ino;
-        if self.is_sound(ino, name, &entry) { Ok(entry.ino) } else { Err(Errno::NoEnt.into()) }
+        if self.volume.is_sound(ino, name, &entry) {
+            Ok(entry.ino)
+        } else {
+            Err(Errno::NoEnt.into())
+        }
     }
 
     pub(crate) fn list(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
         let ino = self.open_directory(clock, dir)?.ino;
-        let directory = &self.open[&ino];
-        let sound = directory.names().filter(|(name, entry)| self.is_sound(ino, name, entry));
-        Ok(sound
+        let directory = self.held(ino)?;
+        Ok(self
+            .volume
+            .sound_names(directory)
             .map(|(name, entry)| Entry {
                 name: name.to_vec(),
                 ino: Ino(u64::from(entry.ino)),
@@ -171,6 +173,29 @@ impl<M: Mtd> Jffs2<M> {
             available: free / u64::from(page),
             name_max: 254,
         }
+    }
+}
+
+impl<M> Volume<M> {
+    /// Whether an entry of `directory` may be followed. One that would make a directory its own
+    /// ancestor, or give it a second parent, leads nowhere; so does one whose name no path can hold. An
+    /// entry that leads nowhere is as good as none: its name may be given, its directory removed.
+    pub(crate) fn is_sound(&self, directory: u32, name: &[u8], entry: &DirEntry) -> bool {
+        if entry.ino == 0 || entry.ino == ROOT || !is_name(name) {
+            return false;
+        }
+        let Some(inode) = self.inodes.find(entry.ino) else { return false };
+        let known = inode.parent_known && inode.links != directory;
+        inode.links > 0 && inode.is_directory == (entry.kind == DIRECTORY) && !known
+    }
+
+    /// The names in a directory that may be followed.
+    pub(crate) fn sound_names<'a>(
+        &'a self,
+        directory: &'a OpenInode,
+    ) -> impl Iterator<Item = (&'a [u8], &'a DirEntry)> {
+        let sound = |(name, entry): &(&[u8], &DirEntry)| self.is_sound(directory.ino, name, entry);
+        directory.names().filter(sound)
     }
 }
 

@@ -15,6 +15,7 @@
 
 use crate::Mistake;
 use crate::block::{NodeId, NodeState};
+use crate::dir::LENGTH_MAX;
 use crate::error::{Error, InodeProblem};
 use crate::format::{
     DirentView, Header, Inode, InodeView, Malformed, NodeType, crc, dirent, inode, to_usize,
@@ -30,9 +31,6 @@ use std::collections::BTreeMap;
 
 /// Bytes of a node that are read before its type is known: those of a directory entry.
 const FIRST_READ: u32 = dirent::SIZE;
-
-/// Bytes of the longest target of a link (`JFFS2_MAX_NAME_LEN`).
-const TARGET_MAX: usize = 254;
 
 /// A node with data, or with metadata alone, that may count.
 #[derive(Debug, Clone, Copy)]
@@ -101,8 +99,8 @@ impl<M: Mtd> Volume<M> {
         if !open.is_directory() {
             return self.inodes.get(open.slot).links;
         }
-        let within =
-            open.names().filter(|(_, entry)| entry.kind == crate::mount::DIRECTORY).count();
+        let names = self.sound_names(open);
+        let within = names.filter(|(_, entry)| entry.kind == crate::mount::DIRECTORY).count();
         // The kernel counts the root once more, it does not say why.
         let own = if open.ino == ROOT { 3 } else { 2 };
         own + u32::try_from(within).expect("fewer entries than bytes of a flash")
@@ -454,7 +452,7 @@ impl<M: Mtd> Volume<M> {
         let problem = |problem| Error::Inode { ino, problem };
         let Some(dnode) = open.metadata_node else { return Ok(()) };
         if open.kind == Kind::Symlink {
-            if to_usize(node.csize) > TARGET_MAX {
+            if to_usize(node.csize) > LENGTH_MAX {
                 return Err(problem(InodeProblem::LongTarget));
             }
             let mut target = vec![0; to_usize(node.csize)];

@@ -38,6 +38,12 @@ fn nodes<M: Mtd>(fs: &Jffs2<M>) -> BTreeMap<u32, (u32, u32)> {
     nodes
 }
 
+/// From which the operations of all four runs follow.
+fn seed() -> u64 {
+    let given = std::env::var("BOARDLAB_MODEL_SEED").ok();
+    given.and_then(|seed| seed.parse().ok()).unwrap_or(1)
+}
+
 struct Pair<M> {
     real: Option<Mount<Jffs2<M>>>,
     model: Mount<MemoryFs>,
@@ -154,7 +160,7 @@ fn is_noise(tag: u64) -> bool {
 }
 
 fn run<M: Mtd>(name: &str, device: M, (order, summary): (ByteOrder, bool)) {
-    let (seed, mix) = (Seed::new(1), Mix { size: 120_000, write: 20_000, ..Mix::default() });
+    let (seed, mix) = (Seed::new(seed()), Mix { size: 120_000, write: 20_000, ..Mix::default() });
     let options = Options {
         byte_order: Some(order),
         summary,

@@ -36,6 +36,12 @@ pub trait FileSystem {
         false
     }
 
+    /// Bytes of the largest file (`s_maxbytes` of Linux' superblock). [`Mount`](crate::Mount) refuses
+    /// what lies beyond before the filesystem sees it.
+    fn size_max(&self) -> u64 {
+        i64::MAX.unsigned_abs()
+    }
+
     /// The root directory.
     fn root(&self) -> Ino;
 
@@ -214,6 +220,9 @@ macro_rules! forward {
             }
             fn reads_pages_to_overwrite(&self) -> bool {
                 (**self).reads_pages_to_overwrite()
+            }
+            fn size_max(&self) -> u64 {
+                (**self).size_max()
             }
             fn root(&self) -> Ino {
                 (**self).root()

@@ -36,6 +36,14 @@ pub struct Device {
     pub minor: u32,
 }
 
+impl Device {
+    /// Whether Linux has such a number.
+    #[must_use]
+    pub const fn is_valid(self) -> bool {
+        self.major < 1 << 12 && self.minor < 1 << 20
+    }
+}
+
 impl Kind {
     /// The file type bits of a mode (`S_IFMT`).
     #[must_use]

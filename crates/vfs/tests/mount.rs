@@ -395,6 +395,8 @@ fn paths_and_names_have_limits() {
     assert_eq!(mount.mkdir(&mut clock, b"/nul\0", 0o755), refused(Errno::Inval));
     assert_eq!(mount.mkdir(&mut clock, "/", 0o755), refused(Errno::Exist));
     assert_eq!(mount.rmdir(&mut clock, "/"), refused(Errno::Busy));
+    assert_eq!(mount.rmdir(&mut clock, "/."), refused(Errno::Inval));
+    assert_eq!(mount.rmdir(&mut clock, "/.."), refused(Errno::NotEmpty));
     assert_eq!(mount.symlink(&mut clock, "", "/empty"), refused(Errno::NoEnt));
     assert_eq!(mount.symlink(&mut clock, "t".repeat(4_096), "/long"), refused(Errno::NameTooLong));
 }

@@ -26,10 +26,11 @@ use std::ops::Range;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// The pages that a stretch of a file touches, each with the bytes of it.
+/// The pages that a stretch of a file touches, each with the bytes of it; an empty one touches none.
 fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
     let end = offset + length as u64;
-    (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
+    let behind = if length == 0 { offset / PAGE } else { end.div_ceil(PAGE) };
+    (offset / PAGE..behind).map(move |page| {
         let start = page * PAGE;
         let within = |at: u64| usize::try_from(at - start).expect("within a page");
         (page, within(offset.max(start))..within(end.min(start + PAGE)))
@@ -73,11 +74,11 @@ impl<F: FileSystem> Mount<F> {
     }
 
     /// Writes from `offset` on, and says how much: less than was given when the filesystem refused
-    /// in the middle.
+    /// in the middle, or when the largest file ends there. A write of no bytes does nothing.
     ///
     /// # Errors
-    /// EBADF, EISDIR, EINVAL for what has no bytes, EFBIG, and those of the filesystem when nothing
-    /// was written.
+    /// EBADF, EISDIR, EINVAL for what has no bytes, EFBIG from the end of the largest file on, and
+    /// those of the filesystem when nothing was written.
     pub fn write(
         &mut self,
         clock: &mut Clock,
@@ -87,9 +88,11 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<usize, Error> {
         self.enter(clock)?;
         let (ino, _) = self.regular(clock, fd)?;
-        if offset.checked_add(data.len() as u64).is_none_or(|end| end > i64::MAX as u64) {
+        let room = self.fs.size_max().saturating_sub(offset);
+        if room == 0 && !data.is_empty() {
             return Err(Errno::FBig.into());
         }
+        let data = &data[..data.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
         let mut done = 0;
         for (page, range) in pieces(offset, data.len()) {
             let piece = &data[done..done + range.len()];
@@ -207,7 +210,7 @@ impl<F: FileSystem> Mount<F> {
     /// Cuts a file off, or lets it grow by a hole; symbolic links are followed.
     ///
     /// # Errors
-    /// EISDIR, EINVAL for what has no bytes, those of resolving the path, and those of the
+    /// EISDIR, EINVAL for what has no bytes, EFBIG, those of resolving the path, and those of the
     /// filesystem.
     pub fn truncate(
         &mut self,
@@ -235,6 +238,9 @@ impl<F: FileSystem> Mount<F> {
             Kind::File => {}
             Kind::Directory => return Err(Errno::IsDir.into()),
             _ => return Err(Errno::Inval.into()),
+        }
+        if size > self.fs.size_max() {
+            return Err(Errno::FBig.into());
         }
         let change = Change { size: Some(size), ..Change::default() };
         self.fs.set_attributes(clock, ino, &change)?;
@@ -342,6 +348,7 @@ mod tests {
         let cut: Vec<_> = pieces(4_095, 4_098).collect();
         assert_eq!(cut, [(0, 4_095..4_096), (1, 0..4_096), (2, 0..1)]);
         assert_eq!(pieces(8_192, 0).count(), 0);
+        assert_eq!(pieces(5_000, 0).count(), 0);
         assert_eq!(pieces(1, 2).collect::<Vec<_>>(), [(0, 1..3)]);
     }
 }

@@ -5,7 +5,7 @@
 //! lchown, utimensat with AT_SYMLINK_NOFOLLOW and lsetxattr do, as tools that copy trees use them.
 
 use super::Mount;
-use super::walk::{Last, PATH_MAX, Parent};
+use super::walk::{self, Last, PATH_MAX, Parent};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::mount::Fd;
@@ -76,7 +76,8 @@ impl<F: FileSystem> Mount<F> {
     /// Makes a device, a pipe, a socket or an empty file.
     ///
     /// # Errors
-    /// EPERM for a directory, EINVAL for a symbolic link, and as [`Mount::create`].
+    /// EPERM for a directory, EINVAL for a symbolic link and for a device whose number has more than 12
+    /// bits of major or 20 of minor, and as [`Mount::create`].
     pub fn mknod(
         &mut self,
         clock: &mut Clock,
@@ -87,6 +88,9 @@ impl<F: FileSystem> Mount<F> {
         match kind {
             Kind::Directory => Err(Errno::Perm.into()),
             Kind::Symlink => Err(Errno::Inval.into()),
+            Kind::Character(device) | Kind::Block(device) if !device.is_valid() => {
+                Err(Errno::Inval.into())
+            }
             _ => self.make(clock, path.as_ref(), &New::of(kind, mode)).map(|_| ()),
         }
     }
@@ -155,10 +159,17 @@ impl<F: FileSystem> Mount<F> {
     /// Removes an empty directory.
     ///
     /// # Errors
-    /// ENOENT, ENOTDIR, ENOTEMPTY, EBUSY for the root, and those of the filesystem.
+    /// ENOENT, ENOTDIR, ENOTEMPTY (for `..` always), EINVAL for `.`, EBUSY for the root, and those of
+    /// the filesystem.
     pub fn rmdir(&mut self, clock: &mut Clock, path: impl AsRef<[u8]>) -> Result<(), Error> {
         self.enter(clock)?;
-        let parent = self.parent(clock, path.as_ref(), Errno::Busy)?;
+        let path = path.as_ref();
+        let special = match walk::last_of(path).0 {
+            b"." => Errno::Inval,
+            b".." => Errno::NotEmpty,
+            _ => Errno::Busy,
+        };
+        let parent = self.parent(clock, path, special)?;
         let ino = self.find(clock, parent.dir(), parent.name)?;
         if self.kind(clock, ino)? != Kind::Directory {
             return Err(Errno::NotDir.into());

@@ -72,6 +72,13 @@ pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// The last component of a path and where it begins; nothing of the root.
+pub(super) fn last_of(path: &[u8]) -> (&[u8], usize) {
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let start = path[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    (&path[start..end], start)
+}
+
 fn check_path(path: &[u8]) -> Result<(), Error> {
     match path {
         [] => Err(Errno::NoEnt.into()),
@@ -102,9 +109,7 @@ impl<F: FileSystem> Mount<F> {
         special: Errno,
     ) -> Result<Parent<'a>, Error> {
         check_path(path)?;
-        let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-        let start = path[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-        let name = &path[start..end];
+        let (name, start) = last_of(path);
         if matches!(name, b"" | b"." | b"..") {
             return Err(special.into());
         }

@@ -1,0 +1,183 @@
+//! Single requests at the border of what is allowed, each as a kernel answers it.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use boardlab_jffs2::{Jffs2, Options};
+use boardlab_mtd::{Mtd, RamMtd};
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{Device, Errno, Error, FileSystem, Kind, Mount};
+
+fn nand() -> RamMtd {
+    RamMtd::nand(32, 16, Bytes::new(2048), Bytes::new(64))
+}
+
+fn plain() -> Options {
+    Options { summary: false, ..Options::default() }
+}
+
+fn mount<M: Mtd>(clock: &mut Clock, device: M) -> Mount<Jffs2<M>> {
+    Mount::new(Jffs2::mount(clock, device, plain()).unwrap())
+}
+
+fn unmount<M: Mtd>(clock: &mut Clock, mut fs: Mount<Jffs2<M>>) -> M {
+    fs.unmount(clock).unwrap();
+    fs.into_fs().into_device()
+}
+
+fn refused<T>(errno: Errno) -> Result<T, Error> {
+    Err(errno.into())
+}
+
+#[test]
+fn a_name_of_254_bytes_is_the_longest_for_every_operation() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    let (fits, long) = (format!("/{}", "n".repeat(254)), format!("/{}", "n".repeat(255)));
+    fs.mkdir(&mut clock, &fits, 0o755).unwrap();
+    assert_eq!(fs.stat(&mut clock, &fits).unwrap().kind, Kind::Directory);
+    assert_eq!(fs.stat(&mut clock, &long), refused(Errno::NameTooLong));
+    assert_eq!(fs.create(&mut clock, &long, 0o644), refused(Errno::NameTooLong));
+    assert_eq!(fs.unlink(&mut clock, &long), refused(Errno::NameTooLong));
+    assert_eq!(fs.rmdir(&mut clock, &long), refused(Errno::NameTooLong));
+    assert_eq!(fs.rename(&mut clock, &fits, &long), refused(Errno::NameTooLong));
+    assert_eq!(fs.rename(&mut clock, &long, &fits), refused(Errno::NameTooLong));
+    assert_eq!(fs.statfs(&mut clock).unwrap().name_max, 254);
+}
+
+#[test]
+fn a_write_of_nothing_behind_the_end_changes_neither_size_nor_flash() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, RamMtd::nor(16, Bytes::kib(16)));
+    let fd = fs.create(&mut clock, "/f", 0o644).unwrap();
+    let before = fs.fs().device().image();
+    assert_eq!(fs.write(&mut clock, fd, 5_000, b""), Ok(0));
+    assert_eq!(fs.write(&mut clock, fd, u64::MAX, b""), Ok(0));
+    assert_eq!(fs.fstat(&mut clock, fd).unwrap().size, 0);
+    assert!(fs.fs().device().image() == before, "the flash was written");
+}
+
+#[test]
+fn the_largest_file_has_one_byte_less_than_2_gib() {
+    let (mut clock, end) = (Clock::new(), (1 << 31) - 1);
+    let mut fs = mount(&mut clock, nand());
+    let fd = fs.create(&mut clock, "/f", 0o644).unwrap();
+    assert_eq!(fs.write(&mut clock, fd, end, b"x"), refused(Errno::FBig));
+    assert_eq!(fs.write(&mut clock, fd, end - 2, b"end"), Ok(2));
+    assert_eq!(fs.fstat(&mut clock, fd).unwrap().size, end);
+    assert_eq!(fs.truncate(&mut clock, "/f", end + 1), refused(Errno::FBig));
+    fs.close(&mut clock, fd).unwrap();
+    let device = unmount(&mut clock, fs);
+    let mut fs = mount(&mut clock, device);
+    let fd = fs.open(&mut clock, "/f").unwrap();
+    let mut tail = [7; 8];
+    assert_eq!(fs.read(&mut clock, fd, end - 4, &mut tail), Ok(4));
+    assert_eq!(&tail[..4], b"\0\0en");
+}
+
+#[test]
+fn device_numbers_are_kept_in_both_widths_and_others_are_refused() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    let numbers = [(255, 255), (256, 0), (0, 256), (4_095, 0xF_FFFF)];
+    for (number, (major, minor)) in numbers.into_iter().enumerate() {
+        let kind = Kind::Character(Device { major, minor });
+        fs.mknod(&mut clock, format!("/{number}"), kind, 0o600).unwrap();
+    }
+    for (major, minor) in [(4_096, 0), (0, 0x10_0000)] {
+        let kind = Kind::Block(Device { major, minor });
+        assert_eq!(fs.mknod(&mut clock, "/no", kind, 0o600), refused(Errno::Inval));
+    }
+    let device = unmount(&mut clock, fs);
+    let mut fs = mount(&mut clock, device);
+    for (number, (major, minor)) in numbers.into_iter().enumerate() {
+        let kind = fs.stat(&mut clock, format!("/{number}")).unwrap().kind;
+        assert_eq!(kind, Kind::Character(Device { major, minor }));
+    }
+}
+
+#[test]
+fn an_attribute_that_no_block_can_hold_is_refused_and_costs_no_space() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, RamMtd::nor(16, Bytes::kib(8)));
+    let fd = fs.create(&mut clock, "/f", 0o644).unwrap();
+    fs.close(&mut clock, fd).unwrap();
+    let before = fs.statfs(&mut clock).unwrap();
+    let image = fs.fs().device().image();
+    for _ in 0..100 {
+        let answer = fs.set_xattr(&mut clock, "/f", "user.large", &[7; 9_000]);
+        assert_eq!(answer, refused(Errno::NoSpc));
+    }
+    assert_eq!(fs.statfs(&mut clock).unwrap(), before);
+    assert!(fs.fs().device().image() == image, "the flash was written");
+    fs.fs().volume().blocks().check_accounting();
+}
+
+/// Makes the entry unreadable that removes `name`: the last entry of it on the flash.
+fn tear_last_entry(device: &RamMtd, name: &[u8]) -> RamMtd {
+    let mut image = device.image();
+    let found = image.windows(name.len()).enumerate().filter(|(_, bytes)| *bytes == name);
+    let last = found.map(|(at, _)| at).max().unwrap();
+    image[last..last + name.len()].fill(0);
+    let mut torn = nand();
+    let page = 2_048;
+    for (index, bytes) in image.chunks(page).enumerate() {
+        if bytes.iter().any(|&byte| byte != 0xFF) {
+            let at = Bytes::new(u64::try_from(index * page).unwrap());
+            torn.program(&mut Clock::new(), at, bytes).unwrap();
+        }
+    }
+    torn
+}
+
+/// A directory of which the power went when it had its new name and still the old one.
+fn half_renamed(clock: &mut Clock) -> Mount<Jffs2<RamMtd>> {
+    let mut fs = mount(clock, nand());
+    for dir in ["/from", "/to", "/from/the-one-that-moves"] {
+        fs.mkdir(clock, dir, 0o755).unwrap();
+    }
+    let fd = fs.create(clock, "/from/the-one-that-moves/file", 0o644).unwrap();
+    fs.write(clock, fd, 0, b"content").unwrap();
+    fs.close(clock, fd).unwrap();
+    fs.sync(clock).unwrap();
+    fs.rename(clock, "/from/the-one-that-moves", "/to/moved").unwrap();
+    let device = tear_last_entry(&unmount(clock, fs), b"the-one-that-moves");
+    let fs = mount(clock, device);
+    assert!(fs.fs().findings().damaged_nodes > 0, "nothing was torn");
+    fs
+}
+
+#[test]
+fn what_a_cut_in_the_rename_of_a_directory_leaves_can_be_used_and_removed() {
+    let mut clock = Clock::new();
+    let mut fs = half_renamed(&mut clock);
+    let old = "/from/the-one-that-moves";
+    let there = fs.stat(&mut clock, old).is_ok();
+    let other = fs.stat(&mut clock, "/to/moved").is_ok();
+    assert!(there != other, "one of both names, and not none");
+    let (lost, kept) = if there { ("/to/moved", old) } else { (old, "/to/moved") };
+    assert_eq!(fs.stat(&mut clock, format!("{kept}/file")).unwrap().size, 7);
+    fs.mkdir(&mut clock, lost, 0o700).unwrap();
+    let device = unmount(&mut clock, fs);
+    let mut fs = mount(&mut clock, device);
+    assert_eq!(fs.stat(&mut clock, lost).unwrap().mode, 0o700);
+    assert_eq!(fs.stat(&mut clock, format!("{kept}/file")).unwrap().size, 7);
+}
+
+#[test]
+fn a_directory_that_lists_no_names_can_be_removed_after_a_cut() {
+    let mut clock = Clock::new();
+    let mut fs = half_renamed(&mut clock);
+    let kept = if fs.stat(&mut clock, "/to/moved").is_ok() {
+        "/to/moved"
+    } else {
+        "/from/the-one-that-moves"
+    };
+    let empty = if kept == "/to/moved" { "/from" } else { "/to" };
+    assert_eq!(fs.read_dir(&mut clock, empty).unwrap(), []);
+    assert_eq!(fs.stat(&mut clock, empty).unwrap().links, 2);
+    fs.rmdir(&mut clock, empty).unwrap();
+    let device = unmount(&mut clock, fs);
+    let mut fs = mount(&mut clock, device);
+    assert_eq!(fs.stat(&mut clock, format!("{kept}/file")).unwrap().size, 7);
+    let root = fs.fs().root();
+    assert_eq!(fs.fs_mut().read_dir(&mut clock, root).unwrap().len(), 1);
+}
