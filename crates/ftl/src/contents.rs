@@ -11,7 +11,7 @@
 
 use crate::cause::Cause;
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::medium::{CellMode, Cells, Copies, Medium, Seen, Stamp, Version};
+use crate::medium::{Cells, Copies, Medium, Seen, Stamp, Version};
 
 /// What reading a page gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Medium for Contents {
         self.cells.read(run);
     }
 
-    fn erase(&mut self, block: u32, _: CellMode, _: Cause) {
+    fn erase(&mut self, block: u32, _: Cause) {
         self.cells.erase(block);
         let was_on = self.is_on();
         let done = self.step(Page { block, offset: 0 });

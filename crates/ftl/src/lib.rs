@@ -7,6 +7,7 @@
 //! - [`cause`] and [`counters`]: why the flash does something, and the laws between the numbers.
 //! - [`medium`]: the trait [`Medium`], what the mechanism asks of the flash; [`Untimed`] only counts.
 //! - [`contents`]: [`Contents`], a medium that remembers what pages hold and can lose power.
+//! - [`timed`]: [`Timed`], a medium that takes time: link, channels, dies, buffer.
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
 //! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
@@ -46,6 +47,7 @@ pub mod page_map;
 pub mod policy;
 pub mod pool;
 mod table;
+pub mod timed;
 pub mod translation;
 
 pub use cause::{ByCause, Cause};
@@ -59,4 +61,5 @@ pub use policy::collection::Collection;
 pub use policy::levelling::Levelling;
 pub use policy::streams::Streams;
 pub use pool::Pool;
+pub use timed::{CellTimes, Timed, Timing};
 pub use translation::{Completion, Event, Events, Extent, Translation, Wear, WearSummary};

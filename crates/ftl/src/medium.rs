@@ -71,7 +71,9 @@ pub struct Seen {
 /// When a request was done with, and what it cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
-    /// When the device could take the next request's data: all data of this one had been transferred.
+    /// When the last of its data had passed the link.
+    pub transferred: Instant,
+    /// When the device could take the next request's data: from then on it is not busy.
     pub accepted: Instant,
     /// When all that the request programmed or read had been finished.
     pub finished: Instant,
@@ -90,8 +92,13 @@ pub trait Medium {
     /// Reads a run of pages.
     fn read(&mut self, run: PageRun, cause: Cause);
 
-    /// Erases a superblock, whose cells are used in `mode` from now on.
-    fn erase(&mut self, block: u32, mode: CellMode, cause: Cause);
+    /// Erases a superblock.
+    fn erase(&mut self, block: u32, cause: Cause);
+
+    /// An erased superblock will be programmed, its cells used in `mode`.
+    fn open(&mut self, block: u32, mode: CellMode) {
+        let _ = (block, mode);
+    }
 
     /// What it was asked for so far.
     fn seen(&self) -> Seen;
@@ -105,6 +112,11 @@ pub trait Medium {
     /// A request of the host begins at `at`; operations until [`Medium::end`] belong to it.
     fn begin(&mut self, at: Instant) {
         let _ = at;
+    }
+
+    /// As [`Medium::begin`], without a request of the host: work in the background.
+    fn background(&mut self, at: Instant) {
+        self.begin(at);
     }
 
     /// The request is over; says when.
@@ -241,7 +253,7 @@ impl Medium for Untimed {
     }
 
     #[inline]
-    fn erase(&mut self, block: u32, _: CellMode, _: Cause) {
+    fn erase(&mut self, block: u32, _: Cause) {
         self.cells.erase(block);
     }
 

@@ -357,6 +357,7 @@ impl<M: Medium> PageMapped<M> {
         let block =
             if levelling { self.pool.take_most_worn() } else { self.pool.take_free(Tier::Main) };
         let block = block.expect("the reserve has a block for each collection");
+        self.medium.open(block, CellMode::Native);
         self.stream_of[block as usize] = stream.min(self.policies.streams.count() - 1);
         self.frontiers[usize::from(stream)] = Frontier::new(block, self.geometry.pages_per_block());
         if levelling {
@@ -412,7 +413,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Erases an open block, which is free then.
     fn erase(&mut self, block: u32, cause: Cause) {
-        self.medium.erase(block, CellMode::Native, cause);
+        self.medium.erase(block, cause);
         self.counters.erases[cause] += 1;
         self.pool.release(block, Tier::Main);
         self.leveller.erased(block);
@@ -451,6 +452,7 @@ impl<M: Medium> PageMapped<M> {
     fn end(&mut self) -> Completion {
         let done = self.medium.end();
         Completion {
+            transferred: done.transferred,
             accepted: done.accepted,
             finished: done.finished,
             work: done.work,
@@ -519,7 +521,7 @@ impl<M: Medium> Translation for PageMapped<M> {
     }
 
     fn write_each(&mut self, at: Instant, pages: &[u32]) -> Result<Completion, Error> {
-        let mut last = Completion { accepted: at, finished: at, ..Completion::default() };
+        let mut last = Completion::at(at);
         for chunk in pages.chunks(LOOK_AHEAD) {
             chunk
                 .iter()
@@ -584,7 +586,7 @@ impl<M: Medium> Translation for PageMapped<M> {
     fn idle(&mut self, from: Instant, until: Instant) -> Instant {
         let mut now = from;
         while now <= until {
-            self.begin(now);
+            self.medium.background(now);
             let busy = self.background();
             let done = self.medium.end().finished;
             if !busy {

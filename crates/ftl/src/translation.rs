@@ -98,7 +98,9 @@ impl Events {
 /// When a request was done, and what the flash had to do for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Completion {
-    /// When the next request's data could come: the device had taken, or given, all of this one's.
+    /// When the last of its data had passed the link.
+    pub transferred: Instant,
+    /// When the next request's data could come: from then on the device is not busy.
     pub accepted: Instant,
     /// When everything that the request set going was finished.
     pub finished: Instant,
@@ -108,6 +110,14 @@ pub struct Completion {
     pub events: Events,
     /// The version of what was written.
     pub version: Version,
+}
+
+impl Completion {
+    /// Of a request that took no time at `at`.
+    #[must_use]
+    pub fn at(at: Instant) -> Self {
+        Self { transferred: at, accepted: at, finished: at, ..Self::default() }
+    }
 }
 
 /// A translation layer: pages in, flash operations out.
@@ -130,7 +140,7 @@ pub trait Translation {
     /// # Errors
     /// As for [`Translation::write`]; the pages before have been written.
     fn write_each(&mut self, at: Instant, pages: &[u32]) -> Result<Completion, Error> {
-        let mut last = Completion { accepted: at, finished: at, ..Completion::default() };
+        let mut last = Completion::at(at);
         for &page in pages {
             last = self.write(last.accepted, Extent::new(page, 1))?;
         }

@@ -1,0 +1,447 @@
+//! A medium that takes time: a link, channels, dies with planes, and a buffer.
+//!
+//! Layer: a medium. Main types: [`Timing`], [`CellTimes`], [`Timed`]. There are no events: the link, each channel and
+//! each die remember until when they are busy, and an operation begins when all that it needs are
+//! free. That is exact as long as each serves in order of arrival. Nothing is allocated for a request.
+//!
+//! ```text
+//!   host -- link --> buffer (slots) -- channel --> page registers -- program --> cells
+//!                      ^                              |
+//!                      `---------- channel -----------+--------- read -------- cells
+//! ```
+//!
+//! Pages that a die programs at once (planes times mapped pages of a flash page) form a group; it is sent when
+//! it is complete, or when the host flushes. Without slots, the link waits for the end of the
+//! program: the simplest of cards. With n slots a transfer may begin when the group n before it has
+//! left the buffer. Without cache program a register is free when the program has ended, with it
+//! when the program has begun.
+//!
+//! Source: busy-until recurrences as in FEMU's timing model (`ssd_advance_status`, ftl.c 8.0), and
+//! ONFI 4.2 for multi-plane and cache program. Left out: suspending a program or an erase for a read, reads
+//! that overtake, copyback within a die, wear that changes times.
+
+use crate::cause::{ByCause, Cause};
+use crate::error::Error;
+use crate::geometry::{Geometry, Page, PageRun};
+use crate::medium::{CellMode, Cells, Copies, Done, Medium, Seen, Stamp};
+use boardlab_sim::{Bytes, Duration, Instant, Rate};
+
+/// Times of the cells in one mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellTimes {
+    /// Read of a row into the register (tR), by row, repeating: rows of one word line differ.
+    pub read: Vec<Duration>,
+    /// Program of a row (tPROG), by row, repeating.
+    pub program: Vec<Duration>,
+    /// Erase of a block (tBERS).
+    pub erase: Duration,
+}
+
+impl CellTimes {
+    /// The same times for all rows.
+    #[must_use]
+    pub fn uniform(read: Duration, program: Duration, erase: Duration) -> Self {
+        Self { read: vec![read], program: vec![program], erase }
+    }
+}
+
+/// Times of a part and of what surrounds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timing {
+    /// Cells with all their bits.
+    pub native: CellTimes,
+    /// The same cells used with one bit.
+    pub single_bit: CellTimes,
+    /// Each channel.
+    pub channel: Rate,
+    /// The link to the host, its overhead for each block or frame included.
+    pub link: Rate,
+    /// Time on the link before each request's data.
+    pub command: Duration,
+    /// Groups that fit into the buffer; zero when a transfer waits for the program before it.
+    pub slots: u32,
+    /// Whether a register takes the next group while the cells are programmed.
+    pub cache_program: bool,
+}
+
+/// Time for which each resource was busy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Busy {
+    /// The link.
+    pub link: Duration,
+    /// Each channel.
+    pub channels: Vec<Duration>,
+    /// Each die.
+    pub dies: Vec<Duration>,
+    /// Dies, in nanoseconds by cause.
+    pub by_cause: ByCause,
+}
+
+/// Busy-until and busy-for of one resource, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Resource {
+    free: u64,
+    busy: u64,
+}
+
+impl Resource {
+    /// Serves for `span` from `ready` on or when free; returns start and end.
+    #[inline]
+    fn serve(&mut self, ready: u64, span: u64) -> (u64, u64) {
+        let start = self.free.max(ready);
+        self.free = start + span;
+        self.busy += span;
+        (start, self.free)
+    }
+}
+
+/// A die: its cells, and its page registers.
+#[derive(Debug, Clone, Copy)]
+struct Die {
+    cells: Resource,
+    /// When the registers can take the next group.
+    register: u64,
+    /// Group that the registers hold after a read.
+    loaded: u64,
+}
+
+const NOTHING: u64 = u64::MAX;
+
+/// Pages of a block that wait in the buffer for their group.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gathered {
+    arrived: u64,
+    pages: u32,
+    from_host: bool,
+}
+
+/// The times of one mode, ready for use.
+#[derive(Debug, Clone)]
+struct Cycle {
+    read: Box<[u64]>,
+    program: Box<[u64]>,
+    erase: u64,
+}
+
+impl Cycle {
+    fn new(times: &CellTimes) -> Result<Self, Error> {
+        let nanos = |spans: &[Duration]| spans.iter().map(|span| span.as_nanos()).collect();
+        let (read, program): (Box<[u64]>, Box<[u64]>) = (nanos(&times.read), nanos(&times.program));
+        if read.is_empty() || program.is_empty() {
+            let what = "number of times for the rows of a block";
+            return Err(Error::Policy { what, found: 0, least: 1, most: u64::MAX });
+        }
+        Ok(Self { read, program, erase: times.erase.as_nanos() })
+    }
+
+    #[inline]
+    fn of(spans: &[u64], row: u32) -> u64 {
+        match spans {
+            [one] => *one,
+            _ => spans[row as usize % spans.len()],
+        }
+    }
+}
+
+/// A medium that takes time.
+#[derive(Debug, Clone)]
+pub struct Timed {
+    geometry: Geometry,
+    cells: Cells,
+    /// By mode.
+    cycles: [Cycle; 2],
+    mode: Vec<CellMode>,
+    /// Transfer of 0, 1, 2... pages of a group over a channel and over the link.
+    channel_times: Box<[u64]>,
+    link_times: Box<[u64]>,
+    command: u64,
+    overlapped: bool,
+    cache_program: bool,
+    link: Resource,
+    channels: Vec<Resource>,
+    dies: Vec<Die>,
+    gathered: Vec<Gathered>,
+    /// Blocks with an incomplete group.
+    incomplete: Vec<Page>,
+    /// When each of the last groups of the host left the buffer, and which of them is the oldest.
+    slots: Box<[u64]>,
+    oldest: usize,
+    /// The request: from when on it may do something, until when all of it is done, and its work.
+    now: u64,
+    transferred: u64,
+    finished: u64,
+    work: ByCause,
+    by_cause: ByCause,
+}
+
+impl Timed {
+    /// An erased part, at rest.
+    ///
+    /// # Errors
+    /// [`Error::Policy`] when no time is given for the rows of a block.
+    pub fn new(geometry: &Geometry, timing: &Timing) -> Result<Self, Error> {
+        let stripe = geometry.stripe();
+        let times = |rate: Rate| -> Box<[u64]> {
+            let bytes = |pages: u32| geometry.page() * u64::from(pages);
+            let time = |pages| match bytes(pages) {
+                Bytes::ZERO => 0,
+                bytes => rate.time_for(bytes).as_nanos(),
+            };
+            (0..=stripe.program_pages()).map(time).collect()
+        };
+        let die = Die { cells: Resource::default(), register: 0, loaded: NOTHING };
+        Ok(Self {
+            geometry: *geometry,
+            cells: Cells::new(geometry),
+            cycles: [Cycle::new(&timing.native)?, Cycle::new(&timing.single_bit)?],
+            mode: vec![CellMode::Native; geometry.blocks() as usize],
+            channel_times: times(timing.channel),
+            link_times: times(timing.link),
+            command: timing.command.as_nanos(),
+            overlapped: timing.slots > 0,
+            cache_program: timing.cache_program,
+            link: Resource::default(),
+            channels: vec![Resource::default(); stripe.channels as usize],
+            dies: vec![die; stripe.all_dies() as usize],
+            gathered: vec![Gathered::default(); geometry.blocks() as usize],
+            incomplete: Vec::new(),
+            slots: vec![0; timing.slots.max(1) as usize].into(),
+            oldest: 0,
+            now: 0,
+            transferred: 0,
+            finished: 0,
+            work: ByCause::default(),
+            by_cause: ByCause::default(),
+        })
+    }
+
+    /// For how long each resource was busy.
+    #[must_use]
+    pub fn busy(&self) -> Busy {
+        let span = |resource: &Resource| Duration::from_nanos(resource.busy);
+        Busy {
+            link: span(&self.link),
+            channels: self.channels.iter().map(span).collect(),
+            dies: self.dies.iter().map(|die| span(&die.cells)).collect(),
+            by_cause: self.by_cause,
+        }
+    }
+
+    #[inline]
+    fn cycle(&self, block: u32) -> &Cycle {
+        &self.cycles[self.mode[block as usize] as usize]
+    }
+
+    /// Calls `each` for the parts of a run that belong to one group.
+    #[inline]
+    fn by_group(&mut self, run: PageRun, mut each: impl FnMut(&mut Self, PageRun)) {
+        let size = self.geometry.stripe().program_pages();
+        let (mut offset, end) = (run.offset, run.offset + run.count);
+        while offset < end {
+            let count = (size - offset % size).min(end - offset);
+            each(self, PageRun { block: run.block, offset, count });
+            offset += count;
+        }
+    }
+
+    /// Pages of one group come over the link; when the last is there.
+    #[inline]
+    fn receive(&mut self, pages: u32, first_of_group: bool) -> u64 {
+        let room = if first_of_group { self.slots[self.oldest] } else { 0 };
+        let (_, end) = self.link.serve(self.now.max(room), self.link_times[pages as usize]);
+        self.now = self.now.max(end);
+        self.transferred = end;
+        end
+    }
+
+    /// Pages of one group are in the buffer; the group is sent when it is complete.
+    #[inline]
+    fn gather(&mut self, run: PageRun, arrived: u64, cause: Cause) {
+        let size = self.geometry.stripe().program_pages();
+        let gathered = &mut self.gathered[run.block as usize];
+        let begins = gathered.pages == 0;
+        gathered.pages += run.count;
+        gathered.arrived = gathered.arrived.max(arrived);
+        gathered.from_host |= cause == Cause::Host;
+        let page = Page { block: run.block, offset: run.offset };
+        if (run.offset + run.count).is_multiple_of(size) {
+            if !begins {
+                self.incomplete.retain(|other| other.block != run.block);
+            }
+            self.send(page, cause);
+        } else if begins {
+            self.incomplete.push(page);
+        }
+    }
+
+    /// The pages gathered for a block go to its die and are programmed.
+    #[inline]
+    fn send(&mut self, page: Page, cause: Cause) {
+        let gathered = std::mem::take(&mut self.gathered[page.block as usize]);
+        let place = self.geometry.place(page.offset);
+        let span = Cycle::of(&self.cycle(page.block).program, place.row);
+        let die = &mut self.dies[place.die as usize];
+        let channel = &mut self.channels[place.channel as usize];
+        let ready = gathered.arrived.max(die.register);
+        let (_, sent) = channel.serve(ready, self.channel_times[gathered.pages as usize]);
+        let (begun, ended) = die.cells.serve(sent, span);
+        die.register = if self.cache_program { begun } else { ended };
+        die.loaded = NOTHING;
+        if gathered.from_host {
+            self.slots[self.oldest] = if self.overlapped { sent } else { ended };
+            self.oldest = (self.oldest + 1) % self.slots.len();
+        }
+        self.did(span, ended, cause);
+    }
+
+    #[inline]
+    fn did(&mut self, span: u64, ended: u64, cause: Cause) {
+        self.finished = self.finished.max(ended);
+        self.work[cause] += span;
+        self.by_cause[cause] += span;
+    }
+
+    /// Pages of one group are read and leave over the channel; when the last is out.
+    #[inline]
+    fn fetch(&mut self, run: PageRun, cause: Cause) -> u64 {
+        let place = self.geometry.place(run.offset);
+        let group = u64::from(run.block) << 32 | u64::from(run.offset - place.within);
+        let span = Cycle::of(&self.cycle(run.block).read, place.row);
+        let die = &mut self.dies[place.die as usize];
+        let mut ready = self.now;
+        if die.loaded != group {
+            ready = die.cells.serve(self.now, span).1;
+            die.loaded = group;
+            // The next group's data may come when these have left the registers.
+            self.did(span, ready, cause);
+        }
+        let channel = &mut self.channels[place.channel as usize];
+        let out = channel.serve(ready, self.channel_times[run.count as usize]).1;
+        let die = &mut self.dies[place.die as usize];
+        die.register = die.register.max(out);
+        out
+    }
+
+    /// Whether the first page of `run` still waits in the buffer.
+    fn is_gathered(&self, run: PageRun) -> bool {
+        let pages = self.gathered[run.block as usize].pages;
+        pages > 0 && run.offset + pages >= self.cells.next(run.block)
+    }
+}
+
+impl Medium for Timed {
+    #[inline]
+    fn program(&mut self, run: PageRun, _: Stamp, cause: Cause) {
+        self.cells.program(run);
+        let size = self.geometry.stripe().program_pages();
+        self.by_group(run, |this, part| {
+            let arrived = match cause {
+                Cause::Host => this.receive(part.count, part.offset.is_multiple_of(size)),
+                _ => this.now,
+            };
+            this.gather(part, arrived, cause);
+        });
+    }
+
+    #[inline]
+    fn copy(&mut self, copies: Copies<'_>, cause: Cause) {
+        self.cells.copy(copies);
+        let mut to = copies.to;
+        to.count = 1;
+        for &offset in copies.offsets {
+            let from = PageRun { block: copies.from, offset, count: 1 };
+            let arrived = if self.is_gathered(from) { self.now } else { self.fetch(from, cause) };
+            self.gather(to, arrived, cause);
+            to.offset += 1;
+        }
+    }
+
+    fn read(&mut self, run: PageRun, cause: Cause) {
+        self.cells.read(run);
+        self.by_group(run, |this, part| {
+            let out = if this.is_gathered(part) { this.now } else { this.fetch(part, cause) };
+            if cause == Cause::Host {
+                let (_, end) = this.link.serve(out, this.link_times[part.count as usize]);
+                this.transferred = end;
+                this.finished = this.finished.max(end);
+            } else {
+                this.now = this.now.max(out);
+            }
+        });
+    }
+
+    fn erase(&mut self, block: u32, cause: Cause) {
+        self.cells.erase(block);
+        if self.gathered[block as usize].pages > 0 {
+            // Nobody wants what was not programmed yet.
+            self.gathered[block as usize] = Gathered::default();
+            self.incomplete.retain(|other| other.block != block);
+        }
+        let span = self.cycle(block).erase;
+        let mut ended = 0;
+        for die in &mut self.dies {
+            ended = ended.max(die.cells.serve(self.now, span).1);
+            die.register = die.register.max(die.cells.free);
+            die.loaded = NOTHING;
+        }
+        let dies = u64::from(self.geometry.stripe().all_dies());
+        self.did(span * dies, ended, cause);
+    }
+
+    fn open(&mut self, block: u32, mode: CellMode) {
+        self.mode[block as usize] = mode;
+    }
+
+    fn flush(&mut self) {
+        while let Some(page) = self.incomplete.pop() {
+            self.send(page, Cause::Host);
+        }
+        // What a flush waits for may have been begun by requests before it.
+        let last = self.dies.iter().map(|die| die.cells.free).max();
+        self.finished = self.finished.max(last.unwrap_or(0));
+    }
+
+    fn seen(&self) -> Seen {
+        self.cells.seen()
+    }
+
+    #[inline]
+    fn begin(&mut self, at: Instant) {
+        self.background(at);
+        if self.command > 0 {
+            self.now = self.link.serve(self.now, self.command).1;
+        }
+        self.transferred = self.now;
+        self.finished = self.now;
+    }
+
+    #[inline]
+    fn background(&mut self, at: Instant) {
+        self.now = at.as_nanos();
+        (self.transferred, self.finished) = (self.now, self.now);
+        self.work = ByCause::default();
+    }
+
+    #[inline]
+    fn end(&mut self) -> Done {
+        let accepted = self.transferred.max(self.slots[self.oldest]);
+        Done {
+            transferred: Instant::from_nanos(self.transferred),
+            accepted: Instant::from_nanos(accepted),
+            finished: Instant::from_nanos(self.finished.max(self.transferred)),
+            work: self.work,
+        }
+    }
+
+    fn quiet(&self) -> Instant {
+        let dies = self.dies.iter().map(|die| die.cells.free);
+        let channels = self.channels.iter().map(|channel| channel.free);
+        let last = dies.chain(channels).chain([self.link.free]).max();
+        Instant::from_nanos(last.unwrap_or(0))
+    }
+
+    fn delay(&mut self, span: Duration) {
+        self.now += span.as_nanos();
+        self.finished = self.finished.max(self.now);
+    }
+}
