@@ -12,8 +12,8 @@
 //! | random swap | Ban, patent US 6,732,221 (2004); JFFS2 collects a clean block in one of 128 cases |
 //!
 //! Deviations: dual pool takes its hot block among the free ones, as the threshold policy does, so no
-//! data have to be moved out of the way, and keeps the rules that resize the pools to one: a block in
-//! the cold pool that is erased returns to the hot one. Left out: progressive thresholds.
+//! data have to be moved out of the way, and a block of the cold pool returns to the hot one when it is
+//! erased, not when its erases since it came exceed others'. Left out: progressive thresholds.
 
 use crate::error::Error;
 use crate::pool::{Pool, State, Tier};
@@ -38,8 +38,9 @@ pub enum Levelling {
         /// Erases for each set bit.
         threshold: u32,
     },
-    /// Dynamic, and as with a threshold, but a block that got cold data is left alone until it is
-    /// erased again.
+    /// Dynamic, and blocks are in a hot or a cold pool, half of them each at first: the data of the least
+    /// worn cold block go to the most worn free one when their erase counts are so far apart. A hot
+    /// block that stays behind by twice as much becomes cold.
     DualPool(u32),
     /// Dynamic, and after so many erases any block is collected.
     RandomSwap(u32),
@@ -105,7 +106,9 @@ impl Leveller {
             Levelling::DualPool(_) => blocks,
             _ => 0,
         };
-        Self { policy, marked: vec![false; marks as usize], erases: 0, marks: 0, cursor: 0 }
+        let half = matches!(policy, Levelling::DualPool(_));
+        let marked = (0..marks).map(|mark| half && mark % 2 == 1).collect();
+        Self { policy, marked, erases: 0, marks: 0, cursor: 0 }
     }
 
     /// A block was erased.
@@ -162,8 +165,14 @@ impl Leveller {
         if worn < pool.least_worn_closed()?.saturating_add(spread) {
             return None;
         }
-        let others = pool.by_age(Tier::Main).filter(|&block| !self.marked[block as usize]);
-        let coldest = others.min_by_key(|&block| pool.erases(block))?;
+        // The hot pool gives up a block that stays behind the others: what it holds is cold.
+        let hot = (0..pool.blocks()).filter(|&block| !self.marked[block as usize]);
+        let behind = hot.min_by_key(|&block| pool.erases(block))?;
+        if worn > pool.erases(behind).saturating_add(2 * spread) {
+            self.marked[behind as usize] = true;
+        }
+        let closed = pool.by_age(Tier::Main).filter(|&block| self.marked[block as usize]);
+        let coldest = closed.min_by_key(|&block| pool.erases(block))?;
         (worn >= pool.erases(coldest).saturating_add(spread)).then_some(Move::OntoWorn(coldest))
     }
 
