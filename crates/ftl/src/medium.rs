@@ -79,6 +79,9 @@ pub struct Done {
     pub finished: Instant,
     /// Nanoseconds for which it kept dies busy, by cause.
     pub work: ByCause,
+    /// Nanoseconds for which its data, or the device for room afterwards, waited, by the cause of what
+    /// was in the way.
+    pub waited: ByCause,
 }
 
 /// The flash below a translation layer.

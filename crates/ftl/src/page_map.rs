@@ -456,6 +456,7 @@ impl<M: Medium> PageMapped<M> {
             accepted: done.accepted,
             finished: done.finished,
             work: done.work,
+            waited: done.waited,
             events: self.events,
             version: self.version,
         }

@@ -103,6 +103,16 @@ struct Die {
     register: u64,
     /// Group that the registers hold after a read.
     loaded: u64,
+    /// Until when the die does something that is not for the host, and why.
+    others: (u64, Cause),
+}
+
+/// A place in the buffer.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    free: u64,
+    /// What the group that was in it had to wait for.
+    behind: Cause,
 }
 
 const NOTHING: u64 = u64::MAX;
@@ -164,13 +174,14 @@ pub struct Timed {
     /// Blocks with an incomplete group.
     incomplete: Vec<Page>,
     /// When each of the last groups of the host left the buffer, and which of them is the oldest.
-    slots: Box<[u64]>,
+    slots: Box<[Slot]>,
     oldest: usize,
     /// The request: from when on it may do something, until when all of it is done, and its work.
     now: u64,
     transferred: u64,
     finished: u64,
     work: ByCause,
+    waited: ByCause,
     by_cause: ByCause,
 }
 
@@ -189,7 +200,13 @@ impl Timed {
             };
             (0..=stripe.program_pages()).map(time).collect()
         };
-        let die = Die { cells: Resource::default(), register: 0, loaded: NOTHING };
+        let die = Die {
+            cells: Resource::default(),
+            register: 0,
+            loaded: NOTHING,
+            others: (0, Cause::Host),
+        };
+        let slot = Slot { free: 0, behind: Cause::Host };
         Ok(Self {
             geometry: *geometry,
             cells: Cells::new(geometry),
@@ -205,12 +222,13 @@ impl Timed {
             dies: vec![die; stripe.all_dies() as usize],
             gathered: vec![Gathered::default(); geometry.blocks() as usize],
             incomplete: Vec::new(),
-            slots: vec![0; timing.slots.max(1) as usize].into(),
+            slots: vec![slot; timing.slots.max(1) as usize].into(),
             oldest: 0,
             now: 0,
             transferred: 0,
             finished: 0,
             work: ByCause::default(),
+            waited: ByCause::default(),
             by_cause: ByCause::default(),
         })
     }
@@ -247,8 +265,14 @@ impl Timed {
     /// Pages of one group come over the link; when the last is there.
     #[inline]
     fn receive(&mut self, pages: u32, first_of_group: bool) -> u64 {
-        let room = if first_of_group { self.slots[self.oldest] } else { 0 };
-        let (_, end) = self.link.serve(self.now.max(room), self.link_times[pages as usize]);
+        let mut ready = self.now;
+        if first_of_group {
+            let slot = self.slots[self.oldest];
+            let else_free = ready.max(self.link.free);
+            self.waited[slot.behind] += slot.free.saturating_sub(else_free);
+            ready = ready.max(slot.free);
+        }
+        let (_, end) = self.link.serve(ready, self.link_times[pages as usize]);
         self.now = self.now.max(end);
         self.transferred = end;
         end
@@ -282,13 +306,19 @@ impl Timed {
         let span = Cycle::of(&self.cycle(page.block).program, place.row);
         let die = &mut self.dies[place.die as usize];
         let channel = &mut self.channels[place.channel as usize];
-        let ready = gathered.arrived.max(die.register);
+        let arrived = gathered.arrived.max(self.now);
+        let ready = arrived.max(die.register);
         let (_, sent) = channel.serve(ready, self.channel_times[gathered.pages as usize]);
         let (begun, ended) = die.cells.serve(sent, span);
         die.register = if self.cache_program { begun } else { ended };
         die.loaded = NOTHING;
+        if cause != Cause::Host {
+            die.others = (ended, cause);
+        }
         if gathered.from_host {
-            self.slots[self.oldest] = if self.overlapped { sent } else { ended };
+            let behind = if die.others.0 > arrived { die.others.1 } else { Cause::Host };
+            let free = if self.overlapped { sent } else { ended };
+            self.slots[self.oldest] = Slot { free, behind };
             self.oldest = (self.oldest + 1) % self.slots.len();
         }
         self.did(span, ended, cause);
@@ -310,13 +340,19 @@ impl Timed {
         let die = &mut self.dies[place.die as usize];
         let mut ready = self.now;
         if die.loaded != group {
+            if cause == Cause::Host {
+                self.waited[die.others.1] += die.others.0.saturating_sub(self.now);
+            }
             ready = die.cells.serve(self.now, span).1;
             die.loaded = group;
-            // The next group's data may come when these have left the registers.
+            if cause != Cause::Host {
+                die.others = (ready, cause);
+            }
             self.did(span, ready, cause);
         }
         let channel = &mut self.channels[place.channel as usize];
         let out = channel.serve(ready, self.channel_times[run.count as usize]).1;
+        // The next group's data may come when these have left the registers.
         let die = &mut self.dies[place.die as usize];
         die.register = die.register.max(out);
         out
@@ -383,6 +419,7 @@ impl Medium for Timed {
             ended = ended.max(die.cells.serve(self.now, span).1);
             die.register = die.register.max(die.cells.free);
             die.loaded = NOTHING;
+            die.others = (die.cells.free, cause);
         }
         let dies = u64::from(self.geometry.stripe().all_dies());
         self.did(span * dies, ended, cause);
@@ -419,17 +456,20 @@ impl Medium for Timed {
     fn background(&mut self, at: Instant) {
         self.now = at.as_nanos();
         (self.transferred, self.finished) = (self.now, self.now);
-        self.work = ByCause::default();
+        (self.work, self.waited) = (ByCause::default(), ByCause::default());
     }
 
     #[inline]
     fn end(&mut self) -> Done {
-        let accepted = self.transferred.max(self.slots[self.oldest]);
+        let next = self.slots[self.oldest];
+        let accepted = self.transferred.max(next.free);
+        self.waited[next.behind] += accepted - self.transferred;
         Done {
             transferred: Instant::from_nanos(self.transferred),
             accepted: Instant::from_nanos(accepted),
             finished: Instant::from_nanos(self.finished.max(self.transferred)),
             work: self.work,
+            waited: self.waited,
         }
     }
 

@@ -104,8 +104,12 @@ pub struct Completion {
     pub accepted: Instant,
     /// When everything that the request set going was finished.
     pub finished: Instant,
-    /// Nanoseconds for which it kept dies busy, by cause. What is not for the host is why it was slow.
+    /// Nanoseconds for which it kept dies busy, by cause: what it set going, perhaps at the cost of
+    /// requests after it.
     pub work: ByCause,
+    /// Nanoseconds for which its data waited, and for which the device was busy after them, by the cause
+    /// of what was in the way: why it was slow. `Host` is earlier data of the host.
+    pub waited: ByCause,
     /// What else made it slow.
     pub events: Events,
     /// The version of what was written.

@@ -121,8 +121,10 @@ fn points(collection: Collection) -> Vec<Point> {
 #[test]
 fn random_collection_writes_one_over_the_spare() {
     for mut point in points(Collection::Random) {
-        // Its victims differ more than those of any other policy.
-        point.overwrites = (6, if point.spare < 0.15 { 24 } else { 12 });
+        // Its victims differ more than those of any other policy: 300,000 of them bring the standard
+        // deviation of the mean below 0.2 %.
+        let victims = f64::from(point.blocks) * (1.0 - point.spare) / point.spare;
+        point.overwrites = (6, ((300_000.0 / victims) as u32).max(6));
         assert_near(point.uniform(), 1.0 / point.spare, 0.5, &point);
     }
 }
@@ -233,7 +235,8 @@ const ANCHORS: [((f64, f64), [f64; 4]); 3] = [
 
 #[test]
 fn what_separates_hot_from_cold_data_is_the_stream_of_copies() {
-    let sampled = Collection::CostBenefit(64);
+    // Looking at all blocks takes minutes; 30 and the runners-up come within 1.3 % of it.
+    let sampled = Collection::CostBenefit(if full() { 0 } else { 30 });
     let ways = [
         (Collection::Greedy, Streams::Single),
         (sampled, Streams::Single),
