@@ -120,10 +120,18 @@ pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> 
 pub fn compose_source<S: AsRef<str>>(source: &Arc<Source>, set: &[S]) -> Result<Document, Error> {
     let overrides: Result<Vec<_>, _> =
         set.iter().map(|one| Override::parse(one.as_ref())).collect();
-    let names = |one: &Override| MOUNTS.iter().any(|(key, _)| *key == one.path());
-    let (files, values): (Vec<_>, Vec<_>) = overrides?.into_iter().partition(names);
+    compose_overrides(source, &overrides?)
+}
+
+/// As [`compose_source`], with overrides that were read already.
+pub(crate) fn compose_overrides(
+    source: &Arc<Source>,
+    overrides: &[Override],
+) -> Result<Document, Error> {
+    let names = |one: &&Override| MOUNTS.iter().any(|(key, _)| *key == one.path());
+    let (files, values): (Vec<_>, Vec<_>) = overrides.iter().partition(names);
     let mut document = Document::parse(source)?;
-    document.set(&files)?;
+    document.set(files)?;
     for (key, kind) in MOUNTS {
         let Some(node) = document.get(key) else { continue };
         // Not a name: a section written in place, or an error that the reader reports.
@@ -133,7 +141,7 @@ pub fn compose_source<S: AsRef<str>>(source: &Arc<Source>, set: &[S]) -> Result<
         let mounted = Document::parse(&found)?;
         document.mount(key, mounted);
     }
-    document.set(&values)?;
+    document.set(values)?;
     Ok(document)
 }
 

@@ -17,6 +17,9 @@
 //! text is cut, so that an error cannot move the cursor of a terminal or fill it.
 
 mod render;
+mod sweep;
+
+pub use sweep::{GridProblem, JournalProblem};
 
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
@@ -70,6 +73,20 @@ pub enum Error {
         place: Place,
         /// Why not.
         problem: OverrideProblem,
+    },
+    /// The arguments of a sweep do not make a grid.
+    Grid {
+        /// The part of the argument, where one is to blame.
+        place: Option<Place>,
+        /// Why not.
+        problem: GridProblem,
+    },
+    /// The journal of a sweep cannot be gone on with.
+    Journal {
+        /// The file.
+        path: String,
+        /// Why not.
+        problem: JournalProblem,
     },
     /// Several at once.
     Several {
@@ -183,7 +200,10 @@ impl Error {
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::File { place, .. } | Self::UnknownName { place, .. } => place.as_ref(),
+            Self::File { place, .. }
+            | Self::UnknownName { place, .. }
+            | Self::Grid { place, .. } => place.as_ref(),
+            Self::Journal { .. } => None,
             Self::Syntax { place, .. } | Self::Override { place, .. } => Some(place),
             Self::UnknownKey(unknown) => Some(&unknown.place),
             Self::MissingKey(missing) => Some(&missing.place),
@@ -226,7 +246,7 @@ impl Error {
     fn draw(&self, renderer: &Renderer) -> String {
         let at = match (self.place(), self) {
             (Some(place), _) => At::Place(place),
-            (None, Self::File { path, .. }) => At::Path(path),
+            (None, Self::File { path, .. } | Self::Journal { path, .. }) => At::Path(path),
             (None, _) => At::Nowhere,
         };
         render::draw(&self.message(), &at, renderer)
@@ -259,6 +279,8 @@ impl Error {
                 help: choice(nearest(found, names.iter().map(String::as_str)), names),
             },
             Self::Override { place, problem } => problem.message(place),
+            Self::Grid { problem, .. } => problem.message(),
+            Self::Journal { path, problem } => problem.message(path),
             Self::Several { errors, .. } => errors.first().map_or_else(
                 || Message { title: String::new(), label: String::new(), help: String::new() },
                 Self::message,
@@ -430,7 +452,12 @@ impl OverrideProblem {
                 },
             ),
         };
-        let help = "write --set SECTION.KEY=VALUE, as in --set workload.bytes=1MiB".into();
-        Message { title, label, help }
+        let help = match place.source().name() {
+            "--grid" => {
+                "write --grid SECTION.KEY=VALUE,VALUE, as in --grid workload.bytes=1MiB,2MiB"
+            }
+            _ => "write --set SECTION.KEY=VALUE, as in --set workload.bytes=1MiB",
+        };
+        Message { title, label, help: help.into() }
     }
 }

@@ -12,6 +12,7 @@
 //! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
 //! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`registry`]: every experiment, and what the command line calls.
+//! - [`mod@sweep`]: any of them at every point of a grid.
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
 //! probably meant:
@@ -74,3 +75,5 @@ mod limits;
 pub mod nandfs;
 pub mod nor;
 pub mod registry;
+
+pub mod sweep;

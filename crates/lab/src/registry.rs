@@ -42,6 +42,10 @@ pub struct Progress<'a> {
 /// Makes a result of a request.
 pub type Make = fn(&Request<'_>) -> Result<RunResult, Failure>;
 
+/// Says whether a request can be run, without running it. Gives a checksum of what lies in data
+/// files that the scenario only names, such as the file to write; 0 where there are none.
+pub type Check = fn(&Request<'_>) -> Result<u32, Failure>;
+
 /// A published evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Experiment {
@@ -51,6 +55,8 @@ pub struct Experiment {
     pub scenario: &'static str,
     /// What it is about.
     pub title: &'static str,
+    /// Checks it before a run; there wherever `run` is.
+    pub check: Option<Check>,
     /// Runs it; `None` while it is not built.
     pub run: Option<Make>,
     /// Tunes it; `None` where there is nothing to tune.
@@ -65,6 +71,7 @@ pub const EXPERIMENTS: [Experiment; 5] = [
         name: "nor",
         scenario: "nor-write",
         title: "NOR flash writes: u-boot against Linux, and the wait for completion",
+        check: Some(nor::check),
         run: Some(nor::run),
         tune: Some(nor::tune),
         powercut: None,
@@ -73,6 +80,7 @@ pub const EXPERIMENTS: [Experiment; 5] = [
         name: "nandfs",
         scenario: "nand-filesystems",
         title: "Flash filesystems for large NAND",
+        check: Some(nandfs::check),
         run: Some(nandfs::run),
         tune: None,
         powercut: Some(nandfs::powercut),
@@ -83,7 +91,7 @@ pub const EXPERIMENTS: [Experiment; 5] = [
 ];
 
 const fn not_built(name: &'static str, scenario: &'static str, title: &'static str) -> Experiment {
-    Experiment { name, scenario, title, run: None, tune: None, powercut: None }
+    Experiment { name, scenario, title, check: None, run: None, tune: None, powercut: None }
 }
 
 /// Why there is no result.
@@ -193,19 +201,13 @@ fn make<S: AsRef<str>>(
     progress: &(dyn Fn(Progress<'_>) + Sync),
     action: impl Fn(&Experiment) -> (&'static str, Option<Make>),
 ) -> Result<RunResult, Failure> {
-    if let Some(planned) = EXPERIMENTS.iter().find(|one| one.scenario == name)
+    if let Some(planned) = planned(name)
         && let (action, None) = action(planned)
     {
         return Err(Failure::NotBuilt { name: name.into(), action });
     }
     let document = catalog::compose(name, set)?;
-    let experiment = document.read(|section| {
-        let names = EXPERIMENTS.each_ref().map(|one| (one.scenario, one));
-        let experiment = section.one_of("experiment", &names);
-        section.leave_rest();
-        experiment
-    })?;
-    let experiment = experiment.value;
+    let experiment = of_document(&document)?;
     let (action, make) = action(experiment);
     let Some(make) = make else {
         return Err(Failure::NotBuilt { name: experiment.scenario.into(), action });
@@ -214,8 +216,24 @@ fn make<S: AsRef<str>>(
     make(&Request { document: &document, scenario: &scenario, seed, progress })
 }
 
+/// The experiment whose built-in scenario is called `name`, built or not.
+pub(crate) fn planned(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|one| one.scenario == name)
+}
+
+/// The experiment that a scenario names.
+pub(crate) fn of_document(document: &Document) -> Result<&'static Experiment, Error> {
+    let experiment = document.read(|section| {
+        let names = EXPERIMENTS.each_ref().map(|one| (one.scenario, one));
+        let experiment = section.one_of("experiment", &names);
+        section.leave_rest();
+        experiment
+    })?;
+    Ok(experiment.value)
+}
+
 /// A path's file name without its ending, or the name itself.
-fn scenario_name(name: &str) -> String {
+pub(crate) fn scenario_name(name: &str) -> String {
     let stem = std::path::Path::new(name).file_stem();
     stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -48,14 +48,17 @@ impl Kind {
     }
 }
 
+/// The names of texts that are arguments: `--set`, and `--grid` and `--cell` of a sweep.
+pub const ARGUMENTS: [&str; 3] = ["--set", "--grid", "--cell"];
+
 /// One text with its name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Path of the file, or `--set`.
+    /// Path of the file, or the option.
     name: String,
     /// The whole text.
     text: String,
-    /// What the file describes; `None` for a `--set`.
+    /// What the file describes; `None` for an argument.
     kind: Option<Kind>,
     /// Folder from which relative paths in the text count; `None` for built-in files and `--set`.
     folder: Option<PathBuf>,
@@ -71,7 +74,23 @@ impl Source {
     /// The argument of a `--set`.
     #[must_use]
     pub fn argument(text: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self { name: "--set".into(), text: text.into(), kind: None, folder: None })
+        Self::of_option(ARGUMENTS[0], text.into())
+    }
+
+    /// The argument of a `--grid`.
+    #[must_use]
+    pub fn grid(text: impl Into<String>) -> Arc<Self> {
+        Self::of_option(ARGUMENTS[1], text.into())
+    }
+
+    /// The argument of a `--cell`.
+    #[must_use]
+    pub fn cell(text: impl Into<String>) -> Arc<Self> {
+        Self::of_option(ARGUMENTS[2], text.into())
+    }
+
+    fn of_option(name: &str, text: String) -> Arc<Self> {
+        Arc::new(Self { name: name.into(), text, kind: None, folder: None })
     }
 
     /// Reads a `kind` of file at `path`.
@@ -90,7 +109,7 @@ impl Source {
         Ok(Arc::new(Self { name, text, kind: Some(kind), folder }))
     }
 
-    /// Path of the file, or `--set`.
+    /// Path of the file, or the option.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -114,7 +133,7 @@ impl Source {
         self.folder.as_deref()
     }
 
-    /// Whether this is the argument of a `--set`.
+    /// Whether this is the argument of an option.
     #[must_use]
     pub const fn is_argument(&self) -> bool {
         self.kind.is_none()

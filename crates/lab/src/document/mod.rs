@@ -22,6 +22,7 @@ pub use value::{Misplaced, Value};
 use crate::error::Error;
 use crate::source::Source;
 use boardlab_result::Parameter;
+use indexmap::IndexMap;
 use problems::Problems;
 use reader::{Context, State};
 use std::sync::Arc;
@@ -61,6 +62,16 @@ impl Document {
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Node> {
         self.root.get(path)
+    }
+
+    /// Every value with its dotted path, as written; those with an origin as a whole.
+    #[must_use]
+    pub fn values(&self) -> IndexMap<String, String> {
+        let mut values = IndexMap::new();
+        self.root.each_leaf("", &mut |path, leaf| {
+            values.insert(path, leaf.written());
+        });
+        values
     }
 
     /// The title, which `boardlab list` shows.

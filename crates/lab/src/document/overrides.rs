@@ -38,9 +38,15 @@ impl Override {
     /// # Errors
     /// [`Error::Override`] when there is no `=` or the key is not dotted names.
     pub fn parse(argument: &str) -> Result<Self, Error> {
-        let source = Source::argument(argument);
+        Self::of(&Source::argument(argument), None)
+    }
+
+    /// Reads the key before the first `=` of `source`, and the value at the bytes `value`, or
+    /// after the `=`.
+    pub(crate) fn of(source: &Arc<Source>, value: Option<Range<usize>>) -> Result<Self, Error> {
+        let argument = source.text();
         let refused = |span: Range<usize>, problem| {
-            Err(Error::Override { place: Place::new(&source, span), problem })
+            Err(Error::Override { place: Place::new(source, span), problem })
         };
         let Some(equals) = argument.find('=') else {
             return refused(0..argument.len(), OverrideProblem::NoEquals);
@@ -57,10 +63,11 @@ impl Override {
             if parts.len() == DEEPEST {
                 return refused(place, OverrideProblem::TooDeep { limit: DEEPEST });
             }
-            parts.push(Part { name: name.into(), place: Place::new(&source, place) });
+            parts.push(Part { name: name.into(), place: Place::new(source, place) });
             start += piece.len() + 1;
         }
-        Ok(Self { parts, node: parse::argument(&source, equals + 1) })
+        let value = value.unwrap_or(equals + 1..argument.len());
+        Ok(Self { parts, node: parse::argument(source, value) })
     }
 
     /// The dotted key.

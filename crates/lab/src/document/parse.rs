@@ -17,14 +17,14 @@ pub(crate) fn document(source: &Arc<Source>) -> Result<Node, Error> {
     Ok(Node { place: Place::new(source, 0..0), content })
 }
 
-/// Reads the value that follows the `=` of a `--set`, which begins at byte `offset` of `source`.
+/// Reads the value of an argument, which stands at the bytes `span` of `source`.
 ///
 /// What is not a TOML value is a bare string: the shell eats the quotes of `--set wait="256 us"`.
 /// A date is a bare string as well, for nothing in boardlab takes one.
-pub(crate) fn argument(source: &Arc<Source>, offset: usize) -> Node {
-    let written = source.text()[offset..].trim_end();
+pub(crate) fn argument(source: &Arc<Source>, span: std::ops::Range<usize>) -> Node {
+    let written = source.text()[span.clone()].trim_end();
     let skipped = written.len() - written.trim_start().len();
-    let (offset, written) = (offset + skipped, written.trim_start());
+    let (offset, written) = (span.start + skipped, written.trim_start());
     let place = Place::new(source, offset..offset + written.len());
     match DeValue::parse(written) {
         Ok(value) if !value.get_ref().is_datetime() => Text { source, offset }.node(&value),

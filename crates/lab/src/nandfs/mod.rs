@@ -51,6 +51,11 @@ fn read(request: &Request<'_>) -> Result<Read, Failure> {
     Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
 }
 
+/// Whether `request` can be run; it names no data files.
+pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    read(request).map(|_| 0)
+}
+
 /// A run of `request` without content.
 fn blank(request: &Request<'_>, title: &str, parameters: Vec<Parameter>) -> RunResult {
     let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);

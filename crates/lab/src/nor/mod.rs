@@ -26,6 +26,7 @@ use crate::catalog;
 use crate::registry::{Failure, Progress, Request, VERSION};
 use crate::source::Kind;
 use board::BoardSpec;
+use boardlab_codec::crc::crc32;
 use boardlab_nor::Host;
 use boardlab_nor::tuner::PollLoop;
 use boardlab_result::{Parameter, RunResult};
@@ -86,6 +87,13 @@ fn read(request: &Request<'_>) -> Result<Read, Failure> {
     let mut same = built_in.filter(|file| file.text == document.source().text());
     let as_published = !document.is_overridden() && same.next().is_some();
     Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
+}
+
+/// Whether `request` can be run; a checksum of the file to write, where there is one.
+pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    let Read { scenario, .. } = read(request)?;
+    let file = request.document.get("workload.file");
+    Ok(file.map_or(0, |_| crc32(0, &scenario.data)))
 }
 
 /// A run of `request` without content.

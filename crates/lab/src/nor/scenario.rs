@@ -6,6 +6,7 @@ use crate::document::{Content, Misplaced, Node, Read, Section, Value};
 use crate::error::reason;
 use crate::misfit::Misfit;
 use crate::quantity::{self, Ratio};
+use crate::source::ARGUMENTS;
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
@@ -311,7 +312,7 @@ fn data(
     section.finish()?;
     let (bytes, pattern, room) = (bytes?, pattern?, room.unwrap_or(Bytes::mib(1_024)));
     if let Some(file) = file? {
-        let named_here = file.parameter.source != "--set";
+        let named_here = !ARGUMENTS.contains(&file.parameter.source.as_str());
         let folder = folder.filter(|_| named_here).unwrap_or(Path::new(""));
         return read_file(section, &folder.join(&file.value), room);
     }

@@ -1,0 +1,192 @@
+//! The pictures of a sweep: each figure of the table against the first key.
+//!
+//! Layer: rank 8. Function: [`charts`]. One line for every combination of the other keys while a
+//! reader can tell the lines apart, else points. The first key is a scale where all its values are
+//! numbers of one unit, else its values stand side by side.
+
+use super::plan::Plan;
+use boardlab_result::{Axis, Chart, Curve, Layer, RunResult, Side, Style, Table, Unit};
+use indexmap::IndexMap;
+
+/// Lines that a chart shows at most.
+const LINES_MAX: usize = 8;
+
+/// How a unit is drawn: by what it is divided, and what the axis says.
+struct Scale {
+    divisor: f64,
+    unit: &'static str,
+}
+
+/// Adds a chart and its curves for every figure of `chosen`.
+pub(super) fn charts(run: &mut RunResult, plan: &Plan, table: &Table, chosen: &[String]) {
+    let Some(first) = plan.grid.axes.first() else { return };
+    let values = first.written();
+    let positions = Positions::of(&values);
+    for name in chosen {
+        let scale = scale(table, name);
+        let lines = lines(plan, table, name, &positions, &scale);
+        if lines.values().map(Vec::len).sum::<usize>() < 2 {
+            continue;
+        }
+        let (x, categories) = match &positions {
+            Positions::Scale { unit, .. } if unit.is_empty() => (first.key.clone(), Vec::new()),
+            Positions::Scale { unit, .. } => (format!("{} ({unit})", first.key), Vec::new()),
+            Positions::Names => (first.key.clone(), values.clone()),
+        };
+        let y = match scale.unit {
+            "" => name.clone(),
+            unit => format!("{name} ({unit})"),
+        };
+        let caption = match lines.len() {
+            1 => "All points of the grid.".into(),
+            count if count <= LINES_MAX => "One line for every value of the other keys.".into(),
+            count => format!("Points: {count} combinations of the other keys."),
+        };
+        run.charts.push(Chart {
+            id: name.replace('/', "-"),
+            title: format!("{name} against {}", first.key),
+            caption,
+            x: Axis::fitting(x),
+            y: Axis::fitting(y),
+            y2: None,
+            categories,
+            layers: layers(run_series(&mut run.series, name, lines, scale.unit)),
+            marks: Vec::new(),
+        });
+    }
+}
+
+/// Where the values of the first key stand.
+enum Positions {
+    /// At their numbers, all of one unit.
+    Scale { numbers: Vec<f64>, unit: String },
+    /// Side by side.
+    Names,
+}
+
+impl Positions {
+    fn of(values: &[String]) -> Self {
+        let parted: Option<Vec<_>> = values.iter().map(|value| number(value)).collect();
+        match parted {
+            Some(parted) if parted.iter().all(|(_, unit)| *unit == parted[0].1) => Self::Scale {
+                unit: parted[0].1.to_owned(),
+                numbers: parted.into_iter().map(|(number, _)| number).collect(),
+            },
+            _ => Self::Names,
+        }
+    }
+
+    fn at(&self, index: usize) -> f64 {
+        match self {
+            Self::Scale { numbers, .. } => numbers[index],
+            Self::Names => u32::try_from(index).map_or(f64::MAX, f64::from),
+        }
+    }
+}
+
+/// The number that `value` begins with, and the unit behind it.
+fn number(value: &str) -> Option<(f64, &str)> {
+    let end = value.find(|c: char| !c.is_ascii_digit() && !".-".contains(c));
+    let (number, unit) = value.split_at(end.unwrap_or(value.len()));
+    let unit = unit.trim();
+    // `2^20`, `1/3` and `3 blocks of 4` are no quantities.
+    let plain =
+        unit.chars().all(|c| c.is_alphabetic() || "%/".contains(c)) && !unit.starts_with('/');
+    let number: f64 = number.parse().ok()?;
+    (plain && number.is_finite()).then_some((number, unit))
+}
+
+/// Chosen by the largest figure of the column.
+fn scale(table: &Table, name: &str) -> Scale {
+    let figures = table.rows.iter().filter_map(|row| row.cells.get(name)?.value.as_f64());
+    let largest = figures.fold(0.0, |largest: f64, figure| largest.max(figure.abs()));
+    let units: &[(f64, &str)] = match Unit::of_key(name) {
+        Unit::Nanoseconds => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
+        Unit::Bytes => {
+            &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1_024.0, "KiB"), (1.0, "B")]
+        }
+        Unit::BytesPerSecond => &[(1_048_576.0, "MiB/s"), (1_024.0, "KiB/s"), (1.0, "B/s")],
+        Unit::Ratio => &[(0.01, "%")],
+        Unit::Count | Unit::Plain => &[(1.0, "")],
+    };
+    let fits = units.iter().find(|(divisor, _)| largest >= *divisor).or(units.last());
+    fits.map_or(Scale { divisor: 1.0, unit: "" }, |&(divisor, unit)| Scale { divisor, unit })
+}
+
+type Lines = IndexMap<String, Vec<(f64, f64)>>;
+
+/// The points of each line, by what the other keys are; in the order of the first key's values.
+fn lines(plan: &Plan, table: &Table, name: &str, positions: &Positions, scale: &Scale) -> Lines {
+    let mut lines = Lines::new();
+    for (point, row) in table.rows.iter().enumerate() {
+        let Some(figure) = row.cells.get(name).and_then(|cell| cell.value.as_f64()) else {
+            continue;
+        };
+        let label = plan.grid.label_of_rest(point);
+        let first = plan.grid.at(point).first().map_or(0.0, |index| positions.at(*index));
+        lines.entry(label).or_default().push((first, figure / scale.divisor));
+    }
+    for line in lines.values_mut() {
+        line.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    lines
+}
+
+/// Adds the curves, all in one when there are too many to tell apart; gives their labels, ids and
+/// how they are drawn.
+fn run_series(
+    series: &mut Vec<Curve>,
+    name: &str,
+    lines: Lines,
+    unit: &str,
+) -> Vec<(String, String, Style)> {
+    let mut drawn = Vec::new();
+    let mut add = |id: String, label: String, points: Vec<(f64, f64)>, style| {
+        let (x, y) = points.into_iter().unzip();
+        series.push(Curve { id: id.clone(), unit: unit.into(), x, y });
+        drawn.push((label, id, style));
+    };
+    if lines.len() > LINES_MAX {
+        let all = lines.into_values().flatten().collect();
+        add(name.into(), "points".into(), all, Style::Points);
+        return drawn;
+    }
+    for (label, points) in lines {
+        let style = if points.len() > 1 { Style::Line } else { Style::Points };
+        match label.as_str() {
+            "" => add(name.into(), name.into(), points, style),
+            _ => add(format!("{name} {label}"), label, points, style),
+        }
+    }
+    drawn
+}
+
+fn layers(drawn: Vec<(String, String, Style)>) -> Vec<Layer> {
+    let layer = |(label, curve, style)| Layer { label, curve, style, side: Side::Left };
+    drawn.into_iter().map(layer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_one_unit_make_a_scale() {
+        let of = |values: &[&str]| {
+            Positions::of(&values.iter().map(|value| (*value).into()).collect::<Vec<_>>())
+        };
+        for (values, unit) in
+            [(["1", "2.5"], ""), (["170us", "200 us"], "us"), (["5 %", "7%"], "%")]
+        {
+            let Positions::Scale { numbers, unit: found } = of(&values) else {
+                panic!("{values:?}")
+            };
+            assert_eq!((found.as_str(), numbers.len()), (unit, 2));
+        }
+        for values in
+            [["170us", "1ms"], ["none", "1us"], ["-", "1"], ["4 of 5", "1"], ["1..8", "2"]]
+        {
+            assert!(matches!(of(&values), Positions::Names), "{values:?}");
+        }
+    }
+}

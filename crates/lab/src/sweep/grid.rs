@@ -1,0 +1,352 @@
+//! The grid: which keys a sweep varies, and the points that their values make.
+//!
+//! Layer: rank 8. Main types: [`Axis`], a key with its values, and [`Grid`], every combination of
+//! them. Values are separated by commas outside of quotes and brackets; `FROM..TO` stands for the
+//! whole numbers from one to the other, both of them taken. The key `seed` is the seed of the run.
+//! Points are numbered from 0; the last key varies fastest.
+
+use crate::document::{Content, Override};
+use crate::error::{Error, GridProblem};
+use crate::source::{Place, Source};
+use boardlab_result::Value;
+use boardlab_sim::Seed;
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Points that a sweep may have: what fits in memory as one result.
+pub const POINTS_MAX: usize = 10_000;
+
+/// The key that is the seed and stands in no file.
+const SEED: &str = "seed";
+
+/// A key with its values.
+#[derive(Debug, Clone)]
+pub(crate) struct Axis {
+    /// The dotted key.
+    pub(crate) key: String,
+    /// Each value as an override of the scenario.
+    pub(crate) values: Vec<Override>,
+}
+
+impl Axis {
+    /// Reads the argument of a `--grid`.
+    fn parse(argument: &str) -> Result<Self, Error> {
+        let source = Source::grid(argument);
+        let refused = |span: Range<usize>, problem| {
+            Err(Error::Grid { place: Some(Place::new(&source, span)), problem })
+        };
+        // Says what is wrong with the key, before any value counts.
+        let key = Override::of(&source, None)?.path();
+        let start = argument.find('=').map_or(argument.len(), |equals| equals + 1);
+        if argument[start..].trim().is_empty() {
+            return refused(start.saturating_sub(1)..argument.len(), GridProblem::NoValues);
+        }
+        let pieces = match split(argument, start) {
+            Ok(pieces) => pieces,
+            Err(open) => return refused(open..open + 1, GridProblem::Unclosed),
+        };
+        let (mut values, mut seen) = (Vec::new(), HashSet::new());
+        for piece in pieces {
+            let written = argument[piece.clone()].trim();
+            if written.is_empty() {
+                return refused(
+                    piece.start..piece.end.max(piece.start + 1),
+                    GridProblem::EmptyValue,
+                );
+            }
+            let more = match range(written) {
+                Some((from, to)) if from >= to => return refused(piece, GridProblem::RangeDown),
+                Some(ends) => numbers(&key, ends, values.len())?,
+                None => vec![Override::of(&source, Some(piece.clone()))?],
+            };
+            if !more.iter().all(|value| seen.insert(value.node().written())) {
+                return refused(piece, GridProblem::ValueTwice);
+            }
+            values.extend(more);
+        }
+        Ok(Self { key, values })
+    }
+
+    /// The values as written.
+    pub(crate) fn written(&self) -> Vec<String> {
+        self.values.iter().map(|value| value.node().written()).collect()
+    }
+
+    /// Whether it is that of the seed.
+    fn is_seed(&self) -> bool {
+        self.key == SEED
+    }
+
+    /// The place of the key in its argument.
+    fn place(&self) -> Option<Place> {
+        let source = self.values.first()?.node().place().source();
+        Some(Place::new(source, 0..source.text().find('=')?))
+    }
+}
+
+/// The whole numbers `from..=to` as values of `key`, of which there are `before` already.
+fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Override>, Error> {
+    let count = u128::from(to) - u128::from(from) + 1;
+    if usize::try_from(count).map_or(true, |count| before + count > POINTS_MAX) {
+        let problem = GridProblem::TooMany { points: count, limit: POINTS_MAX };
+        let source = Source::grid(format!("{key}={from}..{to}"));
+        let place = Place::new(&source, key.len() + 1..source.text().len());
+        return Err(Error::Grid { place: Some(place), problem });
+    }
+    let value = |number| Override::of(&Source::grid(format!("{key}={number}")), None);
+    (from..=to).map(value).collect()
+}
+
+/// Both ends of `FROM..TO`, if `text` is that.
+fn range(text: &str) -> Option<(u64, u64)> {
+    let (from, to) = text.split_once("..")?;
+    let digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(from) || !digits(to) {
+        return None;
+    }
+    Some((from.parse().ok()?, to.parse().ok()?))
+}
+
+/// The stretches between the commas of `text` from `start` on; commas in quotes and brackets do
+/// not separate. Fails with the offset of a quote or bracket that does not end.
+fn split(text: &str, start: usize) -> Result<Vec<Range<usize>>, usize> {
+    let (mut pieces, mut begin) = (Vec::new(), start);
+    // What is open, with the sign that closes it.
+    let mut open: Vec<(usize, u8)> = Vec::new();
+    let mut escaped = false;
+    for (offset, byte) in text.bytes().enumerate().skip(start) {
+        let closing = open.last().map(|(_, closing)| *closing);
+        let quoted = matches!(closing, Some(b'"' | b'\''));
+        if std::mem::take(&mut escaped) {
+            continue;
+        }
+        match byte {
+            b'\\' if closing == Some(b'"') => escaped = true,
+            _ if Some(byte) == closing => {
+                open.pop();
+            }
+            _ if quoted => {}
+            b'"' | b'\'' => open.push((offset, byte)),
+            b'[' => open.push((offset, b']')),
+            b'{' => open.push((offset, b'}')),
+            b'(' => open.push((offset, b')')),
+            b',' if open.is_empty() => {
+                pieces.push(begin..offset);
+                begin = offset + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(begin..text.len());
+    open.first().map_or(Ok(pieces), |(offset, _)| Err(*offset))
+}
+
+/// Every combination of the values of some keys.
+#[derive(Debug, Clone)]
+pub(crate) struct Grid {
+    /// The keys, slowest first.
+    pub(crate) axes: Vec<Axis>,
+    /// The seed of points that name none.
+    seed: Seed,
+}
+
+impl Grid {
+    /// Reads the arguments of all `--grid`; `set` are the keys that `--set` gives.
+    pub(crate) fn parse<S: AsRef<str>>(
+        arguments: &[S],
+        set: &[Override],
+        seed: Seed,
+    ) -> Result<Self, Error> {
+        let axes: Result<Vec<_>, _> =
+            arguments.iter().map(|one| Axis::parse(one.as_ref())).collect();
+        let grid = Self { axes: axes?, seed };
+        if grid.axes.is_empty() {
+            return Err(Error::Grid { place: None, problem: GridProblem::Empty });
+        }
+        grid.check_keys(set)?;
+        grid.check_seeds()?;
+        let sizes = grid.axes.iter().map(|axis| axis.values.len());
+        let points = sizes.fold(1_u128, |product, size| {
+            product.saturating_mul(u128::try_from(size).unwrap_or(u128::MAX))
+        });
+        if points > u128::try_from(POINTS_MAX).unwrap_or(u128::MAX) {
+            let problem = GridProblem::TooMany { points, limit: POINTS_MAX };
+            return Err(Error::Grid { place: None, problem });
+        }
+        Ok(grid)
+    }
+
+    fn check_keys(&self, set: &[Override]) -> Result<(), Error> {
+        // A value with an origin may be named with and without its last part.
+        let bare = |key: &str| key.strip_suffix(".value").unwrap_or(key).to_owned();
+        for (index, axis) in self.axes.iter().enumerate() {
+            let key = bare(&axis.key);
+            let earlier = self.axes[..index].iter().any(|other| bare(&other.key) == key);
+            let other = match set.iter().any(|one| bare(&one.path()) == key) {
+                true => "--set",
+                false if earlier => "another --grid",
+                false => continue,
+            };
+            let problem = GridProblem::KeyTwice { key, other };
+            return Err(Error::Grid { place: axis.place(), problem });
+        }
+        Ok(())
+    }
+
+    fn check_seeds(&self) -> Result<(), Error> {
+        let values = self.axes.iter().filter(|axis| axis.is_seed()).flat_map(|axis| &axis.values);
+        for value in values {
+            if seed_of(value).is_none() {
+                let place = Some(value.node().place().clone());
+                return Err(Error::Grid { place, problem: GridProblem::NoSeed });
+            }
+        }
+        Ok(())
+    }
+
+    /// How many points there are.
+    pub(crate) fn count(&self) -> usize {
+        self.axes.iter().map(|axis| axis.values.len()).product()
+    }
+
+    /// Which value of each key the point `index` has.
+    pub(crate) fn at(&self, index: usize) -> Vec<usize> {
+        let mut rest = index;
+        let mut places: Vec<usize> = Vec::new();
+        for axis in self.axes.iter().rev() {
+            places.push(rest % axis.values.len());
+            rest /= axis.values.len();
+        }
+        places.reverse();
+        places
+    }
+
+    /// The values of the point `index`, one a key.
+    fn values(&self, index: usize) -> impl Iterator<Item = (&Axis, &Override)> {
+        self.axes.iter().zip(self.at(index)).map(|(axis, place)| (axis, &axis.values[place]))
+    }
+
+    /// What the point `index` changes in the scenario.
+    pub(crate) fn overrides(&self, index: usize) -> Vec<Override> {
+        let changed = self.values(index).filter(|(axis, _)| !axis.is_seed());
+        changed.map(|(_, value)| value.clone()).collect()
+    }
+
+    /// The seed of the point `index`.
+    pub(crate) fn seed(&self, index: usize) -> Seed {
+        let mut values = self.values(index);
+        let given = values.find(|(axis, _)| axis.is_seed());
+        given.and_then(|(_, value)| seed_of(value)).unwrap_or(self.seed)
+    }
+
+    /// The seed of all points, where no key gives one.
+    pub(crate) fn one_seed(&self) -> Option<Seed> {
+        (!self.axes.iter().any(Axis::is_seed)).then_some(self.seed)
+    }
+
+    /// The point `index` for people: `linux.wait=170us seed=2`.
+    pub(crate) fn label(&self, index: usize) -> String {
+        self.labels(index).join(" ")
+    }
+
+    /// As [`Grid::label`], without the first key.
+    pub(crate) fn label_of_rest(&self, index: usize) -> String {
+        self.labels(index)[1..].join(" ")
+    }
+
+    fn labels(&self, index: usize) -> Vec<String> {
+        let values = self.values(index);
+        values.map(|(axis, value)| format!("{}={}", axis.key, value.node().written())).collect()
+    }
+
+    /// The values of the point `index` as the cells of a table.
+    pub(crate) fn cells(&self, index: usize) -> Vec<(&str, Value)> {
+        let each = self.values(index).map(|(axis, value)| (axis.key.as_str(), shown(value)));
+        each.collect()
+    }
+}
+
+fn shown(value: &Override) -> Value {
+    let node = value.node();
+    let number = match node.content() {
+        Content::Integer(Some(number)) => i64::try_from(*number).ok().map(Value::Int),
+        Content::Float(text) => {
+            text.parse().ok().filter(|real: &f64| real.is_finite()).map(Value::Real)
+        }
+        _ => None,
+    };
+    number.unwrap_or_else(|| Value::Text(node.written()))
+}
+
+fn seed_of(value: &Override) -> Option<Seed> {
+    match value.node().content() {
+        Content::Integer(Some(number)) => u64::try_from(*number).ok().map(Seed::new),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(arguments: &[&str]) -> Result<Grid, Error> {
+        Grid::parse(arguments, &[], Seed::new(9))
+    }
+
+    fn refused(arguments: &[&str]) -> String {
+        grid(arguments).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_last_key_varies_fastest() {
+        let grid = grid(&["a.b=x,y", "seed=1..3"]).unwrap();
+        let labels: Vec<_> = (0..grid.count()).map(|index| grid.label(index)).collect();
+        assert_eq!(labels[..4], ["a.b=x seed=1", "a.b=x seed=2", "a.b=x seed=3", "a.b=y seed=1"]);
+        assert_eq!((grid.count(), grid.seed(4), grid.one_seed()), (6, Seed::new(2), None));
+        assert_eq!(grid.overrides(4).len(), 1);
+    }
+
+    #[test]
+    fn commas_in_quotes_and_brackets_do_not_separate() {
+        let axis = Axis::parse(r#"a="x,\",y",[1, 2],f(1 us, {2}),'z,"'"#).unwrap();
+        assert_eq!(axis.written(), ["x,\",y", "[1, 2]", "f(1 us, {2})", "z,\""]);
+    }
+
+    #[test]
+    fn a_range_is_of_whole_numbers_and_takes_both_ends() {
+        let axis = Axis::parse("a=1..3,8, \"4..5\" ,6..x").unwrap();
+        assert_eq!(axis.written(), ["1", "2", "3", "8", "4..5", "6..x"]);
+    }
+
+    #[test]
+    fn an_error_points_at_the_value() {
+        for (argument, place, says) in [
+            ("a=", "--grid:1:2", "the key has no values"),
+            ("a", "--grid:1:1", "has no `=`"),
+            ("a=1,,2", "--grid:1:5", "a value is empty"),
+            ("a=1,", "--grid:1:", "a value is empty"),
+            ("a=1,[2,3", "--grid:1:5", "does not end"),
+            ("a=1,2,1", "--grid:1:7", "given twice"),
+            ("a=1..4,3", "--grid:1:8", "given twice"),
+            ("a=4..1", "--grid:1:3", "goes down"),
+            ("seed=1,x", "--grid:1:8", "not a whole number"),
+            ("seed=-1", "--grid:1:6", "not a whole number"),
+            ("a=1..99999999999", "--grid:1:3", "99999999999 points, more than 10000"),
+        ] {
+            let text = refused(&[argument]);
+            assert!(text.contains(place) && text.contains(says), "{argument}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn keys_and_sizes_are_checked_over_all_arguments() {
+        assert!(refused(&[]).contains("the grid is empty"));
+        assert!(refused(&["a=1", "a.value=2"]).contains("by another --grid"));
+        let set = [Override::parse("a=3").unwrap()];
+        let text = Grid::parse(&["a=1"], &set, Seed::new(1)).unwrap_err().to_string();
+        assert!(text.contains("by --set"), "{text}");
+        let text = refused(&["a=1..101", "b=1..100"]);
+        assert!(text.contains("10100 points, more than 10000"), "{text}");
+        assert_eq!(grid(&["a=1..100", "b=1..100"]).unwrap().count(), POINTS_MAX);
+    }
+}

@@ -1,0 +1,123 @@
+//! The plan: the grid over a scenario, every point of it checked.
+//!
+//! Layer: rank 8. Main type: [`Plan`]. A point is composed and read as for a run, and thrown away
+//! again; so a wrong value costs no point, and no point costs memory before its turn.
+
+use super::Order;
+use super::grid::Grid;
+use super::journal::Header;
+use crate::catalog;
+use crate::document::{Document, Override};
+use crate::registry::{self, Experiment, Failure, Request, VERSION};
+use crate::source::{Kind, Source};
+use boardlab_codec::crc32;
+use boardlab_result::RunResult;
+use indexmap::IndexMap;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// A sweep whose points can be run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Name of the scenario, as results carry it.
+    pub(crate) scenario: String,
+    /// The keys and their values.
+    pub(crate) grid: Grid,
+    /// What tells it from other sweeps.
+    pub(crate) header: Header,
+    /// What every point changes in the scenario.
+    pub(crate) set: Vec<Override>,
+    source: Arc<Source>,
+}
+
+/// What a point rests on.
+struct Inputs {
+    values: IndexMap<String, String>,
+    checksum: u32,
+}
+
+impl Plan {
+    /// Composes and checks every point of `order`.
+    pub(crate) fn make(order: &Order<'_>) -> Result<Self, Failure> {
+        if let Some(Experiment { run: None, .. }) = registry::planned(order.scenario) {
+            return Err(not_built(order.scenario));
+        }
+        let set: Result<Vec<_>, _> = order.set.iter().map(|one| Override::parse(one)).collect();
+        let set = set?;
+        let grid = Grid::parse(order.grid, &set, order.seed)?;
+        let source = catalog::find(Kind::Scenario, order.scenario, None)?;
+        let scenario = registry::scenario_name(order.scenario);
+        let header = Header {
+            journal: "boardlab sweep".into(),
+            version: VERSION.into(),
+            scenario: scenario.clone(),
+            seed: grid.one_seed().map(|seed| seed.get()),
+            grid: grid.axes.iter().map(|axis| (axis.key.clone(), axis.written())).collect(),
+            inputs: IndexMap::new(),
+            checksum: 0,
+        };
+        let mut plan = Self { scenario, grid, header, set, source };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Checks every point, and takes down what they rest on. Of several wrong points the first one
+    /// is told, whichever thread is faster.
+    fn check(&mut self) -> Result<(), Failure> {
+        let checked: Vec<_> = (0..self.grid.count())
+            .into_par_iter()
+            .map(|point| {
+                let inputs = self.inputs(point)?;
+                let values = (point == 0).then_some(inputs.values);
+                Ok::<_, Failure>((inputs.checksum, values))
+            })
+            .collect();
+        for inputs in checked {
+            let (checksum, values) = inputs?;
+            self.header.checksum = crc32(self.header.checksum, &checksum.to_le_bytes());
+            self.header.inputs.extend(values.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn inputs(&self, point: usize) -> Result<Inputs, Failure> {
+        let document = self.document(point)?;
+        let experiment = registry::of_document(&document)?;
+        let Some(_) = experiment.run else { return Err(not_built(experiment.scenario)) };
+        let files = match experiment.check {
+            Some(check) => check(&self.request(&document, point))?,
+            None => 0,
+        };
+        let values = document.values();
+        let mut checksum = crc32(files, experiment.scenario.as_bytes());
+        for (key, value) in &values {
+            for text in [key, value] {
+                checksum = crc32(checksum, text.as_bytes());
+                checksum = crc32(checksum, &[0]);
+            }
+        }
+        Ok(Inputs { values, checksum })
+    }
+
+    fn document(&self, point: usize) -> Result<Document, Failure> {
+        let overrides = [self.set.clone(), self.grid.overrides(point)].concat();
+        Ok(catalog::compose_overrides(&self.source, &overrides)?)
+    }
+
+    fn request<'a>(&'a self, document: &'a Document, point: usize) -> Request<'a> {
+        let seed = self.grid.seed(point);
+        Request { document, scenario: &self.scenario, seed, progress: &|_| {} }
+    }
+
+    /// Runs the point `point`.
+    pub(crate) fn run(&self, point: usize) -> Result<RunResult, Failure> {
+        let document = self.document(point)?;
+        let experiment = registry::of_document(&document)?;
+        let run = experiment.run.ok_or_else(|| not_built(experiment.scenario))?;
+        run(&self.request(&document, point))
+    }
+}
+
+fn not_built(name: &str) -> Failure {
+    Failure::NotBuilt { name: name.into(), action: "sweep" }
+}
