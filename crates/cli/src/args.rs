@@ -15,6 +15,7 @@ use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsStr;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -92,6 +93,9 @@ pub(crate) enum Command {
     /// Cut the power at every flash operation, and say what survives
     #[command(after_help = POWERCUT)]
     Powercut(Scenario),
+    /// Run a scenario at every point of a grid of values
+    #[command(after_help = SWEEP)]
+    Sweep(Sweep),
     /// Write the HTML report of saved results
     #[command(after_help = REPORT)]
     Report {
@@ -156,6 +160,15 @@ then it is mounted again. The exit status is 1 if anything is lost.
 Examples:
   boardlab powercut nand-filesystems
   boardlab powercut nand-filesystems --set powercut.operations=2000 --seed 7";
+
+const SWEEP: &str = "\
+The last key varies fastest; FROM..TO are whole numbers, both ends taken; the key `seed` is the seed.
+With --out the same command goes on after a kill, and the result is the same. Exit status 1 if a point fails.
+
+Examples:
+  boardlab sweep nor-write --grid linux.wait=170us,194us,256us --out waits
+  boardlab sweep nor-write --grid board.bus.chips=1..4 --grid seed=1..3 --cell table5/total/total_ns
+  boardlab sweep my/scenario.toml --set part=s29gl01gs --grid workload.bytes=64KiB,1MiB --threads 2";
 
 const REPORT: &str = "\
 The report goes to the folder of --out, or to `boardlab-report` without it.
@@ -298,6 +311,26 @@ pub(crate) struct Scenario {
     pub(crate) set: Vec<String>,
 }
 
+/// A scenario with a grid over it.
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    /// What is the same at all points.
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+    /// Values of a key, one a point; several keys make every combination
+    #[arg(long, value_name = "KEY=V,V...", required = true)]
+    pub(crate) grid: Vec<String>,
+    /// Figure for the table and a chart; those that differ if left out
+    #[arg(long, value_name = "TABLE/ROW/COLUMN")]
+    pub(crate) cell: Vec<String>,
+    /// Points that are run at once; as many as there are cores if left out
+    #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Forget what the folder of --out has of an earlier sweep
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
 /// Forms of `--format`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Form {
@@ -405,6 +438,13 @@ fn size(text: &str) -> Result<Bytes, String> {
         Ok(bytes) => Ok(Bytes::new(bytes)),
         Err(_) => quantity::bytes(text).map_err(|misfit| misfit.to_string()),
     }
+}
+
+/// Threads of a sweep: more than any machine has cores are a slip.
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    const MOST: usize = 1_024;
+    let number = text.parse().ok().filter(|threads: &NonZeroUsize| threads.get() <= MOST);
+    number.ok_or_else(|| format!("expected a whole number from 1 to {MOST}"))
 }
 
 fn seed(text: &str) -> Result<Seed, NoSeed> {

@@ -7,7 +7,7 @@
 use crate::error::{Error, shown_path};
 use boardlab_report::{Format, Options, Shown, csv, html, render};
 use boardlab_result::{Reproduction, RunResult};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -59,7 +59,7 @@ impl Folder {
         Ok(written)
     }
 
-    /// Writes one file.
+    /// Writes one file: as a whole, or not at all, whenever the process is killed.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
         let refused = |path: &Path| {
             let path = path.to_path_buf();
@@ -67,7 +67,15 @@ impl Folder {
         };
         fs::create_dir_all(&self.path).map_err(refused(&self.path))?;
         let path = self.path.join(name);
-        fs::write(&path, content).map_err(refused(&path))?;
+        let part = self.path.join(format!(".{name}.part"));
+        let written = File::create(&part)
+            .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&part, &path));
+        if let Err(error) = written {
+            // What is left of the first attempt is of no use; that it stays is no second error.
+            let _ = fs::remove_file(&part);
+            return Err(refused(&path)(error));
+        }
         Ok(path)
     }
 

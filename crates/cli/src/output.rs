@@ -59,6 +59,14 @@ impl<'a> Output<'a> {
         Ok(Status::Done)
     }
 
+    /// Tells the user `words` on standard error, unless nothing is to be told.
+    pub(crate) fn say(&self, words: &str) {
+        if !self.options.quiet {
+            // Nobody is left to tell when standard error is closed.
+            let _ = writeln!(io::stderr().lock(), "{words}");
+        }
+    }
+
     /// Whether there is a folder.
     pub(crate) const fn has_folder(&self) -> bool {
         self.folder.is_some()

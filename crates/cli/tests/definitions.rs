@@ -15,6 +15,7 @@ fn the_help_lists_the_commands() {
         "reproduce",
         "tune",
         "powercut",
+        "sweep",
         "report",
         "compare",
         "image",

@@ -11,6 +11,7 @@ mod powercut;
 mod report;
 mod reproduce;
 mod run;
+mod sweep;
 mod tune;
 
 use crate::args::{Cli, Command, Options};
@@ -29,6 +30,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
         Command::Reproduce { names } => reproduce::perform(names, options),
         Command::Tune(scenario) => tune::perform(scenario, options),
         Command::Powercut(scenario) => powercut::perform(scenario, options),
+        Command::Sweep(arguments) => sweep::perform(arguments, options),
         Command::Report { runs } => report::perform(runs, options),
         Command::Compare { a, b } => compare::perform(a, b, options),
         Command::Image { action } => image::perform(action, options),

@@ -18,13 +18,14 @@ mod part;
 mod saved;
 mod scenario;
 mod set;
+mod sweep;
 mod workload;
 
 use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 12] = [
+const TABLES: [&[Case]; 13] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
@@ -33,6 +34,7 @@ const TABLES: [&[Case]; 12] = [
     limits::CASES,
     nand::CASES,
     set::CASES,
+    sweep::CASES,
     arguments::CASES,
     arguments::FOLDERS,
     saved::CASES,
@@ -98,6 +100,11 @@ fn wrong_input_of_the_nand_experiment_is_refused() {
 #[test]
 fn a_wrong_set_is_refused() {
     check(set::CASES);
+}
+
+#[test]
+fn a_wrong_sweep_is_refused() {
+    check(sweep::CASES);
 }
 
 #[test]

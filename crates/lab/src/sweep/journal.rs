@@ -289,3 +289,99 @@ fn refused(error: &io::Error) -> JournalProblem {
 fn as_u64(length: usize) -> u64 {
     u64::try_from(length).expect("a length in memory has at most 64 bits")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::Outcome;
+    use super::*;
+
+    fn header() -> Header {
+        Header {
+            journal: "boardlab sweep".into(),
+            version: "0".into(),
+            scenario: "x".into(),
+            seed: Some(1),
+            grid: vec![("a".into(), vec!["1".into(), "2".into(), "3".into()])],
+            inputs: IndexMap::from([("a".into(), "1".into())]),
+            checksum: 7,
+        }
+    }
+
+    fn line(point: usize) -> Line {
+        Line { point, outcome: Outcome::Failed(format!("point {point} \n\"")) }
+    }
+
+    /// A path that no other test uses; what is there goes away with the value.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("boardlab-journal-{}-{name}", std::process::id());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_journal_torn_at_any_byte_goes_on_with_its_whole_lines() {
+        let scratch = Scratch::new("torn");
+        let mut journal = Journal::open(&scratch.0, &header(), 3, true).unwrap();
+        for point in [2, 0, 1] {
+            journal.append(&line(point)).unwrap();
+        }
+        drop(journal);
+        let whole = fs::read(&scratch.0).unwrap();
+        let ends: Vec<usize> =
+            (1..=whole.len()).filter(|length| whole[length - 1] == b'\n').collect();
+        for length in 0..=whole.len() {
+            fs::write(&scratch.0, &whole[..length]).unwrap();
+            let mut journal = Journal::open(&scratch.0, &header(), 3, false).unwrap();
+            let kept = ends.iter().filter(|end| **end <= length).count().saturating_sub(1);
+            let missing = &[2, 0, 1][kept..];
+            let mut rest = journal.rest();
+            rest.sort_unstable_by_key(|point| missing.iter().position(|one| one == point));
+            assert_eq!(rest, missing, "{length} bytes");
+            for point in rest {
+                journal.append(&line(point)).unwrap();
+            }
+            for point in 0..3 {
+                assert_eq!(journal.line(point).unwrap(), Some(line(point)), "{length} bytes");
+            }
+            drop(journal);
+            assert_eq!(fs::read(&scratch.0).unwrap(), whole, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_journal_in_memory_gives_back_what_it_got() {
+        let mut journal = Journal::in_memory(2);
+        journal.append(&line(1)).unwrap();
+        assert_eq!(journal.rest(), [0]);
+        assert_eq!((journal.line(0).unwrap(), journal.line(1).unwrap()), (None, Some(line(1))));
+    }
+
+    #[test]
+    fn every_part_of_a_header_tells_sweeps_apart() {
+        let here = header();
+        assert_eq!(here.difference(&here), None);
+        let mut others = vec![header(); 6];
+        others[0].version = "1".into();
+        others[1].scenario = "y".into();
+        others[2].grid[0].1.push("4".into());
+        others[3].seed = None;
+        others[4].inputs.insert("b".into(), "2".into());
+        others[5].checksum = 8;
+        let what = ["version", "scenario", "grid", "seed", "`b`", "files"];
+        for (there, what) in others.iter().zip(what) {
+            let Some(JournalProblem::Differs { what: found, .. }) = here.difference(there) else {
+                panic!("{what}")
+            };
+            assert!(found.contains(what), "{found}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `boardlab sweep`: one scenario at every point of a grid.
+//!
+//! With `--out` the folder also has the journal of the points that are done, so that the same
+//! command goes on after a kill. The time on the wall is left out: the result of a sweep that was
+//! killed is that of one that was not.
+
+use super::timed;
+use crate::args::{Options, Sweep};
+use crate::error::Error;
+use crate::exit::Status;
+use crate::output::Output;
+use boardlab_lab::sweep::{Order, sweep};
+use boardlab_report::Shown;
+
+/// The file of `--out` that keeps what is done.
+const JOURNAL: &str = "sweep.journal";
+
+/// Runs all points that are not done yet, and shows the result of all.
+pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, None)?;
+    let journal = options.out.as_ref().map(|folder| folder.join(JOURNAL));
+    let (swept, _) = timed(&arguments.scenario.scenario, options, |progress| {
+        sweep(&Order {
+            scenario: &arguments.scenario.scenario,
+            set: &arguments.scenario.set,
+            grid: &arguments.grid,
+            cells: &arguments.cell,
+            seed: options.seed,
+            threads: arguments.threads,
+            journal: journal.as_deref(),
+            restart: arguments.restart,
+            progress,
+        })
+    })?;
+    if swept.resumed > 0 {
+        output.say(&format!("{} of {} points were done already", swept.resumed, swept.points));
+    }
+    output.show(Shown::Run(&swept.result))
+}
