@@ -1,5 +1,7 @@
 //! Sweeps: killed, torn, failed, on any number of threads.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod bench;
 
 use bench::{Outcome, Scratch, run_in};

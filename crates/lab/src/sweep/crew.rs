@@ -18,6 +18,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+/// A pool of so many threads; as many as there are cores for 0.
+pub(super) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Failure::Run {
+        system: "threads".into(),
+        error: Box::new(error),
+        help: "ask for fewer with --threads",
+    })
+}
+
 /// What the threads share.
 struct Work<'a> {
     order: &'a Order<'a>,
@@ -50,14 +60,8 @@ pub(crate) fn run(
     let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = order.threads.map_or_else(cores, NonZeroUsize::get);
     let at_once = threads.min(rest.len());
-    let pools: Result<Vec<ThreadPool>, _> = (0..at_once)
-        .map(|_| ThreadPoolBuilder::new().num_threads((threads / at_once).max(1)).build())
-        .collect();
-    let pools = pools.map_err(|error| Failure::Run {
-        system: "threads".into(),
-        error: Box::new(error),
-        help: "ask for fewer with --threads",
-    })?;
+    let pools = (0..at_once).map(|_| pool((threads / at_once).max(1)));
+    let pools = pools.collect::<Result<Vec<_>, _>>()?;
     let done = plan.grid.count() - rest.len();
     let work = Work {
         order,

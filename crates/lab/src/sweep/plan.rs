@@ -4,6 +4,7 @@
 //! again; so a wrong value costs no point, and no point costs memory before its turn.
 
 use super::Order;
+use super::crew;
 use super::grid::Grid;
 use super::journal::Header;
 use crate::catalog;
@@ -12,8 +13,11 @@ use crate::registry::{self, Experiment, Failure, Request, VERSION};
 use crate::source::{Kind, Source};
 use boardlab_codec::crc32;
 use boardlab_result::RunResult;
+use boardlab_sim::Seed;
 use indexmap::IndexMap;
+use rayon::ThreadPool;
 use rayon::prelude::*;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// A sweep whose points can be run.
@@ -51,27 +55,26 @@ impl Plan {
             journal: "boardlab sweep".into(),
             version: VERSION.into(),
             scenario: scenario.clone(),
-            seed: grid.one_seed().map(|seed| seed.get()),
+            seed: grid.one_seed().map(Seed::get),
             grid: grid.axes.iter().map(|axis| (axis.key.clone(), axis.written())).collect(),
             inputs: IndexMap::new(),
             checksum: 0,
         };
         let mut plan = Self { scenario, grid, header, set, source };
-        plan.check()?;
+        plan.check(&crew::pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
         Ok(plan)
     }
 
     /// Checks every point, and takes down what they rest on. Of several wrong points the first one
     /// is told, whichever thread is faster.
-    fn check(&mut self) -> Result<(), Failure> {
-        let checked: Vec<_> = (0..self.grid.count())
-            .into_par_iter()
-            .map(|point| {
-                let inputs = self.inputs(point)?;
-                let values = (point == 0).then_some(inputs.values);
-                Ok::<_, Failure>((inputs.checksum, values))
-            })
-            .collect();
+    fn check(&mut self, pool: &ThreadPool) -> Result<(), Failure> {
+        let inputs = |point| {
+            let inputs = self.inputs(point)?;
+            let values = (point == 0).then_some(inputs.values);
+            Ok::<_, Failure>((inputs.checksum, values))
+        };
+        let points = (0..self.grid.count()).into_par_iter();
+        let checked: Vec<_> = pool.install(|| points.map(inputs).collect());
         for inputs in checked {
             let (checksum, values) = inputs?;
             self.header.checksum = crc32(self.header.checksum, &checksum.to_le_bytes());
