@@ -10,7 +10,9 @@
 //! - [`timed`]: [`Timed`], a medium that takes time: link, channels, dies, buffer.
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
 //! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side.
+//! - [`policies`]: [`Policies`], all of these for one part, and the account of its spare.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
+//! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
 //! - [`translation`]: the trait [`Translation`] that devices above use.
 //!
 //! ```
@@ -36,6 +38,7 @@
 //! second possible.
 
 pub mod cause;
+mod collect;
 pub mod contents;
 pub mod counters;
 pub mod error;
@@ -44,8 +47,10 @@ mod frontier;
 pub mod geometry;
 pub mod medium;
 pub mod page_map;
+pub mod policies;
 pub mod policy;
 pub mod pool;
+pub mod slc_cache;
 mod table;
 pub mod timed;
 pub mod translation;
@@ -56,10 +61,12 @@ pub use counters::Counters;
 pub use error::Error;
 pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
 pub use medium::{CellMode, Medium, Stamp, Untimed, Version};
-pub use page_map::{Emptied, LevellingTime, PageMapped, Policies};
+pub use page_map::PageMapped;
+pub use policies::{Emptied, LevellingTime, Policies};
 pub use policy::collection::Collection;
 pub use policy::levelling::Levelling;
 pub use policy::streams::Streams;
 pub use pool::Pool;
+pub use slc_cache::{Cache, CacheSize, WhenFull};
 pub use timed::{CellTimes, Timed, Timing};
 pub use translation::{Completion, Event, Events, Extent, Translation, Wear, WearSummary};

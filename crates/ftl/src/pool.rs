@@ -242,6 +242,16 @@ impl Pool {
         self.free[tier as usize].insert(block, erases);
     }
 
+    /// The set that an open block will be closed in.
+    ///
+    /// # Panics
+    /// When the block is not open.
+    pub fn set_tier(&mut self, block: u32, tier: Tier) {
+        let links = &mut self.links[block as usize];
+        assert_eq!(links.state, State::Open, "Pool::set_tier");
+        links.tier = tier;
+    }
+
     /// Pages of `block` became valid.
     #[inline]
     pub fn add_valid(&mut self, block: u32, pages: u32) {

@@ -7,8 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Collection, Contents, Emptied, Extent, Geometry, Levelling, LevellingTime, PageMapped,
-    Policies, Streams, Stripe, Translation, Version,
+    Cache, CacheSize, Collection, Contents, Emptied, Extent, Geometry, Levelling, LevellingTime,
+    PageMapped, Policies, Streams, Stripe, Translation, Version, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
@@ -45,7 +45,7 @@ struct Pair {
 impl Pair {
     fn new(policies: Policies, seed: u64) -> Self {
         let stripe = Stripe { channels: 1, dies: 2, planes: 2, units: 2 };
-        let part = Geometry::new(40, 24, Bytes::kib(4), 760).unwrap().striped(stripe).unwrap();
+        let part = Geometry::new(44, 24, Bytes::kib(4), 760).unwrap().striped(stripe).unwrap();
         let medium = Contents::new(&part);
         let ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
         Self { ftl, shadow: vec![Version(0); 760], now: Instant::ZERO }
@@ -83,6 +83,17 @@ impl Pair {
     }
 }
 
+/// No cache in half of the cases.
+fn cache(draw: &mut Stream) -> Cache {
+    let size = match draw.below(4) {
+        0 => CacheSize::Fixed(2),
+        1 => CacheSize::Dynamic(3),
+        _ => CacheSize::None,
+    };
+    let when_full = [WhenFull::Fold, WhenFull::Bypass][usize::from(draw.chance(1, 2))];
+    Cache { size, bits: 3, when_full, fold_when_idle: draw.chance(1, 2) }
+}
+
 #[test]
 fn no_write_is_lost_under_any_policy() {
     let all = 7 * 6 * 3;
@@ -104,6 +115,7 @@ fn no_write_is_lost_under_any_policy() {
                     idle_blocks: if idle { 3 } else { 0 },
                     levelling_time: [LevellingTime::InTheWay, LevellingTime::Idle]
                         [usize::from(idle)],
+                    cache: cache(&mut draw),
                     emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
                 };
                 let mut pair = Pair::new(policies, seed);

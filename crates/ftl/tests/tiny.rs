@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Collection, Error, Extent, Geometry, Levelling, PageMapped, Policies, Streams, Translation,
-    Untimed,
+    Cache, CacheSize, Collection, Error, Extent, Geometry, Levelling, PageMapped, Policies,
+    Streams, Translation, Untimed,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -28,6 +28,9 @@ const LEVELLINGS: [Levelling; 6] = [
 const STREAMS: [Streams; 4] =
     [Streams::Single, Streams::CopiesApart, Streams::Generations(2), Streams::Generations(4)];
 
+const CACHES: [CacheSize; 4] =
+    [CacheSize::None, CacheSize::None, CacheSize::Fixed(2), CacheSize::Dynamic(3)];
+
 fn pick<T: Copy>(from: &[T], stream: &mut Stream) -> T {
     from[usize::try_from(stream.below(from.len() as u64)).unwrap()]
 }
@@ -42,6 +45,11 @@ fn policies(stream: &mut Stream) -> Policies {
         levelling: pick(&LEVELLINGS, stream),
         streams: pick(&STREAMS, stream),
         reserve: 1 + below(stream, 2),
+        cache: Cache {
+            size: pick(&CACHES, stream),
+            bits: 1 + below(stream, 3),
+            ..Cache::default()
+        },
         ..Policies::default()
     }
 }
@@ -87,6 +95,7 @@ fn any_part_from_eight_blocks_works_full_or_says_how_many_blocks_it_needs() {
                 exercise(build(needed).unwrap(), &mut stream);
                 refused += 1;
             }
+            Err(Error::Policy { what: "bits of a cell", .. }) => {}
             Err(error) => panic!("case {case}: {error}"),
         }
     }

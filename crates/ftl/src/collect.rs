@@ -1,0 +1,115 @@
+//! Moving data: garbage collection, levelling and the work of the background.
+//!
+//! Layer: the other half of the mechanism in [`crate::page_map`]. Whatever the reason, data are moved by one
+//! function: what is valid in a block is copied to the open block of a stream, and the block is erased. Each call
+//! says its cause.
+
+use crate::cause::Cause;
+use crate::geometry::{Page, PageRun};
+use crate::medium::{Copies, Medium};
+use crate::page_map::PageMapped;
+use crate::policies::LevellingTime;
+use crate::policy::levelling::Move;
+use crate::pool::Tier;
+
+impl<M: Medium> PageMapped<M> {
+    pub(crate) fn collect_next(&mut self) {
+        let (pages, clock) = (self.geometry.pages_per_block(), self.clock());
+        let victim = self.collector.choose(&mut self.pool, pages, clock, &mut self.random);
+        let victim = victim.expect("a part with enough blocks has closed ones");
+        self.counters.victims += 1;
+        self.counters.victim_pages += u64::from(self.pool.valid(victim));
+        let stream = self.policies.streams.of_copy(self.stream_of[victim as usize]);
+        self.empty(victim, stream, Cause::Collection);
+    }
+
+    /// Moves what is valid in `victim` into the open block of `stream` and erases it.
+    pub(crate) fn empty(&mut self, victim: u32, stream: u8, cause: Cause) {
+        self.pool.take_victim(victim);
+        let mut offsets = std::mem::take(&mut self.offsets);
+        offsets.clear();
+        self.table.valid_offsets(victim, &mut offsets);
+        let valid = self.pool.valid(victim);
+        assert_eq!(offsets.len(), valid as usize, "the count of valid pages is right");
+        let mut rest = &offsets[..];
+        while !rest.is_empty() {
+            if self.frontiers[usize::from(stream)].room() == 0 {
+                self.open(stream);
+            }
+            let most = u32::try_from(rest.len()).expect("at most a block");
+            let run = self.frontiers[usize::from(stream)].take(most);
+            let (now, later) = rest.split_at(run.count as usize);
+            self.copy(victim, now, run, cause);
+            rest = later;
+        }
+        self.offsets = offsets;
+        self.table.drop_block(victim);
+        self.pool.invalidate(victim, valid);
+        self.erase(victim, cause);
+    }
+
+    #[inline]
+    fn copy(&mut self, from: u32, offsets: &[u32], to: PageRun, cause: Cause) {
+        let target = Page { block: to.block, offset: to.offset };
+        self.table.relocate(from, offsets, target);
+        self.pool.add_valid(to.block, to.count);
+        let logical = self.table.logical_run(target, to.count);
+        self.medium.copy(Copies { from, offsets, logical, to }, cause);
+        self.counters.reads[cause] += u64::from(to.count);
+        self.counters.programs[cause] += u64::from(to.count);
+    }
+
+    /// Erases an open block, which is free then.
+    pub(crate) fn erase(&mut self, block: u32, cause: Cause) {
+        self.medium.erase(block, cause);
+        self.counters.erases[cause] += 1;
+        let home = self.home(block);
+        self.pool.release(block, home);
+        self.leveller.erased(block);
+        self.counters.assert_conserved(self.medium.seen());
+    }
+
+    /// Does at most `most` moves of wear levelling; whether there was one.
+    pub(crate) fn level(&mut self, most: u32) -> bool {
+        let mut moved = false;
+        for _ in 0..most {
+            if self.pool.free(Tier::Main) < self.policies.reserve {
+                break;
+            }
+            let Some(next) = self.leveller.next(&self.pool, &mut self.random) else { break };
+            self.counters.levelled += 1;
+            moved = true;
+            match next {
+                Move::OntoWorn(block) => {
+                    let stream = self.policies.streams.count();
+                    self.empty(block, stream, Cause::Levelling);
+                }
+                Move::Anywhere(block) => {
+                    let from = self.stream_of[block as usize];
+                    self.empty(block, self.policies.streams.of_copy(from), Cause::Levelling);
+                }
+            }
+        }
+        moved
+    }
+
+    /// One step of work for the background; whether there was any.
+    pub(crate) fn background(&mut self) -> bool {
+        if self.policies.levelling_time == LevellingTime::Idle && self.level(1) {
+            return true;
+        }
+        if self.policies.cache.fold_when_idle && self.fold_oldest() {
+            return true;
+        }
+        let wanted = self.policies.reserve + self.policies.idle_blocks;
+        if self.policies.idle_blocks == 0 || self.pool.free(Tier::Main) >= wanted {
+            return false;
+        }
+        let (pages, closed) = (self.geometry.pages_per_block(), self.pool.closed(Tier::Main));
+        let gain = closed.iter().any(|&block| self.pool.valid(block) < pages);
+        if gain {
+            self.collect_next();
+        }
+        gain
+    }
+}

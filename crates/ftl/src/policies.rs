@@ -1,0 +1,114 @@
+//! All that is chosen about a page-mapped layer, checked against the part.
+//!
+//! Layer: configuration of the mechanism. Main type: [`Policies`]. The account of spare is here: which
+//! blocks hold no data, and how many a part needs at least. Source: the definition of the effective spare
+//! factor in Desnoyers (SYSTOR 2012): physical pages without reserve and open blocks.
+
+use crate::error::Error;
+use crate::geometry::Geometry;
+use crate::policy::collection::Collection;
+use crate::policy::levelling::Levelling;
+use crate::policy::streams::Streams;
+use crate::slc_cache::Cache;
+
+/// What happens to a block in which nothing is valid any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Emptied {
+    /// It is erased and free at once.
+    #[default]
+    Returned,
+    /// It stays until garbage collection takes it. Dynamic wear levelling then has hardly any free
+    /// blocks to choose among, and does nothing: a defect that real controllers had, for what-ifs.
+    Kept,
+}
+
+/// When wear levelling moves data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum LevellingTime {
+    /// Whenever the host needs a new block.
+    #[default]
+    InTheWay,
+    /// Only while the host leaves the device alone.
+    Idle,
+}
+
+/// All that is chosen about a page-mapped layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policies {
+    /// Which block is emptied next.
+    pub collection: Collection,
+    /// How wear is levelled.
+    pub levelling: Levelling,
+    /// When.
+    pub levelling_time: LevellingTime,
+    /// What is kept apart.
+    pub streams: Streams,
+    /// What happens to blocks without valid pages.
+    pub emptied: Emptied,
+    /// The cache of single-bit cells.
+    pub cache: Cache,
+    /// Free blocks below which garbage collection runs: at least one to copy into.
+    pub reserve: u32,
+    /// Free blocks above the reserve that collection makes while the host is away.
+    pub idle_blocks: u32,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self {
+            collection: Collection::Greedy,
+            levelling: Levelling::Dynamic,
+            levelling_time: LevellingTime::InTheWay,
+            streams: Streams::CopiesApart,
+            emptied: Emptied::Returned,
+            cache: Cache::default(),
+            reserve: 1,
+            idle_blocks: 0,
+        }
+    }
+}
+
+impl Policies {
+    /// Open blocks: one for each stream, and one for data moved by levelling. The cache's is one of its
+    /// own blocks.
+    #[must_use]
+    pub const fn frontiers(&self) -> u32 {
+        self.streams.count() as u32 + self.levelling.moves() as u32
+    }
+
+    /// Blocks that hold no data of the steady state: the reserve and all open blocks but the one
+    /// that counts as full when its turn comes.
+    #[must_use]
+    pub const fn kept_blocks(&self) -> u32 {
+        self.reserve + self.frontiers() - 1 + self.cache.fixed_blocks()
+    }
+
+    /// Blocks that a part must have, bad ones not counted, to hold `logical` blocks of data: below it
+    /// collection could find nothing but valid pages.
+    #[must_use]
+    pub const fn blocks_needed(&self, logical: u32) -> u32 {
+        logical + self.reserve + self.frontiers() + self.cache.fixed_blocks()
+    }
+
+    /// Index of the open block of the cache, behind all others.
+    pub(crate) fn cache_stream(&self) -> u8 {
+        self.streams.count() + u8::from(self.levelling.moves())
+    }
+
+    pub(crate) fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
+        self.collection.checked()?;
+        self.levelling.checked()?;
+        self.streams.checked()?;
+        self.cache.checked(geometry)?;
+        if self.reserve == 0 {
+            let (what, most) = ("reserve of free blocks", u64::from(geometry.blocks()));
+            return Err(Error::Policy { what, found: 0, least: 1, most });
+        }
+        let logical = geometry.logical_blocks();
+        let (blocks, needed) = (geometry.blocks(), self.blocks_needed(logical));
+        if blocks < needed {
+            return Err(Error::TooFewBlocks { blocks, needed, logical });
+        }
+        Ok(self)
+    }
+}
