@@ -160,6 +160,10 @@ impl<M: Medium> PageMapped<M> {
 
     /// Empties the oldest closed block of the cache; whether there was one.
     pub(crate) fn fold_oldest(&mut self) -> bool {
+        let stream = self.policies.cache_stream();
+        if self.frontiers[usize::from(stream)].room() == 0 {
+            self.close(stream);
+        }
         let Some(victim) = self.pool.by_age(Tier::Cache).next() else { return false };
         let room = self.frontiers[0].room();
         while self.pool.valid(victim) > room && self.pool.free(Tier::Main) <= self.policies.reserve

@@ -1,0 +1,127 @@
+//! The cache of single-bit cells: how fast it is, when it is full, and what folding costs.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use boardlab_ftl::{
+    Cache, CacheSize, Cause, CellTimes, Event, Extent, Geometry, PageMapped, Policies, Stripe,
+    Timed, Timing, Translation, WhenFull,
+};
+use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
+
+const LOGICAL: u32 = 24_000;
+
+/// One die of two planes; 1 ms for a program with three bits, 250 us with one; nothing overlaps.
+fn card(cache: Cache) -> PageMapped<Timed> {
+    let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
+    let part = Geometry::new(160, 192, Bytes::kib(16), LOGICAL).unwrap().striped(stripe).unwrap();
+    let micros = Duration::from_micros;
+    let rate = |bytes| Rate::new(Bytes::new(bytes), micros(1)).unwrap();
+    let timing = Timing {
+        native: CellTimes::uniform(micros(75), micros(1_000), micros(4_500)),
+        single_bit: CellTimes::uniform(micros(25), micros(250), micros(2_000)),
+        channel: rate(400),
+        link: rate(45),
+        command: Duration::ZERO,
+        slots: 0,
+        cache_program: false,
+    };
+    let policies = Policies { cache, ..Policies::default() };
+    let medium = Timed::new(&part, &timing).unwrap();
+    PageMapped::new(part, policies, medium, Seed::new(1)).unwrap()
+}
+
+fn fixed(blocks: u32, when_full: WhenFull) -> Cache {
+    Cache { size: CacheSize::Fixed(blocks), when_full, ..Cache::default() }
+}
+
+/// Bytes a microsecond of `pages` pages written in order from page `first` on, and when it ended.
+fn bandwidth(ftl: &mut PageMapped<Timed>, at: Instant, extent: Extent) -> (u64, Instant) {
+    let mut now = at;
+    for first in (extent.first..extent.first + extent.count).step_by(64) {
+        now = ftl.write(now, Extent::new(first, 64)).unwrap().accepted;
+    }
+    let bytes = u64::from(extent.count) * 16_384 * 1_000;
+    (bytes / now.since(at).as_nanos(), now)
+}
+
+#[test]
+fn the_cache_is_fast_until_it_is_full_and_fast_again_after_a_rest() {
+    // 16 blocks of 64 pages.
+    let mut ftl = card(fixed(16, WhenFull::Fold));
+    let (fresh, now) = bandwidth(&mut ftl, Instant::ZERO, Extent::new(0, 1_024));
+    assert!((28..=34).contains(&fresh), "{fresh} MB/s into the cache");
+    let (full, now) = bandwidth(&mut ftl, now, Extent::new(1_024, 4_096));
+    assert!(full < fresh / 2, "{full} MB/s while folding");
+    let folded = ftl.counters().programs[Cause::Fold];
+    assert!((4_000..=4_100).contains(&folded), "{folded} pages folded");
+    let rested = ftl.idle(now, now + Duration::from_secs(60));
+    assert!(rested > now, "folding takes time");
+    assert_eq!(ftl.counters().programs[Cause::Fold], 1_024 + 4_096);
+    let (again, _) = bandwidth(&mut ftl, rested, Extent::new(0, 1_024));
+    assert_eq!(again, fresh);
+    ftl.assert_sound();
+}
+
+#[test]
+fn a_full_cache_is_an_event_and_folding_is_what_the_request_waits_for() {
+    let mut ftl = card(fixed(2, WhenFull::Fold));
+    let mut now = Instant::ZERO;
+    let mut folding = 0;
+    for request in 0..40 {
+        let done = ftl.write(now, Extent::new(request * 64, 64)).unwrap();
+        assert_eq!(done.events.has(Event::CacheFull), request >= 2, "request {request}");
+        folding += u32::from(done.waited[Cause::Fold] > 0);
+        assert_eq!(done.work[Cause::Fold] > 0, done.events.has(Event::CacheFull));
+        now = done.accepted;
+    }
+    assert!(folding >= 38, "{folding} requests waited for folding");
+}
+
+#[test]
+fn past_a_full_cache_writes_go_to_ordinary_blocks() {
+    let mut ftl = card(fixed(4, WhenFull::Bypass));
+    let (_, now) = bandwidth(&mut ftl, Instant::ZERO, Extent::new(0, 256));
+    let (past, _) = bandwidth(&mut ftl, now, Extent::new(256, 4_096));
+    assert!((16..=20).contains(&past), "{past} MB/s as with three bits");
+    assert_eq!(ftl.counters().programs[Cause::Fold], 0);
+    ftl.assert_sound();
+}
+
+#[test]
+fn what_is_overwritten_in_the_cache_is_never_folded() {
+    let mut ftl = card(fixed(4, WhenFull::Fold));
+    let mut now = Instant::ZERO;
+    for _ in 0..200 {
+        now = bandwidth(&mut ftl, now, Extent::new(0, 64)).1;
+    }
+    assert_eq!(ftl.counters().programs.total(), 200 * 64);
+    let wear = ftl.wear().erases;
+    assert_eq!(wear[4..].iter().sum::<u32>(), 0, "the ordinary blocks rest");
+}
+
+#[test]
+fn a_dynamic_cache_is_as_large_as_what_is_free() {
+    let cache = Cache { size: CacheSize::Dynamic(100), ..Cache::default() };
+    let sizes: Vec<u32> = [0, LOGICAL / 2, LOGICAL]
+        .map(|used| {
+            let mut ftl = card(Cache { fold_when_idle: true, ..cache });
+            let end = if used > 0 {
+                ftl.write(Instant::ZERO, Extent::new(0, used)).unwrap().accepted
+            } else {
+                Instant::ZERO
+            };
+            let mut now = ftl.idle(end, end + Duration::from_secs(3_600));
+            // Until the first write that finds it full.
+            let full = (0..).find(|request| {
+                let first = request * 64 % LOGICAL;
+                let done = ftl.write(now, Extent::new(first, 64.min(LOGICAL - first))).unwrap();
+                now = done.accepted;
+                done.events.has(Event::CacheFull)
+            });
+            ftl.assert_sound();
+            full.unwrap()
+        })
+        .into();
+    assert_eq!(sizes[0], 100, "as many blocks as allowed on an empty card");
+    assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2] && sizes[2] > 0, "{sizes:?}");
+}
