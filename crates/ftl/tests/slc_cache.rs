@@ -58,7 +58,8 @@ fn the_cache_is_fast_until_it_is_full_and_fast_again_after_a_rest() {
     assert!(rested > now, "folding takes time");
     assert_eq!(ftl.counters().programs[Cause::Fold], 1_024 + 4_096);
     let (again, _) = bandwidth(&mut ftl, rested, Extent::new(0, 1_024));
-    assert_eq!(again, fresh);
+    // Less the erases of ordinary blocks whose data these were.
+    assert!(again + 2 >= fresh, "{again} MB/s, {fresh} before");
     ftl.assert_sound();
 }
 
