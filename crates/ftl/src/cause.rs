@@ -25,8 +25,8 @@ pub enum Cause {
     Padding,
     /// Data are written anew before retention or read disturb spoils them.
     Refresh,
-    /// A block went bad and its data move.
-    Rescue,
+    /// A page is read again because its errors were too many.
+    Retry,
 }
 
 impl Cause {
@@ -40,7 +40,7 @@ impl Cause {
         Self::Map,
         Self::Padding,
         Self::Refresh,
-        Self::Rescue,
+        Self::Retry,
     ];
 
     /// A word for tables: `collection`.
@@ -55,7 +55,7 @@ impl Cause {
             Self::Map => "map",
             Self::Padding => "padding",
             Self::Refresh => "refresh",
-            Self::Rescue => "rescue",
+            Self::Retry => "retry",
         }
     }
 }

@@ -13,18 +13,25 @@ use crate::policy::levelling::Move;
 use crate::pool::Tier;
 
 impl<M: Medium> PageMapped<M> {
-    pub(crate) fn collect_next(&mut self) {
+    /// Empties the block that the policy chooses; whether it could.
+    pub(crate) fn collect_next(&mut self) -> bool {
         let (pages, clock) = (self.geometry.pages_per_block(), self.clock());
         let victim = self.collector.choose(&mut self.pool, pages, clock, &mut self.random);
         let victim = victim.expect("a part with enough blocks has closed ones");
         self.counters.victims += 1;
         self.counters.victim_pages += u64::from(self.pool.valid(victim));
         let stream = self.policies.streams.of_copy(self.stream_of[victim as usize]);
-        self.empty(victim, stream, Cause::Collection);
+        self.empty(victim, stream, Cause::Collection)
     }
 
-    /// Moves what is valid in `victim` into the open block of `stream` and erases it.
-    pub(crate) fn empty(&mut self, victim: u32, stream: u8, cause: Cause) {
+    /// Moves what is valid in `victim` into the open block of `stream` and erases it. Nothing is done, and
+    /// false returned, when there is no room: blocks have died.
+    pub(crate) fn empty(&mut self, victim: u32, stream: u8, cause: Cause) -> bool {
+        let room = self.frontiers[usize::from(stream)].room();
+        if self.pool.free(Tier::Main) == 0 && self.pool.valid(victim) > room {
+            assert!(self.pool.retired() > 0, "the reserve has a block for each collection");
+            return false;
+        }
         self.pool.take_victim(victim);
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.clear();
@@ -46,6 +53,7 @@ impl<M: Medium> PageMapped<M> {
         self.table.drop_block(victim);
         self.pool.invalidate(victim, valid);
         self.erase(victim, cause);
+        true
     }
 
     #[inline]
@@ -63,8 +71,7 @@ impl<M: Medium> PageMapped<M> {
     pub(crate) fn erase(&mut self, block: u32, cause: Cause) {
         self.medium.erase(block, cause);
         self.counters.erases[cause] += 1;
-        let home = self.home(block);
-        self.pool.release(block, home);
+        self.release(block);
         self.leveller.erased(block);
         self.counters.assert_conserved(self.medium.seen());
     }
@@ -77,24 +84,26 @@ impl<M: Medium> PageMapped<M> {
                 break;
             }
             let Some(next) = self.leveller.next(&self.pool, &mut self.random) else { break };
+            let (block, stream) = match next {
+                Move::OntoWorn(block) => (block, self.policies.streams.count()),
+                Move::Anywhere(block) => {
+                    (block, self.policies.streams.of_copy(self.stream_of[block as usize]))
+                }
+            };
+            if !self.empty(block, stream, Cause::Levelling) {
+                break;
+            }
             self.counters.levelled += 1;
             moved = true;
-            match next {
-                Move::OntoWorn(block) => {
-                    let stream = self.policies.streams.count();
-                    self.empty(block, stream, Cause::Levelling);
-                }
-                Move::Anywhere(block) => {
-                    let from = self.stream_of[block as usize];
-                    self.empty(block, self.policies.streams.of_copy(from), Cause::Levelling);
-                }
-            }
         }
         moved
     }
 
     /// One step of work for the background; whether there was any.
     pub(crate) fn background(&mut self) -> bool {
+        if self.refresh_next() {
+            return true;
+        }
         if self.policies.levelling_time == LevellingTime::Idle && self.level(1) {
             return true;
         }
@@ -107,9 +116,6 @@ impl<M: Medium> PageMapped<M> {
         }
         let (pages, closed) = (self.geometry.pages_per_block(), self.pool.closed(Tier::Main));
         let gain = closed.iter().any(|&block| self.pool.valid(block) < pages);
-        if gain {
-            self.collect_next();
-        }
-        gain
+        gain && self.collect_next()
     }
 }

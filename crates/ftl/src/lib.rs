@@ -13,6 +13,7 @@
 //! - [`policies`]: [`Policies`], all of these for one part, and the account of its spare.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
 //! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
+//! - [`reliability`]: [`Reliability`], blocks that die, pages that need correction, refresh.
 //! - [`translation`]: the trait [`Translation`] that devices above use.
 //!
 //! ```
@@ -50,6 +51,7 @@ pub mod page_map;
 pub mod policies;
 pub mod policy;
 pub mod pool;
+pub mod reliability;
 pub mod slc_cache;
 mod table;
 pub mod timed;
@@ -67,6 +69,7 @@ pub use policy::collection::Collection;
 pub use policy::levelling::Levelling;
 pub use policy::streams::Streams;
 pub use pool::Pool;
+pub use reliability::{EndOfLife, Endurance, Health, ReadErrors, Reliability};
 pub use slc_cache::{Cache, CacheSize, WhenFull};
 pub use timed::{CellTimes, Timed, Timing};
 pub use translation::{Completion, Event, Events, Extent, Translation, Wear, WearSummary};

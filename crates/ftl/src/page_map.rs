@@ -14,7 +14,7 @@
 //!
 //! Source: Hu et al. (SYSTOR 2009) for the mechanism; the reserve, open blocks and their share of the
 //! spare are accounted for as [`crate::geometry::Spare`]. Left out: the map's own place in flash
-//! (see the demand-loaded map), bad blocks (see reliability).
+//! (see the demand-loaded map).
 
 use crate::cause::Cause;
 use crate::counters::Counters;
@@ -27,6 +27,7 @@ use crate::policies::{Emptied, LevellingTime, Policies};
 use crate::policy::collection::Collector;
 use crate::policy::levelling::{Leveller, Levelling};
 use crate::pool::{Pool, State, Tier};
+use crate::reliability::Health;
 use crate::table::Table;
 use crate::translation::{Completion, Events, Extent, Translation, Wear};
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
@@ -55,6 +56,11 @@ pub struct PageMapped<M> {
     pub(crate) version: Version,
     /// Logical pages with data.
     pub(crate) mapped: u32,
+    /// When the present request began.
+    pub(crate) now: Instant,
+    /// Too few good blocks are left, or none came free when one was needed.
+    pub(crate) read_only: bool,
+    pub(crate) health: Option<Box<Health>>,
     pub(crate) events: Events,
     /// Offsets of the valid pages of a victim, and blocks that have none: kept to keep their memory.
     pub(crate) offsets: Vec<u32>,
@@ -96,6 +102,9 @@ impl<M: Medium> PageMapped<M> {
             random: seed.stream("ftl.collection"),
             version: Version(0),
             mapped: 0,
+            now: Instant::ZERO,
+            read_only: false,
+            health: None,
             events: Events::default(),
             offsets: Vec::with_capacity(geometry.pages_per_block() as usize),
             emptied: Vec::new(),
@@ -144,27 +153,36 @@ impl<M: Medium> PageMapped<M> {
         self.geometry.spare(self.policies.kept_blocks() + self.pool.retired())
     }
 
+    fn writable(&self) -> Result<(), Error> {
+        let refused = Error::ReadOnly { retired: self.pool.retired() };
+        if self.read_only { Err(refused) } else { Ok(()) }
+    }
+
     /// Host pages written so far: the clock of ages.
     pub(crate) fn clock(&self) -> u64 {
         self.counters.written
     }
 
-    fn write_pages(&mut self, extent: Extent) {
+    fn write_pages(&mut self, extent: Extent) -> Result<(), Error> {
         let Extent { mut first, mut count } = extent;
         while count > 0 {
             let done = if count == 1 || self.policies.streams.looks_back() {
-                self.write_one(first);
-                1
+                self.write_one(first)
             } else {
                 self.write_run(first, count)
             };
+            if done == 0 {
+                return Err(Error::ReadOnly { retired: self.pool.retired() });
+            }
             first += done;
             count -= done;
         }
+        Ok(())
     }
 
+    /// Writes one page; zero when there is no room for it any more.
     #[inline]
-    fn write_one(&mut self, logical: u32) {
+    fn write_one(&mut self, logical: u32) -> u32 {
         let stream = match self.table.get(logical) {
             _ if self.policies.cache.is_on() => self.cache_or_main(),
             Some(page) if self.policies.streams.looks_back() => {
@@ -172,7 +190,9 @@ impl<M: Medium> PageMapped<M> {
             }
             _ => 0,
         };
-        self.make_room(stream);
+        if !self.make_room(stream) {
+            return 0;
+        }
         let run = self.frontiers[usize::from(stream)].take(1);
         let old = self.table.set(logical, Page { block: run.block, offset: run.offset });
         self.program(run, logical);
@@ -181,12 +201,15 @@ impl<M: Medium> PageMapped<M> {
             Some(old) if self.pool.invalidate(old.block, 1) => self.return_emptied(old.block),
             Some(_) => {}
         }
+        1
     }
 
     /// Writes as much as fits into the open block; says how much.
     fn write_run(&mut self, first: u32, count: u32) -> u32 {
         let stream = if self.policies.cache.is_on() { self.cache_or_main() } else { 0 };
-        self.make_room(stream);
+        if !self.make_room(stream) {
+            return 0;
+        }
         let run = self.frontiers[usize::from(stream)].take(count);
         let dropped = self.drop_pages(first, run.count);
         self.mapped = self.mapped + run.count - dropped;
@@ -233,27 +256,27 @@ impl<M: Medium> PageMapped<M> {
         self.erase(block, Cause::Host);
     }
 
-    /// Makes sure that the open block of a stream of the host has room.
+    /// Makes sure that the open block of a stream of the host has room; whether it has.
     #[inline]
-    pub(crate) fn make_room(&mut self, stream: u8) {
-        if self.frontiers[usize::from(stream)].room() == 0 {
-            self.next_block(stream);
-        }
+    pub(crate) fn make_room(&mut self, stream: u8) -> bool {
+        self.frontiers[usize::from(stream)].room() > 0 || self.next_block(stream)
     }
 
     #[cold]
-    fn next_block(&mut self, stream: u8) {
+    fn next_block(&mut self, stream: u8) -> bool {
         self.close(stream);
+        self.refresh_next();
         if self.policies.levelling_time == LevellingTime::InTheWay {
             self.level(MOVES_IN_THE_WAY);
         }
         while self.frontiers[usize::from(stream)].room() == 0 {
-            if self.pool.free(Tier::Main) > self.policies.reserve {
-                self.open(stream);
-            } else {
-                self.collect_next();
+            let opened = self.pool.free(Tier::Main) > self.policies.reserve && self.open(stream);
+            if self.read_only || !(opened || self.collect_next()) {
+                self.read_only = true;
+                return false;
             }
         }
+        !self.read_only
     }
 
     pub(crate) fn close(&mut self, stream: u8) {
@@ -266,23 +289,47 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Closes the block of `stream` and opens a free one, below the reserve if need be.
-    pub(crate) fn open(&mut self, stream: u8) {
+    /// Closes the block of `stream` and opens a free one, below the reserve if need be; whether there
+    /// was one.
+    pub(crate) fn open(&mut self, stream: u8) -> bool {
         self.close(stream);
         let levelling = stream >= self.policies.streams.count();
         let block =
             if levelling { self.pool.take_most_worn() } else { self.pool.take_free(Tier::Main) };
-        let block = block.expect("the reserve has a block for each collection");
-        self.medium.open(block, CellMode::Native);
-        self.stream_of[block as usize] = stream.min(self.policies.streams.count() - 1);
-        self.frontiers[usize::from(stream)] = Frontier::new(block, self.geometry.pages_per_block());
+        let Some(block) = block else {
+            assert!(self.pool.retired() > 0, "the reserve has a block for each collection");
+            return false;
+        };
+        self.fill(block, stream, CellMode::Native);
         if levelling {
             self.leveller.holds_cold(block);
         }
+        true
+    }
+
+    /// An erased block is the open one of a stream from now on.
+    pub(crate) fn fill(&mut self, block: u32, stream: u8, mode: CellMode) {
+        self.medium.open(block, mode);
+        if let Some(health) = &mut self.health {
+            health.open(block, mode, self.now);
+        }
+        let pages = match mode {
+            CellMode::Native => self.geometry.pages_per_block(),
+            CellMode::SingleBit => self.policies.cache.pages(&self.geometry),
+        };
+        let data = stream < self.policies.streams.count();
+        let last = self.policies.streams.count() - 1;
+        self.stream_of[block as usize] = match mode {
+            CellMode::Native if data => stream,
+            CellMode::Native => last,
+            CellMode::SingleBit => 0,
+        };
+        self.frontiers[usize::from(stream)] = Frontier::new(block, pages);
     }
 
     fn begin(&mut self, at: Instant) {
         self.events = Events::default();
+        self.now = at;
         self.medium.begin(at);
     }
 
@@ -336,9 +383,10 @@ impl<M: Medium> Translation for PageMapped<M> {
     #[inline]
     fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
         let extent = extent.within(self.pages())?;
+        self.writable()?;
         self.begin(at);
         self.version.0 += 1;
-        self.write_pages(extent);
+        self.write_pages(extent)?;
         Ok(self.end())
     }
 
@@ -370,8 +418,10 @@ impl<M: Medium> Translation for PageMapped<M> {
         while next < first + count {
             let (page, same) = self.table.neighbours(next, first + count - next);
             if let Some(Page { block, offset }) = page {
-                self.medium.read(PageRun { block, offset, count: same }, Cause::Host);
+                let run = PageRun { block, offset, count: same };
+                self.medium.read(run, Cause::Host);
                 self.counters.reads[Cause::Host] += u64::from(same);
+                self.correct(run);
             }
             next += same;
         }
@@ -383,6 +433,7 @@ impl<M: Medium> Translation for PageMapped<M> {
 
     fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
         let Extent { first, count } = extent.within(self.pages())?;
+        self.writable()?;
         self.begin(at);
         let dropped = self.drop_pages(first, count);
         self.mapped -= dropped;
@@ -409,7 +460,10 @@ impl<M: Medium> Translation for PageMapped<M> {
 
     fn idle(&mut self, from: Instant, until: Instant) -> Instant {
         let mut now = from;
-        while now <= until {
+        self.now = until;
+        self.medium.background(from);
+        self.patrol(until);
+        while now <= until && !self.read_only {
             self.medium.background(now);
             let busy = self.background();
             let done = self.medium.end().finished;
@@ -426,6 +480,14 @@ impl<M: Medium> Translation for PageMapped<M> {
     }
 
     fn wear(&self) -> Wear {
-        Wear { erases: self.pool.wear().to_vec(), retired: self.pool.retired() }
+        let health = self.health();
+        Wear {
+            erases: self.pool.wear().to_vec(),
+            retired: self.pool.retired(),
+            factory_bad: health.map_or(0, |health| health.factory_bad),
+            spare_blocks: self.spare_blocks(),
+            read_only: self.read_only,
+            unreadable: health.map_or(0, |health| health.unreadable),
+        }
     }
 }

@@ -17,7 +17,6 @@
 
 use crate::cause::Cause;
 use crate::error::Error;
-use crate::frontier::Frontier;
 use crate::geometry::Geometry;
 use crate::medium::{CellMode, Medium};
 use crate::page_map::PageMapped;
@@ -115,7 +114,6 @@ impl<M: Medium> PageMapped<M> {
         if self.frontiers[usize::from(stream)].room() > 0 || self.open_cache_block() {
             stream
         } else {
-            self.make_room(0);
             0
         }
     }
@@ -127,10 +125,7 @@ impl<M: Medium> PageMapped<M> {
         self.close(stream);
         loop {
             if let Some(block) = self.take_cache_block() {
-                self.medium.open(block, CellMode::SingleBit);
-                self.stream_of[block as usize] = 0;
-                let pages = self.policies.cache.pages(&self.geometry);
-                self.frontiers[usize::from(stream)] = Frontier::new(block, pages);
+                self.fill(block, stream, CellMode::SingleBit);
                 return true;
             }
             self.events.add(Event::CacheFull);
@@ -168,10 +163,11 @@ impl<M: Medium> PageMapped<M> {
         let room = self.frontiers[0].room();
         while self.pool.valid(victim) > room && self.pool.free(Tier::Main) <= self.policies.reserve
         {
-            self.collect_next();
+            if !self.collect_next() {
+                return false;
+            }
         }
-        self.empty(victim, 0, Cause::Fold);
-        true
+        self.empty(victim, 0, Cause::Fold)
     }
 
     /// The set that an erased block returns to.

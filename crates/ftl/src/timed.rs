@@ -339,7 +339,7 @@ impl Timed {
         let span = Cycle::of(&self.cycle(run.block).read, place.row);
         let die = &mut self.dies[place.die as usize];
         let mut ready = self.now;
-        if die.loaded != group {
+        if die.loaded != group || cause == Cause::Retry {
             if cause == Cause::Host {
                 self.waited[die.others.1] += die.others.0.saturating_sub(self.now);
             }

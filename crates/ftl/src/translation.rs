@@ -54,12 +54,14 @@ pub enum Event {
     OpenUnitMiss,
     /// A page could only be read with shifted read voltages.
     ReadRetry,
+    /// A page could not be read at all: its data are lost.
+    Unreadable,
 }
 
 impl Event {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 4] =
-        [Self::CacheFull, Self::MapMiss, Self::OpenUnitMiss, Self::ReadRetry];
+    pub const ALL: [Self; 5] =
+        [Self::CacheFull, Self::MapMiss, Self::OpenUnitMiss, Self::ReadRetry, Self::Unreadable];
 
     /// A word for tables: `cache full`.
     #[must_use]
@@ -69,6 +71,7 @@ impl Event {
             Self::MapMiss => "map miss",
             Self::OpenUnitMiss => "open unit miss",
             Self::ReadRetry => "read retry",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -188,8 +191,16 @@ pub trait Translation {
 pub struct Wear {
     /// Erases of each block; of retired ones too.
     pub erases: Vec<u32>,
-    /// Blocks that went bad.
+    /// Blocks that are bad.
     pub retired: u32,
+    /// Of these, blocks that were bad from the factory.
+    pub factory_bad: u32,
+    /// Good blocks that may still go bad before the device is read-only.
+    pub spare_blocks: u32,
+    /// Whether the device takes no more data.
+    pub read_only: bool,
+    /// Pages of the host that could not be read.
+    pub unreadable: u64,
 }
 
 impl Wear {

@@ -75,6 +75,19 @@ impl Curve {
         Self { points: Arc::new([(0, value)]) }
     }
 
+    /// The line with every value multiplied by `numerator / denominator`, rounded down.
+    ///
+    /// # Panics
+    /// When the denominator is zero.
+    #[must_use]
+    pub fn scaled(&self, numerator: u64, denominator: u64) -> Self {
+        let scale = |value: u64| {
+            let wide = u128::from(value) * u128::from(numerator) / u128::from(denominator);
+            u64::try_from(wide).unwrap_or(u64::MAX)
+        };
+        Self { points: self.points.iter().map(|&(x, y)| (x, scale(y))).collect() }
+    }
+
     /// The value at `x`, rounded down; the first point's before it.
     #[must_use]
     pub fn at(&self, x: u64) -> u64 {
@@ -117,6 +130,20 @@ impl ErrorRates {
     #[must_use]
     pub fn constant(rate: u64) -> Self {
         Self { program: Curve::flat(rate), ..Self::none() }
+    }
+
+    /// All rates multiplied by `numerator / denominator`: what a read with other voltages leaves.
+    ///
+    /// # Panics
+    /// When the denominator is zero.
+    #[must_use]
+    pub fn scaled(&self, numerator: u64, denominator: u64) -> Self {
+        Self {
+            program: self.program.scaled(numerator, denominator),
+            retention: self.retention.scaled(numerator, denominator),
+            retention_share: self.retention_share.clone(),
+            disturb: self.disturb.scaled(numerator, denominator),
+        }
     }
 
     /// Rates of the kind of cell. Only the points marked so are published.

@@ -1,0 +1,375 @@
+//! Blocks that die and pages that do not read: endurance, bad blocks, error correction, refresh.
+//!
+//! Layer: part of the mechanism; the physics are those of `boardlab-media`. Main types:
+//! [`Reliability`] says what the cells and the code can do, [`Health`] keeps what has become of them.
+//! Every block has a life of its own, drawn from a table of quantiles. An erase beyond it fails, and the
+//! block is retired; when too few are left the device is read-only.
+//!
+//! ```text
+//!   host read --> wrong bits of each codeword <= t ? -- yes --> data;  >= refresh_at: block is queued
+//!                   |  no: read again with shifted voltages, each step leaves fewer wrong bits
+//!                   `- no step left: unreadable
+//!   queue, patrol --> block's data are written anew (Cause::Refresh)
+//! ```
+//!
+//! Sources: rates by wear, retention and read disturb as [`ErrorRates`] says; retries and their gain, Cai,
+//! Ghose, Haratsch, Luo, Mutlu, "Error characterization, mitigation, and recovery in flash-memory-based
+//! solid-state drives" (Proceedings of the IEEE, 2017). Left out: programs that fail (only erases do), wrong
+//! bits in pages that garbage collection reads, and cells that recover.
+
+use crate::cause::Cause;
+use crate::error::Error;
+use crate::geometry::{Page, PageRun};
+use crate::medium::{CellMode, Medium};
+use crate::page_map::PageMapped;
+use crate::pool::{State, Tier};
+use crate::translation::Event;
+use boardlab_media::{BitErrors, ErrorRates, Row, Stress};
+use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
+
+/// How many cycles the blocks of a part live for: quantiles at equal steps of probability.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endurance {
+    points: Box<[u32]>,
+}
+
+impl Endurance {
+    /// The distribution with these quantiles from probability 0 to 1, straight lines between them.
+    ///
+    /// # Errors
+    /// [`Error::Policy`] when there is none, or one is zero or less than the one before.
+    pub fn new(points: &[u32]) -> Result<Self, Error> {
+        let sound = points.first().is_some_and(|&first| first > 0) && points.is_sorted();
+        let found = points.first().copied().unwrap_or(0).into();
+        let what = "endurance in cycles, rising with the quantile,";
+        let error = Error::Policy { what, found, least: 1, most: u32::MAX.into() };
+        if sound { Ok(Self { points: points.into() }) } else { Err(error) }
+    }
+
+    /// The cycles of one block.
+    #[must_use]
+    pub fn draw(&self, stream: &mut Stream) -> u32 {
+        let steps = u64::try_from(self.points.len() - 1).expect("a length fits u64");
+        let scaled = u128::from(stream.next_u64()) * u128::from(steps);
+        let step = usize::try_from(scaled >> 64).expect("below the number of steps");
+        let low = self.points[step];
+        let high = self.points.get(step + 1).copied().unwrap_or(low);
+        let within = scaled & u128::from(u64::MAX);
+        let rise = (u128::from(high - low) * within) >> 64;
+        low + u32::try_from(rise).expect("less than the next quantile")
+    }
+}
+
+/// What happens when too few good blocks are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum EndOfLife {
+    /// The device takes no more data.
+    #[default]
+    ReadOnly,
+    /// Blocks never die: for experiments that count cycles beyond the rated ones.
+    Ignored,
+}
+
+/// Which bits are wrong, and what is done about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadErrors {
+    /// How likely a bit is wrong.
+    pub rates: ErrorRates,
+    /// Bytes that are corrected together, check bytes included.
+    pub codeword: Bytes,
+    /// Wrong bits that the code corrects in each.
+    pub correctable: u32,
+    /// Share of the wrong bits that each step of the retry ladder leaves, in thousandths.
+    pub retries: Vec<u32>,
+    /// Wrong bits of a codeword from which on its block is written anew.
+    pub refresh_at: u32,
+    /// Time in which a patrol while the host is away looks at each block once; zero for none.
+    pub patrol: Duration,
+}
+
+/// What the cells and the code can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reliability {
+    /// Cycles that blocks live for.
+    pub endurance: Endurance,
+    /// What an erase wears cells used with one bit, in thousandths of a cycle.
+    pub single_bit_wear: u32,
+    /// Blocks that are bad from the factory, in 65,536ths.
+    pub factory_bad: u32,
+    /// What happens at the end.
+    pub end_of_life: EndOfLife,
+    /// Reads that need correction, if that is modelled.
+    pub reads: Option<ReadErrors>,
+}
+
+/// What has become of the blocks.
+#[derive(Debug, Clone)]
+pub struct Health {
+    end_of_life: EndOfLife,
+    single_bit_wear: u64,
+    /// Life and wear of each block in thousandths of a cycle.
+    life: Vec<u64>,
+    worn: Vec<u64>,
+    mode: Vec<CellMode>,
+    reader: Option<Reader>,
+    /// When each block was opened, and page reads since.
+    opened: Vec<Instant>,
+    reads: Vec<u64>,
+    /// Blocks to be written anew.
+    queue: Vec<u32>,
+    patrolled: u64,
+    /// Bad blocks from the factory.
+    pub factory_bad: u32,
+    /// Pages that could not be read.
+    pub unreadable: u64,
+    /// Steps of the retry ladder.
+    pub retries: u64,
+}
+
+/// The errors of each step of the ladder, the plain read first.
+#[derive(Debug, Clone)]
+struct Reader {
+    steps: Vec<BitErrors>,
+    codeword_bits: u64,
+    correctable: usize,
+    refresh_at: usize,
+    patrol: Duration,
+}
+
+/// What reading one page took.
+struct Outcome {
+    retries: u32,
+    readable: bool,
+    refresh: bool,
+}
+
+impl Reader {
+    fn new(errors: &ReadErrors, seed: Seed) -> Result<Self, Error> {
+        let codeword_bits = errors.codeword.get() * 8;
+        if codeword_bits == 0 {
+            let what = "bytes of a codeword";
+            return Err(Error::Policy { what, found: 0, least: 1, most: u32::MAX.into() });
+        }
+        let rates = |thousandths: &u32| errors.rates.scaled(u64::from(*thousandths), 1_000);
+        let steps = std::iter::once(&1_000).chain(&errors.retries);
+        Ok(Self {
+            steps: steps.map(|share| BitErrors::new(seed, rates(share))).collect(),
+            codeword_bits,
+            correctable: errors.correctable as usize,
+            refresh_at: errors.refresh_at as usize,
+            patrol: errors.patrol,
+        })
+    }
+
+    /// The most wrong bits of any codeword of a page.
+    fn worst(&self, step: usize, row: Row, stress: Stress, bits: u64) -> usize {
+        let wrong = self.steps[step].wrong_bits(row, stress, bits);
+        let same = |a: &u64, b: &u64| a / self.codeword_bits == b / self.codeword_bits;
+        wrong.chunk_by(same).map(<[u64]>::len).max().unwrap_or(0)
+    }
+
+    fn read(&self, row: Row, stress: Stress, bits: u64) -> Outcome {
+        let plain = self.worst(0, row, stress, bits);
+        let refresh = plain >= self.refresh_at;
+        let mut retries = 0;
+        let mut readable = plain <= self.correctable;
+        for step in 1..self.steps.len() {
+            if readable {
+                break;
+            }
+            retries += 1;
+            readable = self.worst(step, row, stress, bits) <= self.correctable;
+        }
+        Outcome { retries, readable, refresh }
+    }
+}
+
+impl Health {
+    fn new(of: &Reliability, blocks: u32, seed: Seed) -> Result<Self, Error> {
+        let mut draw = seed.stream("ftl.endurance");
+        let life = (0..blocks).map(|_| u64::from(of.endurance.draw(&mut draw)) * 1_000).collect();
+        let reader = of.reads.as_ref().map(|errors| Reader::new(errors, seed)).transpose()?;
+        let blocks = blocks as usize;
+        Ok(Self {
+            end_of_life: of.end_of_life,
+            single_bit_wear: of.single_bit_wear.into(),
+            life,
+            worn: vec![0; blocks],
+            mode: vec![CellMode::Native; blocks],
+            reader,
+            opened: vec![Instant::ZERO; blocks],
+            reads: vec![0; blocks],
+            queue: Vec::new(),
+            patrolled: 0,
+            factory_bad: 0,
+            unreadable: 0,
+            retries: 0,
+        })
+    }
+
+    /// A block will be filled from `now` on.
+    pub(crate) fn open(&mut self, block: u32, mode: CellMode, now: Instant) {
+        self.mode[block as usize] = mode;
+        self.opened[block as usize] = now;
+        self.reads[block as usize] = 0;
+    }
+
+    /// A block was erased; whether that failed because it is at its end.
+    pub(crate) fn dies(&mut self, block: u32) -> bool {
+        let worn = &mut self.worn[block as usize];
+        *worn += match self.mode[block as usize] {
+            CellMode::Native => 1_000,
+            CellMode::SingleBit => self.single_bit_wear,
+        };
+        self.end_of_life == EndOfLife::ReadOnly && *worn > self.life[block as usize]
+    }
+
+    /// Whole cycles that a block has gone through.
+    #[must_use]
+    pub fn cycles(&self, block: u32) -> u64 {
+        self.worn[block as usize] / 1_000
+    }
+
+    fn stress(&self, block: u32, now: Instant) -> Stress {
+        Stress {
+            erases: u32::try_from(self.cycles(block)).unwrap_or(u32::MAX),
+            reads: self.reads[block as usize],
+            retention: now.saturating_since(self.opened[block as usize]),
+            programmed: true,
+        }
+    }
+}
+
+impl<M: Medium> PageMapped<M> {
+    /// The same part, whose blocks die and whose pages have errors.
+    ///
+    /// # Errors
+    /// [`Error::TooFewBlocks`] when too few are good from the factory, [`Error::Policy`] when the
+    /// reserve is less than two blocks: an erase that fails takes one of them.
+    ///
+    /// # Panics
+    /// When the part has been used.
+    pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
+        assert_eq!(self.counters.programs.total(), 0, "a part has its quality from the beginning");
+        let (reserve, blocks) = (self.policies.reserve, self.geometry.blocks());
+        if reserve < 2 {
+            let what = "reserve of free blocks, where blocks may die,";
+            let (found, most) = (reserve.into(), blocks.into());
+            return Err(Error::Policy { what, found, least: 2, most });
+        }
+        let mut health = Health::new(of, blocks, seed)?;
+        let mut draw = seed.stream("ftl.factory");
+        // Block 0 is always good: every data sheet guarantees it.
+        for block in 1..blocks {
+            if draw.chance(of.factory_bad.into(), 65_536) {
+                self.pool.retire(block);
+                health.factory_bad += 1;
+            }
+        }
+        self.health = Some(Box::new(health));
+        if self.is_worn_out() {
+            let logical = self.geometry.logical_blocks();
+            let needed = self.policies.blocks_needed(logical);
+            let blocks = blocks - self.pool.retired();
+            return Err(Error::TooFewBlocks { blocks, needed, logical });
+        }
+        Ok(self)
+    }
+
+    /// What has become of the blocks, where that is modelled.
+    #[must_use]
+    pub fn health(&self) -> Option<&Health> {
+        self.health.as_deref()
+    }
+
+    /// Good blocks beyond those that the device needs to take data.
+    #[must_use]
+    pub fn spare_blocks(&self) -> u32 {
+        let needed = self.policies.blocks_needed(self.geometry.logical_blocks());
+        (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed)
+    }
+
+    fn is_worn_out(&self) -> bool {
+        let needed = self.policies.blocks_needed(self.geometry.logical_blocks());
+        self.geometry.blocks() - self.pool.retired() < needed
+    }
+
+    /// An erased block goes where it belongs: back to its set, or out of use.
+    pub(crate) fn release(&mut self, block: u32) {
+        if self.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
+            self.pool.retire(block);
+            self.read_only |= self.is_worn_out();
+        } else {
+            let home = self.home(block);
+            self.pool.release(block, home);
+        }
+    }
+
+    /// The host reads pages that lie next to each other: reads again what does not correct.
+    #[inline]
+    pub(crate) fn correct(&mut self, run: PageRun) {
+        let reads = self.health.as_deref().is_some_and(|health| health.reader.is_some());
+        for offset in (run.offset..run.offset + run.count).take_while(|_| reads) {
+            self.correct_page(Page { block: run.block, offset }, Cause::Host);
+        }
+    }
+
+    fn correct_page(&mut self, page: Page, cause: Cause) {
+        let (now, bits) = (self.now, self.geometry.page().get() * 8);
+        let Some(health) = self.health.as_deref_mut() else { return };
+        let Some(reader) = &health.reader else { return };
+        let row = Row { block: page.block, page: page.offset };
+        let outcome = reader.read(row, health.stress(page.block, now), bits);
+        health.reads[page.block as usize] += 1 + u64::from(outcome.retries);
+        health.retries += u64::from(outcome.retries);
+        if outcome.refresh && !health.queue.contains(&page.block) {
+            health.queue.push(page.block);
+        }
+        if !outcome.readable && cause == Cause::Host {
+            health.unreadable += 1;
+            self.events.add(Event::Unreadable);
+        }
+        for _ in 0..outcome.retries {
+            self.events.add(Event::ReadRetry);
+            self.medium.read(page.into(), Cause::Retry);
+            self.counters.reads[Cause::Retry] += 1;
+        }
+    }
+
+    /// Writes the next queued block anew; whether there was one.
+    pub(crate) fn refresh_next(&mut self) -> bool {
+        while let Some(block) = self.health.as_deref_mut().and_then(|health| health.queue.pop()) {
+            if self.pool.state(block) != State::Closed {
+                continue;
+            }
+            let stream = match self.pool.tier(block) {
+                Tier::Main => self.policies.streams.of_copy(self.stream_of[block as usize]),
+                Tier::Cache => 0,
+            };
+            return self.empty(block, stream, Cause::Refresh);
+        }
+        false
+    }
+
+    /// Looks at the first page of as many blocks as the patrol has come to by `now`.
+    pub(crate) fn patrol(&mut self, now: Instant) {
+        let blocks = u64::from(self.geometry.blocks());
+        let Some(health) = self.health.as_deref_mut() else { return };
+        let period = health.reader.as_ref().map_or(Duration::ZERO, |reader| reader.patrol);
+        if period.is_zero() {
+            return;
+        }
+        let turns = u128::from(now.as_nanos()) * u128::from(blocks) / u128::from(period.as_nanos());
+        let due = u64::try_from(turns).unwrap_or(u64::MAX);
+        let from = std::mem::replace(&mut health.patrolled, due).max(due.saturating_sub(blocks));
+        for turn in from..due {
+            let block = u32::try_from(turn % blocks).expect("a block");
+            if self.pool.state(block) == State::Closed && self.pool.valid(block) > 0 {
+                let page = Page { block, offset: 0 };
+                self.medium.read(page.into(), Cause::Refresh);
+                self.counters.reads[Cause::Refresh] += 1;
+                self.correct_page(page, Cause::Refresh);
+            }
+        }
+    }
+}
