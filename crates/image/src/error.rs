@@ -123,7 +123,7 @@ impl Error {
         match self {
             Self::NotAFile => "dump the flash into a file first".into(),
             Self::Unreadable { .. } => "name an image file that can be read".into(),
-            Self::Unwritable { .. } => "name another file, on a disk with room".into(),
+            Self::Unwritable { .. } => "name another place, on a disk with room".into(),
             Self::NotEmpty => "name a new folder, so that nothing in it can lead elsewhere".into(),
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),

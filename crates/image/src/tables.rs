@@ -29,6 +29,7 @@ pub fn info(name: &str, contents: &Contents, identity: &Identity) -> RunResult {
         run.tables.push(flash(contents, jffs2));
         run.tables.push(filesystem(jffs2));
         run.warnings.extend(warnings(jffs2, identity.length));
+        run.findings.extend(without_spare(jffs2));
     }
     run.tables.push(evidence(identity));
     run
@@ -118,6 +119,16 @@ fn warnings(jffs2: &Jffs2, length: Bytes) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// What a file without spare bytes leaves open where nothing in it speaks of NOR.
+fn without_spare(jffs2: &Jffs2) -> Option<String> {
+    // JFFS2 puts cleanmarkers among the data on NOR only.
+    let open = jffs2.shape.oob.is_zero() && jffs2.cleanmarkers != Cleanmarkers::Data;
+    let text = "no spare bytes are in the file, so it is read as NOR; if it is of NAND, its files are the same, but \
+                wrong bits cannot be corrected and bad blocks not be told: dump it with the spare bytes \
+                (nanddump --oob --bb=dumpbad)";
+    open.then(|| text.into())
 }
 
 fn evidence(identity: &Identity) -> Table {
@@ -336,8 +347,8 @@ mod tests {
         assert_eq!(cell("filesystem", "jffs2", "damaged_count"), Value::Int(0));
         assert_eq!(cell("flash", "flash", "page_bytes"), Value::Int(2_048));
         assert_eq!(cell("flash", "flash", "oob_bytes"), Value::Int(64));
-        assert_eq!(run.warnings, [""; 0]);
         assert!(run.table("evidence").unwrap().rows.len() >= 3);
+        assert!(run.warnings.is_empty() && run.findings.is_empty(), "{run:?}");
     }
 
     #[test]
@@ -350,6 +361,7 @@ mod tests {
         let run = info("x.bin", &file, &identify(&file));
         assert!(run.warnings[0].starts_with("the file is truncated: "), "{:?}", run.warnings);
         assert!(run.warnings[1].contains("64 KiB is the smallest size"), "{:?}", run.warnings);
+        assert!(run.findings[0].contains("read as NOR; if it is of NAND"), "{:?}", run.findings);
         let file = Contents::of(b"ANDROID!".repeat(8));
         let run = info("x.bin", &file, &identify(&file));
         assert!(run.table("flash").is_none());
