@@ -186,7 +186,7 @@ fn begins_with_digit(text: &str) -> bool {
 }
 
 /// A part of a whole in millionths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ratio(u64);
 
 impl Ratio {

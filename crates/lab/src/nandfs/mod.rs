@@ -2,7 +2,7 @@
 //! memory and flash.
 //!
 //! Layer: rank 8. It composes part, board, filesystem and workload, and puts the published figures beside
-//! ours. In reading order: [`part`], [`board`], [`scenario`] (what is run), [`measure`] (what is measured
+//! ours. In reading order: [`part`], [`errors`], [`board`], [`scenario`] (what is run), [`measure`] (what is measured
 //! of a filesystem), `simulate` (one filesystem), [`fit`] (two constants that the publication leaves
 //! undetermined), `tables`, `judge` (findings and verdicts), `charts`, `powercut` (what survives).
 //!
@@ -11,6 +11,7 @@
 //! Publication: Namihira, Toshiba; its figures are in `reference/nandfs.toml`.
 
 pub mod board;
+pub mod errors;
 pub mod fit;
 pub mod measure;
 pub mod part;
@@ -48,7 +49,12 @@ fn read(request: &Request<'_>) -> Result<Read, Failure> {
     let built_in = catalog::all(Kind::Scenario).iter();
     let mut same = built_in.filter(|file| file.text == document.source().text());
     let as_published = !document.is_overridden() && same.next().is_some();
-    Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
+    let mut parameters = reading.parameters;
+    if reading.value.errors.rates.is_none() {
+        // What no run asks for explains nothing.
+        parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
+    }
+    Ok(Read { scenario: reading.value, parameters, as_published })
 }
 
 /// Whether `request` can be run; it names no data files.

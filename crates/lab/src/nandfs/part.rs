@@ -1,10 +1,10 @@
 //! NAND part files: from TOML to [`boardlab_nand::Part`].
 //!
-//! Layer: rank 8. Function: [`read`].
+//! Layer: rank 8. Main type: [`PartFile`]; function: [`read`].
 
-use super::limits;
+use super::{errors, limits};
 use crate::document::{Read, Section};
-use boardlab_media::{CellKind, NandGeometry};
+use boardlab_media::{CellKind, ErrorRates, NandGeometry};
 use boardlab_nand::part::{BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
 use boardlab_sim::{Bytes, Duration, Hertz};
 
@@ -27,11 +27,20 @@ const CELLS: [(&str, CellKind); 4] = [
     ("qlc", CellKind::Qlc),
 ];
 
+/// What a part file says.
+#[derive(Debug, Clone)]
+pub struct PartFile {
+    /// The part.
+    pub part: Part,
+    /// How likely its bits are wrong, where the file says so.
+    pub errors: Option<ErrorRates>,
+}
+
 /// Reads the section of a part.
 ///
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
-pub fn read(section: Section<'_>) -> Read<Part> {
+pub fn read(section: Section<'_>) -> Read<PartFile> {
     // A part of another kind has other keys throughout: one message says it better than thirty.
     let kind = section.one_of("kind", &[("nand", ())]).inspect_err(|_| section.leave_rest());
     let ((), name) = (kind?, section.required::<String>("title"));
@@ -53,6 +62,7 @@ pub fn read(section: Section<'_>) -> Read<Part> {
     });
     let ecc = section.section("ecc", ecc);
     let on_die_ecc = section.optional_section("on_die_ecc", self::ecc);
+    let errors = section.optional_section("errors", errors::rates);
     section.finish()?;
     let (endurance, bad_blocks_max, programs_per_page) = limits?;
     let part = Part {
@@ -69,7 +79,7 @@ pub fn read(section: Section<'_>) -> Read<Part> {
         ecc: ecc?,
         on_die_ecc: on_die_ecc?,
     };
-    check(&section, part)
+    Ok(PartFile { part: check(&section, part)?, errors: errors? })
 }
 
 fn check(section: &Section<'_>, part: Part) -> Read<Part> {

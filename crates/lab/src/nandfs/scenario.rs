@@ -3,6 +3,7 @@
 //! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::board::{self, BoardSpec};
+use super::errors::{self, Errors};
 use super::{limits, part};
 use crate::document::{Misplaced, Node, Read, Section, Value};
 use crate::misfit::Misfit;
@@ -19,6 +20,8 @@ pub struct Scenario {
     pub part: Arc<Part>,
     /// The board.
     pub board: BoardSpec,
+    /// Wear and errors of the part.
+    pub errors: Errors,
     /// The kernel that driver and filesystems belong to.
     pub kernel: Kernel,
     /// How the flash is filled.
@@ -148,7 +151,9 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
         kernel.finish()?;
         profile
     });
-    let room = part.as_ref().map_or(limits::FLASH, Part::size);
+    let room = part.as_ref().map_or(limits::FLASH, |file| file.part.size());
+    let rates = part.as_ref().ok().and_then(|file| file.errors.clone());
+    let errors = section.optional_section("errors", |errors| errors::read(&errors, rates));
     let fill = section.section("fill", |fill| self::fill(&fill, room));
     let compare = section.section("compare", |compare| self::compare(&compare, room));
     let tiobench = section.section("tiobench", |tiobench| self::tiobench(&tiobench, room));
@@ -160,10 +165,11 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
     let powercut = section.section("powercut", powercut);
     section.finish()?;
     let (part, kernel, _, _) = (part?, kernel?, title?, experiment?);
-    fits(section, &part, kernel)?;
+    fits(section, &part.part, kernel)?;
     let Compare { files, levels, kinds } = compare?;
     Ok(Scenario {
-        part: Arc::new(part),
+        part: Arc::new(part.part),
+        errors: errors?.unwrap_or_default(),
         board: board?,
         kernel,
         fill: fill?,

@@ -10,12 +10,13 @@
 //! the memory would never reach the flash.
 
 use super::board::Port as PortCosts;
+use super::errors::Errors;
 use super::jffs2::Jffs2System;
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
 use super::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use crate::quantity::Ratio;
 use crate::registry::{Failure, Progress, Request};
-use boardlab_nand::chip::{Die, Setup};
+use boardlab_nand::chip::Die;
 use boardlab_nand::driver::ProfileError;
 use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
@@ -51,22 +52,25 @@ pub(super) trait System {
     fn structures(fs: &Self::Fs) -> Vec<Structure>;
 }
 
-/// A new flash of `part` behind the driver of the scenario's kernel, on a port that costs nothing.
+/// A new flash of `part` behind the driver of the scenario's kernel, without errors, on a port that
+/// costs nothing.
 pub(super) fn nand(scenario: &Scenario, part: Arc<Part>, seed: Seed) -> Result<Nand, ProfileError> {
-    attach(scenario, part, PortCosts::default(), seed)
+    attach(scenario, part, PortCosts::default(), (seed, &Errors::default()))
 }
 
 fn attach(
     scenario: &Scenario,
     part: Arc<Part>,
     costs: PortCosts,
-    seed: Seed,
+    (seed, errors): (Seed, &Errors),
 ) -> Result<Nand, ProfileError> {
     let profile = match scenario.kernel {
         Kernel::Linux26 => Profile::linux_2_6(&part)?,
         Kernel::Linux61 => Profile::linux_6_1(&part)?,
     };
-    let die = Die::new(part, &Setup::perfect(seed.child("nand"))).map_err(ProfileError::Part)?;
+    let setup = errors.setup(seed.child("nand"));
+    let mut die = Die::new(part, &setup).map_err(ProfileError::Part)?;
+    errors.wear(&mut die);
     let timing = PortTiming {
         per_command: costs.per_command,
         per_byte: costs.per_byte,
@@ -208,7 +212,8 @@ impl Lab<'_> {
 
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
     fn fresh<S: System>(&self) -> Result<Nand, Cause> {
-        let nand = attach(self.scenario, Arc::clone(&self.scenario.part), self.port, self.seed)?;
+        let Scenario { part, errors, .. } = self.scenario;
+        let nand = attach(self.scenario, Arc::clone(part), self.port, (self.seed, errors))?;
         let mut clock = Clock::new();
         let mut fs = S::mount(self.scenario, nand, self.seed, &mut clock)?;
         settle(&mut fs, &mut clock)?;
@@ -414,6 +419,11 @@ mod tests {
 
     /// Everything of a small part, with a port that costs `port`.
     fn measured(port: PortCosts) -> Column {
+        measured_with(port, &[])
+    }
+
+    /// The same with further values set.
+    fn measured_with(port: PortCosts, more: &[&str]) -> Column {
         let set = [
             "part.geometry.blocks=64",
             "fill.file=16 KiB",
@@ -424,6 +434,7 @@ mod tests {
             "tiobench.random=20",
             "tiobench.data=[\"zero\", \"random\"]",
         ];
+        let set = [&set, more].concat();
         let document = catalog::compose("nand-filesystems", &set).expect("built in");
         let scenario = document.read(|section| scenario::read(&section)).expect("built in").value;
         let request = Request {
@@ -451,6 +462,31 @@ mod tests {
         for (without, with) in times(&without).into_iter().zip(times(&with)) {
             assert_eq!(without.counts, with.counts);
             assert_eq!(without.with(port), with.time);
+        }
+    }
+
+    #[test]
+    fn switched_on_errors_are_corrected_and_never_reach_a_file() {
+        let worn = ["errors.bits=true", "errors.erases=60000", "errors.factory_bad=5 %"];
+        let port = PortCosts::default();
+        let (sound, worn) = (measured(port), measured_with(port, &worn));
+        let stored = |column: &Column| column.capacity.stored;
+        assert!(stored(&worn) < stored(&sound), "bad blocks take room");
+    }
+
+    #[test]
+    fn a_flash_has_the_wear_and_the_errors_that_the_scenario_asks_for() {
+        for (set, erases, wrong) in
+            [(&[][..], 1, false), (&["errors.bits=true", "errors.erases=5000"], 5_001, true)]
+        {
+            let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
+            let set = [&small[..], set].concat();
+            let document = catalog::compose("nand-filesystems", &set).expect("built in");
+            let scenario = document.read(|section| scenario::read(&section)).expect("right").value;
+            let lab = Lab { scenario: &scenario, seed: Seed::new(1), port: PortCosts::default() };
+            let nand = lab.fresh::<Jffs2System>().unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(nand.port.die().array().erase_count(63), erases);
+            assert_eq!(nand.port.die().errors().is_some(), wrong);
         }
     }
 }
