@@ -9,8 +9,8 @@ use boardlab_nand::chip::parallel::{FAIL, READY, UNPROTECTED};
 use boardlab_nand::chip::{Die, Fault, ParallelChip, Refusal, Setup, parameter};
 use boardlab_nand::part::{BusWidth, Interface, Part};
 use boardlab_nand::port::{Outcome, Port, PortTiming};
-use boardlab_sim::{Clock, Duration, Instant, Seed};
-use rig::{large, micros, mlc, nanos, small};
+use boardlab_sim::{Clock, Duration, Instant, QuantileTable, Seed};
+use rig::{large, micros, mlc, nanos, small, timed};
 use std::sync::Arc;
 
 fn chip(part: Part) -> ParallelChip {
@@ -127,6 +127,82 @@ fn the_identity_repeats_and_the_parameter_page_is_that_of_the_part() {
     assert_eq!(page[105..107], [5, 3], "5,000 cycles");
     assert_eq!(u16::from_le_bytes([page[133], page[134]]), 700);
     assert_eq!(parameter::crc(&page[..254]).to_le_bytes(), page[254..]);
+}
+
+/// Every field of the parameter page of ONFI 1.0 up to its check sum: first byte, length, name, and the
+/// value that the part of the test below has there; `None` for bytes that are zero.
+const FIELDS: [(usize, usize, &str, Option<u64>); 41] = [
+    (0, 4, "signature", Some(0x4946_4E4F)),
+    (4, 2, "revision", Some(0x0102)),
+    (6, 2, "features", Some(0x0304)),
+    (8, 2, "optional commands", Some(0x0506)),
+    (10, 22, "reserved", None),
+    (32, 8, "manufacturer", Some(u64::from_le_bytes(*b"BOARDLAB"))),
+    (40, 4, "its padding", Some(0x2020_2020)),
+    (44, 8, "model", Some(u64::from_le_bytes(*b"TEST    "))),
+    (52, 8, "its padding", Some(0x2020_2020_2020_2020)),
+    (60, 4, "its padding", Some(0x2020_2020)),
+    (64, 1, "manufacturer's identity", Some(0x20)),
+    (65, 2, "date code", None),
+    (67, 13, "reserved", None),
+    (80, 4, "main bytes of a page", Some(4_096)),
+    (84, 2, "spare bytes of a page", Some(224)),
+    (86, 4, "main bytes of a partial page", None),
+    (90, 2, "spare bytes of a partial page", None),
+    (92, 4, "pages of a block", Some(128)),
+    (96, 4, "blocks of a unit", Some(66_048)),
+    (100, 1, "units", Some(1)),
+    (101, 1, "address cycles: 2 of columns, 3 of rows", Some(0x23)),
+    (102, 1, "bits of a cell", Some(2)),
+    (103, 2, "bad blocks at most", Some(0x0708)),
+    (105, 2, "endurance: 5 times 10^3", Some(0x0305)),
+    (107, 1, "good blocks at the beginning", Some(1)),
+    (108, 2, "their endurance", None),
+    (110, 1, "programs of a page", Some(1)),
+    (111, 1, "partial programming", None),
+    (112, 1, "bits to correct in 512 bytes", Some(8)),
+    (113, 1, "interleaved address bits", None),
+    (114, 1, "interleaved operations", None),
+    (115, 13, "reserved", None),
+    (128, 1, "pin capacitance", None),
+    (129, 2, "timing modes", Some(0x001F)),
+    (131, 2, "timing modes of the program cache", None),
+    (133, 2, "tPROG at most, us", Some(701)),
+    (135, 2, "tBERS at most, us", Some(3_002)),
+    (137, 2, "tR at most, us", Some(53)),
+    (139, 2, "tCCS at least, ns", Some(104)),
+    (141, 23, "reserved", None),
+    (164, 90, "the maker's own", None),
+];
+
+#[test]
+fn every_field_of_the_parameter_page_is_where_the_specification_has_it() {
+    let mut part = Part { bad_blocks_max: 0x0708, ..mlc(66_048) };
+    let onfi = part.onfi.as_mut().unwrap();
+    (onfi.revision, onfi.features, onfi.optional_commands) = (0x0102, 0x0304, 0x0506);
+    part.timing.program = timed(micros(600), micros(701));
+    part.timing.erase = timed(micros(2_000), micros(3_002));
+    part.timing.read = QuantileTable::constant(micros(53));
+    (part.timing.write_to_read, part.timing.address_to_data) = (nanos(104), nanos(70));
+    let page = parameter::page(&part).unwrap();
+    let mut next = 0;
+    for (from, length, name, value) in FIELDS {
+        assert_eq!(from, next, "{name} follows the field before it");
+        next = from + length;
+        let found = page[from..next].iter().rev();
+        let wanted = value.unwrap_or(0);
+        if value.is_none() {
+            assert!(found.clone().all(|&byte| byte == 0), "{name}: {:?}", &page[from..next]);
+            continue;
+        }
+        let found = found.fold(0, |number, &byte| number << 8 | u64::from(byte));
+        assert_eq!(found, wanted, "{name} at {from}");
+    }
+    assert_eq!(next, 254, "the check sum ends the page");
+    assert_eq!(parameter::crc(&page[..254]).to_le_bytes(), page[254..]);
+    part.timing.address_to_data = nanos(300);
+    let page = parameter::page(&part).unwrap();
+    assert_eq!(page[139..141], 300_u16.to_le_bytes(), "the longer of the two waits");
 }
 
 #[test]

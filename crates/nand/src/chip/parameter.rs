@@ -1,13 +1,17 @@
 //! The ONFI parameter page: 256 bytes that say what the chip is.
 //!
-//! Layer: inside the chip. Source: ONFI 1.0, section 5.4.1. Fields of which a [`Part`] knows nothing
-//! are zero.
+//! Layer: inside the chip. Source: ONFI 1.0, section 5.4.1; places as in Linux 6.1
+//! (`struct nand_onfi_params`). Fields of which a [`Part`] knows nothing are zero.
 
 use crate::part::{BusWidth, Interface, Part};
 use boardlab_sim::Duration;
 
 /// The length of one copy of the page.
 pub const LENGTH: usize = 256;
+
+/// Byte 107: blocks that are good, from block 0 on. [`boardlab_media::Lifetime`] keeps block 0 good;
+/// their endurance (bytes 108-109) is that of the others, which is 0 there.
+const VALID_AT_THE_BEGINNING: u8 = 1;
 
 /// The parameter page; `None` on a part that has none.
 #[must_use]
@@ -33,16 +37,23 @@ pub fn page(part: &Part) -> Option<[u8; LENGTH]> {
     put(102, &[u8::try_from(part.cell.bits()).unwrap_or(u8::MAX)]);
     put(103, &narrow16(part.bad_blocks_max.into()).to_le_bytes());
     put(105, &endurance(part.endurance));
+    put(107, &[VALID_AT_THE_BEGINNING]);
     put(110, &[u8::try_from(part.programs_per_page).unwrap_or(u8::MAX)]);
     put(112, &[ecc_bits(part)]);
     put(129, &onfi.timing_modes.to_le_bytes());
     put(133, &micros(part.timing.program.max).to_le_bytes());
     put(135, &micros(part.timing.erase.max).to_le_bytes());
     put(137, &micros(part.timing.read.max()).to_le_bytes());
-    put(139, &narrow16(part.timing.address_to_data.as_nanos()).to_le_bytes());
+    put(139, &narrow16(change_of_column(part).as_nanos()).to_le_bytes());
     let crc = crc(&page[..254]);
     page[254..].copy_from_slice(&crc.to_le_bytes());
     Some(page)
+}
+
+/// tCCS. A part has none of its own: a change of column waits tWHR before data come out and tADL before
+/// they go in (the [`crate::Port`] keeps both), so the longer one is always enough.
+fn change_of_column(part: &Part) -> Duration {
+    part.timing.write_to_read.max(part.timing.address_to_data)
 }
 
 /// Byte 112 tells bits in 512 bytes; 0xFF says that another step is used.
