@@ -8,6 +8,7 @@ use boardlab_lab::document::{Document, Reading};
 use boardlab_lab::nandfs::{board, part, scenario};
 use boardlab_lab::source::Kind;
 use boardlab_media::ErrorRates;
+use boardlab_nand::part::BadMarks;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Work;
 
@@ -81,5 +82,20 @@ fn rates_that_fall_or_are_no_chances_are_refused() {
     ] {
         let error = scenario(&[set]).unwrap_err();
         assert!(error.contains(said), "{set}: {error}");
+    }
+}
+
+#[test]
+fn bad_blocks_are_marked_where_the_part_file_or_linux_says() {
+    let marks = |name: &str| read(name).value.part.bad_marks;
+    assert_eq!(marks("nand-evaluation"), BadMarks::FIRST_TWO);
+    assert_eq!(marks("k9f1g08u0a"), BadMarks::FIRST_TWO);
+    assert_eq!(marks("mlc-4k"), BadMarks::FIRST, "Micron's, 4 KiB");
+    assert_eq!(marks("w25n01gv"), BadMarks::FIRST, "a serial part");
+    let with = |list: &str| scenario(&[&format!("part.limits.bad_marks={list}")]);
+    assert_eq!(with("[\"last\"]").unwrap().part.bad_marks, BadMarks::LAST);
+    for (list, expected) in [("[]", "is empty"), ("[\"third\"]", "names no pages")] {
+        let said = with(list).unwrap_err();
+        assert!(said.contains(expected), "{list}: {said}");
     }
 }

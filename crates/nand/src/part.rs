@@ -1,6 +1,6 @@
 //! What a NAND part is: its shape, its identity, how long it takes and what it asks of its user.
 //!
-//! Layer: rank 3, plain data. Main types: [`Part`], [`Timing`], [`Interface`]. Everything comes from
+//! Layer: rank 3, plain data. Main types: [`Part`], [`Timing`], [`Interface`], [`BadMarks`]. Everything comes from
 //! a part file; nothing here has a default. A [`Part`] is checked once ([`Part::check`]), so that
 //! the chip can rely on it.
 //!
@@ -105,6 +105,58 @@ pub struct Onfi {
     pub timing_modes: u16,
 }
 
+/// Pages of a block on which the mark of a bad block may stand: the factory puts it on each of them,
+/// and a block with a mark on any of them is bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BadMarks {
+    /// The first page.
+    pub first: bool,
+    /// The second page.
+    pub second: bool,
+    /// The last page.
+    pub last: bool,
+}
+
+impl BadMarks {
+    /// The first page alone.
+    pub const FIRST: Self = Self { first: true, second: false, last: false };
+    /// The first and the second page.
+    pub const FIRST_TWO: Self = Self { first: true, second: true, last: false };
+    /// The last page alone.
+    pub const LAST: Self = Self { first: false, second: false, last: true };
+    /// The first, the second and the last page.
+    pub const ALL: Self = Self { first: true, second: true, last: true };
+
+    /// The pages that Linux 6.1 looks at: by the manufacturer, the first byte of the identity, and
+    /// the cells (`amd_nand_init`, `esmt_nand_init`, `hynix_nand_init`, `macronix_nand_init`,
+    /// `micron_nand_init`, `samsung_nand_init`, `toshiba_nand_init`); the first one where none of
+    /// them says anything (`nand_bbm_get_next_page`) and on a serial bus (`spinand_isbad`).
+    #[must_use]
+    pub fn of_linux(identity: &[u8], cell: CellKind, page: Bytes, interface: Interface) -> Self {
+        let maker = match interface {
+            Interface::Spi { .. } => None,
+            Interface::Parallel(_) => identity.first(),
+        };
+        let single = cell == CellKind::Slc;
+        match maker {
+            Some(0x01 | 0xC8) if single => Self::ALL,
+            Some(0x98 | 0xAD | 0xC2 | 0xEC) if single => Self::FIRST_TWO,
+            Some(0xAD | 0xEC) => Self::LAST,
+            Some(0x2C) if page == Bytes::kib(2) => Self::FIRST_TWO,
+            _ => Self::FIRST,
+        }
+    }
+
+    /// The numbers of the pages in blocks of so many, in rising order.
+    pub fn pages(self, pages_per_block: u32) -> impl Iterator<Item = u32> {
+        let last = pages_per_block.saturating_sub(1);
+        let early = [(self.first, 0), (self.second, 1)].into_iter();
+        let early = early.filter(move |&(marked, page)| marked && page < last);
+        let at_end = self.last || (self.first && last == 0) || (self.second && last <= 1);
+        early.map(|(_, page)| page).chain(at_end.then_some(last))
+    }
+}
+
 /// A NAND part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
@@ -128,6 +180,8 @@ pub struct Part {
     pub endurance: u32,
     /// Bad blocks that the data sheet allows over the whole life.
     pub bad_blocks_max: u32,
+    /// Where bad blocks have their mark.
+    pub bad_marks: BadMarks,
     /// Error correction that the data sheet asks for; of no use where `on_die_ecc` is.
     pub ecc: EccNeed,
     /// Error correction within the chip.
@@ -144,6 +198,8 @@ pub enum PartError {
     Oob(Bytes),
     /// Not 1 to 16 programs a page.
     Programs(u32),
+    /// No page at all for the mark of a bad block.
+    NoMarks,
     /// Not 2 to 8 bytes of identity.
     Identity(usize),
     /// A serial bus with other than 1, 2 or 4 data lines.
@@ -178,6 +234,7 @@ impl fmt::Display for PartError {
             Self::Programs(count) => {
                 write!(f, "{count} programs a page are not 1 to 16")
             }
+            Self::NoMarks => write!(f, "the mark of a bad block needs a page"),
             Self::Identity(count) => write!(f, "{count} identity bytes are not 2 to 8"),
             Self::Lanes(count) => write!(f, "{count} data lines are not 1, 2 or 4"),
             Self::Onfi(text) => {
@@ -250,6 +307,9 @@ impl Part {
         }
         if !(1..=16).contains(&self.programs_per_page) {
             return Err(PartError::Programs(self.programs_per_page));
+        }
+        if self.bad_marks.pages(self.geometry.pages_per_block).next().is_none() {
+            return Err(PartError::NoMarks);
         }
         if !(2..=8).contains(&self.identity.len()) {
             return Err(PartError::Identity(self.identity.len()));

@@ -5,12 +5,12 @@
 mod rig;
 
 use boardlab_codec::hamming::Step;
-use boardlab_media::Row;
+use boardlab_media::{CellKind, Row};
 use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages, Torn};
 use boardlab_nand::chip::{Die, Fault, Setup};
 use boardlab_nand::driver::{Driver, Mark};
 use boardlab_nand::ecc::Code;
-use boardlab_nand::part::Part;
+use boardlab_nand::part::{BadMarks, BusWidth, Interface, Part, PartError};
 use boardlab_nand::{Nand, Port, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, Rate, Seed};
 use rig::{large, mlc, nand, nand_with, serial, small};
@@ -147,6 +147,98 @@ fn blocks_that_are_bad_from_the_factory_are_found() {
         assert!(bad.count() > 0, "a quarter of the blocks is bad");
         assert_eq!(bad.mark(0), Mark::Good);
     }
+}
+
+/// Pages that may be marked, and their numbers in blocks of 64.
+const PLACES: [(BadMarks, &[u32]); 5] = [
+    (BadMarks::FIRST, &[0]),
+    (BadMarks::FIRST_TWO, &[0, 1]),
+    (BadMarks::LAST, &[63]),
+    (BadMarks::ALL, &[0, 1, 63]),
+    (BadMarks { first: true, second: false, last: true }, &[0, 63]),
+];
+
+#[test]
+fn the_factory_marks_the_pages_that_the_part_names_and_the_scan_looks_at_no_others() {
+    for (bad_marks, pages) in PLACES {
+        let part = Part { bad_marks, ..large(16) };
+        let column = part.bad_mark_column();
+        let setup = Setup { factory_bad: 16_384, ..Setup::perfect(Seed::new(3)) };
+        let (nand, _) = nand_with(part.clone(), rig::profile(&part), &setup);
+        let bad = nand.driver.bad_blocks();
+        assert!(bad.count() > 0, "a quarter of the blocks is bad");
+        for row in (0..16).flat_map(|block| (0..64).map(move |page| Row { block, page })) {
+            let mut mark = [0; 1];
+            nand.port.die().array().peek(row, column, &mut mark);
+            let marked = bad.mark(row.block) == Mark::Factory && pages.contains(&row.page);
+            assert_eq!(mark == [0], marked, "{bad_marks:?}: {row}");
+        }
+        // Whatever the factory did: one mark is enough, on any page that is looked at and no other.
+        for page in [0, 1, 2, 62, 63] {
+            let mut port = rig::port(part.clone(), &Setup::perfect(Seed::new(1)));
+            let mut bytes = vec![0xFF; part.geometry.row_bytes()];
+            bytes[column] = 0;
+            port.die_mut().array_mut().load(Row { block: 5, page }, &bytes);
+            let nand = Nand::attach(port, rig::profile(&part), &mut Clock::new()).unwrap();
+            let found = nand.driver.bad_blocks().mark(5) == Mark::Factory;
+            assert_eq!(found, pages.contains(&page), "{bad_marks:?}: page {page}");
+        }
+    }
+}
+
+#[test]
+fn a_block_marked_in_use_has_the_mark_on_the_pages_that_the_part_names() {
+    for (bad_marks, pages) in PLACES {
+        let (mut nand, mut clock) = nand(Part { bad_marks, ..large(16) });
+        nand.mark_bad(&mut clock, BlockIndex(5)).unwrap();
+        let column = nand.port.part().bad_mark_column();
+        for page in 0..64 {
+            let mut mark = [0; 1];
+            nand.port.die().array().peek(Row { block: 5, page }, column, &mut mark);
+            assert_eq!(mark == [0], pages.contains(&page), "{bad_marks:?}: page {page}");
+        }
+    }
+}
+
+#[test]
+fn marks_are_where_linux_looks_for_parts_of_the_maker_unless_the_part_says_otherwise() {
+    let parallel = Interface::Parallel(BusWidth::X8);
+    let serial = serial(1).interface;
+    let (two, four) = (Bytes::kib(2), Bytes::kib(4));
+    for (maker, cell, page, interface, expected) in [
+        (0xEC, CellKind::Slc, two, parallel, BadMarks::FIRST_TWO),
+        (0xEC, CellKind::Mlc, four, parallel, BadMarks::LAST),
+        (0xAD, CellKind::Slc, two, parallel, BadMarks::FIRST_TWO),
+        (0xAD, CellKind::Mlc, four, parallel, BadMarks::LAST),
+        (0x2C, CellKind::Slc, two, parallel, BadMarks::FIRST_TWO),
+        (0x2C, CellKind::Mlc, four, parallel, BadMarks::FIRST),
+        (0x98, CellKind::Slc, two, parallel, BadMarks::FIRST_TWO),
+        (0x98, CellKind::Mlc, four, parallel, BadMarks::FIRST),
+        (0x01, CellKind::Slc, two, parallel, BadMarks::ALL),
+        (0xC8, CellKind::Slc, two, parallel, BadMarks::ALL),
+        (0xC2, CellKind::Slc, two, parallel, BadMarks::FIRST_TWO),
+        (0x20, CellKind::Slc, two, parallel, BadMarks::FIRST),
+        (0xEC, CellKind::Slc, two, serial, BadMarks::FIRST),
+    ] {
+        let found = BadMarks::of_linux(&[maker, 0xDA], cell, page, interface);
+        assert_eq!(found, expected, "{maker:02X} {cell:?} {interface:?}");
+    }
+}
+
+#[test]
+fn the_pages_of_the_marks_are_within_the_block_and_each_is_named_once() {
+    for (marks, [one, two, three]) in [
+        (BadMarks::FIRST, [&[0][..], &[0], &[0]]),
+        (BadMarks::FIRST_TWO, [&[0], &[0, 1], &[0, 1]]),
+        (BadMarks::LAST, [&[0], &[1], &[2]]),
+        (BadMarks::ALL, [&[0], &[0, 1], &[0, 1, 2]]),
+    ] {
+        for (count, expected) in [(1, one), (2, two), (3, three)] {
+            assert_eq!(marks.pages(count).collect::<Vec<_>>(), expected, "{marks:?} of {count}");
+        }
+    }
+    let none = BadMarks { first: false, ..BadMarks::FIRST };
+    assert_eq!(Part { bad_marks: none, ..large(4) }.check(), Err(PartError::NoMarks));
 }
 
 #[test]

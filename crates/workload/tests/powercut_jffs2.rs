@@ -7,7 +7,7 @@ use boardlab_jffs2::{Jffs2, Mistake, Options};
 use boardlab_media::{CellKind, NandGeometry};
 use boardlab_mtd::{Kind, RamMtd, Tear, Torn};
 use boardlab_nand::Nand;
-use boardlab_nand::part::{BusWidth, EccNeed, Interface, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Part, Timed, Timing};
 use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
 use boardlab_vfs::FileSystem;
 use boardlab_workload::powercut::{Bench, Matrix, Plan, Refusal, Sampling, Watched, explore};
@@ -71,6 +71,7 @@ fn chip() -> Nand {
         },
         endurance: 100_000,
         bad_blocks_max: 2,
+        bad_marks: BadMarks::FIRST_TWO,
         ecc: EccNeed { bits: 1, step: Bytes::new(512) },
         on_die_ecc: None,
     };

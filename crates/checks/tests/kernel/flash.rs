@@ -6,7 +6,7 @@ use boardlab_jffs2::{Compression, Jffs2, Options};
 use boardlab_media::{CellKind, NandGeometry};
 use boardlab_mtd::{Mtd, PageIndex, RawPages};
 use boardlab_nand::chip::{Die, Setup};
-use boardlab_nand::part::{EccNeed, Interface, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, EccNeed, Interface, Part, Timed, Timing};
 use boardlab_nand::{Nand, Port, PortTiming, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
 use boardlab_vfs::Mount;
@@ -73,6 +73,7 @@ pub(crate) fn chip_that_needs(ecc: EccNeed, flash: Flash, mebibytes: usize) -> N
         },
         endurance: 1_000_000,
         bad_blocks_max: 0,
+        bad_marks: BadMarks::FIRST,
         ecc,
         on_die_ecc: None,
     };

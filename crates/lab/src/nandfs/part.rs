@@ -3,9 +3,9 @@
 //! Layer: rank 8. Main type: [`PartFile`]; function: [`read`].
 
 use super::{errors, limits};
-use crate::document::{Read, Section};
+use crate::document::{Read, Reported, Section};
 use boardlab_media::{CellKind, ErrorRates, NandGeometry};
-use boardlab_nand::part::{BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
 use boardlab_sim::{Bytes, Duration, Hertz};
 
 /// How a part is wired, before the details of a serial bus are known.
@@ -54,28 +54,33 @@ pub fn read(section: Section<'_>) -> Read<PartFile> {
     let limits = section.section("limits", |limits| {
         let count = |key, most| count(&limits, key, most);
         let endurance = count("endurance", u32::MAX);
+        let marks = bad_marks(&limits);
         let bad_blocks = limits.key::<u64>("bad_blocks").within(0, u64::from(u32::MAX)).required();
         let programs = count("programs_per_page", 16);
         limits.finish()?;
         let bad_blocks = u32::try_from(bad_blocks?).expect("within u32");
-        Ok((endurance?, bad_blocks, programs?))
+        Ok((endurance?, bad_blocks, programs?, marks?))
     });
     let ecc = section.section("ecc", ecc);
     let on_die_ecc = section.optional_section("on_die_ecc", self::ecc);
     let errors = section.optional_section("errors", errors::rates);
     section.finish()?;
-    let (endurance, bad_blocks_max, programs_per_page) = limits?;
+    let (endurance, bad_blocks_max, programs_per_page, marks) = limits?;
+    let (interface, geometry, cell, identity) = (interface?, geometry?, cell?, identity?);
+    let marks =
+        marks.unwrap_or_else(|| BadMarks::of_linux(&identity, cell, geometry.page, interface));
     let part = Part {
         name: name?,
-        interface: interface?,
-        geometry: geometry?,
-        cell: cell?,
+        interface,
+        geometry,
+        cell,
         programs_per_page,
-        identity: identity?,
+        identity,
         onfi: onfi?,
         timing: timing?,
         endurance,
         bad_blocks_max,
+        bad_marks: marks,
         ecc: ecc?,
         on_die_ecc: on_die_ecc?,
     };
@@ -112,6 +117,32 @@ fn interface(section: &Section<'_>) -> Read<Interface> {
 fn count(section: &Section<'_>, key: &str, most: u32) -> Read<u32> {
     let count = section.key::<u64>(key).within(1, u64::from(most)).required()?;
     Ok(u32::try_from(count).expect("within u32"))
+}
+
+/// The pages on which bad blocks are marked; `None` where the file leaves them to Linux' rule.
+fn bad_marks(section: &Section<'_>) -> Read<Option<BadMarks>> {
+    let Some(names) = section.key::<Vec<String>>("bad_marks").optional_sourced()? else {
+        return Ok(None);
+    };
+    let mut marks = BadMarks { first: false, second: false, last: false };
+    for name in &names.value {
+        match name.as_str() {
+            "first" => marks.first = true,
+            "second" => marks.second = true,
+            "last" => marks.last = true,
+            _ => return Err(refuse_marks(section)),
+        }
+    }
+    Ok(Some(marks))
+}
+
+fn refuse_marks(section: &Section<'_>) -> Reported {
+    section.refuse(
+        "bad_marks",
+        "names no pages of a block that may be marked",
+        "one or more of \"first\", \"second\" and \"last\"",
+        "see \"initial invalid blocks\" in the data sheet; without the key it is where Linux looks",
+    )
 }
 
 fn geometry(section: Section<'_>) -> Read<NandGeometry> {

@@ -434,9 +434,10 @@ impl Die {
     fn mark_factory_bad_blocks(&mut self) {
         let mut page = vec![0xFF; self.part.geometry.row_bytes()];
         page[self.part.bad_mark_column()] = 0;
+        let count = self.part.geometry.pages_per_block;
         for block in 0..self.part.geometry.blocks {
             if self.lifetime.is_bad_from_the_factory(block) {
-                for number in 0..self.part.geometry.pages_per_block.min(2) {
+                for number in self.part.bad_marks.pages(count) {
                     self.array.load(Row { block, page: number }, &page);
                 }
             }

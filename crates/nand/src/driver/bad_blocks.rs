@@ -1,18 +1,15 @@
 //! Which blocks are bad: the table in RAM, the scan that makes it, and the marks on the flash.
 //!
 //! Layer: rank 3. Main types: [`BadBlocks`], [`Mark`]. Source: Linux 6.1 `nand_bbt.c`
-//! (`scan_block_fast`) and `nand_base.c` (`nand_block_markbad_lowlevel`): a block is bad when one of its
-//! first two pages has anything but FFh in the bytes of the mark; to mark one it is erased first and the
-//! marks go to both pages.
+//! (`scan_block_fast`) and `nand_base.c` (`nand_block_markbad_lowlevel`): a block is bad when one of the
+//! pages that the part names ([`crate::part::BadMarks`]) has anything but FFh in the bytes of the mark; to
+//! mark one it is erased first and the marks go to all of these pages.
 
 use super::{Driver, driver_error};
 use crate::port::{Outcome, Port};
 use boardlab_media::Row;
 use boardlab_mtd::Error;
 use boardlab_sim::Clock;
-
-/// Pages of a block that may hold the mark.
-const MARKED_PAGES: u32 = 2;
 
 /// What the table knows of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,7 +87,7 @@ impl Driver {
     /// Marks a block bad on the flash and in the table.
     ///
     /// # Errors
-    /// [`Error::ProgramFailed`] when neither page takes the mark, [`Error::PowerCut`].
+    /// [`Error::ProgramFailed`] when no page takes the mark, [`Error::PowerCut`].
     pub fn mark_bad(
         &mut self,
         port: &mut Port,
@@ -103,7 +100,8 @@ impl Driver {
         let mut spare = vec![0xFF; self.spare.len()];
         spare[self.profile.layout.mark().clone()].fill(0);
         let mut marked = false;
-        for page in 0..MARKED_PAGES.min(port.part().geometry.pages_per_block) {
+        let (marks, count) = (port.part().bad_marks, port.part().geometry.pages_per_block);
+        for page in marks.pages(count) {
             let row = Row { block, page };
             let mut write = || {
                 port.begin_program(clock, row, self.page)?;
@@ -123,10 +121,10 @@ impl Driver {
     }
 
     fn scan(&mut self, port: &mut Port, clock: &mut Clock) -> Result<(), Error> {
-        let geometry = port.part().geometry;
+        let (geometry, marks) = (port.part().geometry, port.part().bad_marks);
         for block in 0..geometry.blocks {
             let mut bad = false;
-            for page in 0..MARKED_PAGES.min(geometry.pages_per_block) {
+            for page in marks.pages(geometry.pages_per_block) {
                 let mark = self.profile.layout.mark().clone();
                 let spare = self.load_spare(port, clock, Row { block, page })?;
                 if spare[mark].iter().any(|&byte| byte != 0xFF) {

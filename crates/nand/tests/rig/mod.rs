@@ -5,7 +5,7 @@
 
 use boardlab_media::{CellKind, ErrorRates, NandGeometry};
 use boardlab_nand::chip::{Die, Setup};
-use boardlab_nand::part::{BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
 use boardlab_nand::{Nand, Port, PortTiming, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, QuantileTable, Seed};
 use std::sync::Arc;
@@ -51,6 +51,7 @@ pub(crate) fn large(blocks: u32) -> Part {
         },
         endurance: 100_000,
         bad_blocks_max: 40,
+        bad_marks: BadMarks::FIRST_TWO,
         ecc: EccNeed { bits: 1, step: Bytes::new(512) },
         on_die_ecc: None,
     }
