@@ -417,6 +417,9 @@ fn mark_after_attachment(port: &mut Port, profile: &Profile, clock: &mut Clock) 
     driver.mark_bad(port, clock, 17).ok()
 }
 
+/// Something that happens to a die.
+type Damage = fn(&mut Die);
+
 #[test]
 fn a_table_is_never_without_a_whole_copy_while_the_other_is_repaired_or_moved() {
     let part = large(64);
@@ -425,7 +428,7 @@ fn a_table_is_never_without_a_whole_copy_while_the_other_is_repaired_or_moved() 
     base.mark_bad(&mut clock.clone(), BlockIndex(5)).unwrap();
     // Only the table knows of block 5 now.
     base.port.die_mut().array_mut().erase(5);
-    let damages: [(&str, fn(&mut Die)); 4] = [
+    let damages: [(&str, Damage); 4] = [
         ("no second copy", |die| die.array_mut().erase(62)),
         ("no first copy", |die| die.array_mut().erase(63)),
         ("first copy worn out", |die| die.inject(Fault::EraseFails(63))),
