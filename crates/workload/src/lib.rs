@@ -10,6 +10,7 @@
 //! - [`tiobench`]: sequential and random writes and reads, as tiobench does them.
 //! - [`tree`]: file trees from lists of operations, their manifests, their scan.
 //! - [`fill`](mod@fill): filling a filesystem to a level, and churning.
+//! - [`fio`]: job files of fio, on block devices.
 //! - [`powercut`]: power cuts at every operation, and what survives them.
 //! - [`error`]: [`Error`], why a workload did not come to its end.
 //!
@@ -29,6 +30,7 @@
 pub mod data;
 pub mod error;
 pub mod fill;
+pub mod fio;
 pub mod mtd_debug;
 pub mod mtd_info;
 pub mod powercut;

@@ -1,0 +1,398 @@
+//! Runs jobs on a block device in virtual time.
+//!
+//! Layer: rank 6. Main types: [`run`], [`Host`], [`Run`], [`Report`], [`Failure`]. Copies of jobs take turns by
+//! time: the one whose next step is earliest goes first, so that the device sees requests in order. Jobs
+//! after a `stonewall` wait for all before them, `wait_for` for one.
+//!
+//! A job without `direct=1` would go through the page cache of the host, which a bare device does not
+//! have: it is refused, unless its engine reaches no device. Files lie one after the other on the device,
+//! without a filesystem's own writes.
+
+use crate::fio::account::Account;
+use crate::fio::data::{Filling, LARGEST};
+use crate::fio::job::{Job, JobFile};
+use crate::fio::places::Span;
+use crate::fio::problem::Note;
+use crate::fio::reading::Amount;
+use crate::fio::worker::{Tools, Worker};
+use boardlab_block::BlockDevice;
+use boardlab_sim::{Clock, Duration, Instant, Seed};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+
+/// The host on which fio would run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host {
+    /// What each request costs before it reaches the device.
+    pub submit: Duration,
+    /// What each completion costs before the next request.
+    pub complete: Duration,
+    /// Decides about all that is random; `randseed` of a job goes before.
+    pub seed: Seed,
+}
+
+impl Default for Host {
+    /// A host that costs nothing.
+    fn default() -> Self {
+        Self { submit: Duration::ZERO, complete: Duration::ZERO, seed: Seed::new(1) }
+    }
+}
+
+/// Why jobs could not be run to their end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The job cannot be run on this device.
+    Job {
+        /// Which.
+        job: String,
+        /// Why.
+        what: &'static str,
+    },
+    /// The device answered with an error.
+    Device {
+        /// In which job.
+        job: String,
+        /// What was being done.
+        what: &'static str,
+        /// Where, in bytes.
+        offset: u64,
+        /// The device's answer.
+        cause: boardlab_block::Error,
+    },
+    /// Requests cost no time, so that the runtime is never over.
+    NoProgress {
+        /// Which job.
+        job: String,
+        /// After so many requests.
+        requests: u64,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Job { job, what } => write!(f, "{job}: {what}"),
+            Self::Device { job, what, offset, cause } => {
+                write!(f, "{job}: {what} at offset {offset:#x}: {cause}")
+            }
+            Self::NoProgress { job, requests } => write!(
+                f,
+                "{job}: {requests} requests took no time: the runtime would never be over"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Device { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+}
+
+/// What one copy of a job, or with `group_reporting` a group of them, did.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Name of the job.
+    pub name: String,
+    /// Number of the job in the file.
+    pub job: usize,
+    /// Number of the group.
+    pub group: usize,
+    /// Copies in this report.
+    pub copies: u64,
+    /// What was counted.
+    pub account: Account,
+    /// When it started.
+    pub started: Instant,
+    /// When it ended.
+    pub ended: Instant,
+    /// Files and devices opened, as fio opens them: twice for each loop.
+    pub opens: u64,
+}
+
+/// What all jobs did.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// In the order of the file.
+    pub reports: Vec<Report>,
+    /// What the reader should know.
+    pub notes: Vec<Note>,
+    /// When the first job could start.
+    pub started: Instant,
+    /// When the last one ended.
+    pub ended: Instant,
+}
+
+/// Runs all jobs of a file; the clock stands at the end of the last.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run<D: BlockDevice>(
+    device: &mut D,
+    clock: &mut Clock,
+    file: &JobFile,
+    host: &Host,
+) -> Result<Run, Failure> {
+    let started = clock.now();
+    let mut layout = Layout { device: device.geometry().size().get(), files: Vec::new(), used: 0 };
+    let mut notes = file.notes.clone();
+    let mut copies = Vec::new();
+    for (index, job) in file.jobs.iter().enumerate() {
+        for number in 0..job.settings.copies {
+            copies.push(Copy::new(index, job, number, &mut layout, &mut notes, host)?);
+        }
+    }
+    let mut bench = Bench { device, file, started, tools: Tools { host: *host, most: MOST_IDLE } };
+    bench.all(&mut copies)?;
+    let ended = copies.iter().filter_map(|copy| copy.ended).max().unwrap_or(started);
+    clock.advance_to(ended);
+    Ok(Run { reports: reports(file, copies), notes, started, ended })
+}
+
+/// So many requests may take no time before a time-based job is given up.
+const MOST_IDLE: u64 = 10_000_000;
+
+/// A copy of a job, before and while it runs.
+struct Copy<'j> {
+    job: usize,
+    settings: &'j Job,
+    worker: Worker<'j>,
+    delay: Duration,
+    started: Option<Instant>,
+    ended: Option<Instant>,
+}
+
+impl<'j> Copy<'j> {
+    fn new(
+        index: usize,
+        job: &'j Job,
+        number: u64,
+        layout: &mut Layout,
+        notes: &mut Vec<Note>,
+        host: &Host,
+    ) -> Result<Self, Failure> {
+        let settings = &job.settings;
+        let failed = |what| Failure::Job { job: job.name.clone(), what };
+        let engine = settings.submission.engine;
+        if !settings.submission.direct && !engine.null {
+            return Err(failed(
+                "buffered requests need the page cache of a host: add direct=1, or run on a filesystem",
+            ));
+        }
+        let spans = layout.spans(job, number, notes)?;
+        let base = settings.randomness.seed.map_or(host.seed, Seed::new);
+        // Without randrepeat another run would be another; within one scenario the seed decides.
+        let repeat = if settings.randomness.repeat { "" } else { ".again" };
+        let seed = base.child(&format!("fio.{index}.{number}{repeat}"));
+        let largest = settings.largest_block();
+        let filling = Filling::new(&settings.contents, largest, seed).ok_or_else(|| {
+            debug_assert!(largest > LARGEST);
+            failed("blocks above 64 MiB cannot hold equal or patterned data")
+        })?;
+        let (low, high) = settings.timing.start_delay;
+        let spread = high.as_nanos() - low.as_nanos();
+        let extra = seed.stream("fio.start").below(spread.saturating_add(1));
+        let worker = Worker::new(job, &spans, seed, filling);
+        let delay = low + Duration::from_nanos(extra);
+        Ok(Self { job: index, settings: job, worker, delay, started: None, ended: None })
+    }
+}
+
+/// All that runs.
+struct Bench<'a, D> {
+    device: &'a mut D,
+    file: &'a JobFile,
+    started: Instant,
+    tools: Tools,
+}
+
+impl<D: BlockDevice> Bench<'_, D> {
+    fn all(&mut self, copies: &mut [Copy<'_>]) -> Result<(), Failure> {
+        let mut ready: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
+        self.start(copies, &mut ready);
+        while let Some(Reverse((_, mut index))) = ready.pop() {
+            // As long as nobody else is earlier, the same copy goes on without a turn of the heap.
+            loop {
+                let next = copies[index].worker.step(self.device, &self.tools)?;
+                let Some(at) = next else {
+                    copies[index].ended = Some(copies[index].worker.now());
+                    self.start(copies, &mut ready);
+                    break;
+                };
+                match ready.peek() {
+                    Some(Reverse(other)) if *other < (at, index) => {
+                        let Some(Reverse((_, other))) = ready.pop() else { break };
+                        ready.push(Reverse((at, index)));
+                        index = other;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts every copy whose turn has come.
+    fn start(&self, copies: &mut [Copy<'_>], ready: &mut BinaryHeap<Reverse<(Instant, usize)>>) {
+        for index in 0..copies.len() {
+            if copies[index].started.is_some() {
+                continue;
+            }
+            let Some(since) = self.due(copies, copies[index].job) else { continue };
+            let at = since + copies[index].delay;
+            copies[index].started = Some(at);
+            copies[index].worker.start(at, &self.tools);
+            ready.push(Reverse((at, index)));
+        }
+    }
+
+    /// When a job may start; `None` while it must wait.
+    fn due(&self, copies: &[Copy<'_>], job: usize) -> Option<Instant> {
+        let jobs = &self.file.jobs;
+        let wall = (0..=job).rev().find(|&index| jobs[index].settings.stonewall).unwrap_or(0);
+        let name = jobs[job].settings.wait_for.as_ref();
+        let waitee = name.and_then(|name| (0..job).rev().find(|&at| jobs[at].name == *name));
+        let before = copies.iter().filter(|copy| copy.job < wall || Some(copy.job) == waitee);
+        before.map(|copy| copy.ended).try_fold(self.started, |due, ended| Some(due.max(ended?)))
+    }
+}
+
+/// Where files lie.
+struct Layout {
+    /// Size of the device.
+    device: u64,
+    files: Vec<(String, Span)>,
+    used: u64,
+}
+
+/// Files begin at multiples of this.
+const FILE_UNIT: u64 = 1 << 20;
+
+impl Layout {
+    fn spans(
+        &mut self,
+        job: &Job,
+        number: u64,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<Span>, Failure> {
+        let area = &job.settings.area;
+        let names = if area.filenames.is_empty() {
+            (0..area.files).map(|file| format!("{}.{number}.{file}", job.name)).collect()
+        } else {
+            area.filenames.clone()
+        };
+        let count = u64::try_from(names.len()).expect("u64 holds usize").max(1);
+        let whole = Span { start: 0, length: self.device };
+        let mut spans = Vec::new();
+        for name in names {
+            let is_device =
+                name.starts_with("/dev/") || job.settings.submission.engine.name == "mtd";
+            let base = if is_device { whole } else { self.file(job, &name, count)? };
+            spans.push(self.part(job, number, (base, count), notes)?);
+        }
+        Ok(spans)
+    }
+
+    /// A file that is there, or a new one behind the last.
+    fn file(&mut self, job: &Job, name: &str, count: u64) -> Result<Span, Failure> {
+        if let Some((_, span)) = self.files.iter().find(|(known, _)| known == name) {
+            return Ok(*span);
+        }
+        let failed = |what| Failure::Job { job: job.name.clone(), what };
+        let area = &job.settings.area;
+        let offset = match area.offset {
+            Some(Amount::Bytes(offset)) => offset,
+            _ => 0,
+        };
+        let length = match (area.filesize, area.size) {
+            (Some((_, size)), _) => size,
+            (None, Some(Amount::Bytes(size))) => (size / count).saturating_add(offset),
+            (None, Some(Amount::Percent(_)) | None) if area.fill_device => self.device - self.used,
+            (None, Some(Amount::Percent(_)) | None) => {
+                return Err(failed("you need to specify size= of a file"));
+            }
+        };
+        let left = self.device.saturating_sub(self.used);
+        if length == 0 || length > left {
+            return Err(failed("the device has no room for the files of this job"));
+        }
+        let span = Span { start: self.used, length };
+        self.used += length.div_ceil(FILE_UNIT).saturating_mul(FILE_UNIT);
+        self.files.push((name.to_owned(), span));
+        Ok(span)
+    }
+
+    /// The part of a file or device that a copy works on.
+    fn part(
+        &self,
+        job: &Job,
+        number: u64,
+        (base, count): (Span, u64),
+        notes: &mut Vec<Note>,
+    ) -> Result<Span, Failure> {
+        let (area, failed) =
+            (&job.settings.area, |what| Failure::Job { job: job.name.clone(), what });
+        let smallest = job.settings.smallest_block();
+        let align = if area.offset_align > 0 { area.offset_align } else { smallest };
+        let place = |amount: Option<Amount>| match amount {
+            Some(Amount::Bytes(bytes)) => bytes,
+            Some(percent) => percent.of(base.length) / align * align,
+            None => 0,
+        };
+        let offset = place(area.increment).checked_mul(number);
+        let offset = offset.and_then(|more| more.checked_add(place(area.offset)));
+        let offset = offset.filter(|offset| *offset < base.length);
+        let offset = offset.ok_or_else(|| failed("the offset lies beyond the device or file"))?;
+        let left = base.length - offset;
+        let asked = match area.size {
+            _ if area.fill_device => left,
+            None => left,
+            Some(Amount::Bytes(bytes)) => bytes / count,
+            Some(percent) => percent.of(base.length),
+        };
+        let length = asked.min(left);
+        if length < asked {
+            let note = Note::Clamped { job: job.name.clone(), asked, given: length };
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        if length < smallest {
+            return Err(failed("size too small, must not be less than minimum block size"));
+        }
+        Ok(Span { start: base.start + offset, length })
+    }
+}
+
+/// A report of each copy, or of each group that asks for one.
+fn reports(file: &JobFile, copies: Vec<Copy<'_>>) -> Vec<Report> {
+    let mut reports: Vec<Report> = Vec::new();
+    let group_of = |job: usize| {
+        let opens = |job: &&Job| job.settings.stonewall || job.settings.new_group;
+        file.jobs[1.min(job)..=job].iter().skip(usize::from(job == 0)).filter(opens).count()
+    };
+    for copy in copies {
+        let group = group_of(copy.job);
+        let started = copy.started.unwrap_or_default();
+        let ended = copy.ended.unwrap_or(started);
+        let (account, opens) = copy.worker.finish();
+        let last = reports
+            .last_mut()
+            .filter(|last| copy.settings.settings.reporting.group && last.group == group);
+        if let Some(last) = last {
+            last.account.merge(&account);
+            last.copies += 1;
+            last.opens += opens;
+            last.ended = last.ended.max(ended);
+            continue;
+        }
+        let (name, job) = (copy.settings.name.clone(), copy.job);
+        reports.push(Report { name, job, group, copies: 1, account, started, ended, opens });
+    }
+    reports
+}

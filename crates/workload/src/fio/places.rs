@@ -1,0 +1,466 @@
+//! Which block comes next: in order, with holes or backwards, in zones, or at random.
+//!
+//! Layer: rank 6. Main types: [`Places`], [`Span`]. The order of sequential jobs is fio's, measured with
+//! `write_iolog` of fio 3.33: each direction keeps a position of its own; `rw=read:4k` leaves a hole after
+//! each block and begins again at the end; zones are used one after the other. Random orders are not
+//! fio's: without `norandommap` a keyed permutation visits each block once, in no memory.
+//!
+//! Left out: with several block sizes the permutation counts in the smallest, so that blocks may be
+//! visited more than once, where fio's map shortens them.
+
+use crate::fio::settings::{Area, Blocks, Direction, Distribution, Settings};
+use boardlab_sim::{Seed, Stream};
+
+/// A part of the device, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: u64,
+    /// How many.
+    pub length: u64,
+}
+
+/// A random order of `0..count`, each number once: a Feistel network of four rounds, walked until it
+/// falls within the range.
+#[derive(Debug, Clone)]
+struct Permutation {
+    count: u64,
+    half: u32,
+    keys: [u64; 4],
+    next: u64,
+}
+
+impl Permutation {
+    fn new(count: u64, stream: &mut Stream) -> Self {
+        let bits = 64 - count.saturating_sub(1).leading_zeros();
+        let half = bits.div_ceil(2).max(1);
+        let keys = std::array::from_fn(|_| stream.next_u64());
+        Self { count, half, keys, next: 0 }
+    }
+
+    fn scramble(&self, value: u64) -> u64 {
+        let mask = (1 << self.half) - 1;
+        let (mut left, mut right) = (value >> self.half, value & mask);
+        for key in self.keys {
+            let mixed = mix(right ^ key) & mask;
+            (left, right) = (right, left ^ mixed);
+        }
+        left << self.half | right
+    }
+
+    fn draw(&mut self) -> Option<u64> {
+        if self.next == self.count {
+            return None;
+        }
+        let mut value = self.scramble(self.next);
+        self.next += 1;
+        while value >= self.count {
+            value = self.scramble(value);
+        }
+        Some(value)
+    }
+}
+
+/// The finaliser of SplitMix64.
+const fn mix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// How random places of one direction are drawn.
+#[derive(Debug, Clone)]
+enum Sampler {
+    Uniform,
+    /// Theta.
+    Zipf(f64),
+    /// The exponent that fio calls the power's.
+    Pareto(f64),
+    /// Deviation as a share of the area.
+    Normal(f64),
+    /// Cumulated percent of requests, first and count of blocks.
+    Zoned(Vec<(u64, u64, u64)>),
+}
+
+impl Sampler {
+    fn new(distribution: &Distribution, blocks: u64, unit: u64) -> Self {
+        match distribution {
+            Distribution::Uniform => Self::Uniform,
+            Distribution::Zipf(theta) => Self::Zipf(*theta),
+            Distribution::Pareto(power) => Self::Pareto(power.ln() / (1.0 - power).ln()),
+            Distribution::Normal(deviation) => Self::Normal(deviation / 100.0),
+            Distribution::Zoned { zones, absolute } => {
+                Self::Zoned(zone_blocks(zones, *absolute, blocks, unit))
+            }
+        }
+    }
+
+    fn draw(&self, blocks: u64, stream: &mut Stream) -> u64 {
+        match self {
+            Self::Uniform => stream.below(blocks),
+            // Spread as fio does, so that the blocks that are wanted most lie anywhere.
+            Self::Zipf(theta) => mix(zipf(*theta, blocks, stream)) % blocks,
+            Self::Pareto(exponent) => {
+                mix(floor(to_f64(blocks) * unit(stream).powf(*exponent))) % blocks
+            }
+            Self::Normal(share) => {
+                let (radius, angle) = (-2.0 * unit(stream).ln(), unit(stream));
+                let normal = radius.sqrt() * (angle * std::f64::consts::TAU).cos();
+                floor((to_f64(blocks) * (0.5 + share * normal)).clamp(0.0, 1e18)).min(blocks - 1)
+            }
+            Self::Zoned(zones) => {
+                let share = stream.below(100);
+                let zone = zones.iter().find(|(upto, _, count)| share < *upto && *count > 0);
+                zone.map_or(0, |&(_, first, count)| first + stream.below(count))
+            }
+        }
+    }
+}
+
+/// Zones in blocks: cumulated share of requests, first block, count.
+fn zone_blocks(
+    zones: &[(u64, u64)],
+    absolute: bool,
+    blocks: u64,
+    unit: u64,
+) -> Vec<(u64, u64, u64)> {
+    let (mut shares, mut sizes) = (0, 0);
+    let border = |size: u64| {
+        let whole = u128::from(blocks) * u128::from(size) / 100;
+        let percent = u64::try_from(whole).unwrap_or(blocks);
+        if absolute { (size / unit).min(blocks) } else { percent.min(blocks) }
+    };
+    let place = |&(share, size): &(u64, u64)| {
+        let first = border(sizes);
+        sizes += if absolute && size == 0 { u64::MAX / 2 } else { size };
+        shares += share;
+        (shares, first, border(sizes) - first)
+    };
+    zones.iter().map(place).collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a choice at random needs no more")]
+fn to_f64(value: u64) -> f64 {
+    value as f64
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float becomes the nearest u64, and callers take it below their bound"
+)]
+fn floor(value: f64) -> u64 {
+    value as u64
+}
+
+/// Above 0, at most 1.
+fn unit(stream: &mut Stream) -> f64 {
+    to_f64((stream.next_u64() >> 11) + 1) / to_f64(1 << 53)
+}
+
+/// A rank from 0 by Zipf's law, by rejection and inversion: W. Hörmann and G. Derflinger, "Rejection-
+/// inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996.
+fn zipf(theta: f64, count: u64, stream: &mut Stream) -> u64 {
+    let power = 1.0 - theta;
+    let area = |x: f64| (x.powf(power) - 1.0) / power;
+    let inverse = |y: f64| (1.0 + y * power).powf(1.0 / power);
+    let (low, high) = (area(1.5) - 1.0, area(to_f64(count) + 0.5));
+    loop {
+        let y = high + unit(stream) * (low - high);
+        let x = inverse(y);
+        let rank = (x + 0.5).floor().clamp(1.0, to_f64(count));
+        if y >= area(rank + 0.5) - rank.powf(-theta) {
+            return floor(rank) - 1;
+        }
+    }
+}
+
+/// The places of one file of a job.
+#[derive(Debug, Clone)]
+pub struct Places {
+    span: Span,
+    random: bool,
+    modifier: i64,
+    no_map: bool,
+    share: [u64; 3],
+    blocks: [Blocks; 3],
+    unaligned: bool,
+    align: [u64; 3],
+    samplers: [Sampler; 3],
+    /// Where each direction goes on, from the start of the span.
+    position: [u64; 3],
+    /// Requests left before the next random place.
+    left: u64,
+    map: Option<Permutation>,
+    zones: Option<Zones>,
+    stream: Stream,
+    /// `time_based`: begin again at the end.
+    endless: bool,
+}
+
+/// `zonemode=strided`.
+#[derive(Debug, Clone, Copy)]
+struct Zones {
+    size: u64,
+    step: u64,
+    start: u64,
+    used: u64,
+}
+
+impl Zones {
+    fn new(area: &Area) -> Option<Self> {
+        let range = if area.zone_range == 0 { area.zone_size } else { area.zone_range };
+        let step = range.saturating_add(area.zone_skip);
+        area.strided.then_some(Self { size: area.zone_size, step, start: 0, used: 0 })
+    }
+}
+
+impl Places {
+    /// The places of `span` for a job; `seed` decides about what is random.
+    #[must_use]
+    pub fn new(settings: &Settings, span: Span, seed: Seed) -> Self {
+        let minimum = |index: usize| settings.blocks[index].minimum().max(1);
+        let align = |index: usize| match settings.align[index] {
+            0 => minimum(index),
+            align => align,
+        };
+        let align: [u64; 3] = std::array::from_fn(align);
+        let sampler = |index: usize| {
+            let unit = align[index];
+            let blocks = (span.length / unit).max(1);
+            Sampler::new(&settings.randomness.distribution[index], blocks, unit)
+        };
+        let uniform =
+            settings.randomness.distribution.iter().all(|kind| *kind == Distribution::Uniform);
+        let mut places = Self {
+            span,
+            random: settings.access.random,
+            modifier: settings.access.modifier,
+            no_map: settings.randomness.no_map || !uniform,
+            share: settings.randomness.share,
+            blocks: settings.blocks.clone(),
+            unaligned: settings.unaligned,
+            align,
+            samplers: std::array::from_fn(sampler),
+            position: [0; 3],
+            left: 0,
+            map: None,
+            zones: Zones::new(&settings.area),
+            stream: seed.stream("fio.places"),
+            endless: settings.timing.time_based,
+        };
+        places.restart();
+        places
+    }
+
+    /// Begins again, as each pass over a file does.
+    pub fn restart(&mut self) {
+        self.position = [0; 3];
+        self.left = 0;
+        self.zones = self.zones.map(|zones| Zones { start: 0, used: 0, ..zones });
+        // The same permutation serves all directions: a place is read or written, not both.
+        let unit = self.align.into_iter().min().unwrap_or(1);
+        let count = (self.span.length / unit).max(1);
+        let mapped = self.random && !self.no_map;
+        self.map = mapped.then(|| Permutation::new(count, &mut self.stream));
+    }
+
+    fn length(&mut self, direction: usize) -> u64 {
+        match &self.blocks[direction] {
+            Blocks::Fixed(size) => *size,
+            Blocks::Range(low, high) => {
+                let size = low + self.stream.below(high - low + 1);
+                if self.unaligned { size } else { size / low * low }
+            }
+            Blocks::Split(entries) => {
+                let mut share = self.stream.below(100);
+                let mut chosen = entries.last().map_or(0, |&(size, _)| size);
+                for &(size, percent) in entries {
+                    if share < percent {
+                        chosen = size;
+                        break;
+                    }
+                    share -= percent;
+                }
+                chosen
+            }
+        }
+    }
+
+    /// The place and length of the next request; `None` at the end of the file.
+    pub fn next(&mut self, direction: Direction) -> Option<Span> {
+        let index = direction as usize;
+        let length = self.length(index);
+        if self.zones.is_some() {
+            return self.next_in_zone(index, length);
+        }
+        let offset = self.offset(index, length)?;
+        self.fit(index, offset, length)
+    }
+
+    /// Shortens a request to what is left of the file, in whole smallest blocks.
+    fn fit(&mut self, index: usize, offset: u64, length: u64) -> Option<Span> {
+        let left = self.span.length.checked_sub(offset)?;
+        let minimum = self.blocks[index].minimum().max(1);
+        let length = if length <= left { length } else { left / minimum * minimum };
+        if length == 0 {
+            return None;
+        }
+        self.position[index] = offset + length;
+        Some(Span { start: self.span.start + offset, length })
+    }
+
+    fn offset(&mut self, index: usize, length: u64) -> Option<u64> {
+        if self.random && self.is_random(index) {
+            return self.random(index, self.span.length, length);
+        }
+        match self.sequential(index) {
+            None if self.random => self.random(index, self.span.length, length),
+            place => place,
+        }
+    }
+
+    /// `rw=randread:8` draws for the first of every eight, `percentage_random` for its share.
+    fn is_random(&mut self, index: usize) -> bool {
+        if self.left > 0 {
+            self.left -= 1;
+            return false;
+        }
+        self.left = u64::try_from(self.modifier).unwrap_or(0).saturating_sub(1);
+        self.share[index] >= 100 || self.stream.below(100) < self.share[index]
+    }
+
+    fn random(&mut self, index: usize, within: u64, length: u64) -> Option<u64> {
+        let unit = self.align[index];
+        let blocks = within.checked_sub(length)? / unit + 1;
+        if let Some(map) = &mut self.map {
+            let unit = self.align.into_iter().min().unwrap_or(1);
+            let smallest = self.blocks[index].minimum();
+            let end = within.saturating_sub(smallest);
+            return std::iter::from_fn(|| map.draw())
+                .map(|block| block * unit)
+                .find(|at| *at <= end);
+        }
+        Some(self.samplers[index].draw(blocks, &mut self.stream) * unit)
+    }
+
+    fn sequential(&mut self, index: usize) -> Option<u64> {
+        let (mut at, end) = (self.position[index], self.span.length);
+        if at >= end && self.endless {
+            at = 0;
+        }
+        if at >= end {
+            return None;
+        }
+        if self.random {
+            return Some(at);
+        }
+        match self.modifier {
+            0 => {}
+            hole if hole > 0 && at > 0 => {
+                at += hole.unsigned_abs();
+                at = if at >= end { 0 } else { at };
+            }
+            back if back < 0 => {
+                // The first block is written at the start, the next one comes from the end.
+                let back = back.unsigned_abs();
+                let from = if at == 0 { None } else { Some(at) };
+                at = match from.and_then(|from| from.checked_sub(back)) {
+                    Some(place) => place,
+                    None if from.is_some() => end.saturating_sub(back),
+                    None => 0,
+                };
+            }
+            _ => {}
+        }
+        Some(at)
+    }
+
+    fn next_in_zone(&mut self, index: usize, length: u64) -> Option<Span> {
+        let mut zones = self.zones?;
+        if zones.used >= zones.size {
+            zones.start = zones.start.saturating_add(zones.step);
+            zones.used = 0;
+            if zones.start >= self.span.length {
+                zones.start = 0;
+            }
+        }
+        let end = zones.start.saturating_add(zones.size).min(self.span.length);
+        let within = end - zones.start;
+        let unit = self.align[index];
+        let offset = if self.random {
+            let blocks = within.saturating_sub(length) / unit + 1;
+            zones.start + self.samplers[index].draw(blocks, &mut self.stream) * unit
+        } else {
+            zones.start + zones.used
+        };
+        let length = length.min(end.saturating_sub(offset));
+        zones.used += length.max(1);
+        self.zones = Some(zones);
+        self.fit(index, offset, length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{Nothing, parse};
+
+    fn places(options: &str, length: u64) -> Places {
+        let text = format!("[j]\n{options}\n").replace(' ', "\n");
+        let file = parse("j", text.as_bytes(), &Nothing).unwrap();
+        Places::new(&file.jobs[0].settings, Span { start: 0, length }, Seed::new(1))
+    }
+
+    fn kib(places: &mut Places, count: usize) -> Vec<u64> {
+        let direction = Direction::Read;
+        (0..count).map_while(|_| places.next(direction)).map(|span| span.start / 1_024).collect()
+    }
+
+    #[test]
+    fn a_random_pass_visits_each_block_once() {
+        for blocks in [1, 2, 3, 7, 64, 1_000] {
+            let mut places = places("rw=randread", blocks * 4_096);
+            let mut seen = kib(&mut places, 2_000);
+            if blocks > 10 {
+                assert!(!seen.is_sorted());
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..blocks).map(|block| block * 4).collect::<Vec<_>>());
+            places.restart();
+            assert_eq!(kib(&mut places, 2_000).len() as u64, blocks);
+        }
+    }
+
+    #[test]
+    fn distributions_prefer_what_they_should() {
+        let share = |options: &str, hot: &dyn Fn(u64) -> bool| {
+            let mut places = places(&format!("rw=randread norandommap {options}"), 4_096 * 1_000);
+            let drawn = kib(&mut places, 20_000);
+            assert!(drawn.iter().all(|kib| *kib < 4_000));
+            drawn.iter().filter(|kib| hot(**kib / 4)).count() * 100 / 20_000
+        };
+        assert!((48..=52).contains(&share("", &|block| block < 500)));
+        let zoned = "random_distribution=zoned:50/5:30/15:20/80";
+        assert!((48..=52).contains(&share(zoned, &|block| block < 50)));
+        let normal = "random_distribution=normal:10";
+        assert!((66..=70).contains(&share(normal, &|block| (400..600).contains(&block))));
+    }
+
+    #[test]
+    fn zipf_ranks_follow_the_law() {
+        let mut stream = Seed::new(5).stream("zipf");
+        let mut counts = [0_u32; 3];
+        for _ in 0..100_000 {
+            let rank = zipf(1.2, 1_000, &mut stream);
+            if let Some(count) = counts.get_mut(usize::try_from(rank).unwrap()) {
+                *count += 1;
+            }
+        }
+        let zeta: f64 = (1..=1_000).map(|rank| f64::from(rank).powf(-1.2)).sum();
+        for (rank, count) in (1..).zip(counts) {
+            let expected = 100_000.0 * f64::from(rank).powf(-1.2) / zeta;
+            assert!((f64::from(count) / expected - 1.0).abs() < 0.03, "rank {rank}: {count}");
+        }
+    }
+}
