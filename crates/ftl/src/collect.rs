@@ -20,7 +20,7 @@ impl<M: Medium> PageMapped<M> {
         let victim = victim.expect("a part with enough blocks has closed ones");
         self.counters.victims += 1;
         self.counters.victim_pages += u64::from(self.pool.valid(victim));
-        let stream = self.policies.streams.of_copy(self.stream_of[victim as usize]);
+        let stream = self.stream_of_copy(victim);
         self.empty(victim, stream, Cause::Collection)
     }
 
@@ -63,6 +63,7 @@ impl<M: Medium> PageMapped<M> {
         self.pool.add_valid(to.block, to.count);
         let logical = self.table.logical_run(target, to.count);
         self.medium.copy(Copies { from, offsets, logical, to }, cause);
+        self.note_moved(target, to.count);
         self.counters.reads[cause] += u64::from(to.count);
         self.counters.programs[cause] += u64::from(to.count);
     }
@@ -86,9 +87,7 @@ impl<M: Medium> PageMapped<M> {
             let Some(next) = self.leveller.next(&self.pool, &mut self.random) else { break };
             let (block, stream) = match next {
                 Move::OntoWorn(block) => (block, self.policies.streams.count()),
-                Move::Anywhere(block) => {
-                    (block, self.policies.streams.of_copy(self.stream_of[block as usize]))
-                }
+                Move::Anywhere(block) => (block, self.stream_of_copy(block)),
             };
             if !self.empty(block, stream, Cause::Levelling) {
                 break;

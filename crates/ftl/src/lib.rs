@@ -13,6 +13,7 @@
 //! - [`policies`]: [`Policies`], all of these for one part, and the account of its spare.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
 //! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
+//! - [`demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
 //! - [`reliability`]: [`Reliability`], blocks that die, pages that need correction, refresh.
 //! - [`translation`]: the trait [`Translation`] that devices above use.
 //!
@@ -42,6 +43,7 @@ pub mod cause;
 mod collect;
 pub mod contents;
 pub mod counters;
+pub mod demand_map;
 pub mod error;
 pub mod free;
 mod frontier;
@@ -60,6 +62,7 @@ pub mod translation;
 pub use cause::{ByCause, Cause};
 pub use contents::{Contents, Holds};
 pub use counters::Counters;
+pub use demand_map::{DemandMap, MapMemory};
 pub use error::Error;
 pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
 pub use medium::{CellMode, Medium, Stamp, Untimed, Version};

@@ -18,6 +18,7 @@
 
 use crate::cause::Cause;
 use crate::counters::Counters;
+use crate::demand_map::DemandMap;
 use crate::error::Error;
 use crate::free::Allocation;
 use crate::frontier::Frontier;
@@ -61,6 +62,7 @@ pub struct PageMapped<M> {
     /// Too few good blocks are left, or none came free when one was needed.
     pub(crate) read_only: bool,
     pub(crate) health: Option<Box<Health>>,
+    pub(crate) map: Option<Box<DemandMap>>,
     pub(crate) events: Events,
     /// Offsets of the valid pages of a victim, and blocks that have none: kept to keep their memory.
     pub(crate) offsets: Vec<u32>,
@@ -87,11 +89,12 @@ impl<M: Medium> PageMapped<M> {
         let blocks = geometry.blocks();
         let mut pool = Pool::new(&geometry, allocation, policies.collection.needs_lists());
         (0..policies.cache.fixed_blocks()).for_each(|block| pool.assign(block, Tier::Cache));
-        let frontiers = usize::from(policies.cache_stream()) + 1;
+        let frontiers = usize::from(policies.map_stream()) + 1;
+        let mapped = geometry.logical_pages() + policies.map.pages(&geometry);
         Ok(Self {
             geometry,
             policies,
-            table: Table::new(geometry, geometry.logical_pages()),
+            table: Table::new(geometry, mapped),
             pool,
             frontiers: vec![Frontier::CLOSED; frontiers],
             stream_of: vec![0; blocks as usize],
@@ -105,6 +108,7 @@ impl<M: Medium> PageMapped<M> {
             now: Instant::ZERO,
             read_only: false,
             health: None,
+            map: DemandMap::new(policies.map, &geometry).map(Box::new),
             events: Events::default(),
             offsets: Vec::with_capacity(geometry.pages_per_block() as usize),
             emptied: Vec::new(),
@@ -166,11 +170,8 @@ impl<M: Medium> PageMapped<M> {
     fn write_pages(&mut self, extent: Extent) -> Result<(), Error> {
         let Extent { mut first, mut count } = extent;
         while count > 0 {
-            let done = if count == 1 || self.policies.streams.looks_back() {
-                self.write_one(first)
-            } else {
-                self.write_run(first, count)
-            };
+            let one = count == 1 || self.policies.streams.looks_back();
+            let done = if one { self.write_one(first) } else { self.write_run(first, count) };
             if done == 0 {
                 return Err(Error::ReadOnly { retired: self.pool.retired() });
             }
@@ -183,6 +184,7 @@ impl<M: Medium> PageMapped<M> {
     /// Writes one page; zero when there is no room for it any more.
     #[inline]
     fn write_one(&mut self, logical: u32) -> u32 {
+        self.look_up(logical, 1, true);
         let stream = match self.table.get(logical) {
             _ if self.policies.cache.is_on() => self.cache_or_main(),
             Some(page) if self.policies.streams.looks_back() => {
@@ -206,6 +208,9 @@ impl<M: Medium> PageMapped<M> {
 
     /// Writes as much as fits into the open block; says how much.
     fn write_run(&mut self, first: u32, count: u32) -> u32 {
+        let room = self.frontiers[0].room().max(1);
+        let count = if self.map.is_some() { count.min(room) } else { count };
+        self.look_up(first, count, true);
         let stream = if self.policies.cache.is_on() { self.cache_or_main() } else { 0 };
         if !self.make_room(stream) {
             return 0;
@@ -293,7 +298,7 @@ impl<M: Medium> PageMapped<M> {
     /// was one.
     pub(crate) fn open(&mut self, stream: u8) -> bool {
         self.close(stream);
-        let levelling = stream >= self.policies.streams.count();
+        let levelling = stream == self.policies.streams.count() && self.policies.levelling.moves();
         let block =
             if levelling { self.pool.take_most_worn() } else { self.pool.take_free(Tier::Main) };
         let Some(block) = block else {
@@ -307,6 +312,14 @@ impl<M: Medium> PageMapped<M> {
         true
     }
 
+    /// The stream that what is copied out of a block goes to.
+    pub(crate) fn stream_of_copy(&self, block: u32) -> u8 {
+        match self.stream_of[block as usize] {
+            map if map == self.policies.map_stream() => map,
+            stream => self.policies.streams.of_copy(stream),
+        }
+    }
+
     /// An erased block is the open one of a stream from now on.
     pub(crate) fn fill(&mut self, block: u32, stream: u8, mode: CellMode) {
         self.medium.open(block, mode);
@@ -317,11 +330,10 @@ impl<M: Medium> PageMapped<M> {
             CellMode::Native => self.geometry.pages_per_block(),
             CellMode::SingleBit => self.policies.cache.pages(&self.geometry),
         };
-        let data = stream < self.policies.streams.count();
-        let last = self.policies.streams.count() - 1;
+        let (data, map) = (self.policies.streams.count(), self.policies.map_stream());
         self.stream_of[block as usize] = match mode {
-            CellMode::Native if data => stream,
-            CellMode::Native => last,
+            CellMode::Native if stream < data || stream == map => stream,
+            CellMode::Native => data - 1,
             CellMode::SingleBit => 0,
         };
         self.frontiers[usize::from(stream)] = Frontier::new(block, pages);
@@ -353,7 +365,7 @@ impl<M: Medium> PageMapped<M> {
     /// When something does not fit.
     pub fn assert_sound(&self) {
         let mut mapped = 0_u64;
-        for logical in 0..self.geometry.logical_pages() {
+        for logical in 0..self.table.len() {
             let Some(page) = self.table.get(logical) else { continue };
             assert_eq!(self.table.holder(page), Some(logical), "{page} holds what lies there");
             mapped += 1;
@@ -414,6 +426,7 @@ impl<M: Medium> Translation for PageMapped<M> {
         let Extent { first, count } = extent.within(self.pages())?;
         self.begin(at);
         self.counters.read += u64::from(count);
+        self.look_up(first, count, false);
         let mut next = first;
         while next < first + count {
             let (page, same) = self.table.neighbours(next, first + count - next);
@@ -435,6 +448,7 @@ impl<M: Medium> Translation for PageMapped<M> {
         let Extent { first, count } = extent.within(self.pages())?;
         self.writable()?;
         self.begin(at);
+        self.look_up(first, count, true);
         let dropped = self.drop_pages(first, count);
         self.mapped -= dropped;
         self.counters.trimmed += u64::from(dropped);

@@ -4,6 +4,7 @@
 //! blocks hold no data, and how many a part needs at least. Source: the definition of the effective spare
 //! factor in Desnoyers (SYSTOR 2012): physical pages without reserve and open blocks.
 
+use crate::demand_map::MapMemory;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::policy::collection::Collection;
@@ -47,6 +48,8 @@ pub struct Policies {
     pub emptied: Emptied,
     /// The cache of single-bit cells.
     pub cache: Cache,
+    /// Where the page map is kept.
+    pub map: MapMemory,
     /// Free blocks below which garbage collection runs: at least one to copy into.
     pub reserve: u32,
     /// Free blocks above the reserve that collection makes while the host is away.
@@ -62,6 +65,7 @@ impl Default for Policies {
             streams: Streams::CopiesApart,
             emptied: Emptied::Returned,
             cache: Cache::default(),
+            map: MapMemory::Whole,
             reserve: 1,
             idle_blocks: 0,
         }
@@ -69,11 +73,12 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// Open blocks: one for each stream, and one for data moved by levelling. The cache's is one of its
+    /// Open blocks: one for each stream, one for data moved by levelling, one for translation pages. The cache's is one of its
     /// own blocks.
     #[must_use]
     pub const fn frontiers(&self) -> u32 {
-        self.streams.count() as u32 + self.levelling.moves() as u32
+        let map = matches!(self.map, MapMemory::Cached { .. });
+        self.streams.count() as u32 + self.levelling.moves() as u32 + map as u32
     }
 
     /// Blocks that hold no data of the steady state: the reserve and all open blocks but the one
@@ -90,6 +95,18 @@ impl Policies {
         logical + self.reserve + self.frontiers() + self.cache.fixed_blocks()
     }
 
+    /// Whole blocks that the host's pages and the translation pages fill.
+    #[must_use]
+    pub fn logical_blocks(&self, geometry: &Geometry) -> u32 {
+        let pages = geometry.logical_pages().saturating_add(self.map.pages(geometry));
+        pages.div_ceil(geometry.pages_per_block())
+    }
+
+    /// Index of the open block of translation pages.
+    pub(crate) fn map_stream(&self) -> u8 {
+        self.cache_stream() + 1
+    }
+
     /// Index of the open block of the cache, behind all others.
     pub(crate) fn cache_stream(&self) -> u8 {
         self.streams.count() + u8::from(self.levelling.moves())
@@ -100,11 +117,12 @@ impl Policies {
         self.levelling.checked()?;
         self.streams.checked()?;
         self.cache.checked(geometry)?;
+        self.map.checked(geometry)?;
         if self.reserve == 0 {
             let (what, most) = ("reserve of free blocks", u64::from(geometry.blocks()));
             return Err(Error::Policy { what, found: 0, least: 1, most });
         }
-        let logical = geometry.logical_blocks();
+        let logical = self.logical_blocks(geometry);
         let (blocks, needed) = (geometry.blocks(), self.blocks_needed(logical));
         if blocks < needed {
             return Err(Error::TooFewBlocks { blocks, needed, logical });

@@ -268,7 +268,7 @@ impl<M: Medium> PageMapped<M> {
         }
         self.health = Some(Box::new(health));
         if self.is_worn_out() {
-            let logical = self.geometry.logical_blocks();
+            let logical = self.policies.logical_blocks(&self.geometry);
             let needed = self.policies.blocks_needed(logical);
             let blocks = blocks - self.pool.retired();
             return Err(Error::TooFewBlocks { blocks, needed, logical });
@@ -285,12 +285,12 @@ impl<M: Medium> PageMapped<M> {
     /// Good blocks beyond those that the device needs to take data.
     #[must_use]
     pub fn spare_blocks(&self) -> u32 {
-        let needed = self.policies.blocks_needed(self.geometry.logical_blocks());
+        let needed = self.policies.blocks_needed(self.policies.logical_blocks(&self.geometry));
         (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed)
     }
 
     fn is_worn_out(&self) -> bool {
-        let needed = self.policies.blocks_needed(self.geometry.logical_blocks());
+        let needed = self.policies.blocks_needed(self.policies.logical_blocks(&self.geometry));
         self.geometry.blocks() - self.pool.retired() < needed
     }
 
@@ -343,7 +343,7 @@ impl<M: Medium> PageMapped<M> {
                 continue;
             }
             let stream = match self.pool.tier(block) {
-                Tier::Main => self.policies.streams.of_copy(self.stream_of[block as usize]),
+                Tier::Main => self.stream_of_copy(block),
                 Tier::Cache => 0,
             };
             return self.empty(block, stream, Cause::Refresh);

@@ -141,7 +141,8 @@ impl<M: Medium> PageMapped<M> {
         };
         let used = u32::try_from(self.pool.closed(Tier::Cache).len()).expect("blocks fit u32");
         // The data must fit into ordinary blocks without those of the cache, this one included.
-        let pages = self.mapped + self.policies.cache.pages(&self.geometry);
+        let map = self.policies.map.pages(&self.geometry);
+        let pages = self.mapped + map + self.policies.cache.pages(&self.geometry);
         let logical = pages.div_ceil(self.geometry.pages_per_block());
         let needed = self.policies.blocks_needed(logical) + used + 1;
         let good = self.geometry.blocks() - self.pool.retired();

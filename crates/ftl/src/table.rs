@@ -39,6 +39,11 @@ impl Table {
         }
     }
 
+    /// Logical pages.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.physical.len()).expect("pages are numbered by u32")
+    }
+
     /// Where a logical page lies.
     #[inline]
     pub(crate) fn get(&self, logical: u32) -> Option<Page> {

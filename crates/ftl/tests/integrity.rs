@@ -8,7 +8,7 @@
 
 use boardlab_ftl::{
     Cache, CacheSize, Collection, Contents, Emptied, Extent, Geometry, Levelling, LevellingTime,
-    PageMapped, Policies, Streams, Stripe, Translation, Version, WhenFull,
+    MapMemory, PageMapped, Policies, Streams, Stripe, Translation, Version, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
@@ -45,7 +45,7 @@ struct Pair {
 impl Pair {
     fn new(policies: Policies, seed: u64) -> Self {
         let stripe = Stripe { channels: 1, dies: 2, planes: 2, units: 2 };
-        let part = Geometry::new(44, 24, Bytes::kib(4), 760).unwrap().striped(stripe).unwrap();
+        let part = Geometry::new(46, 24, Bytes::new(512), 760).unwrap().striped(stripe).unwrap();
         let medium = Contents::new(&part);
         let ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
         Self { ftl, shadow: vec![Version(0); 760], now: Instant::ZERO }
@@ -94,6 +94,15 @@ fn cache(draw: &mut Stream) -> Cache {
     Cache { size, bits: 3, when_full, fold_when_idle: draw.chance(1, 2) }
 }
 
+/// The whole map in memory in two of three cases; otherwise at most a quarter of it.
+fn map(draw: &mut Stream) -> MapMemory {
+    match draw.below(6) {
+        0 => MapMemory::Cached { cache: Bytes::new(400), segment: 1 },
+        1 => MapMemory::Cached { cache: Bytes::new(640), segment: 16 },
+        _ => MapMemory::Whole,
+    }
+}
+
 #[test]
 fn no_write_is_lost_under_any_policy() {
     let all = 7 * 6 * 3;
@@ -116,6 +125,7 @@ fn no_write_is_lost_under_any_policy() {
                     levelling_time: [LevellingTime::InTheWay, LevellingTime::Idle]
                         [usize::from(idle)],
                     cache: cache(&mut draw),
+                    map: map(&mut draw),
                     emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
                 };
                 let mut pair = Pair::new(policies, seed);

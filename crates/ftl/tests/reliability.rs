@@ -4,8 +4,8 @@
 
 use boardlab_ftl::{
     Cache, CacheSize, Cause, CellTimes, Collection, Contents, EndOfLife, Endurance, Error, Event,
-    Extent, Geometry, Levelling, Medium, PageMapped, Policies, ReadErrors, Reliability, Streams,
-    Timed, Timing, Translation, Untimed, Version,
+    Extent, Geometry, Levelling, MapMemory, Medium, PageMapped, Policies, ReadErrors, Reliability,
+    Streams, Timed, Timing, Translation, Untimed, Version,
 };
 use boardlab_media::ErrorRates;
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed, Stream};
@@ -131,6 +131,8 @@ fn nothing_accepted_is_lost_while_blocks_die_under_any_policy() {
                     [below(&mut draw, 3) as usize],
                 ..Cache::default()
             },
+            map: [MapMemory::Whole, MapMemory::Cached { cache: Bytes::new(512), segment: 4 }]
+                [below(&mut draw, 2) as usize],
             ..policies()
         };
         let of = Reliability { factory_bad: 500, ..quality(&[1, 20, 40, 60]) };

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Cache, CacheSize, Collection, Error, Extent, Geometry, Levelling, PageMapped, Policies,
-    Streams, Translation, Untimed,
+    Cache, CacheSize, Collection, Error, Extent, Geometry, Levelling, MapMemory, PageMapped,
+    Policies, Streams, Translation, Untimed,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -31,6 +31,12 @@ const STREAMS: [Streams; 4] =
 const CACHES: [CacheSize; 4] =
     [CacheSize::None, CacheSize::None, CacheSize::Fixed(2), CacheSize::Dynamic(3)];
 
+const MAPS: [MapMemory; 3] = [
+    MapMemory::Whole,
+    MapMemory::Cached { cache: Bytes::new(64), segment: 1 },
+    MapMemory::Cached { cache: Bytes::new(2_048), segment: 64 },
+];
+
 fn pick<T: Copy>(from: &[T], stream: &mut Stream) -> T {
     from[usize::try_from(stream.below(from.len() as u64)).unwrap()]
 }
@@ -45,6 +51,7 @@ fn policies(stream: &mut Stream) -> Policies {
         levelling: pick(&LEVELLINGS, stream),
         streams: pick(&STREAMS, stream),
         reserve: 1 + below(stream, 2),
+        map: pick(&MAPS, stream),
         cache: Cache {
             size: pick(&CACHES, stream),
             bits: 1 + below(stream, 3),
@@ -126,6 +133,17 @@ fn policies_that_make_no_sense_are_refused() {
     }
     for streams in [Streams::Generations(1), Streams::Generations(9)] {
         assert!(matches!(refused(Policies { streams, ..base }), Error::Policy { .. }));
+    }
+}
+
+#[test]
+fn a_map_that_cannot_be_cached_is_refused() {
+    let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
+    for (cache, segment) in [(100, 0), (7, 1), (10_000, 2_048), (10_000, 100), (511, 64)] {
+        let map = MapMemory::Cached { cache: Bytes::new(cache), segment };
+        let policies = Policies { map, ..Policies::default() };
+        let error = PageMapped::new(part, policies, Untimed::new(&part), Seed::new(1)).unwrap_err();
+        assert!(matches!(error, Error::Policy { .. }), "{error}");
     }
 }
 
