@@ -79,6 +79,7 @@ impl<M: Mtd> Volume<M> {
         let start = self.blocks.start(block);
         let range = start..start + Bytes::new(u64::from(self.blocks.size()));
         let pieces: Vec<_> = self.device.geometry().by_block(range).collect();
+        self.ticks.pass();
         pieces.into_iter().try_for_each(|(block, _)| self.device.erase(clock, block))
     }
 
@@ -125,7 +126,7 @@ impl<M: Mtd> Volume<M> {
             let unit = self.device.geometry().write_size.to_usize();
             let mut node = vec![0xFF; to_usize(cleanmarker::SIZE).next_multiple_of(unit)];
             cleanmarker::NODE.emit(&mut node, self.order);
-            return self.device.program(clock, start, &node);
+            return self.program_flash(clock, start, &node);
         };
         let marker = OobCleanmarker.bytes(self.order);
         let length = marker.len().min(to_usize(self.layout.oob_free));

@@ -1,6 +1,6 @@
-//! Reads of the flash as JFFS2 makes them.
+//! Reads and programs of the flash as JFFS2 makes them.
 //!
-//! Layer: rank 5. [`Volume::read_flash`]: what is in the write buffer lies over what is on the flash, and
+//! Layer: rank 5. [`Volume::program_flash`] and [`Volume::read_flash`]: what is in the write buffer lies over what is on the flash, and
 //! bytes that the error correction could not mend are given as they are, because the checksums of the
 //! nodes tell the good ones from the bad. Source: Linux 6.1, `jffs2_flash_read` of `fs/jffs2/wbuf.c`.
 
@@ -30,6 +30,17 @@ impl<M: Mtd> Volume<M> {
         }
         self.wbuf.overlay(offset, buffer);
         Ok(())
+    }
+
+    /// Programs `bytes` at `at`.
+    pub(crate) fn program_flash(
+        &mut self,
+        clock: &mut Clock,
+        at: Bytes,
+        bytes: &[u8],
+    ) -> Result<(), FlashError> {
+        self.ticks.pass();
+        self.device.program(clock, at, bytes)
     }
 
     /// Reads page by page, so that one page that cannot be corrected does not take others with it. A

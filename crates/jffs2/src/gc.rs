@@ -19,7 +19,7 @@
 //! levels the wear.
 //!
 //! Source: Linux 6.1, `fs/jffs2/gc.c`, `background.c`. Different on purpose: `n` comes from the run's random
-//! stream where the kernel takes its tick counter; a page that is written anew is always read from flash,
+//! stream where the kernel takes its tick counter (see `ticks.rs`); a page that is written anew is always read from flash,
 //! where the kernel may have it in its page cache.
 
 mod live;
@@ -129,7 +129,7 @@ impl<M: Mtd> Jffs2<M> {
         if let Some(block) = self.volume.blocks.collecting {
             return Ok(Some(block));
         }
-        let n = self.volume.choices.below(128);
+        let n = self.volume.ticks.shown();
         loop {
             if let Some(list) = self.volume.list_to_collect(n) {
                 return Ok(self.volume.begin_victim(list));

@@ -67,6 +67,7 @@ pub mod ram;
 mod read;
 mod read_inode;
 pub mod scan;
+mod ticks;
 pub mod volume;
 pub mod wbuf;
 mod write;

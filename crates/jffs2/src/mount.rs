@@ -22,6 +22,7 @@ use crate::index::{Inodes, ROOT};
 use crate::names::{ByDirectory, Name};
 use crate::options::Options;
 use crate::scan::{Findings, Scan, ScanError};
+use crate::ticks::Ticks;
 use crate::volume::{CheckProgress, Layout, Reserves, Volume};
 use crate::wbuf::WriteBuffer;
 use crate::xattr::Xattrs;
@@ -222,7 +223,7 @@ fn unscanned<M: Mtd>(device: M, layout: Layout, options: Options) -> Volume<M> {
         order: options.byte_order.unwrap_or_default(),
         host: options.host,
         wall: options.wall,
-        choices: options.seed.stream("jffs2.gc"),
+        ticks: Ticks::new(options.seed.stream("jffs2.gc")),
         compression: options.compression,
         compressors: Compressors::default(),
         erase_failures: BTreeMap::new(),

@@ -65,7 +65,7 @@ impl<M: Mtd> Volume<M> {
             return Ok(false);
         }
         Header { accurate: false, ..found }.emit(&mut bytes, self.order);
-        self.device.program(clock, at, &bytes)?;
+        self.program_flash(clock, at, &bytes)?;
         Ok(true)
     }
 }

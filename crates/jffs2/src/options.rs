@@ -120,13 +120,23 @@ pub struct Profile {
     pub rereads_empty: bool,
     /// Whether a page that is to be overwritten as a whole is read first, as since 2.6.24.
     pub reads_pages_to_overwrite: bool,
+    /// Buckets of the table of inodes, at least and at most: two a MiB between them.
+    pub inode_buckets: (u64, u64),
 }
 
 impl Profile {
     /// Linux 6.1.
-    pub const LINUX_6_1: Self =
-        Self { empty_scan: 256, rereads_empty: true, reads_pages_to_overwrite: true };
+    pub const LINUX_6_1: Self = Self {
+        empty_scan: 256,
+        rereads_empty: true,
+        reads_pages_to_overwrite: true,
+        inode_buckets: (128, 1_024),
+    };
     /// Linux 2.6.20 to 2.6.26.
-    pub const LINUX_2_6_24: Self =
-        Self { empty_scan: 1_024, rereads_empty: false, reads_pages_to_overwrite: false };
+    pub const LINUX_2_6_24: Self = Self {
+        empty_scan: 1_024,
+        rereads_empty: false,
+        reads_pages_to_overwrite: false,
+        inode_buckets: (128, 128),
+    };
 }

@@ -18,8 +18,6 @@ use boardlab_vfs::Structure;
 const REFS_PER_BLOCK: u64 = 255 / 8 - 1;
 /// Bytes of a directory entry before its name (`struct jffs2_full_dirent`).
 const FULL_DIRENT: u64 = 24;
-/// Buckets of the kernel's table of inodes at least and at most.
-const BUCKETS: (u64, u64) = (128, 1_024);
 
 impl<M> Volume<M> {
     /// Reference blocks of all erase blocks: at least one in each that has nodes, and room for the
@@ -30,10 +28,10 @@ impl<M> Volume<M> {
         in_use.map(|block| u64_of(block.refs().len()).div_ceil(REFS_PER_BLOCK)).sum()
     }
 
-    /// Buckets of the kernel's table of inodes (`calculate_inocache_hashsize`): eight a MiB.
+    /// Buckets of the kernel's table of inodes (`calculate_inocache_hashsize`): two a MiB, in steps of 64.
     fn buckets(&self) -> u64 {
-        let mib = self.layout.size() / Bytes::mib(1);
-        (mib * 8).clamp(BUCKETS.0, BUCKETS.1).next_multiple_of(64)
+        let (least, most) = self.profile.inode_buckets;
+        (self.layout.size() / Bytes::mib(1) * 2 / 64 * 64).clamp(least, most)
     }
 
     fn buffers(&self) -> u64 {

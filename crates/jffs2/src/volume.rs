@@ -12,10 +12,11 @@ use crate::format::{ByteOrder, cleanmarker};
 use crate::fragments::Effect;
 use crate::index::Inodes;
 use crate::options::{Compression, Mistake, Profile};
+use crate::ticks::Ticks;
 use crate::wbuf::WriteBuffer;
 use crate::xattr::Xattrs;
 use boardlab_mtd::{FlashKind, Geometry, Mtd};
-use boardlab_sim::{Bytes, Stream};
+use boardlab_sim::Bytes;
 use boardlab_vfs::{Host, WallClock};
 use std::collections::BTreeMap;
 
@@ -141,8 +142,8 @@ pub struct Volume<M> {
     pub(crate) host: Host,
     /// What time it is.
     pub(crate) wall: WallClock,
-    /// Choices of garbage collection.
-    pub(crate) choices: Stream,
+    /// What garbage collection chooses by.
+    pub(crate) ticks: Ticks,
     /// How data are compressed.
     pub(crate) compression: Compression,
     /// The compressors, with their memory.
@@ -234,7 +235,7 @@ impl<M: Mtd> Volume<M> {
         let early = self.mistake == Some(Mistake::ErasesBeforeFlush);
         let erasable = if self.wbuf.is_dirty() && !early {
             List::ErasablePendingWbuf
-        } else if self.choices.below(128) == 0 {
+        } else if self.ticks.shown() == 0 {
             List::Erasable
         } else {
             List::ErasePending

@@ -132,11 +132,11 @@ impl<M: Mtd> Jffs2<M> {
         let mut at = piece.at;
         for part in piece.parts.into_iter().filter(|part| !part.is_empty()) {
             if part.len().is_multiple_of(unit) {
-                self.volume.device.program(clock, at, part)?;
+                self.volume.program_flash(clock, at, part)?;
             } else {
                 let mut whole = part.to_vec();
                 whole.resize(part.len().next_multiple_of(unit), 0xFF);
-                self.volume.device.program(clock, at, &whole)?;
+                self.volume.program_flash(clock, at, &whole)?;
             }
             at += Bytes::of(part);
         }
@@ -192,7 +192,7 @@ impl<M: Mtd> Jffs2<M> {
         let (mut rest, at) = (&bytes[taken..], at + Bytes::of(&bytes[..taken]));
         if rest.len() >= page {
             let (whole, behind) = rest.split_at(rest.len() / page * page);
-            if let Err(error) = self.volume.device.program(clock, at, whole) {
+            if let Err(error) = self.volume.program_flash(clock, at, whole) {
                 if !is_power_cut(&error) {
                     let block = self.volume.blocks.at(at);
                     self.volume.set_aside(block);
@@ -249,7 +249,7 @@ impl<M: Mtd> Jffs2<M> {
         if padded {
             Padding { length: page - used }.emit(&mut bytes[to_usize(used)..], order);
         }
-        if let Err(error) = self.volume.device.program(clock, at, &bytes) {
+        if let Err(error) = self.volume.program_flash(clock, at, &bytes) {
             if !is_power_cut(&error) {
                 self.recover(clock, at)?;
             }
@@ -347,7 +347,7 @@ impl<M: Mtd> Jffs2<M> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.volume.device.program(clock, to, bytes)
+        self.volume.program_flash(clock, to, bytes)
     }
 
     /// The saved nodes are in the block that is being written now.
@@ -411,7 +411,7 @@ impl<M: Mtd> crate::volume::Volume<M> {
     /// wear (`jffs2_refile_wbuf_blocks`).
     fn release_waiting(&mut self) {
         while let Some(block) = self.blocks.take_first(List::ErasablePendingWbuf) {
-            let keeps = self.choices.below(128) == 0;
+            let keeps = self.ticks.one_in_period();
             self.blocks.move_to(block, if keeps { List::Erasable } else { List::ErasePending });
         }
     }
