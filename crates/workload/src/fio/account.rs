@@ -34,6 +34,22 @@ impl Spread {
         self.max = if self.count == 1 { value } else { self.max.max(value) };
     }
 
+    /// So many values that are all the same.
+    #[must_use]
+    pub const fn constant(count: u64, value: f64) -> Self {
+        Self { count, mean: value, square: 0.0, min: value, max: value }
+    }
+
+    /// The same values, each larger by `shift`; no values stay none.
+    #[must_use]
+    pub fn shifted(&self, shift: f64) -> Self {
+        if self.count == 0 {
+            return *self;
+        }
+        let (mean, min, max) = (self.mean + shift, self.min + shift, self.max + shift);
+        Self { mean, min, max, ..*self }
+    }
+
     /// The deviation of a sample, as fio computes it: zero for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> f64 {

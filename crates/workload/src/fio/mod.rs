@@ -9,6 +9,7 @@
 //! - [`job`]: [`parse`] a job file, [`parse_arguments`] a command line.
 //! - [`places`]: which block comes next. [`data`]: what writes carry.
 //! - [`engine`]: [`run`] jobs on a block device. [`account`]: what they did.
+//! - [`output`]: terse, JSON and human text as fio's, and tables of our own.
 //!
 //! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO. What differs from fio is in
 //! docs/formats/fio-jobs.md.
@@ -19,6 +20,7 @@ pub mod engine;
 pub mod grammar;
 pub mod job;
 pub mod options;
+pub mod output;
 pub mod places;
 pub mod problem;
 pub mod reading;
