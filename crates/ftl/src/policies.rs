@@ -76,22 +76,22 @@ impl Policies {
     /// Open blocks: one for each stream, one for data moved by levelling, one for translation pages. The cache's is one of its
     /// own blocks.
     #[must_use]
-    pub const fn frontiers(&self) -> u32 {
+    pub fn frontiers(&self) -> u32 {
         let map = matches!(self.map, MapMemory::Cached { .. });
-        self.streams.count() as u32 + self.levelling.moves() as u32 + map as u32
+        u32::from(self.streams.count()) + u32::from(self.levelling.moves()) + u32::from(map)
     }
 
     /// Blocks that hold no data of the steady state: the reserve and all open blocks but the one
     /// that counts as full when its turn comes.
     #[must_use]
-    pub const fn kept_blocks(&self) -> u32 {
+    pub fn kept_blocks(&self) -> u32 {
         self.reserve + self.frontiers() - 1 + self.cache.fixed_blocks()
     }
 
     /// Blocks that a part must have, bad ones not counted, to hold `logical` blocks of data: below it
     /// collection could find nothing but valid pages.
     #[must_use]
-    pub const fn blocks_needed(&self, logical: u32) -> u32 {
+    pub fn blocks_needed(&self, logical: u32) -> u32 {
         logical + self.reserve + self.frontiers() + self.cache.fixed_blocks()
     }
 

@@ -83,13 +83,13 @@ pub struct Events(u8);
 impl Events {
     /// Adds one.
     pub fn add(&mut self, event: Event) {
-        self.0 |= 1 << event as u8;
+        self.0 |= 1 << event as usize;
     }
 
     /// Whether it happened.
     #[must_use]
     pub const fn has(self, event: Event) -> bool {
-        self.0 >> event as u8 & 1 == 1
+        self.0 >> event as usize & 1 == 1
     }
 
     /// All that happened.
