@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Pages that a die programs at once (planes times mapped pages of a flash page) form a group; it is sent when
-//! it is complete, or when the host flushes. Without slots, the link waits for the end of the
-//! program: the simplest of cards. With n slots a transfer may begin when the group n before it has
+//! it is complete, or when the host flushes. Without slots, what the host sends runs through into the
+//! registers, and the link waits for the end of the program: the simplest of cards. With n slots a transfer may begin when the group n before it has
 //! left the buffer. Without cache program a register is free when the program has ended, with it
 //! when the program has begun.
 //!
@@ -120,6 +120,8 @@ const NOTHING: u64 = u64::MAX;
 /// Pages of a block that wait in the buffer for their group.
 #[derive(Debug, Clone, Copy, Default)]
 struct Gathered {
+    /// When the first of them began to come, and when the last had.
+    begun: u64,
     arrived: u64,
     pages: u32,
     from_host: bool,
@@ -262,9 +264,9 @@ impl Timed {
         }
     }
 
-    /// Pages of one group come over the link; when the last is there.
+    /// Pages of one group come over the link; from when until when.
     #[inline]
-    fn receive(&mut self, pages: u32, first_of_group: bool) -> u64 {
+    fn receive(&mut self, pages: u32, first_of_group: bool) -> (u64, u64) {
         let mut ready = self.now;
         if first_of_group {
             let slot = self.slots[self.oldest];
@@ -272,20 +274,21 @@ impl Timed {
             self.waited[slot.behind] += slot.free.saturating_sub(else_free);
             ready = ready.max(slot.free);
         }
-        let (_, end) = self.link.serve(ready, self.link_times[pages as usize]);
+        let (start, end) = self.link.serve(ready, self.link_times[pages as usize]);
         self.now = self.now.max(end);
         self.transferred = end;
-        end
+        (start, end)
     }
 
     /// Pages of one group are in the buffer; the group is sent when it is complete.
     #[inline]
-    fn gather(&mut self, run: PageRun, arrived: u64, cause: Cause) {
+    fn gather(&mut self, run: PageRun, came: (u64, u64), cause: Cause) {
         let size = self.geometry.stripe().program_pages();
         let gathered = &mut self.gathered[run.block as usize];
         let begins = gathered.pages == 0;
         gathered.pages += run.count;
-        gathered.arrived = gathered.arrived.max(arrived);
+        gathered.begun = if begins { came.0 } else { gathered.begun };
+        gathered.arrived = gathered.arrived.max(came.1);
         gathered.from_host |= cause == Cause::Host;
         let page = Page { block: run.block, offset: run.offset };
         if (run.offset + run.count).is_multiple_of(size) {
@@ -307,8 +310,11 @@ impl Timed {
         let die = &mut self.dies[place.die as usize];
         let channel = &mut self.channels[place.channel as usize];
         let arrived = gathered.arrived.max(self.now);
-        let ready = arrived.max(die.register);
+        // Without a buffer the channel carries them while they come.
+        let through = gathered.from_host && !self.overlapped;
+        let ready = die.register.max(if through { gathered.begun } else { arrived });
         let (_, sent) = channel.serve(ready, self.channel_times[gathered.pages as usize]);
+        let sent = sent.max(arrived);
         let (begun, ended) = die.cells.serve(sent, span);
         die.register = if self.cache_program { begun } else { ended };
         die.loaded = NOTHING;
@@ -371,11 +377,11 @@ impl Medium for Timed {
         self.cells.program(run);
         let size = self.geometry.stripe().program_pages();
         self.by_group(run, |this, part| {
-            let arrived = match cause {
+            let came = match cause {
                 Cause::Host => this.receive(part.count, part.offset.is_multiple_of(size)),
-                _ => this.now,
+                _ => (this.now, this.now),
             };
-            this.gather(part, arrived, cause);
+            this.gather(part, came, cause);
         });
     }
 
@@ -387,7 +393,7 @@ impl Medium for Timed {
         for &offset in copies.offsets {
             let from = PageRun { block: copies.from, offset, count: 1 };
             let arrived = if self.is_gathered(from) { self.now } else { self.fetch(from, cause) };
-            self.gather(to, arrived, cause);
+            self.gather(to, (arrived, arrived), cause);
             to.offset += 1;
         }
     }

@@ -190,10 +190,11 @@ fn without_a_buffer_transfers_and_programs_add_up() {
         let setup = card(program, slots);
         let (written, _) = sequential(&setup);
         let link = setup.timing.link.time_for(group).as_secs_f64();
-        let cells = setup.timing.channel.time_for(group).as_secs_f64() + program as f64 * 1e-6;
-        // With one slot, the link waits until the group before has left it.
-        let sending = setup.timing.channel.time_for(group).as_secs_f64();
-        let cycle = if slots == 0 { link + cells } else { (link + sending).max(cells) };
+        let (cells, sending) =
+            (program as f64 * 1e-6, setup.timing.channel.time_for(group).as_secs_f64());
+        // Without a slot data run through while they come; with one, the link waits until the group
+        // before has left it.
+        let cycle = if slots == 0 { link + cells } else { (link + sending).max(sending + cells) };
         let expected = group.get() as f64 / cycle;
         let off = (written / expected - 1.0) * 100.0;
         assert!(off.abs() < 0.1, "{program} us, {slots} slots: {written}, {expected}");
