@@ -423,3 +423,79 @@ impl Pool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boardlab_sim::{Bytes, Seed};
+
+    const BLOCKS: u32 = 24;
+    const PAGES: u32 = 6;
+
+    /// One random step that the state of `block` allows.
+    fn step(pool: &mut Pool, block: u32, draw: u64, clock: u64) {
+        match pool.state(block) {
+            State::Free => {
+                let tier = pool.tier(block);
+                let taken = pool.take_free(tier).unwrap();
+                pool.add_valid(taken, PAGES);
+            }
+            State::Open if draw.is_multiple_of(2) || pool.valid(block) > 0 => {
+                pool.close(block, clock);
+            }
+            State::Open => pool.release(block, Tier::Main),
+            State::Closed if pool.valid(block) > 0 && !draw.is_multiple_of(5) => {
+                pool.invalidate(block, 1);
+            }
+            State::Closed => {
+                pool.take_victim(block);
+                pool.invalidate(block, pool.valid(block));
+                pool.release(block, Tier::Main);
+            }
+            State::Retired => {}
+        }
+    }
+
+    fn in_state(pool: &Pool, state: State) -> impl Iterator<Item = u32> + '_ {
+        (0..BLOCKS).filter(move |&block| pool.state(block) == state)
+    }
+
+    #[test]
+    fn the_lists_agree_with_looking_at_every_block() {
+        for seed in 0..20 {
+            let part = Geometry::new(BLOCKS, PAGES, Bytes::kib(4), 1).unwrap();
+            let mut pool = Pool::new(&part, Allocation::LeastWorn, true);
+            let mut draw = Seed::new(seed).stream("pool");
+            let mut order = Vec::new();
+            for clock in 0..3_000 {
+                let block = u32::try_from(draw.below(BLOCKS.into())).unwrap();
+                step(&mut pool, block, draw.next_u64(), clock);
+                let closed: Vec<u32> = in_state(&pool, State::Closed).collect();
+                let erases = |&block: &u32| pool.erases(block);
+                assert_eq!(pool.least_worn_closed(), closed.iter().map(erases).min(), "{seed}");
+                let free = in_state(&pool, State::Free);
+                assert_eq!(pool.most_worn_free(), free.map(|block| pool.erases(block)).max());
+                let fewest = closed.iter().map(|&block| pool.valid(block)).min();
+                let least = pool.clone().least_valid();
+                assert_eq!(least.map(|block| pool.valid(block)), fewest, "seed {seed}");
+                let mut dense = pool.closed(Tier::Main).to_vec();
+                dense.sort_unstable();
+                assert_eq!(dense, closed, "seed {seed}, step {clock}");
+                order = pool.by_age(Tier::Main).map(|block| pool.closed_at(block)).collect();
+                assert!(order.is_sorted() && order.len() == closed.len(), "seed {seed}");
+            }
+            assert!(!order.is_empty());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing valid is erased")]
+    fn a_block_with_valid_pages_is_not_released() {
+        let part = Geometry::new(BLOCKS, PAGES, Bytes::kib(4), 1).unwrap();
+        let mut pool = Pool::new(&part, Allocation::LastFreed, false);
+        let block = pool.take_free(Tier::Main).unwrap();
+        assert_eq!(block, 0, "a stack gives the first block first");
+        pool.add_valid(block, 1);
+        pool.release(block, Tier::Main);
+    }
+}

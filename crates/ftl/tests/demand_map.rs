@@ -94,3 +94,32 @@ fn sequential_writes_miss_once_a_segment() {
     assert_eq!(missed, 64);
     assert_eq!(ftl.demand_map().unwrap().misses, 64);
 }
+
+#[test]
+fn collection_changes_what_is_cached_and_makes_stale_what_is_not() {
+    // First pages of both halves of the space are mixed in all blocks; then only one half is written,
+    // and collection moves pages whose translation pages nobody looks up.
+    let mut ftl = layer(MapMemory::Cached { cache: Bytes::kib(136), segment: 1_024 });
+    ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap();
+    let mut host = Seed::new(2).stream("host");
+    let mut half = |ftl: &mut PageMapped<Untimed>, writes: u32| {
+        for _ in 0..writes {
+            let page = u32::try_from(host.below(u64::from(LOGICAL / 2))).unwrap();
+            ftl.write(Instant::ZERO, Extent::new(page, 1)).unwrap();
+        }
+    };
+    access(&mut ftl, 150_000, true);
+    half(&mut ftl, 20_000);
+    let (before, misses) = (*ftl.counters(), ftl.demand_map().unwrap().misses);
+    half(&mut ftl, 100_000);
+    let counted = ftl.counters().since(&before);
+    assert_eq!(ftl.demand_map().unwrap().misses, misses, "the half that is written is cached");
+    // The other half lies among it, is moved with it, and its translation pages go stale.
+    assert!(counted.programs[Cause::Map] > 100, "{counted:?}");
+    // What collection moved and the cache held is written when it leaves, though only read since.
+    let before = *ftl.counters();
+    for page in (0..LOGICAL).step_by(1_024) {
+        ftl.read(Instant::ZERO, Extent::new(page, 1), &mut []).unwrap();
+    }
+    assert!(ftl.counters().since(&before).programs[Cause::Map] >= 32);
+}

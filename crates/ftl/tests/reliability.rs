@@ -55,7 +55,8 @@ fn a_device_lives_as_long_as_its_blocks_and_then_only_reads() {
     let wear = ftl.wear();
     assert!(wear.read_only && wear.spare_blocks == 0);
     assert!(matches!(error, Error::ReadOnly { retired } if retired == wear.retired));
-    assert!(wear.retired >= spare, "{} of {spare} spare blocks died", wear.retired);
+    let beyond = wear.retired - spare;
+    assert!((1..=3).contains(&beyond), "{} died of {spare} that were spare", wear.retired);
     // 100 blocks of 16 pages and 100 cycles; all wear alike.
     let share = ftl.counters().written * 100 / (100 * 16 * 100);
     assert!((90..=102).contains(&share), "{share} % of all cycles were used");

@@ -126,3 +126,24 @@ fn a_dynamic_cache_is_as_large_as_what_is_free() {
     assert_eq!(sizes[0], 100, "as many blocks as allowed on an empty card");
     assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2] && sizes[2] > 0, "{sizes:?}");
 }
+
+#[test]
+fn a_dynamic_cache_leaves_the_blocks_that_a_full_card_needs() {
+    let cache = Cache { size: CacheSize::Dynamic(100), fold_when_idle: false, ..Cache::default() };
+    let mut ftl = card(cache);
+    let needed = ftl.policies().blocks_needed(ftl.geometry().logical_blocks());
+    let spare = ftl.geometry().blocks() - needed;
+    let mut now = Instant::ZERO;
+    let mut most = 0;
+    for round in 0..3 {
+        for first in (0..LOGICAL).step_by(64) {
+            now = ftl.write(now, Extent::new(first, 64)).unwrap().accepted;
+            let cached = ftl.pool().closed(boardlab_ftl::pool::Tier::Cache).len();
+            most = if round > 0 { most.max(cached) } else { 0 };
+        }
+    }
+    // One more is open.
+    assert!(most < spare as usize, "{most} blocks of the cache, {spare} to spare");
+    assert!(most > 2, "{most} blocks of the cache");
+    ftl.assert_sound();
+}
