@@ -311,3 +311,49 @@ impl<M: Medium> PageMapped<M> {
         logical.filter(|&&logical| logical < host).for_each(|&logical| map.moved(logical));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 8 translation pages of two segments; two segments are cached.
+    fn map() -> DemandMap {
+        let part = Geometry::new(64, 16, Bytes::new(64), 128).unwrap();
+        let memory = MapMemory::Cached { cache: Bytes::new(64), segment: 8 };
+        DemandMap::new(memory, &part).unwrap()
+    }
+
+    #[test]
+    fn only_a_changed_segment_is_written_when_it_leaves() {
+        let mut map = map();
+        assert!(!map.touch(0, false));
+        assert!(!map.touch(2, true));
+        assert!(map.touch(0, false), "used last, so the other one leaves first");
+        map.touch(4, false);
+        assert_eq!(map.next_due(&mut 0), Some(1), "the page of segment 2");
+        map.touch(6, false);
+        assert_eq!(map.next_due(&mut 0), None, "segment 0 was read only");
+    }
+
+    #[test]
+    fn a_segment_that_collection_changed_is_written_when_it_leaves() {
+        let mut map = map();
+        map.touch(0, false);
+        map.moved(3);
+        assert!(map.queue.is_empty(), "what is cached is not stale");
+        map.touch(2, false);
+        map.touch(4, false);
+        assert_eq!(map.next_due(&mut 0), Some(0));
+    }
+
+    #[test]
+    fn a_page_is_stale_once_until_it_is_written() {
+        let mut map = map();
+        (0..48).for_each(|logical| map.moved(logical));
+        assert_eq!(map.queue, [0, 1, 2]);
+        assert_eq!(map.next_due(&mut 2), Some(0), "two may be stale");
+        map.written(0);
+        map.moved(0);
+        assert_eq!(map.queue, [1, 2, 0]);
+    }
+}
