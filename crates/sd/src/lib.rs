@@ -4,12 +4,28 @@
 //!
 //! - [`bus`]: [`Bus`], modes, and the clocks that commands and blocks take.
 //! - [`register`]: what a host reads of a card: capacity, classes, health.
+//! - [`part`]: [`Part`], what a card is; [`error`]: [`Error`], why it cannot be.
+//! - [`card`]: [`Card`], a block device over any translation layer of `ftl`.
 
 pub mod bus;
+mod cache;
+pub mod card;
+pub mod error;
+pub mod part;
+mod pieces;
 pub mod register;
+mod store;
 
 pub use bus::{Bus, Gaps, Kind, Mode, Width};
+pub use card::{Card, Counts, Data, free_link};
+pub use error::Error;
+pub use part::{Discard, Host, Part, Shape, Wiring};
 pub use register::{
     AllocationUnit, Cid, Classes, Csd, EraseTime, ExtCsd, Health, HealthFormat, LifeTime, PreEol,
     Scr, SdStatus,
 };
+
+use boardlab_sim::Bytes;
+
+/// The block that commands count in.
+pub const BLOCK: Bytes = Bytes::new(bus::BLOCK);

@@ -87,15 +87,15 @@ impl ExtCsd {
     pub fn register(&self) -> [u8; 512] {
         let mut bytes = [0; 512];
         let kilobits = u32::try_from(self.cache.get() * 8 / 1_024).unwrap_or(u32::MAX);
-        bytes[249..253].copy_from_slice(&kilobits.to_le_bytes()); // CACHE_SIZE
-        bytes[212..216].copy_from_slice(&self.sectors.to_le_bytes()); // SEC_COUNT
+        bytes[249..][..4].copy_from_slice(&kilobits.to_le_bytes()); // CACHE_SIZE
+        bytes[212..][..4].copy_from_slice(&self.sectors.to_le_bytes()); // SEC_COUNT
         bytes[192] = 8; // EXT_CSD_REV: 5.1
         bytes[224] = self.erase_group; // HC_ERASE_GRP_SIZE
         bytes[33] = u8::from(self.cache_on); // CACHE_CTRL
         bytes[231] = 0x55; // SEC_FEATURE_SUPPORT: secure erase, trim, sanitize
-        bytes[267] = self.pre_eol.code(); // PRE_EOL_INFO
-        bytes[268] = self.life_a.map_or(0, LifeTime::code); // DEVICE_LIFE_TIME_EST_TYP_A
-        bytes[269] = self.life_b.map_or(0, LifeTime::code); // DEVICE_LIFE_TIME_EST_TYP_B
+        // PRE_EOL_INFO, DEVICE_LIFE_TIME_EST_TYP_A and _B.
+        let life = [self.life_a, self.life_b].map(|life| life.map_or(0, LifeTime::code));
+        bytes[267..][..3].copy_from_slice(&[self.pre_eol.code(), life[0], life[1]]);
         bytes
     }
 }

@@ -1,0 +1,109 @@
+//! The volatile write cache of an eMMC or of a card of performance class A2.
+//!
+//! Layer: below the card. Main type: [`Cache`]. It holds whole pages of the map, some of them only in
+//! part, and gives them up oldest first. What it holds is lost when power goes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+/// Which blocks of a page were written: up to 128, so pages of up to 64 KiB.
+pub(crate) type Filled = u128;
+
+/// The bits of the blocks in `blocks`.
+pub(crate) fn filled(blocks: Range<u32>) -> Filled {
+    let ones = |count: u32| if count >= 128 { Filled::MAX } else { (1 << count) - 1 };
+    ones(blocks.end) & !ones(blocks.start)
+}
+
+/// Pages that are not on flash yet, oldest first.
+#[derive(Debug, Clone)]
+pub(crate) struct Cache {
+    /// Pages that fit.
+    room: usize,
+    pages: BTreeMap<u32, Filled>,
+    order: VecDeque<u32>,
+}
+
+impl Cache {
+    pub(crate) const fn new(room: usize) -> Self {
+        Self { room, pages: BTreeMap::new(), order: VecDeque::new() }
+    }
+
+    /// Whether it holds more pages than fit.
+    pub(crate) fn is_over(&self) -> bool {
+        self.order.len() > self.room
+    }
+
+    /// Blocks of a page are written.
+    pub(crate) fn put(&mut self, page: u32, blocks: Filled) {
+        let order = &mut self.order;
+        let held = self.pages.entry(page).or_insert_with(|| {
+            order.push_back(page);
+            0
+        });
+        *held |= blocks;
+    }
+
+    /// Which blocks of a page are here.
+    pub(crate) fn holds(&self, page: u32) -> Filled {
+        self.pages.get(&page).copied().unwrap_or(0)
+    }
+
+    /// The host gave a page up.
+    pub(crate) fn forget(&mut self, page: u32) {
+        if self.pages.remove(&page).is_some() {
+            self.order.retain(|&held| held != page);
+        }
+    }
+
+    /// The oldest pages that follow each other, up to `most`, and which blocks of each were written.
+    pub(crate) fn take(&mut self, most: u32, run: &mut Vec<(u32, Filled)>) -> bool {
+        run.clear();
+        while let Some(&page) = self.order.front() {
+            let follows = run.last().is_none_or(|&(last, _)| page == last + 1);
+            if !follows || run.len() >= most as usize {
+                break;
+            }
+            self.order.pop_front();
+            run.push((page, self.pages.remove(&page).unwrap_or(0)));
+        }
+        !run.is_empty()
+    }
+
+    /// Power is gone.
+    pub(crate) fn clear(&mut self) {
+        self.pages.clear();
+        self.order.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cache, filled};
+
+    #[test]
+    fn blocks_of_a_page_are_bits() {
+        assert_eq!(filled(0..3), 0b111);
+        assert_eq!(filled(2..4), 0b1100);
+        assert_eq!(filled(0..128), u128::MAX);
+        assert_eq!(filled(5..5), 0);
+    }
+
+    #[test]
+    fn pages_leave_in_the_order_in_which_they_came_and_in_runs() {
+        let mut cache = Cache::new(3);
+        for (page, blocks) in [(8, 1), (9, 1), (4, 1), (8, 2)] {
+            cache.put(page, blocks);
+        }
+        assert!(!cache.is_over(), "three pages fit");
+        cache.put(10, 1);
+        assert!(cache.is_over(), "four do not");
+        let mut run = Vec::new();
+        assert!(cache.take(8, &mut run));
+        assert_eq!(run, [(8, 3), (9, 1)]);
+        cache.forget(4);
+        assert!(cache.take(8, &mut run));
+        assert_eq!(run, [(10, 1)]);
+        assert!(!cache.take(8, &mut run));
+    }
+}

@@ -1,0 +1,127 @@
+//! What a card is: its face to the host, and what the host adds.
+//!
+//! Layer: rank 4, plain data. Main types: [`Part`], [`Host`], [`Shape`]. Everything comes from a part
+//! file; nothing here has a default. [`Part::check`] is called once, so that the card can rely on it. What
+//! lies behind the face, cells and translation, comes from `ftl`.
+
+use crate::bus::{Bus, Gaps, Kind, Mode, Width};
+use crate::error::Error;
+use crate::register::{AllocationUnit, Cid, Classes, EraseTime, HealthFormat};
+use boardlab_sim::{Bytes, Duration, Hertz};
+
+/// What CMD38 does to blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Discard {
+    /// The card has none.
+    None,
+    /// The card forgets whole pages of its map; what is read afterwards is not defined.
+    Discard,
+    /// Every block reads as erased afterwards.
+    Erase,
+}
+
+/// The bus as wired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wiring {
+    /// Mode.
+    pub mode: Mode,
+    /// Data lines.
+    pub width: Width,
+    /// Clock, where it is lower than the mode's.
+    pub clock: Option<Hertz>,
+    /// Clocks between commands and blocks.
+    pub gaps: Gaps,
+}
+
+/// What the host's driver does around a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host {
+    /// From one request to the next: interrupt, completion, set-up of the transfer.
+    pub request: Duration,
+    /// Largest transfer of one command; larger requests are split.
+    pub largest: Bytes,
+    /// The length is announced by CMD23; otherwise CMD12 ends a transfer.
+    pub announces: bool,
+    /// CMD13 asks for the state after each write.
+    pub asks_state: bool,
+}
+
+/// A card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Which protocol.
+    pub kind: Kind,
+    /// What the host can address.
+    pub capacity: Bytes,
+    /// The unit in which the card keeps its promises.
+    pub allocation_unit: AllocationUnit,
+    /// The bus.
+    pub wiring: Wiring,
+    /// The host's driver.
+    pub host: Host,
+    /// From a command to its first effect inside the card: the controller's own time.
+    pub command: Duration,
+    /// Size of the volatile write cache; `None` where each write is on flash when it ends.
+    pub cache: Option<Bytes>,
+    /// What CMD38 does.
+    pub discard: Discard,
+    /// An erased block reads as ones, otherwise as zeros.
+    pub erased_ones: bool,
+    /// Who made it.
+    pub cid: Cid,
+    /// Promises of speed.
+    pub classes: Classes,
+    /// Time of an erase, as told.
+    pub erase: EraseTime,
+    /// How it answers when it is asked for its health; `None` where it does not.
+    pub health: Option<HealthFormat>,
+    /// Erases that a block is rated for.
+    pub rated: u32,
+}
+
+/// What the part needs to know of the translation layer: bytes of a mapped page, how many of them are
+/// programmed at once, and how many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes of a mapped page.
+    pub page: Bytes,
+    /// Mapped pages that are programmed at once.
+    pub row: u32,
+    /// Mapped pages that the layer offers.
+    pub pages: u32,
+}
+
+impl Part {
+    /// The bus, and whether all numbers fit together.
+    ///
+    /// # Errors
+    /// [`Error::Capacity`] when it is not a multiple of the allocation unit or not what the pages
+    /// hold, [`Error::Bus`], [`Error::Page`], [`Error::Register`], [`Error::Limit`].
+    pub fn check(&self, shape: Shape) -> Result<Bus, Error> {
+        let unit = self.allocation_unit.size();
+        if self.capacity.is_zero() || !self.capacity.is_multiple_of(unit) {
+            return Err(Error::Capacity { found: self.capacity, unit });
+        }
+        if shape.page.is_zero() || !shape.page.is_multiple_of(crate::BLOCK) {
+            return Err(Error::Page { found: shape.page });
+        }
+        let needed = self.capacity.div_ceil(shape.page);
+        if u64::from(shape.pages) != needed {
+            return Err(Error::Pages { found: shape.pages, needed, page: shape.page });
+        }
+        if self.host.largest < crate::BLOCK {
+            let what = "the host's largest transfer";
+            return Err(Error::Limit { what, found: self.host.largest, least: crate::BLOCK });
+        }
+        if let Some(cache) = self.cache.filter(|cache| *cache < shape.page) {
+            return Err(Error::Limit { what: "the write cache", found: cache, least: shape.page });
+        }
+        let Wiring { mode, width, clock, gaps } = self.wiring;
+        Bus::new(self.kind, mode, width, clock, gaps).ok_or(Error::Bus {
+            kind: self.kind,
+            mode,
+            width,
+            clock,
+        })
+    }
+}

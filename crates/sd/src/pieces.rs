@@ -1,0 +1,102 @@
+//! Extents of blocks cut at the lines that the flash draws: pages and rows.
+//!
+//! Layer: arithmetic below the card. Main type: [`Pages`], the pages that an extent touches.
+
+use crate::cache::{Filled, filled};
+use boardlab_block::Extent;
+use boardlab_ftl as ftl;
+
+/// Pages are numbered in 32 bits: the card was checked to have no more.
+pub(crate) fn number(page: u64) -> u32 {
+    u32::try_from(page).expect("the layer below numbers its pages in 32 bits")
+}
+
+/// Where a piece of one page begins in it, and its length, in bytes.
+pub(crate) fn within_page(piece: Extent, page_blocks: u64) -> (usize, usize) {
+    let size = crate::BLOCK.get();
+    let bytes = |blocks: u64| usize::try_from(blocks * size).expect("a page fits in memory");
+    (bytes(piece.first.0 % page_blocks), bytes(piece.count))
+}
+
+/// An extent in pieces of at most `most` blocks that do not cross a multiple of `grid` blocks; no grid if zero.
+pub(crate) fn pieces(extent: Extent, most: u64, grid: u64) -> impl Iterator<Item = Extent> {
+    let (mut next, end) = (extent.first.0, extent.first.0 + extent.count);
+    std::iter::from_fn(move || {
+        let to_line = if grid == 0 { most } else { grid - next % grid };
+        let count = most.min(to_line).min(end - next);
+        let piece = Extent::new(next, count);
+        next += count;
+        (count > 0).then_some(piece)
+    })
+}
+
+/// What of `extent` lies before and behind `inner`.
+pub(crate) fn edges(extent: Extent, inner: Extent) -> impl Iterator<Item = Extent> {
+    let (start, end) = (extent.first.0, extent.first.0 + extent.count);
+    let (from, to) = match inner.count {
+        0 => (end, end),
+        count => (inner.first.0, inner.first.0 + count),
+    };
+    [Extent::new(start, from - start), Extent::new(to, end - to)]
+        .into_iter()
+        .filter(|edge| edge.count > 0)
+}
+
+/// The pages that an extent of blocks touches.
+#[derive(Clone, Copy)]
+pub(crate) struct Pages {
+    pub(crate) extent: Extent,
+    pub(crate) page_blocks: u64,
+}
+
+impl Pages {
+    /// Each page, and which of its blocks.
+    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, Filled)> {
+        let blocks = self.page_blocks;
+        pieces(self.extent, blocks, blocks).map(move |piece| {
+            let from = piece.first.0 % blocks;
+            let bits = filled(number(from)..number(from + piece.count));
+            (number(piece.first.0 / blocks), bits)
+        })
+    }
+
+    /// All of them.
+    pub(crate) fn whole(self) -> ftl::Extent {
+        let Self { extent, page_blocks } = self;
+        let first = extent.first.0 / page_blocks;
+        let end = (extent.first.0 + extent.count).div_ceil(page_blocks);
+        ftl::Extent::new(number(first), number(end - first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pages, edges, pieces};
+    use boardlab_block::Extent;
+
+    #[test]
+    fn pieces_end_at_the_lines_and_cover_everything_once() {
+        let cut = |extent, most, grid| {
+            pieces(extent, most, grid).map(|p| (p.first.0, p.count)).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(Extent::new(5, 10), 4, 4), [(5, 3), (8, 4), (12, 3)]);
+        assert_eq!(cut(Extent::new(5, 10), 4, 0), [(5, 4), (9, 4), (13, 2)]);
+        assert_eq!(cut(Extent::new(5, 0), 4, 4), []);
+    }
+
+    #[test]
+    fn edges_are_what_whole_pages_leave() {
+        let around = |inner| {
+            edges(Extent::new(3, 10), inner).map(|e| (e.first.0, e.count)).collect::<Vec<_>>()
+        };
+        assert_eq!(around(Extent::new(4, 8)), [(3, 1), (12, 1)]);
+        assert_eq!(around(Extent::new(0, 0)), [(3, 10)]);
+    }
+
+    #[test]
+    fn pages_say_which_of_their_blocks_are_meant() {
+        let pages = Pages { extent: Extent::new(3, 3), page_blocks: 4 };
+        assert_eq!(pages.iter().collect::<Vec<_>>(), [(0, 0b1000), (1, 0b11)]);
+        assert_eq!((pages.whole().first, pages.whole().count), (0, 2));
+    }
+}

@@ -1,0 +1,153 @@
+//! The bytes of a card that keeps any.
+//!
+//! Layer: below the card. Main type: [`Store`]. The translation layer tells pages apart by version; here are
+//! the bytes of each version that may still be asked for. After a flush the older ones are dropped;
+//! a power cut may bring them back until then.
+
+use boardlab_ftl::Version;
+use boardlab_sim::Bytes;
+use std::collections::BTreeMap;
+
+/// The bytes of one page in one version; without one while they are only in the card's cache.
+#[derive(Debug, Clone)]
+struct Copy {
+    version: Option<Version>,
+    bytes: Box<[u8]>,
+}
+
+/// Bytes by page, sparse.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    page: usize,
+    /// What a page without data reads as.
+    erased: u8,
+    /// The layer below says which version it holds.
+    versions: bool,
+    pages: BTreeMap<u32, Vec<Copy>>,
+    /// Pages with more than one version.
+    several: Vec<u32>,
+}
+
+impl Store {
+    pub(crate) fn new(page: Bytes, erased: u8, versions: bool) -> Self {
+        let (pages, several) = (BTreeMap::new(), Vec::new());
+        Self { page: page.to_usize(), erased, versions, pages, several }
+    }
+
+    /// The bytes of `page` from `within` on, in `version`.
+    pub(crate) fn read(&self, page: u32, version: Version, within: usize, buffer: &mut [u8]) {
+        if !self.versions {
+            return self.newest(page, within, buffer);
+        }
+        let copies = self.pages.get(&page).map_or(&[][..], Vec::as_slice);
+        let copy = copies.iter().rev().find(|copy| copy.version == Some(version));
+        self.give(copy, within, buffer);
+    }
+
+    /// The bytes of `page` from `within` on as they were written last.
+    pub(crate) fn newest(&self, page: u32, within: usize, buffer: &mut [u8]) {
+        self.give(self.pages.get(&page).and_then(|copies| copies.last()), within, buffer);
+    }
+
+    fn give(&self, copy: Option<&Copy>, within: usize, buffer: &mut [u8]) {
+        match copy {
+            Some(copy) => buffer.copy_from_slice(&copy.bytes[within..within + buffer.len()]),
+            None => buffer.fill(self.erased),
+        }
+    }
+
+    /// Bytes of `page` from `within` on are written; the layer below has given them no version yet.
+    pub(crate) fn write(&mut self, page: u32, within: usize, bytes: &[u8]) {
+        let copies = self.pages.entry(page).or_default();
+        match copies.last_mut() {
+            Some(newest) if newest.version.is_none() || !self.versions => newest.version = None,
+            newest => {
+                let erased = || vec![self.erased; self.page].into_boxed_slice();
+                let bytes = newest.map_or_else(erased, |newest| newest.bytes.clone());
+                copies.push(Copy { version: None, bytes });
+                if copies.len() == 2 {
+                    self.several.push(page);
+                }
+            }
+        }
+        if let Some(newest) = copies.last_mut() {
+            newest.bytes[within..within + bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    /// The newest bytes of `page` went to the layer below, as `version`.
+    pub(crate) fn name(&mut self, page: u32, version: Version) {
+        if let Some(newest) = self.pages.get_mut(&page).and_then(|copies| copies.last_mut()) {
+            newest.version = Some(version);
+        }
+    }
+
+    /// The host gave a page up.
+    pub(crate) fn forget(&mut self, page: u32) {
+        self.pages.remove(&page);
+    }
+
+    /// Power is gone: what was only in the cache does not come back.
+    pub(crate) fn lose_unnamed(&mut self) {
+        for copies in self.pages.values_mut() {
+            copies.retain(|copy| copy.version.is_some());
+        }
+    }
+
+    /// All that was written is durable: older versions will not be asked for again.
+    pub(crate) fn settle(&mut self) {
+        for page in self.several.drain(..) {
+            if let Some(copies) = self.pages.get_mut(&page) {
+                copies.drain(..copies.len().saturating_sub(1));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Store;
+    use boardlab_ftl::Version;
+    use boardlab_sim::Bytes;
+
+    fn read(store: &Store, version: u64) -> [u8; 4] {
+        let mut bytes = [0; 4];
+        store.read(7, Version(version), 0, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn older_versions_are_there_until_all_is_durable() {
+        let mut store = Store::new(Bytes::new(4), 0xFF, true);
+        store.write(7, 0, b"old!");
+        store.name(7, Version(1));
+        store.write(7, 0, b"new");
+        let mut newest = [0; 4];
+        store.newest(7, 0, &mut newest);
+        assert_eq!(&newest, b"new!", "a part of a page is written over what the page held");
+        store.name(7, Version(2));
+        assert_eq!((&read(&store, 1), &read(&store, 2)), (b"old!", b"new!"));
+        store.settle();
+        assert_eq!(&read(&store, 2), b"new!");
+        assert_eq!(read(&store, 1), [0xFF; 4]);
+    }
+
+    #[test]
+    fn what_was_only_in_the_cache_is_gone_with_the_power() {
+        let mut store = Store::new(Bytes::new(4), 0, true);
+        store.write(7, 0, b"kept");
+        store.name(7, Version(1));
+        store.write(7, 0, b"lost");
+        store.lose_unnamed();
+        assert_eq!(&read(&store, 1), b"kept");
+    }
+
+    #[test]
+    fn without_versions_the_newest_bytes_are_those_that_are_read() {
+        let mut store = Store::new(Bytes::new(4), 0, false);
+        store.write(7, 0, b"old!");
+        store.name(7, Version(1));
+        store.write(7, 2, b"!!");
+        assert_eq!(&read(&store, 0), b"ol!!");
+    }
+}

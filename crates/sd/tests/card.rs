@@ -1,0 +1,265 @@
+//! A card as its host sees it: times by hand, bytes that come back, discards, the cache.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing, Translation};
+use boardlab_sd::{
+    AllocationUnit, Card, Cid, Classes, Data, Discard, EraseTime, Gaps, Host, Kind, Mode, Part,
+    Width, Wiring, free_link,
+};
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate, Seed};
+
+const PAGE: u64 = 16 << 10;
+/// A row: two planes of a page each.
+const ROW: u64 = 2 * PAGE;
+const PROGRAM: Duration = Duration::from_micros(1_000);
+const READ: Duration = Duration::from_micros(75);
+
+fn part() -> Part {
+    Part {
+        kind: Kind::Sd,
+        capacity: Bytes::mib(64),
+        allocation_unit: AllocationUnit::new(Bytes::mib(4)).unwrap(),
+        wiring: Wiring { mode: Mode::Ddr50, width: Width::Four, clock: None, gaps: Gaps::LEAST },
+        host: Host {
+            request: Duration::from_micros(50),
+            largest: Bytes::kib(512),
+            announces: true,
+            asks_state: true,
+        },
+        command: Duration::from_micros(10),
+        cache: None,
+        discard: Discard::Erase,
+        erased_ones: false,
+        cid: Cid {
+            manufacturer: 2,
+            brand: *b"TM",
+            product: *b"SA016",
+            revision: 0x10,
+            serial: 1,
+            year: 2023,
+            month: 5,
+        },
+        classes: Classes { speed: 10, uhs: 1, video: 0, application: 0 },
+        erase: EraseTime { units: 1, timeout: 1, offset: 1 },
+        health: None,
+        rated: 3_000,
+    }
+}
+
+fn timing(slots: u32) -> Timing {
+    let cells = CellTimes::uniform(READ, PROGRAM, Duration::from_micros(4_500));
+    Timing {
+        native: cells.clone(),
+        single_bit: cells,
+        // So fast that it takes no time beside the cells.
+        channel: Rate::new(Bytes::mib(1 << 20), Duration::from_nanos(1)).unwrap(),
+        link: free_link(),
+        command: Duration::ZERO,
+        slots,
+        cache_program: false,
+    }
+}
+
+fn layer(slots: u32) -> PageMapped<Timed> {
+    let pages = u32::try_from(Bytes::mib(64).get() / PAGE).unwrap();
+    let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
+    let geometry =
+        Geometry::new(24, 256, Bytes::new(PAGE), pages).unwrap().striped(stripe).unwrap();
+    let medium = Timed::new(&geometry, &timing(slots)).unwrap();
+    PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap()
+}
+
+fn card(part: Part, slots: u32) -> Card<PageMapped<Timed>> {
+    Card::new(part, layer(slots), 2, Data::Newest).unwrap()
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap()
+}
+
+fn blocks(bytes: u64) -> u64 {
+    bytes / 512
+}
+
+fn write(card: &mut impl BlockDevice, at: Instant, first: u64, bytes: u64) -> Instant {
+    let extent = Extent::new(first, blocks(bytes));
+    let request = Request::Write { extent, data: Payload::Repeated(0x5A), durable: false };
+    card.submit(at, request).unwrap().ended
+}
+
+#[test]
+fn a_write_takes_request_commands_transfers_and_programs_one_after_the_other() {
+    let mut card = card(part(), 0);
+    let ended = write(&mut card, Instant::ZERO, 0, 2 * ROW);
+    // CMD23, CMD25, CMD13: 106 clocks of 20 ns each. A block: 539 clocks.
+    let command = Duration::from_nanos(106 * 20);
+    let transfer = Duration::from_nanos(blocks(ROW) * 539 * 20);
+    let expected = Duration::from_micros(50)
+        + command * 3
+        + Duration::from_micros(10)
+        + (transfer + PROGRAM) * 2;
+    assert_eq!(ended.since(Instant::ZERO), expected);
+    let counts = *card.counts();
+    assert_eq!((counts.commands, counts.blocks_in), (3, blocks(2 * ROW)));
+    let bus = command * 3 + transfer * 2;
+    assert_eq!((counts.bus_ns, counts.busy_ns), (bus.as_nanos(), (PROGRAM * 2).as_nanos()));
+}
+
+#[test]
+fn a_buffer_lets_the_next_row_come_while_the_cells_are_programmed() {
+    let (mut serial, mut overlapped) = (card(part(), 0), card(part(), 2));
+    let size = 64 * ROW;
+    let slow = write(&mut serial, Instant::ZERO, 0, size);
+    let fast = write(&mut overlapped, Instant::ZERO, 0, size);
+    let programs = PROGRAM * 64;
+    assert!(fast < slow && fast.since(Instant::ZERO) > programs);
+    assert!(fast.since(Instant::ZERO) < programs + PROGRAM * 6, "the cells set the pace");
+}
+
+#[test]
+fn a_request_is_split_into_what_the_host_moves_at_once() {
+    let mut card = card(part(), 0);
+    write(&mut card, Instant::ZERO, 0, 1 << 20);
+    assert_eq!(card.counts().commands, 2 * 3);
+    let mut small = part();
+    small.host.largest = Bytes::kib(64);
+    small.host.announces = false;
+    let mut small = self::card(small, 0);
+    write(&mut small, Instant::ZERO, 0, 1 << 20);
+    assert_eq!(small.counts().commands, 16 * 3, "CMD25, CMD12 and CMD13");
+}
+
+#[test]
+fn what_was_written_is_read_back_in_any_pieces() {
+    for cache in [None, Some(Bytes::kib(256))] {
+        let mut card = card(Part { cache, ..part() }, 1);
+        let mut shadow = vec![0_u8; 4 << 20];
+        let mut clock = Clock::new();
+        let mut stream = Seed::new(7).stream("pieces");
+        for round in 0..400 {
+            let first = stream.below(blocks(shadow.len() as u64) - 200);
+            let count = 1 + stream.below(200);
+            let extent = Extent::new(first, count);
+            let range = index(first * 512)..index((first + count) * 512);
+            match stream.below(8) {
+                0 => {
+                    card.discard(&mut clock, extent).unwrap();
+                    shadow[range].fill(0);
+                }
+                1 => {
+                    card.write_zeroes(&mut clock, extent).unwrap();
+                    shadow[range].fill(0);
+                }
+                2 => {
+                    card.flush(&mut clock).unwrap();
+                }
+                3 | 4 => {
+                    let mut found = vec![1; range.len()];
+                    card.read(&mut clock, extent, &mut found).unwrap();
+                    assert_eq!(found, shadow[range], "round {round}: {extent}, cache {cache:?}");
+                }
+                _ => {
+                    stream.fill(&mut shadow[range.clone()]);
+                    card.write(&mut clock, extent, &shadow[range]).unwrap();
+                }
+            }
+        }
+        let whole = Extent::new(0, blocks(shadow.len() as u64));
+        let mut found = vec![1; shadow.len()];
+        card.read(&mut clock, whole, &mut found).unwrap();
+        assert!(found == shadow, "everything at the end, cache {cache:?}");
+    }
+}
+
+#[test]
+fn a_piece_of_a_page_makes_the_card_read_the_rest() {
+    let mut card = card(part(), 0);
+    let filled = write(&mut card, Instant::ZERO, 0, ROW);
+    let before = card.counts().merged;
+    let ended = write(&mut card, filled, 3, 512);
+    assert_eq!(card.counts().merged, before + 1);
+    let taken = ended.since(filled);
+    assert!(taken > READ + PROGRAM && taken < READ + PROGRAM * 2, "{taken}");
+}
+
+#[test]
+fn a_cache_ends_a_write_before_the_program_and_a_flush_after_it() {
+    let cached = Part { cache: Some(Bytes::kib(512)), ..part() };
+    let mut card = card(cached, 0);
+    assert!(matches!(card.geometry().cache, Cache::Volatile(_)));
+    let written = write(&mut card, Instant::ZERO, 0, 4 * 512);
+    assert!(written.since(Instant::ZERO) < PROGRAM);
+    let flushed = card.submit(written, Request::Flush).unwrap().ended;
+    assert!(flushed.since(written) > PROGRAM);
+    let again = card.submit(flushed, Request::Flush).unwrap().ended;
+    assert!(again.since(flushed) < PROGRAM, "there is nothing left to write");
+}
+
+#[test]
+fn small_writes_that_follow_each_other_are_joined_in_the_cache() {
+    let cached = Part { cache: Some(Bytes::kib(512)), ..part() };
+    let mut card = card(cached, 0);
+    let mut now = Instant::ZERO;
+    for block in 0..blocks(ROW) {
+        now = write(&mut card, now, block, 512);
+    }
+    card.submit(now, Request::Flush).unwrap();
+    assert_eq!((card.counts().merged, card.translation().counters().written), (0, 2));
+}
+
+#[test]
+fn a_read_waits_for_the_cells_once_and_then_for_the_bus() {
+    let mut card = card(part(), 1);
+    let start = write(&mut card, Instant::ZERO, 0, 16 * ROW);
+    let extent = Extent::new(0, blocks(16 * ROW));
+    let read = Request::Read { extent, into: Target::Nowhere };
+    let taken = card.submit(start, read).unwrap().ended.since(start);
+    let bus = Duration::from_nanos(blocks(16 * ROW) * 532 * 20);
+    assert!(taken > bus + READ && taken < bus + READ + Duration::from_micros(100), "{taken}");
+}
+
+#[test]
+fn collection_is_named_as_what_made_a_write_slow() {
+    let mut card = card(part(), 0);
+    let mut stream = Seed::new(3).stream("random");
+    let (mut now, mut named) = (Instant::ZERO, false);
+    for _ in 0..9_000 {
+        let first = stream.below(4_096) * blocks(PAGE);
+        let extent = Extent::new(first, blocks(PAGE));
+        let data = Payload::Repeated(1);
+        let done = card.submit(now, Request::Write { extent, data, durable: false }).unwrap();
+        named |= done.cause == Some(Cause::Collection);
+        now = done.ended;
+    }
+    assert!(named);
+}
+
+#[test]
+fn a_card_that_cannot_be_is_refused_with_what_would_fit() {
+    let refused = |part: Part| Card::new(part, layer(0), 2, Data::Lost).unwrap_err().to_string();
+    let odd = Part { capacity: Bytes::mib(63), ..part() };
+    assert_eq!(
+        refused(odd),
+        "a capacity of 66060288 bytes is not a multiple of the allocation unit of 4 MiB: 15 units and 3145728 bytes"
+    );
+    let large = Part { capacity: Bytes::mib(128), ..part() };
+    assert_eq!(
+        refused(large),
+        "the translation layer has 4096 pages of 16 KiB: the capacity takes 8192"
+    );
+    let mut wide = part();
+    wide.wiring.width = Width::Eight;
+    assert_eq!(refused(wide), "an SD card has no mode ddr50 on 8 lines");
+    let tiny = Part { cache: Some(Bytes::kib(4)), ..part() };
+    assert_eq!(refused(tiny), "the write cache of 4 KiB: at least 16 KiB");
+}
+
+#[test]
+fn a_request_beyond_the_end_is_refused_and_changes_nothing() {
+    let mut card = card(part(), 0);
+    let extent = Extent::new(card.geometry().count, 1);
+    let request = Request::Write { extent, data: Payload::Repeated(1), durable: false };
+    assert!(matches!(card.submit(Instant::ZERO, request), Err(Error::OutOfRange { .. })));
+    assert_eq!(card.counts().commands, 0);
+}
