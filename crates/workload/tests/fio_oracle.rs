@@ -405,6 +405,7 @@ fn random_jobs_ask_for_as_much_as_fio_does_in_each_direction() {
         "--rw=randtrimwrite --size=64k",
         "--rw=randrw --size=1m --rwmixread=100",
         "--rw=randread:4 --size=256k",
+        "--rw=randread:4 --size=256k --rw_sequencer=identical",
     ] {
         let count = |asked: &[Asked]| {
             ['r', 'w', 't'].map(|kind| {

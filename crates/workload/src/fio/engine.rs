@@ -139,7 +139,8 @@ pub fn run<D: BlockDevice>(
     host: &Host,
 ) -> Result<Run, Failure> {
     let started = clock.now();
-    let mut layout = Layout { device: device.geometry().size().get(), files: Vec::new(), used: 0 };
+    let (size, seed) = (device.geometry().size().get(), host.seed);
+    let mut layout = Layout { device: size, files: Vec::new(), used: 0, seed };
     let mut notes = file.notes.clone();
     let mut copies = Vec::new();
     for (index, job) in file.jobs.iter().enumerate() {
@@ -268,6 +269,8 @@ struct Layout {
     device: u64,
     files: Vec<(String, Span)>,
     used: u64,
+    /// Decides about sizes between two bounds.
+    seed: Seed,
 }
 
 /// Files begin at multiples of this.
@@ -310,7 +313,12 @@ impl Layout {
             _ => 0,
         };
         let length = match (area.filesize, area.size) {
-            (Some((_, size)), _) => size,
+            (Some((low, high)), _) => {
+                low + self
+                    .seed
+                    .stream(&format!("fio.size.{name}"))
+                    .below((high - low).saturating_add(1))
+            }
             (None, Some(Amount::Bytes(size))) => (size / count).saturating_add(offset),
             (None, Some(Amount::Percent(_)) | None) if area.fill_device => self.device - self.used,
             (None, Some(Amount::Percent(_)) | None) => {

@@ -181,6 +181,10 @@ pub struct Places {
     span: Span,
     random: bool,
     modifier: i64,
+    /// `rw_sequencer=identical`: the same place again instead of the next.
+    identical: bool,
+    /// Where the last request of each direction began, from the start of the span.
+    last: [u64; 3],
     no_map: bool,
     share: [u64; 3],
     blocks: [Blocks; 3],
@@ -236,6 +240,8 @@ impl Places {
             span,
             random: settings.access.random,
             modifier: settings.access.modifier,
+            identical: settings.randomness.identical,
+            last: [0; 3],
             no_map: settings.randomness.no_map || !uniform,
             share: settings.randomness.share,
             blocks: settings.blocks.clone(),
@@ -306,13 +312,16 @@ impl Places {
         if length == 0 {
             return None;
         }
-        self.position[index] = offset + length;
+        (self.position[index], self.last[index]) = (offset + length, offset);
         Some(Span { start: self.span.start + offset, length })
     }
 
     fn offset(&mut self, index: usize, length: u64) -> Option<u64> {
         if self.random && self.is_random(index) {
             return self.random(index, self.span.length, length);
+        }
+        if self.random && self.identical {
+            return Some(self.last[index]);
         }
         match self.sequential(index) {
             None if self.random => self.random(index, self.span.length, length),

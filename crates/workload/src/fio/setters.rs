@@ -27,14 +27,12 @@ plain! {
     description: description = |value| Some(value.text()?.to_owned());
     name: name = |value| Some(value.text()?.to_owned());
     wait_for: wait_for = |value| Some(value.text()?.to_owned());
-    directory: area.directory = |value| Some(value.text()?.to_owned());
     bs_unaligned: unaligned = |value| value.flag()?;
     randrepeat: randomness.repeat = |value| value.boolean()?;
     randseed: randomness.seed = |value| Some(value.size()?);
     norandommap: randomness.no_map = |value| value.flag()?;
     rw_sequencer: randomness.identical = |value| value.word(&["sequential", "identical"])? == 1;
     iodepth: submission.depth = |value| value.count(1, MAXIMUM)?;
-    iodepth_batch: submission.batch = |value| value.count(0, MAXIMUM)?;
     complete_min: submission.complete_min = |value| value.count(0, MAXIMUM)?;
     complete_max: submission.complete_max = |value| value.count(0, MAXIMUM)?;
     iodepth_low: submission.low = |value| value.count(0, MAXIMUM)?;
@@ -67,7 +65,6 @@ plain! {
     rate_ignore_thinktime: timing.rate_ignores_think = |value| value.boolean()?;
     stonewall: stonewall = |value| value.flag()?;
     new_group: new_group = |value| value.flag()?;
-    thread: thread = |value| value.flag()?;
     bwavgtime: reporting.bandwidth_window = |value| window(value)?;
     iopsavgtime: reporting.iops_window = |value| window(value)?;
     log_avg_msec: reporting.log_average = |value| value.time(Duration::from_millis(1))?;
@@ -78,7 +75,6 @@ plain! {
     refill_buffers: contents.refill = |value| value.flag()?;
     scramble_buffers: contents.scramble = |value| value.boolean()?;
     buffer_compress_percentage: contents.compress = |value| Some(value.count(0, 100)?);
-    buffer_compress_chunk: contents.chunk = |value| value.count(1, MAXIMUM)?;
     dedupe_percentage: contents.dedupe = |value| value.count(0, 100)?;
     clat_percentiles: reporting.clat_percentiles = |value| value.boolean()?;
     lat_percentiles: reporting.lat_percentiles = |value| value.boolean()?;
@@ -388,11 +384,6 @@ pub(super) fn percentile_list(settings: &mut Settings, value: Value<'_, '_>) -> 
 
 pub(super) fn kb_base(settings: &mut Settings, value: Value<'_, '_>) -> Set {
     settings.units.kb_base = [1_024, 1_000][value.word(&["1024", "1000"])?];
-    Ok(())
-}
-
-pub(super) fn unit_base(settings: &mut Settings, value: Value<'_, '_>) -> Set {
-    settings.unit_base = [0, 8, 1][value.word(&["0", "8", "1"])?];
     Ok(())
 }
 

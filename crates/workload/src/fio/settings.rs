@@ -155,8 +155,6 @@ pub struct Area {
     pub zone_skip: u64,
     /// `filename`, in order; empty when fio would make up names.
     pub filenames: Vec<String>,
-    /// `directory`.
-    pub directory: Option<String>,
     /// `nrfiles`.
     pub files: u64,
     /// `file_service_type`: `random`, `roundrobin`, `sequential`.
@@ -209,8 +207,6 @@ pub struct Submission {
     pub engine: Engine,
     /// `iodepth`.
     pub depth: u64,
-    /// `iodepth_batch`.
-    pub batch: u64,
     /// `iodepth_batch_complete_min`.
     pub complete_min: u64,
     /// `iodepth_batch_complete_max`; 0 for all that are done.
@@ -293,8 +289,6 @@ pub struct Contents {
     pub pattern: Vec<u8>,
     /// `buffer_compress_percentage`.
     pub compress: Option<u64>,
-    /// `buffer_compress_chunk`.
-    pub chunk: u64,
     /// `dedupe_percentage`.
     pub dedupe: u64,
 }
@@ -329,8 +323,6 @@ pub struct Reporting {
 pub struct Settings {
     /// What suffixes mean.
     pub units: Units,
-    /// `unit_base`: 8 for bytes, 1 for bits, 0 for the kind's own.
-    pub unit_base: u64,
     /// `description`.
     pub description: Option<String>,
     /// `name`, when it differs from the section's.
@@ -365,8 +357,6 @@ pub struct Settings {
     pub new_group: bool,
     /// `wait_for`.
     pub wait_for: Option<String>,
-    /// `thread`: threads instead of processes; only the reports tell.
-    pub thread: bool,
 }
 
 impl Settings {
@@ -395,7 +385,6 @@ impl Default for Settings {
         let half_second = Duration::from_millis(500);
         Self {
             units: Units::default(),
-            unit_base: 0,
             description: None,
             name: None,
             access: Access {
@@ -413,7 +402,6 @@ impl Default for Settings {
             submission: Submission {
                 engine: ENGINES[0],
                 depth: 1,
-                batch: 1,
                 complete_min: 1,
                 complete_max: 0,
                 low: 0,
@@ -439,7 +427,6 @@ impl Default for Settings {
                 scramble: true,
                 pattern: Vec::new(),
                 compress: None,
-                chunk: 512,
                 dedupe: 0,
             },
             reporting: Reporting {
@@ -459,7 +446,6 @@ impl Default for Settings {
             stonewall: false,
             new_group: false,
             wait_for: None,
-            thread: false,
         }
     }
 }
