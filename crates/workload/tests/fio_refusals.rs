@@ -250,3 +250,27 @@ proptest! {
         let _ = parse_arguments(&words);
     }
 }
+
+#[test]
+fn the_document_names_every_option_in_its_tier() {
+    use boardlab_workload::fio::options::{OPTIONS, Tier};
+    let text = include_str!("../../../docs/formats/fio-jobs.md");
+    for (title, tier) in [("## Simulated", 0), ("## Without effect", 1), ("## Refused", 2)] {
+        let (_, rest) = text.split_once(title).expect("the section is there");
+        let section = rest.split("\n## ").next().unwrap();
+        // Names stand alone on their lines; what prose quotes begins a sentence or stands within one.
+        let lines = section.lines().filter(|line| line.starts_with('`') && line.ends_with('`'));
+        let mut named: Vec<_> =
+            lines.flat_map(|line| line.split(' ')).map(|name| name.trim_matches('`')).collect();
+        let of_tier = |tier: Tier| match tier {
+            Tier::Full(_) => 0,
+            Tier::NoEffect(_) => 1,
+            Tier::Refused(_) => 2,
+        };
+        let specs = OPTIONS.iter().filter(|spec| of_tier(spec.tier) == tier);
+        let mut listed: Vec<_> = specs.map(|spec| spec.name).collect();
+        named.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(named, listed, "{title}");
+    }
+}

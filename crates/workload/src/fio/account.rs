@@ -7,37 +7,39 @@
 use crate::fio::settings::{Direction, Reporting};
 use boardlab_sim::{Duration, Instant, Phase};
 
-/// Mean and standard deviation without keeping the values (Welford).
+/// Mean and standard deviation without keeping the values: sums of their distances from the first, so
+/// that a value costs no division and large values lose no digits.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
     /// How many.
     pub count: u64,
-    /// Their mean.
-    pub mean: f64,
-    /// Sum of squared distances.
-    square: f64,
     /// The smallest.
     pub min: f64,
     /// The largest.
     pub max: f64,
+    first: f64,
+    sum: f64,
+    square: f64,
 }
 
 impl Spread {
     /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: f64) {
+        if self.count == 0 {
+            *self = Self::constant(0, value);
+        }
         self.count += 1;
-        let distance = value - self.mean;
-        self.mean += distance / to_f64(self.count);
-        self.square += distance * (value - self.mean);
-        self.min = if self.count == 1 { value } else { self.min.min(value) };
-        self.max = if self.count == 1 { value } else { self.max.max(value) };
+        let distance = value - self.first;
+        self.sum += distance;
+        self.square += distance * distance;
+        (self.min, self.max) = (self.min.min(value), self.max.max(value));
     }
 
     /// So many values that are all the same.
     #[must_use]
     pub const fn constant(count: u64, value: f64) -> Self {
-        Self { count, mean: value, square: 0.0, min: value, max: value }
+        Self { count, min: value, max: value, first: value, sum: 0.0, square: 0.0 }
     }
 
     /// The same values, each larger by `shift`; no values stay none.
@@ -46,17 +48,27 @@ impl Spread {
         if self.count == 0 {
             return *self;
         }
-        let (mean, min, max) = (self.mean + shift, self.min + shift, self.max + shift);
-        Self { mean, min, max, ..*self }
+        let (first, min, max) = (self.first + shift, self.min + shift, self.max + shift);
+        Self { first, min, max, ..*self }
+    }
+
+    /// The mean; zero of no values.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.first + self.sum / to_f64(self.count) }
     }
 
     /// The deviation of a sample, as fio computes it: zero for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> f64 {
-        if self.count > 1 { (self.square / to_f64(self.count - 1)).sqrt() } else { 0.0 }
+        if self.count < 2 {
+            return 0.0;
+        }
+        let count = to_f64(self.count);
+        ((self.square - self.sum * self.sum / count).max(0.0) / (count - 1.0)).sqrt()
     }
 
-    /// Adds the values of another (Chan).
+    /// Adds the values of another.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -65,10 +77,9 @@ impl Spread {
             *self = *other;
             return;
         }
-        let (ours, theirs) = (to_f64(self.count), to_f64(other.count));
-        let distance = other.mean - self.mean;
-        self.square += other.square + distance * distance * ours * theirs / (ours + theirs);
-        self.mean += distance * theirs / (ours + theirs);
+        let (apart, theirs) = (other.first - self.first, to_f64(other.count));
+        self.square += other.square + 2.0 * apart * other.sum + theirs * apart * apart;
+        self.sum += other.sum + theirs * apart;
         self.count += other.count;
         (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
     }
@@ -397,7 +408,7 @@ mod tests {
         values[..40].iter().for_each(|value| all.add(*value));
         values[40..].iter().for_each(|value| part.add(*value));
         all.merge(&part);
-        assert!((all.mean - mean).abs() < 1e-9);
+        assert!((all.mean() - mean).abs() < 1e-9);
         assert!((all.deviation() - (square / 99.0).sqrt()).abs() < 1e-9);
         assert_eq!((all.min, all.max, all.count), (0.0, 36.0, 100));
     }
@@ -419,6 +430,6 @@ mod tests {
         (1..=10_000).for_each(|n| account.done(&done((n - 1) * 200_000, n * 200_000)));
         let samples = account.totals[1].bandwidth();
         assert_eq!(samples.count, 4);
-        assert!((samples.mean / (4_096.0 * 5_000.0) - 1.0).abs() < 0.001, "{samples:?}");
+        assert!((samples.mean() / (4_096.0 * 5_000.0) - 1.0).abs() < 0.001, "{samples:?}");
     }
 }

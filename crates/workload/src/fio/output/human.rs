@@ -159,11 +159,11 @@ fn samples(out: &mut String, totals: &Totals) -> fmt::Result {
     }
     let kib = |bytes: f64| bytes / 1_024.0;
     let (min, max) = (kib(bandwidth.min).floor(), kib(bandwidth.max).floor());
-    let (mean, deviation) = (kib(bandwidth.mean), kib(bandwidth.deviation()));
+    let (mean, deviation) = (kib(bandwidth.mean()), kib(bandwidth.deviation()));
     write!(out, "   bw (  KiB/s): min={min:>5}, max={max:>5}, avg={mean:.2}, ")?;
     writeln!(out, "stdev={deviation:.2}, samples={}", bandwidth.count)?;
     let (min, max, deviation) = (rate.min.floor(), rate.max.floor(), rate.deviation());
-    write!(out, "   iops        : min={min:>5}, max={max:>5}, avg={:.2}, ", rate.mean)?;
+    write!(out, "   iops        : min={min:>5}, max={max:>5}, avg={:.2}, ", rate.mean())?;
     writeln!(out, "stdev={deviation:.2}, samples={}", rate.count)
 }
 
@@ -187,7 +187,7 @@ fn spread(
     spread: &Spread,
 ) -> fmt::Result {
     let (min, max) = (count((spread.min / divisor).floor()), count((spread.max / divisor).floor()));
-    let (mean, deviation) = (spread.mean / divisor, spread.deviation() / divisor);
+    let (mean, deviation) = (spread.mean() / divisor, spread.deviation() / divisor);
     writeln!(out, "{name} ({unit}): min={min}, max={max}, avg={mean:.2}, stdev={deviation:.2}")
 }
 

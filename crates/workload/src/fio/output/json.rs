@@ -101,7 +101,7 @@ fn job(file: &JobFile, report: &Report) -> Json {
         ("elapsed", Json::Whole(time.as_nanos().div_ceil(1_000_000_000))),
         ("job options", options(&job_options)),
     ];
-    let whole: f64 = account.totals.iter().map(|totals| totals.bandwidth().mean).sum();
+    let whole: f64 = account.totals.iter().map(|totals| totals.bandwidth().mean()).sum();
     for one in Direction::ALL {
         let totals = &account.totals[one as usize];
         entries.push((one.name(), direction(totals, account, reporting, whole)));
@@ -162,7 +162,7 @@ fn spread(spread: &Spread, percentiles: Option<Json>) -> Json {
     let mut entries = vec![
         ("min".to_owned(), Json::Whole(spread.min as u64)),
         ("max".to_owned(), Json::Whole(spread.max as u64)),
-        ("mean".to_owned(), Json::Real(spread.mean)),
+        ("mean".to_owned(), Json::Real(spread.mean())),
         ("stddev".to_owned(), Json::Real(spread.deviation())),
         ("N".to_owned(), Json::Whole(spread.count)),
     ];
@@ -177,7 +177,7 @@ fn direction(totals: &Totals, account: &Account, reporting: &Reporting, whole: f
     let fixed = Spread::constant(totals.requests, if totals.requests == 0 { 0.0 } else { submit });
     let (bytes, windows, rates) = (bandwidth(totals, time), totals.bandwidth(), totals.rate());
     let kib = |bytes: f64| bytes / 1_024.0;
-    let part = if whole > 0.0 { windows.mean * 100.0 / whole } else { 0.0 };
+    let part = if whole > 0.0 { windows.mean() * 100.0 / whole } else { 0.0 };
     let of = |wanted: bool| percentiles_of(&totals.completion, reporting).filter(|_| wanted);
     object([
         ("io_bytes", Json::Whole(totals.bytes)),
@@ -195,12 +195,12 @@ fn direction(totals: &Totals, account: &Account, reporting: &Reporting, whole: f
         ("bw_min", Json::Whole(kib(windows.min) as u64)),
         ("bw_max", Json::Whole(kib(windows.max) as u64)),
         ("bw_agg", Json::Real(part)),
-        ("bw_mean", Json::Real(kib(windows.mean))),
+        ("bw_mean", Json::Real(kib(windows.mean()))),
         ("bw_dev", Json::Real(kib(windows.deviation()))),
         ("bw_samples", Json::Whole(windows.count)),
         ("iops_min", Json::Whole(rates.min as u64)),
         ("iops_max", Json::Whole(rates.max as u64)),
-        ("iops_mean", Json::Real(rates.mean)),
+        ("iops_mean", Json::Real(rates.mean())),
         ("iops_stddev", Json::Real(rates.deviation())),
         ("iops_samples", Json::Whole(rates.count)),
     ])

@@ -34,7 +34,7 @@ fn line(file: &JobFile, report: &Report) -> String {
         report.group.to_string(),
         "0".to_owned(),
     ];
-    let whole: f64 = account.totals[..2].iter().map(|totals| totals.bandwidth().mean).sum();
+    let whole: f64 = account.totals[..2].iter().map(|totals| totals.bandwidth().mean()).sum();
     for totals in &account.totals[..2] {
         direction(&mut fields, totals, (time, submission), percentiles, whole);
     }
@@ -86,11 +86,11 @@ fn direction(
     latency(fields, &totals.spread.shifted(submit), 1_000.0);
     let windows = totals.bandwidth();
     let kib = |bytes: f64| bytes / 1_024.0;
-    let part = if whole > 0.0 { windows.mean * 100.0 / whole } else { 0.0 };
+    let part = if whole > 0.0 { windows.mean() * 100.0 / whole } else { 0.0 };
     fields.push(format!("{}", kib(windows.min).floor()));
     fields.push(format!("{}", kib(windows.max).floor()));
     fields.push(format!("{part:.6}%"));
-    fields.push(format!("{:.6}", kib(windows.mean)));
+    fields.push(format!("{:.6}", kib(windows.mean())));
     fields.push(format!("{:.6}", kib(windows.deviation())));
 }
 
@@ -98,6 +98,6 @@ fn direction(
 fn latency(fields: &mut Vec<String>, spread: &Spread, unit: f64) {
     fields.push(format!("{}", (spread.min / unit).floor()));
     fields.push(format!("{}", (spread.max / unit).floor()));
-    fields.push(format!("{:.6}", spread.mean / unit));
+    fields.push(format!("{:.6}", spread.mean() / unit));
     fields.push(format!("{:.6}", spread.deviation() / unit));
 }
