@@ -58,7 +58,9 @@ const BAD: &[(&str, &str, &str)] = &[
     ("[j]\ntime_based", "1:1", "j: time_based requires a runtime/timeout setting"),
     ("[j]\nloops=0", "2:1", "loops: min value out of range: 0 (1 min)"),
     ("[j]\nnumjobs=0", "2:1", "numjobs: min value out of range: 0 (1 min)"),
-    ("[j]\nnumjobs=5000", "1:1", "j: more than 4096 copies of jobs in all"),
+    ("[j]\nnumjobs=5000", "1:1", "j: more than 1024 copies of jobs in all"),
+    ("[j]\nnrfiles=100k", "1:1", "j: more than 65536 files, counted for each copy"),
+    ("[j]\niodepth=2m", "2:1", "iodepth: max value out of range: 2m (1048576 max)"),
     ("[j]\nnrfiles=0", "2:1", "nrfiles: min value out of range: 0 (1 min)"),
     ("[j]\nfilename=a::b", "2:1", "failed parsing filename=a::b"),
     (

@@ -9,8 +9,8 @@ use crate::fio::settings::Contents;
 use boardlab_block::{Noise, Payload};
 use boardlab_sim::{Seed, Stream};
 
-/// The largest block whose real bytes are kept.
-pub const LARGEST: u64 = 64 << 20;
+/// So many real bytes are kept for all copies of a job.
+pub const LARGEST: u64 = 256 << 20;
 
 /// The data of one copy of a job.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Filling {
             fixed: Vec::new(),
         };
         if needs_bytes {
-            filling.fixed = vec![0; usize::try_from(largest).expect("at most 64 MiB")];
+            filling.fixed = vec![0; usize::try_from(largest).expect("at most 256 MiB")];
             let noise = Noise { seed: filling.stream.next_u64(), zeros };
             match contents.pattern.as_slice() {
                 [] => noise.fill(0, &mut filling.fixed),
@@ -66,6 +66,12 @@ impl Filling {
             }
         }
         Some(filling)
+    }
+
+    /// Bytes of real data that are kept.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        u64::try_from(self.fixed.len()).expect("u64 holds usize")
     }
 
     /// The data of the next write of `length` bytes.

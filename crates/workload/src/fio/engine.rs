@@ -14,7 +14,7 @@ use crate::fio::job::{Job, JobFile};
 use crate::fio::places::Span;
 use crate::fio::problem::Note;
 use crate::fio::reading::Amount;
-use crate::fio::worker::{Tools, Worker};
+use crate::fio::worker::{LATEST, Tools, Worker};
 use boardlab_block::BlockDevice;
 use boardlab_sim::{Clock, Duration, Instant, Seed};
 use std::cmp::Reverse;
@@ -190,11 +190,11 @@ impl<'j> Copy<'j> {
         // Without randrepeat another run would be another; within one scenario the seed decides.
         let repeat = if settings.randomness.repeat { "" } else { ".again" };
         let seed = base.child(&format!("fio.{index}.{number}{repeat}"));
-        let largest = settings.largest_block();
-        let filling = Filling::new(&settings.contents, largest, seed).ok_or_else(|| {
-            debug_assert!(largest > LARGEST);
-            failed("blocks above 64 MiB cannot hold equal or patterned data")
-        })?;
+        let filling = Filling::new(&settings.contents, settings.largest_block(), seed)
+            .filter(|filling| filling.memory().saturating_mul(settings.copies) <= LARGEST)
+            .ok_or_else(|| {
+                failed("equal or patterned data must fit 256 MiB: smaller blocks or fewer copies")
+            })?;
         let (low, high) = settings.timing.start_delay;
         let spread = high.as_nanos() - low.as_nanos();
         let extra = seed.stream("fio.start").below(spread.saturating_add(1));
@@ -215,14 +215,14 @@ struct Bench<'a, D> {
 impl<D: BlockDevice> Bench<'_, D> {
     fn all(&mut self, copies: &mut [Copy<'_>]) -> Result<(), Failure> {
         let mut ready: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
-        self.start(copies, &mut ready);
+        self.start(copies, &mut ready)?;
         while let Some(Reverse((_, mut index))) = ready.pop() {
             // As long as nobody else is earlier, the same copy goes on without a turn of the heap.
             loop {
                 let next = copies[index].worker.step(self.device, &self.tools)?;
                 let Some(at) = next else {
                     copies[index].ended = Some(copies[index].worker.now());
-                    self.start(copies, &mut ready);
+                    self.start(copies, &mut ready)?;
                     break;
                 };
                 match ready.peek() {
@@ -239,17 +239,26 @@ impl<D: BlockDevice> Bench<'_, D> {
     }
 
     /// Starts every copy whose turn has come.
-    fn start(&self, copies: &mut [Copy<'_>], ready: &mut BinaryHeap<Reverse<(Instant, usize)>>) {
+    fn start(
+        &self,
+        copies: &mut [Copy<'_>],
+        ready: &mut BinaryHeap<Reverse<(Instant, usize)>>,
+    ) -> Result<(), Failure> {
         for index in 0..copies.len() {
             if copies[index].started.is_some() {
                 continue;
             }
             let Some(since) = self.due(copies, copies[index].job) else { continue };
-            let at = since + copies[index].delay;
+            let at = since.saturating_add(copies[index].delay);
+            if at > LATEST {
+                let job = copies[index].settings.name.clone();
+                return Err(Failure::Job { job, what: "it would start after more than 292 years" });
+            }
             copies[index].started = Some(at);
             copies[index].worker.start(at, &self.tools);
             ready.push(Reverse((at, index)));
         }
+        Ok(())
     }
 
     /// When a job may start; `None` while it must wait.

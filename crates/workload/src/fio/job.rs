@@ -37,7 +37,9 @@ pub struct JobFile {
 }
 
 /// The most copies of all jobs together.
-const MOST_COPIES: u64 = 4_096;
+const MOST_COPIES: u64 = 1_024;
+/// The most files of a job, counted for each copy.
+const MOST_FILES: u64 = 65_536;
 
 /// Reads a job file.
 ///
@@ -167,6 +169,8 @@ impl Builder {
         let copies: u64 = before.iter().map(|job| job.settings.copies).sum();
         let settings = &job.settings;
         let (area, timing) = (&settings.area, &settings.timing);
+        let names = u64::try_from(area.filenames.len()).expect("u64 holds usize");
+        let files = names.max(area.files).saturating_mul(settings.copies);
         let limited = |rates: &[u64; 3]| rates.iter().any(|rate| *rate > 0);
         let pairs = [
             (
@@ -195,7 +199,8 @@ impl Builder {
                     && settings.submission.engine.queues,
                 "trims before writes need iodepth=1",
             ),
-            (copies + settings.copies > MOST_COPIES, "more than 4096 copies of jobs in all"),
+            (files > MOST_FILES, "more than 65536 files, counted for each copy"),
+            (copies + settings.copies > MOST_COPIES, "more than 1024 copies of jobs in all"),
         ];
         for (_, what) in pairs.into_iter().filter(|(wrong, _)| *wrong) {
             let problem = Problem::Contradiction { job: job.name.clone(), what };

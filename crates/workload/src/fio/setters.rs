@@ -32,7 +32,7 @@ plain! {
     randseed: randomness.seed = |value| Some(value.size()?);
     norandommap: randomness.no_map = |value| value.flag()?;
     rw_sequencer: randomness.identical = |value| value.word(&["sequential", "identical"])? == 1;
-    iodepth: submission.depth = |value| value.count(1, MAXIMUM)?;
+    iodepth: submission.depth = |value| value.count(1, DEEPEST)?;
     complete_min: submission.complete_min = |value| value.count(0, MAXIMUM)?;
     complete_max: submission.complete_max = |value| value.count(0, MAXIMUM)?;
     iodepth_low: submission.low = |value| value.count(0, MAXIMUM)?;
@@ -79,6 +79,9 @@ plain! {
     clat_percentiles: reporting.clat_percentiles = |value| value.boolean()?;
     lat_percentiles: reporting.lat_percentiles = |value| value.boolean()?;
 }
+
+/// fio has no such limit; each request under way takes memory here.
+const DEEPEST: u64 = 1 << 20;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -240,7 +243,7 @@ fn distribution(value: Value<'_, '_>) -> Result<Distribution, Problem> {
         0 => Distribution::Uniform,
         1 => {
             let theta = number(1.1)?;
-            let good = theta > 0.0 && (theta - 1.0).abs() > f64::EPSILON && theta < 10.0;
+            let good = theta > 0.0 && (theta - 1.0).abs() > 1e-6 && theta < 10.0;
             Distribution::Zipf(within(theta, good, "a theta above 0 that is not 1")?)
         }
         2 => {

@@ -21,6 +21,16 @@ impl Direction {
     /// All, in the order of fio's reports.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
 
+    /// The number in logs.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Read => 0,
+            Self::Write => 1,
+            Self::Trim => 2,
+        }
+    }
+
     /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -6,8 +6,11 @@
 //! that is a second flush (strace of fio 3.33: 199 fsync and 401 openat for 100 loops).
 //!
 //! ```text
-//!   Begin -> Issue <-> (queue full: wait for one) -> Drain -> Close -> Begin | Done
+//!   Begin -> Issue <-> (queue full: wait for one) -> Drain -> Close <-> (flush) -> Begin | Done
 //! ```
+//!
+//! A step submits at most one request, at the instant for which it was called plus the host's cost: so
+//! several copies that take turns by time never submit out of order.
 
 use crate::fio::account::{Account, Done};
 use crate::fio::data::Filling;
@@ -64,6 +67,8 @@ enum Stage {
     Issue,
     Drain,
     Close,
+    /// The second open and close after a pass.
+    Reopen,
     Done,
 }
 
@@ -78,7 +83,11 @@ pub(super) struct Worker<'j> {
     stream: Stream,
     account: Account,
     stage: Stage,
+    /// Flushes left in a stage of closing.
+    flushes: usize,
     now: Instant,
+    /// The instant for which the step was called.
+    ready: Instant,
     start: Instant,
     stop: Option<Instant>,
     /// Whether the ramp is still going on.
@@ -97,8 +106,14 @@ pub(super) struct Worker<'j> {
     /// A trim that its write follows.
     trimmed: Option<Span>,
     opens: u64,
+    /// Requests when the pass began.
+    before: u64,
+    /// Since when no time has passed, and how many requests ago.
     idle: (Instant, u64),
 }
+
+/// No job goes on beyond this: times of devices must still fit behind it.
+pub(super) const LATEST: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl<'j> Worker<'j> {
     pub(super) fn new(job: &'j Job, spans: &[Span], seed: Seed, filling: Filling) -> Self {
@@ -125,7 +140,9 @@ impl<'j> Worker<'j> {
             stream: seed.stream("fio.mix"),
             account,
             stage: Stage::Begin,
+            flushes: 0,
             now: Instant::ZERO,
+            ready: Instant::ZERO,
             start: Instant::ZERO,
             stop: None,
             ramping: false,
@@ -140,6 +157,7 @@ impl<'j> Worker<'j> {
             due: [Instant::ZERO; 3],
             trimmed: None,
             opens: 0,
+            before: 0,
             idle: (Instant::ZERO, 0),
         }
     }
@@ -147,7 +165,7 @@ impl<'j> Worker<'j> {
     /// Begins at `at`.
     pub(super) fn start(&mut self, at: Instant, tools: &Tools) {
         let timing = &self.job.settings.timing;
-        (self.now, self.start, self.due) = (at, at, [at; 3]);
+        (self.now, self.ready, self.start, self.due) = (at, at, at, [at; 3]);
         let counted = at.saturating_add(timing.ramp);
         self.stop = timing.runtime.map(|runtime| counted.saturating_add(runtime));
         self.ramping = !timing.ramp.is_zero();
@@ -175,19 +193,26 @@ impl<'j> Worker<'j> {
             Stage::Issue => self.issue(device, tools)?,
             Stage::Drain => {
                 while self.reap(tools) {}
-                self.stage = Stage::Close;
+                self.close();
             }
-            Stage::Close => self.close(device)?,
+            Stage::Close | Stage::Reopen if self.flushes > 0 => {
+                self.flushes -= 1;
+                self.flush(device, tools)?;
+            }
+            Stage::Close => self.closed(),
+            Stage::Reopen => self.stage = Stage::Begin,
             Stage::Done => return Ok(None),
         }
         let full = self.stage == Stage::Issue && self.under_way.len() >= self.depth;
         let earliest = self.under_way.peek().filter(|_| full || self.stage == Stage::Drain);
-        Ok(Some(earliest.map_or(self.now, |first| first.done.ended.max(self.now))))
+        self.ready = earliest.map_or(self.now, |first| first.done.ended.max(self.now));
+        Ok(Some(self.ready))
     }
 
     fn begin(&mut self) {
         self.opens += u64::try_from(self.files.len()).expect("u64 holds usize") * 2;
         self.over.fill(false);
+        self.before = self.requests;
         if self.passes > 0 {
             self.files.iter_mut().for_each(Places::restart);
         }
@@ -197,12 +222,16 @@ impl<'j> Worker<'j> {
     /// Whether the time or the requests are used up.
     fn is_over(&self) -> bool {
         let number = self.job.settings.area.number_ios;
-        self.stop.is_some_and(|stop| self.now >= stop) || (number > 0 && self.requests >= number)
+        self.now >= self.stop.map_or(LATEST, |stop| stop.min(LATEST))
+            || (number > 0 && self.requests >= number)
     }
 
     fn issue<D: BlockDevice>(&mut self, device: &mut D, tools: &Tools) -> Result<(), Failure> {
         if self.under_way.len() >= self.depth {
             self.reap_batch(tools);
+            if self.now > self.ready {
+                return Ok(());
+            }
         }
         let time_based = self.job.settings.timing.time_based;
         let all = self.limit.saturating_mul(self.job.settings.loops);
@@ -210,11 +239,13 @@ impl<'j> Worker<'j> {
             self.stage = Stage::Drain;
             return Ok(());
         }
-        self.flush_if_due(device)?;
+        if self.is_flush_due() {
+            return self.flush(device, tools);
+        }
         let direction = self.direction();
         let wait = self.due[direction as usize];
         if wait > self.now {
-            self.now = self.stop.map_or(wait, |stop| wait.min(stop));
+            self.now = wait.min(self.stop.unwrap_or(LATEST)).max(self.now);
             self.collect(tools);
             return Ok(());
         }
@@ -347,18 +378,21 @@ impl<'j> Worker<'j> {
     }
 
     /// `fsync=N` and `fdatasync=N` flush before the next request after N writes.
-    fn flush_if_due<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), Failure> {
+    #[inline]
+    fn is_flush_due(&mut self) -> bool {
         let submission = &self.job.settings.submission;
-        for (index, every) in [submission.fsync, submission.fdatasync].into_iter().enumerate() {
-            if every > 0 && self.writes_since[index] >= every {
-                self.writes_since[index] = 0;
-                self.flush(device)?;
+        let every = [submission.fsync, submission.fdatasync];
+        for (since, every) in self.writes_since.iter_mut().zip(every) {
+            if every > 0 && *since >= every {
+                *since = 0;
+                return true;
             }
         }
-        Ok(())
+        false
     }
 
-    fn flush<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), Failure> {
+    fn flush<D: BlockDevice>(&mut self, device: &mut D, tools: &Tools) -> Result<(), Failure> {
+        self.now += tools.host.submit;
         let issued = self.now;
         if !self.job.settings.submission.engine.null {
             let failed = |cause| Failure::Device {
@@ -369,39 +403,38 @@ impl<'j> Worker<'j> {
             };
             self.now = device.submit(issued, Request::Flush).map_err(failed)?.ended;
         }
-        self.account.sync(issued, self.now);
+        if !self.ramping {
+            self.account.sync(issued, self.now);
+        }
         Ok(())
     }
 
-    /// The end of a pass.
-    fn close<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), Failure> {
+    /// The end of a pass: `end_fsync` and `fsync_on_close` flush once for each file.
+    fn close(&mut self) {
         self.passes += 1;
-        let submission = &self.job.settings.submission;
-        let (at_end, on_close) = (submission.end_fsync, submission.fsync_on_close);
-        let writes = self.job.settings.access.directions[1];
-        let files = self.files.len();
-        if at_end && writes {
-            (0..files).try_for_each(|_| self.flush(device))?;
-        }
-        if on_close {
-            (0..files).try_for_each(|_| self.flush(device))?;
-        }
+        let settings = &self.job.settings;
+        let at_end = settings.submission.end_fsync && settings.access.directions[1];
+        let on_close = settings.submission.fsync_on_close;
+        self.flushes = self.files.len() * (usize::from(at_end) + usize::from(on_close));
+        self.stage = Stage::Close;
+    }
+
+    /// fio lays the files out again before another pass: they are opened and closed once more.
+    fn closed(&mut self) {
         if !self.goes_on() {
             self.stage = Stage::Done;
-            return Ok(());
+            return;
         }
-        // fio lays the files out again before the next pass: they are opened and closed once more.
-        self.opens += u64::try_from(files).expect("u64 holds usize") * 2;
-        if on_close {
-            (0..files).try_for_each(|_| self.flush(device))?;
+        self.opens += u64::try_from(self.files.len()).expect("u64 holds usize") * 2;
+        if self.job.settings.submission.fsync_on_close {
+            self.flushes = self.files.len();
         }
-        self.stage = Stage::Begin;
-        Ok(())
+        self.stage = Stage::Reopen;
     }
 
     /// Whether another pass follows.
     fn goes_on(&self) -> bool {
-        if self.is_over() {
+        if self.is_over() || self.requests == self.before {
             return false;
         }
         let settings = &self.job.settings;
@@ -501,7 +534,7 @@ impl<'j> Worker<'j> {
             self.since_think = 0;
         }
         let timing = &self.job.settings.timing;
-        self.now = self.now.saturating_add(timing.think);
+        self.now = self.now.saturating_add(timing.think).min(LATEST).max(self.now);
         if timing.rate_ignores_think {
             self.due = self.due.map(|due| due.max(self.now));
         }

@@ -12,7 +12,7 @@ pub fn text(report: &Report, log: Log) -> String {
     let mut text = String::new();
     for entry in &report.account.logs[log as usize] {
         let LogEntry { time, value, direction, block, offset } = *entry;
-        let (time, direction) = (time.as_micros() / 1_000, direction as u8);
+        let (time, direction) = (time.as_micros() / 1_000, direction.number());
         let offset = offset.unwrap_or(0);
         writeln!(text, "{time}, {value}, {direction}, {block}, {offset}, 0")
             .expect("a string takes all");

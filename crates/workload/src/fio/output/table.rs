@@ -29,25 +29,30 @@ pub fn table(id: &str, title: &str, run: &Run) -> Table {
                 continue;
             }
             let time = report.account.elapsed();
-            let nanos = |time: Option<Duration>| Cell::int(time.map_or(0, Duration::as_nanos));
+            let nanos = |time: Option<Duration>| whole(time.map_or(0, Duration::as_nanos));
             let phase = &totals.completion;
             let row = Row::new(
                 format!("{}.{number}.{}", report.name, one.name()),
                 format!("{}: {}", report.name, one.name()),
             );
             table.rows.push(
-                row.cell("requests_count", Cell::int(totals.requests))
-                    .cell("moved_bytes", Cell::int(totals.bytes))
-                    .cell("bandwidth_bytes_per_s", Cell::int(bandwidth(totals, time)))
+                row.cell("requests_count", whole(totals.requests))
+                    .cell("moved_bytes", whole(totals.bytes))
+                    .cell("bandwidth_bytes_per_s", whole(bandwidth(totals, time)))
                     .cell("requests_per_s", Cell::real(rate(totals, time)))
                     .cell("mean_ns", nanos(phase.mean()))
-                    .cell("median_ns", Cell::int(percentile(phase, 50.0)))
-                    .cell("percentile99_ns", Cell::int(percentile(phase, 99.0)))
+                    .cell("median_ns", whole(percentile(phase, 50.0)))
+                    .cell("percentile99_ns", whole(percentile(phase, 99.0)))
                     .cell("max_ns", nanos(phase.max()))
-                    .cell("flushes_count", Cell::int(report.account.syncs.count()))
-                    .cell("elapsed_ns", Cell::int(time.as_nanos())),
+                    .cell("flushes_count", whole(report.account.syncs.count()))
+                    .cell("elapsed_ns", whole(time.as_nanos())),
             );
         }
     }
     table
+}
+
+/// A whole number; one beyond what a table holds is shown as the largest.
+fn whole(value: u64) -> Cell {
+    Cell::int(value.min(u64::MAX / 2))
 }
