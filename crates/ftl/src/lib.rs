@@ -74,5 +74,7 @@ pub use policy::streams::Streams;
 pub use pool::Pool;
 pub use reliability::{EndOfLife, Endurance, Health, ReadErrors, Reliability};
 pub use slc_cache::{Cache, CacheSize, WhenFull};
-pub use timed::{CellTimes, Timed, Timing};
-pub use translation::{Completion, Event, Events, Extent, Translation, Wear, WearSummary};
+pub use timed::{Busy, CellTimes, Timed, Timing};
+pub use translation::{
+    Completion, Event, Events, Extent, Occupancy, Translation, Wear, WearSummary,
+};

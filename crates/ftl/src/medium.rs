@@ -11,6 +11,7 @@
 
 use crate::cause::{ByCause, Cause};
 use crate::geometry::{Geometry, Page, PageRun};
+use crate::timed::Busy;
 use boardlab_sim::{Duration, Instant};
 
 /// Which write of a logical page a physical page holds; contents are told apart by it. Zero is none.
@@ -133,6 +134,11 @@ pub trait Medium {
     /// When nothing is going on any more.
     fn quiet(&self) -> Instant {
         Instant::ZERO
+    }
+
+    /// For how long each resource was busy; nothing on media that take no time.
+    fn busy(&self) -> Busy {
+        Busy::default()
     }
 
     /// Time that passes without the flash: work of the controller.

@@ -30,7 +30,8 @@ use crate::policy::levelling::{Leveller, Levelling};
 use crate::pool::{Pool, State, Tier};
 use crate::reliability::Health;
 use crate::table::Table;
-use crate::translation::{Completion, Events, Extent, Translation, Wear};
+use crate::timed::Busy;
+use crate::translation::{Completion, Events, Extent, Occupancy, Translation, Wear};
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
 /// Levelling moves at most so many blocks whenever the host needs a new one.
@@ -503,5 +504,18 @@ impl<M: Medium> Translation for PageMapped<M> {
             read_only: self.read_only,
             unreadable: health.map_or(0, |health| health.unreadable),
         }
+    }
+    fn occupancy(&self) -> Occupancy {
+        let open = self.frontiers[usize::from(self.policies.cache_stream())].block();
+        let closed = self.pool.closed(Tier::Cache).len();
+        Occupancy {
+            pages: self.mapped,
+            free_blocks: self.pool.free(Tier::Main),
+            cache_blocks: u32::try_from(closed).unwrap_or(u32::MAX) + u32::from(open.is_some()),
+        }
+    }
+
+    fn busy(&self) -> Busy {
+        self.medium.busy()
     }
 }

@@ -120,7 +120,7 @@ pub struct Health {
     patrolled: u64,
     /// Bad blocks from the factory.
     pub factory_bad: u32,
-    /// Pages that could not be read.
+    /// Pages that could not be read, by the host or on patrol.
     pub unreadable: u64,
     /// Steps of the retry ladder.
     pub retries: u64,
@@ -325,9 +325,11 @@ impl<M: Medium> PageMapped<M> {
         if outcome.refresh && !health.queue.contains(&page.block) {
             health.queue.push(page.block);
         }
-        if !outcome.readable && cause == Cause::Host {
+        if !outcome.readable {
             health.unreadable += 1;
-            self.events.add(Event::Unreadable);
+            if cause == Cause::Host {
+                self.events.add(Event::Unreadable);
+            }
         }
         for _ in 0..outcome.retries {
             self.events.add(Event::ReadRetry);

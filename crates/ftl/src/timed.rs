@@ -235,18 +235,6 @@ impl Timed {
         })
     }
 
-    /// For how long each resource was busy.
-    #[must_use]
-    pub fn busy(&self) -> Busy {
-        let span = |resource: &Resource| Duration::from_nanos(resource.busy);
-        Busy {
-            link: span(&self.link),
-            channels: self.channels.iter().map(span).collect(),
-            dies: self.dies.iter().map(|die| span(&die.cells)).collect(),
-            by_cause: self.by_cause,
-        }
-    }
-
     #[inline]
     fn cycle(&self, block: u32) -> &Cycle {
         &self.cycles[self.mode[block as usize] as usize]
@@ -484,6 +472,16 @@ impl Medium for Timed {
         let channels = self.channels.iter().map(|channel| channel.free);
         let last = dies.chain(channels).chain([self.link.free]).max();
         Instant::from_nanos(last.unwrap_or(0))
+    }
+
+    fn busy(&self) -> Busy {
+        let span = |resource: &Resource| Duration::from_nanos(resource.busy);
+        Busy {
+            link: span(&self.link),
+            channels: self.channels.iter().map(span).collect(),
+            dies: self.dies.iter().map(|die| span(&die.cells)).collect(),
+            by_cause: self.by_cause,
+        }
     }
 
     fn delay(&mut self, span: Duration) {

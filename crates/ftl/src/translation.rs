@@ -11,6 +11,7 @@ use crate::cause::ByCause;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::medium::Version;
+use crate::timed::Busy;
 use boardlab_sim::{Bytes, Instant};
 use std::fmt;
 
@@ -184,6 +185,23 @@ pub trait Translation {
 
     /// How worn the blocks are.
     fn wear(&self) -> Wear;
+
+    /// What the blocks are used for now.
+    fn occupancy(&self) -> Occupancy;
+
+    /// For how long link, channels and dies were busy; nothing where time is not modelled.
+    fn busy(&self) -> Busy;
+}
+
+/// What the blocks of a device are used for: why its next writes are fast or slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Occupancy {
+    /// Logical pages with data.
+    pub pages: u32,
+    /// Free blocks, those of a fixed cache not counted.
+    pub free_blocks: u32,
+    /// Blocks of the cache that hold data, the one that is being filled included.
+    pub cache_blocks: u32,
 }
 
 /// Wear of all blocks that are in use.
@@ -199,7 +217,7 @@ pub struct Wear {
     pub spare_blocks: u32,
     /// Whether the device takes no more data.
     pub read_only: bool,
-    /// Pages of the host that could not be read.
+    /// Pages that could not be read: their data are lost.
     pub unreadable: u64,
 }
 

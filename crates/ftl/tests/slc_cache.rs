@@ -49,6 +49,8 @@ fn the_cache_is_fast_until_it_is_full_and_fast_again_after_a_rest() {
     // 16 blocks of 64 pages.
     let mut ftl = card(fixed(16, WhenFull::Fold));
     let (fresh, now) = bandwidth(&mut ftl, Instant::ZERO, Extent::new(0, 1_024));
+    let occupancy = ftl.occupancy();
+    assert_eq!((occupancy.cache_blocks, occupancy.pages), (16, 1_024));
     assert!((28..=34).contains(&fresh), "{fresh} MB/s into the cache");
     let (full, now) = bandwidth(&mut ftl, now, Extent::new(1_024, 4_096));
     assert!(full < fresh / 2, "{full} MB/s while folding");
@@ -56,6 +58,7 @@ fn the_cache_is_fast_until_it_is_full_and_fast_again_after_a_rest() {
     assert!((4_000..=4_100).contains(&folded), "{folded} pages folded");
     let rested = ftl.idle(now, now + Duration::from_secs(60));
     assert!(rested > now, "folding takes time");
+    assert_eq!(ftl.occupancy().cache_blocks, 0);
     assert_eq!(ftl.counters().programs[Cause::Fold], 1_024 + 4_096);
     let (again, _) = bandwidth(&mut ftl, rested, Extent::new(0, 1_024));
     // Less the erases of ordinary blocks whose data these were.

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Cache, CacheSize, Collection, Error, Extent, Geometry, Levelling, MapMemory, PageMapped,
-    Policies, Streams, Translation, Untimed,
+    Cache, CacheSize, Collection, Contents, Error, Extent, Geometry, Levelling, MapMemory,
+    PageMapped, Policies, Streams, Translation, Untimed,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -159,4 +159,21 @@ fn a_request_beyond_the_last_page_changes_nothing() {
         assert!(ftl.read(Instant::ZERO, extent, &mut []).is_err());
     }
     assert_eq!(ftl.counters().programs.total(), 0);
+}
+
+#[test]
+fn layers_on_any_medium_stand_behind_one_trait() {
+    let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
+    let seed = Seed::new(1);
+    let counting = PageMapped::new(part, Policies::default(), Untimed::new(&part), seed).unwrap();
+    let holding = PageMapped::new(part, Policies::default(), Contents::new(&part), seed).unwrap();
+    let layers: [Box<dyn Translation>; 2] = [Box::new(counting), Box::new(holding)];
+    let counts = layers.map(|mut layer| {
+        layer.write(Instant::ZERO, Extent::new(0, 800)).unwrap();
+        layer.write_each(Instant::ZERO, &[5, 700, 5]).unwrap();
+        let error = layer.write_each(Instant::ZERO, &[1, 800]).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { first: 800, count: 1, pages: 800 }));
+        *layer.counters()
+    });
+    assert_eq!(counts[0], counts[1], "what is done does not depend on the medium");
 }
