@@ -11,9 +11,11 @@
 use crate::fio::account::Account;
 use crate::fio::data::{Filling, LARGEST};
 use crate::fio::job::{Job, JobFile};
+use crate::fio::output::bandwidth;
 use crate::fio::places::Span;
 use crate::fio::problem::Note;
 use crate::fio::reading::Amount;
+use crate::fio::settings::Direction;
 use crate::fio::worker::{LATEST, Tools, Worker};
 use boardlab_block::BlockDevice;
 use boardlab_sim::{Clock, Duration, Instant, Seed};
@@ -113,6 +115,15 @@ pub struct Report {
     pub ended: Instant,
     /// Files and devices opened, as fio opens them: twice for each loop.
     pub opens: u64,
+}
+
+impl Report {
+    /// Bytes a second of one direction, as fio computes it: over all the time that was counted.
+    #[must_use]
+    pub fn bandwidth(&self, direction: Direction) -> u64 {
+        let account = &self.account;
+        bandwidth(&account.totals[direction as usize], account.elapsed())
+    }
 }
 
 /// What all jobs did.

@@ -13,6 +13,19 @@
 //!
 //! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO. What differs from fio is in
 //! docs/formats/fio-jobs.md.
+//!
+//! ```
+//! use boardlab_block::{Costs, Geometry, RamBlock};
+//! use boardlab_sim::{Bytes, Clock, Duration};
+//! use boardlab_workload::fio::{Direction, Host, Nothing, parse, run};
+//!
+//! let text = b"[fill]\nfilename=/dev/x\ndirect=1\nrw=write\nbs=1m\nioengine=libaio\niodepth=4\n";
+//! let jobs = parse("fill.fio", text, &Nothing).unwrap();
+//! let costs = Costs { write: Duration::from_millis(50), ..Costs::default() };
+//! let mut card = RamBlock::new(Geometry::of_size(Bytes::mib(64))).with_costs(costs);
+//! let run = run(&mut card, &mut Clock::new(), &jobs, &Host::default()).unwrap();
+//! assert_eq!(run.reports[0].bandwidth(Direction::Write), 20 << 20);
+//! ```
 
 pub mod account;
 pub mod data;
@@ -32,4 +45,4 @@ pub use engine::{Failure, Host, Report, Run, run};
 pub use grammar::{Nothing, Surroundings};
 pub use job::{Job, JobFile, parse, parse_arguments};
 pub use problem::{Diagnostic, Diagnostics, Note, Place, Problem};
-pub use settings::Settings;
+pub use settings::{Direction, Settings};

@@ -29,7 +29,7 @@ fn rate(totals: &Totals, time: Duration) -> f64 {
 }
 
 /// Bytes a second; nothing when no time passed.
-fn bandwidth(totals: &Totals, time: Duration) -> u64 {
+pub(super) fn bandwidth(totals: &Totals, time: Duration) -> u64 {
     if time.is_zero() { 0 } else { per_second(totals.bytes, time) }
 }
 
