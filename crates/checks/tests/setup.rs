@@ -136,7 +136,8 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             busybox-static chromium cpio fonts-dejavu-core g++ kmod mtd-utils patch qemu-system-x86",
+             busybox-static chromium cpio fio fio-examples fonts-dejavu-core g++ kmod mtd-utils patch \
+             qemu-system-x86",
             "cargo fetch --locked",
             FETCH_FUZZ,
             "apt-cache show linux-image-amd64",
