@@ -55,9 +55,13 @@ impl Table {
 
     /// The logical page that a valid page holds.
     pub(crate) fn holder(&self, page: Page) -> Option<u32> {
-        let word = self.valid[self.word(page.block, page.offset)];
         let physical = self.geometry.first_page(page.block) + page.offset;
-        (word >> (page.offset % 64) & 1 == 1).then(|| self.logical[physical as usize])
+        self.is_valid(page).then(|| self.logical[physical as usize])
+    }
+
+    #[inline]
+    fn is_valid(&self, page: Page) -> bool {
+        self.valid[self.word(page.block, page.offset)] >> (page.offset % 64) & 1 == 1
     }
 
     #[inline]
@@ -71,10 +75,12 @@ impl Table {
     pub(crate) fn look_ahead(&self, pages: &[u32], found: &mut Vec<u32>) {
         found.clear();
         found.extend(pages.iter().map(|&page| self.physical[page as usize]));
-        found.retain(|&physical| physical != NOWHERE);
-        for physical in found.iter_mut() {
-            *physical = self.geometry.locate(*physical).block;
-        }
+        found.retain_mut(|physical| {
+            let page = self.geometry.locate(*physical);
+            let valid = *physical != NOWHERE && self.is_valid(page);
+            *physical = page.block;
+            valid
+        });
     }
 
     /// A logical page now lies on `to`; where it lay, which is no longer valid.
