@@ -425,3 +425,34 @@ fn random_jobs_ask_for_as_much_as_fio_does_in_each_direction() {
         }
     }
 }
+
+/// Of each hundred requests, how many go to the 10, 50 and 200 blocks that are asked for most.
+fn concentration(asked: &[Asked]) -> [f64; 3] {
+    let mut counts = std::collections::BTreeMap::new();
+    asked.iter().for_each(|(_, offset, _)| *counts.entry(*offset).or_insert(0_u32) += 1);
+    let mut counts: Vec<_> = counts.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let all = f64::from(counts.iter().sum::<u32>());
+    [10, 50, 200].map(|most| f64::from(counts.iter().take(most).sum::<u32>()) * 100.0 / all)
+}
+
+#[test]
+fn skewed_places_are_as_concentrated_as_those_of_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    let scratch = Scratch::new("skew");
+    for kind in
+        ["random", "zipf:1.2", "zipf:0.7", "pareto:0.2", "normal:10", "zoned:60/10:30/20:10/70"]
+    {
+        let options = format!(
+            "--rw=randread --size=4m --io_size=64m --norandommap --random_distribution={kind}"
+        );
+        let (ours, theirs) =
+            (concentration(&we_ask(&options)), concentration(&fio_asks(&scratch.0, &options)));
+        for (ours_at, theirs_at) in ours.into_iter().zip(theirs) {
+            let close = (ours_at - theirs_at).abs() < 3.0 + theirs_at * 0.05;
+            assert!(close, "{kind}: {ours:?} and fio {theirs:?}");
+        }
+    }
+}

@@ -52,12 +52,17 @@ impl Permutation {
         if self.next == self.count {
             return None;
         }
-        let mut value = self.scramble(self.next);
         self.next += 1;
+        Some(self.at(self.next - 1))
+    }
+
+    /// Where `value`, which is below the count, comes in the order.
+    fn at(&self, value: u64) -> u64 {
+        let mut value = self.scramble(value);
         while value >= self.count {
             value = self.scramble(value);
         }
-        Some(value)
+        value
     }
 }
 
@@ -72,10 +77,10 @@ const fn mix(state: u64) -> u64 {
 #[derive(Debug, Clone)]
 enum Sampler {
     Uniform,
-    /// Theta.
-    Zipf(f64),
-    /// The exponent that fio calls the power's.
-    Pareto(f64),
+    /// Theta, and which block has which rank.
+    Zipf(f64, Permutation),
+    /// The exponent, and which block has which rank.
+    Pareto(f64, Permutation),
     /// Deviation as a share of the area.
     Normal(f64),
     /// Cumulated percent of requests, first and count of blocks.
@@ -83,11 +88,13 @@ enum Sampler {
 }
 
 impl Sampler {
-    fn new(distribution: &Distribution, blocks: u64, unit: u64) -> Self {
+    fn new(distribution: &Distribution, blocks: u64, unit: u64, stream: &mut Stream) -> Self {
+        // Spread as fio does, so that the blocks that are wanted most lie anywhere.
+        let mut spread = || Permutation::new(blocks, stream);
         match distribution {
             Distribution::Uniform => Self::Uniform,
-            Distribution::Zipf(theta) => Self::Zipf(*theta),
-            Distribution::Pareto(power) => Self::Pareto(power.ln() / (1.0 - power).ln()),
+            Distribution::Zipf(theta) => Self::Zipf(*theta, spread()),
+            Distribution::Pareto(power) => Self::Pareto(power.ln() / (1.0 - power).ln(), spread()),
             Distribution::Normal(deviation) => Self::Normal(deviation / 100.0),
             Distribution::Zoned { zones, absolute } => {
                 Self::Zoned(zone_blocks(zones, *absolute, blocks, unit))
@@ -98,10 +105,10 @@ impl Sampler {
     fn draw(&self, blocks: u64, stream: &mut Stream) -> u64 {
         match self {
             Self::Uniform => stream.below(blocks),
-            // Spread as fio does, so that the blocks that are wanted most lie anywhere.
-            Self::Zipf(theta) => mix(zipf(*theta, blocks, stream)) % blocks,
-            Self::Pareto(exponent) => {
-                mix(floor(to_f64(blocks) * unit(stream).powf(*exponent))) % blocks
+            Self::Zipf(theta, spread) => spread.at(zipf(*theta, spread.count, stream)) % blocks,
+            Self::Pareto(exponent, spread) => {
+                let rank = floor(to_f64(spread.count) * unit(stream).powf(*exponent));
+                spread.at(rank.min(spread.count - 1)) % blocks
             }
             Self::Normal(share) => {
                 let (radius, angle) = (-2.0 * unit(stream).ln(), unit(stream));
@@ -229,13 +236,14 @@ impl Places {
             align => align,
         };
         let align: [u64; 3] = std::array::from_fn(align);
-        let sampler = |index: usize| {
+        let mut stream = seed.stream("fio.places");
+        let distributions = &settings.randomness.distribution;
+        let samplers = std::array::from_fn(|index| {
             let unit = align[index];
             let blocks = (span.length / unit).max(1);
-            Sampler::new(&settings.randomness.distribution[index], blocks, unit)
-        };
-        let uniform =
-            settings.randomness.distribution.iter().all(|kind| *kind == Distribution::Uniform);
+            Sampler::new(&distributions[index], blocks, unit, &mut stream)
+        });
+        let uniform = distributions.iter().all(|kind| *kind == Distribution::Uniform);
         let mut places = Self {
             span,
             random: settings.access.random,
@@ -247,12 +255,12 @@ impl Places {
             blocks: settings.blocks.clone(),
             unaligned: settings.unaligned,
             align,
-            samplers: std::array::from_fn(sampler),
+            samplers,
             position: [0; 3],
             left: 0,
             map: None,
             zones: Zones::new(&settings.area),
-            stream: seed.stream("fio.places"),
+            stream,
             endless: settings.timing.time_based,
         };
         places.restart();
