@@ -147,8 +147,29 @@ fn found_difference(mine: &Found, theirs: &Found) -> Option<String> {
     if mine.target != theirs.target {
         return Some(format!("leads to {} and {}", text(&mine.target), text(&theirs.target)));
     }
-    let differ = mine.xattrs != theirs.xattrs;
-    differ.then(|| format!("xattrs {:?} and {:?}", mine.xattrs, theirs.xattrs))
+    xattr_difference(&mine.xattrs, &theirs.xattrs)
+}
+
+/// Each extended attribute that is not in both alike, by the beginning of its name and the lengths of its
+/// values.
+fn xattr_difference(
+    mine: &BTreeMap<Vec<u8>, Vec<u8>>,
+    theirs: &BTreeMap<Vec<u8>, Vec<u8>>,
+) -> Option<String> {
+    const SHOWN: usize = 24;
+    let names: BTreeSet<_> = mine.keys().chain(theirs.keys()).collect();
+    let told = |name: &Vec<u8>| {
+        let shown = text(&name[..name.len().min(SHOWN)]);
+        let cut = if name.len() > SHOWN { "..." } else { "" };
+        let length = |value: Option<&Vec<u8>>| {
+            value.map_or_else(|| "none".to_owned(), |value| format!("{} bytes", value.len()))
+        };
+        let (one, other) = (length(mine.get(name)), length(theirs.get(name)));
+        format!("{shown}{cut} ({one} and {other})")
+    };
+    let differ = names.into_iter().filter(|&name| mine.get(name) != theirs.get(name));
+    let differ: Vec<_> = differ.map(told).collect();
+    (!differ.is_empty()).then(|| format!("different xattrs: {}", differ.join(", ")))
 }
 
 /// The first byte in which a file that is in both differs.
