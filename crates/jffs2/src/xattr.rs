@@ -4,6 +4,10 @@
 //! inodes), [`Reference`] (this inode has that datum). Both have nodes of their own on flash; of several
 //! nodes of one number, or of one pair of inode and number, the newest counts.
 //!
+//! Of one pair there is never more than one [`Reference`], dead or not: a mount cannot tell two of them apart.
+//! Different on purpose: Linux makes a second one when a value is set again, and gives the number of a datum
+//! that is gone a second time though a reference on flash still names it.
+//!
 //! Source: Linux 6.1, `fs/jffs2/xattr.c`, `xattr.h`.
 
 use crate::block::{Blocks, NodeId, NodeState, Owner};
@@ -75,7 +79,7 @@ impl Xattrs {
         self.data.is_empty() && self.references.is_empty()
     }
 
-    /// The highest number of a datum there ever was.
+    /// The highest number of a datum that any node has named.
     #[must_use]
     pub const fn highest_xid(&self) -> u32 {
         self.highest_xid
@@ -133,7 +137,7 @@ impl Xattrs {
 
     /// The slot of the datum of a number, which is made when there is none, with version 0.
     pub fn slot_or_new(&mut self, xid: u32) -> u32 {
-        self.highest_xid = self.highest_xid.max(xid);
+        self.note_xid(xid);
         if let Some(slot) = self.slot(xid) {
             return slot;
         }
@@ -141,6 +145,11 @@ impl Xattrs {
         let slot = put(&mut self.data, datum);
         self.by_number.insert(xid, slot);
         slot
+    }
+
+    /// A reference to the datum of this number was found; no other datum may get it.
+    pub(crate) fn note_xid(&mut self, xid: u32) {
+        self.highest_xid = self.highest_xid.max(xid);
     }
 
     /// A reference of this sequence number was found.
@@ -166,6 +175,32 @@ impl Xattrs {
         self.dead.iter().copied().filter(unmarked).collect()
     }
 
+    /// Whether a reference is of this inode and this datum.
+    pub(crate) fn is_pair(&self, slot: u32, ino: u32, xid: u32) -> bool {
+        self.reference(slot).is_some_and(|entry| (entry.ino, entry.xid) == (ino, xid))
+    }
+
+    /// The reference of an inode to a datum that was buried, with its nodes, or else a new one; its slot.
+    pub(crate) fn revive(&mut self, ino: u32, xid: u32) -> u32 {
+        let Some(at) = self.dead.iter().position(|&slot| self.is_pair(slot, ino, xid)) else {
+            return self.add_reference(ino, xid, 0, false);
+        };
+        let slot = self.dead.swap_remove(at);
+        if let Some(reference) = self.reference_mut(slot) {
+            reference.removed = false;
+        }
+        slot
+    }
+
+    /// Takes [`Self::revive`] back.
+    pub(crate) fn abandon(&mut self, slot: u32) {
+        if self.reference(slot).is_some_and(|reference| reference.nodes.is_some()) {
+            self.bury(slot);
+        } else {
+            self.remove_reference(slot);
+        }
+    }
+
     /// References that lead nowhere any longer.
     #[must_use]
     pub fn dead(&self) -> &[u32] {
@@ -174,7 +209,8 @@ impl Xattrs {
 
     /// Adds a reference without a node and gives its slot.
     pub fn add_reference(&mut self, ino: u32, xid: u32, sequence: u32, removed: bool) -> u32 {
-        self.highest_sequence = self.highest_sequence.max(sequence);
+        self.note_sequence(sequence);
+        self.note_xid(xid);
         let marked = removed;
         let reference = Reference { ino, xid, sequence, removed, marked, nodes: None, next: None };
         put(&mut self.references, reference)

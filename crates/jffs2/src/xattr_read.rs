@@ -62,6 +62,7 @@ impl<M: Mtd> Volume<M> {
         };
         self.blocks.set_used(node, NodeState::Pristine);
         self.xattrs.note_sequence(found.sequence);
+        self.xattrs.note_xid(found.xid);
         if let Some(reference) = self.xattrs.reference_mut(slot) {
             (reference.ino, reference.xid) = (found.ino, found.xid);
             (reference.sequence, reference.removed) = (found.sequence, found.removed);

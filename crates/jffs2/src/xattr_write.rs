@@ -3,8 +3,9 @@
 //! Layer: rank 5. Methods of [`Jffs2`] and [`Volume`].
 //!
 //! ```text
-//!  set      node of name and value, unless one that is equal exists; then the reference; the one that led to
-//!           the old value is dead in RAM, and the newer sequence number tells so after a mount
+//!  set      node of name and value, unless one that is equal exists; then the reference, the inode's former
+//!           one to that node if there was any; the one that led to the old value is dead in RAM, and the
+//!           newer sequence number tells so after a mount
 //!  remove   a reference that says so
 //!  collect  a datum without references, or a dead reference that is alone, is dropped; else written anew
 //! ```
@@ -165,22 +166,31 @@ impl<M: Mtd> Jffs2<M> {
         Ok(volume.xattrs.link_datum(&mut volume.blocks, slot, version, piece))
     }
 
-    /// Gives an inode a reference to a datum, instead of those in the slots `old`.
+    /// Gives an inode a reference to a datum, instead of those in the slots `old`. If it had one before, dead
+    /// or not, that one is written anew: were there two, to mark the dead one would remove the other.
     fn refer(&mut self, clock: &mut Clock, inode: u32, xid: u32, old: &[u32]) -> Result<(), Error> {
         let ino = self.volume.inodes.get(inode).ino;
         if let Err(error) = self.make_room(clock, Room::REFERENCE) {
             self.volume.unrefer(xid);
             return Err(error);
         }
-        let slot = self.volume.xattrs.add_reference(ino, xid, 0, false);
+        let xattrs = &mut self.volume.xattrs;
+        let had = old.iter().copied().find(|&slot| xattrs.is_pair(slot, ino, xid));
+        let slot = had.unwrap_or_else(|| xattrs.revive(ino, xid));
         if let Err(error) = self.save_reference(clock, slot) {
-            self.volume.xattrs.remove_reference(slot);
+            if had.is_none() {
+                self.volume.xattrs.abandon(slot);
+            }
             self.volume.unrefer(xid);
             return Err(error);
         }
-        for &old in old {
+        for &old in old.iter().filter(|&&old| old != slot) {
             self.volume.detach(inode, old);
             self.volume.kill_reference(old);
+        }
+        if had.is_some() {
+            self.volume.unrefer(xid);
+            return Ok(());
         }
         let next = self.volume.inodes.get_mut(inode).xrefs.replace(slot);
         if let Some(reference) = self.volume.xattrs.reference_mut(slot) {

@@ -111,6 +111,56 @@ fn an_attribute_that_no_block_can_hold_is_refused_and_costs_no_space() {
     fs.fs().volume().blocks().check_accounting();
 }
 
+/// A file and another with the same attribute, and the attributes of the first after `change` and a mount.
+fn attributes_after(change: impl Fn(&mut Mount<Jffs2<RamMtd>>, &mut Clock)) -> Vec<Vec<u8>> {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    for path in ["/f", "/g"] {
+        let fd = fs.create(&mut clock, path, 0o644).unwrap();
+        fs.close(&mut clock, fd).unwrap();
+        fs.set_xattr(&mut clock, path, "user.kept", b"first").unwrap();
+    }
+    fs.set_xattr(&mut clock, "/f", "user.other", b"value").unwrap();
+    change(&mut fs, &mut clock);
+    let before = fs.xattr_names(&mut clock, "/f").unwrap();
+    let device = unmount(&mut clock, fs);
+    let mut fs = mount(&mut clock, device);
+    fs.fs_mut().check_all(&mut clock).unwrap();
+    let after = fs.xattr_names(&mut clock, "/f").unwrap();
+    assert_eq!(after.len(), before.len(), "before {before:?}, after a mount {after:?}");
+    after
+}
+
+#[test]
+fn an_attribute_set_twice_to_one_value_stays_when_another_is_removed() {
+    let names = attributes_after(|fs, clock| {
+        fs.set_xattr(clock, "/f", "user.kept", b"first").unwrap();
+        fs.remove_xattr(clock, "/f", "user.other").unwrap();
+    });
+    assert_eq!(names, [b"user.kept"]);
+}
+
+#[test]
+fn an_attribute_that_got_its_former_value_again_stays_when_another_is_removed() {
+    let names = attributes_after(|fs, clock| {
+        fs.set_xattr(clock, "/f", "user.kept", b"second").unwrap();
+        fs.set_xattr(clock, "/f", "user.kept", b"first").unwrap();
+        fs.remove_xattr(clock, "/f", "user.other").unwrap();
+    });
+    assert_eq!(names, [b"user.kept"]);
+}
+
+#[test]
+fn an_attribute_that_got_its_former_value_again_is_gone_when_it_is_removed() {
+    let names = attributes_after(|fs, clock| {
+        for value in ["second", "first", "first", "second", "first"] {
+            fs.set_xattr(clock, "/f", "user.kept", value.as_bytes()).unwrap();
+        }
+        fs.remove_xattr(clock, "/f", "user.kept").unwrap();
+    });
+    assert_eq!(names, [b"user.other"]);
+}
+
 /// Makes the entry unreadable that removes `name`: the last entry of it on the flash.
 fn tear_last_entry(device: &RamMtd, name: &[u8]) -> RamMtd {
     let mut image = device.image();

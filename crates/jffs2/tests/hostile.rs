@@ -429,6 +429,21 @@ fn many_equal_names_and_versions_that_wrap_are_one_name() {
 }
 
 #[test]
+fn a_reference_to_an_attribute_that_is_gone_does_not_give_its_inode_a_newer_one() {
+    let (mut clock, mut image) = (Clock::new(), Image::new());
+    for (ino, name) in [(2, b"old"), (3, b"new")] {
+        image.content(file(ino, 1), b"").dirent(1, ino, 8, name);
+    }
+    let mut reference = [0; 28];
+    Xref { ino: 2, xid: 1, sequence: 2, removed: false }.emit(&mut reference, ORDER);
+    let mut fs = image.put(&reference).mount();
+    fs.set_xattr(&mut clock, Ino(3), b"user.colour", Some(b"blue")).unwrap();
+    let mut fs = Jffs2::mount(&mut clock, fs.into_device(), Options::default()).unwrap();
+    assert_eq!(fs.xattr_names(&mut clock, Ino(3)).unwrap(), [b"user.colour"]);
+    assert!(fs.xattr_names(&mut clock, Ino(2)).unwrap().is_empty(), "an attribute never set");
+}
+
+#[test]
 fn an_erased_flash_is_an_empty_filesystem() {
     let mut fs = Image::new().mount();
     assert_eq!(walk(&mut fs), 1);
