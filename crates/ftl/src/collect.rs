@@ -15,6 +15,7 @@ use crate::pool::Tier;
 impl<M: Medium> PageMapped<M> {
     /// Empties the block that the policy chooses; whether it could.
     pub(crate) fn collect_next(&mut self) -> bool {
+        self.write_due_trims();
         let (pages, clock) = (self.geometry.pages_per_block(), self.clock());
         let victim = self.collector.choose(&mut self.pool, pages, clock, &mut self.random);
         let victim = victim.expect("a part with enough blocks has closed ones");
@@ -27,6 +28,7 @@ impl<M: Medium> PageMapped<M> {
     /// Moves what is valid in `victim` into the open block of `stream` and erases it. Nothing is done, and
     /// false returned, when there is no room: blocks have died.
     pub(crate) fn empty(&mut self, victim: u32, stream: u8, cause: Cause) -> bool {
+        self.write_due_trims();
         let room = self.frontiers[usize::from(stream)].room();
         if self.pool.free(Tier::Main) == 0 && self.pool.valid(victim) > room {
             assert!(self.pool.retired() > 0, "the reserve has a block for each collection");
@@ -70,6 +72,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Erases an open block, which is free then.
     pub(crate) fn erase(&mut self, block: u32, cause: Cause) {
+        self.secure_before_erase();
         self.medium.erase(block, cause);
         self.counters.erases[cause] += 1;
         self.release(block);

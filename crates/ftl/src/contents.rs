@@ -11,7 +11,9 @@
 
 use crate::cause::Cause;
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::medium::{Cells, Copies, Medium, Seen, Stamp, Version};
+use crate::medium::{CellMode, Cells, Copies, Medium, Seen, Stamp, Version};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What reading a page gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,15 @@ pub struct Contents {
     /// Steps until power is lost.
     steps_left: Option<u64>,
     steps: u64,
+    /// What pages hold besides a stamp, by number of the page: records of the layer itself.
+    words: BTreeMap<u32, Arc<[u64]>>,
+    /// Pages that share cells: rows of a word line.
+    bits: u32,
+    /// What the spare bytes of a block's first page say: erases, mode, and how many were opened before.
+    erases: Vec<u32>,
+    modes: Vec<CellMode>,
+    opened: Vec<u64>,
+    opens: u64,
     /// Page that was being programmed, or first page of the block that was being erased, at the end.
     torn: Option<Page>,
 }
@@ -47,7 +58,62 @@ impl Contents {
             holds: vec![Holds::Erased; geometry.pages() as usize],
             steps_left: None,
             steps: 0,
+            words: BTreeMap::new(),
+            bits: 1,
+            erases: vec![0; geometry.blocks() as usize],
+            modes: vec![CellMode::Native; geometry.blocks() as usize],
+            opened: vec![0; geometry.blocks() as usize],
+            opens: 0,
             torn: None,
+        }
+    }
+
+    /// The same, with cells of `bits` bits: rows `bits` at a time share cells, and a program that power
+    /// is lost in spoils, of its die, the rows before its own that share them, and what was programmed
+    /// before it into the same flash page.
+    #[must_use]
+    pub fn paired(self, bits: u32) -> Self {
+        Self { bits: bits.max(1), ..self }
+    }
+
+    /// How often a block was erased, the erase that was cut included.
+    #[must_use]
+    pub fn erases(&self, block: u32) -> u32 {
+        self.erases[block as usize]
+    }
+
+    /// How the cells of a block were used last.
+    #[must_use]
+    pub fn mode(&self, block: u32) -> CellMode {
+        self.modes[block as usize]
+    }
+
+    /// Blocks are opened one after another: the number of this one, its last time.
+    #[must_use]
+    pub fn opened(&self, block: u32) -> u64 {
+        self.opened[block as usize]
+    }
+
+    /// The record that a readable page holds, if any.
+    #[must_use]
+    pub fn words(&self, page: Page) -> Option<&[u64]> {
+        let readable = matches!(self.holds(page), Holds::Data(_));
+        let number = self.geometry.first_page(page.block) + page.offset;
+        self.words.get(&number).filter(|_| readable).map(|words| &words[..])
+    }
+
+    /// Pages before `page` that a torn program of it spoils.
+    fn spoil_shared(&mut self, page: Page) {
+        let (mine, units) = (self.geometry.place(page.offset), self.geometry.stripe().units);
+        for offset in 0..page.offset {
+            let other = self.geometry.place(offset);
+            let same_flash_page = offset / units == page.offset / units;
+            let lower = other.row < mine.row
+                && other.row / self.bits == mine.row / self.bits
+                && self.modes[page.block as usize] == CellMode::Native;
+            if same_flash_page || (lower && other.die == mine.die) {
+                self.spoil(Page { offset, ..page });
+            }
         }
     }
 
@@ -131,6 +197,9 @@ impl Contents {
         if was_on {
             let index = self.index(page);
             self.holds[index] = holds;
+            if holds == Holds::Torn {
+                self.spoil_shared(page);
+            }
         }
     }
 }
@@ -154,7 +223,14 @@ impl Medium for Contents {
             let from = Page { block: copies.from, offset };
             let to = Page { block: copies.to.block, offset: to };
             match self.holds(from) {
-                Holds::Data(stamp) => self.put(to, stamp),
+                Holds::Data(stamp) => {
+                    let number = |page: Page| self.geometry.first_page(page.block) + page.offset;
+                    let record = self.words.get(&number(from)).cloned();
+                    if let Some(record) = record.filter(|_| self.is_on()) {
+                        self.words.insert(number(to), record);
+                    }
+                    self.put(to, stamp);
+                }
                 // Without power the mechanism goes on in the dark: nothing it sees matters.
                 holds => assert!(!self.is_on(), "{from} is copied and holds {holds:?}"),
             }
@@ -174,7 +250,27 @@ impl Medium for Contents {
             let pages = self.geometry.pages_per_block() as usize;
             let left = if done { Holds::Erased } else { Holds::Torn };
             self.holds[first..first + pages].fill(left);
+            self.erases[block as usize] += 1;
+            let first = self.geometry.first_page(block);
+            let gone = first..first + self.geometry.pages_per_block();
+            gone.for_each(|page| drop(self.words.remove(&page)));
         }
+    }
+
+    fn open(&mut self, block: u32, mode: CellMode) {
+        if self.is_on() {
+            self.opens += 1;
+            self.opened[block as usize] = self.opens;
+            self.modes[block as usize] = mode;
+        }
+    }
+
+    fn program_record(&mut self, page: Page, stamp: Stamp, words: &[u64], cause: Cause) {
+        if self.is_on() {
+            let number = self.geometry.first_page(page.block) + page.offset;
+            self.words.insert(number, words.into());
+        }
+        self.program(page.into(), stamp, cause);
     }
 
     fn seen(&self) -> Seen {

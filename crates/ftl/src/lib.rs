@@ -15,6 +15,8 @@
 //! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
 //! - [`demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
 //! - [`reliability`]: [`Reliability`], blocks that die, pages that need correction, refresh.
+//! - [`power`]: [`PowerSafety`], what makes it safe to lose power.
+//! - [`recovery`]: [`Remains`], the map rebuilt from what lies in the flash.
 //! - [`translation`]: the trait [`Translation`] that devices above use.
 //!
 //! ```
@@ -53,6 +55,8 @@ pub mod page_map;
 pub mod policies;
 pub mod policy;
 pub mod pool;
+pub mod power;
+pub mod recovery;
 pub mod reliability;
 pub mod slc_cache;
 mod table;
@@ -72,6 +76,8 @@ pub use policy::collection::Collection;
 pub use policy::levelling::Levelling;
 pub use policy::streams::Streams;
 pub use pool::Pool;
+pub use power::{PowerSafety, SharedCells};
+pub use recovery::Remains;
 pub use reliability::{EndOfLife, Endurance, Health, ReadErrors, Reliability};
 pub use slc_cache::{Cache, CacheSize, WhenFull};
 pub use timed::{Busy, CellTimes, Timed, Timing};

@@ -90,6 +90,12 @@ pub trait Medium {
     /// Programs a run of pages that were erased, in order; `stamp` is that of the first.
     fn program(&mut self, run: PageRun, stamp: Stamp, cause: Cause);
 
+    /// Programs one page with a record of the layer itself, which a medium without contents forgets.
+    fn program_record(&mut self, page: Page, stamp: Stamp, words: &[u64], cause: Cause) {
+        let _ = words;
+        self.program(page.into(), stamp, cause);
+    }
+
     /// Reads pages and programs what they held to others. Counts as reads and as programs.
     fn copy(&mut self, copies: Copies<'_>, cause: Cause);
 

@@ -28,6 +28,7 @@ use crate::policies::{Emptied, LevellingTime, Policies};
 use crate::policy::collection::Collector;
 use crate::policy::levelling::{Leveller, Levelling};
 use crate::pool::{Pool, State, Tier};
+use crate::power::Trims;
 use crate::reliability::Health;
 use crate::table::Table;
 use crate::timed::Busy;
@@ -64,6 +65,8 @@ pub struct PageMapped<M> {
     pub(crate) read_only: bool,
     pub(crate) health: Option<Box<Health>>,
     pub(crate) map: Option<Box<DemandMap>>,
+    /// What makes it safe to lose power, where the part cares.
+    pub(crate) trims: Option<Box<Trims>>,
     pub(crate) events: Events,
     /// Offsets of the valid pages of a victim, and blocks that have none: kept to keep their memory.
     pub(crate) offsets: Vec<u32>,
@@ -110,6 +113,7 @@ impl<M: Medium> PageMapped<M> {
             read_only: false,
             health: None,
             map: DemandMap::new(policies.map, &geometry).map(Box::new),
+            trims: None,
             events: Events::default(),
             offsets: Vec::with_capacity(geometry.pages_per_block() as usize),
             emptied: Vec::new(),
@@ -155,7 +159,8 @@ impl<M: Medium> PageMapped<M> {
     /// What is left of the spare when reserve, open and bad blocks are deducted.
     #[must_use]
     pub fn spare(&self) -> Spare {
-        self.geometry.spare(self.policies.kept_blocks() + self.pool.retired())
+        let trims = u32::from(self.trims.is_some());
+        self.geometry.spare(self.policies.kept_blocks() + trims + self.pool.retired())
     }
 
     fn writable(&self) -> Result<(), Error> {
@@ -234,6 +239,9 @@ impl<M: Medium> PageMapped<M> {
         self.medium.program(run, Stamp { logical, version: self.version }, Cause::Host);
         self.counters.programs[Cause::Host] += u64::from(run.count);
         self.counters.written += u64::from(run.count);
+        if let Some(trims) = &mut self.trims {
+            trims.written(logical, run.count);
+        }
     }
 
     /// What the logical pages held is no longer valid. Blocks without a valid page are noted.
@@ -454,6 +462,9 @@ impl<M: Medium> Translation for PageMapped<M> {
         self.mapped -= dropped;
         self.counters.trimmed += u64::from(dropped);
         self.table.clear_run(first, count);
+        if dropped > 0 {
+            self.note_trim(first, count);
+        }
         while let Some(block) = self.emptied.pop() {
             self.return_emptied(block);
         }
@@ -463,6 +474,7 @@ impl<M: Medium> Translation for PageMapped<M> {
     fn flush(&mut self, at: Instant) -> Completion {
         self.begin(at);
         self.counters.flushes += 1;
+        self.secure_all();
         let units = self.geometry.stripe().units;
         for stream in 0..self.frontiers.len() {
             let Some(filler) = self.frontiers[stream].fill_up(units) else { continue };

@@ -224,6 +224,27 @@ impl Pool {
         Some(block)
     }
 
+    /// Gives a free block the erase count that was found on it.
+    ///
+    /// # Panics
+    /// When the block is not free.
+    pub fn set_erases(&mut self, block: u32, erases: u32) {
+        let (before, tier) = (self.erases[block as usize], self.tier(block));
+        assert!(self.free[tier as usize].remove(block, before), "Pool::set_erases: in use");
+        self.erases[block as usize] = erases;
+        self.free[tier as usize].insert(block, erases);
+    }
+
+    /// Opens a certain free block.
+    ///
+    /// # Panics
+    /// When the block is not free.
+    pub fn take(&mut self, block: u32) {
+        let (erases, tier) = (self.erases[block as usize], self.tier(block));
+        assert!(self.free[tier as usize].remove(block, erases), "Pool::take: a block in use");
+        self.links[block as usize].state = State::Open;
+    }
+
     /// Opens the most worn free main block.
     pub fn take_most_worn(&mut self) -> Option<u32> {
         let block = self.free[0].take_most_worn()?;

@@ -1,0 +1,294 @@
+//! What a layer does so that power may be lost: trims kept in flash, and nothing erased too early.
+//!
+//! Layer: a stream of the mechanism in [`crate::page_map`]. Main types: [`PowerSafety`], which is chosen,
+//! and [`SharedCells`]. A logical page that was given up leaves older copies behind, which a scan would take
+//! for data; so the layer keeps one bit for each logical page, in *trim pages* that are logical pages
+//! behind all others and are found, collected and levelled as data are. A trim page of version `V`
+//! says of the pages whose bit is set: what is older than `V` is void.
+//!
+//! ```text
+//!   trim --> bits in memory --- flush, or any erase ---> trim page (Cause::Map)
+//!   data at risk in shared cells --- flush, or any erase ---> padding to the end of the word line
+//! ```
+//!
+//! Sources: cells that two pages share and what a cut program does to the other, Tseng, Grupp,
+//! Swanson, "Understanding the impact of power loss on flash memory" (DAC 2011); padding of word lines,
+//! the open-channel specification's `mw_cunits` (pages that must follow before data are safe). How a card keeps its
+//! trims is not published: assumed. Left out: a back-up of lower pages, capacitors.
+
+use crate::cause::Cause;
+use crate::error::Error;
+use crate::frontier::Frontier;
+use crate::geometry::{Geometry, Page};
+use crate::medium::{CellMode, Medium, Stamp};
+use crate::page_map::PageMapped;
+use crate::pool::Tier;
+use crate::table::Table;
+use std::collections::BTreeSet;
+
+const WORD: u32 = 64;
+
+/// What the part does about pages that share cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SharedCells {
+    /// Before a flush ends and before any erase, the word lines in use are filled up: what was flushed
+    /// is safe.
+    #[default]
+    Padded,
+    /// Nothing: a cut may take back the flushed pages of one word line of one die.
+    Exposed,
+}
+
+/// That power may be lost, and what is done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PowerSafety {
+    /// Rows that share a word line: 1 where a program can spoil no other row.
+    pub bits: u32,
+    /// What is done about them.
+    pub shared: SharedCells,
+}
+
+impl PowerSafety {
+    /// Pages from one point at which all before are safe to the next.
+    #[must_use]
+    pub const fn group(&self, geometry: &Geometry) -> u32 {
+        match self.bits {
+            0 | 1 => geometry.stripe().units,
+            bits => bits * geometry.stripe().row_pages(),
+        }
+    }
+
+    /// Pages that were flushed and that one cut may take back.
+    #[must_use]
+    pub const fn flushed_at_risk(&self, geometry: &Geometry) -> u32 {
+        match self.shared {
+            SharedCells::Padded => 0,
+            SharedCells::Exposed => {
+                let lower = self.bits.saturating_sub(1) * geometry.stripe().program_pages();
+                lower + geometry.stripe().units - 1
+            }
+        }
+    }
+
+    /// Host pages that one trim page speaks of. Where [`PowerSafety::flushed_at_risk`] is not zero, one
+    /// of the pages at risk may be a trim page, and then data that had been given up are back.
+    #[must_use]
+    pub fn pages_of_trim_page(geometry: &Geometry) -> u32 {
+        let words = u32::try_from(geometry.page().get() / 8).unwrap_or(u32::MAX / WORD);
+        words.clamp(1, u32::MAX / WORD) * WORD
+    }
+
+    fn padding(&self, geometry: &Geometry) -> u32 {
+        match self.shared {
+            SharedCells::Padded => self.group(geometry),
+            SharedCells::Exposed => 1,
+        }
+    }
+}
+
+/// Which logical pages were given up.
+#[derive(Debug, Clone)]
+pub(crate) struct Trims {
+    pub(crate) safety: PowerSafety,
+    /// Logical page of the first trim page, and host pages that one speaks of.
+    pub(crate) first: u32,
+    per_page: u32,
+    bits: Vec<u64>,
+    /// Trim pages that say less than the bits.
+    pub(crate) due: BTreeSet<u32>,
+}
+
+impl Trims {
+    fn new(safety: PowerSafety, geometry: &Geometry, first: u32) -> Self {
+        let per_page = PowerSafety::pages_of_trim_page(geometry);
+        let pages = geometry.logical_pages().div_ceil(per_page);
+        let all = u64::from(pages) * u64::from(per_page / WORD);
+        let bits = vec![0; usize::try_from(all).expect("a bit for each page fits memory")];
+        Self { safety, first, per_page, bits, due: BTreeSet::new() }
+    }
+
+    pub(crate) fn pages(&self, geometry: &Geometry) -> u32 {
+        geometry.logical_pages().div_ceil(self.per_page)
+    }
+
+    /// The host pages that a trim page speaks of begin here.
+    pub(crate) const fn first_of(&self, page: u32) -> u32 {
+        page * self.per_page
+    }
+
+    fn set(&mut self, logical: u32, given_up: bool) -> bool {
+        let (word, bit) = ((logical / WORD) as usize, 1 << (logical % WORD));
+        let before = self.bits[word] & bit != 0;
+        if given_up {
+            self.bits[word] |= bit;
+        } else {
+            self.bits[word] &= !bit;
+        }
+        before != given_up
+    }
+
+    /// Pages have data again. No trim page need say so: their versions do.
+    #[inline]
+    pub(crate) fn written(&mut self, first: u32, count: u32) {
+        for logical in first..first + count {
+            self.set(logical, false);
+        }
+    }
+
+    /// A page was given up; whether that was known.
+    pub(crate) fn given_up(&mut self, logical: u32) -> bool {
+        !self.set(logical, true)
+    }
+
+    fn words(&self, page: u32) -> &[u64] {
+        let words = (self.per_page / WORD) as usize;
+        &self.bits[page as usize * words..][..words]
+    }
+}
+
+impl<M: Medium> PageMapped<M> {
+    /// The same layer, before its first use, kept so that its map can be rebuilt after a cut of power:
+    /// see [`crate::recovery`]. It takes one more open block and two more of reserve.
+    ///
+    /// # Errors
+    /// [`Error::TooFewBlocks`]; [`Error::Policy`] when the trim pages fill more than a block, or a word
+    /// line more than a quarter of one.
+    ///
+    /// # Panics
+    /// When the layer has been used, or its blocks die.
+    pub fn power_safe(mut self, safety: PowerSafety) -> Result<Self, Error> {
+        assert!(self.health.is_none(), "recovery of a part whose blocks die is not modelled");
+        assert_eq!(self.version.0 + u64::from(self.mapped), 0, "chosen before the first use");
+        let (geometry, first) = (self.geometry, self.table.len());
+        let trims = Trims::new(safety, &geometry, first);
+        let pages = geometry.pages_per_block();
+        let policy = |what, found: u32, most: u32| match found > most {
+            true => Err(Error::Policy { what, found: found.into(), least: 1, most: most.into() }),
+            false => Ok(()),
+        };
+        policy("trim pages", trims.pages(&geometry), pages)?;
+        let padding = safety.padding(&geometry);
+        if padding > 1 {
+            policy("pages that share cells", padding, pages / 4)?;
+        }
+        self.policies.reserve += 2;
+        let logical = first + trims.pages(&geometry);
+        // Padding must never eat what a collection gains, on average over all blocks.
+        let dense = pages - if padding > 1 { 2 * padding } else { 0 };
+        let needed = self.policies.blocks_needed(logical.div_ceil(dense)) + 1;
+        if geometry.blocks() < needed {
+            let (blocks, logical) = (geometry.blocks(), logical.div_ceil(pages));
+            return Err(Error::TooFewBlocks { blocks, needed, logical });
+        }
+        self.table = Table::new(geometry, logical);
+        self.frontiers.push(Frontier::CLOSED);
+        self.trims = Some(Box::new(trims));
+        Ok(self)
+    }
+
+    /// What was chosen about power.
+    #[must_use]
+    pub fn power_safety(&self) -> Option<PowerSafety> {
+        self.trims.as_deref().map(|trims| trims.safety)
+    }
+
+    /// The host gave up pages that had data.
+    pub(crate) fn note_trim(&mut self, first: u32, count: u32) {
+        let Some(trims) = self.trims.as_deref_mut() else { return };
+        // So that the trim page is newer than all that it makes void.
+        self.version.0 += 1;
+        for logical in first..first + count {
+            if !trims.given_up(logical) {
+                trims.due.insert(logical / trims.per_page);
+            }
+        }
+    }
+
+    /// A block will be erased: what replaces its data, and what says that they are void, must be safe.
+    #[inline]
+    pub(crate) fn secure_before_erase(&mut self) {
+        if self.trims.is_some() {
+            self.secure(false);
+        }
+    }
+
+    /// A block will be emptied: no trim page may move under the list of what is valid in it.
+    #[inline]
+    pub(crate) fn write_due_trims(&mut self) {
+        if self.trims.as_deref().is_some_and(|trims| !trims.due.is_empty()) {
+            self.secure(false);
+        }
+    }
+
+    /// Makes all that was written and given up safe, collecting for it if need be.
+    pub(crate) fn secure_all(&mut self) {
+        if self.trims.is_some() {
+            self.secure(true);
+        }
+    }
+
+    fn secure(&mut self, may_collect: bool) {
+        // First the data: a trim page no longer speaks of pages that were written since.
+        self.pad_word_lines();
+        let next = |trims: &Trims| trims.due.first().copied();
+        while let Some(page) = self.trims.as_deref().and_then(next) {
+            if may_collect && !self.make_room(self.trim_stream()) {
+                return;
+            }
+            // Making room may have erased, and so have written the page.
+            if self.trims.as_deref_mut().is_some_and(|trims| trims.due.remove(&page)) {
+                self.write_trim_page(page);
+            }
+        }
+        self.pad_word_lines();
+    }
+
+    fn trim_stream(&self) -> u8 {
+        self.policies.map_stream() + 1
+    }
+
+    fn pad_word_lines(&mut self) {
+        let Some(safety) = self.power_safety() else { return };
+        let group = safety.padding(&self.geometry);
+        for stream in 0..self.frontiers.len() {
+            let frontier = &mut self.frontiers[stream];
+            let Some(filler) = frontier.fill_up(group).filter(|run| run.count > 0) else {
+                continue;
+            };
+            self.medium.program(filler, Stamp::FILLER, Cause::Padding);
+            self.counters.programs[Cause::Padding] += u64::from(filler.count);
+        }
+    }
+
+    fn write_trim_page(&mut self, page: u32) {
+        let stream = usize::from(self.trim_stream());
+        if self.frontiers[stream].room() == 0 {
+            self.open_trim_block();
+        }
+        let Some(trims) = self.trims.take() else { return };
+        let run = self.frontiers[stream].take(1);
+        let (place, logical) = (Page { block: run.block, offset: run.offset }, trims.first + page);
+        let old = self.table.set(logical, place);
+        self.pool.add_valid(run.block, 1);
+        let stamp = Stamp { logical, version: self.version };
+        self.medium.program_record(place, stamp, trims.words(page), Cause::Map);
+        self.counters.programs[Cause::Map] += 1;
+        self.trims = Some(trims);
+        match old {
+            None => self.mapped += 1,
+            // A block without valid pages is left to collection: an erase may be under way.
+            Some(old) => drop(self.pool.invalidate(old.block, 1)),
+        }
+    }
+
+    /// Opens a block without erasing one, out of the reserve.
+    fn open_trim_block(&mut self) {
+        let stream = self.trim_stream();
+        let full = std::mem::replace(&mut self.frontiers[usize::from(stream)], Frontier::CLOSED);
+        if let Some(block) = full.block() {
+            self.pool.close(block, self.clock());
+        }
+        let block = self.pool.take_free(Tier::Main).expect("the reserve has a block for trims");
+        self.fill(block, stream, CellMode::Native);
+    }
+}

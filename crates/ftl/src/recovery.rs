@@ -1,0 +1,191 @@
+//! The map rebuilt after a cut of power, from nothing but what lies in the flash.
+//!
+//! Layer: above [`crate::power`] and [`crate::contents`]. Main type: [`Remains`]. Every page carries its logical page and
+//! version in its spare bytes. Recovery reads all pages that are not erased ([`Cause::Map`]): of each
+//! logical page the highest version counts, unless a newer trim page says that it was given up.
+//!
+//! ```text
+//!   scan -> newest copy of each page -> void what trim pages say -> fill map and pool
+//!        -> erase blocks without data, the half-erased among them -> collect up to the reserve
+//! ```
+//!
+//! Blocks that were being filled are closed as they are, because nobody knows what a torn page does to
+//! its neighbours. Copies that collection had made of a block not yet erased have the version of
+//! the original, which then counts, so that recovery never needs more free blocks than there were.
+//! Nothing that recovery does is wrong if power is lost again: it erases only void blocks.
+//!
+//! Source: the scan of spare bytes as JFFS2 and UBI do (Linux 6.1, drivers/mtd/ubi/attach.c: the
+//! highest sequence number wins; a block without data is erased anew), for pages. Left out: checkpoints
+//! that shorten the scan, blocks that die.
+
+use crate::cause::Cause;
+use crate::contents::{Contents, Holds};
+use crate::error::Error;
+use crate::geometry::{Geometry, Page, PageRun};
+use crate::medium::{CellMode, Medium, Stamp, Version};
+use crate::page_map::PageMapped;
+use crate::policies::Policies;
+use crate::pool::{State, Tier};
+use crate::power::PowerSafety;
+use boardlab_sim::Seed;
+
+/// What is left when power is lost: the flash, and what the part is built for.
+#[derive(Debug, Clone)]
+pub struct Remains {
+    /// The flash; [`Contents::restart`] gives it power again.
+    pub medium: Contents,
+    geometry: Geometry,
+    policies: Policies,
+    safety: PowerSafety,
+}
+
+/// The newest copy of each logical page that was found.
+struct Found {
+    newest: Vec<Option<(Version, Page)>>,
+    version: Version,
+    /// Pages of each block that were not erased.
+    used: Vec<u32>,
+    reads: u64,
+}
+
+impl PageMapped<Contents> {
+    /// Forgets all that is in memory.
+    ///
+    /// # Errors
+    /// Gives the layer back when it was not [`PageMapped::power_safe`].
+    pub fn into_remains(self) -> Result<Remains, Box<Self>> {
+        let Some(safety) = self.power_safety() else { return Err(Box::new(self)) };
+        let mut policies = self.policies;
+        policies.reserve -= 2;
+        Ok(Remains { medium: self.medium, geometry: self.geometry, policies, safety })
+    }
+}
+
+impl Remains {
+    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that draw.
+    ///
+    /// # Errors
+    /// As for [`PageMapped::new`].
+    pub fn recover(self, seed: Seed) -> Result<PageMapped<Contents>, Error> {
+        let layer = PageMapped::new(self.geometry, self.policies, self.medium, seed)?;
+        let mut layer = layer.power_safe(self.safety)?;
+        let mut found = layer.scan();
+        layer.void_given_up(&mut found);
+        layer.fill_tables(&found);
+        layer.erase_void_blocks();
+        while layer.pool.free(Tier::Main) <= layer.policies.reserve && layer.collect_next() {}
+        layer.counters.assert_conserved(layer.medium.seen());
+        Ok(layer)
+    }
+}
+
+impl PageMapped<Contents> {
+    fn scan(&mut self) -> Found {
+        let (blocks, pages) = (self.geometry.blocks(), self.geometry.pages_per_block());
+        let mut found = Found {
+            newest: vec![None; self.table.len() as usize],
+            version: Version(0),
+            used: vec![0; blocks as usize],
+            reads: 0,
+        };
+        // In the order of opening: of two equal versions the first, which is the original, stays.
+        let mut order: Vec<u32> = (0..blocks).collect();
+        order.sort_by_key(|&block| self.medium.opened(block));
+        for block in order {
+            for offset in 0..pages {
+                let page = Page { block, offset };
+                match self.medium.holds(page) {
+                    Holds::Erased => continue,
+                    Holds::Torn => {}
+                    Holds::Data(stamp) => found.take(stamp, page),
+                }
+                found.used[block as usize] = offset + 1;
+            }
+            let count = found.used[block as usize];
+            if count > 0 {
+                self.medium.read(PageRun { block, offset: 0, count }, Cause::Map);
+                found.reads += u64::from(count);
+            }
+        }
+        self.counters.reads[Cause::Map] += found.reads;
+        self.version = found.version;
+        found
+    }
+
+    /// Drops what the newest trim pages say was given up.
+    fn void_given_up(&mut self, found: &mut Found) {
+        let Some(mut trims) = self.trims.take() else { return };
+        for index in 0..trims.pages(&self.geometry) {
+            let newest = found.newest[(trims.first + index) as usize];
+            let Some((version, page)) = newest else { continue };
+            let words = self.medium.words(page).expect("a trim page has its bits");
+            let first = trims.first_of(index);
+            let set = (0_u32..64).flat_map(|bit| {
+                words.iter().zip((0_u32..).step_by(64)).filter_map(move |(word, base)| {
+                    (word >> bit & 1 == 1).then_some(first + base + bit)
+                })
+            });
+            for logical in set.filter(|&logical| logical < self.geometry.logical_pages()) {
+                let newest = &mut found.newest[logical as usize];
+                if newest.is_none_or(|(written, _)| written < version) {
+                    *newest = None;
+                    trims.given_up(logical);
+                }
+            }
+        }
+        self.trims = Some(trims);
+    }
+
+    /// Map, valid pages, and blocks in the order in which they were opened.
+    fn fill_tables(&mut self, found: &Found) {
+        let mut used = Vec::new();
+        for block in 0..self.geometry.blocks() {
+            self.pool.set_erases(block, self.medium.erases(block));
+            if found.used[block as usize] > 0 {
+                self.pool.take(block);
+                used.push(block);
+                self.stream_of[block as usize] = self.policies.streams.count() - 1;
+                if self.policies.cache.is_on() && self.medium.mode(block) == CellMode::SingleBit {
+                    self.pool.set_tier(block, Tier::Cache);
+                }
+            }
+        }
+        let host = self.geometry.logical_pages();
+        let maps = host..host + self.policies.map.pages(&self.geometry);
+        for (logical, newest) in (0..).zip(&found.newest) {
+            let Some((_, page)) = *newest else { continue };
+            self.table.set(logical, page);
+            self.pool.add_valid(page.block, 1);
+            self.mapped += 1;
+            if maps.contains(&logical) {
+                self.stream_of[page.block as usize] = self.policies.map_stream();
+            }
+            // What a translation page says may be older than what was found.
+            self.note_moved(page, 1);
+        }
+        used.sort_by_key(|&block| self.medium.opened(block));
+        used.into_iter().for_each(|block| self.pool.close(block, 0));
+    }
+
+    fn erase_void_blocks(&mut self) {
+        for block in 0..self.geometry.blocks() {
+            if self.pool.state(block) == State::Closed && self.pool.valid(block) == 0 {
+                self.pool.take_victim(block);
+                self.erase(block, Cause::Map);
+            }
+        }
+    }
+}
+
+impl Found {
+    fn take(&mut self, stamp: Stamp, page: Page) {
+        self.version = self.version.max(stamp.version);
+        if stamp.logical == Stamp::NOTHING {
+            return;
+        }
+        let newest = &mut self.newest[stamp.logical as usize];
+        if newest.is_none_or(|(version, _)| version < stamp.version) {
+            *newest = Some((stamp.version, page));
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Power is lost anywhere: what was flushed is there afterwards, and nothing older than it.
+//!
+//! A model keeps for each logical page what the last flush made certain and all that was done since.
+//! After a cut and recovery each page must hold one of these. Parts whose shared cells are exposed may break
+//! that for the pages of one word line, no more. The seed is printed on failure.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use boardlab_ftl::{
+    Cache, CacheSize, Cause, Collection, Contents, Emptied, Extent, Geometry, Levelling, MapMemory,
+    PageMapped, Policies, PowerSafety, SharedCells, Streams, Stripe, Translation, Version,
+    WhenFull,
+};
+use boardlab_sim::{Bytes, Instant, Seed, Stream};
+
+const PAGES: u32 = 760;
+const NOW: Instant = Instant::ZERO;
+
+fn below(stream: &mut Stream, bound: u32) -> u32 {
+    u32::try_from(stream.below(bound.into())).unwrap()
+}
+
+fn pick<T: Copy>(draw: &mut Stream, all: &[T]) -> T {
+    all[usize::try_from(draw.below(all.len().try_into().unwrap())).unwrap()]
+}
+
+/// What a logical page may hold after a cut: the first certainly was, the others may be.
+type May = Vec<Version>;
+
+struct Device {
+    ftl: PageMapped<Contents>,
+    may: Vec<May>,
+    seed: u64,
+    /// Pages that were not what they should be, after cuts; of these, pages that had been given up.
+    wrong: u32,
+    returned: u32,
+}
+
+fn part(draw: &mut Stream) -> Geometry {
+    let units = 1 + below(draw, 2);
+    let stripe = Stripe { channels: 1, dies: 1 + below(draw, 2), planes: 1, units };
+    Geometry::new(58, 48, Bytes::new(32), PAGES).unwrap().striped(stripe).unwrap()
+}
+
+fn policies(draw: &mut Stream) -> Policies {
+    let collections = [
+        Collection::Greedy,
+        Collection::Fifo,
+        Collection::Random,
+        Collection::Choices(4),
+        Collection::CostBenefit(8),
+    ];
+    let levellings = [Levelling::None, Levelling::Dynamic, Levelling::Threshold(3)];
+    let streams = [Streams::Single, Streams::CopiesApart, Streams::Generations(3)];
+    let sizes = [CacheSize::None, CacheSize::None, CacheSize::Fixed(3), CacheSize::Dynamic(3)];
+    let map = MapMemory::Cached { cache: Bytes::new(400), segment: 4 };
+    Policies {
+        collection: pick(draw, &collections),
+        levelling: pick(draw, &levellings),
+        streams: pick(draw, &streams),
+        emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
+        cache: Cache {
+            size: pick(draw, &sizes),
+            bits: 3,
+            when_full: [WhenFull::Fold, WhenFull::Bypass][usize::from(draw.chance(1, 2))],
+            fold_when_idle: draw.chance(1, 2),
+        },
+        map: if draw.chance(1, 4) { map } else { MapMemory::Whole },
+        reserve: 1,
+        idle_blocks: below(draw, 3),
+        ..Policies::default()
+    }
+}
+
+impl Device {
+    fn new(seed: u64, safety: PowerSafety, draw: &mut Stream) -> Self {
+        let (part, policies) = (part(draw), policies(draw));
+        let medium = Contents::new(&part).paired(safety.bits);
+        let ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
+        let ftl = ftl.power_safe(safety).unwrap();
+        Self { ftl, may: vec![vec![Version(0)]; PAGES as usize], seed, wrong: 0, returned: 0 }
+    }
+
+    fn is_on(&self) -> bool {
+        self.ftl.medium().is_on()
+    }
+
+    fn held(&mut self, first: u32, count: u32) -> Vec<Version> {
+        let mut found = vec![Version(0); count as usize];
+        self.ftl.read(NOW, Extent::new(first, count), &mut found).unwrap();
+        found
+    }
+
+    /// One operation of the host; when power is lost in it, it may or may not have been done.
+    fn step(&mut self, draw: &mut Stream) {
+        // Half of the operations go to a tenth of the pages.
+        let space = if draw.chance(1, 2) { PAGES / 10 } else { PAGES };
+        let first = below(draw, space);
+        let most = if draw.chance(1, 20) { 200 } else { 8 };
+        let count = 1 + below(draw, (PAGES - first).min(most));
+        let (extent, range) = (Extent::new(first, count), first as usize..(first + count) as usize);
+        match draw.below(100) {
+            0..55 => {
+                let version = self.ftl.write(NOW, extent).unwrap().version;
+                self.may[range].iter_mut().for_each(|may| may.push(version));
+            }
+            55..70 => {
+                self.ftl.trim(NOW, extent).unwrap();
+                self.may[range].iter_mut().for_each(|may| may.push(Version(0)));
+            }
+            70..80 => {
+                self.ftl.flush(NOW);
+                if self.is_on() {
+                    self.may.iter_mut().for_each(|may| drop(may.drain(..may.len() - 1)));
+                }
+            }
+            80..84 => {
+                self.ftl.idle(NOW, NOW);
+            }
+            _ => {
+                let found = self.held(first, count);
+                let newest = self.may[range].iter().map(|may| *may.last().unwrap());
+                let stale = self.is_on() && !newest.eq(found);
+                assert!(!stale, "seed {}: a stale read of {extent:?} with power", self.seed);
+            }
+        }
+    }
+
+    /// Power comes back, and is perhaps lost again before recovery is done. Says how often.
+    fn recover(mut self, draw: &mut Stream, again: u64) -> (Self, u32) {
+        let mut cuts = 0;
+        loop {
+            let mut remains = self.ftl.into_remains().unwrap();
+            remains.medium.restart();
+            if draw.chance(again, 100) {
+                remains.medium.cut_after(draw.below(30));
+            }
+            self.ftl = remains.recover(Seed::new(self.seed)).unwrap();
+            if self.is_on() {
+                self.ftl.medium_mut().cut_after(u64::MAX);
+                return (self, cuts);
+            }
+            cuts += 1;
+        }
+    }
+
+    /// Compares every page with what it may hold; from now on it holds what it does.
+    fn check(&mut self) {
+        self.ftl.assert_sound();
+        let found = self.held(0, PAGES);
+        for (logical, (may, found)) in self.may.iter_mut().zip(found).enumerate() {
+            if !may.contains(&found) {
+                let given_up = u32::from(may.contains(&Version(0)));
+                (self.wrong, self.returned) = (self.wrong + 1 - given_up, self.returned + given_up);
+                let exposed = self.ftl.power_safety().unwrap().shared == SharedCells::Exposed;
+                let seed = self.seed;
+                assert!(exposed, "seed {seed}: page {logical} holds {found:?}, not of {may:?}");
+            }
+            *may = vec![found];
+        }
+    }
+
+    /// Runs until power is lost, recovers and compares.
+    fn survive(mut self, draw: &mut Stream) -> (Self, u32) {
+        let steps = if draw.chance(1, 2) { 60 } else { 1_500 };
+        self.ftl.medium_mut().cut_after(draw.below(steps));
+        while self.is_on() {
+            self.step(draw);
+        }
+        let (mut device, again) = self.recover(draw, 40);
+        device.check();
+        (device, again)
+    }
+}
+
+/// Cuts on `safety`, devices of 20 cuts each; the cuts and second cuts that there were, and the worst
+/// number of wrong pages after one cut.
+fn cuts(devices: u64, safety: impl Fn(&mut Stream) -> PowerSafety) -> (u32, u32, u32) {
+    let (mut cuts, mut again, mut worst) = (0, 0, 0);
+    for seed in 0..devices {
+        let mut draw = Seed::new(seed).stream("power cuts");
+        let safety = safety(&mut draw);
+        let mut device = Device::new(seed, safety, &mut draw);
+        for _ in 0..2_000 {
+            device.step(&mut draw);
+        }
+        for _ in 0..20 {
+            let more;
+            (device, more) = device.survive(&mut draw);
+            let wrong = std::mem::take(&mut device.wrong);
+            let most = (more + 1) * safety.flushed_at_risk(device.ftl.geometry());
+            assert!(
+                wrong <= most,
+                "seed {seed}: {wrong} flushed pages lost, at most {most} may be"
+            );
+            (cuts, again, worst) = (cuts + 1 + more, again + more, worst.max(wrong));
+        }
+    }
+    (cuts, again, worst)
+}
+
+fn devices() -> u64 {
+    if std::env::var_os("BOARDLAB_FULL").is_some() { 500 } else { 100 }
+}
+
+#[test]
+fn nothing_flushed_is_lost_and_nothing_old_is_read_wherever_power_is_cut() {
+    let padded =
+        |draw: &mut Stream| PowerSafety { bits: 1 + below(draw, 3), shared: SharedCells::Padded };
+    let (cuts, again, worst) = cuts(devices(), padded);
+    assert!(u64::from(cuts) >= devices() * 20 && u64::from(again) > devices(), "{cuts} {again}");
+    assert_eq!(worst, 0);
+}
+
+#[test]
+fn exposed_shared_cells_lose_no_more_than_the_part_says() {
+    let exposed =
+        |draw: &mut Stream| PowerSafety { bits: 2 + below(draw, 2), shared: SharedCells::Exposed };
+    let (_, _, worst) = cuts(devices(), exposed);
+    assert!(worst > 0, "a part that pads nothing loses something that was flushed");
+}
+
+fn small() -> PageMapped<Contents> {
+    let part = Geometry::new(32, 16, Bytes::new(64), 200).unwrap();
+    let ftl = PageMapped::new(part, Policies::default(), Contents::new(&part), Seed::new(1));
+    ftl.unwrap().power_safe(PowerSafety { bits: 1, shared: SharedCells::Padded }).unwrap()
+}
+
+fn restarted(ftl: PageMapped<Contents>) -> PageMapped<Contents> {
+    let mut remains = ftl.into_remains().unwrap();
+    remains.medium.restart();
+    remains.recover(Seed::new(1)).unwrap()
+}
+
+fn version(ftl: &mut PageMapped<Contents>, page: u32) -> Version {
+    let mut found = [Version(0)];
+    ftl.read(NOW, Extent::new(page, 1), &mut found).unwrap();
+    found[0]
+}
+
+#[test]
+fn a_flushed_trim_stays_when_older_copies_lie_in_flash() {
+    let mut ftl = small();
+    ftl.write(NOW, Extent::new(7, 1)).unwrap();
+    ftl.write(NOW, Extent::new(7, 2)).unwrap();
+    ftl.trim(NOW, Extent::new(7, 1)).unwrap();
+    ftl.flush(NOW);
+    assert_eq!(ftl.counters().programs[Cause::Map], 1, "one trim page");
+    ftl.flush(NOW);
+    assert_eq!(ftl.counters().programs[Cause::Map], 1, "nothing new to say");
+    let mut ftl = restarted(ftl);
+    assert_eq!(version(&mut ftl, 7), Version(0));
+    assert_eq!(version(&mut ftl, 8), Version(2));
+    let written = ftl.write(NOW, Extent::new(7, 1)).unwrap().version;
+    let mut ftl = restarted(ftl);
+    assert_eq!(version(&mut ftl, 7), written, "newer than the trim page");
+}
+
+#[test]
+fn recovery_costs_a_read_for_each_page_that_is_not_erased_and_keeps_wear() {
+    let mut ftl = small();
+    for turn in 0..400 {
+        ftl.write(NOW, Extent::new(turn % 190, 10)).unwrap();
+    }
+    let wear = ftl.wear().erases;
+    let part = *ftl.geometry();
+    let used = (0..part.pages())
+        .filter(|&page| ftl.medium().holds(part.locate(page)) != boardlab_ftl::Holds::Erased);
+    let used = u64::try_from(used.count()).unwrap();
+    let ftl = restarted(ftl);
+    assert_eq!(ftl.counters().reads[Cause::Map], used);
+    let erased = ftl.counters().erases.total();
+    let (before, after) = (wear.iter().sum::<u32>(), ftl.wear().erases.iter().sum::<u32>());
+    assert_eq!(u64::from(after), u64::from(before) + erased, "wear goes on from where it was");
+}
+
+#[test]
+fn a_layer_that_was_not_made_safe_leaves_nothing_to_recover() {
+    let part = Geometry::new(32, 16, Bytes::new(64), 200).unwrap();
+    let ftl = PageMapped::new(part, Policies::default(), Contents::new(&part), Seed::new(1));
+    assert!(ftl.unwrap().into_remains().is_err());
+}
+
+#[test]
+fn a_part_without_room_for_padding_is_refused_with_the_blocks_it_needs() {
+    let make = |blocks| {
+        let part = Geometry::new(blocks, 16, Bytes::new(64), 200).unwrap();
+        let medium = Contents::new(&part).paired(2);
+        let ftl = PageMapped::new(part, Policies::default(), medium, Seed::new(1)).unwrap();
+        ftl.power_safe(PowerSafety { bits: 2, shared: SharedCells::Padded })
+    };
+    let Err(boardlab_ftl::Error::TooFewBlocks { needed, .. }) = make(18) else {
+        panic!("18 blocks are too few")
+    };
+    assert!(make(needed - 1).is_err());
+    let mut ftl = make(needed).unwrap();
+    let mut draw = Seed::new(5).stream("pages");
+    for _ in 0..5_000 {
+        ftl.write(NOW, Extent::new(below(&mut draw, 200), 1)).unwrap();
+    }
+    ftl.assert_sound();
+}
