@@ -545,6 +545,40 @@ impl Blocks {
         true
     }
 
+    /// A node that was made obsolete counts after all. Its block stays where it is, unless it was to be
+    /// erased.
+    ///
+    /// # Panics
+    /// When the node counts.
+    pub(crate) fn revive(&mut self, id: NodeId, state: NodeState) {
+        assert!(!self.node(id).state().counts() && state.counts(), "revive: the node counts");
+        let (block, length) = (id.block(), u64::from(self.length(id)));
+        self.shift(block, |space| {
+            let dirty = space.dirty.min(length);
+            space.dirty -= dirty;
+            space.wasted -= length - dirty;
+            *counter(space, state) += length;
+        });
+        let node = self.node_mut(id);
+        node.place = node.offset() | state.bits();
+        if matches!(self.block(block).list, List::ErasePending | List::Erasable) {
+            self.file_dirty(block);
+        }
+    }
+
+    /// Gives the free space of a block up and puts it on one of the dirty lists.
+    pub(crate) fn file_dirty(&mut self, block: BlockIndex) {
+        let free = self.size - self.end_of_nodes(block);
+        self.link_dirty(block, free);
+        self.shift(block, |space| {
+            space.dirty += space.wasted;
+            space.wasted = 0;
+        });
+        let dirty = self.block(block).space.dirty;
+        let list = if self.is_very_dirty(dirty) { List::VeryDirty } else { List::Dirty };
+        self.move_to(block, list);
+    }
+
     /// Puts a block of which `added` bytes have just become dirty on the list where it belongs.
     fn refile(&mut self, block: BlockIndex, added: u64, erasable: List) {
         let space = self.block(block).space;

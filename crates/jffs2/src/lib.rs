@@ -48,6 +48,7 @@ pub mod block;
 pub mod check;
 pub mod collected;
 pub mod compress;
+mod dangling;
 mod dir;
 mod erase;
 pub mod error;

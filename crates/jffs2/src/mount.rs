@@ -3,7 +3,8 @@
 //! Layer: rank 5. [`Jffs2::mount`], and [`MountError`], which says what was found and what would fit.
 //!
 //! ```text
-//!  scan all blocks -> pass 1: every entry gives its inode a name
+//!  scan all blocks -> names whose inode is lost lead where they led before (`dangling.rs`)
+//!                  -> pass 1: every entry gives its inode a name
 //!                  -> pass 2: inodes without names go; the names in removed directories go with them
 //!                  -> extended attributes find their inodes -> lists are rotated -> the root is read
 //! ```
@@ -190,7 +191,9 @@ impl<M: Mtd> Jffs2<M> {
         let nothing = scan.would_erase_everything();
         volume.order = order.unwrap_or_default();
         volume.check_findings(clock, given, &findings, nothing)?;
-        volume.build(&names.by_directory());
+        let mut names = names.by_directory();
+        volume.believe_older(clock, &mut names)?;
+        volume.build(&names);
         volume.build_xattrs(clock)?;
         volume.building = false;
         volume.rotate_lists(mixed);

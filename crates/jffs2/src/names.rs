@@ -95,18 +95,19 @@ impl Names {
         None
     }
 
-    /// All entries without their names, those of a directory together.
+    /// All entries, those of a directory together.
     pub(crate) fn by_directory(self) -> ByDirectory {
         let mut entries = self.entries;
         entries.sort_unstable_by_key(|held| (held.directory, held.node));
-        ByDirectory { entries }
+        ByDirectory { entries, text: self.text }
     }
 }
 
-/// All directory entries without their names, those of a directory together.
+/// All directory entries, those of a directory together.
 #[derive(Debug)]
 pub(crate) struct ByDirectory {
     entries: Vec<Held>,
+    text: Vec<u8>,
 }
 
 impl ByDirectory {
@@ -120,6 +121,28 @@ impl ByDirectory {
         let first = self.entries.partition_point(|held| held.directory < directory);
         let rest = self.entries[first..].iter();
         rest.take_while(move |held| held.directory == directory).map(Held::name)
+    }
+
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// An entry by its number.
+    pub(crate) fn get(&self, number: usize) -> Name {
+        self.entries[number].name()
+    }
+
+    /// The name of an entry.
+    pub(crate) fn text(&self, number: usize) -> &[u8] {
+        let held = &self.entries[number];
+        let start = to_usize(held.start);
+        &self.text[start..start + usize::from(held.length)]
+    }
+
+    /// Puts another entry of the same name and directory in the place of one.
+    pub(crate) fn replace(&mut self, number: usize, name: Name) {
+        self.entries[number].replace(name);
     }
 }
 

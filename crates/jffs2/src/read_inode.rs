@@ -242,7 +242,7 @@ impl<M: Mtd> Volume<M> {
     }
 
     /// Whether a node belongs to the inode whose list it is on; a summary may have lied.
-    fn check_owner(&self, id: NodeId, ino: u32) -> Result<(), Malformed> {
+    pub(crate) fn check_owner(&self, id: NodeId, ino: u32) -> Result<(), Malformed> {
         let listed = match self.blocks.node(id).owner() {
             crate::block::Owner::Inode(slot) => self.inodes.get(slot).ino == ino,
             _ => false,

@@ -375,28 +375,14 @@ impl<'v, M: Mtd> Scan<'v, M> {
         let writing = self.volume.blocks.writing;
         let better = writing.is_none_or(|writing| free_of(self.volume, writing) < free);
         if free <= u64::from(least) || !better {
-            self.file_dirty(block);
+            self.volume.blocks.file_dirty(block);
             return;
         }
         if let Some(before) = writing {
-            self.file_dirty(before);
+            self.volume.blocks.file_dirty(before);
         }
         std::mem::swap(&mut self.volume.collected, &mut self.collected);
         self.volume.blocks.writing = Some(block);
-    }
-
-    /// Gives the free space of a block up and puts it on one of the dirty lists.
-    fn file_dirty(&mut self, block: BlockIndex) {
-        let blocks = &mut self.volume.blocks;
-        let free = blocks.size() - blocks.end_of_nodes(block);
-        blocks.link_dirty(block, free);
-        blocks.shift(block, |space| {
-            space.dirty += space.wasted;
-            space.wasted = 0;
-        });
-        let dirty = blocks.block(block).space().dirty;
-        let list = if blocks.is_very_dirty(dirty) { List::VeryDirty } else { List::Dirty };
-        blocks.move_to(block, list);
     }
 
     /// The block that is written on cannot be collected now: what is dirty in it is wasted. On NAND

@@ -167,6 +167,11 @@ fn tear_last_entry(device: &RamMtd, name: &[u8]) -> RamMtd {
     let found = image.windows(name.len()).enumerate().filter(|(_, bytes)| *bytes == name);
     let last = found.map(|(at, _)| at).max().unwrap();
     image[last..last + name.len()].fill(0);
+    with_image(&image)
+}
+
+/// A flash with these bytes.
+fn with_image(image: &[u8]) -> RamMtd {
     let mut torn = nand();
     let page = 2_048;
     for (index, bytes) in image.chunks(page).enumerate() {
@@ -230,4 +235,71 @@ fn a_directory_that_lists_no_names_can_be_removed_after_a_cut() {
     assert_eq!(fs.stat(&mut clock, format!("{kept}/file")).unwrap().size, 7);
     let root = fs.fs().root();
     assert_eq!(fs.fs_mut().read_dir(&mut clock, root).unwrap().len(), 1);
+}
+
+/// Makes all nodes of the inode unreadable that a name on the flash leads to; the last page is torn so by
+/// a cut.
+fn tear_inode(device: &RamMtd, ino: u64) -> RamMtd {
+    let mut image = device.image();
+    let number = u32::try_from(ino).unwrap().to_le_bytes();
+    let is_node = |at: &usize| image[*at..*at + 4] == [0x85, 0x19, 0x02, 0xE0];
+    let nodes = (0..image.len() - 16).step_by(4).filter(is_node);
+    let torn: Vec<usize> = nodes.filter(|at| image[at + 12..at + 16] == number).collect();
+    assert!(!torn.is_empty(), "the inode is on the flash");
+    torn.into_iter().for_each(|at| image[at..at + 12].fill(0));
+    with_image(&image)
+}
+
+/// A file of this content that is on the flash.
+fn durable(clock: &mut Clock, fs: &mut Mount<Jffs2<RamMtd>>, path: &str, content: &[u8]) {
+    let fd = fs.create(clock, path, 0o644).unwrap();
+    fs.write(clock, fd, 0, content).unwrap();
+    fs.close(clock, fd).unwrap();
+    fs.sync(clock).unwrap();
+}
+
+/// Makes an empty file, renames it over `path`, and tears it. Gives the flash.
+fn replaced_by_a_torn_file(clock: &mut Clock, mut fs: Mount<Jffs2<RamMtd>>, path: &str) -> RamMtd {
+    let fd = fs.create(clock, "/new", 0o600).unwrap();
+    let ino = fs.stat(clock, "/new").unwrap().ino;
+    fs.close(clock, fd).unwrap();
+    fs.rename(clock, "/new", path).unwrap();
+    tear_inode(&unmount(clock, fs), ino.0)
+}
+
+#[test]
+fn a_file_that_a_torn_one_was_to_replace_is_there() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    durable(&mut clock, &mut fs, "/file", b"durable");
+    let mut device = replaced_by_a_torn_file(&mut clock, fs, "/file");
+    for _ in 0..3 {
+        let mut fs = mount(&mut clock, device);
+        fs.fs().volume().blocks().check_accounting();
+        let found = fs.stat(&mut clock, "/file").unwrap();
+        assert_eq!((found.mode, found.size, found.links), (0o644, 7, 1));
+        let root = fs.fs().root();
+        assert_eq!(fs.fs_mut().read_dir(&mut clock, root).unwrap().len(), 1);
+        device = unmount(&mut clock, fs);
+    }
+    let mut fs = mount(&mut clock, device);
+    fs.unlink(&mut clock, "/file").unwrap();
+    let device = unmount(&mut clock, fs);
+    let mut fs = mount(&mut clock, device);
+    assert_eq!(fs.stat(&mut clock, "/file"), refused(Errno::NoEnt));
+}
+
+#[test]
+fn a_removed_name_stays_removed_when_a_torn_file_was_to_have_it() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    durable(&mut clock, &mut fs, "/file", b"durable");
+    fs.link(&mut clock, "/file", "/other").unwrap();
+    fs.unlink(&mut clock, "/file").unwrap();
+    fs.sync(&mut clock).unwrap();
+    let device = replaced_by_a_torn_file(&mut clock, fs, "/file");
+    let mut fs = mount(&mut clock, device);
+    fs.fs().volume().blocks().check_accounting();
+    assert_eq!(fs.stat(&mut clock, "/file"), refused(Errno::NoEnt));
+    assert_eq!(fs.stat(&mut clock, "/other").unwrap().links, 1);
 }

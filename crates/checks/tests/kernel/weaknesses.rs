@@ -44,6 +44,7 @@ guest-files run /mnt </h/clean.list
 run change; power_fails changed; run set; power_fails set; sync; power_fails synced
 restore changed; restore set; restore synced
 restore torn-name; run next; again; look torn-name-after
+restore torn-rename
 restore one-copy; restore torn-copy
 umount /mnt
 "#;
@@ -64,6 +65,7 @@ fn linux() -> Option<&'static BTreeMap<&'static str, String>> {
             share.write(&format!("{name}.list"), list);
         }
         share.write("torn-name.dump", torn_name());
+        share.write("torn-rename.dump", torn_rename());
         share.write("one-copy.dump", left_of(&set_a_long_one()));
         share.write("torn-copy.dump", torn_copy());
         guest.run(&share, &(FLASH.load(&[SIZE]) + JOB));
@@ -75,6 +77,7 @@ fn linux() -> Option<&'static BTreeMap<&'static str, String>> {
             "synced",
             "torn-name",
             "torn-name-after",
+            "torn-rename",
             "one-copy",
             "torn-copy",
         ];
@@ -105,7 +108,16 @@ fn node(dump: &[u8], kind: u16, number: u32) -> usize {
 
 /// A cut tore the page of a new file so that the header of its inode is not whole, and its name is.
 fn torn_name() -> Vec<u8> {
-    let mut dump = left_of("file kept 0644\nsync\nfile lost 0644\nsync\n");
+    torn_inode(left_of("file kept 0644\nsync\nfile lost 0644\nsync\n"))
+}
+
+/// The same of a new file that was renamed over a durable one.
+fn torn_rename() -> Vec<u8> {
+    torn_inode(left_of("file kept 0644\nsync\nfile new 0600\nrename new kept\nsync\n"))
+}
+
+/// Tears the header of the second inode that was made.
+fn torn_inode(mut dump: Vec<u8>) -> Vec<u8> {
     let at = node(&dump, 0xE002, 3);
     // Not programmed. An even number of bits: Hamming cannot take them for one, and changes nothing.
     let torn = &mut dump[at + 8..at + 16];
@@ -188,6 +200,15 @@ fn linux_gives_the_number_of_a_torn_inode_again_and_ours_does_not() {
     let links = |path| line(&linux["torn-name-after"], path).unwrap().split(' ').nth(5);
     let foreign = line(&linux["torn-name-after"], "lost");
     assert!(foreign.is_some() && links("next") == Some("2"), "Linux was repaired: follow it");
+}
+
+#[test]
+fn linux_loses_a_durable_file_that_a_torn_one_was_to_replace_and_ours_does_not() {
+    let found = ours(&torn_rename(), "");
+    assert!(line(&found, "kept").is_some_and(|kept| kept.starts_with("kept f 0644")), "{found}");
+    assert_eq!(line(&found, "new"), None);
+    let Some(linux) = linux() else { return };
+    assert_eq!(line(&linux["torn-rename"], "kept"), None, "Linux was repaired: follow it");
 }
 
 #[test]

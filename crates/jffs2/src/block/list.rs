@@ -198,6 +198,22 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_counts_after_all_keeps_its_block_from_being_erased() {
+        for erasable in [List::ErasePending, List::Erasable] {
+            let mut blocks = filled();
+            let nodes = [0, 1, 2, 3].map(|index| blocks.id(FIRST, index).unwrap());
+            for id in nodes {
+                blocks.obsolete(id, Refile::To(erasable));
+            }
+            assert_eq!(blocks.block(FIRST).list(), erasable);
+            blocks.revive(nodes[1], NodeState::Pristine);
+            assert_eq!((blocks.totals().used, blocks.totals().dirty), (200, 824));
+            assert_eq!(blocks.block(FIRST).list(), List::VeryDirty);
+            blocks.check_accounting();
+        }
+    }
+
+    #[test]
     fn checking_a_node_moves_its_bytes_from_unchecked_to_used() {
         let mut blocks = Blocks::new(1, 1024);
         let id = blocks.link(FIRST, 200, NodeState::Unchecked, Owner::Nobody, None);

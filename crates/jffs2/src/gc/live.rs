@@ -9,9 +9,7 @@ use crate::Mistake;
 use crate::block::{NodeId, is_dirty};
 use crate::error::Error;
 use crate::format::inode::Compressor;
-use crate::format::{
-    Dirent, DirentView, Inode, InodeView, dirent, inode, length_of, summary, to_usize,
-};
+use crate::format::{Dirent, Inode, InodeView, inode, length_of, summary, to_usize};
 use crate::fragments::{DnodeId, FullDnode, PAGE};
 use crate::inode::{DirEntry, OpenInode};
 use crate::write::{MIN_DATA, Mode, entry_size, node_with};
@@ -253,27 +251,12 @@ impl<M: Mtd> Jffs2<M> {
         };
         let candidates: Vec<NodeId> = blocks.chain(first).filter(older).collect();
         for old in candidates {
-            if self.is_entry_of(clock, old, name)? {
+            let entry = self.volume.read_entry(clock, old)?;
+            if entry.is_some_and(|(found, entry)| entry.ino != 0 && *found == *name) {
                 return Ok(true);
             }
         }
         Ok(false)
-    }
-
-    /// Whether a node is an entry that gives `name` to an inode.
-    fn is_entry_of(&mut self, clock: &mut Clock, id: NodeId, name: &[u8]) -> Result<bool, Error> {
-        let mut bytes = vec![0; to_usize(self.volume.blocks.length(id))];
-        let at = self.volume.blocks.place(id);
-        if let Err(error) = self.volume.read_flash(clock, at, &mut bytes) {
-            self.fail_unless_medium(error)?;
-            return Ok(false);
-        }
-        if bytes.len() < to_usize(dirent::SIZE) {
-            return Ok(false);
-        }
-        let found = DirentView::new(&bytes, self.volume.order);
-        Ok(found
-            .is_ok_and(|view| view.parse().is_ok_and(|node| node.ino != 0 && node.name == name)))
     }
 }
 

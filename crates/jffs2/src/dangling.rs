@@ -1,0 +1,123 @@
+//! Names whose inode is lost lead where they led before.
+//!
+//! Layer: rank 5. `Volume::believe_older`, a step of the mount between the scan and the count of names; and
+//! `Volume::read_entry`, one entry from the flash.
+//!
+//! A new file that is renamed over an old one may have its inode node and its entry in one page of NAND. When
+//! the program of that page is cut, the entry may be readable and the inode not: the file was never there, so the rename
+//! never was either. The older entry is still on the flash, since a block is erased only after the page that made it
+//! obsolete is programmed, and it counts again:
+//!
+//! ```text
+//!  n -> 982, version 10 (durable) | torn page: [inode 991: damaged] [n -> 991, version 20]
+//!  scan:   version 20 is newer; version 10 becomes obsolete
+//!  here:   there is no inode 991; of the others of this name the newest that leads to an inode, or says that
+//!          the name was removed, counts
+//! ```
+//! At each mount the damaged entry loses again, whatever its version, until its block is erased: its inode
+//! number is not given again (see `scan.rs`). Only where such a name is found is anything read.
+//!
+//! Different on purpose: Linux 6.1 drops the newer entry (`jffs2_build_inode_pass1` of `fs/jffs2/build.c`) after the
+//! older one was dropped for it (`jffs2_add_fd_to_list` of `nodelist.c`): the name is lost, and the inode that it
+//! led to durably with it.
+
+use crate::block::{NodeId, NodeState};
+use crate::error::Error;
+use crate::format::{DirentView, to_usize};
+use crate::inode::DirEntry;
+use crate::names::{ByDirectory, Name};
+use crate::volume::Volume;
+use crate::wbuf::is_power_cut;
+use boardlab_mtd::Mtd;
+use boardlab_sim::Clock;
+use std::collections::BTreeMap;
+
+/// The names of one directory whose inode is lost, with their numbers among all entries.
+type Dangling = BTreeMap<Box<[u8]>, usize>;
+
+/// An entry with its name.
+pub(crate) type Named = (Box<[u8]>, DirEntry);
+
+impl<M: Mtd> Volume<M> {
+    /// Gives every name whose inode is lost back to the newest entry whose inode is not.
+    ///
+    /// # Errors
+    /// A power cut alone: an entry that cannot be read is none.
+    pub(crate) fn believe_older(
+        &mut self,
+        clock: &mut Clock,
+        names: &mut ByDirectory,
+    ) -> Result<(), Error> {
+        let mut lost: BTreeMap<u32, Dangling> = BTreeMap::new();
+        for number in 0..names.len() {
+            let name = names.get(number);
+            if !self.leads_somewhere(name.ino) {
+                let directory = lost.entry(name.directory).or_default();
+                directory.insert(names.text(number).into(), number);
+            }
+        }
+        for (directory, dangling) in lost {
+            for (number, older) in self.older_entries(clock, directory, &dangling)? {
+                let state = if older.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
+                self.blocks.revive(older.node, state);
+                self.obsolete(names.get(number).node);
+                names.replace(number, older);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry with this inode number can be believed: there is such an inode, or the number says
+    /// that the name was removed.
+    fn leads_somewhere(&self, ino: u32) -> bool {
+        ino == 0 || self.inodes.slot(ino).is_some()
+    }
+
+    /// For each of the names the newest obsolete entry of the directory that can be believed.
+    fn older_entries(
+        &mut self,
+        clock: &mut Clock,
+        directory: u32,
+        dangling: &Dangling,
+    ) -> Result<BTreeMap<usize, Name>, Error> {
+        let chain = self.blocks.chain(self.inodes.get(directory).nodes);
+        let obsolete: Vec<NodeId> =
+            chain.filter(|&id| !self.blocks.node(id).state().counts()).collect();
+        let mut newest: BTreeMap<usize, Name> = BTreeMap::new();
+        for node in obsolete {
+            let Some((text, entry)) = self.read_entry(clock, node)? else { continue };
+            let Some(&number) = dangling.get(&text) else { continue };
+            let DirEntry { ino, kind, version, .. } = entry;
+            let newer = newest.get(&number).is_none_or(|best| best.version <= version);
+            if newer && self.leads_somewhere(ino) {
+                newest.insert(number, Name { directory, version, ino, kind, node });
+            }
+        }
+        Ok(newest)
+    }
+
+    /// The directory entry that a node of a directory is, with its name; `None` when it is none or is
+    /// damaged.
+    ///
+    /// # Errors
+    /// A power cut alone.
+    pub(crate) fn read_entry(
+        &mut self,
+        clock: &mut Clock,
+        id: NodeId,
+    ) -> Result<Option<Named>, Error> {
+        let mut bytes = vec![0; to_usize(self.blocks.length(id))];
+        let at = self.blocks.place(id);
+        match self.read_flash(clock, at, &mut bytes) {
+            Err(Error::Flash(error)) if is_power_cut(&error) => return Err(error.into()),
+            Err(_) => return Ok(None),
+            Ok(()) => {}
+        }
+        let node = DirentView::new(&bytes, self.order).and_then(|view| view.parse());
+        let Some(node) = node.ok().filter(|node| self.check_owner(id, node.parent).is_ok()) else {
+            return Ok(None);
+        };
+        let (ino, kind, version) = (node.ino, node.kind, node.version);
+        Ok(Some((node.name.into(), DirEntry { ino, kind, version, node: Some(id) })))
+    }
+}
