@@ -14,6 +14,10 @@
 //!  here:   there is no inode 991; of the others of this name the newest that leads to an inode, or says that
 //!          the name was removed, counts
 //! ```
+//! The same when the header of the new inode's only node is readable and its data are not. That only their
+//! checksum tells, so inodes all of whose nodes lie where a cut may have torn something are read: in
+//! the last two pages that were written of a block without a summary.
+//!
 //! At each mount the damaged entry loses again, whatever its version, until its block is erased: its inode
 //! number is not given again (see `scan.rs`). Only where such a name is found is anything read.
 //!
@@ -21,10 +25,11 @@
 //! older one was dropped for it (`jffs2_add_fd_to_list` of `nodelist.c`): the name is lost, and the inode that it
 //! led to durably with it.
 
-use crate::block::{NodeId, NodeState};
-use crate::error::Error;
+use crate::block::{NodeId, NodeState, Owner};
+use crate::error::{Error, InodeProblem};
 use crate::format::{DirentView, to_usize};
 use crate::inode::DirEntry;
+use crate::mount::DIRECTORY;
 use crate::names::{ByDirectory, Name};
 use crate::volume::Volume;
 use crate::wbuf::is_power_cut;
@@ -51,7 +56,8 @@ impl<M: Mtd> Volume<M> {
         let mut lost: BTreeMap<u32, Dangling> = BTreeMap::new();
         for number in 0..names.len() {
             let name = names.get(number);
-            if !self.leads_somewhere(name.ino) {
+            self.verify_last(clock, &name)?;
+            if !self.leads_somewhere(name.ino, name.kind) {
                 let directory = lost.entry(name.directory).or_default();
                 directory.insert(names.text(number).into(), number);
             }
@@ -67,10 +73,57 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Whether an entry with this inode number can be believed: there is such an inode, or the number says
-    /// that the name was removed.
-    fn leads_somewhere(&self, ino: u32) -> bool {
-        ino == 0 || self.inodes.slot(ino).is_some()
+    /// Whether an entry with this inode number can be believed: there is such an inode, with a node unless
+    /// it is a directory, or the number says that the name was removed.
+    pub(crate) fn leads_somewhere(&self, ino: u32, kind: u8) -> bool {
+        let has_node = |slot| {
+            let mut chain = self.blocks.chain(self.inodes.get(slot).nodes);
+            kind == DIRECTORY || chain.any(|id| self.blocks.node(id).state().counts())
+        };
+        ino == 0 || self.inodes.slot(ino).is_some_and(has_node)
+    }
+
+    /// Reads the inode of a name when a cut may have torn all that there is of it. What is damaged
+    /// becomes obsolete.
+    fn verify_last(&mut self, clock: &mut Clock, name: &Name) -> Result<(), Error> {
+        let slot = self.inodes.slot(name.ino).filter(|_| name.kind != DIRECTORY && name.ino != 0);
+        let Some(slot) = slot.filter(|&slot| self.is_all_last(slot)) else { return Ok(()) };
+        match self.read_inode(clock, slot, true) {
+            Err(Error::Flash(error)) if is_power_cut(&error) => Err(error.into()),
+            Err(Error::Inode { problem: InodeProblem::NoNodes, .. }) => {
+                let nodes: Vec<_> = self.blocks.chain(self.inodes.get(slot).nodes).collect();
+                nodes.into_iter().for_each(|id| {
+                    self.obsolete(id);
+                });
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether all nodes of an inode that count lie where the last write to their block may be torn.
+    fn is_all_last(&self, slot: u32) -> bool {
+        let mut counting = self
+            .blocks
+            .chain(self.inodes.get(slot).nodes)
+            .filter(|&id| self.blocks.node(id).state().counts())
+            .peekable();
+        counting.peek().is_some() && counting.all(|id| self.is_last(id))
+    }
+
+    /// Whether a node reaches into the last two pages that were written of a block without a summary; where
+    /// there are no pages, whether it is the last.
+    fn is_last(&self, id: NodeId) -> bool {
+        let block = id.block();
+        let refs = self.blocks.block(block).refs().len();
+        let last = u32::try_from(refs).ok().and_then(|refs| refs.checked_sub(1));
+        let has_summary = last
+            .and_then(|last| self.blocks.id(block, last))
+            .map(|last| self.blocks.node(last))
+            .is_some_and(|last| last.owner() == Owner::Nobody && last.state().counts());
+        let written = self.blocks.end_of_nodes(block);
+        let end = self.blocks.node(id).offset() + self.blocks.length(id);
+        !has_summary && end + 2 * self.layout.page_size.unwrap_or(0) >= written
     }
 
     /// For each of the names the newest obsolete entry of the directory that can be believed.
@@ -89,7 +142,7 @@ impl<M: Mtd> Volume<M> {
             let Some(&number) = dangling.get(&text) else { continue };
             let DirEntry { ino, kind, version, .. } = entry;
             let newer = newest.get(&number).is_none_or(|best| best.version <= version);
-            if newer && self.leads_somewhere(ino) {
+            if newer && self.leads_somewhere(ino, kind) {
                 newest.insert(number, Name { directory, version, ino, kind, node });
             }
         }

@@ -296,12 +296,13 @@ impl<M: Mtd> Volume<M> {
         self.set_parents(names, shared);
     }
 
-    /// Pass 1: every entry gives its inode a name. An entry of an inode that does not exist is
-    /// obsolete. Gives true when a directory seems to have several names.
+    /// Pass 1: every entry gives its inode a name. An entry of an inode that does not exist, or of a
+    /// file without a node, is obsolete. Gives true when a directory seems to have several names.
     fn count_names(&mut self, names: &ByDirectory) -> bool {
         let mut shared = false;
         for name in names.iter().filter(|name| name.ino != 0) {
-            let Some(slot) = self.inodes.slot(name.ino) else {
+            let slot = self.inodes.slot(name.ino);
+            let Some(slot) = slot.filter(|_| self.leads_somewhere(name.ino, name.kind)) else {
                 self.obsolete(name.node);
                 continue;
             };

@@ -250,6 +250,22 @@ fn tear_inode(device: &RamMtd, ino: u64) -> RamMtd {
     with_image(&image)
 }
 
+/// The flash with all nodes of one inode damaged: those with data there, the others in their header.
+fn tear_data(device: &RamMtd, ino: u64) -> RamMtd {
+    let mut image = device.image();
+    let number = u32::try_from(ino).unwrap().to_le_bytes();
+    let is_node = |at: &usize| image[*at..*at + 4] == [0x85, 0x19, 0x02, 0xE0];
+    let nodes = (0..image.len() - 80).step_by(4).filter(is_node);
+    let torn: Vec<usize> = nodes.filter(|at| image[at + 12..at + 16] == number).collect();
+    assert!(torn.len() > 1, "the inode and its data are on the flash");
+    for at in torn {
+        let has_data = image[at + 48..at + 52] != [0; 4];
+        let damaged = if has_data { at + 68..at + 69 } else { at..at + 12 };
+        image[damaged].iter_mut().for_each(|byte| *byte ^= 0x55);
+    }
+    with_image(&image)
+}
+
 /// A file of this content that is on the flash.
 fn durable(clock: &mut Clock, fs: &mut Mount<Jffs2<RamMtd>>, path: &str, content: &[u8]) {
     let fd = fs.create(clock, path, 0o644).unwrap();
@@ -287,6 +303,46 @@ fn a_file_that_a_torn_one_was_to_replace_is_there() {
     let device = unmount(&mut clock, fs);
     let mut fs = mount(&mut clock, device);
     assert_eq!(fs.stat(&mut clock, "/file"), refused(Errno::NoEnt));
+}
+
+/// Makes a file with content, renames it over `path` if there is one, and damages its data.
+fn torn_data_at(clock: &mut Clock, mut fs: Mount<Jffs2<RamMtd>>, path: &str) -> RamMtd {
+    let fd = fs.create(clock, "/new", 0o600).unwrap();
+    fs.write(clock, fd, 0, b"never there").unwrap();
+    let ino = fs.stat(clock, "/new").unwrap().ino;
+    fs.close(clock, fd).unwrap();
+    fs.rename(clock, "/new", path).unwrap();
+    tear_data(&unmount(clock, fs), ino.0)
+}
+
+#[test]
+fn a_file_of_which_a_cut_left_only_a_header_is_not_there() {
+    let mut clock = Clock::new();
+    let fs = mount(&mut clock, nand());
+    let mut device = torn_data_at(&mut clock, fs, "/file");
+    for _ in 0..2 {
+        let mut fs = mount(&mut clock, device);
+        fs.fs().volume().blocks().check_accounting();
+        assert_eq!(fs.stat(&mut clock, "/file"), refused(Errno::NoEnt));
+        durable(&mut clock, &mut fs, "/file", b"again");
+        assert_eq!(fs.stat(&mut clock, "/file").unwrap().size, 5);
+        fs.unlink(&mut clock, "/file").unwrap();
+        device = unmount(&mut clock, fs);
+    }
+}
+
+#[test]
+fn a_file_that_a_header_was_to_replace_is_there() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    durable(&mut clock, &mut fs, "/file", b"durable");
+    let mut device = torn_data_at(&mut clock, fs, "/file");
+    for _ in 0..3 {
+        let mut fs = mount(&mut clock, device);
+        fs.fs().volume().blocks().check_accounting();
+        assert_eq!(fs.stat(&mut clock, "/file").unwrap().size, 7);
+        device = unmount(&mut clock, fs);
+    }
 }
 
 #[test]
