@@ -297,7 +297,8 @@ impl<M: Mtd> Volume<M> {
     }
 
     /// Pass 1: every entry gives its inode a name. An entry of an inode that does not exist, or of a
-    /// file without a node, is obsolete. Who only looks is shown such a file as damaged. Gives true when a directory seems to have several names.
+    /// file without a node, is obsolete. Who only looks is shown such a file as damaged. Gives true
+    /// when a directory seems to have several names.
     fn count_names(&mut self, names: &ByDirectory) -> bool {
         let mut shared = false;
         for name in names.iter().filter(|name| name.ino != 0) {
