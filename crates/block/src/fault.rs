@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::geometry::{Extent, Geometry};
 use crate::over::{Layer, Over};
 use crate::request::{Cause, Completion, Kind, Payload, Request, Target};
-use boardlab_sim::{Duration, Instant, Seed, Stream};
+use boardlab_sim::{Duration, Instant, Seed, Stream, Trigger, Watch};
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,22 +46,6 @@ impl Fault {
     }
 }
 
-/// When a rule strikes, among the requests that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
-    /// Once, at this number, counted from zero.
-    Nth(u64),
-    /// From this number on, counted from zero.
-    From(u64),
-    /// Each time with this probability.
-    Chance {
-        /// So many times,
-        numerator: u64,
-        /// of so many; not zero.
-        denominator: u64,
-    },
-}
-
 /// A fault, when it strikes, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
@@ -92,30 +76,6 @@ impl Rule {
     }
 }
 
-/// A rule at work.
-#[derive(Debug, Clone)]
-struct Active {
-    rule: Rule,
-    stream: Stream,
-    seen: u64,
-    struck: u64,
-}
-
-impl Active {
-    /// Counts one more request and tells whether the rule strikes it.
-    fn strikes(&mut self) -> bool {
-        let number = self.seen;
-        self.seen += 1;
-        match self.rule.trigger {
-            Trigger::Nth(nth) => nth == number,
-            Trigger::From(first) => first <= number,
-            Trigger::Chance { numerator, denominator } => {
-                self.stream.chance(numerator, denominator)
-            }
-        }
-    }
-}
-
 /// Makes requests fail by rules.
 ///
 /// ```
@@ -134,7 +94,7 @@ impl Active {
 /// ```
 #[derive(Debug, Clone)]
 pub struct FaultInjector {
-    rules: Vec<Active>,
+    rules: Vec<(Rule, Watch)>,
 }
 
 impl FaultInjector {
@@ -144,33 +104,22 @@ impl FaultInjector {
     /// When a probability has the denominator zero.
     #[must_use]
     pub fn over<D: BlockDevice>(device: D, seed: Seed, rules: &[Rule]) -> Over<Self, D> {
-        let active = |(number, &rule): (usize, &Rule)| {
-            if let Trigger::Chance { denominator, .. } = rule.trigger {
-                assert!(denominator > 0, "FaultInjector: a chance of so many in none");
-            }
+        let watched = |(number, &rule): (usize, &Rule)| {
             let stream = seed.stream(&format!("block.fault.{number}"));
-            Active { rule, stream, seen: 0, struck: 0 }
+            (rule, Watch::new(rule.trigger, stream))
         };
-        Over::new(Self { rules: rules.iter().enumerate().map(active).collect() }, device)
+        Over::new(Self { rules: rules.iter().enumerate().map(watched).collect() }, device)
     }
 
     /// How often each rule struck, in the order in which they were given.
     pub fn struck(&self) -> impl Iterator<Item = (&Rule, u64)> {
-        self.rules.iter().map(|active| (&active.rule, active.struck))
+        self.rules.iter().map(|(rule, watch)| (rule, watch.struck()))
     }
 
-    /// The fault that strikes this request with the stream of its rule. Every rule counts and draws,
-    /// whether or not an earlier one strikes.
+    /// The fault that strikes this request with the stream of its rule.
     fn choose(&mut self, kind: Kind, extent: Extent) -> Option<(Fault, &mut Stream)> {
-        let mut chosen = None;
-        for (index, active) in self.rules.iter_mut().enumerate() {
-            if active.rule.concerns(kind, extent) && active.strikes() && chosen.is_none() {
-                chosen = Some(index);
-            }
-        }
-        let active = &mut self.rules[chosen?];
-        active.struck += 1;
-        Some((active.rule.fault, &mut active.stream))
+        let concerned = self.rules.iter_mut().filter(|(rule, _)| rule.concerns(kind, extent));
+        Watch::first_to_strike(concerned.map(|(rule, watch)| (rule.fault, watch)))
     }
 }
 

@@ -56,10 +56,11 @@ pub mod request;
 pub mod stats;
 pub mod tracer;
 
+pub use boardlab_sim::Trigger;
 pub use contents::Contents;
 pub use device::BlockDevice;
 pub use error::Error;
-pub use fault::{Fault, FaultInjector, Rule, Trigger};
+pub use fault::{Fault, FaultInjector, Rule};
 pub use geometry::{Cache, Discard, Discarded, Extent, Geometry, Lba};
 pub use over::{Layer, Over};
 pub use power_cut::{PowerCut, Torn};

@@ -5,7 +5,7 @@
 //! a read may do without a buffer.
 
 use crate::geometry::{Extent, Geometry};
-use boardlab_sim::{Bytes, Duration, Instant};
+use boardlab_sim::{Bytes, Duration, Instant, MIX_STEP, mix};
 use std::fmt;
 
 /// Data described without their bytes: each block's bytes follow from the seed, its number and the
@@ -36,19 +36,12 @@ impl Noise {
             let random = chunk.len() - chunk.len() * zeros / 100;
             let (head, tail) = chunk.split_at_mut(random);
             for word in head.chunks_mut(8) {
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                state = state.wrapping_add(MIX_STEP);
                 word.copy_from_slice(&mix(state).to_le_bytes()[..word.len()]);
             }
             tail.fill(0);
         }
     }
-}
-
-/// The finaliser of SplitMix64.
-const fn mix(state: u64) -> u64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// What a write writes.

@@ -12,7 +12,7 @@
 //! programs of the main array and four of the spare array, pages of a block in sequential order.
 //! Left out: planes, and paired pages of multi-level cells, of which one can spoil the other.
 
-use boardlab_sim::{Bytes, Duration, Instant};
+use boardlab_sim::{Bytes, Duration, Instant, MIX_STEP};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -502,13 +502,10 @@ fn held_by_weak_cells(seed: u64, page: u32, column: usize, data: &[u8]) -> Vec<u
     data.iter().enumerate().map(byte).collect()
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): spreads every bit of `value` over all.
+/// The number of SplitMix64 that follows the state `value`.
 #[inline]
 pub(crate) const fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ value >> 31
+    boardlab_sim::mix(value.wrapping_add(MIX_STEP))
 }
 
 #[inline]

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::geometry::{BlockIndex, Geometry, PageIndex};
 use crate::operation::{Kind, Operation};
 use crate::tear::{self, Progress};
-use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream};
+use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream, Trigger, Watch};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -57,22 +57,6 @@ impl Fault {
     }
 }
 
-/// When a rule strikes, among the operations that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
-    /// Once, at this number, counted from zero.
-    Nth(u64),
-    /// From this number on, counted from zero: a part that has failed for good.
-    From(u64),
-    /// Each time with this probability.
-    Chance {
-        /// So many times,
-        numerator: u64,
-        /// of so many; not zero.
-        denominator: u64,
-    },
-}
-
 /// A fault, when it strikes, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
@@ -108,30 +92,6 @@ impl Rule {
     }
 }
 
-/// A rule at work.
-#[derive(Debug, Clone)]
-struct Active {
-    rule: Rule,
-    stream: Stream,
-    seen: u64,
-    struck: u64,
-}
-
-impl Active {
-    /// Counts one more operation and tells whether the rule strikes it.
-    fn strikes(&mut self) -> bool {
-        let number = self.seen;
-        self.seen += 1;
-        match self.rule.trigger {
-            Trigger::Nth(nth) => nth == number,
-            Trigger::From(first) => first <= number,
-            Trigger::Chance { numerator, denominator } => {
-                self.stream.chance(numerator, denominator)
-            }
-        }
-    }
-}
-
 /// A device that fails by rules.
 ///
 /// ```
@@ -149,7 +109,7 @@ impl Active {
 pub struct FaultInjector<M> {
     device: M,
     seed: Seed,
-    rules: Vec<Active>,
+    rules: Vec<(Rule, Watch)>,
 }
 
 impl<M: Mtd> FaultInjector<M> {
@@ -165,17 +125,15 @@ impl<M: Mtd> FaultInjector<M> {
     /// When a probability has the denominator zero.
     #[must_use]
     pub fn rule(mut self, rule: Rule) -> Self {
-        if let Trigger::Chance { denominator, .. } = rule.trigger {
-            assert!(denominator > 0, "FaultInjector::rule: a chance of so many in none");
-        }
         let stream = self.seed.stream(&format!("mtd.fault.{}", self.rules.len()));
-        self.rules.push(Active { rule, stream, seen: 0, struck: 0 });
+        let watch = Watch::new(rule.trigger, stream);
+        self.rules.push((rule, watch));
         self
     }
 
     /// How often each rule struck, in the order in which they were added.
     pub fn struck(&self) -> impl Iterator<Item = (&Rule, u64)> {
-        self.rules.iter().map(|active| (&active.rule, active.struck))
+        self.rules.iter().map(|(rule, watch)| (rule, watch.struck()))
     }
 
     /// The device within.
@@ -195,22 +153,14 @@ impl<M: Mtd> FaultInjector<M> {
         self.device
     }
 
-    /// The device, and the fault that strikes this operation with the stream of its rule. Every rule
-    /// counts and draws, whether or not an earlier one strikes.
+    /// The device, and the fault that strikes this operation with the stream of its rule.
     fn choose(&mut self, operation: Operation) -> (&mut M, Option<(Fault, &mut Stream)>) {
-        let mut chosen = None;
-        for (index, active) in self.rules.iter_mut().enumerate() {
-            let concerned = active.rule.concerns(operation, self.device.geometry());
-            if concerned && active.strikes() && chosen.is_none() {
-                chosen = Some(index);
-            }
-        }
-        let fault = chosen.map(|index| {
-            let active = &mut self.rules[index];
-            active.struck += 1;
-            (active.rule.fault, &mut active.stream)
-        });
-        (&mut self.device, fault)
+        let Self { device, rules, .. } = self;
+        let geometry = device.geometry();
+        let concerned = rules.iter_mut().filter(|(rule, _)| rule.concerns(operation, geometry));
+        let watched = concerned.map(|(rule, watch)| (rule.fault, watch));
+        let fault = Watch::first_to_strike(watched);
+        (device, fault)
     }
 }
 

@@ -43,9 +43,10 @@ pub mod stats;
 pub mod tear;
 pub mod tracer;
 
+pub use boardlab_sim::Trigger;
 pub use device::{Mtd, RawPages, ReadHealth};
 pub use error::{Error, Torn};
-pub use fault::{Fault, FaultInjector, Rule, Trigger};
+pub use fault::{Fault, FaultInjector, Rule};
 pub use geometry::{BlockIndex, EraseRegion, FlashKind, Geometry, Oob, PageIndex};
 pub use operation::{Kind, Operation, Place};
 pub use power_cut::PowerCut;

@@ -5,7 +5,8 @@
 //! - [`time`]: [`Instant`] and [`Duration`], u64 nanoseconds of virtual time.
 //! - [`units`]: [`Bytes`], [`Rate`] (exact ratio) and [`Hertz`].
 //! - [`clock`]: [`Clock`], the time of one run, and [`TimeBase`], a counter that a program reads.
-//! - [`random`]: [`Seed`] and [`Stream`], random streams derived from one seed by name.
+//! - [`random`]: [`Seed`] and [`Stream`], random streams derived from one seed by name; [`mix`].
+//! - [`trigger`]: [`Trigger`] and [`Watch`], rules that strike the nth time or by chance.
 //! - [`quantile`]: [`QuantileTable`], a distribution of durations as integers.
 //! - [`phase`]: [`Phase`], count, total, extremes and percentiles of a repeated step.
 //! - [`series`]: [`Series`], points of a curve; [`counter`]: named counts.
@@ -31,13 +32,15 @@ pub mod quantile;
 pub mod random;
 pub mod series;
 pub mod time;
+pub mod trigger;
 pub mod units;
 
 pub use clock::{Clock, Ticks, TimeBase};
 pub use counter::Counters;
 pub use phase::Phase;
 pub use quantile::QuantileTable;
-pub use random::{Seed, Stream};
+pub use random::{MIX_STEP, Seed, Stream, mix};
 pub use series::Series;
 pub use time::{Duration, Instant};
+pub use trigger::{Trigger, Watch};
 pub use units::{Bytes, Hertz, Rate};

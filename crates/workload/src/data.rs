@@ -7,6 +7,7 @@
 //! its default `buffer_compress_chunk` of 512 bytes, with the random part where fio has it: in front.
 
 use crate::source::Source;
+use boardlab_sim::{MIX_STEP, mix};
 use std::fmt;
 use std::str::FromStr;
 
@@ -127,13 +128,6 @@ pub struct DataSource {
     words: u32,
 }
 
-/// The finaliser of SplitMix64.
-const fn mix(state: u64) -> u64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// The low byte.
 const fn low(value: u64) -> u8 {
     value.to_le_bytes()[0]
@@ -145,7 +139,7 @@ fn index(value: u64) -> usize {
 
 impl DataSource {
     const fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.state = self.state.wrapping_add(MIX_STEP);
         mix(self.state)
     }
 

@@ -9,7 +9,7 @@
 //! visited more than once, where fio's map shortens them.
 
 use crate::fio::settings::{Area, Blocks, Direction, Distribution, Settings};
-use boardlab_sim::{Seed, Stream};
+use boardlab_sim::{Seed, Stream, mix};
 
 /// A part of the device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,13 +64,6 @@ impl Permutation {
         }
         value
     }
-}
-
-/// The finaliser of SplitMix64.
-const fn mix(state: u64) -> u64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// How random places of one direction are drawn.
