@@ -4,7 +4,7 @@
 //! add up: that is the conservation law that [`crate::counters`] holds. Source: the write
 //! amplification of Hu et al. (SYSTOR 2009) split by its sources.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{AddAssign, Index, IndexMut};
 
 /// Why the flash does something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,6 +87,13 @@ impl ByCause {
             *mine = mine.checked_sub(before).expect("counts by cause never fall");
         }
         difference
+    }
+}
+
+impl AddAssign<&Self> for ByCause {
+    #[inline]
+    fn add_assign(&mut self, more: &Self) {
+        self.0.iter_mut().zip(more.0).for_each(|(mine, more)| *mine += more);
     }
 }
 

@@ -87,6 +87,12 @@ impl Events {
         self.0 |= 1 << event as usize;
     }
 
+    /// Adds those of another request.
+    #[inline]
+    pub fn add_all(&mut self, others: Self) {
+        self.0 |= others.0;
+    }
+
     /// Whether it happened.
     #[must_use]
     pub const fn has(self, event: Event) -> bool {

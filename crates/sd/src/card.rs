@@ -211,11 +211,10 @@ impl<T: Translation> Card<T> {
         now
     }
 
+    #[inline]
     fn note(&mut self, done: &ftl::Completion) {
-        for (cause, nanoseconds) in done.work.iter() {
-            self.work[cause] += nanoseconds;
-        }
-        done.events.iter().for_each(|event| self.events.add(event));
+        self.work += &done.work;
+        self.events.add_all(done.events);
     }
 
     /// Reads a page because only some of its blocks are new.
@@ -242,10 +241,21 @@ impl<T: Translation> Card<T> {
             }
         }
         let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
-        let done = self.translation.write(now, ftl::Extent::new(first, count))?;
+        self.program_whole(now, ftl::Extent::new(first, count))
+    }
+
+    /// Pages of which every block is new go to the layer below.
+    #[inline]
+    fn program_whole(
+        &mut self,
+        at: Instant,
+        pages: ftl::Extent,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let done = self.translation.write(at, pages)?;
         self.note(&done);
         if let Some(store) = &mut self.store {
-            pages.iter().for_each(|&(page, _)| store.name(page, done.version));
+            (pages.first..pages.first + pages.count)
+                .for_each(|page| store.name(page, done.version));
         }
         Ok((done.accepted, done.finished))
     }
@@ -275,6 +285,9 @@ impl<T: Translation> Card<T> {
             }
             let (accepted, _) = self.destage(at, false)?;
             return Ok((accepted, at));
+        }
+        if pages.are_whole() {
+            return self.program_whole(at, pages.whole());
         }
         let mut run = std::mem::take(&mut self.run);
         run.clear();

@@ -60,6 +60,12 @@ impl Pages {
         })
     }
 
+    /// Whether every block of each is meant.
+    pub(crate) fn are_whole(self) -> bool {
+        let Self { extent, page_blocks } = self;
+        extent.first.0 % page_blocks == 0 && extent.count % page_blocks == 0
+    }
+
     /// All of them.
     pub(crate) fn whole(self) -> ftl::Extent {
         let Self { extent, page_blocks } = self;
