@@ -6,7 +6,7 @@
 
 use boardlab_image::{ByteOrder, Hints};
 use boardlab_lab::quantity;
-use boardlab_lab::registry::{EXPERIMENTS, Experiment};
+use boardlab_lab::registry::{self, Experiment};
 use boardlab_lab::source::Kind;
 use boardlab_report::Format;
 use boardlab_sim::{Bytes, Seed};
@@ -416,7 +416,7 @@ impl TypedValueParser for Evaluation {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let value = |one: &Experiment| PossibleValue::new(one.name).help(one.title);
-        Some(Box::new(EXPERIMENTS.iter().map(value)))
+        Some(Box::new(registry::published().map(value)))
     }
 }
 
@@ -509,6 +509,7 @@ mod tests {
         let reproduce = top.find_subcommand("reproduce").unwrap();
         let names = reproduce.get_positionals().next().unwrap().get_possible_values();
         let names: Vec<_> = names.iter().map(PossibleValue::get_name).collect();
-        assert_eq!(names, EXPERIMENTS.map(|one| one.name));
+        let published: Vec<_> = registry::published().map(|one| one.name).collect();
+        assert_eq!(names, published);
     }
 }

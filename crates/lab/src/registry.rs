@@ -46,11 +46,13 @@ pub type Make = fn(&Request<'_>) -> Result<RunResult, Failure>;
 /// files that the scenario only names, such as the file to write; 0 where there are none.
 pub type Check = fn(&Request<'_>) -> Result<u32, Failure>;
 
-/// A published evaluation.
+/// What a scenario can be: a published evaluation, or a bench for the user's own workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Experiment {
     /// Name for `reproduce`.
     pub name: &'static str,
+    /// Whether it is a published evaluation, which `reproduce` does again.
+    pub published: bool,
     /// Name of its scenario.
     pub scenario: &'static str,
     /// What it is about.
@@ -65,10 +67,11 @@ pub struct Experiment {
     pub powercut: Option<Make>,
 }
 
-/// Every published evaluation, in the order in which they are reproduced.
+/// All that scenarios can be, the published evaluations in the order in which they are reproduced.
 pub const EXPERIMENTS: [Experiment; 5] = [
     Experiment {
         name: "nor",
+        published: true,
         scenario: "nor-write",
         title: "NOR flash writes: u-boot against Linux, and the wait for completion",
         check: Some(nor::check),
@@ -78,6 +81,7 @@ pub const EXPERIMENTS: [Experiment; 5] = [
     },
     Experiment {
         name: "nandfs",
+        published: true,
         scenario: "nand-filesystems",
         title: "Flash filesystems for large NAND",
         check: Some(nandfs::check),
@@ -91,7 +95,22 @@ pub const EXPERIMENTS: [Experiment; 5] = [
 ];
 
 const fn not_built(name: &'static str, scenario: &'static str, title: &'static str) -> Experiment {
-    Experiment { name, scenario, title, check: None, run: None, tune: None, powercut: None }
+    let published = true;
+    Experiment {
+        name,
+        published,
+        scenario,
+        title,
+        check: None,
+        run: None,
+        tune: None,
+        powercut: None,
+    }
+}
+
+/// The published evaluations, in the order in which they are reproduced.
+pub fn published() -> impl Iterator<Item = &'static Experiment> {
+    EXPERIMENTS.iter().filter(|one| one.published)
 }
 
 /// Why there is no result.
@@ -141,17 +160,17 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The experiment whose name or scenario is `name`.
+/// The published evaluation whose name or scenario is `name`.
 ///
 /// # Errors
 /// [`Error::UnknownName`] with the names that exist.
 pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
-    let known = EXPERIMENTS.iter().find(|one| one.name == name || one.scenario == name);
+    let known = published().find(|one| one.name == name || one.scenario == name);
     known.ok_or_else(|| Error::UnknownName {
         place: None,
         what: "experiment",
         found: name.into(),
-        names: EXPERIMENTS.iter().map(|one| one.name.into()).collect(),
+        names: published().map(|one| one.name.into()).collect(),
     })
 }
 
@@ -250,7 +269,7 @@ pub fn reproduce<S: AsRef<str>>(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Reproduction, Failure> {
     let chosen: Vec<&Experiment> = match names {
-        [] => EXPERIMENTS.iter().collect(),
+        [] => published().collect(),
         names => names.iter().map(|name| experiment(name.as_ref())).collect::<Result<_, _>>()?,
     };
     let reproduced = chosen.into_iter().map(|experiment| match experiment.run {

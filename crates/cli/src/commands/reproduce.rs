@@ -5,7 +5,7 @@ use crate::args::Options;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_lab::registry::{self, EXPERIMENTS, Experiment};
+use boardlab_lab::registry::{self, Experiment};
 use boardlab_report::Shown;
 use boardlab_result::{Reproduction, RunResult};
 
@@ -13,7 +13,7 @@ use boardlab_result::{Reproduction, RunResult};
 pub(super) fn perform(names: &[String], options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let chosen: Vec<&Experiment> = match names {
-        [] => EXPERIMENTS.iter().collect(),
+        [] => registry::published().collect(),
         names => {
             let each = names.iter().map(|name| registry::experiment(name));
             each.collect::<Result<_, _>>().map_err(registry::Failure::from)?
