@@ -43,6 +43,29 @@ pub struct Chart {
     pub marks: Vec<Mark>,
 }
 
+impl Chart {
+    /// A chart without layers, marks or categories.
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        [x, y]: [Axis; 2],
+    ) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            caption: caption.into(),
+            x,
+            y,
+            y2: None,
+            categories: Vec::new(),
+            layers: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+}
+
 /// An axis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,6 +107,14 @@ pub struct Layer {
     /// Which vertical axis it belongs to.
     #[serde(default)]
     pub side: Side,
+}
+
+impl Layer {
+    /// The curve called `curve`, on the left axis.
+    #[must_use]
+    pub fn new(label: impl Into<String>, curve: impl Into<String>, style: Style) -> Self {
+        Self { label: label.into(), curve: curve.into(), style, side: Side::Left }
+    }
 }
 
 /// How a layer is drawn.

@@ -101,6 +101,12 @@ impl RunResult {
         self.series.iter().find(|curve| curve.id == id)
     }
 
+    /// Adds a curve, for layers of charts.
+    pub fn draw(&mut self, id: impl Into<String>, unit: &str, points: &[(f64, f64)]) {
+        let (x, y) = points.iter().copied().unzip();
+        self.series.push(Curve { id: id.into(), unit: unit.into(), x, y });
+    }
+
     /// Adds `finding` and returns its index, for cells that it explains.
     pub fn find(&mut self, finding: impl Into<String>) -> usize {
         self.findings.push(finding.into());

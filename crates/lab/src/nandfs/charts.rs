@@ -4,37 +4,14 @@ use super::measure::{Column, Mounting, PHASES, memory};
 use super::tables::{Ports, round};
 use crate::error::Error;
 use crate::reference::{Reference, ReferenceTable};
-use boardlab_result::{Axis, Chart, Curve, Layer, RunResult, Side, Style};
+use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Structure;
-
-fn layer(label: &str, curve: &str, style: Style) -> Layer {
-    Layer { label: label.into(), curve: curve.into(), style, side: Side::Left }
-}
-
-fn curve(run: &mut RunResult, id: &str, unit: &str, points: &[(f64, f64)]) {
-    let (x, y) = points.iter().copied().unzip();
-    run.series.push(Curve { id: id.into(), unit: unit.into(), x, y });
-}
 
 /// Values in the order of the categories, the rest left out.
 fn placed(values: &[Option<f64>]) -> Vec<(f64, f64)> {
     let all = (0_u32..).zip(values);
     all.filter_map(|(x, value)| Some((f64::from(x), (*value)?))).collect()
-}
-
-fn chart(id: &str, title: &str, caption: &str, [x, y]: [Axis; 2]) -> Chart {
-    Chart {
-        id: id.into(),
-        title: title.into(),
-        caption: caption.into(),
-        x,
-        y,
-        y2: None,
-        categories: Vec::new(),
-        layers: Vec::new(),
-        marks: Vec::new(),
-    }
 }
 
 const MIB: f64 = 1_048_576.0;
@@ -89,14 +66,17 @@ pub(super) fn mount(
         lists.push(ls / 1e9);
     }
     let points = |values: &[f64]| placed(&values.iter().copied().map(Some).collect::<Vec<_>>());
-    curve(run, "mount", "s", &points(&mounts));
-    curve(run, "ls", "s", &points(&lists));
+    run.draw("mount", "s", &points(&mounts));
+    run.draw("ls", "s", &points(&lists));
     let caption = "What a user waits for after a start: the mount, then the first ls.";
     let axes = [Axis::fitting("filesystem"), Axis::from_zero("time (s)")];
     run.charts.push(Chart {
         categories,
-        layers: vec![layer("mount", "mount", Style::Stacked), layer("ls", "ls", Style::Stacked)],
-        ..chart("mount-and-ls", "Mount and ls", caption, axes)
+        layers: vec![
+            Layer::new("mount", "mount", Style::Stacked),
+            Layer::new("ls", "ls", Style::Stacked),
+        ],
+        ..Chart::new("mount-and-ls", "Mount and ls", caption, axes)
     });
     Ok(())
 }
@@ -120,8 +100,8 @@ pub(super) fn throughput(
         let rate = |((at, _), one): ((usize, _), &Column)| {
             Some(round(one.throughput[data].phases[at].rate(data_sheet) / MIB, 3))
         };
-        curve(run, &id, "MiB/s", &placed(&each().map(rate).collect::<Vec<_>>()));
-        layers.push(layer(name, &id, Style::Bars));
+        run.draw(&id, "MiB/s", &placed(&each().map(rate).collect::<Vec<_>>()));
+        layers.push(Layer::new(name, &id, Style::Bars));
     }
     let mut printed = Vec::new();
     for ((_, phase), column) in each() {
@@ -130,8 +110,8 @@ pub(super) fn throughput(
         printed.push(theirs.map(|(_, rate)| rate / MIB));
     }
     if printed.iter().any(Option::is_some) {
-        curve(run, "throughput_printed", "MiB/s", &placed(&printed));
-        layers.push(layer("print", "throughput_printed", Style::Bars));
+        run.draw("throughput_printed", "MiB/s", &placed(&printed));
+        layers.push(Layer::new("print", "throughput_printed", Style::Bars));
     }
     let caption = "tiobench writes zeros unless it is told otherwise, and zeros compress to nearly \
                    nothing; other data tell what a product would see. percent:N is N percent random, the \
@@ -140,7 +120,7 @@ pub(super) fn throughput(
     run.charts.push(Chart {
         categories,
         layers,
-        ..chart("throughput", "Throughput by kind of data", caption, axes)
+        ..Chart::new("throughput", "Throughput by kind of data", caption, axes)
     });
     Ok(())
 }
@@ -169,15 +149,15 @@ impl Bars<'_> {
             [("ours", self.id, ours), ("print", &format!("{}_printed", self.id), printed)]
         {
             if values.iter().any(Option::is_some) {
-                curve(run, id, "KiB", &placed(&values));
-                layers.push(layer(name, id, Style::Stacked));
+                run.draw(id, "KiB", &placed(&values));
+                layers.push(Layer::new(name, id, Style::Stacked));
             }
         }
         let axes = [Axis::fitting("filesystem"), Axis::from_zero(self.axis)];
         run.charts.push(Chart {
             categories: all.into_iter().map(|one| one.0).collect(),
             layers,
-            ..chart(self.id, self.title, self.caption, axes)
+            ..Chart::new(self.id, self.title, self.caption, axes)
         });
         Ok(())
     }
@@ -228,8 +208,8 @@ pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitte
             let point = |one: &Mounting| (percent(one), seconds(one.mount.with(port)));
             let points: Vec<_> = by_level.iter().map(point).collect();
             let id = format!("mount_by_level_{system}{end}");
-            curve(run, &id, "s", &points);
-            layers.push(layer(&format!("{system}, {label}"), &id, style));
+            run.draw(&id, "s", &points);
+            layers.push(Layer::new(&format!("{system}, {label}"), &id, style));
         }
     }
     let caption =
@@ -237,6 +217,6 @@ pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitte
     let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("time (s)")];
     run.charts.push(Chart {
         layers,
-        ..chart("mount-by-level", "Mount time against fill level", caption, axes)
+        ..Chart::new("mount-by-level", "Mount time against fill level", caption, axes)
     });
 }

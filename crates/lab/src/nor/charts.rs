@@ -10,17 +10,8 @@ use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};
 use boardlab_nor::wait::FixedThenToggle;
-use boardlab_result::{Axis, Chart, Curve, Layer, Mark, RunResult, Side, Style};
+use boardlab_result::{Axis, Chart, Layer, Mark, RunResult, Side, Style};
 use boardlab_sim::{Duration, Seed};
-
-fn layer(label: &str, curve: &str, style: Style) -> Layer {
-    Layer { label: label.into(), curve: curve.into(), style, side: Side::Left }
-}
-
-fn curve(run: &mut RunResult, id: &str, unit: &str, points: &[(f64, f64)]) {
-    let (x, y) = points.iter().copied().unzip();
-    run.series.push(Curve { id: id.into(), unit: unit.into(), x, y });
-}
 
 /// How long the program time was, as u-boot saw it, with the fixed waits.
 pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
@@ -34,7 +25,7 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
         .into_iter()
         .map(|(edge, count)| (round((edge + width / 2).as_micros_f64(), 3), count as f64))
         .collect();
-    curve(run, "wait_histogram", "count", &points);
+    run.draw("wait_histogram", "count", &points);
     let mark = |micros: u64, label: String| {
         let x = round(runs.host.udelay(micros).as_micros_f64(), 1);
         Mark { x, label: format!("{label}: {x} us") }
@@ -55,7 +46,7 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
         y: Axis::from_zero("buffers"),
         y2: None,
         categories: Vec::new(),
-        layers: vec![layer("buffers", "wait_histogram", Style::Bars)],
+        layers: vec![Layer::new("buffers", "wait_histogram", Style::Bars)],
         marks,
     });
 }
@@ -104,13 +95,13 @@ pub(super) fn time_against_wait(
             busy.push((round(lasted, 2), round(share * 100.0, 2)));
         }
     }
-    curve(run, "time_by_wait", "s", &time);
-    curve(run, "cpu_by_wait", "percent", &busy);
+    run.draw("time_by_wait", "s", &time);
+    run.draw("cpu_by_wait", "percent", &busy);
     let mark = |&(micros, label): &(u64, &str)| Mark {
         x: round(host.udelay(micros).as_micros_f64(), 1),
         label: label.into(),
     };
-    let sleeping = layer("CPU busy when sleeping", "cpu_by_wait", Style::Dashed);
+    let sleeping = Layer::new("CPU busy when sleeping", "cpu_by_wait", Style::Dashed);
     run.charts.push(Chart {
         id: "time-against-wait".into(),
         title: "Total time against the wait before the first poll".into(),
@@ -123,7 +114,7 @@ pub(super) fn time_against_wait(
         y2: Some(Axis::from_zero("CPU busy when sleeping (%)")),
         categories: Vec::new(),
         layers: vec![
-            layer("total time", "time_by_wait", Style::Line),
+            Layer::new("total time", "time_by_wait", Style::Line),
             Layer { side: Side::Right, ..sleeping },
         ],
         marks: marks.iter().filter(|(micros, _)| *micros > 0).map(mark).collect(),
@@ -166,11 +157,11 @@ pub(super) fn steps(
         ours.push((x, round(span.as_secs_f64(), 3)));
         print.push((x, published.published.as_f64().map_or(0.0, |nanos| nanos / 1e9)));
     }
-    curve(run, "steps", "s", &ours);
-    let mut layers = vec![layer("boardlab", "steps", Style::Bars)];
+    run.draw("steps", "s", &ours);
+    let mut layers = vec![Layer::new("boardlab", "steps", Style::Bars)];
     if with_print {
-        curve(run, "steps_printed", "s", &print);
-        layers.push(layer("print", "steps_printed", Style::Bars));
+        run.draw("steps_printed", "s", &print);
+        layers.push(Layer::new("print", "steps_printed", Style::Bars));
     }
     run.charts.push(Chart {
         id: "steps".into(),
