@@ -54,7 +54,8 @@ pub struct Timing {
     pub single_bit: CellTimes,
     /// Each channel.
     pub channel: Rate,
-    /// The link to the host, its overhead for each block or frame included.
+    /// The link to the host, its overhead for each block or frame included. One on which a group takes no
+    /// time stands for a link that the device above models: requests then begin when their data have come.
     pub link: Rate,
     /// Time on the link before each request's data.
     pub command: Duration,
@@ -167,6 +168,8 @@ pub struct Timed {
     channel_times: Box<[u64]>,
     link_times: Box<[u64]>,
     command: u64,
+    /// The link takes time.
+    has_link: bool,
     overlapped: bool,
     cache_program: bool,
     link: Resource,
@@ -209,13 +212,15 @@ impl Timed {
             others: (0, Cause::Host),
         };
         let slot = Slot { free: 0, behind: Cause::Host };
+        let link_times = times(timing.link);
         Ok(Self {
             geometry: *geometry,
             cells: Cells::new(geometry),
             cycles: [Cycle::new(&timing.native)?, Cycle::new(&timing.single_bit)?],
             mode: vec![CellMode::Native; geometry.blocks() as usize],
             channel_times: times(timing.channel),
-            link_times: times(timing.link),
+            has_link: link_times.iter().any(|&time| time > 0),
+            link_times,
             command: timing.command.as_nanos(),
             overlapped: timing.slots > 0,
             cache_program: timing.cache_program,
@@ -300,8 +305,10 @@ impl Timed {
         let arrived = gathered.arrived.max(self.now);
         // Without a buffer the channel carries them while they come.
         let through = gathered.from_host && !self.overlapped;
-        let ready = die.register.max(if through { gathered.begun } else { arrived });
-        let (_, sent) = channel.serve(ready, self.channel_times[gathered.pages as usize]);
+        let transfer = self.channel_times[gathered.pages as usize];
+        let begun = gathered.begun.saturating_sub(if self.has_link { 0 } else { transfer });
+        let ready = die.register.max(if through { begun } else { arrived });
+        let (_, sent) = channel.serve(ready, transfer);
         let sent = sent.max(arrived);
         let (begun, ended) = die.cells.serve(sent, span);
         die.register = if self.cache_program { begun } else { ended };

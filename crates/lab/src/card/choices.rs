@@ -1,0 +1,198 @@
+//! What a controller chooses: mapping, collection, levelling, the cache of single-bit cells.
+//!
+//! Layer: rank 8. Main type: [`Mapping`]; functions: [`mapping`] and [`policies`]. No maker publishes these,
+//! so nearly all are assumed in every part file; a scenario can set each of them.
+
+use super::limits;
+use super::values::count;
+use crate::document::{Read, Section};
+use boardlab_ftl::{
+    Cache, CacheSize, Collection, Emptied, Levelling, LevellingTime, MapMemory, Policies, Streams,
+    WhenFull,
+};
+use boardlab_sim::Bytes;
+
+/// How logical pages are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mapping {
+    /// A map of pages, all of it in the controller's memory.
+    Page,
+    /// A map of pages in flash, with a cache of so many bytes in segments of so many entries.
+    DemandPage {
+        /// Bytes of entries in memory.
+        cache: Bytes,
+        /// Entries that are cached together.
+        segment: u32,
+    },
+    /// A map of blocks, and so many open units that take writes as a log.
+    LogBlocks {
+        /// Open units.
+        open_units: u32,
+    },
+}
+
+impl Mapping {
+    /// Where a map of pages is kept.
+    #[must_use]
+    pub const fn memory(self) -> MapMemory {
+        match self {
+            Self::DemandPage { cache, segment } => MapMemory::Cached { cache, segment },
+            Self::Page | Self::LogBlocks { .. } => MapMemory::Whole,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Page,
+    Demand,
+    Log,
+}
+
+/// The section `mapping`: how pages are found, and bytes of a mapped page where it is not the flash's.
+pub(super) fn mapping(section: Section<'_>) -> Read<(Mapping, Option<Bytes>)> {
+    let kinds = [("page", Kind::Page), ("demand-page", Kind::Demand), ("log-blocks", Kind::Log)];
+    let kind = section.one_of("kind", &kinds);
+    let page = section.key::<Bytes>("page").within(Bytes::new(512), limits::PAGE).optional();
+    let mapping = match kind {
+        Ok(Kind::Page) => Ok(Mapping::Page),
+        Ok(Kind::Demand) => {
+            let cache = section.key::<Bytes>("cache").within(Bytes::new(8), limits::MEMORY);
+            let (cache, segment) = (cache.required(), count(&section, "segment", 1, 65_536));
+            cache.and_then(|cache| Ok(Mapping::DemandPage { cache, segment: segment? }))
+        }
+        Ok(Kind::Log) => {
+            let open_units = count(&section, "open_units", 1, limits::ERASES);
+            open_units.map(|open_units| Mapping::LogBlocks { open_units })
+        }
+        Err(reported) => {
+            section.leave_rest();
+            Err(reported)
+        }
+    };
+    section.finish()?;
+    Ok((mapping?, page?))
+}
+
+/// The sections `collection`, `levelling` and `single_bit_cache` of a part.
+pub(super) fn policies(part: &Section<'_>, bits: u32) -> Read<Policies> {
+    let collected = part.section("collection", collection);
+    let levelled = part.section("levelling", levelling);
+    let cache = part.optional_section("single_bit_cache", |section| cache(&section, bits));
+    let ((levelling, levelling_time), cache) = (levelled?, cache?);
+    let cache = cache.unwrap_or(Cache { bits, ..Cache::default() });
+    Ok(Policies { levelling, levelling_time, cache, ..collected? })
+}
+
+/// A policy by itself, or one with a number.
+#[derive(Clone, Copy)]
+enum Policy<T> {
+    Plain(T),
+    Of(fn(u32) -> T),
+}
+
+const COLLECTIONS: [(&str, Policy<Collection>); 6] = [
+    ("greedy", Policy::Plain(Collection::Greedy)),
+    ("fifo", Policy::Plain(Collection::Fifo)),
+    ("random", Policy::Plain(Collection::Random)),
+    ("windowed-greedy", Policy::Of(Collection::WindowedGreedy)),
+    ("choices", Policy::Of(Collection::Choices)),
+    ("cost-benefit", Policy::Of(Collection::CostBenefit)),
+];
+const STREAMS: [(&str, Policy<Streams>); 3] = [
+    ("single", Policy::Plain(Streams::Single)),
+    ("copies-apart", Policy::Plain(Streams::CopiesApart)),
+    ("generations", Policy::Of(generations)),
+];
+const LEVELLINGS: [(&str, Policy<Levelling>); 6] = [
+    ("none", Policy::Plain(Levelling::None)),
+    ("dynamic", Policy::Plain(Levelling::Dynamic)),
+    ("threshold", Policy::Of(Levelling::Threshold)),
+    ("dual-pool", Policy::Of(Levelling::DualPool)),
+    ("random-swap", Policy::Of(Levelling::RandomSwap)),
+    ("sw-leveler", Policy::Of(sw_leveler)),
+];
+
+fn generations(count: u32) -> Streams {
+    Streams::Generations(u8::try_from(count).unwrap_or(u8::MAX))
+}
+
+fn sw_leveler(threshold: u32) -> Levelling {
+    Levelling::SwLeveler { shift: 0, threshold }
+}
+
+/// The policy called `key`, whose number, where it has one, is called `number`.
+fn policy<T: Copy>(
+    section: &Section<'_>,
+    key: &str,
+    names: &[(&str, Policy<T>)],
+    (number, least, most): (&str, u64, u64),
+) -> Read<T> {
+    match section.one_of(key, names)? {
+        Policy::Plain(policy) => {
+            // Known, so that a policy can be changed on the command line without taking its number away.
+            if section.has(number) {
+                count(section, number, 0, u32::MAX.into())?;
+            }
+            Ok(policy)
+        }
+        Policy::Of(policy) => count(section, number, least, most).map(policy),
+    }
+}
+
+fn collection(section: Section<'_>) -> Read<Policies> {
+    let collection = policy(&section, "policy", &COLLECTIONS, ("blocks", 0, limits::ERASES));
+    let most = Streams::MOST.into();
+    let streams = policy(&section, "streams", &STREAMS, ("generations", 2, most));
+    let emptied =
+        section.one_of("emptied", &[("returned", Emptied::Returned), ("kept", Emptied::Kept)]);
+    let reserve = count(&section, "reserve", 1, limits::ERASES);
+    let idle_blocks = count(&section, "idle_blocks", 0, limits::ERASES);
+    section.finish()?;
+    Ok(Policies {
+        collection: collection?,
+        streams: streams?,
+        emptied: emptied?,
+        reserve: reserve?,
+        idle_blocks: idle_blocks?,
+        ..Policies::default()
+    })
+}
+
+fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
+    let numbers = ("threshold", 1, limits::ERASES);
+    let levelling = policy(&section, "policy", &LEVELLINGS, numbers);
+    let levelling = match levelling {
+        Ok(Levelling::SwLeveler { threshold, .. }) => {
+            let shift = count(&section, "shift", 0, 16)
+                .map(|shift| u8::try_from(shift).expect("at most 16"));
+            shift.map(|shift| Levelling::SwLeveler { shift, threshold })
+        }
+        other => {
+            if section.has("shift") {
+                count(&section, "shift", 0, 16)?;
+            }
+            other
+        }
+    };
+    let times = [("in-the-way", LevellingTime::InTheWay), ("idle", LevellingTime::Idle)];
+    let when = section.one_of("when", &times);
+    section.finish()?;
+    Ok((levelling?, when?))
+}
+
+fn cache(section: &Section<'_>, bits: u32) -> Read<Cache> {
+    let sizes: [(&str, fn(u32) -> CacheSize); 3] = [
+        ("none", |_| CacheSize::None),
+        ("fixed", CacheSize::Fixed),
+        ("dynamic", CacheSize::Dynamic),
+    ];
+    let size = section.one_of("size", &sizes);
+    let blocks = count(section, "blocks", 1, limits::ERASES);
+    let fulls = [("fold", WhenFull::Fold), ("bypass", WhenFull::Bypass)];
+    let when_full = section.one_of("when_full", &fulls);
+    let fold_when_idle = section.required::<bool>("fold_when_idle");
+    section.finish()?;
+    let size = size?(blocks?);
+    Ok(Cache { size, bits, when_full: when_full?, fold_when_idle: fold_when_idle? })
+}

@@ -1,0 +1,309 @@
+//! Card files: from TOML to [`CardPart`].
+//!
+//! Layer: rank 8. Main types: [`CardPart`], and [`Face`], what a host sees of it; function: [`read`]. All is
+//! plain data, so that a what-if is a clone with a field changed; what it rests on is recorded by the reader.
+
+pub use super::choices::Mapping;
+pub use super::flash::Flash;
+pub use super::reliability::Life;
+
+use super::values::{Letters, count};
+use super::{choices, flash, limits, reliability};
+use crate::document::{Read, Section};
+use crate::quantity::Ratio;
+use boardlab_ftl::{Geometry, Policies, PowerSafety, ReadErrors, SharedCells};
+use boardlab_sd::{
+    AllocationUnit, Cid, Classes, Discard, EraseTime, Gaps, HealthFormat, Kind, Mode,
+};
+use boardlab_sim::{Bytes, Duration};
+
+const KINDS: [(&str, Kind); 2] = [("sd", Kind::Sd), ("emmc", Kind::Emmc)];
+const DISCARDS: [(&str, Discard); 3] =
+    [("none", Discard::None), ("discard", Discard::Discard), ("erase", Discard::Erase)];
+
+/// A card, as its file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardPart {
+    /// What it is, one line.
+    pub name: String,
+    /// What a host sees.
+    pub face: Face,
+    /// The flash behind it.
+    pub flash: Flash,
+    /// How logical pages are found.
+    pub mapping: Mapping,
+    /// A page of the map: a flash page or a part of one.
+    pub page: Bytes,
+    /// Share of all good and bad blocks that the host cannot address: reserve, open blocks and cache included.
+    pub spare: Ratio,
+    /// What is chosen about collection, levelling and the cache; where the map is kept follows from
+    /// `mapping`, whatever stands here.
+    pub policies: Policies,
+    /// How long blocks live; `None` where blocks neither die nor are bad.
+    pub life: Option<Life>,
+    /// Which bits are wrong; `None` where all are right.
+    pub reads: Option<ReadErrors>,
+    /// What is done so that power may be lost; `None` where nothing is, and nothing is modelled.
+    pub power: Option<PowerSafety>,
+}
+
+/// What a host sees of a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Face {
+    /// Which protocol.
+    pub kind: Kind,
+    /// What the host can address.
+    pub capacity: Bytes,
+    /// The unit in which the card keeps its promises.
+    pub allocation_unit: AllocationUnit,
+    /// Modes of the bus that it can do.
+    pub modes: Vec<Mode>,
+    /// Clocks between commands and blocks.
+    pub gaps: Gaps,
+    /// CMD23 is understood.
+    pub counts_blocks: bool,
+    /// The controller's own time of a command.
+    pub command: Duration,
+    /// The volatile write cache, where there is one.
+    pub cache: Option<Bytes>,
+    /// What CMD38 does.
+    pub discard: Discard,
+    /// An erased block reads as ones.
+    pub erased_ones: bool,
+    /// Who made it.
+    pub cid: Cid,
+    /// Promises of speed.
+    pub classes: Classes,
+    /// Time of an erase, as told.
+    pub erase: EraseTime,
+    /// How it answers when asked for its health.
+    pub health: Option<HealthFormat>,
+}
+
+impl CardPart {
+    /// Pages of the map that the host sees.
+    #[must_use]
+    pub fn pages(&self) -> u64 {
+        self.face.capacity.div_ceil(self.page)
+    }
+
+    /// Superblocks of the flash: as many as leave `spare` beyond what the host sees.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        let data = self.pages().div_ceil(u64::from(self.flash.block_pages(self.page)).max(1));
+        let addressed = 1_000_000 - self.spare.millionths().min(999_999);
+        (data * 1_000_000).div_ceil(addressed)
+    }
+
+    /// Shape of the part as the translation layer sees it.
+    ///
+    /// # Errors
+    /// What the layer refuses.
+    pub fn geometry(&self) -> Result<Geometry, boardlab_ftl::Error> {
+        let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let (blocks, pages) = (number(self.blocks()), number(self.pages()));
+        let per_block = self.flash.block_pages(self.page);
+        Geometry::new(blocks, per_block, self.page, pages)?.striped(self.flash.stripe(self.page))
+    }
+
+    /// All policies, with the place of the map.
+    #[must_use]
+    pub fn all_policies(&self) -> Policies {
+        Policies { map: self.mapping.memory(), ..self.policies }
+    }
+}
+
+/// Reads the section of a card.
+///
+/// # Errors
+/// Whatever is missing, unknown, of the wrong kind or cannot be.
+pub fn read(section: Section<'_>) -> Read<CardPart> {
+    // A part of another kind has other keys throughout: one message says it better than thirty.
+    let kind = section.one_of("kind", &KINDS).inspect_err(|_| section.leave_rest())?;
+    let name = section.required::<String>("title");
+    let face = face(&section, kind);
+    let flash = section.section("flash", flash::read);
+    let spare = section.key::<Ratio>("spare").within(Ratio::default(), limits::SPARE).required();
+    let mapping = section.section("mapping", choices::mapping);
+    let bits = flash.as_ref().map_or(1, |flash| flash.cell.bits());
+    let policies = choices::policies(&section, bits);
+    let life = section.optional_section("endurance", reliability::life);
+    let reads = section.optional_section("reads", reliability::read_errors);
+    let power = section.optional_section("power_loss", power);
+    section.finish()?;
+    let (flash, (mapping, page)) = (flash?, mapping?);
+    let part = CardPart {
+        name: name?,
+        face: face?,
+        page: page.unwrap_or(flash.page),
+        flash,
+        mapping,
+        spare: spare?,
+        policies: policies?,
+        life: life?,
+        reads: reads?,
+        power: power?,
+    };
+    check(&section, &part)?;
+    Ok(part)
+}
+
+fn check(section: &Section<'_>, part: &CardPart) -> Read<()> {
+    let unit = part.face.allocation_unit.size();
+    let help = "see docs/formats/part.md, or compare it with a built-in card: boardlab list parts";
+    if !part.face.capacity.is_multiple_of(unit) {
+        let (units, rest) = (part.face.capacity / unit, part.face.capacity.get() % unit.get());
+        return Err(section.refuse(
+            "capacity",
+            &format!(
+                "is not a multiple of the allocation unit of {unit}: {units} units and {rest} bytes"
+            ),
+            &format!("{} bytes, or another multiple of {unit}", (unit * units).get()),
+            "the block count that `blockdev --getsz` gives, times 512, is the exact size",
+        ));
+    }
+    if !part.flash.page.is_multiple_of(part.page) {
+        return Err(section.refuse(
+            "mapping",
+            &format!(
+                "has mapped pages of {}, of which none or no whole number make a flash page of {}",
+                part.page, part.flash.page
+            ),
+            "`page` equal to the flash's, or a part of it",
+            help,
+        ));
+    }
+    let refused = super::compose::check(part).err();
+    refused.map_or(Ok(()), |problem| {
+        Err(section.refuse(
+            "spare",
+            &format!("or another key cannot be: {problem}"),
+            "a card that can exist",
+            help,
+        ))
+    })
+}
+
+fn face(section: &Section<'_>, kind: Kind) -> Read<Face> {
+    let capacity =
+        section.key::<Bytes>("capacity").within(Bytes::new(512), limits::CAPACITY).required();
+    let unit = section.required::<Bytes>("allocation_unit");
+    let unit = unit.and_then(|unit| {
+        AllocationUnit::new(unit).ok_or_else(|| {
+            let sizes: Vec<_> = AllocationUnit::sizes().map(|size| size.to_string()).collect();
+            let expected = format!("one of {}", sizes.join(", "));
+            section.refuse("allocation_unit", "is no size that a card can tell", &expected, "")
+        })
+    });
+    let bus = section.section("bus", bus);
+    let controller = section.section("controller", controller);
+    let cid = section.section("identity", identity);
+    let classes = section.section("classes", classes);
+    let erase = section.section("erase_time", erase_time);
+    let healths = [
+        ("none", None),
+        ("apacer", Some(HealthFormat::Apacer)),
+        ("sandisk", Some(HealthFormat::SanDisk)),
+    ];
+    let health = section.one_of("health", &healths);
+    let ((modes, gaps, counts_blocks), controller) = (bus?, controller?);
+    let (command, cache, discard, erased_ones) = controller;
+    Ok(Face {
+        kind,
+        capacity: capacity?,
+        allocation_unit: unit?,
+        modes,
+        gaps,
+        counts_blocks,
+        command,
+        cache,
+        discard,
+        erased_ones,
+        cid: cid?,
+        classes: classes?,
+        erase: erase?,
+        health: health?,
+    })
+}
+
+fn bus(section: Section<'_>) -> Read<(Vec<Mode>, Gaps, bool)> {
+    let modes = section.required::<Vec<Mode>>("modes");
+    let gap = |key, least| section.key::<u64>(key).within(least, limits::GAP).required();
+    let gaps = [
+        gap("response", Gaps::LEAST.response),
+        gap("next_command", Gaps::LEAST.next_command),
+        gap("write", Gaps::LEAST.write),
+        gap("read", Gaps::LEAST.read),
+    ];
+    let counts_blocks = section.required::<bool>("set_block_count");
+    section.finish()?;
+    let [response, next_command, write, read] = gaps;
+    let gaps =
+        Gaps { response: response?, next_command: next_command?, write: write?, read: read? };
+    Ok((modes?, gaps, counts_blocks?))
+}
+
+fn controller(section: Section<'_>) -> Read<(Duration, Option<Bytes>, Discard, bool)> {
+    let command =
+        section.key::<Duration>("command").within(Duration::ZERO, limits::COMMAND).required();
+    let cache =
+        section.key::<Bytes>("write_cache").within(Bytes::new(512), limits::MEMORY).optional();
+    let discard = section.one_of("discard", &DISCARDS);
+    let erased = section.one_of("erased", &[("zeros", false), ("ones", true)]);
+    section.finish()?;
+    Ok((command?, cache?, discard?, erased?))
+}
+
+fn identity(section: Section<'_>) -> Read<Cid> {
+    let byte = |key| count(&section, key, 0, 255).map(|byte| u8::try_from(byte).expect("a byte"));
+    let (manufacturer, revision) = (byte("manufacturer"), byte("revision"));
+    let brand = section.required::<Letters<2>>("brand");
+    let product = section.required::<Letters<5>>("product");
+    let serial = count(&section, "serial", 0, u32::MAX.into());
+    let (year, month) = (count(&section, "year", 2_000, 2_255), count(&section, "month", 1, 12));
+    section.finish()?;
+    Ok(Cid {
+        manufacturer: manufacturer?,
+        brand: brand?.0,
+        product: product?.0,
+        revision: revision?,
+        serial: serial?,
+        year: u16::try_from(year?).expect("at most 2,255"),
+        month: u8::try_from(month?).expect("at most 12"),
+    })
+}
+
+fn classes(section: Section<'_>) -> Read<Classes> {
+    let class = |key: &str, known: &[u8]| {
+        let found = section.required::<u64>(key)?;
+        known.iter().copied().find(|&class| u64::from(class) == found).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(u8::to_string).collect();
+            section.refuse(key, "is no class", &format!("one of {}", names.join(", ")), "")
+        })
+    };
+    let speed = class("speed", &[0, 2, 4, 6, 10]);
+    let uhs = class("uhs", &[0, 1, 3]);
+    let video = class("video", &[0, 6, 10, 30, 60, 90]);
+    let application = class("application", &[0, 1, 2]);
+    section.finish()?;
+    Ok(Classes { speed: speed?, uhs: uhs?, video: video?, application: application? })
+}
+
+fn erase_time(section: Section<'_>) -> Read<EraseTime> {
+    let units = count(&section, "units", 0, u16::MAX.into());
+    let (timeout, offset) = (count(&section, "timeout", 0, 63), count(&section, "offset", 0, 3));
+    section.finish()?;
+    Ok(EraseTime {
+        units: u16::try_from(units?).expect("at most 65,535"),
+        timeout: u8::try_from(timeout?).expect("at most 63"),
+        offset: u8::try_from(offset?).expect("at most 3"),
+    })
+}
+
+fn power(section: Section<'_>) -> Read<PowerSafety> {
+    let bits = count(&section, "rows", 1, 16);
+    let shared = section
+        .one_of("shared", &[("padded", SharedCells::Padded), ("exposed", SharedCells::Exposed)]);
+    section.finish()?;
+    Ok(PowerSafety { bits: bits?, shared: shared? })
+}
