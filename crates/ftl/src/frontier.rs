@@ -31,6 +31,12 @@ impl Frontier {
         self.end - self.next
     }
 
+    /// The first page that is still erased.
+    #[inline]
+    pub(crate) const fn next(&self) -> u32 {
+        self.next
+    }
+
     /// Takes the next pages, at most `most` and as many as there are.
     #[inline]
     pub(crate) fn take(&mut self, most: u32) -> PageRun {

@@ -12,7 +12,7 @@
 //! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side.
 //! - [`policies`]: [`Policies`], all of these for one part, and the account of its spare.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
-//! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and a few open units.
+//! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and logs of a few open units or of all.
 //! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
 //! - [`demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
 //! - [`reliability`]: [`Reliability`], blocks that die, pages that need correction, refresh.
@@ -71,6 +71,7 @@ pub use counters::Counters;
 pub use demand_map::{DemandMap, MapMemory};
 pub use error::Error;
 pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
+pub use log_block::policies::{LogCells, LogPolicies, Logs};
 pub use log_block::{LogBlocks, Merges};
 pub use medium::{CellMode, Medium, Stamp, Untimed, Version};
 pub use page_map::PageMapped;

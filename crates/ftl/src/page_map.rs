@@ -355,16 +355,7 @@ impl<M: Medium> PageMapped<M> {
     }
 
     fn end(&mut self) -> Completion {
-        let done = self.medium.end();
-        Completion {
-            transferred: done.transferred,
-            accepted: done.accepted,
-            finished: done.finished,
-            work: done.work,
-            waited: done.waited,
-            events: self.events,
-            version: self.version,
-        }
+        Completion::of(self.medium.end(), self.events, self.version)
     }
 
     /// Looks through all tables: every valid page is some logical page's, counts are right, and no

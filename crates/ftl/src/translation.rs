@@ -10,7 +10,7 @@
 use crate::cause::ByCause;
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::medium::Version;
+use crate::medium::{Done, Version};
 use crate::timed::Busy;
 use boardlab_sim::{Bytes, Instant};
 use std::fmt;
@@ -53,6 +53,8 @@ pub enum Event {
     MapMiss,
     /// The write went to an allocation unit that was not open.
     OpenUnitMiss,
+    /// There was no room in the log blocks: one of them had to be merged.
+    LogsFull,
     /// A page could only be read with shifted read voltages.
     ReadRetry,
     /// A page could not be read at all: its data are lost.
@@ -61,8 +63,14 @@ pub enum Event {
 
 impl Event {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 5] =
-        [Self::CacheFull, Self::MapMiss, Self::OpenUnitMiss, Self::ReadRetry, Self::Unreadable];
+    pub const ALL: [Self; 6] = [
+        Self::CacheFull,
+        Self::MapMiss,
+        Self::OpenUnitMiss,
+        Self::LogsFull,
+        Self::ReadRetry,
+        Self::Unreadable,
+    ];
 
     /// A word for tables: `cache full`.
     #[must_use]
@@ -71,6 +79,7 @@ impl Event {
             Self::CacheFull => "cache full",
             Self::MapMiss => "map miss",
             Self::OpenUnitMiss => "open unit miss",
+            Self::LogsFull => "logs full",
             Self::ReadRetry => "read retry",
             Self::Unreadable => "unreadable",
         }
@@ -131,6 +140,20 @@ impl Completion {
     #[must_use]
     pub fn at(at: Instant) -> Self {
         Self { transferred: at, accepted: at, finished: at, ..Self::default() }
+    }
+
+    /// Of a request that the medium was done with as it says.
+    #[must_use]
+    pub(crate) fn of(done: Done, events: Events, version: Version) -> Self {
+        Self {
+            transferred: done.transferred,
+            accepted: done.accepted,
+            finished: done.finished,
+            work: done.work,
+            waited: done.waited,
+            events,
+            version,
+        }
     }
 }
 

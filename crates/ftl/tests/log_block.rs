@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Cause, Contents, Error, Event, Extent, Geometry, LogBlocks, Merges, Stripe, Translation,
-    Untimed, Version,
+    Cause, Contents, Error, Event, Extent, Geometry, LogBlocks, LogPolicies, Merges, Stripe,
+    Translation, Untimed, Version,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
 const NOW: Instant = Instant::ZERO;
+const SEED: Seed = Seed::new(1);
 
 fn below(stream: &mut Stream, bound: u32) -> u32 {
     u32::try_from(stream.below(bound.into())).unwrap()
@@ -22,7 +23,8 @@ fn no_write_is_lost_and_causes_add_up() {
         let stripe = Stripe { units: 1 + below(&mut draw, 2), ..Stripe::SINGLE };
         let part = Geometry::new(24, 16, Bytes::kib(4), 310).unwrap().striped(stripe).unwrap();
         let open = 1 + below(&mut draw, 3);
-        let mut ftl = LogBlocks::new(part, open, Contents::new(&part)).unwrap();
+        let mut ftl =
+            LogBlocks::new(part, LogPolicies::own(open), Contents::new(&part), SEED).unwrap();
         let mut shadow = vec![Version(0); 310];
         for step in 0..if full { 100_000 } else { 10_000 } {
             let first = below(&mut draw, 310);
@@ -53,7 +55,7 @@ fn no_write_is_lost_and_causes_add_up() {
 /// 16 units of 64 pages, all full, with `open` of them open at most.
 fn filled(open: u32) -> LogBlocks<Untimed> {
     let part = Geometry::new(32, 64, Bytes::kib(4), 1_024).unwrap();
-    let mut ftl = LogBlocks::new(part, open, Untimed::new(&part)).unwrap();
+    let mut ftl = LogBlocks::new(part, LogPolicies::own(open), Untimed::new(&part), SEED).unwrap();
     ftl.write(NOW, Extent::new(0, 1_024)).unwrap();
     ftl
 }
@@ -104,7 +106,7 @@ fn one_unit_more_than_may_be_open_thrashes() {
 fn too_few_blocks_are_refused_with_the_number_that_works() {
     let make = |blocks| {
         let part = Geometry::new(blocks, 16, Bytes::kib(4), 100).unwrap();
-        LogBlocks::new(part, 2, Untimed::new(&part))
+        LogBlocks::new(part, LogPolicies::own(2), Untimed::new(&part), SEED)
     };
     assert!(matches!(make(9), Err(Error::TooFewBlocks { needed: 10, logical: 7, .. })));
     let mut ftl = make(10).unwrap();
@@ -113,5 +115,8 @@ fn too_few_blocks_are_refused_with_the_number_that_works() {
         ftl.write(NOW, Extent::new(below(&mut draw, 100), 1)).unwrap();
     }
     let part = Geometry::new(10, 16, Bytes::kib(4), 100).unwrap();
-    assert!(matches!(LogBlocks::new(part, 0, Untimed::new(&part)), Err(Error::Policy { .. })));
+    assert!(matches!(
+        LogBlocks::new(part, LogPolicies::own(0), Untimed::new(&part), SEED),
+        Err(Error::Policy { .. })
+    ));
 }

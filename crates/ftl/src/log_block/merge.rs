@@ -1,0 +1,245 @@
+//! Merging: all that a unit has goes into one block, and its logs are erased.
+//!
+//! Layer: the emptying half of [`crate::log_block`]; wear levelling and the work of the background are merges too.
+//!
+//! ```text
+//!   log in order, nothing behind it    switch   the log is the data block
+//!   log in order so far                partial  the rest is copied behind it
+//!   anything else                      full     all is copied into a third block
+//! ```
+//!
+//! A page that leaves a log of single-bit cells is programmed with the cause fold, any other with the cause merge:
+//! a slow write says by its causes how much of either it paid for. Levelling rewrites a unit whose
+//! data block has been erased least, with the cause levelling.
+//!
+//! Source: the three merges of Kim et al. (2002) and Lee et al. (2007). What of a unit lies in shared
+//! logs when its log for writes in order is closed stays there if it is newer (Lee et al.).
+
+use super::policies::Logs;
+use super::{LogBlocks, NONE, Takes};
+use crate::cause::Cause;
+use crate::error::Error;
+use crate::geometry::{Page, PageRun};
+use crate::medium::{CellMode, Copies, Medium, Stamp};
+use crate::policies::LevellingTime;
+use crate::policy::levelling::Move;
+use crate::pool::Tier;
+use std::ops::Range;
+
+impl<M: Medium> LogBlocks<M> {
+    /// Merges a unit because the host needs a log, and levels wear if that is the time.
+    pub(super) fn merge_for_host(&mut self, unit: u32) -> Result<(), Error> {
+        self.merge(unit, matches!(self.policies.logs, Logs::Shared { .. }))?;
+        self.after_merge()
+    }
+
+    /// Merges every unit that has a page in the oldest shared log, and erases it.
+    pub(super) fn merge_oldest_shared(&mut self) -> Result<(), Error> {
+        self.empty_oldest_shared()?;
+        self.after_merge()
+    }
+
+    fn after_merge(&mut self) -> Result<(), Error> {
+        if self.policies.levelling_time == LevellingTime::InTheWay {
+            self.level();
+        }
+        self.writable()
+    }
+
+    fn empty_oldest_shared(&mut self) -> Result<(), Error> {
+        let oldest = self.logs.iter().find(|log| log.takes == Takes::Any);
+        let oldest = oldest.expect("there are too many logs");
+        let (block, end) = (oldest.block(), oldest.frontier.next());
+        for offset in 0..end {
+            let Some(logical) = self.table.holder(Page { block, offset }) else { continue };
+            self.merge(self.geometry.locate(logical).block, false)?;
+        }
+        self.logs.retain(|log| log.frontier.block() != Some(block));
+        self.discard(block, None);
+        Ok(())
+    }
+
+    /// Closes a unit. `leave` what lies elsewhere and newer than in its log for writes in order.
+    fn merge(&mut self, unit: u32, leave: bool) -> Result<(), Error> {
+        let fits = |log: &&super::Log| log.unit == unit && log.in_order && (log.whole || leave);
+        let log = self.logs.iter().find(fits).map(|log| (log.block(), log.frontier.next()));
+        let (target, from) = match log {
+            Some(log) => log,
+            None if self.has_data(unit) => (self.take_target()?, 0),
+            None => {
+                self.replace_data_block(unit, NONE, None);
+                return Ok(());
+            }
+        };
+        let end = self.gather(unit, from, target, None);
+        match (log.is_some(), end > from) {
+            (true, false) => self.merges.switches += 1,
+            (true, true) => self.merges.partial += 1,
+            (false, _) => self.merges.full += 1,
+        }
+        self.replace_data_block(unit, target, None);
+        Ok(())
+    }
+
+    fn take_target(&mut self) -> Result<u32, Error> {
+        // None only when blocks have died.
+        let block = self.pool.take_free(Tier::Main).ok_or_else(|| self.refused())?;
+        self.prepare(block, CellMode::Native);
+        Ok(block)
+    }
+
+    pub(super) fn prepare(&mut self, block: u32, mode: CellMode) {
+        self.mode_of[block as usize] = mode;
+        self.medium.open(block, mode);
+    }
+
+    fn has_data(&self, unit: u32) -> bool {
+        let (first, pages) = self.pages_of(unit);
+        self.table.neighbours(first, pages) != (None, pages)
+    }
+
+    /// Copies what a unit has from offset `from` on to the same offsets of `target`, and fills up what its
+    /// planes program at once. Says behind which offset there is nothing.
+    fn gather(&mut self, unit: u32, from: u32, target: u32, cause: Option<Cause>) -> u32 {
+        let (first, pages) = self.pages_of(unit);
+        let held = |offset: &u32| self.table.get(first + offset).is_some();
+        let end = (from..pages).rev().find(held).map_or(from, |last| last + 1);
+        self.copy_range(unit, from..end, target, cause);
+        let full = end.next_multiple_of(self.geometry.stripe().program_pages());
+        if full > end {
+            self.fill(PageRun { block: target, offset: end, count: full - end });
+        }
+        end
+    }
+
+    /// Copies pages of a unit to the same offsets of `target`; where it has none, fills up.
+    fn copy_range(&mut self, unit: u32, range: Range<u32>, target: u32, cause: Option<Cause>) {
+        let first = self.geometry.first_page(unit);
+        let mut offset = range.start;
+        while offset < range.end {
+            let (page, same) = self.table.neighbours(first + offset, range.end - offset);
+            let to = PageRun { block: target, offset, count: same };
+            match page {
+                Some(page) => self.copy(page, first + offset, to, cause),
+                None => self.fill(to),
+            }
+            offset += same;
+        }
+    }
+
+    /// Copies what a block filled in order leaves out before `offset`.
+    pub(super) fn fill_gap(&mut self, at: usize, offset: u32) {
+        let log = &mut self.logs[at];
+        let (unit, from) = (log.unit, log.frontier.next());
+        let run = log.frontier.take(offset - from);
+        self.copy_range(unit, from..offset, run.block, None);
+    }
+
+    fn copy(&mut self, from: Page, logical: u32, to: PageRun, cause: Option<Cause>) {
+        let cause = cause.unwrap_or_else(|| self.cause_of(from.block));
+        self.offsets.clear();
+        self.offsets.extend(from.offset..from.offset + to.count);
+        self.logical.clear();
+        self.logical.extend(logical..logical + to.count);
+        self.table.drop_run(from, to.count);
+        self.pool.invalidate(from.block, to.count);
+        self.table.set_run(logical, Page { block: to.block, offset: to.offset }, to.count);
+        self.pool.add_valid(to.block, to.count);
+        let (offsets, logical) = (&self.offsets[..], &self.logical[..]);
+        self.medium.copy(Copies { from: from.block, offsets, logical, to }, cause);
+        self.counters.reads[cause] += u64::from(to.count);
+        self.counters.programs[cause] += u64::from(to.count);
+    }
+
+    fn cause_of(&self, block: u32) -> Cause {
+        match self.mode_of[block as usize] {
+            CellMode::Native => Cause::Merge,
+            CellMode::SingleBit => Cause::Fold,
+        }
+    }
+
+    fn fill(&mut self, run: PageRun) {
+        self.medium.program(run, Stamp::FILLER, Cause::Padding);
+        self.counters.programs[Cause::Padding] += u64::from(run.count);
+    }
+
+    /// `target`, or no block, holds all that a unit has: erases its logs and the block before.
+    fn replace_data_block(&mut self, unit: u32, target: u32, cause: Option<Cause>) {
+        let mut at = 0;
+        while let Some(log) = self.logs.get(at) {
+            if log.unit != unit {
+                at += 1;
+                continue;
+            }
+            let block = self.logs.remove(at).block();
+            if block != target {
+                self.discard(block, cause);
+            }
+        }
+        let old = std::mem::replace(&mut self.data[unit as usize], target);
+        if target != NONE {
+            self.unit_of[target as usize] = unit;
+            self.pool.close(target, self.counters.written);
+        }
+        if old != NONE {
+            self.pool.take_victim(old);
+            self.discard(old, cause);
+        }
+    }
+
+    /// Erases an open block, which is free then.
+    fn discard(&mut self, block: u32, cause: Option<Cause>) {
+        let cause = cause.unwrap_or_else(|| self.cause_of(block));
+        self.medium.erase(block, cause);
+        self.counters.erases[cause] += 1;
+        self.pool.release(block, self.pool.tier(block));
+        self.leveller.erased(block);
+        self.counters.assert_conserved(self.medium.seen());
+    }
+
+    /// The host gave up pages of a unit: if it has none any more, its blocks come free.
+    pub(super) fn return_emptied(&mut self, unit: u32) {
+        if !self.has_data(unit) {
+            self.counters.emptied += u64::from(self.data[unit as usize] != NONE);
+            self.replace_data_block(unit, NONE, Some(Cause::Host));
+        }
+    }
+
+    /// One move of wear levelling; whether there was any.
+    fn level(&mut self) -> bool {
+        if self.read_only || self.pool.free(Tier::Main) == 0 {
+            return false;
+        }
+        let Some(next) = self.leveller.next(&self.pool, &mut self.random) else { return false };
+        let (block, target) = match next {
+            Move::OntoWorn(block) => (block, self.pool.take_most_worn()),
+            Move::Anywhere(block) => (block, self.pool.take_free(Tier::Main)),
+        };
+        let target = target.expect("a block is free");
+        self.prepare(target, CellMode::Native);
+        let (unit, cause) = (self.unit_of[block as usize], Some(Cause::Levelling));
+        self.gather(unit, 0, target, cause);
+        self.replace_data_block(unit, target, cause);
+        self.leveller.holds_cold(target);
+        self.counters.levelled += 1;
+        true
+    }
+
+    /// One step of work for the background, with `moves` of levelling left; whether there was any.
+    pub(super) fn background(&mut self, moves: &mut u32) -> bool {
+        if self.policies.levelling_time == LevellingTime::Idle && *moves > 0 && self.level() {
+            *moves -= 1;
+            return true;
+        }
+        if !self.policies.merge_when_idle {
+            return false;
+        }
+        let oldest = self.logs.iter().min_by_key(|log| log.used).map(|log| log.unit);
+        let merged = match oldest {
+            None => return false,
+            Some(NONE) => self.empty_oldest_shared(),
+            Some(unit) => self.merge(unit, matches!(self.policies.logs, Logs::Shared { .. })),
+        };
+        merged.is_ok()
+    }
+}

@@ -1,0 +1,407 @@
+//! Whole blocks are mapped, and a few log blocks take the writes: the layers of cheap cards.
+//!
+//! Layer: a mapping on pool, table and medium, beside [`crate::page_map`]. Main types: [`LogBlocks`],
+//! [`LogPolicies`], [`Merges`]. A *unit* is a logical block. It has a data block, in which each page lies at its
+//! own offset. Writes go to log blocks ([`route`]), which are emptied by merging all of a unit into one
+//! block ([`merge`]). Whose logs they are, and in which order they take pages, makes the published layers:
+//!
+//! ```text
+//!   Logs::InOrder   block mapping: a block written in order replaces the data block
+//!   Logs::Own       BAST: an open unit has logs of its own; a write elsewhere merges the unit used longest ago
+//!   Logs::Shared    FAST: all units write into the same logs; the oldest is merged with all units in it
+//! ```
+//!
+//! Sources: see [`policies`]. Left out: the block map's own place in flash, and garbage collection without
+//! a merge (superblocks, LAST).
+
+pub mod merge;
+pub mod policies;
+pub mod route;
+
+use crate::cause::Cause;
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::free::Allocation;
+use crate::frontier::Frontier;
+use crate::geometry::{Geometry, Page, PageRun};
+use crate::medium::{CellMode, Medium, Stamp, Version};
+use crate::policy::levelling::{Leveller, Levelling};
+use crate::pool::{Pool, State, Tier};
+use crate::table::Table;
+use crate::timed::Busy;
+use crate::translation::{Completion, Events, Extent, Occupancy, Translation, Wear};
+use boardlab_sim::{Bytes, Instant, Seed, Stream};
+use policies::{LogCells, LogPolicies};
+
+const NONE: u32 = u32::MAX;
+
+/// How often units were merged, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Merges {
+    /// The log became the data block as it was.
+    pub switches: u64,
+    /// The log became the data block after the rest was copied.
+    pub partial: u64,
+    /// All was copied into a third block.
+    pub full: u64,
+}
+
+/// Which pages a log takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Any,
+    /// The next page of its unit only.
+    Next,
+}
+
+/// A block that takes writes.
+#[derive(Debug, Clone)]
+struct Log {
+    /// [`NONE`] where all units share it.
+    unit: u32,
+    takes: Takes,
+    frontier: Frontier,
+    /// Each page that was programmed is that of its offset.
+    in_order: bool,
+    /// None of them is void.
+    whole: bool,
+    /// When its unit was last written to.
+    used: u64,
+}
+
+impl Log {
+    fn block(&self) -> u32 {
+        self.frontier.block().expect("a log is an open block")
+    }
+}
+
+/// A layer on a medium.
+#[derive(Debug, Clone)]
+pub struct LogBlocks<M> {
+    geometry: Geometry,
+    policies: LogPolicies,
+    table: Table,
+    pool: Pool,
+    leveller: Leveller,
+    medium: M,
+    counters: Counters,
+    merges: Merges,
+    random: Stream,
+    /// By unit: its data block.
+    data: Vec<u32>,
+    /// By block: the unit that it is the data block of, and how its cells are used.
+    unit_of: Vec<u32>,
+    mode_of: Vec<CellMode>,
+    /// In the order in which they were opened.
+    logs: Vec<Log>,
+    /// Counts pieces of requests: the clock of [`Log::used`].
+    turn: u64,
+    version: Version,
+    /// Logical pages with data.
+    mapped: u32,
+    read_only: bool,
+    events: Events,
+    /// Kept to keep their memory.
+    offsets: Vec<u32>,
+    logical: Vec<u32>,
+}
+
+impl<M: Medium> LogBlocks<M> {
+    /// A layer on an erased part. `seed` is for levelling that draws.
+    ///
+    /// # Errors
+    /// [`Error::Policy`]; [`Error::TooFewBlocks`] with the number that is needed.
+    pub fn new(
+        geometry: Geometry,
+        policies: LogPolicies,
+        medium: M,
+        seed: Seed,
+    ) -> Result<Self, Error> {
+        let policies = policies.checked(&geometry)?;
+        let allocation = match policies.levelling {
+            Levelling::None => Allocation::LastFreed,
+            _ => Allocation::LeastWorn,
+        };
+        let mut pool = Pool::new(&geometry, allocation, false);
+        (0..policies.fixed_blocks()).for_each(|block| pool.assign(block, Tier::Cache));
+        let blocks = geometry.blocks() as usize;
+        Ok(Self {
+            geometry,
+            policies,
+            table: Table::new(geometry, geometry.logical_pages()),
+            pool,
+            leveller: Leveller::new(policies.levelling, geometry.blocks()),
+            medium,
+            counters: Counters::default(),
+            merges: Merges::default(),
+            random: seed.stream("ftl.levelling"),
+            data: vec![NONE; geometry.logical_blocks() as usize],
+            unit_of: vec![NONE; blocks],
+            mode_of: vec![CellMode::Native; blocks],
+            logs: Vec::new(),
+            turn: 0,
+            version: Version(0),
+            mapped: 0,
+            read_only: false,
+            events: Events::default(),
+            offsets: Vec::new(),
+            logical: Vec::new(),
+        })
+    }
+
+    /// The shape of the part.
+    #[must_use]
+    pub const fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// What was chosen.
+    #[must_use]
+    pub const fn policies(&self) -> &LogPolicies {
+        &self.policies
+    }
+
+    /// How often units were merged.
+    #[must_use]
+    pub const fn merges(&self) -> Merges {
+        self.merges
+    }
+
+    /// The blocks.
+    #[must_use]
+    pub const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The flash below.
+    #[must_use]
+    pub const fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// The flash below, to ask it something.
+    pub const fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    /// Where a logical page lies.
+    #[must_use]
+    pub fn locate(&self, logical: u32) -> Option<Page> {
+        self.table.get(logical)
+    }
+
+    const fn refused(&self) -> Error {
+        Error::ReadOnly { retired: self.pool.retired() }
+    }
+
+    fn writable(&self) -> Result<(), Error> {
+        if self.read_only { Err(self.refused()) } else { Ok(()) }
+    }
+
+    /// First logical page of a unit, and how many it has.
+    fn pages_of(&self, unit: u32) -> (u32, u32) {
+        let first = self.geometry.first_page(unit);
+        (first, self.geometry.pages_per_block().min(self.pages() - first))
+    }
+
+    /// Writes what one unit has of an extent, or the first part of it; says how much.
+    fn write_part(&mut self, first: u32, count: u32) -> Result<u32, Error> {
+        let Page { block: unit, offset } = self.geometry.locate(first);
+        let count = count.min(self.geometry.pages_per_block() - offset);
+        let at = self.log_for(unit, offset)?;
+        let log = &mut self.logs[at];
+        log.in_order &= offset == log.frontier.next();
+        let run = log.frontier.take(count);
+        self.mapped = self.mapped + run.count - self.drop_pages(first, run.count);
+        self.table.set_run(first, Page { block: run.block, offset: run.offset }, run.count);
+        self.pool.add_valid(run.block, run.count);
+        self.medium.program(run, Stamp { logical: first, version: self.version }, Cause::Host);
+        self.counters.programs[Cause::Host] += u64::from(run.count);
+        self.counters.written += u64::from(run.count);
+        Ok(run.count)
+    }
+
+    /// What the logical pages held is void; how many had data.
+    fn drop_pages(&mut self, first: u32, count: u32) -> u32 {
+        let (mut at, mut dropped) = (first, 0);
+        while at < first + count {
+            let (old, same) = self.table.neighbours(at, first + count - at);
+            at += same;
+            let Some(old) = old else { continue };
+            self.table.drop_run(old, same);
+            self.pool.invalidate(old.block, same);
+            let mut logs = self.logs.iter_mut();
+            if let Some(log) = logs.find(|log| log.frontier.block() == Some(old.block)) {
+                log.whole = false;
+            }
+            dropped += same;
+        }
+        dropped
+    }
+
+    fn begin(&mut self, at: Instant) {
+        self.events = Events::default();
+        self.medium.begin(at);
+    }
+
+    fn end(&mut self) -> Completion {
+        Completion::of(self.medium.end(), self.events, self.version)
+    }
+
+    /// Looks through all tables: every valid page is some logical page's, in a log or at its own place
+    /// in the data block of its unit, counts are right, and no block is lost. For tests: it takes
+    /// time in proportion to the part.
+    ///
+    /// # Panics
+    /// When something does not fit.
+    pub fn assert_sound(&self) {
+        let mut mapped = 0_u32;
+        for logical in 0..self.table.len() {
+            let Some(page) = self.table.get(logical) else { continue };
+            assert_eq!(self.table.holder(page), Some(logical), "{page} holds what lies there");
+            let own = self.geometry.locate(logical);
+            let in_data = self.data[own.block as usize] == page.block && own.offset == page.offset;
+            let mut logs = self.logs.iter().filter(|log| [own.block, NONE].contains(&log.unit));
+            let in_log = logs.any(|log| log.block() == page.block);
+            assert!(in_data || in_log, "{page} is no place for logical page {logical}");
+            mapped += 1;
+        }
+        assert_eq!(mapped, self.mapped, "as many logical pages have data");
+        let blocks = 0..self.geometry.blocks();
+        let valid: u32 = blocks.clone().map(|block| self.pool.valid(block)).sum();
+        assert_eq!(valid, mapped, "as many pages are valid as have data");
+        let count = |state| blocks.clone().filter(|&b| self.pool.state(b) == state).count();
+        let listed = self.pool.free(Tier::Main) + self.pool.free(Tier::Cache);
+        assert_eq!(count(State::Free), listed as usize, "every free block is listed");
+        assert_eq!(count(State::Open), self.logs.len(), "every open block is a log");
+        let data = self.data.iter().filter(|&&block| block != NONE).count();
+        assert_eq!(count(State::Closed), data, "every closed block is a data block");
+        self.counters.assert_conserved(self.medium.seen());
+    }
+}
+
+impl<M: Medium> Translation for LogBlocks<M> {
+    fn pages(&self) -> u32 {
+        self.geometry.logical_pages()
+    }
+
+    fn page_size(&self) -> Bytes {
+        self.geometry.page()
+    }
+
+    fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
+        let Extent { mut first, mut count } = extent.within(self.pages())?;
+        self.writable()?;
+        self.begin(at);
+        self.version.0 += 1;
+        while count > 0 {
+            let done = self.write_part(first, count)?;
+            first += done;
+            count -= done;
+        }
+        Ok(self.end())
+    }
+
+    fn read(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        versions: &mut [Version],
+    ) -> Result<Completion, Error> {
+        let Extent { first, count } = extent.within(self.pages())?;
+        self.begin(at);
+        self.counters.read += u64::from(count);
+        let mut next = first;
+        while next < first + count {
+            let (page, same) = self.table.neighbours(next, first + count - next);
+            if let Some(Page { block, offset }) = page {
+                self.medium.read(PageRun { block, offset, count: same }, Cause::Host);
+                self.counters.reads[Cause::Host] += u64::from(same);
+            }
+            next += same;
+        }
+        for (version, logical) in versions.iter_mut().zip(first..) {
+            *version = self.locate(logical).map_or(Version(0), |page| self.medium.version(page));
+        }
+        Ok(self.end())
+    }
+
+    fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
+        let Extent { first, count } = extent.within(self.pages())?;
+        self.writable()?;
+        self.begin(at);
+        self.version.0 += 1;
+        let dropped = self.drop_pages(first, count);
+        self.mapped -= dropped;
+        self.counters.trimmed += u64::from(dropped);
+        self.table.clear_run(first, count);
+        if dropped > 0 {
+            let last = self.geometry.locate(first + count - 1).block;
+            (self.geometry.locate(first).block..=last).for_each(|unit| self.return_emptied(unit));
+        }
+        Ok(self.end())
+    }
+
+    fn flush(&mut self, at: Instant) -> Completion {
+        self.begin(at);
+        self.counters.flushes += 1;
+        let units = self.geometry.stripe().units;
+        for log in &mut self.logs {
+            let Some(run) = log.frontier.fill_up(units) else { continue };
+            // The pages that belong here can no longer be put here.
+            log.in_order = false;
+            self.medium.program(run, Stamp::FILLER, Cause::Padding);
+            self.counters.programs[Cause::Padding] += u64::from(run.count);
+        }
+        self.medium.flush();
+        self.end()
+    }
+
+    fn idle(&mut self, from: Instant, until: Instant) -> Instant {
+        let (mut now, mut moves) = (from, self.geometry.blocks());
+        while now <= until && !self.read_only {
+            self.medium.background(now);
+            let busy = self.background(&mut moves);
+            let done = self.medium.end().finished;
+            if !busy {
+                break;
+            }
+            now = now.max(done);
+        }
+        now
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn wear(&self) -> Wear {
+        let needed = self.policies.blocks_needed(self.geometry.logical_blocks());
+        Wear {
+            erases: self.pool.wear().to_vec(),
+            retired: self.pool.retired(),
+            factory_bad: 0,
+            spare_blocks: (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed),
+            read_only: self.read_only,
+            unreadable: 0,
+        }
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        let logs = match self.policies.cells {
+            LogCells::SingleBit { .. } => {
+                self.logs.iter().filter(|l| l.takes == Takes::Any).count()
+            }
+            LogCells::Ordinary => 0,
+        };
+        Occupancy {
+            pages: self.mapped,
+            free_blocks: self.pool.free(Tier::Main),
+            cache_blocks: u32::try_from(logs).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn busy(&self) -> Busy {
+        self.medium.busy()
+    }
+}
