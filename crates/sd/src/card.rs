@@ -570,7 +570,7 @@ const fn event(event: Event) -> Option<block::Cause> {
     Some(match event {
         Event::CacheFull => block::Cause::Cache,
         Event::MapMiss => block::Cause::Mapping,
-        Event::OpenUnitMiss => block::Cause::Merge,
+        Event::OpenUnitMiss | Event::LogsFull => block::Cause::Merge,
         Event::ReadRetry | Event::Unreadable => block::Cause::Retry,
     })
 }

@@ -8,8 +8,8 @@ use super::board::{Host, Slot};
 use super::part::{CardPart, Mapping};
 use boardlab_ftl as ftl;
 use boardlab_ftl::{
-    Completion, Counters, Extent, LogBlocks, Medium, Occupancy, PageMapped, Reliability, Timed,
-    Timing, Translation, Untimed, Version, Wear,
+    Completion, Counters, Extent, LogBlocks, LogPolicies, Medium, Occupancy, PageMapped,
+    Reliability, Timed, Timing, Translation, Untimed, Version, Wear,
 };
 use boardlab_sd as sd;
 use boardlab_sd::{Card, Data, Kind, free_link};
@@ -155,7 +155,9 @@ impl<M: Medium> Layer<M> {
             if part.power.is_some() {
                 return Err(Failure::PagesOnly("recovery after a cut of power"));
             }
-            return Ok(Self::Logs(Box::new(LogBlocks::new(geometry, open_units, medium)?)));
+            let (levelling, levelling_time) = (policies.levelling, policies.levelling_time);
+            let logs = LogPolicies { levelling, levelling_time, ..LogPolicies::own(open_units) };
+            return Ok(Self::Logs(Box::new(LogBlocks::new(geometry, logs, medium, seed)?)));
         }
         let mut layer = PageMapped::new(geometry, policies, medium, seed)?;
         if let Some(safety) = part.power {
