@@ -86,5 +86,5 @@ pub use reliability::{EndOfLife, Endurance, Health, ReadErrors, Reliability};
 pub use slc_cache::{Cache, CacheSize, WhenFull};
 pub use timed::{Busy, CellTimes, Timed, Timing};
 pub use translation::{
-    Completion, Event, Events, Extent, Occupancy, Translation, Wear, WearSummary,
+    Completion, Event, Events, Extent, Occupancy, Pace, Translation, Wear, WearSummary,
 };

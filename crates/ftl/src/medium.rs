@@ -134,6 +134,12 @@ pub trait Medium {
         Done::default()
     }
 
+    /// Until further notice pages of the host come over a link outside, and so long it takes for as many
+    /// as a die programs at once; zero when they are there.
+    fn pace(&mut self, each: Duration) {
+        let _ = each;
+    }
+
     /// Programs what has been handed over and still waits for a full flash page or its planes.
     fn flush(&mut self) {}
 

@@ -32,8 +32,8 @@ use crate::power::Trims;
 use crate::reliability::Health;
 use crate::table::Table;
 use crate::timed::Busy;
-use crate::translation::{Completion, Events, Extent, Occupancy, Translation, Wear};
-use boardlab_sim::{Bytes, Instant, Seed, Stream};
+use crate::translation::{Completion, Events, Extent, Occupancy, Pace, Translation, Wear};
+use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 /// Levelling moves at most so many blocks whenever the host needs a new one.
 const MOVES_IN_THE_WAY: u32 = 4;
@@ -402,6 +402,18 @@ impl<M: Medium> Translation for PageMapped<M> {
         Ok(self.end())
     }
 
+    fn write_paced(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        pace: Pace,
+    ) -> Result<Completion, Error> {
+        self.medium.pace(pace.each);
+        let done = self.write(at, extent);
+        self.medium.pace(Duration::ZERO);
+        done
+    }
+
     fn write_each(&mut self, at: Instant, pages: &[u32]) -> Result<Completion, Error> {
         let mut last = Completion::at(at);
         for chunk in pages.chunks(LOOK_AHEAD) {
@@ -499,8 +511,15 @@ impl<M: Medium> Translation for PageMapped<M> {
 
     fn wear(&self) -> Wear {
         let health = self.health();
+        let erases = self.pool.wear().to_vec();
+        let worn = health.map(|health| {
+            let cycles = (0..self.geometry.blocks()).map(|block| health.cycles(block));
+            cycles.map(|cycles| u32::try_from(cycles).unwrap_or(u32::MAX)).collect()
+        });
         Wear {
-            erases: self.pool.wear().to_vec(),
+            worn: worn.unwrap_or_else(|| erases.clone()),
+            erases,
+            single_bit: self.policies.cache.fixed_blocks(),
             retired: self.pool.retired(),
             factory_bad: health.map_or(0, |health| health.factory_bad),
             spare_blocks: self.spare_blocks(),

@@ -55,7 +55,8 @@ pub struct Timing {
     /// Each channel.
     pub channel: Rate,
     /// The link to the host, its overhead for each block or frame included. One on which a group takes no
-    /// time stands for a link that the device above models: requests then begin when their data have come.
+    /// time stands for a link that the device above models: requests then begin when their data have come, or
+    /// have a pace ([`Medium::pace`]).
     pub link: Rate,
     /// Time on the link before each request's data.
     pub command: Duration,
@@ -170,6 +171,10 @@ pub struct Timed {
     command: u64,
     /// The link takes time.
     has_link: bool,
+    /// Pages that a die programs at once.
+    group: u32,
+    /// A group's time on a link outside, for pages that come while they are written.
+    pace: u64,
     overlapped: bool,
     cache_program: bool,
     link: Resource,
@@ -221,6 +226,8 @@ impl Timed {
             channel_times: times(timing.channel),
             has_link: link_times.iter().any(|&time| time > 0),
             link_times,
+            group: stripe.program_pages(),
+            pace: 0,
             command: timing.command.as_nanos(),
             overlapped: timing.slots > 0,
             cache_program: timing.cache_program,
@@ -267,7 +274,13 @@ impl Timed {
             self.waited[slot.behind] += slot.free.saturating_sub(else_free);
             ready = ready.max(slot.free);
         }
-        let (start, end) = self.link.serve(ready, self.link_times[pages as usize]);
+        let span = match self.pace {
+            0 => self.link_times[pages as usize],
+            // Groups are whole nearly always, and a division takes its time.
+            pace if pages == self.group => pace,
+            pace => pace * u64::from(pages) / u64::from(self.group),
+        };
+        let (start, end) = self.link.serve(ready, span);
         self.now = self.now.max(end);
         self.transferred = end;
         (start, end)
@@ -306,7 +319,8 @@ impl Timed {
         // Without a buffer the channel carries them while they come.
         let through = gathered.from_host && !self.overlapped;
         let transfer = self.channel_times[gathered.pages as usize];
-        let begun = gathered.begun.saturating_sub(if self.has_link { 0 } else { transfer });
+        let told = self.has_link || self.pace > 0;
+        let begun = gathered.begun.saturating_sub(if told { 0 } else { transfer });
         let ready = die.register.max(if through { begun } else { arrived });
         let (_, sent) = channel.serve(ready, transfer);
         let sent = sent.max(arrived);
@@ -489,6 +503,10 @@ impl Medium for Timed {
             dies: self.dies.iter().map(|die| span(&die.cells)).collect(),
             by_cause: self.by_cause,
         }
+    }
+
+    fn pace(&mut self, each: Duration) {
+        self.pace = each.as_nanos();
     }
 
     fn delay(&mut self, span: Duration) {

@@ -12,7 +12,7 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::medium::{Done, Version};
 use crate::timed::Busy;
-use boardlab_sim::{Bytes, Instant};
+use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 
 /// Neighbouring logical pages.
@@ -157,6 +157,15 @@ impl Completion {
     }
 }
 
+/// How pages come to the layer when they do not come all at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Pages that come together: those that one die programs at once.
+    pub group: u32,
+    /// How long so many take to come, once the ones before were accepted.
+    pub each: Duration,
+}
+
 /// A translation layer: pages in, flash operations out.
 pub trait Translation {
     /// Pages that the host sees.
@@ -182,6 +191,34 @@ pub trait Translation {
             last = self.write(last.accepted, Extent::new(page, 1))?;
         }
         Ok(last)
+    }
+
+    /// Writes pages that come over a link of the device above, a group at a time. The completion is
+    /// that of all; its version is of the last pages, and the others may have other ones.
+    ///
+    /// # Errors
+    /// As for [`Translation::write`]; the pages before have been written.
+    fn write_paced(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        pace: Pace,
+    ) -> Result<Completion, Error> {
+        let mut all = Completion::at(at);
+        let (mut first, end) = (extent.first, extent.first + extent.count);
+        while first < end {
+            let count = (pace.group - first % pace.group).min(end - first);
+            let came = pace.each * u64::from(count) / u64::from(pace.group);
+            let one = self.write(all.accepted + came, Extent::new(first, count))?;
+            all.work += &one.work;
+            all.waited += &one.waited;
+            all.events.add_all(one.events);
+            (all.transferred, all.accepted) = (one.transferred, one.accepted);
+            all.finished = all.finished.max(one.finished);
+            all.version = one.version;
+            first += count;
+        }
+        Ok(all)
     }
 
     /// Reads pages. `versions`, empty or as many as there are pages, gets what they hold: zero for
@@ -238,6 +275,10 @@ pub struct Occupancy {
 pub struct Wear {
     /// Erases of each block; of retired ones too.
     pub erases: Vec<u32>,
+    /// What they have used of each block's life, in ordinary cycles: less where cells hold one bit.
+    pub worn: Vec<u32>,
+    /// So many blocks, the first ones, never hold more than one bit a cell.
+    pub single_bit: u32,
     /// Blocks that are bad.
     pub retired: u32,
     /// Of these, blocks that were bad from the factory.

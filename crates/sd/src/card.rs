@@ -25,7 +25,7 @@ use crate::store::Store;
 use boardlab_block as block;
 use boardlab_block::{BlockDevice, Completion, Extent, Geometry, Payload, Request, Target};
 use boardlab_ftl as ftl;
-use boardlab_ftl::{ByCause, Event, Events, Translation, Version};
+use boardlab_ftl::{ByCause, Event, Events, Pace, Translation, Version};
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
 
 /// The link that the layer below is given: it takes no time, because the card's bus is modelled here.
@@ -75,12 +75,16 @@ pub struct Card<T> {
     geometry: Geometry,
     /// Blocks of a mapped page.
     page_blocks: u64,
-    /// Blocks that the flash programs at once.
+    /// Blocks that a die programs at once.
     row_blocks: u64,
+    /// Blocks of the largest transfer.
+    largest: u64,
     /// Times of 0, 1, 2... blocks written, up to a row.
     write_times: Vec<Duration>,
     /// The same for reads.
     read_times: Vec<Duration>,
+    /// How pages come that need not be looked at one by one.
+    pace: Pace,
     command: Duration,
     /// When the card is done with everything so far.
     free: Instant,
@@ -95,16 +99,16 @@ pub struct Card<T> {
 }
 
 impl<T: Translation> Card<T> {
-    /// A card of `part` over `translation`, which programs `row` mapped pages at once.
+    /// A card of `part` over `translation`, of which a die programs `row` mapped pages at once.
     ///
     /// # Errors
     /// As [`Part::check`].
     pub fn new(part: Part, translation: T, row: u32, data: Data) -> Result<Self, Error> {
-        let shape =
-            Shape { page: translation.page_size(), row: row.max(1), pages: translation.pages() };
+        let shape = Shape { page: translation.page_size(), pages: translation.pages() };
         let bus = part.check(shape)?;
         let page_blocks = shape.page / crate::BLOCK;
-        let row_blocks = page_blocks * u64::from(shape.row);
+        let row_blocks = page_blocks * u64::from(row.max(1));
+        let largest = (part.host.largest / crate::BLOCK).max(1);
         let erased = if part.erased_ones { 0xFF } else { 0x00 };
         let room =
             part.cache.map(|cache| usize::try_from(cache / shape.page).unwrap_or(usize::MAX));
@@ -112,6 +116,7 @@ impl<T: Translation> Card<T> {
             geometry: geometry(&part, shape.page),
             write_times: (0..=row_blocks).map(|blocks| bus.write(blocks)).collect(),
             read_times: (0..=row_blocks).map(|blocks| bus.read(blocks)).collect(),
+            pace: Pace { group: row.max(1), each: bus.write(row_blocks) },
             command: bus.command(),
             store: match data {
                 Data::Lost => None,
@@ -130,6 +135,7 @@ impl<T: Translation> Card<T> {
             bus,
             page_blocks,
             row_blocks,
+            largest,
         })
     }
 
@@ -303,21 +309,14 @@ impl<T: Translation> Card<T> {
         extent: Extent,
         durable: bool,
     ) -> Result<Instant, ftl::Error> {
-        let largest = (self.part.host.largest / crate::BLOCK).max(1);
         let mut now = start;
-        for transfer in pieces(extent, largest, 0) {
+        for transfer in pieces(extent, self.largest, 0) {
             now = self.begin(now);
-            let mut finished = now;
-            for piece in pieces(transfer, self.row_blocks, self.row_blocks) {
-                let time = self.write_times[usize::try_from(piece.count).unwrap_or(0)];
-                self.counts.bus_ns += time.as_nanos();
-                self.counts.blocks_in += piece.count;
-                let arrived = now + time;
-                let (accepted, done) = self.arrived(arrived, piece)?;
-                self.counts.busy_ns += accepted.max(arrived).since(arrived).as_nanos();
-                now = accepted.max(arrived);
-                finished = finished.max(done);
-            }
+            let (accepted, mut finished) = match self.passes_on(transfer) {
+                Some(pages) => self.write_paced(now, pages)?,
+                None => self.write_rows(now, transfer)?,
+            };
+            now = accepted;
             if self.cache.is_none() {
                 let done = self.translation.flush(now);
                 self.note(&done);
@@ -328,6 +327,54 @@ impl<T: Translation> Card<T> {
             now = self.end(now, true);
         }
         if durable { self.flush(now) } else { Ok(now) }
+    }
+
+    /// The pages of a transfer whose bytes concern nobody but the layer below.
+    fn passes_on(&self, transfer: Extent) -> Option<ftl::Extent> {
+        let pages = Pages { extent: transfer, page_blocks: self.page_blocks };
+        let versions = self.store.as_ref().is_some_and(Store::has_versions);
+        (self.cache.is_none() && !versions && pages.are_whole()).then(|| pages.whole())
+    }
+
+    /// All pages of a transfer as they come, in one piece. Returns when the last was accepted, and when
+    /// all are programmed.
+    fn write_paced(
+        &mut self,
+        at: Instant,
+        pages: ftl::Extent,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let pace = self.pace;
+        let done = self.translation.write_paced(at, pages, pace)?;
+        self.note(&done);
+        let bus = pace.each * u64::from(pages.count) / u64::from(pace.group);
+        self.counts.bus_ns += bus.as_nanos();
+        self.counts.blocks_in += u64::from(pages.count) * self.page_blocks;
+        self.counts.busy_ns += done.accepted.since(at).saturating_sub(bus).as_nanos();
+        if let Some(store) = &mut self.store {
+            (pages.first..pages.first + pages.count)
+                .for_each(|page| store.name(page, done.version));
+        }
+        Ok((done.accepted, done.finished))
+    }
+
+    /// The same row by row.
+    fn write_rows(
+        &mut self,
+        at: Instant,
+        transfer: Extent,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let (mut now, mut finished) = (at, at);
+        for piece in pieces(transfer, self.row_blocks, self.row_blocks) {
+            let time = self.write_times[usize::try_from(piece.count).unwrap_or(0)];
+            self.counts.bus_ns += time.as_nanos();
+            self.counts.blocks_in += piece.count;
+            let arrived = now + time;
+            let (accepted, done) = self.arrived(arrived, piece)?;
+            self.counts.busy_ns += accepted.max(arrived).since(arrived).as_nanos();
+            now = accepted.max(arrived);
+            finished = finished.max(done);
+        }
+        Ok((now, finished))
     }
 
     /// Empties the cache. Without one there is nothing to do, and no command that would do it.
@@ -354,9 +401,8 @@ impl<T: Translation> Card<T> {
         extent: Extent,
         mut into: Target<'_>,
     ) -> Result<Instant, ftl::Error> {
-        let largest = (self.part.host.largest / crate::BLOCK).max(1);
         let mut now = start;
-        for transfer in pieces(extent, largest, 0) {
+        for transfer in pieces(extent, self.largest, 0) {
             now = self.begin(now);
             let mut asked = now;
             for piece in pieces(transfer, self.row_blocks, self.row_blocks) {

@@ -51,13 +51,6 @@ pub enum Error {
         /// The least that works.
         least: Bytes,
     },
-    /// A value that no register can tell.
-    Register {
-        /// Which register.
-        register: &'static str,
-        /// What it cannot tell.
-        what: &'static str,
-    },
 }
 
 impl fmt::Display for Error {
@@ -92,7 +85,6 @@ impl fmt::Display for Error {
             Self::Limit { what, found, least } => {
                 write!(f, "{what} of {found}: at least {least}")
             }
-            Self::Register { register, what } => write!(f, "{register} cannot tell {what}"),
         }
     }
 }

@@ -79,14 +79,12 @@ pub struct Part {
     pub rated: u32,
 }
 
-/// What the part needs to know of the translation layer: bytes of a mapped page, how many of them are
-/// programmed at once, and how many there are.
+/// What the part needs to know of the translation layer: bytes of a mapped page, and how many there
+/// are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of a mapped page.
     pub page: Bytes,
-    /// Mapped pages that are programmed at once.
-    pub row: u32,
     /// Mapped pages that the layer offers.
     pub pages: u32,
 }
@@ -96,7 +94,7 @@ impl Part {
     ///
     /// # Errors
     /// [`Error::Capacity`] when it is not a multiple of the allocation unit or not what the pages
-    /// hold, [`Error::Bus`], [`Error::Page`], [`Error::Register`], [`Error::Limit`].
+    /// hold, [`Error::Bus`], [`Error::Page`], [`Error::Limit`].
     pub fn check(&self, shape: Shape) -> Result<Bus, Error> {
         let unit = self.allocation_unit.size();
         if self.capacity.is_zero() || !self.capacity.is_multiple_of(unit) {

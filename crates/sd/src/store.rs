@@ -34,6 +34,11 @@ impl Store {
         Self { page: page.to_usize(), erased, versions, pages, several }
     }
 
+    /// Whether the layer below says which version it holds.
+    pub(crate) const fn has_versions(&self) -> bool {
+        self.versions
+    }
+
     /// The bytes of `page` from `within` on, in `version`.
     pub(crate) fn read(&self, page: u32, version: Version, within: usize, buffer: &mut [u8]) {
         if !self.versions {

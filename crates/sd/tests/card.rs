@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
+use boardlab_ftl as ftl;
 use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing, Translation};
 use boardlab_sd::{
     AllocationUnit, Card, Cid, Classes, Data, Discard, EraseTime, Gaps, Host, Kind, Mode, Part,
@@ -104,6 +105,43 @@ fn a_write_takes_request_commands_transfers_and_programs_one_after_the_other() {
     assert_eq!((counts.commands, counts.blocks_in), (3, blocks(2 * ROW)));
     let bus = command * 3 + transfer * 2;
     assert_eq!((counts.bus_ns, counts.busy_ns), (bus.as_nanos(), (PROGRAM * 2).as_nanos()));
+}
+
+/// The same random writes of whole pages, with bytes kept by version and with no bytes kept: the first
+/// goes row by row, the second passes whole transfers on. Collection within a transfer then begins when the last
+/// row before it has come, not when the first row after it has: never later, and by two rows at most.
+#[test]
+fn a_transfer_passed_on_in_one_piece_takes_as_long_as_row_by_row() {
+    let row = Duration::from_nanos(blocks(ROW) * 539 * 20);
+    for slots in [0, 1, 3] {
+        let mut slow = Card::new(part(), layer(slots), 2, Data::Versions).unwrap();
+        let mut fast = Card::new(part(), layer(slots), 2, Data::Lost).unwrap();
+        let mut stream = Seed::new(11).stream("rows");
+        let mut now = Instant::ZERO;
+        let mut same = 0;
+        for request in 0..3_000 {
+            let bytes = ROW * (1 + stream.below(16));
+            let first = stream.below((64 << 20) / ROW - 16) * blocks(ROW);
+            let (rows, whole) =
+                (write(&mut slow, now, first, bytes), write(&mut fast, now, first, bytes));
+            assert!(
+                whole <= rows && rows.since(whole) <= row * 2,
+                "{slots}: request {request} of {bytes} bytes: {rows:?}, {whole:?}"
+            );
+            assert_eq!(slow.work(), fast.work(), "{slots}: request {request}");
+            same += u32::from(rows == whole);
+            now = rows + PROGRAM * 20;
+        }
+        assert!(same > 2_000, "{slots}: only {same} requests take exactly as long");
+        let counts =
+            |card: &Card<PageMapped<Timed>>| (card.counts().blocks_in, card.counts().bus_ns);
+        assert_eq!(counts(&slow), counts(&fast));
+        assert_eq!(slow.translation().counters(), fast.translation().counters());
+        assert!(
+            slow.translation().counters().programs[ftl::Cause::Collection] > 0,
+            "collection has run"
+        );
+    }
 }
 
 #[test]

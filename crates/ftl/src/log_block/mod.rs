@@ -379,6 +379,8 @@ impl<M: Medium> Translation for LogBlocks<M> {
         let needed = self.policies.blocks_needed(self.geometry.logical_blocks());
         Wear {
             erases: self.pool.wear().to_vec(),
+            worn: self.pool.wear().to_vec(),
+            single_bit: self.policies.fixed_blocks(),
             retired: self.pool.retired(),
             factory_bad: 0,
             spare_blocks: (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed),

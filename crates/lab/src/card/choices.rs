@@ -113,6 +113,12 @@ const LEVELLINGS: [(&str, Policy<Levelling>); 6] = [
     ("sw-leveler", Policy::Of(sw_leveler)),
 ];
 
+const SIZES: [(&str, Policy<CacheSize>); 3] = [
+    ("none", Policy::Plain(CacheSize::None)),
+    ("fixed", Policy::Of(CacheSize::Fixed)),
+    ("dynamic", Policy::Of(CacheSize::Dynamic)),
+];
+
 fn generations(count: u32) -> Streams {
     Streams::Generations(u8::try_from(count).unwrap_or(u8::MAX))
 }
@@ -182,17 +188,10 @@ fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
 }
 
 fn cache(section: &Section<'_>, bits: u32) -> Read<Cache> {
-    let sizes: [(&str, fn(u32) -> CacheSize); 3] = [
-        ("none", |_| CacheSize::None),
-        ("fixed", CacheSize::Fixed),
-        ("dynamic", CacheSize::Dynamic),
-    ];
-    let size = section.one_of("size", &sizes);
-    let blocks = count(section, "blocks", 1, limits::ERASES);
+    let size = policy(section, "size", &SIZES, ("blocks", 1, limits::ERASES));
     let fulls = [("fold", WhenFull::Fold), ("bypass", WhenFull::Bypass)];
     let when_full = section.one_of("when_full", &fulls);
     let fold_when_idle = section.required::<bool>("fold_when_idle");
     section.finish()?;
-    let size = size?(blocks?);
-    Ok(Cache { size, bits, when_full: when_full?, fold_when_idle: fold_when_idle? })
+    Ok(Cache { size: size?, bits, when_full: when_full?, fold_when_idle: fold_when_idle? })
 }

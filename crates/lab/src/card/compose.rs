@@ -8,7 +8,7 @@ use super::board::{Host, Slot};
 use super::part::{CardPart, Mapping};
 use boardlab_ftl as ftl;
 use boardlab_ftl::{
-    Completion, Counters, Extent, LogBlocks, LogPolicies, Medium, Occupancy, PageMapped,
+    Completion, Counters, Extent, LogBlocks, LogPolicies, Medium, Occupancy, Pace, PageMapped,
     Reliability, Timed, Timing, Translation, Untimed, Version, Wear,
 };
 use boardlab_sd as sd;
@@ -89,7 +89,7 @@ pub fn compose(
     let geometry = part.geometry()?;
     let medium = Timed::new(&geometry, &timing(part))?;
     let layer = Layer::new(part, medium, seed)?;
-    Ok(Card::new(face, layer, geometry.stripe().row_pages(), data)?)
+    Ok(Card::new(face, layer, geometry.stripe().program_pages(), data)?)
 }
 
 /// Whether the flash and what is chosen for it can be: everything of [`compose`] but the slot.
@@ -221,6 +221,16 @@ impl<M: Medium> Translation for Layer<M> {
     #[inline]
     fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, ftl::Error> {
         either!(self, layer => layer.write(at, extent))
+    }
+
+    #[inline]
+    fn write_paced(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        pace: Pace,
+    ) -> Result<Completion, ftl::Error> {
+        either!(self, layer => layer.write_paced(at, extent, pace))
     }
 
     fn write_each(&mut self, at: Instant, pages: &[u32]) -> Result<Completion, ftl::Error> {

@@ -1,0 +1,101 @@
+//! Requests a second of a card: the sequential 1 MiB writes of the card evaluation's first experiment.
+//!
+//! 14.4 GiB, 16 KiB pages on two planes, blocks of 12 MiB, no buffer. The experiment is 10.9 million requests of
+//! 32 rows each over the first GiB, again and again; in full it is to take less than 30 s. Criterion measures wall
+//! time: run it on a machine that does nothing else.
+
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+#![allow(clippy::unwrap_used, reason = "a benchmark")]
+
+use boardlab_block::{BlockDevice, Extent, Payload, Request};
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_sd::{
+    AllocationUnit, Card, Cid, Classes, Data, Discard, EraseTime, Gaps, Host, Kind, Mode, Part,
+    Width, Wiring, free_link,
+};
+use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+/// Requests of one iteration: the GiB that an iteration of the experiment writes.
+const STEP: u64 = 1_024;
+/// Blocks of a request.
+const REQUEST: u64 = 2_048;
+
+fn part() -> Part {
+    let micros = Duration::from_micros;
+    Part {
+        kind: Kind::Sd,
+        capacity: Bytes::mib(14_744),
+        allocation_unit: AllocationUnit::new(Bytes::mib(4)).unwrap(),
+        wiring: Wiring { mode: Mode::Ddr50, width: Width::Four, clock: None, gaps: Gaps::LEAST },
+        host: Host {
+            request: micros(100),
+            largest: Bytes::kib(512),
+            announces: true,
+            asks_state: true,
+        },
+        command: micros(20),
+        cache: None,
+        discard: Discard::Erase,
+        erased_ones: false,
+        cid: Cid {
+            manufacturer: 2,
+            brand: *b"TM",
+            product: *b"SA16G",
+            revision: 0x10,
+            serial: 1,
+            year: 2023,
+            month: 12,
+        },
+        classes: Classes { speed: 10, uhs: 1, video: 0, application: 0 },
+        erase: EraseTime { units: 1, timeout: 1, offset: 1 },
+        health: None,
+        rated: 3_000,
+    }
+}
+
+fn card(data: Data) -> Card<PageMapped<Timed>> {
+    let (micros, page) = (Duration::from_micros, Bytes::kib(16));
+    let cells = CellTimes::uniform(micros(75), micros(1_000), micros(4_500));
+    let timing = Timing {
+        native: cells.clone(),
+        single_bit: cells,
+        channel: Rate::new(Bytes::new(400), micros(1)).unwrap(),
+        link: free_link(),
+        command: Duration::ZERO,
+        slots: 0,
+        cache_program: false,
+    };
+    let pages = u32::try_from(part().capacity / page).unwrap();
+    let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
+    let geometry = Geometry::new(1_322, 768, page, pages).unwrap().striped(stripe).unwrap();
+    let medium = Timed::new(&geometry, &timing).unwrap();
+    let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
+    Card::new(part(), layer, 2, data).unwrap()
+}
+
+/// The first GiB once more; returns when it is written.
+fn rewrite(card: &mut Card<PageMapped<Timed>>, from: Instant) -> Instant {
+    (0..STEP).fold(from, |now, request| {
+        let extent = Extent::new(request * REQUEST, REQUEST);
+        let write = Request::Write { extent, data: Payload::Repeated(0), durable: false };
+        card.submit(now, write).unwrap().ended
+    })
+}
+
+fn sequential(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("card, 1 MiB writes");
+    group.throughput(Throughput::Elements(STEP));
+    for (name, data) in [("passed on whole", Data::Lost), ("row by row", Data::Versions)] {
+        if data == Data::Versions && std::env::var_os("BOARDLAB_FULL").is_none() {
+            continue; // It keeps a GiB of bytes.
+        }
+        let mut card = card(data);
+        let mut now = rewrite(&mut card, Instant::ZERO);
+        group.bench_function(name, |bencher| bencher.iter(|| now = rewrite(&mut card, now)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, sequential);
+criterion_main!(benches);
