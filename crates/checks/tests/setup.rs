@@ -130,14 +130,14 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
     let machine = Machine::new();
     let first = machine.run("setup/setup.sh", &[]);
     assert_eq!(first.status, 0, "{}{}", first.out, first.err);
-    assert!(first.out.contains("installing Debian packages: busybox-static"), "{}", first.out);
+    assert!(first.out.contains("installing Debian packages: blktrace"), "{}", first.out);
     assert_eq!(
         machine.calls(),
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             busybox-static chromium cpio fio fio-examples fonts-dejavu-core g++ kmod mtd-utils patch \
-             qemu-system-x86",
+             blktrace busybox-static chromium cpio fio fio-examples fonts-dejavu-core g++ kmod \
+             mtd-utils patch qemu-system-x86",
             "cargo fetch --locked",
             FETCH_FUZZ,
             "apt-cache show linux-image-amd64",
@@ -176,7 +176,7 @@ fn set_up_without_root_uses_sudo_or_says_what_to_install() {
     let plain = Machine { user: "1000", ..Machine::new() };
     let refused = plain.run("setup/setup.sh", &[]);
     assert_eq!(refused.status, 1);
-    let command = "apt-get install --no-install-recommends busybox-static chromium cpio";
+    let command = "apt-get install --no-install-recommends blktrace busybox-static chromium";
     assert!(refused.err.contains(command), "{}", refused.err);
     assert!(refused.err.contains("opens the HTML report"), "the reason: {}", refused.err);
     assert_eq!(plain.calls(), [""; 0]);

@@ -11,6 +11,7 @@
 //! - [`tree`]: file trees from lists of operations, their manifests, their scan.
 //! - [`fill`](mod@fill): filling a filesystem to a level, and churning.
 //! - [`fio`]: job files of fio, on block devices.
+//! - [`trace`]: block traces of `blkparse` and of MSR Cambridge, on block devices.
 //! - [`powercut`]: power cuts at every operation, and what survives them.
 //! - [`error`]: [`Error`], why a workload did not come to its end.
 //!
@@ -36,6 +37,7 @@ pub mod mtd_info;
 pub mod powercut;
 pub mod source;
 pub mod tiobench;
+pub mod trace;
 pub mod tree;
 
 pub use data::{Data, DataSource};
