@@ -7,8 +7,8 @@ use super::limits;
 use super::values::count;
 use crate::document::{Read, Section};
 use boardlab_ftl::{
-    Cache, CacheSize, Collection, Emptied, Levelling, LevellingTime, MapMemory, Policies, Streams,
-    WhenFull,
+    Cache, CacheSize, Collection, Emptied, Levelling, LevellingTime, LogCells, LogPolicies, Logs,
+    MapMemory, Policies, Streams, WhenFull,
 };
 use boardlab_sim::Bytes;
 
@@ -24,11 +24,9 @@ pub enum Mapping {
         /// Entries that are cached together.
         segment: u32,
     },
-    /// A map of blocks, and so many open units that take writes as a log.
-    LogBlocks {
-        /// Open units.
-        open_units: u32,
-    },
+    /// A map of blocks, and logs that take writes; how wear is levelled stands with the other policies,
+    /// whatever stands here.
+    LogBlocks(LogPolicies),
 }
 
 impl Mapping {
@@ -37,7 +35,7 @@ impl Mapping {
     pub const fn memory(self) -> MapMemory {
         match self {
             Self::DemandPage { cache, segment } => MapMemory::Cached { cache, segment },
-            Self::Page | Self::LogBlocks { .. } => MapMemory::Whole,
+            Self::Page | Self::LogBlocks(_) => MapMemory::Whole,
         }
     }
 }
@@ -46,13 +44,23 @@ impl Mapping {
 enum Kind {
     Page,
     Demand,
-    Log,
+    Own,
+    Shared,
+    InOrder,
 }
 
-/// The section `mapping`: how pages are found, and bytes of a mapped page where it is not the flash's.
-pub(super) fn mapping(section: Section<'_>) -> Read<(Mapping, Option<Bytes>)> {
-    let kinds = [("page", Kind::Page), ("demand-page", Kind::Demand), ("log-blocks", Kind::Log)];
-    let kind = section.one_of("kind", &kinds);
+const KINDS: [(&str, Kind); 5] = [
+    ("page", Kind::Page),
+    ("demand-page", Kind::Demand),
+    ("log-blocks", Kind::Own),
+    ("shared-logs", Kind::Shared),
+    ("blocks", Kind::InOrder),
+];
+
+/// The section `mapping`: how pages are found, and bytes of a mapped page where it is not the flash's. Cells
+/// of the flash have `bits`.
+pub(super) fn mapping(section: Section<'_>, bits: u32) -> Read<(Mapping, Option<Bytes>)> {
+    let kind = section.one_of("kind", &KINDS);
     let page = section.key::<Bytes>("page").within(Bytes::new(512), limits::PAGE).optional();
     let mapping = match kind {
         Ok(Kind::Page) => Ok(Mapping::Page),
@@ -61,10 +69,7 @@ pub(super) fn mapping(section: Section<'_>) -> Read<(Mapping, Option<Bytes>)> {
             let (cache, segment) = (cache.required(), count(&section, "segment", 1, 65_536));
             cache.and_then(|cache| Ok(Mapping::DemandPage { cache, segment: segment? }))
         }
-        Ok(Kind::Log) => {
-            let open_units = count(&section, "open_units", 1, limits::ERASES);
-            open_units.map(|open_units| Mapping::LogBlocks { open_units })
-        }
+        Ok(kind) => logs(&section, kind, bits).map(Mapping::LogBlocks),
         Err(reported) => {
             section.leave_rest();
             Err(reported)
@@ -72,6 +77,43 @@ pub(super) fn mapping(section: Section<'_>) -> Read<(Mapping, Option<Bytes>)> {
     };
     section.finish()?;
     Ok((mapping?, page?))
+}
+
+/// Which logs there are, and how they are used; what is left out is the simplest that can be.
+fn logs(section: &Section<'_>, kind: Kind, bits: u32) -> Read<LogPolicies> {
+    let optional = |key: &str, least, otherwise| match section.has(key) {
+        true => count(section, key, least, limits::ERASES),
+        false => Ok(otherwise),
+    };
+    let logs = match kind {
+        Kind::Shared => {
+            count(section, "logs", 1, limits::ERASES).map(|blocks| Logs::Shared { blocks })
+        }
+        Kind::InOrder => {
+            count(section, "open_units", 1, limits::ERASES).map(|units| Logs::InOrder { units })
+        }
+        _ => {
+            let units = count(section, "open_units", 1, limits::ERASES);
+            let chain = optional("chain", 1, 1);
+            units.and_then(|units| {
+                let chain = chain?;
+                let all = optional("logs", 1, units.saturating_mul(chain))?;
+                Ok(Logs::Own { units, chain, all })
+            })
+        }
+    };
+    let sequential = optional("sequential", 0, 0);
+    let cells = section.optional_one_of("cells", &[("ordinary", false), ("single-bit", true)]);
+    let fixed = section.optional::<bool>("fixed");
+    let idle = section.optional::<bool>("merge_when_idle");
+    let single_bit = LogCells::SingleBit { bits, fixed: fixed?.unwrap_or(false) };
+    Ok(LogPolicies {
+        logs: logs?,
+        cells: if cells?.unwrap_or(false) { single_bit } else { LogCells::Ordinary },
+        sequential: sequential?,
+        merge_when_idle: idle?.unwrap_or(false),
+        ..LogPolicies::default()
+    })
 }
 
 /// The sections `collection`, `levelling` and `single_bit_cache` of a part.

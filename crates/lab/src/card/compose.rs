@@ -148,7 +148,7 @@ impl<M: Medium> Layer<M> {
     /// What the layer refuses, and [`Failure::PagesOnly`].
     pub fn new(part: &CardPart, medium: M, seed: Seed) -> Result<Self, Failure> {
         let (geometry, policies) = (part.geometry()?, part.all_policies());
-        if let Mapping::LogBlocks { open_units } = part.mapping {
+        if let Mapping::LogBlocks(logs) = part.mapping {
             if policies.cache.is_on() {
                 return Err(Failure::PagesOnly("a cache of single-bit cells"));
             }
@@ -156,7 +156,7 @@ impl<M: Medium> Layer<M> {
                 return Err(Failure::PagesOnly("recovery after a cut of power"));
             }
             let (levelling, levelling_time) = (policies.levelling, policies.levelling_time);
-            let logs = LogPolicies { levelling, levelling_time, ..LogPolicies::own(open_units) };
+            let logs = LogPolicies { levelling, levelling_time, ..logs };
             return Ok(Self::Logs(Box::new(LogBlocks::new(geometry, logs, medium, seed)?)));
         }
         let mut layer = PageMapped::new(geometry, policies, medium, seed)?;

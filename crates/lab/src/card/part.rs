@@ -124,8 +124,8 @@ pub fn read(section: Section<'_>) -> Read<CardPart> {
     let face = face(&section, kind);
     let flash = section.section("flash", flash::read);
     let spare = section.key::<Ratio>("spare").within(Ratio::default(), limits::SPARE).required();
-    let mapping = section.section("mapping", choices::mapping);
     let bits = flash.as_ref().map_or(1, |flash| flash.cell.bits());
+    let mapping = section.section("mapping", |section| choices::mapping(section, bits));
     let policies = choices::policies(&section, bits);
     let life = section.optional_section("endurance", reliability::life);
     let reads = section.optional_section("reads", reliability::read_errors);
