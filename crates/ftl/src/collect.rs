@@ -11,6 +11,7 @@ use crate::page_map::PageMapped;
 use crate::policies::LevellingTime;
 use crate::policy::levelling::Move;
 use crate::pool::Tier;
+use boardlab_sim::Instant;
 
 impl<M: Medium> PageMapped<M> {
     /// Empties the block that the policy chooses; whether it could.
@@ -30,16 +31,20 @@ impl<M: Medium> PageMapped<M> {
     pub(crate) fn empty(&mut self, victim: u32, stream: u8, cause: Cause) -> bool {
         self.write_due_trims();
         let room = self.frontiers[usize::from(stream)].room();
-        if self.pool.free(Tier::Main) == 0 && self.pool.valid(victim) > room {
+        let (stale, pages) = (self.moves_stale(victim, cause), self.pages_to_move(victim, cause));
+        if self.pool.free(Tier::Main) == 0 && pages > room {
             assert!(self.pool.retired() > 0, "the reserve has a block for each collection");
             return false;
         }
         self.pool.take_victim(victim);
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.clear();
-        self.table.valid_offsets(victim, &mut offsets);
+        match stale {
+            true => offsets.extend(0..pages),
+            false => self.table.valid_offsets(victim, &mut offsets),
+        }
         let valid = self.pool.valid(victim);
-        assert_eq!(offsets.len(), valid as usize, "the count of valid pages is right");
+        assert_eq!(offsets.len(), pages as usize, "the count of valid pages is right");
         let mut rest = &offsets[..];
         while !rest.is_empty() {
             if self.frontiers[usize::from(stream)].room() == 0 {
@@ -48,7 +53,7 @@ impl<M: Medium> PageMapped<M> {
             let most = u32::try_from(rest.len()).expect("at most a block");
             let run = self.frontiers[usize::from(stream)].take(most);
             let (now, later) = rest.split_at(run.count as usize);
-            self.copy(victim, now, run, cause);
+            self.copy((victim, now, stale), run, cause);
             rest = later;
         }
         self.offsets = offsets;
@@ -58,11 +63,18 @@ impl<M: Medium> PageMapped<M> {
         true
     }
 
+    /// Moves pages of a block, of which some may be stale, to erased pages of another.
     #[inline]
-    fn copy(&mut self, from: u32, offsets: &[u32], to: PageRun, cause: Cause) {
+    fn copy(&mut self, (from, offsets, stale): (u32, &[u32], bool), to: PageRun, cause: Cause) {
         let target = Page { block: to.block, offset: to.offset };
-        self.table.relocate(from, offsets, target);
-        self.pool.add_valid(to.block, to.count);
+        let valid = match stale {
+            true => self.table.relocate_all(from, offsets, target),
+            false => {
+                self.table.relocate(from, offsets, target);
+                to.count
+            }
+        };
+        self.pool.add_valid(to.block, valid);
         let logical = self.table.logical_run(target, to.count);
         self.medium.copy(Copies { from, offsets, logical, to }, cause);
         self.note_moved(target, to.count);
@@ -101,15 +113,15 @@ impl<M: Medium> PageMapped<M> {
         moved
     }
 
-    /// One step of work for the background; whether there was any.
-    pub(crate) fn background(&mut self) -> bool {
+    /// One step of work for the background at `now`; whether there was any.
+    pub(crate) fn background(&mut self, now: Instant) -> bool {
         if self.refresh_next() {
             return true;
         }
         if self.policies.levelling_time == LevellingTime::Idle && self.level(1) {
             return true;
         }
-        if self.policies.cache.fold_when_idle && self.fold_oldest() {
+        if self.fold_due().is_some_and(|due| due <= now) && self.fold_oldest() {
             return true;
         }
         let wanted = self.policies.reserve + self.policies.idle_blocks;

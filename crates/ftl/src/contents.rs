@@ -219,10 +219,12 @@ impl Medium for Contents {
 
     fn copy(&mut self, copies: Copies<'_>, _: Cause) {
         self.cells.copy(copies);
-        for (&offset, to) in copies.offsets.iter().zip(copies.to.offset..) {
+        let moves = copies.offsets.iter().zip(copies.logical);
+        for ((&offset, &logical), to) in moves.zip(copies.to.offset..) {
             let from = Page { block: copies.from, offset };
             let to = Page { block: copies.to.block, offset: to };
             match self.holds(from) {
+                _ if logical == Stamp::NOTHING => self.put(to, Stamp::FILLER),
                 Holds::Data(stamp) => {
                     let number = |page: Page| self.geometry.first_page(page.block) + page.offset;
                     let record = self.words.get(&number(from)).cloned();
@@ -275,6 +277,10 @@ impl Medium for Contents {
 
     fn seen(&self) -> Seen {
         self.cells.seen()
+    }
+
+    fn programmed(&self, block: u32) -> u32 {
+        self.cells.next(block)
     }
 
     fn version(&self, page: Page) -> Version {

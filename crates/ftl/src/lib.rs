@@ -9,7 +9,8 @@
 //! - [`contents`]: [`Contents`], a medium that remembers what pages hold and can lose power.
 //! - [`timed`]: [`Timed`], a medium that takes time: link, channels, dies, buffer.
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
-//! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side.
+//! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side,
+//!   what is cached.
 //! - [`policies`]: [`Policies`], all of these for one part, and the account of its spare.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
 //! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and logs of a few open units or of all.
@@ -76,6 +77,7 @@ pub use log_block::{LogBlocks, Merges};
 pub use medium::{CellMode, Medium, Stamp, Untimed, Version};
 pub use page_map::PageMapped;
 pub use policies::{Emptied, LevellingTime, Policies};
+pub use policy::admission::Admission;
 pub use policy::collection::Collection;
 pub use policy::levelling::Levelling;
 pub use policy::streams::Streams;
@@ -83,7 +85,7 @@ pub use pool::Pool;
 pub use power::{PowerSafety, SharedCells};
 pub use recovery::Remains;
 pub use reliability::{EndOfLife, Endurance, Health, ReadErrors, Reliability};
-pub use slc_cache::{Cache, CacheSize, WhenFull};
+pub use slc_cache::{Cache, CacheSize, Folding, WhenFull};
 pub use timed::{Busy, CellTimes, Timed, Timing};
 pub use translation::{
     Completion, Event, Events, Extent, Occupancy, Pace, Translation, Wear, WearSummary,

@@ -52,7 +52,7 @@ pub struct Copies<'a> {
     pub from: u32,
     /// Their offsets there.
     pub offsets: &'a [u32],
-    /// The logical page of each.
+    /// The logical page of each; [`Stamp::NOTHING`] of a stale one, whose copy is nobody's either.
     pub logical: &'a [u32],
     /// Where they go; as many pages as there are offsets.
     pub to: PageRun,
@@ -112,6 +112,9 @@ pub trait Medium {
 
     /// What it was asked for so far.
     fn seen(&self) -> Seen;
+
+    /// Pages of a block that were programmed since its erase.
+    fn programmed(&self, block: u32) -> u32;
 
     /// Which write a page holds; [`Version`] zero where the medium keeps none.
     fn version(&self, page: Page) -> Version {
@@ -280,5 +283,9 @@ impl Medium for Untimed {
 
     fn seen(&self) -> Seen {
         self.cells.seen()
+    }
+
+    fn programmed(&self, block: u32) -> u32 {
+        self.cells.next(block)
     }
 }

@@ -25,6 +25,7 @@ use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page, PageRun, Spare};
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::policies::{Emptied, LevellingTime, Policies};
+use crate::policy::admission::Runs;
 use crate::policy::collection::Collector;
 use crate::policy::levelling::{Leveller, Levelling};
 use crate::pool::{Pool, State, Tier};
@@ -32,7 +33,7 @@ use crate::power::Trims;
 use crate::reliability::Health;
 use crate::table::Table;
 use crate::timed::Busy;
-use crate::translation::{Completion, Events, Extent, Occupancy, Pace, Translation, Wear};
+use crate::translation::{Completion, Event, Events, Extent, Occupancy, Pace, Translation, Wear};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 /// Levelling moves at most so many blocks whenever the host needs a new one.
@@ -61,6 +62,10 @@ pub struct PageMapped<M> {
     pub(crate) mapped: u32,
     /// When the present request began.
     pub(crate) now: Instant,
+    /// When the last request of the host had been accepted.
+    pub(crate) last_request: Instant,
+    /// What the host writes in sequence, where the cache asks.
+    runs: Option<Box<Runs>>,
     /// Too few good blocks are left, or none came free when one was needed.
     pub(crate) read_only: bool,
     pub(crate) health: Option<Box<Health>>,
@@ -110,6 +115,8 @@ impl<M: Medium> PageMapped<M> {
             version: Version(0),
             mapped: 0,
             now: Instant::ZERO,
+            last_request: Instant::ZERO,
+            runs: Runs::new(policies.cache.admission).map(Box::new),
             read_only: false,
             health: None,
             map: DemandMap::new(policies.map, &geometry).map(Box::new),
@@ -174,10 +181,25 @@ impl<M: Medium> PageMapped<M> {
     }
 
     fn write_pages(&mut self, extent: Extent) -> Result<(), Error> {
+        let Extent { first, count } = extent;
+        if !self.policies.cache.is_on() {
+            return self.write_to(extent, Tier::Main);
+        }
+        let admitted = self.runs.as_deref_mut().map_or(count, |runs| runs.admit(extent));
+        if admitted < count {
+            self.events.add(Event::PastCache);
+        }
+        self.write_to(Extent::new(first, admitted), Tier::Cache)?;
+        self.write_to(Extent::new(first + admitted, count - admitted), Tier::Main)
+    }
+
+    #[inline]
+    fn write_to(&mut self, extent: Extent, tier: Tier) -> Result<(), Error> {
         let Extent { mut first, mut count } = extent;
         while count > 0 {
             let one = count == 1 || self.policies.streams.looks_back();
-            let done = if one { self.write_one(first) } else { self.write_run(first, count) };
+            let done =
+                if one { self.write_one(first, tier) } else { self.write_run(first, count, tier) };
             if done == 0 {
                 return Err(Error::ReadOnly { retired: self.pool.retired() });
             }
@@ -189,10 +211,10 @@ impl<M: Medium> PageMapped<M> {
 
     /// Writes one page; zero when there is no room for it any more.
     #[inline]
-    fn write_one(&mut self, logical: u32) -> u32 {
+    fn write_one(&mut self, logical: u32, tier: Tier) -> u32 {
         self.look_up(logical, 1, true);
         let stream = match self.table.get(logical) {
-            _ if self.policies.cache.is_on() => self.cache_or_main(),
+            _ if tier == Tier::Cache => self.cache_or_main(),
             Some(page) if self.policies.streams.looks_back() => {
                 self.policies.streams.of_host(self.stream_of[page.block as usize])
             }
@@ -213,11 +235,11 @@ impl<M: Medium> PageMapped<M> {
     }
 
     /// Writes as much as fits into the open block; says how much.
-    fn write_run(&mut self, first: u32, count: u32) -> u32 {
+    fn write_run(&mut self, first: u32, count: u32, tier: Tier) -> u32 {
         let room = self.frontiers[0].room().max(1);
         let count = if self.map.is_some() { count.min(room) } else { count };
         self.look_up(first, count, true);
-        let stream = if self.policies.cache.is_on() { self.cache_or_main() } else { 0 };
+        let stream = if tier == Tier::Cache { self.cache_or_main() } else { 0 };
         if !self.make_room(stream) {
             return 0;
         }
@@ -279,6 +301,7 @@ impl<M: Medium> PageMapped<M> {
     #[cold]
     fn next_block(&mut self, stream: u8) -> bool {
         self.close(stream);
+        self.shrink_cache();
         self.refresh_next();
         if self.policies.levelling_time == LevellingTime::InTheWay {
             self.level(MOVES_IN_THE_WAY);
@@ -355,7 +378,9 @@ impl<M: Medium> PageMapped<M> {
     }
 
     fn end(&mut self) -> Completion {
-        Completion::of(self.medium.end(), self.events, self.version)
+        let done = self.medium.end();
+        self.last_request = done.accepted;
+        Completion::of(done, self.events, self.version)
     }
 
     /// Looks through all tables: every valid page is some logical page's, counts are right, and no
@@ -495,12 +520,15 @@ impl<M: Medium> Translation for PageMapped<M> {
         self.patrol(until);
         while now <= until && !self.read_only {
             self.medium.background(now);
-            let busy = self.background();
+            let busy = self.background(now);
             let done = self.medium.end().finished;
-            if !busy {
-                break;
+            if busy {
+                now = now.max(done);
+                continue;
             }
-            now = now.max(done);
+            // Nothing to do before the cache may be folded.
+            let Some(due) = self.fold_due().filter(|&due| due > now && due <= until) else { break };
+            now = due;
         }
         now
     }
@@ -528,12 +556,10 @@ impl<M: Medium> Translation for PageMapped<M> {
         }
     }
     fn occupancy(&self) -> Occupancy {
-        let open = self.frontiers[usize::from(self.policies.cache_stream())].block();
-        let closed = self.pool.closed(Tier::Cache).len();
         Occupancy {
             pages: self.mapped,
             free_blocks: self.pool.free(Tier::Main),
-            cache_blocks: u32::try_from(closed).unwrap_or(u32::MAX) + u32::from(open.is_some()),
+            cache_blocks: self.cache_blocks(),
         }
     }
 

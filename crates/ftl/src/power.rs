@@ -173,17 +173,27 @@ impl<M: Medium> PageMapped<M> {
         }
         self.policies.reserve += 2;
         let logical = first + trims.pages(&geometry);
-        // Padding must never eat what a collection gains, on average over all blocks.
-        let dense = pages - if padding > 1 { 2 * padding } else { 0 };
-        let needed = self.policies.blocks_needed(logical.div_ceil(dense)) + 1;
-        if geometry.blocks() < needed {
-            let (blocks, logical) = (geometry.blocks(), logical.div_ceil(pages));
-            return Err(Error::TooFewBlocks { blocks, needed, logical });
-        }
         self.table = Table::new(geometry, logical);
         self.frontiers.push(Frontier::CLOSED);
         self.trims = Some(Box::new(trims));
+        let (blocks, needed) = (geometry.blocks(), self.blocks_needed(logical));
+        if blocks < needed {
+            let logical = logical.div_ceil(pages);
+            return Err(Error::TooFewBlocks { blocks, needed, logical });
+        }
         Ok(self)
+    }
+
+    /// Good blocks that the part must have to hold `pages` pages, those of the layer itself among them.
+    pub(crate) fn blocks_needed(&self, pages: u32) -> u32 {
+        let whole = self.geometry.pages_per_block();
+        let Some(trims) = self.trims.as_deref() else {
+            return self.policies.blocks_needed(pages.div_ceil(whole));
+        };
+        // Padding must never eat what a collection gains, on average over all blocks.
+        let padding = trims.safety.padding(&self.geometry);
+        let dense = whole - if padding > 1 { 2 * padding } else { 0 };
+        self.policies.blocks_needed(pages.div_ceil(dense)) + 1
     }
 
     /// What was chosen about power.

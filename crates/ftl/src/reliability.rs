@@ -269,7 +269,7 @@ impl<M: Medium> PageMapped<M> {
         self.health = Some(Box::new(health));
         if self.is_worn_out() {
             let logical = self.policies.logical_blocks(&self.geometry);
-            let needed = self.policies.blocks_needed(logical);
+            let needed = self.blocks_needed(self.table.len());
             let blocks = blocks - self.pool.retired();
             return Err(Error::TooFewBlocks { blocks, needed, logical });
         }
@@ -285,13 +285,12 @@ impl<M: Medium> PageMapped<M> {
     /// Good blocks beyond those that the device needs to take data.
     #[must_use]
     pub fn spare_blocks(&self) -> u32 {
-        let needed = self.policies.blocks_needed(self.policies.logical_blocks(&self.geometry));
+        let needed = self.blocks_needed(self.table.len());
         (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed)
     }
 
     fn is_worn_out(&self) -> bool {
-        let needed = self.policies.blocks_needed(self.policies.logical_blocks(&self.geometry));
-        self.geometry.blocks() - self.pool.retired() < needed
+        self.geometry.blocks() - self.pool.retired() < self.blocks_needed(self.table.len())
     }
 
     /// An erased block goes where it belongs: back to its set, or out of use.

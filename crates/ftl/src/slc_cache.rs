@@ -1,27 +1,30 @@
 //! A cache of cells used with one bit: quick to program, and folded into ordinary blocks later.
 //!
 //! Layer: a stream of the mechanism with blocks of its own. Main types: [`Cache`], [`CacheSize`],
-//! [`WhenFull`]. Host data go into an open cache block first. Folding moves what is still valid of the
-//! oldest cache block into ordinary blocks: garbage collection by another name ([`Cause::Fold`]), and a block
-//! whose data were overwritten meanwhile costs nothing.
+//! [`WhenFull`], [`Folding`]. Host data that are let in ([`Admission`]) go into an open cache block first. Folding
+//! moves what is still valid of the oldest cache block into ordinary blocks: garbage collection by another name
+//! ([`Cause::Fold`]). A block whose data were all overwritten meanwhile costs nothing.
 //!
 //! ```text
-//!   host --> open cache block --> closed cache blocks --fold--> stream 0 --> ordinary blocks
-//!              `-- no room: fold now, or write to stream 0 at once
+//!   host --> let in? --> open cache block --> closed cache blocks --fold--> stream 0 --> ordinary blocks
+//!               |          `-- no room: fold now, or write to stream 0 at once
+//!               `-- no --> stream 0
 //! ```
 //!
 //! Source: the static and dynamic caches that data sheets and reviews describe (Micron, "Optimized
 //! client computing with dynamic write acceleration", 2014); the policies of one product are
-//! not published, so which is used is a parameter. Left out: reading data to decide what is worth caching, and
-//! folding within the die without a transfer.
+//! not published, so which is used is a parameter. Folding on the chip,
+//! single-bit pages into one word line: SanDisk, US 8,144,512; that it takes whole blocks is assumed. Left out: reading data to decide what is worth caching, and the channel time that folding within the die saves.
 
 use crate::cause::Cause;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::medium::{CellMode, Medium};
 use crate::page_map::PageMapped;
+use crate::policy::admission::Admission;
 use crate::pool::Tier;
 use crate::translation::Event;
+use boardlab_sim::{Duration, Instant};
 
 /// Which blocks the cache uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -45,6 +48,17 @@ pub enum WhenFull {
     Bypass,
 }
 
+/// Which pages of a cache block are folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Folding {
+    /// What is valid.
+    #[default]
+    Valid,
+    /// All that was programmed: stale pages too are read and programmed, and take room until
+    /// collection finds them. Only a block in which nothing is valid any more is spared.
+    Whole,
+}
+
 /// The cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cache {
@@ -52,16 +66,27 @@ pub struct Cache {
     pub size: CacheSize,
     /// Bits of a cell in ordinary use: a cache block has so many times fewer pages.
     pub bits: u32,
+    /// What is let in.
+    pub admission: Admission,
     /// What happens when it is full.
     pub when_full: WhenFull,
-    /// Whether it is folded while the host is away.
-    pub fold_when_idle: bool,
+    /// Which pages of a block are folded.
+    pub folding: Folding,
+    /// For how long the host must have been away before the cache is folded in the background: counted
+    /// from when its last request was accepted. Never when `None`.
+    pub fold_after: Option<Duration>,
 }
 
 impl Default for Cache {
     fn default() -> Self {
-        let (size, when_full) = (CacheSize::None, WhenFull::Fold);
-        Self { size, bits: 3, when_full, fold_when_idle: true }
+        Self {
+            size: CacheSize::None,
+            bits: 3,
+            admission: Admission::All,
+            when_full: WhenFull::Fold,
+            folding: Folding::Valid,
+            fold_after: Some(Duration::ZERO),
+        }
     }
 }
 
@@ -91,8 +116,9 @@ impl Cache {
     /// The same, when it makes sense on this part.
     ///
     /// # Errors
-    /// [`Error::Policy`] when there are no blocks, or a block would have no page.
+    /// [`Error::Policy`] when there are no blocks, a block would have no page, or nothing is let in.
     pub fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
+        self.admission.checked()?;
         if matches!(self.size, CacheSize::Fixed(0) | CacheSize::Dynamic(0)) {
             let (what, most) = ("blocks of the cache", geometry.blocks().into());
             return Err(Error::Policy { what, found: 0, least: 1, most });
@@ -139,19 +165,47 @@ impl<M: Medium> PageMapped<M> {
         let CacheSize::Dynamic(most) = self.policies.cache.size else {
             return self.pool.take_free(Tier::Cache);
         };
-        let used = u32::try_from(self.pool.closed(Tier::Cache).len()).expect("blocks fit u32");
-        // The data must fit into ordinary blocks without those of the cache, this one included.
-        let map = self.policies.map.pages(&self.geometry);
-        let pages = self.mapped + map + self.policies.cache.pages(&self.geometry);
-        let logical = pages.div_ceil(self.geometry.pages_per_block());
-        let needed = self.policies.blocks_needed(logical) + used + 1;
-        let good = self.geometry.blocks() - self.pool.retired();
-        if used >= most || needed > good || self.pool.free(Tier::Main) <= self.policies.reserve {
+        let (used, more) = (self.cache_blocks(), self.policies.cache.pages(&self.geometry));
+        let room = self.pool.free(Tier::Main) > self.policies.reserve;
+        if used >= most || !room || !self.fit_beside(used + 1, more) {
             return None;
         }
         let block = self.pool.take_free(Tier::Main)?;
         self.pool.set_tier(block, Tier::Cache);
         Some(block)
+    }
+
+    /// Blocks of the cache that hold data, the open one included.
+    pub(crate) fn cache_blocks(&self) -> u32 {
+        let open = self.frontiers[usize::from(self.policies.cache_stream())].block();
+        let closed = u32::try_from(self.pool.closed(Tier::Cache).len()).expect("blocks fit u32");
+        closed + u32::from(open.is_some())
+    }
+
+    /// Whether all data fit into ordinary blocks while the cache has `cached` of them, and open blocks
+    /// and `more` pages are filled with new data.
+    fn fit_beside(&self, cached: u32, more: u32) -> bool {
+        let open = [0, self.policies.cache_stream()];
+        let room: u32 = open.iter().map(|&stream| self.frontiers[usize::from(stream)].room()).sum();
+        let map = self.policies.map.pages(&self.geometry);
+        let pages = (self.mapped + map + room + more).min(self.table.len());
+        let good = self.geometry.blocks() - self.pool.retired();
+        self.blocks_needed(pages) + cached + u32::from(self.health.is_some()) <= good
+    }
+
+    /// An ordinary block will be filled with new data: a dynamic cache gives back blocks that these will need.
+    pub(crate) fn shrink_cache(&mut self) {
+        if !matches!(self.policies.cache.size, CacheSize::Dynamic(_)) {
+            return;
+        }
+        let more = self.geometry.pages_per_block();
+        while self.cache_blocks() > 0 && !self.fit_beside(self.cache_blocks(), more) {
+            if self.pool.closed(Tier::Cache).is_empty() {
+                self.close(self.policies.cache_stream());
+            } else if !self.fold_oldest() {
+                break;
+            }
+        }
     }
 
     /// Empties the oldest closed block of the cache; whether there was one.
@@ -161,14 +215,32 @@ impl<M: Medium> PageMapped<M> {
             self.close(stream);
         }
         let Some(victim) = self.pool.by_age(Tier::Cache).next() else { return false };
-        let room = self.frontiers[0].room();
-        while self.pool.valid(victim) > room && self.pool.free(Tier::Main) <= self.policies.reserve
-        {
+        let (room, pages) = (self.frontiers[0].room(), self.pages_to_move(victim, Cause::Fold));
+        while pages > room && self.pool.free(Tier::Main) <= self.policies.reserve {
             if !self.collect_next() {
                 return false;
             }
         }
         self.empty(victim, 0, Cause::Fold)
+    }
+
+    /// Whether emptying a block for `cause` moves all its pages, stale ones among them.
+    pub(crate) fn moves_stale(&self, victim: u32, cause: Cause) -> bool {
+        let whole = cause == Cause::Fold && self.policies.cache.folding == Folding::Whole;
+        whole && self.pool.valid(victim) > 0
+    }
+
+    /// Pages that emptying a block for `cause` programs.
+    pub(crate) fn pages_to_move(&self, victim: u32, cause: Cause) -> u32 {
+        match self.moves_stale(victim, cause) {
+            true => self.medium.programmed(victim),
+            false => self.pool.valid(victim),
+        }
+    }
+
+    /// When the cache may be folded in the background, if the host does not come back before.
+    pub(crate) fn fold_due(&self) -> Option<Instant> {
+        self.policies.cache.fold_after.map(|away| self.last_request.saturating_add(away))
     }
 
     /// The set that an erased block returns to.

@@ -187,6 +187,26 @@ impl Table {
         self.each_word(to, count, |word, mask| *word |= mask);
     }
 
+    /// As [`Table::relocate`], stale pages among them, whose copies nobody holds; how many were valid.
+    pub(crate) fn relocate_all(&mut self, from: u32, offsets: &[u32], to: Page) -> u32 {
+        let (source, target) = (self.geometry.first_page(from), self.geometry.first_page(to.block));
+        let mut valid = 0;
+        for (&offset, offset_to) in offsets.iter().zip(to.offset..) {
+            let physical = target + offset_to;
+            if !self.is_valid(Page { block: from, offset }) {
+                self.logical[physical as usize] = NOWHERE;
+                continue;
+            }
+            let logical = self.logical[(source + offset) as usize];
+            self.logical[physical as usize] = logical;
+            self.physical[logical as usize] = physical;
+            let word = self.word(to.block, offset_to);
+            self.valid[word] |= 1 << (offset_to % 64);
+            valid += 1;
+        }
+        valid
+    }
+
     /// The logical pages of a run of physical ones.
     pub(crate) fn logical_run(&self, first: Page, count: u32) -> &[u32] {
         let physical = self.geometry.first_page(first.block) + first.offset;

@@ -457,6 +457,10 @@ impl Medium for Timed {
         self.cells.seen()
     }
 
+    fn programmed(&self, block: u32) -> u32 {
+        self.cells.next(block)
+    }
+
     #[inline]
     fn begin(&mut self, at: Instant) {
         self.background(at);

@@ -49,6 +49,8 @@ impl Extent {
 pub enum Event {
     /// The cache of single-bit cells had no room.
     CacheFull,
+    /// The write went on in sequence for longer than the cache takes, and past it.
+    PastCache,
     /// The part of the map that was needed was not in memory.
     MapMiss,
     /// The write went to an allocation unit that was not open.
@@ -63,8 +65,9 @@ pub enum Event {
 
 impl Event {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::CacheFull,
+        Self::PastCache,
         Self::MapMiss,
         Self::OpenUnitMiss,
         Self::LogsFull,
@@ -77,6 +80,7 @@ impl Event {
     pub const fn name(self) -> &'static str {
         match self {
             Self::CacheFull => "cache full",
+            Self::PastCache => "past the cache",
             Self::MapMiss => "map miss",
             Self::OpenUnitMiss => "open unit miss",
             Self::LogsFull => "logs full",

@@ -7,8 +7,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Cache, CacheSize, Collection, Contents, Emptied, Extent, Geometry, Levelling, LevellingTime,
-    MapMemory, PageMapped, Policies, Streams, Stripe, Translation, Version, WhenFull,
+    Admission, Cache, CacheSize, Collection, Contents, Emptied, Extent, Folding, Geometry,
+    Levelling, LevellingTime, MapMemory, PageMapped, Policies, Streams, Stripe, Translation,
+    Version, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
@@ -90,8 +91,15 @@ fn cache(draw: &mut Stream) -> Cache {
         1 => CacheSize::Dynamic(3),
         _ => CacheSize::None,
     };
-    let when_full = [WhenFull::Fold, WhenFull::Bypass][usize::from(draw.chance(1, 2))];
-    Cache { size, bits: 3, when_full, fold_when_idle: draw.chance(1, 2) }
+    let runs = Admission::ShortRuns { pages: 1 + below(draw, 100), streams: 1 + below(draw, 3) };
+    Cache {
+        size,
+        bits: 3,
+        admission: [Admission::All, runs][usize::from(draw.chance(1, 2))],
+        when_full: [WhenFull::Fold, WhenFull::Bypass][usize::from(draw.chance(1, 2))],
+        folding: [Folding::Valid, Folding::Whole][usize::from(draw.chance(1, 2))],
+        fold_after: draw.chance(1, 2).then_some(Duration::ZERO),
+    }
 }
 
 /// The whole map in memory in two of three cases; otherwise at most a quarter of it.

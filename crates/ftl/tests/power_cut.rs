@@ -7,11 +7,11 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Cache, CacheSize, Cause, Collection, Contents, Emptied, Extent, Geometry, Levelling, MapMemory,
-    PageMapped, Policies, PowerSafety, SharedCells, Streams, Stripe, Translation, Version,
-    WhenFull,
+    Admission, Cache, CacheSize, Cause, Collection, Contents, Emptied, Extent, Folding, Geometry,
+    Levelling, MapMemory, PageMapped, Policies, PowerSafety, SharedCells, Streams, Stripe,
+    Translation, Version, WhenFull,
 };
-use boardlab_sim::{Bytes, Instant, Seed, Stream};
+use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 const PAGES: u32 = 760;
 const NOW: Instant = Instant::ZERO;
@@ -63,7 +63,12 @@ fn policies(draw: &mut Stream) -> Policies {
             size: pick(draw, &sizes),
             bits: 3,
             when_full: [WhenFull::Fold, WhenFull::Bypass][usize::from(draw.chance(1, 2))],
-            fold_when_idle: draw.chance(1, 2),
+            admission: [
+                Admission::All,
+                Admission::ShortRuns { pages: 1 + below(draw, 50), streams: 2 },
+            ][usize::from(draw.chance(1, 2))],
+            folding: [Folding::Valid, Folding::Whole][usize::from(draw.chance(1, 2))],
+            fold_after: draw.chance(1, 2).then_some(Duration::ZERO),
         },
         map: if draw.chance(1, 4) { map } else { MapMemory::Whole },
         reserve: 1,

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use boardlab_ftl::pool::Tier;
 use boardlab_ftl::{
-    Cache, CacheSize, Cause, CellTimes, Event, Extent, Geometry, PageMapped, Policies, Stripe,
-    Timed, Timing, Translation, WhenFull,
+    Admission, Cache, CacheSize, Cause, CellTimes, Event, Extent, Folding, Geometry, PageMapped,
+    Policies, Stripe, Timed, Timing, Translation, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
@@ -108,7 +109,7 @@ fn a_dynamic_cache_is_as_large_as_what_is_free() {
     let cache = Cache { size: CacheSize::Dynamic(100), ..Cache::default() };
     let sizes: Vec<u32> = [0, LOGICAL / 2, LOGICAL]
         .map(|used| {
-            let mut ftl = card(Cache { fold_when_idle: true, ..cache });
+            let mut ftl = card(cache);
             let end = if used > 0 {
                 ftl.write(Instant::ZERO, Extent::new(0, used)).unwrap().accepted
             } else {
@@ -132,7 +133,7 @@ fn a_dynamic_cache_is_as_large_as_what_is_free() {
 
 #[test]
 fn a_dynamic_cache_leaves_the_blocks_that_a_full_card_needs() {
-    let cache = Cache { size: CacheSize::Dynamic(100), fold_when_idle: false, ..Cache::default() };
+    let cache = Cache { size: CacheSize::Dynamic(100), fold_after: None, ..Cache::default() };
     let mut ftl = card(cache);
     let needed = ftl.policies().blocks_needed(ftl.geometry().logical_blocks());
     let spare = ftl.geometry().blocks() - needed;
@@ -141,7 +142,7 @@ fn a_dynamic_cache_leaves_the_blocks_that_a_full_card_needs() {
     for round in 0..3 {
         for first in (0..LOGICAL).step_by(64) {
             now = ftl.write(now, Extent::new(first, 64)).unwrap().accepted;
-            let cached = ftl.pool().closed(boardlab_ftl::pool::Tier::Cache).len();
+            let cached = ftl.pool().closed(Tier::Cache).len();
             most = if round > 0 { most.max(cached) } else { 0 };
         }
     }
@@ -149,4 +150,110 @@ fn a_dynamic_cache_leaves_the_blocks_that_a_full_card_needs() {
     assert!(most < spare as usize, "{most} blocks of the cache, {spare} to spare");
     assert!(most > 2, "{most} blocks of the cache");
     ftl.assert_sound();
+}
+
+#[test]
+fn a_run_that_goes_on_past_what_the_cache_takes_goes_past_it() {
+    let short = Admission::ShortRuns { pages: 128, streams: 4 };
+    let mut ftl = card(Cache { admission: short, ..fixed(16, WhenFull::Fold) });
+    let mut now = Instant::ZERO;
+    for request in 0..16 {
+        let done = ftl.write(now, Extent::new(request * 64, 64)).unwrap();
+        assert_eq!(done.events.has(Event::PastCache), request >= 2, "request {request}");
+        now = done.accepted;
+    }
+    assert_eq!(ftl.occupancy().cache_blocks, 2, "the first 128 pages of 1,024");
+    // The same pages again, here and there: each is a run of its own.
+    for request in 0..16_u32 {
+        let done = ftl.write(now, Extent::new(request * 7 % 16 * 64, 64)).unwrap();
+        assert!(!done.events.has(Event::PastCache));
+        now = done.accepted;
+    }
+    assert!(ftl.occupancy().cache_blocks >= 16, "{:?}", ftl.occupancy());
+    ftl.assert_sound();
+}
+
+#[test]
+fn a_request_longer_than_what_the_cache_takes_is_cut() {
+    let short = Admission::ShortRuns { pages: 40, streams: 1 };
+    let mut ftl = card(Cache { admission: short, ..fixed(16, WhenFull::Fold) });
+    let done = ftl.write(Instant::ZERO, Extent::new(0, 100)).unwrap();
+    assert!(done.events.has(Event::PastCache));
+    let tier = |page| ftl.pool().tier(ftl.locate(page).unwrap().block);
+    assert_eq!([tier(0), tier(39)], [Tier::Cache; 2]);
+    assert_eq!([tier(40), tier(99)], [Tier::Main; 2]);
+}
+
+/// Fills three cache blocks, makes half of their pages stale, and has the background fold them.
+fn fold_half_stale(folding: Folding) -> PageMapped<Timed> {
+    let mut ftl = card(Cache { folding, ..fixed(16, WhenFull::Fold) });
+    let (_, mut now) = bandwidth(&mut ftl, Instant::ZERO, Extent::new(0, 192));
+    for page in (0..192).step_by(2) {
+        now = ftl.trim(now, Extent::new(page, 1)).unwrap().accepted;
+    }
+    ftl.idle(now, now + Duration::from_secs(60));
+    ftl.assert_sound();
+    ftl
+}
+
+#[test]
+fn folding_whole_blocks_programs_what_is_stale_too() {
+    let (valid, whole) = (fold_half_stale(Folding::Valid), fold_half_stale(Folding::Whole));
+    assert_eq!(valid.counters().programs[Cause::Fold], 96);
+    assert_eq!(whole.counters().programs[Cause::Fold], 192);
+    assert_eq!(whole.counters().reads[Cause::Fold], 192);
+    for page in 0..192 {
+        assert_eq!(whole.locate(page).is_some(), page % 2 == 1, "page {page}");
+    }
+    let fold = |ftl: &PageMapped<Timed>| ftl.busy().by_cause[Cause::Fold];
+    assert!(fold(&whole) > fold(&valid) * 3 / 2, "{} and {}", fold(&whole), fold(&valid));
+}
+
+#[test]
+fn folding_whole_blocks_spares_those_in_which_nothing_is_valid() {
+    let mut ftl = card(Cache { folding: Folding::Whole, ..fixed(4, WhenFull::Fold) });
+    let mut now = Instant::ZERO;
+    for _ in 0..100 {
+        now = bandwidth(&mut ftl, now, Extent::new(0, 64)).1;
+    }
+    assert_eq!(ftl.counters().programs[Cause::Fold], 0);
+}
+
+#[test]
+fn stale_pages_that_folding_programmed_are_found_by_collection() {
+    let cache = Cache { folding: Folding::Whole, ..fixed(4, WhenFull::Fold) };
+    let mut ftl = card(cache);
+    let mut now = ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap().accepted;
+    let mut draw = Seed::new(1).stream("pages");
+    for _ in 0..60_000 {
+        // Half of what is cached is overwritten there.
+        let page = u32::try_from(draw.below(200)).unwrap() + 2_000;
+        let page =
+            if draw.chance(1, 2) { page } else { u32::try_from(draw.below(24_000)).unwrap() };
+        now = ftl.write(now, Extent::new(page, 1)).unwrap().accepted;
+    }
+    let programs = ftl.counters().programs;
+    assert!(programs[Cause::Fold] > 60_000 && programs[Cause::Collection] > 0, "{programs:?}");
+    ftl.assert_sound();
+}
+
+#[test]
+fn the_background_folds_only_when_the_host_has_been_away_for_long_enough() {
+    let second = Duration::from_secs(1);
+    let mut ftl = card(Cache { fold_after: Some(second), ..fixed(16, WhenFull::Fold) });
+    let (_, mut now) = bandwidth(&mut ftl, Instant::ZERO, Extent::new(0, 640));
+    // Nine tenths of a second at a time between requests: never long enough.
+    for request in 0..5 {
+        let away = now + Duration::from_millis(900);
+        assert_eq!(ftl.idle(now, away), now, "nothing to do");
+        now = ftl.write(away, Extent::new(640 + request * 64, 64)).unwrap().accepted;
+    }
+    assert_eq!(ftl.counters().programs[Cause::Fold], 0);
+    // The same without a request between: the host is away all the time.
+    let later = now + Duration::from_millis(900);
+    assert_eq!(ftl.idle(now, later), now);
+    let end = ftl.idle(later, later + Duration::from_millis(300));
+    assert!(end > now + second, "{end}");
+    let folded = ftl.counters().programs[Cause::Fold];
+    assert!((200..600).contains(&folded), "{folded} pages in the two tenths that were left");
 }

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Cache, CacheSize, Collection, Contents, Error, Extent, Geometry, Levelling, MapMemory,
-    PageMapped, Policies, Streams, Translation, Untimed,
+    Admission, Cache, CacheSize, Collection, Contents, Error, Extent, Folding, Geometry, Levelling,
+    MapMemory, PageMapped, Policies, Streams, Translation, Untimed, WhenFull,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -31,6 +31,8 @@ const STREAMS: [Streams; 4] =
 const CACHES: [CacheSize; 4] =
     [CacheSize::None, CacheSize::None, CacheSize::Fixed(2), CacheSize::Dynamic(3)];
 
+const ADMISSIONS: [Admission; 2] = [Admission::All, Admission::ShortRuns { pages: 12, streams: 2 }];
+
 const MAPS: [MapMemory; 3] = [
     MapMemory::Whole,
     MapMemory::Cached { cache: Bytes::new(64), segment: 1 },
@@ -55,6 +57,9 @@ fn policies(stream: &mut Stream) -> Policies {
         cache: Cache {
             size: pick(&CACHES, stream),
             bits: 1 + below(stream, 3),
+            admission: pick(&ADMISSIONS, stream),
+            when_full: pick(&[WhenFull::Fold, WhenFull::Bypass], stream),
+            folding: pick(&[Folding::Valid, Folding::Whole], stream),
             ..Cache::default()
         },
         ..Policies::default()

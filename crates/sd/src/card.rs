@@ -614,7 +614,7 @@ const fn named(cause: ftl::Cause) -> Option<block::Cause> {
 
 const fn event(event: Event) -> Option<block::Cause> {
     Some(match event {
-        Event::CacheFull => block::Cause::Cache,
+        Event::CacheFull | Event::PastCache => block::Cause::Cache,
         Event::MapMiss => block::Cause::Mapping,
         Event::OpenUnitMiss | Event::LogsFull => block::Cause::Merge,
         Event::ReadRetry | Event::Unreadable => block::Cause::Retry,

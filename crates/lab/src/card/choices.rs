@@ -10,7 +10,7 @@ use boardlab_ftl::{
     Cache, CacheSize, Collection, Emptied, Levelling, LevellingTime, LogCells, LogPolicies, Logs,
     MapMemory, Policies, Streams, WhenFull,
 };
-use boardlab_sim::Bytes;
+use boardlab_sim::{Bytes, Duration};
 
 /// How logical pages are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,5 +235,6 @@ fn cache(section: &Section<'_>, bits: u32) -> Read<Cache> {
     let when_full = section.one_of("when_full", &fulls);
     let fold_when_idle = section.required::<bool>("fold_when_idle");
     section.finish()?;
-    Ok(Cache { size: size?, bits, when_full: when_full?, fold_when_idle: fold_when_idle? })
+    let fold_after = fold_when_idle?.then_some(Duration::ZERO);
+    Ok(Cache { size: size?, bits, when_full: when_full?, fold_after, ..Cache::default() })
 }
