@@ -5,6 +5,7 @@
 //! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
 
 use boardlab_image::{ByteOrder, Hints};
+use boardlab_lab::fio::OUTPUTS;
 use boardlab_lab::quantity;
 use boardlab_lab::registry::{self, Experiment};
 use boardlab_lab::source::Kind;
@@ -141,6 +142,7 @@ Examples:
   boardlab run nor-write
   boardlab run nor-write --set linux.wait=buffer-time --set board.bus.write_cycle=\"100 ns\"
   boardlab run nor-write --set workload.file=firmware.bin --out firmware
+  boardlab run jobs.fio --set part=emmc --format fio-terse
   boardlab run my/scenario.toml --format json --no-wall-time";
 
 const REPRODUCE: &str = "\
@@ -303,7 +305,7 @@ impl From<&Flash> for Hints {
 /// A scenario with changes.
 #[derive(Debug, Args)]
 pub(crate) struct Scenario {
-    /// Name of a built-in scenario, or path of a scenario file
+    /// Name of a built-in scenario, or path of a scenario file or of a fio job file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: String,
     /// Value in place of the one in the scenario, its part (part.*) or its board (board.*)
@@ -340,14 +342,24 @@ pub(crate) enum Form {
     Json,
     /// One line a cell
     Csv,
+    /// What fio prints for people, of jobs that were run
+    Fio,
+    /// What fio prints as JSON
+    FioJson,
+    /// What fio prints with --minimal: terse, version 3
+    FioTerse,
 }
 
-impl From<Form> for Format {
-    fn from(form: Form) -> Self {
-        match form {
-            Form::Table => Self::Table,
-            Form::Json => Self::Json,
-            Form::Csv => Self::Csv,
+impl Form {
+    /// The form of a result, or the name of the attachment that is asked for in its place.
+    pub(crate) const fn of_result(self) -> Result<Format, &'static str> {
+        match self {
+            Self::Table => Ok(Format::Table),
+            Self::Json => Ok(Format::Json),
+            Self::Csv => Ok(Format::Csv),
+            Self::Fio => Err(OUTPUTS[0].0),
+            Self::FioJson => Err(OUTPUTS[1].0),
+            Self::FioTerse => Err(OUTPUTS[2].0),
         }
     }
 }

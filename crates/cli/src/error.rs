@@ -72,6 +72,8 @@ pub(crate) enum Error {
         /// Why not.
         problem: boardlab_image::Error,
     },
+    /// The result has no output of fio, and that was asked for.
+    NoOutputOfFio,
     /// Standard output cannot be written.
     Stdout(io::Error),
 }
@@ -188,6 +190,13 @@ impl Error {
                 help: format!("the first has {}, the second has {}", names(a), names(b)),
             },
             Self::Image { path, problem } => image(path, problem),
+            Self::NoOutputOfFio => Message {
+                title: "the result has no output of fio".into(),
+                place: None,
+                help: "--format fio, fio-json and fio-terse are for runs of fio jobs, such as \
+                       `boardlab run card-fio`"
+                    .into(),
+            },
             Self::Stdout(problem) => Message {
                 title: format!("cannot write to standard output: {}", reason(problem)),
                 place: None,

@@ -8,6 +8,7 @@ use crate::error::{Error, is_harmless};
 use crate::exit::Status;
 use crate::folder::{self, Folder};
 use boardlab_report::{Format, Shown, render};
+use boardlab_result::RunResult;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -36,10 +37,13 @@ impl<'a> Output<'a> {
         let options = self.render_options();
         let folder = self.folder.as_ref();
         let written = folder.map(|folder| folder.save(shown, &options)).transpose()?;
-        let format = Format::from(self.options.format);
-        let text = render(shown, format, &options);
+        let format = self.options.format.of_result();
+        let text = match format {
+            Ok(format) => render(shown, format, &options),
+            Err(name) => attached(folder::results(shown), name)?,
+        };
         let on_terminal = io::stdout().is_terminal();
-        if format == Format::Table || on_terminal {
+        if format == Ok(Format::Table) || on_terminal {
             print(harmless(&text, options.color).as_bytes())?;
         } else {
             print(text.as_bytes())?;
@@ -82,6 +86,13 @@ impl<'a> Output<'a> {
             wall_time: !self.options.no_wall_time,
         }
     }
+}
+
+/// The attachments called `name`, one after the other.
+fn attached(results: &[RunResult], name: &'static str) -> Result<String, Error> {
+    let all = results.iter().flat_map(|run| &run.attachments);
+    let texts: Vec<_> = all.filter(|one| one.name == name).map(|one| one.text.as_str()).collect();
+    if texts.is_empty() { Err(Error::NoOutputOfFio) } else { Ok(texts.concat()) }
 }
 
 /// Whether to use colours on a stream that is a terminal or not. `NO_COLOR` counts when it is set

@@ -7,6 +7,7 @@
 
 use crate::document::{Document, Override};
 use crate::error::Error;
+use crate::fio;
 use crate::reference::Reference;
 use crate::source::{Kind, Source};
 use std::path::Path;
@@ -102,12 +103,24 @@ pub fn find(kind: Kind, name: &str, folder: Option<&Path>) -> Result<Arc<Source>
     }
 }
 
-/// The scenario called `name`, a built-in one or a path, with the arguments of all `--set`.
+/// The scenario called `name`, a built-in one or a path, with the arguments of all `--set`. The path of a job
+/// file of fio, `my.fio`, is taken for the built-in scenario that runs such on a card.
 ///
 /// # Errors
 /// What is wrong with a file or an argument.
 pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> {
-    compose_source(&find(Kind::Scenario, name, None)?, set)
+    let Some(job) = job_file(name) else {
+        return compose_source(&find(Kind::Scenario, name, None)?, set);
+    };
+    let arguments = std::iter::once(job.as_str()).chain(set.iter().map(AsRef::as_ref));
+    let overrides: Result<Vec<_>, _> = arguments.map(Override::parse).collect();
+    compose_overrides(&find(Kind::Scenario, fio::SCENARIO, None)?, &overrides?)
+}
+
+/// What puts a job file of fio into the scenario for such, when `name` is one: it ends in `.fio`.
+fn job_file(name: &str) -> Option<String> {
+    let is_one = Path::new(name).extension().is_some_and(|end| end == "fio");
+    is_one.then(|| format!("fio.file={name}"))
 }
 
 /// The scenario in `source`, with its part and its board in place of their names, and with the

@@ -25,6 +25,7 @@ use crate::misfit::Misfit;
 use crate::nearest::nearest;
 use crate::source::Place;
 use annotate_snippets::Renderer;
+use boardlab_workload::fio::Diagnostic;
 use render::{At, Message, TEXT_SHOWN, shown};
 use std::fmt::{self, Write as _};
 
@@ -87,6 +88,17 @@ pub enum Error {
         path: String,
         /// Why not.
         problem: JournalProblem,
+    },
+    /// The text of a fio job is wrong.
+    JobText(Box<Diagnostic>),
+    /// A fio job cannot be run on this device.
+    Job {
+        /// The text it is from.
+        file: String,
+        /// Its name.
+        job: String,
+        /// Why not.
+        what: String,
     },
     /// Several at once.
     Several {
@@ -203,7 +215,7 @@ impl Error {
             Self::File { place, .. }
             | Self::UnknownName { place, .. }
             | Self::Grid { place, .. } => place.as_ref(),
-            Self::Journal { .. } => None,
+            Self::Journal { .. } | Self::JobText(_) | Self::Job { .. } => None,
             Self::Syntax { place, .. } | Self::Override { place, .. } => Some(place),
             Self::UnknownKey(unknown) => Some(&unknown.place),
             Self::MissingKey(missing) => Some(&missing.place),
@@ -247,6 +259,10 @@ impl Error {
         let at = match (self.place(), self) {
             (Some(place), _) => At::Place(place),
             (None, Self::File { path, .. } | Self::Journal { path, .. }) => At::Path(path),
+            (None, Self::Job { file, .. }) => At::Path(file),
+            (None, Self::JobText(wrong)) => {
+                At::Line(&wrong.place.file, wrong.place.line, wrong.place.column)
+            }
             (None, _) => At::Nowhere,
         };
         render::draw(&self.message(), &at, renderer)
@@ -281,11 +297,23 @@ impl Error {
             Self::Override { place, problem } => problem.message(place),
             Self::Grid { problem, .. } => problem.message(),
             Self::Journal { path, problem } => problem.message(path),
+            Self::JobText(wrong) => job_text(wrong),
+            Self::Job { job, what, .. } => Message {
+                title: format!("job `{}`: {}", shown(job, TEXT_SHOWN), shown(what, TEXT_SHOWN * 4)),
+                label: String::new(),
+                help: "docs/formats/fio-jobs.md says which jobs can be simulated".into(),
+            },
             Self::Several { errors, .. } => errors.first().map_or_else(
                 || Message { title: String::new(), label: String::new(), help: String::new() },
                 Self::message,
             ),
         }
+    }
+}
+
+impl From<Diagnostic> for Error {
+    fn from(wrong: Diagnostic) -> Self {
+        Self::JobText(Box::new(wrong))
     }
 }
 
@@ -364,6 +392,21 @@ impl MissingKey {
             label: format!("expected a key `{key}` with {}", self.expected),
             help: format!("add a line like {}", self.example),
         }
+    }
+}
+
+/// fio's own words, the second line of which says what would be right.
+fn job_text(wrong: &Diagnostic) -> Message {
+    let words = wrong.problem.to_string();
+    let (title, help) = words.split_once('\n').unwrap_or((&words, ""));
+    let help = match help {
+        "" => "docs/formats/fio-jobs.md lists the options, and what differs from fio",
+        help => help,
+    };
+    Message {
+        title: shown(title, TEXT_SHOWN * 4),
+        label: String::new(),
+        help: shown(help, TEXT_SHOWN * 4),
     }
 }
 

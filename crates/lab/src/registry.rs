@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::document::Document;
 use crate::error::Error;
 use crate::source::Kind;
-use crate::{nandfs, nor};
+use crate::{fio, nandfs, nor};
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::fmt;
@@ -68,7 +68,7 @@ pub struct Experiment {
 }
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
-pub const EXPERIMENTS: [Experiment; 5] = [
+pub const EXPERIMENTS: [Experiment; 6] = [
     Experiment {
         name: "nor",
         published: true,
@@ -92,6 +92,16 @@ pub const EXPERIMENTS: [Experiment; 5] = [
     not_built("sdwear", "sd-wear", "SD card wear levelling under 11 TB of writes"),
     not_built("sata", "sata-ssd", "SSD transfer rates of a SATA host"),
     not_built("fcse", "context-switch", "Context switches with the Fast Context Switch Extension"),
+    Experiment {
+        name: "fio",
+        published: false,
+        scenario: fio::SCENARIO,
+        title: "fio jobs on an SD card or an eMMC",
+        check: Some(fio::check),
+        run: Some(fio::run),
+        tune: None,
+        powercut: None,
+    },
 ];
 
 const fn not_built(name: &'static str, scenario: &'static str, title: &'static str) -> Experiment {

@@ -70,7 +70,8 @@ impl Page<'_> {
         self.numbered("Warnings", &run.warnings);
         for attachment in &run.attachments {
             let lines = attachment.text.lines().count();
-            let words = format!("{} ({lines} lines): {}", attachment.name, attachment.title);
+            let s = if lines == 1 { "" } else { "s" };
+            let words = format!("{} ({lines} line{s}): {}", attachment.name, attachment.title);
             self.text.push('\n');
             self.paragraph("Attached  ", &words);
         }

@@ -29,6 +29,8 @@ pub(super) enum At<'e> {
     Place(&'e Place),
     /// In a file that could not be read.
     Path(&'e str),
+    /// At a line and a column of a text that is not drawn.
+    Line(&'e str, usize, usize),
     /// In no text.
     Nowhere,
 }
@@ -49,6 +51,10 @@ pub(super) fn draw(message: &Message, at: &At<'_>, renderer: &Renderer) -> Strin
             group = group.element(snippet);
         }
         At::Path(path) => group = group.element(Origin::path(shown(path, PATH_SHOWN))),
+        At::Line(path, line, column) => {
+            let origin = Origin::path(shown(path, PATH_SHOWN));
+            group = group.element(origin.line(*line).char_column(*column));
+        }
         At::Nowhere => {}
     }
     renderer.render(&[group.element(Level::HELP.message(message.help.as_str()))])

@@ -209,7 +209,7 @@ pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitte
             let points: Vec<_> = by_level.iter().map(point).collect();
             let id = format!("mount_by_level_{system}{end}");
             run.draw(&id, "s", &points);
-            layers.push(Layer::new(&format!("{system}, {label}"), &id, style));
+            layers.push(Layer::new(format!("{system}, {label}"), &id, style));
         }
     }
     let caption =

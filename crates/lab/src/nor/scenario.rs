@@ -2,11 +2,10 @@
 
 use super::board::{self, BoardSpec};
 use super::{limits, part};
+use crate::data_file;
 use crate::document::{Content, Misplaced, Node, Read, Section, Value};
-use crate::error::reason;
 use crate::misfit::Misfit;
 use crate::quantity::{self, Ratio};
-use crate::source::ARGUMENTS;
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
@@ -312,9 +311,9 @@ fn data(
     section.finish()?;
     let (bytes, pattern, room) = (bytes?, pattern?, room.unwrap_or(Bytes::mib(1_024)));
     if let Some(file) = file? {
-        let named_here = !ARGUMENTS.contains(&file.parameter.source.as_str());
-        let folder = folder.filter(|_| named_here).unwrap_or(Path::new(""));
-        return read_file(section, &folder.join(&file.value), room);
+        let path = data_file::path(&file, folder);
+        let what = format!("the flash of {room}");
+        return data_file::read(section, "file", &path, room, &what).map(Into::into);
     }
     if bytes > room {
         return Err(section.refuse(
@@ -337,37 +336,5 @@ fn fill(pattern: &str, length: usize, seed: Seed) -> Arc<[u8]> {
             bytes.into()
         }
         _ => vec![0; length].into(),
-    }
-}
-
-fn read_file(section: &Section<'_>, path: &Path, room: Bytes) -> Read<Arc<[u8]>> {
-    let refuse = |problem: &str| {
-        section.refuse(
-            "file",
-            problem,
-            &format!("a readable file of 1 to {} bytes", room.get()),
-            "give the path of a regular file, from the scenario's folder, or from the current one in --set",
-        )
-    };
-    let metadata = std::fs::metadata(path)
-        .map_err(|error| refuse(&format!("cannot be read: {}", reason(&error))))?;
-    if metadata.is_dir() {
-        return Err(refuse("is a directory"));
-    }
-    if !metadata.is_file() {
-        return Err(refuse("is not a regular file"));
-    }
-    if metadata.len() == 0 {
-        return Err(refuse("is empty"));
-    }
-    if metadata.len() > room.get() {
-        let size = metadata.len();
-        return Err(refuse(&format!("has {size} bytes, which do not fit the flash of {room}")));
-    }
-    match std::fs::read(path) {
-        Ok(bytes) if bytes.is_empty() => Err(refuse("is empty")),
-        Ok(bytes) if Bytes::of(&bytes) > room => Err(refuse("grew beyond the flash")),
-        Ok(bytes) => Ok(bytes.into()),
-        Err(error) => Err(refuse(&format!("cannot be read: {}", reason(&error)))),
     }
 }

@@ -15,11 +15,11 @@ pub fn table(id: &str, title: &str, run: &Run) -> Table {
         .column("requests_count", "requests")
         .column("moved_bytes", "moved")
         .column("bandwidth_bytes_per_s", "bandwidth")
-        .column("requests_per_s", "requests a second")
-        .column("mean_ns", "mean latency")
+        .column("requests_per_s", "IOPS")
+        .column("mean_ns", "mean")
         .column("median_ns", "median")
         .column("percentile99_ns", "99 %")
-        .column("max_ns", "longest")
+        .column("max_ns", "max")
         .column("flushes_count", "flushes")
         .column("elapsed_ns", "time");
     for (number, report) in run.reports.iter().enumerate() {
@@ -31,10 +31,7 @@ pub fn table(id: &str, title: &str, run: &Run) -> Table {
             let time = report.account.elapsed();
             let nanos = |time: Option<Duration>| whole(time.map_or(0, Duration::as_nanos));
             let phase = &totals.completion;
-            let row = Row::new(
-                format!("{}.{number}.{}", report.name, one.name()),
-                format!("{}: {}", report.name, one.name()),
-            );
+            let row = Row::new(format!("{}.{number}.{}", report.name, one.name()), "");
             table.rows.push(
                 row.cell("requests_count", whole(totals.requests))
                     .cell("moved_bytes", whole(totals.bytes))

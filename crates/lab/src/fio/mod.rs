@@ -1,0 +1,152 @@
+//! A bench for the user's own fio jobs: a card, a slot, and a job file.
+//!
+//! Layer: rank 8. In reading order: [`scenario`] (what is run on what), `jobs` (the text of the jobs, and what is
+//! wrong with it), `pace` (throughput and causes over time), `tables`. The result has our tables and charts, and
+//! fio's own outputs as attachments, which `--format fio`, `fio-json` and `fio-terse` print.
+
+pub mod scenario;
+
+mod jobs;
+mod pace;
+mod tables;
+
+use crate::card::board::Host;
+use crate::card::compose::{Layer, compose};
+use crate::error::Error;
+use crate::registry::{Failure, Request, VERSION};
+use boardlab_block as block;
+use boardlab_block::Request::Write;
+use boardlab_block::{BlockDevice, Extent, Over, Payload};
+use boardlab_codec::crc::crc32;
+use boardlab_result::{Attachment, RunResult};
+use boardlab_sd::{Card, Data};
+use boardlab_sim::{Bytes, Clock};
+use boardlab_workload::fio;
+use boardlab_workload::fio::account::Log;
+use boardlab_workload::fio::output;
+
+use pace::Pace;
+use scenario::Scenario;
+
+/// The scenario that `boardlab run FILE.fio` puts a job file into.
+pub(crate) const SCENARIO: &str = "card-fio";
+
+/// The files of `--format fio`, `fio-json` and `fio-terse`.
+pub const OUTPUTS: [(&str, &str); 3] = [
+    ("fio.txt", "what fio prints for people"),
+    ("fio.json", "what fio prints with --output-format=json"),
+    ("fio.terse", "what fio prints with --minimal: terse, version 3"),
+];
+
+fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
+    let document = request.document;
+    let reading = document.read(|section| scenario::read(&section, document.source().folder()))?;
+    let title = format!("fio on {}", reading.value.part.name);
+    let mut run = RunResult::new(request.scenario, &title, request.seed.get(), VERSION);
+    run.parameters = reading.parameters;
+    Ok((reading.value, run))
+}
+
+/// Whether `request` can be run; a checksum of the job file.
+pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    let (scenario, _) = read(request)?;
+    jobs::parse(&scenario.jobs)?;
+
+    Ok(crc32(0, scenario.jobs.text.as_bytes()))
+}
+
+/// Runs the jobs on an erased card, or on one that was filled before.
+pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let (scenario, mut run) = read(request)?;
+    let file = jobs::parse(&scenario.jobs)?;
+    let mut card = card(&scenario.part, &scenario.host, request)?;
+    let mut clock = Clock::new();
+    let fill = scenario.fill.of(card.geometry().size());
+    self::fill(&mut card, &mut clock, fill).map_err(|error| failed("filling the card", error))?;
+    let (started, before) = (clock.now(), tables::Before::of(&card));
+    let mut card = Over::new(Pace::from(started), card);
+    let host = fio::Host { seed: request.seed, ..fio::Host::default() };
+    let done = fio::run(&mut card, &mut clock, &file, &host).map_err(|failure| match failure {
+        fio::Failure::Job { job, what } => {
+            Failure::Input(Error::Job { file: scenario.jobs.name.clone(), job, what: what.into() })
+        }
+        failure => failed("fio", failure),
+    })?;
+    let (pace, card) = card.into_parts();
+    run.tables.push(output::table::table("fio", "Jobs", &done));
+    run.tables.extend(tables::causes(&pace));
+    run.tables.extend([tables::flash(&card, &before), tables::operations(&card, &before)]);
+    pace.draw(&mut run);
+    run.warnings.extend(done.notes.iter().map(ToString::to_string));
+    tables::findings(&mut run, &pace);
+    run.attachments = attachments(&file, &done);
+    run.virtual_time_ns = done.ended.since(started).as_nanos();
+    name_parameters(&mut run);
+    run.count_provenance();
+    Ok(run)
+}
+
+fn card(
+    part: &crate::card::part::CardPart,
+    host: &Host,
+    request: &Request<'_>,
+) -> Result<Card<Layer>, Failure> {
+    compose(part, host, Data::Lost, request.seed).map_err(|error| failed("the card", error))
+}
+
+fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    Failure::Run {
+        system: system.into(),
+        error: Box::new(error),
+        help: "write less, or choose another part: boardlab list parts",
+    }
+}
+
+/// Writes the first `length` bytes in sequence, then everything reaches the flash.
+fn fill<D: BlockDevice>(
+    card: &mut D,
+    clock: &mut Clock,
+    length: Bytes,
+) -> Result<(), block::Error> {
+    let size = card.geometry().block;
+    let (blocks, step) = (length / size, Bytes::mib(4) / size);
+    let mut first = 0;
+    while first < blocks {
+        let extent = Extent::new(first, step.min(blocks - first));
+        let write = Write { extent, data: Payload::Repeated(0xFF), durable: false };
+        clock.advance_to(card.submit(clock.now(), write)?.ended);
+        first += extent.count;
+    }
+    if blocks > 0 {
+        card.flush(clock)?;
+    }
+    Ok(())
+}
+
+/// What fio would print, and the logs that the jobs ask for.
+fn attachments(file: &fio::JobFile, done: &fio::Run) -> Vec<Attachment> {
+    let texts = [
+        output::human::human(file, done),
+        output::json::to_text(&output::json::json(file, done)) + "\n",
+        output::terse::terse(file, done),
+    ];
+    let named = OUTPUTS.into_iter().zip(texts);
+    let mut all: Vec<_> = named
+        .map(|((name, title), text)| Attachment { name: name.into(), title: title.into(), text })
+        .collect();
+    for (number, report) in done.reports.iter().enumerate() {
+        let logs = &file.jobs[report.job].settings.reporting.logs;
+        for (log, suffix) in [(Log::Bandwidth, "bw"), (Log::Latency, "clat"), (Log::Rate, "iops")] {
+            let Some(name) = &logs[log as usize] else { continue };
+            let name = format!("{name}_{suffix}.{}.log", number + 1);
+            let title = format!("log of {}", report.name);
+            all.push(Attachment { name, title, text: output::log::text(report, log) });
+        }
+    }
+    all
+}
+
+fn name_parameters(run: &mut RunResult) {
+    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
+    run.tables.iter_mut().for_each(|table| table.parameters.clone_from(&keys));
+}

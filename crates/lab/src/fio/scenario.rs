@@ -1,0 +1,98 @@
+//! The scenario of a fio bench: which card in which slot, how full, and the jobs.
+//!
+//! Layer: rank 8. Main types: [`Scenario`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
+//! a file of their own, which goes before. Variables of a job file come from the scenario, never from the environment.
+
+use crate::card::{board, part};
+use crate::data_file;
+use crate::document::{Read, Section};
+use crate::quantity::Ratio;
+use boardlab_sim::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The largest job file.
+const JOBS: Bytes = Bytes::mib(1);
+
+/// What is run on what.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// The card.
+    pub part: part::CardPart,
+    /// What it is put into.
+    pub host: board::Host,
+    /// The share of the card that is written, in sequence, before the jobs.
+    pub fill: Ratio,
+    /// The jobs.
+    pub jobs: Jobs,
+}
+
+/// Jobs of fio as text.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    /// What messages call the text.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// Where included files are looked for; nowhere when the text is not from a file.
+    pub folder: Option<PathBuf>,
+    /// Variables of the job file.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// Reads the whole scenario, its part and board mounted in place of their names.
+///
+/// # Errors
+/// Whatever is missing, unknown or of the wrong kind, the job file included.
+pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
+    let title = section.required::<String>("title");
+    let experiment = section.required::<String>("experiment");
+    let part = section.section("part", part::read);
+    let host = section.section("board", board::read);
+    let fill = section.section("card", |card| {
+        let whole = Ratio::from_millionths(1_000_000);
+        let fill = card.key::<Ratio>("fill").within(Ratio::default(), whole).required();
+        card.finish()?;
+        fill
+    });
+    let jobs = section.section("fio", |fio| jobs(&fio, folder));
+    section.finish()?;
+    let (_, _) = (title?, experiment?);
+    Ok(Scenario { part: part?, host: host?, fill: fill?, jobs: jobs? })
+}
+
+fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
+    let inline = section.key::<String>("job").optional();
+    let file = section.key::<String>("file").optional_sourced();
+    let variables = section.optional_section("variables", |section| {
+        let all = section.keys().map(|key| Ok((key.to_owned(), section.required(key)?)));
+        let all = all.collect::<Read<BTreeMap<String, String>>>();
+        section.finish()?;
+        all
+    });
+    section.finish()?;
+    let (inline, variables) = (inline?, variables?.unwrap_or_default());
+    if let Some(file) = file? {
+        let path = data_file::path(&file, folder);
+        let bytes = data_file::read(section, "file", &path, JOBS, "a job file")?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            section.refuse(
+                "file",
+                "is not UTF-8 text",
+                "a job file of fio",
+                "is it the right file?",
+            )
+        })?;
+        let folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
+        return Ok(Jobs { name: path.display().to_string(), text, folder, variables });
+    }
+    let Some(text) = inline else {
+        return Err(section.refuse(
+            "job",
+            "is missing, and `file` too",
+            "the text of a job, or the path of a job file",
+            "write --set fio.file=my.fio",
+        ));
+    };
+    Ok(Jobs { name: "fio.job".into(), text, folder: None, variables })
+}

@@ -1,0 +1,93 @@
+//! fio jobs on a card, from the text of a scenario to fio's own outputs.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use boardlab_lab::registry::{self, Failure};
+use boardlab_result::RunResult;
+use boardlab_sim::Seed;
+use std::fs;
+use std::path::PathBuf;
+
+fn run(name: &str, set: &[&str]) -> Result<RunResult, Failure> {
+    registry::run(name, set, Seed::new(1), &|_| ())
+}
+
+fn refusal(name: &str, set: &[&str]) -> String {
+    match run(name, set) {
+        Err(Failure::Input(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A job file of its own folder.
+fn job_file(name: &str, text: &str) -> PathBuf {
+    let folder =
+        std::env::temp_dir().join(format!("boardlab-fio-bench-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("job.fio");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+const SMALL: &str = "[a]\nfilename=/dev/mmcblk0\ndirect=1\nrw=write\nbs=64k\nsize=1m\n";
+
+#[test]
+fn the_built_in_scenario_gives_tables_and_what_fio_prints() {
+    let run = run("card-fio", &[]).unwrap();
+    let ids: Vec<_> = run.tables.iter().map(|table| table.id.as_str()).collect();
+    assert_eq!(ids, ["fio", "causes", "card", "flash"]);
+    let names: Vec<_> = run.attachments.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["fio.txt", "fio.json", "fio.terse"]);
+    assert_eq!(run.attachments[2].text.lines().count(), 3);
+    assert!(run.attachments[2].text.starts_with("3;boardlab-"));
+    assert_eq!(run.charts.len(), 1);
+}
+
+#[test]
+fn a_job_file_is_run_on_the_card_by_its_path() {
+    let path = job_file("path", &format!("{SMALL}write_bw_log=pace\n"));
+    let run = run(path.to_str().unwrap(), &["card.fill=1 %"]).unwrap();
+    assert!(run.tables[0].rows.iter().any(|row| row.id == "a.0.write"));
+    assert!(run.attachments.iter().any(|one| one.name == "pace_bw.1.log"));
+}
+
+#[test]
+fn what_is_wrong_with_a_job_is_shown_with_its_line() {
+    let path = job_file("wrong", "[a]\nrww=write\ndirect=1\niodepth=-1\n");
+    let text = refusal("card-fio", &[&format!("fio.file={}", path.display())]);
+    assert!(text.contains("Bad option <rww=write>") && text.contains("job.fio:2:1"), "{text}");
+    assert!(text.contains("Did you mean rw?") && text.contains("job.fio:4:1"), "{text}");
+}
+
+#[test]
+fn a_job_beyond_the_card_is_refused_and_one_too_large_is_cut_down() {
+    let beyond = job_file("beyond", &format!("{SMALL}offset=40g\n"));
+    let text = refusal("card-fio", &[&format!("fio.file={}", beyond.display())]);
+    assert!(text.contains("job `a`") && text.contains("job.fio"), "{text}");
+    let large = job_file("large", &SMALL.replace("size=1m", "size=900g\nio_size=1m"));
+    let run = run("card-fio", &[&format!("fio.file={}", large.display())]).unwrap();
+    assert!(run.warnings.iter().any(|one| one.contains("was cut down to")), "{:?}", run.warnings);
+}
+
+#[test]
+fn included_files_lie_beside_the_job_and_variables_in_the_scenario() {
+    let path = job_file("include", &format!("{SMALL}include more.inc\niodepth=${{DEPTH}}\n"));
+    fs::write(path.with_file_name("more.inc"), "ioengine=libaio\n").unwrap();
+    let file = format!("fio.file={}", path.display());
+    run("card-fio", &[&file, "fio.variables.DEPTH=\"2\""]).unwrap();
+    let text = refusal("card-fio", &[&file]);
+    assert!(text.contains("the variable DEPTH is not set"), "{text}");
+}
+
+#[test]
+fn a_scenario_without_jobs_and_a_file_that_is_none_are_refused() {
+    let text = refusal("card-fio", &["fio.file=/nothing/job.fio"]);
+    assert!(text.contains("`fio.file`") && text.contains("no such file"), "{text}");
+    let text = refusal("card-fio", &["card.fill=101 %"]);
+    assert!(text.contains("card.fill"), "{text}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let once = run("card-fio", &[]).unwrap();
+    assert_eq!(once, run("card-fio", &[]).unwrap());
+}
