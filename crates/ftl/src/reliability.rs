@@ -185,7 +185,7 @@ impl Reader {
 }
 
 impl Health {
-    fn new(of: &Reliability, blocks: u32, seed: Seed) -> Result<Self, Error> {
+    pub(crate) fn new(of: &Reliability, blocks: u32, seed: Seed) -> Result<Self, Error> {
         let mut draw = seed.stream("ftl.endurance");
         let life = (0..blocks).map(|_| u64::from(of.endurance.draw(&mut draw)) * 1_000).collect();
         let reader = of.reads.as_ref().map(|errors| Reader::new(errors, seed)).transpose()?;
@@ -228,6 +228,46 @@ impl Health {
     #[must_use]
     pub fn cycles(&self, block: u32) -> u64 {
         self.worn[block as usize] / 1_000
+    }
+
+    /// Whether reads may need correction.
+    #[inline]
+    pub(crate) const fn reads_are_corrected(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// A page of `bits` bits is read: how often it must be read again, and whether it could be read. If it
+    /// should be written anew its block is queued.
+    pub(crate) fn look_at(&mut self, page: Page, now: Instant, bits: u64) -> (u32, bool) {
+        let Some(reader) = &self.reader else { return (0, true) };
+        let row = Row { block: page.block, page: page.offset };
+        let outcome = reader.read(row, self.stress(page.block, now), bits);
+        self.reads[page.block as usize] += 1 + u64::from(outcome.retries);
+        self.retries += u64::from(outcome.retries);
+        self.unreadable += u64::from(!outcome.readable);
+        if outcome.refresh && !self.queue.contains(&page.block) {
+            self.queue.push(page.block);
+        }
+        (outcome.retries, outcome.readable)
+    }
+
+    /// The next block that should be written anew.
+    pub(crate) fn next_queued(&mut self) -> Option<u32> {
+        self.queue.pop()
+    }
+
+    /// The blocks of `blocks` that the patrol has come to by `now`, each at most once.
+    pub(crate) fn patrolled(
+        &mut self,
+        now: Instant,
+        blocks: u32,
+    ) -> impl Iterator<Item = u32> + use<> {
+        let period = self.reader.as_ref().map_or(Duration::ZERO, |reader| reader.patrol);
+        let (blocks, period) = (u64::from(blocks), u128::from(period.as_nanos()));
+        let turns = u128::from(now.as_nanos()) * u128::from(blocks);
+        let due = u64::try_from(turns.checked_div(period).unwrap_or(0)).unwrap_or(u64::MAX);
+        let from = std::mem::replace(&mut self.patrolled, due).max(due.saturating_sub(blocks));
+        (from..due).map(move |turn| u32::try_from(turn % blocks).expect("a block"))
     }
 
     fn stress(&self, block: u32, now: Instant) -> Stress {
@@ -307,7 +347,7 @@ impl<M: Medium> PageMapped<M> {
     /// The host reads pages that lie next to each other: reads again what does not correct.
     #[inline]
     pub(crate) fn correct(&mut self, run: PageRun) {
-        let reads = self.health.as_deref().is_some_and(|health| health.reader.is_some());
+        let reads = self.health.as_deref().is_some_and(Health::reads_are_corrected);
         for offset in (run.offset..run.offset + run.count).take_while(|_| reads) {
             self.correct_page(Page { block: run.block, offset }, Cause::Host);
         }
@@ -316,21 +356,11 @@ impl<M: Medium> PageMapped<M> {
     fn correct_page(&mut self, page: Page, cause: Cause) {
         let (now, bits) = (self.now, self.geometry.page().get() * 8);
         let Some(health) = self.health.as_deref_mut() else { return };
-        let Some(reader) = &health.reader else { return };
-        let row = Row { block: page.block, page: page.offset };
-        let outcome = reader.read(row, health.stress(page.block, now), bits);
-        health.reads[page.block as usize] += 1 + u64::from(outcome.retries);
-        health.retries += u64::from(outcome.retries);
-        if outcome.refresh && !health.queue.contains(&page.block) {
-            health.queue.push(page.block);
+        let (retries, readable) = health.look_at(page, now, bits);
+        if !readable && cause == Cause::Host {
+            self.events.add(Event::Unreadable);
         }
-        if !outcome.readable {
-            health.unreadable += 1;
-            if cause == Cause::Host {
-                self.events.add(Event::Unreadable);
-            }
-        }
-        for _ in 0..outcome.retries {
+        for _ in 0..retries {
             self.events.add(Event::ReadRetry);
             self.medium.read(page.into(), Cause::Retry);
             self.counters.reads[Cause::Retry] += 1;
@@ -339,7 +369,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Writes the next queued block anew; whether there was one.
     pub(crate) fn refresh_next(&mut self) -> bool {
-        while let Some(block) = self.health.as_deref_mut().and_then(|health| health.queue.pop()) {
+        while let Some(block) = self.health.as_deref_mut().and_then(Health::next_queued) {
             if self.pool.state(block) != State::Closed {
                 continue;
             }
@@ -354,17 +384,9 @@ impl<M: Medium> PageMapped<M> {
 
     /// Looks at the first page of as many blocks as the patrol has come to by `now`.
     pub(crate) fn patrol(&mut self, now: Instant) {
-        let blocks = u64::from(self.geometry.blocks());
+        let blocks = self.geometry.blocks();
         let Some(health) = self.health.as_deref_mut() else { return };
-        let period = health.reader.as_ref().map_or(Duration::ZERO, |reader| reader.patrol);
-        if period.is_zero() {
-            return;
-        }
-        let turns = u128::from(now.as_nanos()) * u128::from(blocks) / u128::from(period.as_nanos());
-        let due = u64::try_from(turns).unwrap_or(u64::MAX);
-        let from = std::mem::replace(&mut health.patrolled, due).max(due.saturating_sub(blocks));
-        for turn in from..due {
-            let block = u32::try_from(turn % blocks).expect("a block");
+        for block in health.patrolled(now, blocks) {
             if self.pool.state(block) == State::Closed && self.pool.valid(block) > 0 {
                 let page = Page { block, offset: 0 };
                 self.medium.read(page.into(), Cause::Refresh);

@@ -1,10 +1,9 @@
-//! The hybrid layer: no lost write, the three merges, and thrashing beyond the open units.
+//! The hybrid layer: the three merges, and thrashing beyond the open units.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Cause, Contents, Error, Event, Extent, Geometry, LogBlocks, LogPolicies, Merges, Stripe,
-    Translation, Untimed, Version,
+    Cause, Error, Event, Extent, Geometry, LogBlocks, LogPolicies, Merges, Translation, Untimed,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -13,43 +12,6 @@ const SEED: Seed = Seed::new(1);
 
 fn below(stream: &mut Stream, bound: u32) -> u32 {
     u32::try_from(stream.below(bound.into())).unwrap()
-}
-
-#[test]
-fn no_write_is_lost_and_causes_add_up() {
-    let full = std::env::var_os("BOARDLAB_FULL").is_some();
-    for seed in 0..10 {
-        let mut draw = Seed::new(seed).stream("log blocks");
-        let stripe = Stripe { units: 1 + below(&mut draw, 2), ..Stripe::SINGLE };
-        let part = Geometry::new(24, 16, Bytes::kib(4), 310).unwrap().striped(stripe).unwrap();
-        let open = 1 + below(&mut draw, 3);
-        let mut ftl =
-            LogBlocks::new(part, LogPolicies::own(open), Contents::new(&part), SEED).unwrap();
-        let mut shadow = vec![Version(0); 310];
-        for step in 0..if full { 100_000 } else { 10_000 } {
-            let first = below(&mut draw, 310);
-            let extent = Extent::new(first, 1 + below(&mut draw, (310 - first).min(24)));
-            let range = first as usize..(first + extent.count) as usize;
-            match draw.below(100) {
-                0..55 => shadow[range].fill(ftl.write(NOW, extent).unwrap().version),
-                55..70 => {
-                    ftl.trim(NOW, extent).unwrap();
-                    shadow[range].fill(Version(0));
-                }
-                70..75 => drop(ftl.flush(NOW)),
-                _ => {
-                    let mut found = vec![Version(0); extent.count as usize];
-                    ftl.read(NOW, extent, &mut found).unwrap();
-                    assert_eq!(found, shadow[range], "seed {seed}, step {step}: a stale read");
-                }
-            }
-        }
-        let held = shadow.iter().filter(|&&version| version != Version(0)).count();
-        assert_eq!(ftl.occupancy().pages as usize, held, "seed {seed}");
-        let programs = ftl.counters().programs;
-        let known = [Cause::Host, Cause::Merge, Cause::Padding].map(|cause| programs[cause]);
-        assert_eq!(programs.total(), known.iter().sum::<u64>());
-    }
 }
 
 /// 16 units of 64 pages, all full, with `open` of them open at most.

@@ -40,6 +40,7 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     fn after_merge(&mut self) -> Result<(), Error> {
+        self.refresh_next();
         if self.policies.levelling_time == LevellingTime::InTheWay {
             self.level();
         }
@@ -91,6 +92,9 @@ impl<M: Medium> LogBlocks<M> {
     pub(super) fn prepare(&mut self, block: u32, mode: CellMode) {
         self.mode_of[block as usize] = mode;
         self.medium.open(block, mode);
+        if let Some(health) = &mut self.health {
+            health.open(block, mode, self.now);
+        }
     }
 
     fn has_data(&self, unit: u32) -> bool {
@@ -192,7 +196,7 @@ impl<M: Medium> LogBlocks<M> {
         let cause = cause.unwrap_or_else(|| self.cause_of(block));
         self.medium.erase(block, cause);
         self.counters.erases[cause] += 1;
-        self.pool.release(block, self.pool.tier(block));
+        self.release(block);
         self.leveller.erased(block);
         self.counters.assert_conserved(self.medium.seen());
     }
@@ -216,17 +220,25 @@ impl<M: Medium> LogBlocks<M> {
             Move::Anywhere(block) => (block, self.pool.take_free(Tier::Main)),
         };
         let target = target.expect("a block is free");
-        self.prepare(target, CellMode::Native);
-        let (unit, cause) = (self.unit_of[block as usize], Some(Cause::Levelling));
-        self.gather(unit, 0, target, cause);
-        self.replace_data_block(unit, target, cause);
+        self.rewrite(block, target, Cause::Levelling);
         self.leveller.holds_cold(target);
         self.counters.levelled += 1;
         true
     }
 
+    /// Moves all of the unit whose data block is `block` into `target`.
+    pub(super) fn rewrite(&mut self, block: u32, target: u32, cause: Cause) {
+        self.prepare(target, CellMode::Native);
+        let unit = self.unit_of[block as usize];
+        self.gather(unit, 0, target, Some(cause));
+        self.replace_data_block(unit, target, Some(cause));
+    }
+
     /// One step of work for the background, with `moves` of levelling left; whether there was any.
     pub(super) fn background(&mut self, moves: &mut u32) -> bool {
+        if self.refresh_next() {
+            return true;
+        }
         if self.policies.levelling_time == LevellingTime::Idle && *moves > 0 && self.level() {
             *moves -= 1;
             return true;

@@ -14,6 +14,7 @@
 //! Sources: see [`policies`]. Left out: the block map's own place in flash, and garbage collection without
 //! a merge (superblocks, LAST).
 
+pub mod life;
 pub mod merge;
 pub mod policies;
 pub mod route;
@@ -27,10 +28,11 @@ use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::policy::levelling::{Leveller, Levelling};
 use crate::pool::{Pool, State, Tier};
+use crate::reliability::Health;
 use crate::table::Table;
 use crate::timed::Busy;
-use crate::translation::{Completion, Events, Extent, Occupancy, Translation, Wear};
-use boardlab_sim::{Bytes, Instant, Seed, Stream};
+use crate::translation::{Completion, Events, Extent, Occupancy, Pace, Translation, Wear};
+use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 use policies::{LogCells, LogPolicies};
 
 const NONE: u32 = u32::MAX;
@@ -100,6 +102,9 @@ pub struct LogBlocks<M> {
     /// Logical pages with data.
     mapped: u32,
     read_only: bool,
+    health: Option<Box<Health>>,
+    /// When the present request began.
+    now: Instant,
     events: Events,
     /// Kept to keep their memory.
     offsets: Vec<u32>,
@@ -143,6 +148,8 @@ impl<M: Medium> LogBlocks<M> {
             version: Version(0),
             mapped: 0,
             read_only: false,
+            health: None,
+            now: Instant::ZERO,
             events: Events::default(),
             offsets: Vec::new(),
             logical: Vec::new(),
@@ -241,6 +248,7 @@ impl<M: Medium> LogBlocks<M> {
 
     fn begin(&mut self, at: Instant) {
         self.events = Events::default();
+        self.now = at;
         self.medium.begin(at);
     }
 
@@ -302,6 +310,18 @@ impl<M: Medium> Translation for LogBlocks<M> {
         Ok(self.end())
     }
 
+    fn write_paced(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        pace: Pace,
+    ) -> Result<Completion, Error> {
+        self.medium.pace(pace.each);
+        let done = self.write(at, extent);
+        self.medium.pace(Duration::ZERO);
+        done
+    }
+
     fn read(
         &mut self,
         at: Instant,
@@ -317,6 +337,7 @@ impl<M: Medium> Translation for LogBlocks<M> {
             if let Some(Page { block, offset }) = page {
                 self.medium.read(PageRun { block, offset, count: same }, Cause::Host);
                 self.counters.reads[Cause::Host] += u64::from(same);
+                self.correct(PageRun { block, offset, count: same });
             }
             next += same;
         }
@@ -359,6 +380,9 @@ impl<M: Medium> Translation for LogBlocks<M> {
 
     fn idle(&mut self, from: Instant, until: Instant) -> Instant {
         let (mut now, mut moves) = (from, self.geometry.blocks());
+        self.now = until;
+        self.medium.background(from);
+        self.patrol(until);
         while now <= until && !self.read_only {
             self.medium.background(now);
             let busy = self.background(&mut moves);
@@ -376,16 +400,21 @@ impl<M: Medium> Translation for LogBlocks<M> {
     }
 
     fn wear(&self) -> Wear {
-        let needed = self.policies.blocks_needed(self.geometry.logical_blocks());
+        let erases = self.pool.wear().to_vec();
+        let health = self.health();
+        let cycles = |health: &Health| {
+            let blocks = 0..self.geometry.blocks();
+            blocks.map(|block| u32::try_from(health.cycles(block)).unwrap_or(u32::MAX)).collect()
+        };
         Wear {
-            erases: self.pool.wear().to_vec(),
-            worn: self.pool.wear().to_vec(),
+            worn: health.map_or_else(|| erases.clone(), cycles),
+            erases,
             single_bit: self.policies.fixed_blocks(),
             retired: self.pool.retired(),
-            factory_bad: 0,
-            spare_blocks: (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed),
+            factory_bad: health.map_or(0, |health| health.factory_bad),
+            spare_blocks: self.spare_blocks(),
             read_only: self.read_only,
-            unreadable: 0,
+            unreadable: health.map_or(0, |health| health.unreadable),
         }
     }
 
