@@ -27,6 +27,7 @@ fn part() -> Part {
         kind: Kind::Sd,
         capacity: Bytes::mib(14_744),
         allocation_unit: AllocationUnit::new(Bytes::mib(4)).unwrap(),
+        counts_blocks: true,
         wiring: Wiring { mode: Mode::Ddr50, width: Width::Four, clock: None, gaps: Gaps::LEAST },
         host: Host {
             request: micros(100),

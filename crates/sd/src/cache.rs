@@ -49,11 +49,11 @@ impl Cache {
         self.pages.get(&page).copied().unwrap_or(0)
     }
 
-    /// The host gave a page up.
-    pub(crate) fn forget(&mut self, page: u32) {
-        if self.pages.remove(&page).is_some() {
-            self.order.retain(|&held| held != page);
-        }
+    /// Takes a page out of its turn: the host gave it up, or wants it on flash.
+    pub(crate) fn remove(&mut self, page: u32) -> Option<Filled> {
+        let blocks = self.pages.remove(&page)?;
+        self.order.retain(|&held| held != page);
+        Some(blocks)
     }
 
     /// The oldest pages that follow each other, up to `most`, and which blocks of each were written.
@@ -101,7 +101,7 @@ mod tests {
         let mut run = Vec::new();
         assert!(cache.take(8, &mut run));
         assert_eq!(run, [(8, 3), (9, 1)]);
-        cache.forget(4);
+        assert_eq!(cache.remove(4), Some(1));
         assert!(cache.take(8, &mut run));
         assert_eq!(run, [(10, 1)]);
         assert!(!cache.take(8, &mut run));

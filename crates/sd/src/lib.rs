@@ -5,16 +5,20 @@
 //! - [`bus`]: [`Bus`], modes, and the clocks that commands and blocks take.
 //! - [`register`]: what a host reads of a card: capacity, classes, health.
 //! - [`part`]: [`Part`], what a card is; [`error`]: [`Error`], why it cannot be.
-//! - [`card`]: [`Card`], a block device over any translation layer of `ftl`.
+//! - [`card`]: [`Card`], a block device over any translation layer of `ftl`; `write` and `read` are its two
+//!   ways, and `answers` what a host that asks it gets.
 
+mod answers;
 pub mod bus;
 mod cache;
 pub mod card;
 pub mod error;
 pub mod part;
 mod pieces;
+mod read;
 pub mod register;
 mod store;
+mod write;
 
 pub use bus::{Bus, Gaps, Kind, Mode, Width};
 pub use card::{Card, Counts, Data, free_link};

@@ -55,6 +55,8 @@ pub struct Part {
     pub capacity: Bytes,
     /// The unit in which the card keeps its promises.
     pub allocation_unit: AllocationUnit,
+    /// CMD23 is understood.
+    pub counts_blocks: bool,
     /// The bus.
     pub wiring: Wiring,
     /// The host's driver.

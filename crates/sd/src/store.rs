@@ -92,8 +92,11 @@ impl Store {
         self.pages.remove(&page);
     }
 
-    /// Power is gone: what was only in the cache does not come back.
+    /// Power is gone: what was only in the cache does not come back, where that can be told.
     pub(crate) fn lose_unnamed(&mut self) {
+        if !self.versions {
+            return;
+        }
         for copies in self.pages.values_mut() {
             copies.retain(|copy| copy.version.is_some());
         }

@@ -1,75 +1,14 @@
 //! A card as its host sees it: times by hand, bytes that come back, discards, the cache.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod small;
+
 use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
 use boardlab_ftl as ftl;
-use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing, Translation};
-use boardlab_sd::{
-    AllocationUnit, Card, Cid, Classes, Data, Discard, EraseTime, Gaps, Host, Kind, Mode, Part,
-    Width, Wiring, free_link,
-};
-use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate, Seed};
-
-const PAGE: u64 = 16 << 10;
-/// A row: two planes of a page each.
-const ROW: u64 = 2 * PAGE;
-const PROGRAM: Duration = Duration::from_micros(1_000);
-const READ: Duration = Duration::from_micros(75);
-
-fn part() -> Part {
-    Part {
-        kind: Kind::Sd,
-        capacity: Bytes::mib(64),
-        allocation_unit: AllocationUnit::new(Bytes::mib(4)).unwrap(),
-        wiring: Wiring { mode: Mode::Ddr50, width: Width::Four, clock: None, gaps: Gaps::LEAST },
-        host: Host {
-            request: Duration::from_micros(50),
-            largest: Bytes::kib(512),
-            announces: true,
-            asks_state: true,
-        },
-        command: Duration::from_micros(10),
-        cache: None,
-        discard: Discard::Erase,
-        erased_ones: false,
-        cid: Cid {
-            manufacturer: 2,
-            brand: *b"TM",
-            product: *b"SA016",
-            revision: 0x10,
-            serial: 1,
-            year: 2023,
-            month: 5,
-        },
-        classes: Classes { speed: 10, uhs: 1, video: 0, application: 0 },
-        erase: EraseTime { units: 1, timeout: 1, offset: 1 },
-        health: None,
-        rated: 3_000,
-    }
-}
-
-fn timing(slots: u32) -> Timing {
-    let cells = CellTimes::uniform(READ, PROGRAM, Duration::from_micros(4_500));
-    Timing {
-        native: cells.clone(),
-        single_bit: cells,
-        // So fast that it takes no time beside the cells.
-        channel: Rate::new(Bytes::mib(1 << 20), Duration::from_nanos(1)).unwrap(),
-        link: free_link(),
-        command: Duration::ZERO,
-        slots,
-        cache_program: false,
-    }
-}
-
-fn layer(slots: u32) -> PageMapped<Timed> {
-    let pages = u32::try_from(Bytes::mib(64).get() / PAGE).unwrap();
-    let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
-    let geometry =
-        Geometry::new(24, 256, Bytes::new(PAGE), pages).unwrap().striped(stripe).unwrap();
-    let medium = Timed::new(&geometry, &timing(slots)).unwrap();
-    PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap()
-}
+use boardlab_ftl::{PageMapped, Timed, Translation};
+use boardlab_sd::{Card, Data, Discard, Kind, Part, Width};
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
+use small::{PAGE, PROGRAM, READ, ROW, blocks, layer, part, write};
 
 fn card(part: Part, slots: u32) -> Card<PageMapped<Timed>> {
     Card::new(part, layer(slots), 2, Data::Newest).unwrap()
@@ -77,16 +16,6 @@ fn card(part: Part, slots: u32) -> Card<PageMapped<Timed>> {
 
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap()
-}
-
-fn blocks(bytes: u64) -> u64 {
-    bytes / 512
-}
-
-fn write(card: &mut impl BlockDevice, at: Instant, first: u64, bytes: u64) -> Instant {
-    let extent = Extent::new(first, blocks(bytes));
-    let request = Request::Write { extent, data: Payload::Repeated(0x5A), durable: false };
-    card.submit(at, request).unwrap().ended
 }
 
 #[test]
@@ -300,4 +229,74 @@ fn a_request_beyond_the_end_is_refused_and_changes_nothing() {
     let request = Request::Write { extent, data: Payload::Repeated(1), durable: false };
     assert!(matches!(card.submit(Instant::ZERO, request), Err(Error::OutOfRange { .. })));
     assert_eq!(card.counts().commands, 0);
+}
+
+#[test]
+fn a_transfer_of_unknown_length_is_stopped_before_the_card_is_busy() {
+    let mut open_ended = part();
+    open_ended.host.announces = false;
+    let (mut announced, mut stopped) = (card(part(), 0), card(open_ended, 0));
+    let lasts = |card: &mut Card<_>| write(card, Instant::ZERO, 0, ROW).since(Instant::ZERO);
+    // One command either way, CMD23 before or CMD12 behind.
+    assert_eq!(lasts(&mut announced), lasts(&mut stopped));
+    assert_eq!(announced.counts().busy_ns, stopped.counts().busy_ns);
+}
+
+#[test]
+fn what_is_to_be_zero_is_sent_to_an_sd_card_and_trimmed_on_an_emmc() {
+    let mut sd = card(part(), 0);
+    let mut emmc = part();
+    emmc.kind = Kind::Emmc;
+    emmc.wiring.mode = boardlab_sd::Mode::HighSpeed;
+    let mut emmc = card(emmc, 0);
+    let extent = Extent::new(0, blocks(4 << 20));
+    for (card, pages) in [(&mut sd, 2 * 256), (&mut emmc, 256)] {
+        let now = write(card, Instant::ZERO, 0, 4 << 20);
+        card.submit(now, Request::WriteZeroes { extent }).unwrap();
+        assert_eq!(card.translation().counters().written, pages);
+        let mut found = vec![1; 512];
+        card.read(&mut Clock::new(), Extent::new(77, 1), &mut found).unwrap();
+        assert!(found.iter().all(|&byte| byte == 0));
+    }
+    assert_eq!(emmc.translation().counters().trimmed, 256);
+}
+
+#[test]
+fn a_durable_write_puts_its_own_pages_on_the_flash_of_an_emmc_and_all_on_that_of_an_sd_card() {
+    for (kind, left) in [(Kind::Sd, 0), (Kind::Emmc, 1)] {
+        let mut cached = Part { cache: Some(Bytes::kib(512)), kind, ..part() };
+        cached.wiring.mode = boardlab_sd::Mode::HighSpeed;
+        let mut card = card(cached, 0);
+        let now = write(&mut card, Instant::ZERO, 0, 512);
+        let extent = Extent::new(blocks(10 * PAGE), blocks(PAGE));
+        let request = Request::Write { extent, data: Payload::Repeated(1), durable: true };
+        let done = card.submit(now, request).unwrap();
+        assert!(done.ended.since(now) > PROGRAM, "{kind:?}");
+        assert_eq!(card.translation().counters().written, 2 - left, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_discard_forgets_whole_pages_and_an_erase_writes_the_rest() {
+    for (discard, written) in [(Discard::Discard, 0), (Discard::Erase, 2)] {
+        let mut card = card(Part { discard, ..part() }, 0);
+        let now = write(&mut card, Instant::ZERO, 0, 4 * PAGE);
+        let extent = Extent::new(1, blocks(4 * PAGE) - 2);
+        let before = card.translation().counters().written;
+        card.submit(now, Request::Discard { extent }).unwrap();
+        assert_eq!(card.translation().counters().trimmed, 2, "{discard:?}");
+        assert_eq!(card.translation().counters().written - before, written, "{discard:?}");
+    }
+}
+
+#[test]
+fn a_refused_write_leaves_what_was_there() {
+    let mut card = card(part(), 0);
+    write(&mut card, Instant::ZERO, 0, ROW);
+    let beyond = Extent::new(card.geometry().count - 1, 2);
+    let request = Request::Write { extent: beyond, data: Payload::Repeated(9), durable: false };
+    assert!(card.submit(Instant::ZERO, request).is_err());
+    let mut found = vec![0; 512];
+    card.read(&mut Clock::new(), Extent::new(0, 1), &mut found).unwrap();
+    assert!(found.iter().all(|&byte| byte == 0x5A));
 }

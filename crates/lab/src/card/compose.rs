@@ -109,6 +109,7 @@ fn face(part: &CardPart, slot: &Slot) -> Result<sd::Part, Failure> {
         kind: face.kind,
         capacity: face.capacity,
         allocation_unit: face.allocation_unit,
+        counts_blocks: face.counts_blocks,
         wiring,
         host: sd::Host {
             request: slot.request,

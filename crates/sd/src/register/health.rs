@@ -35,16 +35,24 @@ pub struct Health {
 }
 
 impl Health {
+    /// Blocks that were good when the card was made: the erases are theirs.
+    fn once_good(&self) -> u64 {
+        (u64::from(self.blocks) + u64::from(self.grown_bad)).max(1)
+    }
+
     /// Mean erases of a block, rounded down.
     #[must_use]
     pub fn mean(&self) -> u64 {
-        self.total_erases / u64::from(self.blocks.max(1))
+        self.total_erases / self.once_good()
     }
 
-    /// Life used in hundredths of a percent, at most 10,000.
+    /// Life used in hundredths of a percent, at most 10,000; zero where nothing is rated.
     #[must_use]
     pub fn used(&self) -> u16 {
-        let rated = u128::from(self.rated.max(1)) * u128::from(self.blocks.max(1));
+        if self.rated == 0 {
+            return 0;
+        }
+        let rated = u128::from(self.rated) * u128::from(self.once_good());
         let used = u128::from(self.total_erases) * 10_000 / rated;
         u16::try_from(used.min(10_000)).unwrap_or(10_000)
     }

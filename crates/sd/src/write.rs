@@ -1,0 +1,283 @@
+//! How blocks reach the flash: transfers, pages that are not whole, the write cache, discards.
+//!
+//! Layer: rank 4, part of [`Card`]. Where nothing has to be looked at page by page, a transfer goes to the layer
+//! below in one piece, at the pace of the bus. Source and what is left out: see [`crate::card`].
+
+use crate::bus::Kind;
+use crate::cache::{Filled, filled};
+use crate::card::Card;
+use crate::part::Discard;
+use crate::pieces::{Pages, edges, number, pieces, within_page};
+use crate::store::Store;
+use boardlab_block::{Extent, Payload};
+use boardlab_ftl as ftl;
+use boardlab_ftl::Translation;
+use boardlab_sim::Instant;
+
+impl<T: Translation> Card<T> {
+    /// Reads a page because only some of its blocks are new.
+    fn merge(&mut self, at: Instant, page: u32) -> Result<Instant, ftl::Error> {
+        self.counts.merged += 1;
+        let done = self.translation.read(at, ftl::Extent::new(page, 1), &mut [])?;
+        self.note(&done);
+        Ok(done.finished)
+    }
+
+    /// Whole pages go to the layer below; those that are not whole are read first. Returns when the next
+    /// may come, and when all is programmed.
+    fn program(
+        &mut self,
+        at: Instant,
+        pages: &[(u32, Filled)],
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let Some(&(first, _)) = pages.first() else { return Ok((at, at)) };
+        let whole = filled(0..u32::try_from(self.page_blocks).unwrap_or(128));
+        let mut now = at;
+        for &(page, blocks) in pages {
+            if blocks != whole {
+                now = self.merge(now, page)?;
+            }
+        }
+        let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
+        self.program_whole(now, ftl::Extent::new(first, count))
+    }
+
+    /// Pages of which every block is new go to the layer below.
+    #[inline]
+    fn program_whole(
+        &mut self,
+        at: Instant,
+        pages: ftl::Extent,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let done = self.translation.write(at, pages)?;
+        self.note(&done);
+        if let Some(store) = &mut self.store {
+            (pages.first..pages.first + pages.count)
+                .for_each(|page| store.name(page, done.version));
+        }
+        Ok((done.accepted, done.finished))
+    }
+
+    /// A command is over when what it wrote is on flash: all without a cache, and what a reliable write moved
+    /// with one.
+    fn commit(&mut self, at: Instant, transfer: Extent) -> Result<Instant, ftl::Error> {
+        let mut at = at;
+        let pages = Pages { extent: transfer, page_blocks: self.page_blocks }.whole();
+        for page in pages.first..pages.first + pages.count {
+            let Some(blocks) = self.cache.as_mut().and_then(|cache| cache.remove(page)) else {
+                continue;
+            };
+            (at, _) = self.program(at, &[(page, blocks)])?;
+        }
+        let done = self.translation.flush(at);
+        self.note(&done);
+        if self.cache.is_none() {
+            self.settle();
+        }
+        Ok(done.finished)
+    }
+
+    /// All that the layer was given is durable; what that makes superfluous goes with the next request, for
+    /// power may have been lost on the way.
+    fn settle(&mut self) {
+        self.settled = true;
+    }
+
+    /// Gives up cached pages, a row at a time, until there are no more than fit, or none.
+    pub(crate) fn destage(
+        &mut self,
+        at: Instant,
+        all: bool,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let row = u32::try_from(self.row_blocks / self.page_blocks).unwrap_or(1);
+        let (mut accepted, mut finished) = (at, at);
+        let mut run = std::mem::take(&mut self.run);
+        while let Some(cache) = &mut self.cache {
+            if !(all || cache.is_over()) || !cache.take(row, &mut run) {
+                break;
+            }
+            let (next, done) = self.program(accepted, &run)?;
+            (accepted, finished) = (next, finished.max(done));
+        }
+        self.run = run;
+        Ok((accepted, finished))
+    }
+
+    /// A piece of a write within one row has arrived.
+    pub(crate) fn arrived(
+        &mut self,
+        at: Instant,
+        blocks: Extent,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let pages = Pages { extent: blocks, page_blocks: self.page_blocks };
+        if let Some(cache) = &mut self.cache {
+            for (page, part) in pages.iter() {
+                cache.put(page, part);
+            }
+            let (accepted, _) = self.destage(at, false)?;
+            return Ok((accepted, at));
+        }
+        if pages.are_whole() {
+            return self.program_whole(at, pages.whole());
+        }
+        let mut run = std::mem::take(&mut self.run);
+        run.clear();
+        run.extend(pages.iter());
+        let done = self.program(at, &run);
+        self.run = run;
+        done
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        start: Instant,
+        extent: Extent,
+        durable: bool,
+    ) -> Result<Instant, ftl::Error> {
+        let mut now = start;
+        for transfer in pieces(extent, self.largest, 0) {
+            now = self.begin(now);
+            let (accepted, mut finished) = match self.passes_on(transfer) {
+                Some(pages) => self.write_paced(now, pages)?,
+                None => self.write_rows(now, transfer)?,
+            };
+            now = accepted;
+            now = self.stop(now);
+            if self.cache.is_none() || (durable && self.part.kind == Kind::Emmc) {
+                let done = self.commit(now, transfer)?;
+                finished = finished.max(done);
+                self.counts.busy_ns += finished.max(now).since(now).as_nanos();
+                now = now.max(finished);
+            }
+            now = self.ask_state(now);
+        }
+        // An SD card has no reliable write: Linux flushes its cache instead.
+        if durable && self.part.kind == Kind::Sd { self.flush(now) } else { Ok(now) }
+    }
+
+    /// The pages of a transfer whose bytes concern nobody but the layer below.
+    fn passes_on(&self, transfer: Extent) -> Option<ftl::Extent> {
+        let pages = Pages { extent: transfer, page_blocks: self.page_blocks };
+        let versions = self.store.as_ref().is_some_and(Store::has_versions);
+        (self.cache.is_none() && !versions && pages.are_whole()).then(|| pages.whole())
+    }
+
+    /// All pages of a transfer as they come, in one piece. Returns when the last was accepted, and when
+    /// all are programmed.
+    fn write_paced(
+        &mut self,
+        at: Instant,
+        pages: ftl::Extent,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let pace = self.pace;
+        let done = self.translation.write_paced(at, pages, pace)?;
+        self.note(&done);
+        let bus = pace.each * u64::from(pages.count) / u64::from(pace.group);
+        self.counts.bus_ns += bus.as_nanos();
+        self.counts.blocks_in += u64::from(pages.count) * self.page_blocks;
+        self.counts.busy_ns += done.accepted.since(at).saturating_sub(bus).as_nanos();
+        if let Some(store) = &mut self.store {
+            (pages.first..pages.first + pages.count)
+                .for_each(|page| store.name(page, done.version));
+        }
+        Ok((done.accepted, done.finished))
+    }
+
+    /// The same row by row.
+    fn write_rows(
+        &mut self,
+        at: Instant,
+        transfer: Extent,
+    ) -> Result<(Instant, Instant), ftl::Error> {
+        let (mut now, mut finished) = (at, at);
+        for piece in pieces(transfer, self.row_blocks, self.row_blocks) {
+            let time = self.write_times[usize::try_from(piece.count).unwrap_or(0)];
+            self.counts.bus_ns += time.as_nanos();
+            self.counts.blocks_in += piece.count;
+            let arrived = now + time;
+            let (accepted, done) = self.arrived(arrived, piece)?;
+            self.counts.busy_ns += accepted.max(arrived).since(arrived).as_nanos();
+            now = accepted.max(arrived);
+            finished = finished.max(done);
+        }
+        Ok((now, finished))
+    }
+
+    /// Empties the cache. Without one there is nothing to do, and no command that would do it.
+    pub(crate) fn flush(&mut self, at: Instant) -> Result<Instant, ftl::Error> {
+        if self.cache.is_none() {
+            return Ok(at);
+        }
+        self.counts.flushes += 1;
+        let asked = self.command(at + self.part.host.request) + self.part.command;
+        let (accepted, finished) = self.destage(asked, true)?;
+        let done = self.translation.flush(accepted);
+        self.note(&done);
+        let ended = finished.max(done.finished).max(asked);
+        self.counts.busy_ns += ended.since(asked).as_nanos();
+        self.settle();
+        Ok(ended)
+    }
+
+    /// CMD32, CMD33 and CMD38. An erase also writes the pages of which it covers only a part.
+    pub(crate) fn discard(
+        &mut self,
+        start: Instant,
+        extent: Extent,
+    ) -> Result<Instant, ftl::Error> {
+        self.counts.discards += 1;
+        let mut now = start + self.part.host.request;
+        for _ in 0..3 {
+            now = self.command(now);
+        }
+        now += self.part.command;
+        let page = self.bytes_of_page();
+        let inner = self.geometry.aligned_within(extent, page);
+        if inner.count > 0 {
+            let whole = Pages { extent: inner, page_blocks: self.page_blocks }.whole();
+            let done = self.translation.trim(now, whole)?;
+            self.note(&done);
+            now = now.max(done.finished);
+            for page in whole.first..whole.first + whole.count {
+                self.forget(page);
+            }
+        }
+        if self.part.discard == Discard::Erase {
+            for edge in edges(extent, inner) {
+                self.keep(edge, Payload::Repeated(self.erased()));
+                let (accepted, finished) = self.arrived(now, edge)?;
+                now = accepted.max(finished);
+            }
+        }
+        if self.cache.is_none() {
+            let done = self.translation.flush(now);
+            self.note(&done);
+            self.settle();
+            now = now.max(done.finished);
+        }
+        Ok(self.ask_state(now))
+    }
+
+    fn forget(&mut self, page: u32) {
+        if let Some(cache) = &mut self.cache {
+            cache.remove(page);
+        }
+        if let Some(store) = &mut self.store {
+            store.forget(page);
+        }
+    }
+
+    /// Puts the bytes of a write where reads will find them.
+    pub(crate) fn keep(&mut self, extent: Extent, data: Payload<'_>) {
+        let Some(store) = &mut self.store else { return };
+        let mut bytes = vec![0; self.geometry.bytes(extent).to_usize()];
+        data.copy_to(&self.geometry, extent, &mut bytes);
+        let mut rest = bytes.as_slice();
+        for piece in pieces(extent, self.page_blocks, self.page_blocks) {
+            let (within, length) = within_page(piece, self.page_blocks);
+            let (now, later) = rest.split_at(length);
+            store.write(number(piece.first.0 / self.page_blocks), within, now);
+            rest = later;
+        }
+    }
+}
