@@ -11,7 +11,7 @@
 
 use crate::cause::Cause;
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::medium::{CellMode, Cells, Copies, Medium, Seen, Stamp, Version};
+use crate::medium::{CellMode, Cells, Copies, Label, Medium, Seen, Stamp, Version};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -44,6 +44,8 @@ pub struct Contents {
     modes: Vec<CellMode>,
     opened: Vec<u64>,
     opens: u64,
+    /// What the pages that were programmed last say of their block.
+    labels: Vec<Option<Label>>,
     /// Page that was being programmed, or first page of the block that was being erased, at the end.
     torn: Option<Page>,
 }
@@ -64,6 +66,7 @@ impl Contents {
             modes: vec![CellMode::Native; geometry.blocks() as usize],
             opened: vec![0; geometry.blocks() as usize],
             opens: 0,
+            labels: vec![None; geometry.blocks() as usize],
             torn: None,
         }
     }
@@ -92,6 +95,14 @@ impl Contents {
     #[must_use]
     pub fn opened(&self, block: u32) -> u64 {
         self.opened[block as usize]
+    }
+
+    /// What the pages of a block say of it, when they are all there.
+    #[must_use]
+    pub fn whole(&self, block: u32) -> Option<Label> {
+        let last = |label: &Label| Page { block, offset: label.pages - 1 };
+        let label = self.labels[block as usize];
+        label.filter(|label| matches!(self.holds(last(label)), Holds::Data(_)))
     }
 
     /// The record that a readable page holds, if any.
@@ -253,6 +264,7 @@ impl Medium for Contents {
             let left = if done { Holds::Erased } else { Holds::Torn };
             self.holds[first..first + pages].fill(left);
             self.erases[block as usize] += 1;
+            self.labels[block as usize] = None;
             let first = self.geometry.first_page(block);
             let gone = first..first + self.geometry.pages_per_block();
             gone.for_each(|page| drop(self.words.remove(&page)));
@@ -264,6 +276,12 @@ impl Medium for Contents {
             self.opens += 1;
             self.opened[block as usize] = self.opens;
             self.modes[block as usize] = mode;
+        }
+    }
+
+    fn label(&mut self, block: u32, label: Label) {
+        if self.is_on() {
+            self.labels[block as usize] = Some(label);
         }
     }
 

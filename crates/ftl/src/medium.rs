@@ -58,6 +58,18 @@ pub struct Copies<'a> {
     pub to: PageRun,
 }
 
+/// What the spare bytes of a block's pages say besides their stamps, where a unit is gathered in it: once its
+/// first `pages` pages are programmed, what other blocks hold of the unit and is older is void.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    /// Logical block.
+    pub unit: u32,
+    /// What was written with a version less than this one is older.
+    pub version: Version,
+    /// Pages that make it whole.
+    pub pages: u32,
+}
+
 /// Operations that a medium was asked for, in mapped pages and superblocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
@@ -108,6 +120,11 @@ pub trait Medium {
     /// An erased superblock will be programmed, its cells used in `mode`.
     fn open(&mut self, block: u32, mode: CellMode) {
         let _ = (block, mode);
+    }
+
+    /// Pages of a superblock that are programmed from now on say so.
+    fn label(&mut self, block: u32, label: Label) {
+        let _ = (block, label);
     }
 
     /// What it was asked for so far.

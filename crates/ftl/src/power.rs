@@ -78,7 +78,8 @@ impl PowerSafety {
         words.clamp(1, u32::MAX / WORD) * WORD
     }
 
-    fn padding(&self, geometry: &Geometry) -> u32 {
+    /// Pages up to a multiple of which open blocks are filled up: 1 where they are not.
+    pub(crate) const fn padding(&self, geometry: &Geometry) -> u32 {
         match self.shared {
             SharedCells::Padded => self.group(geometry),
             SharedCells::Exposed => 1,

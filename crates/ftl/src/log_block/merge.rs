@@ -55,22 +55,21 @@ impl<M: Medium> LogBlocks<M> {
             let Some(logical) = self.table.holder(Page { block, offset }) else { continue };
             self.merge(self.geometry.locate(logical).block, false)?;
         }
+        self.secure_before_erase(block)?;
         self.logs.retain(|log| log.frontier.block() != Some(block));
         self.discard(block, None);
         Ok(())
     }
 
     /// Closes a unit. `leave` what lies elsewhere and newer than in its log for writes in order.
-    fn merge(&mut self, unit: u32, leave: bool) -> Result<(), Error> {
+    pub(super) fn merge(&mut self, unit: u32, leave: bool) -> Result<(), Error> {
+        let leave = leave && self.safety.is_none();
         let fits = |log: &&super::Log| log.unit == unit && log.in_order && (log.whole || leave);
         let log = self.logs.iter().find(fits).map(|log| (log.block(), log.frontier.next()));
         let (target, from) = match log {
             Some(log) => log,
             None if self.has_data(unit) => (self.take_target()?, 0),
-            None => {
-                self.replace_data_block(unit, NONE, None);
-                return Ok(());
-            }
+            None => return self.merge_nothing(unit),
         };
         let end = self.gather(unit, from, target, None);
         match (log.is_some(), end > from) {
@@ -82,7 +81,7 @@ impl<M: Medium> LogBlocks<M> {
         Ok(())
     }
 
-    fn take_target(&mut self) -> Result<u32, Error> {
+    pub(super) fn take_target(&mut self) -> Result<u32, Error> {
         // None only when blocks have died.
         let block = self.pool.take_free(Tier::Main).ok_or_else(|| self.refused())?;
         self.prepare(block, CellMode::Native);
@@ -97,19 +96,28 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    fn has_data(&self, unit: u32) -> bool {
+    pub(super) fn has_data(&self, unit: u32) -> bool {
         let (first, pages) = self.pages_of(unit);
         self.table.neighbours(first, pages) != (None, pages)
     }
 
     /// Copies what a unit has from offset `from` on to the same offsets of `target`, and fills up what its
     /// planes program at once. Says behind which offset there is nothing.
-    fn gather(&mut self, unit: u32, from: u32, target: u32, cause: Option<Cause>) -> u32 {
+    pub(super) fn gather(
+        &mut self,
+        unit: u32,
+        from: u32,
+        target: u32,
+        cause: Option<Cause>,
+    ) -> u32 {
         let (first, pages) = self.pages_of(unit);
         let held = |offset: &u32| self.table.get(first + offset).is_some();
         let end = (from..pages).rev().find(held).map_or(from, |last| last + 1);
+        let full = self.end_of_target(from, end);
+        if full > from {
+            self.label(target, unit, full);
+        }
         self.copy_range(unit, from..end, target, cause);
-        let full = end.next_multiple_of(self.geometry.stripe().program_pages());
         if full > end {
             self.fill(PageRun { block: target, offset: end, count: full - end });
         }
@@ -168,7 +176,8 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     /// `target`, or no block, holds all that a unit has: erases its logs and the block before.
-    fn replace_data_block(&mut self, unit: u32, target: u32, cause: Option<Cause>) {
+    pub(super) fn replace_data_block(&mut self, unit: u32, target: u32, cause: Option<Cause>) {
+        self.due.remove(&unit);
         let mut at = 0;
         while let Some(log) = self.logs.get(at) {
             if log.unit != unit {
@@ -192,7 +201,7 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     /// Erases an open block, which is free then.
-    fn discard(&mut self, block: u32, cause: Option<Cause>) {
+    pub(super) fn discard(&mut self, block: u32, cause: Option<Cause>) {
         let cause = cause.unwrap_or_else(|| self.cause_of(block));
         self.medium.erase(block, cause);
         self.counters.erases[cause] += 1;

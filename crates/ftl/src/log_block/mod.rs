@@ -17,6 +17,8 @@
 pub mod life;
 pub mod merge;
 pub mod policies;
+pub mod power;
+pub mod recovery;
 pub mod route;
 
 use crate::cause::Cause;
@@ -28,12 +30,14 @@ use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::policy::levelling::{Leveller, Levelling};
 use crate::pool::{Pool, State, Tier};
+use crate::power::PowerSafety;
 use crate::reliability::Health;
 use crate::table::Table;
 use crate::timed::Busy;
 use crate::translation::{Completion, Events, Extent, Occupancy, Pace, Translation, Wear};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 use policies::{LogCells, LogPolicies};
+use std::collections::BTreeSet;
 
 const NONE: u32 = u32::MAX;
 
@@ -103,6 +107,10 @@ pub struct LogBlocks<M> {
     mapped: u32,
     read_only: bool,
     health: Option<Box<Health>>,
+    /// What makes it safe to lose power, where the part cares.
+    safety: Option<PowerSafety>,
+    /// Units of which the host gave up pages that are still to be found in the flash.
+    due: BTreeSet<u32>,
     /// When the present request began.
     now: Instant,
     events: Events,
@@ -149,6 +157,8 @@ impl<M: Medium> LogBlocks<M> {
             mapped: 0,
             read_only: false,
             health: None,
+            safety: None,
+            due: BTreeSet::new(),
             now: Instant::ZERO,
             events: Events::default(),
             offsets: Vec::new(),
@@ -244,6 +254,17 @@ impl<M: Medium> LogBlocks<M> {
             dropped += same;
         }
         dropped
+    }
+
+    /// Fills a log up to the next multiple of `pages`.
+    fn fill_up(&mut self, at: usize, pages: u32) {
+        let log = &mut self.logs[at];
+        if let Some(run) = log.frontier.fill_up(pages).filter(|run| run.count > 0) {
+            // The pages that belong here can no longer be put here.
+            log.in_order = false;
+            self.medium.program(run, Stamp::FILLER, Cause::Padding);
+            self.counters.programs[Cause::Padding] += u64::from(run.count);
+        }
     }
 
     fn begin(&mut self, at: Instant) {
@@ -358,7 +379,11 @@ impl<M: Medium> Translation for LogBlocks<M> {
         self.table.clear_run(first, count);
         if dropped > 0 {
             let last = self.geometry.locate(first + count - 1).block;
-            (self.geometry.locate(first).block..=last).for_each(|unit| self.return_emptied(unit));
+            let units = self.geometry.locate(first).block..=last;
+            match self.safety {
+                None => units.for_each(|unit| self.return_emptied(unit)),
+                Some(_) => self.due.extend(units),
+            }
         }
         Ok(self.end())
     }
@@ -366,13 +391,10 @@ impl<M: Medium> Translation for LogBlocks<M> {
     fn flush(&mut self, at: Instant) -> Completion {
         self.begin(at);
         self.counters.flushes += 1;
+        self.secure();
         let units = self.geometry.stripe().units;
-        for log in &mut self.logs {
-            let Some(run) = log.frontier.fill_up(units) else { continue };
-            // The pages that belong here can no longer be put here.
-            log.in_order = false;
-            self.medium.program(run, Stamp::FILLER, Cause::Padding);
-            self.counters.programs[Cause::Padding] += u64::from(run.count);
+        for at in 0..self.logs.len() {
+            self.fill_up(at, units);
         }
         self.medium.flush();
         self.end()

@@ -1,0 +1,113 @@
+//! What a layer that maps whole blocks does so that power may be lost.
+//!
+//! Layer: beside [`super::merge`]; what is chosen is [`PowerSafety`]. The newest copy of a page has the highest
+//! version. What has been given up has none, so an older copy must not be found: the block that a unit is gathered in
+//! carries a [`Label`] that makes void what is older elsewhere, and a flush gathers every unit of which
+//! pages were given up. A unit that has no page left is gathered in a page of filling.
+//!
+//! ```text
+//!   trim  --> unit is due --- flush, or the oldest shared log is erased ---> gathered, with a label
+//!   data at risk in shared cells --- flush, or as above ---> log filled up, or its unit merged
+//! ```
+//!
+//! A log that is switched when it is full has no room for a label and needs none: it has every page of its
+//! unit, and no older copy is newer. Source: versions and completeness in the spare bytes as in the layers that
+//! [`crate::recovery`] names; how cards do it is not published: assumed.
+
+use super::policies::Logs;
+use super::{LogBlocks, NONE};
+use crate::error::Error;
+use crate::medium::{CellMode, Label, Medium};
+use crate::power::PowerSafety;
+
+impl<M: Medium> LogBlocks<M> {
+    /// The same layer, before its first use, kept so that its map can be rebuilt after a cut of power:
+    /// see [`super::recovery`].
+    ///
+    /// # Panics
+    /// When the layer has been used, or its blocks die.
+    #[must_use]
+    pub fn power_safe(mut self, safety: PowerSafety) -> Self {
+        assert!(self.health.is_none(), "recovery of a part whose blocks die is not modelled");
+        assert_eq!(self.version.0 + u64::from(self.mapped), 0, "chosen before the first use");
+        self.safety = Some(safety);
+        self
+    }
+
+    /// What was chosen about power.
+    #[must_use]
+    pub const fn power_safety(&self) -> Option<PowerSafety> {
+        self.safety
+    }
+
+    /// The end of what is programmed to gather a unit that has pages from `from` to `end`.
+    pub(super) fn end_of_target(&self, from: u32, end: u32) -> u32 {
+        let group = self.geometry.stripe().program_pages();
+        let full = end.next_multiple_of(group);
+        // The label needs a page, unless all pages are there.
+        let label = self.safety.is_some() && full == from && from < self.geometry.pages_per_block();
+        if label { full + group } else { full }
+    }
+
+    pub(super) fn label(&mut self, block: u32, unit: u32, pages: u32) {
+        if self.safety.is_some() {
+            self.medium.label(block, Label { unit, version: self.version, pages });
+        }
+    }
+
+    /// Closes a unit that has no page.
+    pub(super) fn merge_nothing(&mut self, unit: u32) -> Result<(), Error> {
+        let mut target = NONE;
+        if self.safety.is_some() {
+            target = self.take_target()?;
+            self.gather(unit, 0, target, None);
+            self.replace_data_block(unit, target, None);
+        }
+        // In shared logs there may be older copies, for as long as the label must stay.
+        if target == NONE || !matches!(self.policies.logs, Logs::Shared { .. }) {
+            self.replace_data_block(unit, NONE, None);
+        }
+        Ok(())
+    }
+
+    /// Makes all that was written and given up safe.
+    pub(super) fn secure(&mut self) {
+        let Some(safety) = self.safety else { return };
+        let gathered = self.gather_due();
+        gathered.expect("no block dies, so one is free to merge into");
+        let padding = safety.padding(&self.geometry);
+        for at in 0..self.logs.len() {
+            if self.mode_of[self.logs[at].block() as usize] == CellMode::Native {
+                self.fill_up(at, padding);
+            }
+        }
+    }
+
+    fn gather_due(&mut self) -> Result<(), Error> {
+        while let Some(&unit) = self.due.first() {
+            self.merge(unit, false)?;
+        }
+        Ok(())
+    }
+
+    /// Shared log `block` will be erased: what replaces its pages, and what says that they are void, must be
+    /// safe.
+    pub(super) fn secure_before_erase(&mut self, block: u32) -> Result<(), Error> {
+        let Some(safety) = self.safety else { return Ok(()) };
+        self.gather_due()?;
+        let padding = safety.padding(&self.geometry);
+        let at_risk = |log: &super::Log| !log.frontier.next().is_multiple_of(padding);
+        let native = |layer: &Self, log: &super::Log| {
+            layer.mode_of[log.block() as usize] == CellMode::Native && log.block() != block
+        };
+        let open = self.logs.iter().filter(|log| native(self, log) && at_risk(log));
+        let units: Vec<u32> = open.map(|log| log.unit).filter(|&unit| unit != NONE).collect();
+        units.into_iter().try_for_each(|unit| self.merge(unit, false))?;
+        for at in 0..self.logs.len() {
+            if self.logs[at].unit == NONE && native(self, &self.logs[at]) {
+                self.fill_up(at, padding);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! The block map rebuilt after a cut of power, from nothing but what lies in the flash.
+//!
+//! Layer: above [`super::power`] and [`crate::contents`]. Main type: [`LogRemains`]. All pages that are not erased are
+//! read once ([`Cause::Map`]). Of each page the copy with the highest version counts, unless it is older than
+//! the label of a block in which its unit is whole. Then every unit is brought into one block:
+//!
+//! ```text
+//!   scan -> newest whole block of each unit -> newest copies -> erase what has none, labels apart
+//!        -> units with pages in a log, or in several blocks, are merged -> erase the labels left over
+//! ```
+//!
+//! So no log is open afterwards, and a merge needs one free block, which there was before the cut. A block is
+//! erased only when a label or higher versions elsewhere make all of it void: nothing is wrong if power
+//! is lost again.
+//!
+//! Left out: going on with a log, checkpoints that shorten the scan, blocks that die.
+
+use super::policies::LogPolicies;
+use super::{LogBlocks, NONE};
+use crate::cause::Cause;
+use crate::contents::{Contents, Holds};
+use crate::error::Error;
+use crate::geometry::{Geometry, Page, PageRun};
+use crate::medium::{CellMode, Label, Medium, Stamp, Version};
+use crate::pool::State;
+use crate::power::PowerSafety;
+use boardlab_sim::Seed;
+
+/// What is left when power is lost: the flash, and what the part is built for.
+#[derive(Debug, Clone)]
+pub struct LogRemains {
+    /// The flash; [`Contents::restart`] gives it power again.
+    pub medium: Contents,
+    geometry: Geometry,
+    policies: LogPolicies,
+    safety: PowerSafety,
+}
+
+/// What the scan found.
+struct Found {
+    /// By unit: the label of the newest block in which it is whole.
+    whole: Vec<Option<(Label, u32)>>,
+    /// By block: whether it is one of those.
+    is_label: Vec<bool>,
+    /// By logical page.
+    newest: Vec<Option<(Version, Page)>>,
+    /// By block: pages that hold data, void or not, and pages that are not erased.
+    data: Vec<u32>,
+    used: Vec<u32>,
+    version: Version,
+}
+
+impl LogBlocks<Contents> {
+    /// Forgets all that is in memory.
+    ///
+    /// # Errors
+    /// Gives the layer back when it was not [`LogBlocks::power_safe`].
+    pub fn into_remains(self) -> Result<LogRemains, Box<Self>> {
+        let Some(safety) = self.safety else { return Err(Box::new(self)) };
+        let Self { medium, geometry, policies, .. } = self;
+        Ok(LogRemains { medium, geometry, policies, safety })
+    }
+}
+
+impl LogRemains {
+    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that draw.
+    ///
+    /// # Errors
+    /// As for [`LogBlocks::new`].
+    pub fn recover(self, seed: Seed) -> Result<LogBlocks<Contents>, Error> {
+        let layer = LogBlocks::new(self.geometry, self.policies, self.medium, seed)?;
+        let mut layer = layer.power_safe(self.safety);
+        let found = layer.scan();
+        layer.fill_tables(&found);
+        layer.erase_void(|block| !found.is_label[block as usize]);
+        layer.adopt(&found);
+        layer.merge_scattered(&found)?;
+        layer.erase_void(|_| true);
+        layer.counters.assert_conserved(layer.medium.seen());
+        Ok(layer)
+    }
+}
+
+impl Found {
+    fn take(&mut self, stamp: Stamp, page: Page, unit: u32) {
+        self.version = self.version.max(stamp.version);
+        let whole = self.whole[unit as usize];
+        let void = whole
+            .is_some_and(|(label, block)| block != page.block && stamp.version < label.version);
+        let newest = &mut self.newest[stamp.logical as usize];
+        if !void && newest.is_none_or(|(version, _)| version < stamp.version) {
+            *newest = Some((stamp.version, page));
+        }
+    }
+}
+
+impl LogBlocks<Contents> {
+    fn scan(&mut self) -> Found {
+        let blocks = self.geometry.blocks();
+        let mut found = Found {
+            whole: vec![None; self.data.len()],
+            is_label: vec![false; blocks as usize],
+            newest: vec![None; self.table.len() as usize],
+            data: vec![0; blocks as usize],
+            used: vec![0; blocks as usize],
+            version: Version(0),
+        };
+        let mut order: Vec<u32> = (0..blocks).collect();
+        order.sort_by_key(|&block| self.medium.opened(block));
+        for &block in &order {
+            let Some(label) = self.medium.whole(block) else { continue };
+            found.version = found.version.max(label.version);
+            let newest = &mut found.whole[label.unit as usize];
+            if newest.is_none_or(|(other, _)| other.version <= label.version) {
+                *newest = Some((label, block));
+            }
+        }
+        found.whole.iter().flatten().for_each(|&(_, block)| found.is_label[block as usize] = true);
+        // Of equal versions the first counts: the one in a whole block, then the original.
+        order.sort_by_key(|&block| !found.is_label[block as usize]);
+        order.into_iter().for_each(|block| self.scan_block(block, &mut found));
+        // So that labels from now on make void all that was found.
+        self.version = Version(found.version.0 + 1);
+        found
+    }
+
+    fn scan_block(&mut self, block: u32, found: &mut Found) {
+        for offset in 0..self.geometry.pages_per_block() {
+            let page = Page { block, offset };
+            match self.medium.holds(page) {
+                Holds::Erased => continue,
+                Holds::Data(stamp) if stamp.logical != Stamp::NOTHING => {
+                    found.take(stamp, page, self.geometry.locate(stamp.logical).block);
+                    found.data[block as usize] += 1;
+                }
+                Holds::Data(_) | Holds::Torn => {}
+            }
+            found.used[block as usize] = offset + 1;
+        }
+        let count = found.used[block as usize];
+        if count > 0 {
+            self.medium.read(PageRun { block, offset: 0, count }, Cause::Map);
+            self.counters.reads[Cause::Map] += u64::from(count);
+        }
+    }
+
+    /// Map, valid pages and wear; blocks that are not erased are open for now.
+    fn fill_tables(&mut self, found: &Found) {
+        for block in 0..self.geometry.blocks() {
+            self.pool.set_erases(block, self.medium.erases(block));
+            self.mode_of[block as usize] = self.medium.mode(block);
+            if found.used[block as usize] > 0 {
+                self.pool.take(block);
+            }
+        }
+        for (logical, newest) in (0..).zip(&found.newest) {
+            let Some((_, page)) = *newest else { continue };
+            self.table.set(logical, page);
+            self.pool.add_valid(page.block, 1);
+            self.mapped += 1;
+        }
+    }
+
+    /// Erases open blocks in which nothing is valid and that `may` go.
+    fn erase_void(&mut self, may: impl Fn(u32) -> bool) {
+        for block in 0..self.geometry.blocks() {
+            let void = self.pool.state(block) == State::Open && self.pool.valid(block) == 0;
+            if void && may(block) {
+                self.discard(block, Some(Cause::Map));
+            }
+        }
+    }
+
+    /// Takes for data blocks those that hold all of a unit, at its place, and nothing that is void.
+    fn adopt(&mut self, found: &Found) {
+        for unit in 0..self.geometry.logical_blocks() {
+            let (first, pages) = self.pages_of(unit);
+            let mut held = (0..pages)
+                .filter_map(|offset| self.table.get(first + offset).map(|page| (page, offset)));
+            let Some((Page { block, .. }, _)) = held.clone().next() else { continue };
+            let all = held.clone().count();
+            let placed = held.all(|(page, offset)| page == Page { block, offset });
+            let alone = self.pool.valid(block) as usize == all;
+            let whole = found.whole[unit as usize].is_some_and(|(_, whole)| whole == block);
+            let clean = whole || found.data[block as usize] as usize == all;
+            let ordinary = self.mode_of[block as usize] == CellMode::Native;
+            if placed && alone && clean && ordinary {
+                self.data[unit as usize] = block;
+                self.unit_of[block as usize] = unit;
+                self.pool.close(block, 0);
+            }
+        }
+    }
+
+    /// Brings every other unit with data into a block of its own.
+    fn merge_scattered(&mut self, found: &Found) -> Result<(), Error> {
+        for unit in 0..self.geometry.logical_blocks() {
+            if self.data[unit as usize] != NONE || !self.has_data(unit) {
+                continue;
+            }
+            let target = self.take_target()?;
+            self.gather(unit, 0, target, None);
+            self.merges.full += 1;
+            self.replace_data_block(unit, target, None);
+            // The label of the unit is on the new block.
+            let old = found.whole[unit as usize].map(|(_, block)| block);
+            self.erase_void(|block| Some(block) == old || !found.is_label[block as usize]);
+        }
+        Ok(())
+    }
+}
