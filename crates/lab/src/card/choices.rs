@@ -7,8 +7,8 @@ use super::limits;
 use super::values::count;
 use crate::document::{Read, Section};
 use boardlab_ftl::{
-    Cache, CacheSize, Collection, Emptied, Levelling, LevellingTime, LogCells, LogPolicies, Logs,
-    MapMemory, Policies, Streams, WhenFull,
+    Admission, Cache, CacheSize, Collection, Emptied, Folding, Levelling, LevellingTime, LogCells,
+    LogPolicies, Logs, MapMemory, Policies, Streams, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration};
 
@@ -231,10 +231,44 @@ fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
 
 fn cache(section: &Section<'_>, bits: u32) -> Read<Cache> {
     let size = policy(section, "size", &SIZES, ("blocks", 1, limits::ERASES));
+    let admission = admission(section);
     let fulls = [("fold", WhenFull::Fold), ("bypass", WhenFull::Bypass)];
     let when_full = section.one_of("when_full", &fulls);
+    let foldings = [("valid", Folding::Valid), ("whole", Folding::Whole)];
+    let folding = section.optional_one_of("folding", &foldings);
     let fold_when_idle = section.required::<bool>("fold_when_idle");
+    let after = section.key::<Duration>("fold_after").within(Duration::ZERO, limits::AWAY);
+    let after = after.or(Duration::ZERO);
     section.finish()?;
-    let fold_after = fold_when_idle?.then_some(Duration::ZERO);
-    Ok(Cache { size: size?, bits, when_full: when_full?, fold_after, ..Cache::default() })
+    let after = after?;
+    Ok(Cache {
+        size: size?,
+        bits,
+        admission: admission?,
+        when_full: when_full?,
+        folding: folding?.unwrap_or_default(),
+        fold_after: fold_when_idle?.then_some(after),
+    })
+}
+
+/// What the cache lets in: everything where the file says nothing.
+fn admission(section: &Section<'_>) -> Read<Admission> {
+    let runs = section.optional_one_of("admission", &[("all", false), ("short-runs", true)]);
+    let number = |key, most| match section.has(key) {
+        true => count(section, key, 1, most).map(Some),
+        false => Ok(None),
+    };
+    let pages = number("run_pages", u32::MAX.into());
+    let streams = number("run_streams", Admission::MOST_STREAMS.into());
+    let (runs, pages, streams) = (runs?.unwrap_or(false), pages?, streams?);
+    match (pages, streams) {
+        _ if !runs => Ok(Admission::All),
+        (Some(pages), Some(streams)) => Ok(Admission::ShortRuns { pages, streams }),
+        _ => Err(section.refuse(
+            "admission",
+            "asks how long a run is and how many are followed",
+            "`run_pages` and `run_streams` beside it",
+            "see docs/formats/part.md, keys of a card",
+        )),
+    }
 }

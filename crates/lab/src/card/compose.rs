@@ -158,7 +158,11 @@ impl<M: Medium> Layer<M> {
             }
             let (levelling, levelling_time) = (policies.levelling, policies.levelling_time);
             let logs = LogPolicies { levelling, levelling_time, ..logs };
-            return Ok(Self::Logs(Box::new(LogBlocks::new(geometry, logs, medium, seed)?)));
+            let mut layer = LogBlocks::new(geometry, logs, medium, seed)?;
+            if let Some(reliability) = reliability(part)? {
+                layer = layer.with_reliability(&reliability, seed)?;
+            }
+            return Ok(Self::Logs(Box::new(layer)));
         }
         let mut layer = PageMapped::new(geometry, policies, medium, seed)?;
         if let Some(safety) = part.power {

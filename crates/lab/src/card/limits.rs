@@ -35,3 +35,5 @@ pub(super) const BAD: Ratio = Ratio::from_millionths(500_000);
 pub(super) const PATROL: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 /// Memory of a board.
 pub(super) const RAM: Bytes = Bytes::mib(1 << 20);
+/// The host leaves a card alone.
+pub(super) const AWAY: Duration = Duration::from_secs(365 * 24 * 3_600);

@@ -1,0 +1,117 @@
+//! What a card tells of itself, as tables of a result: its registers byte by byte, and its health in words.
+//!
+//! Layer: rank 8. Functions: [`health_table`] and [`register_table`]. Both come from what a host can read of a card;
+//! what only the model knows, such as the wear of each block, is not in them.
+
+use boardlab_ftl::Translation;
+use boardlab_result::{Cell, Row, Table};
+use boardlab_sd::{Card, Kind, LifeTime, PreEol};
+use std::fmt::Write as _;
+
+/// The health of `card` as its own answers have it: life used, erases, spare blocks.
+#[must_use]
+pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
+    let health = card.health();
+    let [life_a, life_b] = card.life_times(&card.translation().wear());
+    let mut table = Table::new("health", "What the card tells of its health")
+        .column("value", "value")
+        .column("field", "where a host reads it");
+    let row = |id: &str, title: &str, unit: &str, cell: Cell, field: &str| {
+        let row = Row::new(id, title).cell("value", cell).cell("field", Cell::text(field));
+        if unit.is_empty() { row } else { row.of_unit(unit) }
+    };
+    let count = |id, title, value: u64| row(id, title, "count", Cell::int(value), CMD56);
+    let used = Cell::real(f64::from(health.used()) / 10_000.0);
+    table.rows = vec![
+        row("used", "life used", "ratio", used, CMD56),
+        count("mean", "erases of a block, mean", health.mean()),
+        count("least", "erases of the least worn block", health.least.into()),
+        count("most", "erases of the most worn block", health.most.into()),
+        count("rated", "erases that a block is rated for", health.rated.into()),
+        count("factory_bad", "blocks bad from the factory", health.factory_bad.into()),
+        count("grown_bad", "blocks gone bad since", health.grown_bad.into()),
+        count("spare", "spare blocks left", health.spare.into()),
+        count("refreshes", "blocks written anew for their age", health.refreshes.into()),
+        count("power_losses", "ends of power without a warning", health.power_losses.into()),
+        row("life_a", "life of single-bit cells", "", life(life_a), "EXT_CSD byte 268"),
+        row("life_b", "life of the other cells", "", life(life_b), "EXT_CSD byte 269"),
+        row("pre_eol", "spare blocks", "", spare(card.pre_eol()), "EXT_CSD byte 267"),
+    ];
+    table
+}
+
+const CMD56: &str = "CMD56";
+
+fn life(life: Option<LifeTime>) -> Cell {
+    Cell::text(match life.map(LifeTime::code) {
+        None => "0x00: not defined".into(),
+        Some(0x0B) => "0x0B: exceeded".into(),
+        Some(code) => format!("{code:#04x}: {} to {} % used", (code - 1) * 10, code * 10),
+    })
+}
+
+fn spare(state: PreEol) -> Cell {
+    let words = match state {
+        PreEol::Normal => "below 80 % used",
+        PreEol::Warning => "80 % used",
+        PreEol::Urgent => "90 % used",
+    };
+    Cell::text(format!("{:#04x}: {words}", state.code()))
+}
+
+/// The registers of `card`, in hexadecimal; of long ones the bytes that are not zero.
+#[must_use]
+pub fn register_table<T: Translation>(card: &Card<T>) -> Table {
+    let mut table = Table::new("registers", "What a host reads of the card")
+        .column("bytes_hex", "bytes")
+        .column("command", "command");
+    let row = |id: &str, title: &str, command: &str, bytes: Option<Vec<u8>>| {
+        let bytes = bytes.map_or_else(Cell::none, |bytes| Cell::text(hexadecimal(&bytes)));
+        Row::new(id, title).cell("bytes_hex", bytes).cell("command", Cell::text(command))
+    };
+    let health = card.part().health.map(boardlab_sd::HealthFormat::argument);
+    let answer = health.and_then(|argument| card.general_command(argument));
+    let rows = [
+        row("cid", "CID", "CMD10", card.cid().map(Into::into)),
+        row("csd", "CSD", "CMD9", card.csd().map(Into::into)),
+        row("scr", "SCR", "ACMD51", card.scr().map(Into::into)),
+        row("sd_status", "SD status", "ACMD13", card.sd_status().map(Into::into)),
+        row("general", "health", "CMD56", answer.map(Into::into)),
+        row("ext_csd", "EXT_CSD", "CMD8", card.ext_csd().map(Into::into)),
+    ];
+    let emmc = card.part().kind == Kind::Emmc;
+    table.rows = rows.into_iter().filter(|row| emmc == (row.id == "ext_csd")).collect();
+    table
+}
+
+/// All bytes of a short register; runs of a long one that are not zero, each behind the number of its first.
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    let short = bytes.len() <= 16;
+    let mut before = 0;
+    for (index, byte) in bytes.iter().enumerate() {
+        if !short && *byte != 0 && before == 0 {
+            let space = if text.is_empty() { "" } else { " " };
+            let _ = write!(text, "{space}[{index}] ");
+        }
+        if short || *byte != 0 {
+            let _ = write!(text, "{byte:02x}");
+        }
+        before = *byte;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hexadecimal;
+
+    #[test]
+    fn long_registers_are_shown_where_they_are_not_zero() {
+        assert_eq!(hexadecimal(&[0, 1, 0xAB]), "0001ab");
+        let mut long = [0; 512];
+        (long[192], long[267], long[268]) = (8, 1, 2);
+        assert_eq!(hexadecimal(&long), "[192] 08 [267] 0102");
+        assert_eq!(hexadecimal(&[0; 64]), "");
+    }
+}
