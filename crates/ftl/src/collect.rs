@@ -36,6 +36,9 @@ impl<M: Medium> PageMapped<M> {
             assert!(self.pool.retired() > 0, "the reserve has a block for each collection");
             return false;
         }
+        if !self.can_open(u32::from(pages > room)) {
+            return false;
+        }
         self.pool.take_victim(victim);
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.clear();
@@ -47,8 +50,13 @@ impl<M: Medium> PageMapped<M> {
         assert_eq!(offsets.len(), pages as usize, "the count of valid pages is right");
         let mut rest = &offsets[..];
         while !rest.is_empty() {
-            if self.frontiers[usize::from(stream)].room() == 0 {
-                self.open(stream);
+            while self.frontiers[usize::from(stream)].room() == 0 {
+                if !self.open(stream) {
+                    let moved = offsets.len() - rest.len();
+                    self.leave_rest(victim, &offsets[..moved]);
+                    self.offsets = offsets;
+                    return false;
+                }
             }
             let most = u32::try_from(rest.len()).expect("at most a block");
             let run = self.frontiers[usize::from(stream)].take(most);
@@ -61,6 +69,19 @@ impl<M: Medium> PageMapped<M> {
         self.pool.invalidate(victim, valid);
         self.erase(victim, cause);
         true
+    }
+
+    /// No block is left for the rest of `victim`, which stays as it is without the pages that were moved.
+    #[cold]
+    fn leave_rest(&mut self, victim: u32, moved: &[u32]) {
+        let mut gone = 0;
+        for &offset in moved {
+            let page = Page { block: victim, offset };
+            gone += u32::from(self.table.holder(page).is_some());
+            self.table.drop_run(page, 1);
+        }
+        self.pool.invalidate(victim, gone);
+        self.pool.close(victim, self.clock());
     }
 
     /// Moves pages of a block, of which some may be stale, to erased pages of another.
@@ -85,6 +106,10 @@ impl<M: Medium> PageMapped<M> {
     /// Erases an open block, which is free then.
     pub(crate) fn erase(&mut self, block: u32, cause: Cause) {
         self.secure_before_erase();
+        if self.has_failed(block) {
+            self.retire(block);
+            return;
+        }
         self.medium.erase(block, cause);
         self.counters.erases[cause] += 1;
         self.release(block);

@@ -46,6 +46,8 @@ pub struct Contents {
     opens: u64,
     /// What the pages that were programmed last say of their block.
     labels: Vec<Option<Label>>,
+    /// Blocks that are marked bad.
+    bad: Vec<bool>,
     /// Page that was being programmed, or first page of the block that was being erased, at the end.
     torn: Option<Page>,
 }
@@ -67,6 +69,7 @@ impl Contents {
             opened: vec![0; geometry.blocks() as usize],
             opens: 0,
             labels: vec![None; geometry.blocks() as usize],
+            bad: vec![false; geometry.blocks() as usize],
             torn: None,
         }
     }
@@ -103,6 +106,12 @@ impl Contents {
         let last = |label: &Label| Page { block, offset: label.pages - 1 };
         let label = self.labels[block as usize];
         label.filter(|label| matches!(self.holds(last(label)), Holds::Data(_)))
+    }
+
+    /// Whether a block is marked bad.
+    #[must_use]
+    pub fn is_bad(&self, block: u32) -> bool {
+        self.bad[block as usize]
     }
 
     /// The record that a readable page holds, if any.
@@ -282,6 +291,18 @@ impl Medium for Contents {
     fn label(&mut self, block: u32, label: Label) {
         if self.is_on() {
             self.labels[block as usize] = Some(label);
+        }
+    }
+
+    fn mark_bad(&mut self, block: u32) {
+        let was_on = self.is_on();
+        let marked = self.step(Page { block, offset: 0 });
+        if was_on {
+            self.bad[block as usize] = marked;
+            // What is in a block that does not erase or program is anything.
+            let first = self.geometry.first_page(block) as usize;
+            let pages = self.geometry.pages_per_block() as usize;
+            self.holds[first..first + pages].fill(Holds::Torn);
         }
     }
 

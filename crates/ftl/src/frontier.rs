@@ -4,6 +4,8 @@
 
 use crate::geometry::PageRun;
 
+const NONE: u32 = u32::MAX;
+
 /// The block that a stream fills, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frontier {
@@ -14,7 +16,7 @@ pub(crate) struct Frontier {
 
 impl Frontier {
     /// No block is open.
-    pub(crate) const CLOSED: Self = Self { block: u32::MAX, next: 0, end: 0 };
+    pub(crate) const CLOSED: Self = Self { block: NONE, next: 0, end: 0 };
 
     /// An erased block of `pages` pages.
     pub(crate) const fn new(block: u32, pages: u32) -> Self {
@@ -22,7 +24,7 @@ impl Frontier {
     }
 
     pub(crate) fn block(&self) -> Option<u32> {
-        (self.end > 0).then_some(self.block)
+        (self.block != NONE).then_some(self.block)
     }
 
     /// Pages that are still erased.
@@ -45,9 +47,14 @@ impl Frontier {
         run
     }
 
+    /// Whether the pages taken so far end at a multiple of `units`.
+    pub(crate) const fn is_aligned(&self, units: u32) -> bool {
+        self.next.is_multiple_of(units)
+    }
+
     /// Takes the pages up to the next multiple of `units`, if there are any.
     pub(crate) fn fill_up(&mut self, units: u32) -> Option<PageRun> {
         let missing = self.next.next_multiple_of(units) - self.next;
-        (missing > 0).then(|| self.take(missing))
+        (missing > 0 && self.room() > 0).then(|| self.take(missing))
     }
 }

@@ -49,6 +49,7 @@ pub mod contents;
 pub mod counters;
 pub mod demand_map;
 pub mod error;
+mod failures;
 pub mod free;
 mod frontier;
 pub mod geometry;

@@ -117,6 +117,11 @@ pub trait Medium {
     /// Erases a superblock.
     fn erase(&mut self, block: u32, cause: Cause);
 
+    /// A superblock is given up: it is marked, so that it is known as bad when power comes back.
+    fn mark_bad(&mut self, block: u32) {
+        let _ = block;
+    }
+
     /// An erased superblock will be programmed, its cells used in `mode`.
     fn open(&mut self, block: u32, mode: CellMode) {
         let _ = (block, mode);

@@ -284,7 +284,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// A closed block in which nothing is valid comes free, unless the what-if keeps it.
     pub(crate) fn return_emptied(&mut self, block: u32) {
-        if self.policies.emptied == Emptied::Kept {
+        if self.policies.emptied == Emptied::Kept || !self.can_open(0) {
             return;
         }
         self.pool.take_victim(block);
@@ -317,13 +317,21 @@ impl<M: Medium> PageMapped<M> {
     }
 
     pub(crate) fn close(&mut self, stream: u8) {
-        let frontier =
-            std::mem::replace(&mut self.frontiers[usize::from(stream)], Frontier::CLOSED);
-        let Some(block) = frontier.block() else { return };
-        self.pool.close(block, self.clock());
-        if self.pool.valid(block) == 0 {
+        if let Some(block) = self.shut(stream).filter(|&block| self.pool.valid(block) == 0) {
             self.return_emptied(block);
         }
+    }
+
+    /// Closes the block of a stream and erases nothing; which it was.
+    pub(crate) fn shut(&mut self, stream: u8) -> Option<u32> {
+        let open = &mut self.frontiers[usize::from(stream)];
+        let frontier = std::mem::replace(open, Frontier::CLOSED);
+        let block = frontier.block()?;
+        if frontier.room() == 0 {
+            self.try_failing_program(block);
+        }
+        self.pool.close(block, self.clock());
+        Some(block)
     }
 
     /// Closes the block of `stream` and opens a free one, below the reserve if need be; whether there
@@ -355,13 +363,14 @@ impl<M: Medium> PageMapped<M> {
     /// An erased block is the open one of a stream from now on.
     pub(crate) fn fill(&mut self, block: u32, stream: u8, mode: CellMode) {
         self.medium.open(block, mode);
-        if let Some(health) = &mut self.health {
-            health.open(block, mode, self.now);
-        }
-        let pages = match mode {
+        let mut pages = match mode {
             CellMode::Native => self.geometry.pages_per_block(),
             CellMode::SingleBit => self.policies.cache.pages(&self.geometry),
         };
+        if let Some(health) = &mut self.health {
+            health.open(block, mode, self.now);
+            pages = health.failures.sound_pages(block, pages, self.geometry.stripe().units);
+        }
         let (data, map) = (self.policies.streams.count(), self.policies.map_stream());
         self.stream_of[block as usize] = match mode {
             CellMode::Native if stream < data || stream == map => stream,

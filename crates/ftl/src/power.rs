@@ -156,9 +156,8 @@ impl<M: Medium> PageMapped<M> {
     /// line more than a quarter of one.
     ///
     /// # Panics
-    /// When the layer has been used, or its blocks die.
+    /// When the layer has been used.
     pub fn power_safe(mut self, safety: PowerSafety) -> Result<Self, Error> {
-        assert!(self.health.is_none(), "recovery of a part whose blocks die is not modelled");
         assert_eq!(self.version.0 + u64::from(self.mapped), 0, "chosen before the first use");
         let (geometry, first) = (self.geometry, self.table.len());
         let trims = Trims::new(safety, &geometry, first);
@@ -177,7 +176,8 @@ impl<M: Medium> PageMapped<M> {
         self.table = Table::new(geometry, logical);
         self.frontiers.push(Frontier::CLOSED);
         self.trims = Some(Box::new(trims));
-        let (blocks, needed) = (geometry.blocks(), self.blocks_needed(logical));
+        let (blocks, needed) =
+            (geometry.blocks() - self.pool.retired(), self.blocks_needed(logical));
         if blocks < needed {
             let logical = logical.div_ceil(pages);
             return Err(Error::TooFewBlocks { blocks, needed, logical });
@@ -243,7 +243,9 @@ impl<M: Medium> PageMapped<M> {
         self.pad_word_lines();
         let next = |trims: &Trims| trims.due.first().copied();
         while let Some(page) = self.trims.as_deref().and_then(next) {
-            if may_collect && !self.make_room(self.trim_stream()) {
+            let stream = self.trim_stream();
+            // A device that takes no more data still keeps what was given up before.
+            if may_collect && !self.make_room(stream) && !self.open_trim_block() {
                 return;
             }
             // Making room may have erased, and so have written the page.
@@ -261,20 +263,27 @@ impl<M: Medium> PageMapped<M> {
     fn pad_word_lines(&mut self) {
         let Some(safety) = self.power_safety() else { return };
         let group = safety.padding(&self.geometry);
-        for stream in 0..self.frontiers.len() {
-            let frontier = &mut self.frontiers[stream];
-            let Some(filler) = frontier.fill_up(group).filter(|run| run.count > 0) else {
-                continue;
-            };
-            self.medium.program(filler, Stamp::FILLER, Cause::Padding);
-            self.counters.programs[Cause::Padding] += u64::from(filler.count);
+        for stream in 0..=self.trim_stream() {
+            if let Some(filler) = self.frontiers[usize::from(stream)].fill_up(group) {
+                self.medium.program(filler, Stamp::FILLER, Cause::Padding);
+                self.counters.programs[Cause::Padding] += u64::from(filler.count);
+            }
+            let frontier = self.frontiers[usize::from(stream)];
+            // The program that will fail is tried now: cut later, it would spoil what is safe then.
+            if frontier.room() == 0 && !frontier.is_aligned(group) {
+                self.shut(stream);
+            }
         }
     }
 
     fn write_trim_page(&mut self, page: u32) {
         let stream = usize::from(self.trim_stream());
-        if self.frontiers[stream].room() == 0 {
-            self.open_trim_block();
+        while self.frontiers[stream].room() == 0 {
+            if !self.open_trim_block() {
+                assert!(self.pool.retired() > 0, "the reserve has a block for trims");
+                self.read_only = true;
+                return;
+            }
         }
         let Some(trims) = self.trims.take() else { return };
         let run = self.frontiers[stream].take(1);
@@ -292,14 +301,12 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Opens a block without erasing one, out of the reserve.
-    fn open_trim_block(&mut self) {
+    /// Opens a block without erasing one, out of the reserve; whether there was one.
+    fn open_trim_block(&mut self) -> bool {
         let stream = self.trim_stream();
-        let full = std::mem::replace(&mut self.frontiers[usize::from(stream)], Frontier::CLOSED);
-        if let Some(block) = full.block() {
-            self.pool.close(block, self.clock());
-        }
-        let block = self.pool.take_free(Tier::Main).expect("the reserve has a block for trims");
+        self.shut(stream);
+        let Some(block) = self.pool.take_free(Tier::Main) else { return false };
         self.fill(block, stream, CellMode::Native);
+        true
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! Source: the scan of spare bytes as JFFS2 and UBI do (Linux 6.1, drivers/mtd/ubi/attach.c: the
 //! highest sequence number wins; a block without data is erased anew), for pages. Left out: checkpoints
-//! that shorten the scan, blocks that die.
+//! that shorten the scan.
 
 use crate::cause::Cause;
 use crate::contents::{Contents, Holds};
@@ -27,6 +27,7 @@ use crate::page_map::PageMapped;
 use crate::policies::Policies;
 use crate::pool::{State, Tier};
 use crate::power::PowerSafety;
+use crate::reliability::Health;
 use boardlab_sim::Seed;
 
 /// What is left when power is lost: the flash, and what the part is built for.
@@ -37,6 +38,8 @@ pub struct Remains {
     geometry: Geometry,
     policies: Policies,
     safety: PowerSafety,
+    /// What the cells are like; what the controller knew of them is forgotten.
+    health: Option<Box<Health>>,
 }
 
 /// The newest copy of each logical page that was found.
@@ -57,7 +60,11 @@ impl PageMapped<Contents> {
         let Some(safety) = self.power_safety() else { return Err(Box::new(self)) };
         let mut policies = self.policies;
         policies.reserve -= 2;
-        Ok(Remains { medium: self.medium, geometry: self.geometry, policies, safety })
+        let mut health = self.health;
+        if let Some(health) = &mut health {
+            health.forget();
+        }
+        Ok(Remains { medium: self.medium, geometry: self.geometry, policies, safety, health })
     }
 }
 
@@ -69,17 +76,31 @@ impl Remains {
     pub fn recover(self, seed: Seed) -> Result<PageMapped<Contents>, Error> {
         let layer = PageMapped::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety)?;
+        layer.health = self.health;
+        layer.retire_marked();
         let mut found = layer.scan();
         layer.void_given_up(&mut found);
         layer.fill_tables(&found);
         layer.erase_void_blocks();
-        while layer.pool.free(Tier::Main) <= layer.policies.reserve && layer.collect_next() {}
+        let short = |layer: &PageMapped<_>| layer.pool.free(Tier::Main) <= layer.policies.reserve;
+        while !layer.read_only && short(&layer) && layer.collect_next() {}
         layer.counters.assert_conserved(layer.medium.seen());
         Ok(layer)
     }
 }
 
 impl PageMapped<Contents> {
+    /// Blocks that are marked bad are not used, and of the others it is known how worn they are.
+    fn retire_marked(&mut self) {
+        for block in 0..self.geometry.blocks() {
+            self.pool.set_erases(block, self.medium.erases(block));
+            if self.medium.is_bad(block) {
+                self.pool.retire(block);
+            }
+        }
+        self.read_only = self.is_worn_out();
+    }
+
     fn scan(&mut self) -> Found {
         let (blocks, pages) = (self.geometry.blocks(), self.geometry.pages_per_block());
         let mut found = Found {
@@ -89,7 +110,7 @@ impl PageMapped<Contents> {
             reads: 0,
         };
         // In the order of opening: of two equal versions the first, which is the original, stays.
-        let mut order: Vec<u32> = (0..blocks).collect();
+        let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.medium.is_bad(b)).collect();
         order.sort_by_key(|&block| self.medium.opened(block));
         for block in order {
             for offset in 0..pages {
@@ -140,7 +161,6 @@ impl PageMapped<Contents> {
     fn fill_tables(&mut self, found: &Found) {
         let mut used = Vec::new();
         for block in 0..self.geometry.blocks() {
-            self.pool.set_erases(block, self.medium.erases(block));
             if found.used[block as usize] > 0 {
                 self.pool.take(block);
                 used.push(block);

@@ -14,11 +14,12 @@
 //!
 //! Sources: rates by wear, retention and read disturb as [`ErrorRates`] says; retries and their gain, Cai,
 //! Ghose, Haratsch, Luo, Mutlu, "Error characterization, mitigation, and recovery in flash-memory-based
-//! solid-state drives" (Proceedings of the IEEE, 2017). Left out: programs that fail (only erases do), wrong
-//! bits in pages that garbage collection reads, and cells that recover.
+//! solid-state drives" (Proceedings of the IEEE, 2017). Programs that fail:
+//! [`crate::failures`]. Left out: wrong bits in pages that garbage collection reads, and cells that recover.
 
 use crate::cause::Cause;
 use crate::error::Error;
+use crate::failures::Failures;
 use crate::geometry::{Page, PageRun};
 use crate::medium::{CellMode, Medium};
 use crate::page_map::PageMapped;
@@ -96,6 +97,8 @@ pub struct Reliability {
     pub single_bit_wear: u32,
     /// Blocks that are bad from the factory, in 65,536ths.
     pub factory_bad: u32,
+    /// Programs of a flash page that fail, of 10^12. Where whole blocks are mapped none do.
+    pub program_failures: u64,
     /// What happens at the end.
     pub end_of_life: EndOfLife,
     /// Reads that need correction, if that is modelled.
@@ -117,6 +120,7 @@ pub struct Health {
     reads: Vec<u64>,
     /// Blocks to be written anew.
     queue: Vec<u32>,
+    pub(crate) failures: Failures,
     patrolled: u64,
     /// Bad blocks from the factory.
     pub factory_bad: u32,
@@ -124,6 +128,8 @@ pub struct Health {
     pub unreadable: u64,
     /// Steps of the retry ladder.
     pub retries: u64,
+    /// Programs that failed.
+    pub failed_programs: u64,
 }
 
 /// The errors of each step of the ladder, the plain read first.
@@ -189,6 +195,11 @@ impl Health {
         let mut draw = seed.stream("ftl.endurance");
         let life = (0..blocks).map(|_| u64::from(of.endurance.draw(&mut draw)) * 1_000).collect();
         let reader = of.reads.as_ref().map(|errors| Reader::new(errors, seed)).transpose()?;
+        let rate = match of.end_of_life {
+            EndOfLife::ReadOnly => of.program_failures,
+            EndOfLife::Ignored => 0,
+        };
+        let failures = Failures::new(rate, blocks, seed.stream("ftl.failed programs"));
         let blocks = blocks as usize;
         Ok(Self {
             end_of_life: of.end_of_life,
@@ -200,10 +211,12 @@ impl Health {
             opened: vec![Instant::ZERO; blocks],
             reads: vec![0; blocks],
             queue: Vec::new(),
+            failures,
             patrolled: 0,
             factory_bad: 0,
             unreadable: 0,
             retries: 0,
+            failed_programs: 0,
         })
     }
 
@@ -245,10 +258,24 @@ impl Health {
         self.reads[page.block as usize] += 1 + u64::from(outcome.retries);
         self.retries += u64::from(outcome.retries);
         self.unreadable += u64::from(!outcome.readable);
-        if outcome.refresh && !self.queue.contains(&page.block) {
-            self.queue.push(page.block);
+        if outcome.refresh {
+            self.queue(page.block);
         }
         (outcome.retries, outcome.readable)
+    }
+
+    /// Power was lost: what only the controller knew is gone, what the cells are is not.
+    pub(crate) fn forget(&mut self) {
+        self.queue.clear();
+        self.patrolled = 0;
+        self.failures.forget();
+    }
+
+    /// A block should be written anew.
+    pub(crate) fn queue(&mut self, block: u32) {
+        if !self.queue.contains(&block) {
+            self.queue.push(block);
+        }
     }
 
     /// The next block that should be written anew.
@@ -285,23 +312,25 @@ impl<M: Medium> PageMapped<M> {
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`] when too few are good from the factory, [`Error::Policy`] when the
-    /// reserve is less than two blocks: an erase that fails takes one of them.
+    /// reserve is less than two blocks: an erase that fails takes one of them. Two more where programs fail.
     ///
     /// # Panics
     /// When the part has been used.
     pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
         assert_eq!(self.counters.programs.total(), 0, "a part has its quality from the beginning");
         let (reserve, blocks) = (self.policies.reserve, self.geometry.blocks());
-        if reserve < 2 {
+        let least = self.reserve_needed(of.program_failures > 0);
+        if reserve < least {
             let what = "reserve of free blocks, where blocks may die,";
-            let (found, most) = (reserve.into(), blocks.into());
-            return Err(Error::Policy { what, found, least: 2, most });
+            let (found, least, most) = (reserve.into(), least.into(), blocks.into());
+            return Err(Error::Policy { what, found, least, most });
         }
         let mut health = Health::new(of, blocks, seed)?;
         let mut draw = seed.stream("ftl.factory");
         // Block 0 is always good: every data sheet guarantees it.
         for block in 1..blocks {
             if draw.chance(of.factory_bad.into(), 65_536) {
+                self.medium.mark_bad(block);
                 self.pool.retire(block);
                 health.factory_bad += 1;
             }
@@ -329,15 +358,14 @@ impl<M: Medium> PageMapped<M> {
         (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed)
     }
 
-    fn is_worn_out(&self) -> bool {
+    pub(crate) fn is_worn_out(&self) -> bool {
         self.geometry.blocks() - self.pool.retired() < self.blocks_needed(self.table.len())
     }
 
     /// An erased block goes where it belongs: back to its set, or out of use.
     pub(crate) fn release(&mut self, block: u32) {
         if self.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
-            self.pool.retire(block);
-            self.read_only |= self.is_worn_out();
+            self.retire(block);
         } else {
             let home = self.home(block);
             self.pool.release(block, home);

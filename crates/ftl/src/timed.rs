@@ -373,6 +373,14 @@ impl Timed {
         out
     }
 
+    /// Nobody wants what was not programmed yet.
+    fn forget_gathered(&mut self, block: u32) {
+        if self.gathered[block as usize].pages > 0 {
+            self.gathered[block as usize] = Gathered::default();
+            self.incomplete.retain(|other| other.block != block);
+        }
+    }
+
     /// Whether the first page of `run` still waits in the buffer.
     fn is_gathered(&self, run: PageRun) -> bool {
         let pages = self.gathered[run.block as usize].pages;
@@ -423,11 +431,7 @@ impl Medium for Timed {
 
     fn erase(&mut self, block: u32, cause: Cause) {
         self.cells.erase(block);
-        if self.gathered[block as usize].pages > 0 {
-            // Nobody wants what was not programmed yet.
-            self.gathered[block as usize] = Gathered::default();
-            self.incomplete.retain(|other| other.block != block);
-        }
+        self.forget_gathered(block);
         let span = self.cycle(block).erase;
         let mut ended = 0;
         for die in &mut self.dies {
@@ -438,6 +442,10 @@ impl Medium for Timed {
         }
         let dies = u64::from(self.geometry.stripe().all_dies());
         self.did(span * dies, ended, cause);
+    }
+
+    fn mark_bad(&mut self, block: u32) {
+        self.forget_gathered(block);
     }
 
     fn open(&mut self, block: u32, mode: CellMode) {

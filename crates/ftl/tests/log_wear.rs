@@ -30,6 +30,7 @@ fn quality(cycles: &[u32]) -> Reliability {
         endurance: Endurance::new(cycles).unwrap(),
         single_bit_wear: 100,
         factory_bad: 0,
+        program_failures: 0,
         end_of_life: EndOfLife::ReadOnly,
         reads: None,
     }

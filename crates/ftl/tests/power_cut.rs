@@ -7,10 +7,11 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    Admission, Cache, CacheSize, Cause, Collection, Contents, Emptied, Extent, Folding, Geometry,
-    Levelling, MapMemory, PageMapped, Policies, PowerSafety, SharedCells, Streams, Stripe,
-    Translation, Version, WhenFull,
+    Admission, Cache, CacheSize, Cause, Collection, Contents, Emptied, EndOfLife, Endurance, Error,
+    Extent, Folding, Geometry, Levelling, MapMemory, PageMapped, Policies, PowerSafety, ReadErrors,
+    Reliability, SharedCells, Streams, Stripe, Translation, Version, WhenFull,
 };
+use boardlab_media::ErrorRates;
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 const PAGES: u32 = 760;
@@ -30,14 +31,19 @@ type May = Vec<Version>;
 struct Device {
     ftl: PageMapped<Contents>,
     may: Vec<May>,
+    /// Pages of a write that was refused without power: nobody knows its version.
+    unknown: Vec<bool>,
+    /// Pages written anew.
+    refreshed: u64,
     seed: u64,
     /// Pages that were not what they should be, after cuts; of these, pages that had been given up.
     wrong: u32,
     returned: u32,
 }
 
-fn part(draw: &mut Stream) -> Geometry {
-    let units = 1 + below(draw, 2);
+/// A word line is a quarter of a block at most.
+fn part(bits: u32, draw: &mut Stream) -> Geometry {
+    let units = if bits < 4 { 1 + below(draw, 2) } else { 1 };
     let stripe = Stripe { channels: 1, dies: 1 + below(draw, 2), planes: 1, units };
     Geometry::new(58, 48, Bytes::new(32), PAGES).unwrap().striped(stripe).unwrap()
 }
@@ -77,13 +83,53 @@ fn policies(draw: &mut Stream) -> Policies {
     }
 }
 
+/// Blocks that die, programs that fail, and pages that must be written anew after some reads.
+fn quality(draw: &mut Stream) -> Reliability {
+    let rates = ErrorRates {
+        disturb: ErrorRates::constant(100_000_000_000_000).program,
+        ..ErrorRates::none()
+    };
+    Reliability {
+        endurance: Endurance::new(&[pick(draw, &[5, 20, 100]), 200, 400]).unwrap(),
+        single_bit_wear: 300,
+        factory_bad: 2_000,
+        program_failures: pick(draw, &[0, 300_000_000, 3_000_000_000]),
+        end_of_life: EndOfLife::ReadOnly,
+        reads: Some(ReadErrors {
+            rates,
+            codeword: Bytes::new(32),
+            correctable: 20,
+            retries: vec![],
+            refresh_at: 3,
+            patrol: Duration::ZERO,
+        }),
+    }
+}
+
 impl Device {
-    fn new(seed: u64, safety: PowerSafety, draw: &mut Stream) -> Self {
-        let (part, policies) = (part(draw), policies(draw));
+    fn new(seed: u64, safety: PowerSafety, mortal: bool, draw: &mut Stream) -> Self {
+        let (part, mut policies) = (part(safety.bits, draw), policies(draw));
+        policies.reserve = if mortal { 4 } else { 1 };
         let medium = Contents::new(&part).paired(safety.bits);
-        let ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
+        let mut ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
+        if mortal {
+            ftl = ftl.with_reliability(&quality(draw), Seed::new(seed)).unwrap();
+        }
         let ftl = ftl.power_safe(safety).unwrap();
-        Self { ftl, may: vec![vec![Version(0)]; PAGES as usize], seed, wrong: 0, returned: 0 }
+        let (may, unknown) = (vec![vec![Version(0)]; PAGES as usize], vec![false; PAGES as usize]);
+        Self { ftl, may, unknown, refreshed: 0, seed, wrong: 0, returned: 0 }
+    }
+
+    /// The end of the device has come in the middle of a write: what of it was done?
+    fn refused(&mut self, first: u32, count: u32) {
+        let on = self.is_on();
+        let found = self.held(first, count);
+        for (logical, found) in (first as usize..).zip(found) {
+            self.unknown[logical] |= !on;
+            if !self.may[logical].contains(&found) && on {
+                self.may[logical].push(found);
+            }
+        }
     }
 
     fn is_on(&self) -> bool {
@@ -105,13 +151,17 @@ impl Device {
         let count = 1 + below(draw, (PAGES - first).min(most));
         let (extent, range) = (Extent::new(first, count), first as usize..(first + count) as usize);
         match draw.below(100) {
-            0..55 => {
-                let version = self.ftl.write(NOW, extent).unwrap().version;
-                self.may[range].iter_mut().for_each(|may| may.push(version));
-            }
+            0..55 => match self.ftl.write(NOW, extent) {
+                Ok(done) => {
+                    self.may[range].iter_mut().for_each(|may| may.push(done.version));
+                }
+                Err(Error::ReadOnly { .. }) => self.refused(first, count),
+                Err(error) => panic!("seed {}: {error}", self.seed),
+            },
             55..70 => {
-                self.ftl.trim(NOW, extent).unwrap();
-                self.may[range].iter_mut().for_each(|may| may.push(Version(0)));
+                if self.ftl.trim(NOW, extent).is_ok() {
+                    self.may[range].iter_mut().for_each(|may| may.push(Version(0)));
+                }
             }
             70..80 => {
                 self.ftl.flush(NOW);
@@ -138,7 +188,7 @@ impl Device {
             let mut remains = self.ftl.into_remains().unwrap();
             remains.medium.restart();
             if draw.chance(again, 100) {
-                remains.medium.cut_after(draw.below(30));
+                remains.medium.cut_after(draw.below(10));
             }
             self.ftl = remains.recover(Seed::new(self.seed)).unwrap();
             if self.is_on() {
@@ -154,7 +204,8 @@ impl Device {
         self.ftl.assert_sound();
         let found = self.held(0, PAGES);
         for (logical, (may, found)) in self.may.iter_mut().zip(found).enumerate() {
-            if !may.contains(&found) {
+            let unknown = std::mem::take(&mut self.unknown[logical]);
+            if !may.contains(&found) && !unknown {
                 let given_up = u32::from(may.contains(&Version(0)));
                 (self.wrong, self.returned) = (self.wrong + 1 - given_up, self.returned + given_up);
                 let exposed = self.ftl.power_safety().unwrap().shared == SharedCells::Exposed;
@@ -169,23 +220,41 @@ impl Device {
     fn survive(mut self, draw: &mut Stream) -> (Self, u32) {
         let steps = if draw.chance(1, 2) { 60 } else { 1_500 };
         self.ftl.medium_mut().cut_after(draw.below(steps));
-        while self.is_on() {
+        // A device that takes no more data may never come so far: then it is switched off.
+        let mut left = 2_000;
+        while self.is_on() && left > 0 {
             self.step(draw);
+            left -= if self.ftl.wear().read_only { 20 } else { 1 };
         }
+        self.refreshed += self.ftl.counters().programs[Cause::Refresh];
         let (mut device, again) = self.recover(draw, 40);
         device.check();
         (device, again)
     }
 }
 
-/// Cuts on `safety`, devices of 20 cuts each; the cuts and second cuts that there were, and the worst
-/// number of wrong pages after one cut.
-fn cuts(devices: u64, safety: impl Fn(&mut Stream) -> PowerSafety) -> (u32, u32, u32) {
-    let (mut cuts, mut again, mut worst) = (0, 0, 0);
+/// What came of many cuts.
+#[derive(Debug, Default)]
+struct Cuts {
+    cuts: u32,
+    /// Of these, in recovery.
+    again: u32,
+    /// The most pages that were wrong after one.
+    worst: u32,
+    /// Blocks that died, and devices that came to their end.
+    retired: u32,
+    ended: u32,
+    failed_programs: u64,
+    refreshed: u64,
+}
+
+/// Cuts on `safety`, devices of 20 cuts each, whose blocks die if `mortal`.
+fn cuts(devices: u64, mortal: bool, safety: impl Fn(&mut Stream) -> PowerSafety) -> Cuts {
+    let mut all = Cuts::default();
     for seed in 0..devices {
         let mut draw = Seed::new(seed).stream("power cuts");
         let safety = safety(&mut draw);
-        let mut device = Device::new(seed, safety, &mut draw);
+        let mut device = Device::new(seed, safety, mortal, &mut draw);
         for _ in 0..2_000 {
             device.step(&mut draw);
         }
@@ -198,10 +267,16 @@ fn cuts(devices: u64, safety: impl Fn(&mut Stream) -> PowerSafety) -> (u32, u32,
                 wrong <= most,
                 "seed {seed}: {wrong} flushed pages lost, at most {most} may be"
             );
-            (cuts, again, worst) = (cuts + 1 + more, again + more, worst.max(wrong));
+            (all.cuts, all.again) = (all.cuts + 1 + more, all.again + more);
+            all.worst = all.worst.max(wrong);
         }
+        all.refreshed += device.refreshed;
+        let wear = device.ftl.wear();
+        all.retired += wear.retired - wear.factory_bad;
+        all.ended += u32::from(wear.read_only);
+        all.failed_programs += device.ftl.health().map_or(0, |health| health.failed_programs);
     }
-    (cuts, again, worst)
+    all
 }
 
 fn devices() -> u64 {
@@ -212,17 +287,27 @@ fn devices() -> u64 {
 fn nothing_flushed_is_lost_and_nothing_old_is_read_wherever_power_is_cut() {
     let padded =
         |draw: &mut Stream| PowerSafety { bits: 1 + below(draw, 3), shared: SharedCells::Padded };
-    let (cuts, again, worst) = cuts(devices(), padded);
-    assert!(u64::from(cuts) >= devices() * 20 && u64::from(again) > devices(), "{cuts} {again}");
-    assert_eq!(worst, 0);
+    let all = cuts(devices(), false, padded);
+    assert!(u64::from(all.cuts) >= devices() * 20, "{all:?}");
+    assert!(u64::from(all.again) > devices() && all.worst == 0, "{all:?}");
+}
+
+#[test]
+fn nothing_flushed_is_lost_while_blocks_die_and_programs_fail() {
+    let padded =
+        |draw: &mut Stream| PowerSafety { bits: 1 + below(draw, 4), shared: SharedCells::Padded };
+    let all = cuts(devices(), true, padded);
+    assert!(u64::from(all.cuts) >= devices() * 20 && all.worst == 0, "{all:?}");
+    assert!(all.retired > 500 && all.ended > 10 && all.ended < 90, "{all:?}");
+    assert!(all.failed_programs > 100 && all.refreshed > 1_000, "{all:?}");
 }
 
 #[test]
 fn exposed_shared_cells_lose_no_more_than_the_part_says() {
     let exposed =
         |draw: &mut Stream| PowerSafety { bits: 2 + below(draw, 2), shared: SharedCells::Exposed };
-    let (_, _, worst) = cuts(devices(), exposed);
-    assert!(worst > 0, "a part that pads nothing loses something that was flushed");
+    let all = cuts(devices(), false, exposed);
+    assert!(all.worst > 0, "a part that pads nothing loses something that was flushed");
 }
 
 fn small() -> PageMapped<Contents> {

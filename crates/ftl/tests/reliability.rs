@@ -17,6 +17,7 @@ fn quality(cycles: &[u32]) -> Reliability {
         endurance: Endurance::new(cycles).unwrap(),
         single_bit_wear: 100,
         factory_bad: 0,
+        program_failures: 0,
         end_of_life: EndOfLife::ReadOnly,
         reads: None,
     }
@@ -134,9 +135,11 @@ fn nothing_accepted_is_lost_while_blocks_die_under_any_policy() {
             },
             map: [MapMemory::Whole, MapMemory::Cached { cache: Bytes::new(512), segment: 4 }]
                 [below(&mut draw, 2) as usize],
+            reserve: 4,
             ..policies()
         };
-        let of = Reliability { factory_bad: 500, ..quality(&[1, 20, 40, 60]) };
+        let program_failures = [0, 200_000_000, 2_000_000_000][below(&mut draw, 3) as usize];
+        let of = Reliability { factory_bad: 500, program_failures, ..quality(&[1, 20, 40, 60]) };
         let mut ftl = layer(policies, &of, seed, Contents::new).unwrap();
         let mut shadow = vec![Version(0); LOGICAL as usize];
         let mut writes = 0;
@@ -277,4 +280,110 @@ fn the_same_seed_gives_the_same_lives() {
     };
     assert_eq!(lives(1), lives(1));
     assert_ne!(lives(1).0, lives(2).0);
+}
+
+#[test]
+fn a_program_that_fails_is_made_up_for_and_its_block_given_up() {
+    // One of 2,000 programs.
+    let of = Reliability { program_failures: 500_000_000, ..quality(&[1_000_000]) };
+    let policies = Policies { reserve: 4, ..policies() };
+    let mut ftl = layer(policies, &of, 5, Contents::new).unwrap();
+    let mut shadow = vec![Version(0); LOGICAL as usize];
+    let mut draw = Seed::new(5).stream("pages");
+    while ftl.health().unwrap().failed_programs < 8 {
+        let page = below(&mut draw, LOGICAL);
+        shadow[page as usize] = ftl.write(Instant::ZERO, Extent::new(page, 1)).unwrap().version;
+    }
+    ftl.idle(Instant::ZERO, Instant::ZERO);
+    let mut found = vec![Version(0); LOGICAL as usize];
+    ftl.read(Instant::ZERO, Extent::new(0, LOGICAL), &mut found).unwrap();
+    assert_eq!(found, shadow, "all data lie elsewhere");
+    assert_eq!(ftl.wear().retired, 8, "each took its block along");
+    let programs = ftl.counters().programs;
+    assert_eq!(programs[Cause::Retry], 8, "each was tried once");
+    assert!(programs[Cause::Refresh] > 0 && programs[Cause::Refresh] < 8 * 16, "{programs:?}");
+    ftl.assert_sound();
+}
+
+#[test]
+fn programs_fail_as_often_as_the_part_says() {
+    let of = Reliability { program_failures: 1_000_000_000, ..quality(&[1_000_000]) };
+    let policies = Policies { reserve: 4, ..policies() };
+    let (mut programs, mut failed) = (0, 0);
+    for seed in 0..40 {
+        let mut ftl = layer(policies, &of, seed, Untimed::new).unwrap();
+        while ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).is_ok() {}
+        programs += ftl.counters().programs.total();
+        failed += ftl.health().unwrap().failed_programs;
+    }
+    // Of 900 failures the standard deviation is 30.
+    assert!(failed > 500 && (programs / failed).abs_diff(1_000) < 120, "{failed} of {programs}");
+}
+
+#[test]
+fn programs_that_fail_need_more_reserve() {
+    let of = Reliability { program_failures: 1, ..quality(&[9]) };
+    let error = layer(policies(), &of, 1, Untimed::new).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "reserve of free blocks, where blocks may die, of 2: from 4 to 100"
+    );
+}
+
+/// Times of rows that share a word line, lower pages first, and the cycles of the worst, the middle and
+/// the best block. The figures are of the order of the parts'.
+const CELLS: [(u32, &[u64], [u32; 3]); 4] = [
+    (1, &[250], [60_000, 100_000, 140_000]),
+    (2, &[600, 1_500], [2_000, 3_000, 4_500]),
+    (3, &[500, 1_500, 3_500], [700, 1_000, 1_600]),
+    (4, &[700, 2_000, 4_000, 8_000], [150, 300, 500]),
+];
+
+#[test]
+fn cells_of_one_to_four_bits_have_rows_and_lives_of_their_own() {
+    let micros = Duration::from_micros;
+    let rate = Rate::new(Bytes::new(400), micros(1)).unwrap();
+    let mut lives = Vec::new();
+    for (bits, program, cycles) in CELLS {
+        let spans = |each: &[u64]| each.iter().map(|&span| micros(span)).collect::<Vec<_>>();
+        let timing = Timing {
+            native: CellTimes { read: spans(&[50]), program: spans(program), erase: micros(4_000) },
+            single_bit: CellTimes::uniform(micros(25), micros(200), micros(2_000)),
+            channel: rate,
+            link: rate,
+            command: Duration::ZERO,
+            slots: 2,
+            cache_program: false,
+        };
+        let cache = Cache { size: CacheSize::Fixed(4), bits, ..Cache::default() };
+        let policies = Policies { cache, ..policies() };
+        let of = quality(&cycles.map(|cycles| cycles.div_ceil(50)));
+        let mut ftl = layer(policies, &of, 3, |part| Timed::new(part, &timing).unwrap()).unwrap();
+        let mut now = Instant::ZERO;
+        while let Ok(done) = ftl.write(now, Extent::new(0, LOGICAL)) {
+            now = done.accepted;
+        }
+        let wear = ftl.wear().summary();
+        let middle = cycles[1].div_ceil(50);
+        let mean = u32::try_from(wear.total / 100).unwrap();
+        assert!(mean > middle / 3 && mean < cycles[2].div_ceil(50), "{bits} bits: {wear}");
+        // Blocks die at different times: it is a distribution.
+        assert!(wear.least < wear.most, "{bits} bits: {wear}");
+        let busy = ftl.busy().by_cause;
+        assert!(busy[Cause::Fold] > 0 && busy[Cause::Host] > 0, "{bits} bits");
+        lives.push(ftl.counters().written);
+    }
+    assert!(lives.is_sorted_by(|more, fewer| more > fewer), "{lives:?}");
+}
+
+#[test]
+fn lives_of_blocks_follow_their_quantiles() {
+    let endurance = Endurance::new(&[150, 250, 300, 350, 500]).unwrap();
+    let mut draw = Seed::new(1).stream("blocks");
+    let mut lives: Vec<u32> = (0..100_000).map(|_| endurance.draw(&mut draw)).collect();
+    lives.sort_unstable();
+    for (quarter, expected) in [(1, 250), (2, 300), (3, 350)] {
+        assert!(lives[quarter * 25_000].abs_diff(expected) <= 2, "quarter {quarter}");
+    }
+    assert!(lives[0] >= 150 && lives[99_999] <= 500);
 }

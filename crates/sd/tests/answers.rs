@@ -24,6 +24,7 @@ fn mortal(part: &Part, cache: CacheSize) -> Card<PageMapped<Timed>> {
         endurance: Endurance::new(&[RATED - 8, RATED + 8]).unwrap(),
         single_bit_wear: 100,
         factory_bad: 0,
+        program_failures: 0,
         end_of_life: EndOfLife::ReadOnly,
         reads: None,
     };

@@ -200,6 +200,7 @@ fn reliability(part: &CardPart) -> Result<Option<Reliability>, ftl::Error> {
         endurance: ftl::Endurance::new(&life.cycles)?,
         single_bit_wear: life.single_bit_wear,
         factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
+        program_failures: 0,
         end_of_life: life.end_of_life,
         reads: part.reads.clone(),
     }))

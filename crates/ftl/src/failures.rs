@@ -1,0 +1,122 @@
+//! Programs that fail, and blocks that are marked bad.
+//!
+//! Layer: part of the mechanism in [`crate::page_map`], beside [`crate::reliability`]. Main type: [`Failures`]. When
+//! a block is opened, it is drawn whether one of its programs will fail, and which: one draw for a block costs
+//! nothing, and a block that has failed is not filled any further, so it fails once at most.
+//!
+//! ```text
+//!   open block --> ... pages ... --> program fails: tried (Cause::Retry), block closed
+//!                                       |   the data go to the next open block of the stream
+//!                                       `-> queued: what is valid is moved (Cause::Refresh), block marked bad
+//! ```
+//!
+//! Source: JEDEC JESD47 and the data sheets' rule for a failed program: copy the pages before it elsewhere and
+//! mark the block bad (Micron TN-29-17, "Design and use considerations for NAND flash memory"). The rate is the
+//! part's. Left out: pages before it that the failed program spoils, and blocks of one superblock that fail
+//! alone: all of it is retired. That a program failed is forgotten when power is lost before the block is marked.
+
+use crate::cause::Cause;
+use crate::geometry::PageRun;
+use crate::medium::{Medium, Stamp};
+use crate::page_map::PageMapped;
+use crate::pool::Tier;
+use boardlab_sim::Stream;
+
+const NEVER: u32 = u32::MAX;
+/// The rate is given in parts of this.
+const PARTS: u64 = 1_000_000_000_000;
+
+/// Which programs fail.
+#[derive(Debug, Clone)]
+pub(crate) struct Failures {
+    /// Of [`PARTS`] programs of a flash page.
+    rate: u64,
+    draw: Stream,
+    /// By block: the page at which it will fail.
+    fails_at: Vec<u32>,
+    /// By block: whether it did, and was not given up yet.
+    failed: Vec<bool>,
+}
+
+impl Failures {
+    pub(crate) fn new(rate: u64, blocks: u32, draw: Stream) -> Self {
+        let blocks = blocks as usize;
+        Self { rate, draw, fails_at: vec![NEVER; blocks], failed: vec![false; blocks] }
+    }
+
+    /// Whether any ever fails.
+    pub(crate) const fn any(&self) -> bool {
+        self.rate > 0
+    }
+
+    /// How many of the pages of a block that is opened can be programmed; `units` fail together.
+    pub(crate) fn sound_pages(&mut self, block: u32, pages: u32, units: u32) -> u32 {
+        let fails_at = &mut self.fails_at[block as usize];
+        *fails_at = NEVER;
+        if self.rate == 0 {
+            return pages;
+        }
+        let programs = u64::from(pages / units);
+        if self.draw.chance(self.rate.saturating_mul(programs).min(PARTS), PARTS) {
+            let at = u32::try_from(self.draw.below(programs)).expect("a page of the block");
+            *fails_at = at * units;
+        }
+        pages.min(*fails_at)
+    }
+
+    /// The next program of `block` is tried; where it fails, if it does.
+    fn try_next(&mut self, block: u32) -> Option<u32> {
+        let at = std::mem::replace(&mut self.fails_at[block as usize], NEVER);
+        self.failed[block as usize] |= at != NEVER;
+        (at != NEVER).then_some(at)
+    }
+
+    /// Power was lost: nobody knows any more what failed.
+    pub(crate) fn forget(&mut self) {
+        self.failed.fill(false);
+        self.fails_at.fill(NEVER);
+    }
+}
+
+impl<M: Medium> PageMapped<M> {
+    /// The block of a stream has no room left: if that is because its next program fails, that is tried, and
+    /// the block will be given up.
+    pub(crate) fn try_failing_program(&mut self, block: u32) {
+        let units = self.geometry.stripe().units;
+        let Some(health) = self.health.as_deref_mut() else { return };
+        let Some(offset) = health.failures.try_next(block) else { return };
+        health.failed_programs += 1;
+        health.queue(block);
+        let run = PageRun { block, offset, count: units };
+        self.medium.program(run, Stamp::FILLER, Cause::Retry);
+        self.counters.programs[Cause::Retry] += u64::from(units);
+    }
+
+    /// Whether a program of `block` failed since it was opened.
+    pub(crate) fn has_failed(&self, block: u32) -> bool {
+        let failed = |failures: &Failures| failures.failed[block as usize];
+        self.health.as_deref().is_some_and(|health| failed(&health.failures))
+    }
+
+    /// Marks a block that nothing is valid in bad.
+    pub(crate) fn retire(&mut self, block: u32) {
+        self.medium.mark_bad(block);
+        self.pool.retire(block);
+        self.read_only |= self.is_worn_out();
+    }
+
+    /// Whether enough blocks are free to open `blocks` for data, and what must be opened besides so that one
+    /// may be erased: always, unless blocks have died.
+    pub(crate) fn can_open(&self, blocks: u32) -> bool {
+        let Some(health) = self.health.as_deref() else { return true };
+        let trims = u32::from(self.trims.is_some());
+        // One of each may fail at its first program.
+        let each = 1 + u32::from(health.failures.any());
+        self.pool.free(Tier::Main) >= (blocks + trims) * each
+    }
+
+    /// The least reserve of a part whose blocks die: what erases and programs that fail may take at once.
+    pub(crate) fn reserve_needed(&self, programs_fail: bool) -> u32 {
+        2 + 2 * u32::from(programs_fail) + 2 * u32::from(self.trims.is_some())
+    }
+}
