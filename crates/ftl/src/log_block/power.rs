@@ -111,3 +111,46 @@ impl<M: Medium> LogBlocks<M> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::policies::LogPolicies;
+    use super::*;
+    use crate::contents::Contents;
+    use crate::geometry::Geometry;
+    use crate::medium::Version;
+    use crate::power::SharedCells;
+    use crate::translation::{Extent, Translation};
+    use boardlab_sim::{Bytes, Instant, Seed};
+
+    #[test]
+    fn what_is_at_risk_in_an_open_log_is_safe_before_an_older_log_is_erased() {
+        let part = Geometry::new(24, 16, Bytes::kib(4), 200).unwrap();
+        let base = LogPolicies::shared(2);
+        let policies = LogPolicies { sequential: 0, merge_when_idle: true, ..base };
+        let medium = Contents::new(&part).paired(3);
+        let layer = LogBlocks::new(part, policies, medium, Seed::new(1)).unwrap();
+        let safety = PowerSafety { bits: 3, shared: SharedCells::Padded };
+        let mut layer = layer.power_safe(safety);
+        let write = |layer: &mut LogBlocks<Contents>, page| {
+            layer.write(Instant::ZERO, Extent::new(page, 1)).unwrap().version
+        };
+        // Page 5 is in the log that is full, and again at risk in the one that is open.
+        let old = write(&mut layer, 5);
+        for _ in 0..17 {
+            write(&mut layer, 40);
+        }
+        layer.flush(Instant::ZERO);
+        let new = write(&mut layer, 5);
+        // The background comes to empty one log before the host is back.
+        assert!(layer.background(&mut 0));
+        layer.medium.cut_after(0);
+        write(&mut layer, 6);
+        let mut remains = layer.into_remains().unwrap();
+        remains.medium.restart();
+        let mut layer = remains.recover(Seed::new(1)).unwrap();
+        let mut found = [Version(0)];
+        layer.read(Instant::ZERO, Extent::new(5, 1), &mut found).unwrap();
+        assert!([old, new].contains(&found[0]), "{found:?}");
+    }
+}

@@ -116,11 +116,9 @@ impl LogBlocks<Contents> {
             }
         }
         found.whole.iter().flatten().for_each(|&(_, block)| found.is_label[block as usize] = true);
-        // Of equal versions the first counts: the one in a whole block, then the original.
-        order.sort_by_key(|&block| !found.is_label[block as usize]);
+        // Of equal versions the first counts: the original.
         order.into_iter().for_each(|block| self.scan_block(block, &mut found));
-        // So that labels from now on make void all that was found.
-        self.version = Version(found.version.0 + 1);
+        self.version = found.version;
         found
     }
 
@@ -179,12 +177,12 @@ impl LogBlocks<Contents> {
                 .filter_map(|offset| self.table.get(first + offset).map(|page| (page, offset)));
             let Some((Page { block, .. }, _)) = held.clone().next() else { continue };
             let all = held.clone().count();
+            // A whole block has pages of no other unit, and a clean one no others at all.
             let placed = held.all(|(page, offset)| page == Page { block, offset });
-            let alone = self.pool.valid(block) as usize == all;
             let whole = found.whole[unit as usize].is_some_and(|(_, whole)| whole == block);
             let clean = whole || found.data[block as usize] as usize == all;
             let ordinary = self.mode_of[block as usize] == CellMode::Native;
-            if placed && alone && clean && ordinary {
+            if placed && clean && ordinary {
                 self.data[unit as usize] = block;
                 self.unit_of[block as usize] = unit;
                 self.pool.close(block, 0);

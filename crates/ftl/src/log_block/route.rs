@@ -158,12 +158,11 @@ impl<M: Medium> LogBlocks<M> {
         };
         let block = block.ok_or_else(|| self.refused())?;
         self.prepare(block, mode);
-        let first = !self.is_open(unit);
         self.logs.push(Log {
             unit,
             takes,
             frontier: Frontier::new(block, pages),
-            in_order: mode == CellMode::Native && unit != NONE && (first || takes == Takes::Next),
+            in_order: mode == CellMode::Native && unit != NONE,
             whole: true,
             used: self.turn,
         });
