@@ -25,10 +25,9 @@ impl<M: Medium> LogBlocks<M> {
     /// see [`super::recovery`].
     ///
     /// # Panics
-    /// When the layer has been used, or its blocks die.
+    /// When the layer has been used.
     #[must_use]
     pub fn power_safe(mut self, safety: PowerSafety) -> Self {
-        assert!(self.health.is_none(), "recovery of a part whose blocks die is not modelled");
         assert_eq!(self.version.0 + u64::from(self.mapped), 0, "chosen before the first use");
         self.safety = Some(safety);
         self
@@ -73,8 +72,10 @@ impl<M: Medium> LogBlocks<M> {
     /// Makes all that was written and given up safe.
     pub(super) fn secure(&mut self) {
         let Some(safety) = self.safety else { return };
-        let gathered = self.gather_due();
-        gathered.expect("no block dies, so one is free to merge into");
+        if self.gather_due().is_err() {
+            // Only on a device that has just become read-only: what was given up may be back.
+            return;
+        }
         let padding = safety.padding(&self.geometry);
         for at in 0..self.logs.len() {
             if self.mode_of[self.logs[at].block() as usize] == CellMode::Native {

@@ -54,9 +54,9 @@ impl LogBlocks<Contents> {
     /// Forgets all that is in memory.
     ///
     /// # Errors
-    /// Gives the layer back when it was not [`LogBlocks::power_safe`].
+    /// Gives the layer back when it was not [`LogBlocks::power_safe`], or its blocks die.
     pub fn into_remains(self) -> Result<LogRemains, Box<Self>> {
-        let Some(safety) = self.safety else { return Err(Box::new(self)) };
+        let (Some(safety), None) = (self.safety, &self.health) else { return Err(Box::new(self)) };
         let Self { medium, geometry, policies, .. } = self;
         Ok(LogRemains { medium, geometry, policies, safety })
     }

@@ -153,12 +153,12 @@ impl<M: Medium> Layer<M> {
             if policies.cache.is_on() {
                 return Err(Failure::PagesOnly("a cache of single-bit cells"));
             }
-            if part.power.is_some() {
-                return Err(Failure::PagesOnly("recovery after a cut of power"));
-            }
             let (levelling, levelling_time) = (policies.levelling, policies.levelling_time);
             let logs = LogPolicies { levelling, levelling_time, ..logs };
             let mut layer = LogBlocks::new(geometry, logs, medium, seed)?;
+            if let Some(safety) = part.power {
+                layer = layer.power_safe(safety);
+            }
             if let Some(reliability) = reliability(part)? {
                 layer = layer.with_reliability(&reliability, seed)?;
             }
