@@ -3,14 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-use boardlab_block::{BlockDevice, Extent, Payload, Request};
-use boardlab_ftl::Translation;
+use boardlab_block::{BlockDevice, Extent, Payload, Request, Target};
+use boardlab_ftl::{LogPolicies, PowerSafety, SharedCells, Translation};
 use boardlab_lab::card::board::Host;
 use boardlab_lab::card::compose::{Layer, compose};
-use boardlab_lab::card::part::CardPart;
+use boardlab_lab::card::part::{CardPart, Mapping};
 use boardlab_lab::card::{board, health_table, part, register_table};
 use boardlab_lab::catalog;
 use boardlab_lab::document::{Document, Reading};
+use boardlab_lab::quantity::Ratio;
 use boardlab_lab::source::Kind;
 use boardlab_sd::{Card, Data, Mode};
 use boardlab_sim::{Bytes, Instant, Seed};
@@ -152,4 +153,85 @@ fn the_health_of_a_card_is_a_table_that_begins_at_nothing() {
         assert_eq!(registers.row("csd").is_some(), !emmc, "{name}");
         assert!(!registers.rows.is_empty());
     }
+}
+
+/// A card of the same kind as `part`, of 200 blocks of data that live for 4 to 6 erases.
+fn short_lived(part: &CardPart) -> CardPart {
+    let mut part = part.clone();
+    part.face.capacity = part.page * (200 * u64::from(part.flash.block_pages(part.page)));
+    part.spare = Ratio::from_millionths(300_000);
+    let life = part.life.as_mut().unwrap();
+    (life.rated, life.cycles, life.factory_bad) = (5, vec![4, 6], Ratio::default());
+    part
+}
+
+/// Writes of 1 MiB at random until the card takes no more; how many it took.
+fn wear_out(card: &mut Card<Layer>) -> u64 {
+    let mut stream = Seed::new(4).stream("wear");
+    let (mut now, mebibytes) = (Instant::ZERO, card.geometry().count / 2_048);
+    for written in 0..1_000_000 {
+        let extent = Extent::new(stream.below(mebibytes) * 2_048, 2_048);
+        let write = Request::Write { extent, data: Payload::Repeated(0), durable: false };
+        match card.submit(now, write) {
+            Ok(done) => now = done.ended,
+            Err(error) => {
+                assert!(matches!(error, boardlab_block::Error::ReadOnly { .. }), "{error}");
+                return written;
+            }
+        }
+    }
+    panic!("the card does not die");
+}
+
+#[test]
+fn every_kind_of_card_lives_about_as_long_as_its_blocks_and_then_only_reads() {
+    for name in names() {
+        let whole = short_lived(&read(name).value);
+        for shared in [None, Some(SharedCells::Padded), Some(SharedCells::Exposed)] {
+            let bits = whole.flash.cell.bits();
+            let power = shared.map(|shared| PowerSafety { bits, shared });
+            let part = CardPart { power, ..whole.clone() };
+            let mut card = card(&part);
+            let capacities = (wear_out(&mut card) << 20) / part.face.capacity.get();
+            assert!((2..10).contains(&capacities), "{name}, {shared:?}: {capacities}");
+            let read = Request::Read { extent: Extent::new(0, 8), into: Target::Nowhere };
+            let done = card.submit(card.free(), read);
+            assert!(done.is_ok(), "{name}, {shared:?}: a dead card is read");
+            assert!(card.health().used() > 5_000, "{name}, {shared:?}: {:?}", card.health());
+        }
+    }
+}
+
+#[test]
+fn every_mapping_lives_until_it_is_read_only() {
+    let whole = short_lived(&read("kioxia-16gb").value);
+    let logs = [LogPolicies::own(3), LogPolicies::shared(4), LogPolicies::in_order(2)];
+    let demand = Mapping::DemandPage { cache: Bytes::kib(4), segment: 16 };
+    for mapping in logs.map(Mapping::LogBlocks).into_iter().chain([demand]) {
+        let mut card = card(&CardPart { mapping, ..whole.clone() });
+        let written = wear_out(&mut card);
+        assert!(written > 300, "{mapping:?}: {written} MiB");
+        assert!(card.translation().wear().read_only, "{mapping:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_together_is_refused_with_a_reason() {
+    let part = read("kioxia-16gb").value;
+    let mut logs = part.clone();
+    logs.mapping = Mapping::LogBlocks(LogPolicies::own(2));
+    logs.policies.cache.size = boardlab_ftl::CacheSize::Fixed(4);
+    let refused = |part: &CardPart, host: &Host| {
+        compose(part, host, Data::Lost, Seed::new(1)).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&logs, &host()), "a cache of single-bit cells needs a map of pages");
+    let mut full = part.clone();
+    full.spare = Ratio::default();
+    assert!(refused(&full, &host()).contains("needed"), "{}", refused(&full, &host()));
+    let mut slotless = host();
+    slotless.sd = None;
+    assert_eq!(refused(&part, &slotless), "the board has no slot for an SD card");
+    let mut foreign = host();
+    foreign.sd.as_mut().unwrap().modes = vec![Mode::Hs400];
+    assert_eq!(refused(&part, &foreign), "SD card and slot have no mode of the bus in common");
 }

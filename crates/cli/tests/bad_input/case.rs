@@ -221,6 +221,12 @@ pub(crate) fn write_right_files(scratch: &Scratch) {
     scratch.write("nand.toml", scenario);
     scratch.write("nand-part.toml", repository("parts/nand/nand-evaluation.toml"));
     scratch.write("nand-board.toml", repository("boards/mips-327.toml"));
+    let scenario = repository("scenarios/card-fio.toml");
+    let scenario = scenario.replacen("\"kioxia-16gb\"", "\"card-part.toml\"", 1);
+    let scenario = scenario.replacen("\"raspberry-pi-4\"", "\"card-board.toml\"", 1);
+    scratch.write("card.toml", scenario);
+    scratch.write("card-part.toml", repository("parts/sd/kioxia-16gb.toml"));
+    scratch.write("card-board.toml", repository("boards/raspberry-pi-4.toml"));
 }
 
 /// What every answer to wrong input has in common.

@@ -10,6 +10,7 @@ mod arguments;
 #[path = "../bench/mod.rs"]
 mod bench;
 mod board;
+mod card;
 mod case;
 mod image;
 mod limits;
@@ -25,7 +26,7 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 13] = [
+const TABLES: [&[Case]; 14] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
@@ -33,6 +34,7 @@ const TABLES: [&[Case]; 13] = [
     workload::CASES,
     limits::CASES,
     nand::CASES,
+    card::CASES,
     set::CASES,
     sweep::CASES,
     arguments::CASES,
@@ -95,6 +97,11 @@ fn a_value_beyond_any_device_is_refused() {
 #[test]
 fn wrong_input_of_the_nand_experiment_is_refused() {
     check(nand::CASES);
+}
+
+#[test]
+fn a_wrong_card_is_refused() {
+    check(card::CASES);
 }
 
 #[test]

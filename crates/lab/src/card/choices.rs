@@ -176,14 +176,13 @@ fn policy<T: Copy>(
     names: &[(&str, Policy<T>)],
     (number, least, most): (&str, u64, u64),
 ) -> Read<T> {
-    match section.one_of(key, names)? {
-        Policy::Plain(policy) => {
-            // Known, so that a policy can be changed on the command line without taking its number away.
-            if section.has(number) {
-                count(section, number, 0, u32::MAX.into())?;
-            }
-            Ok(policy)
-        }
+    let chosen = section.one_of(key, names);
+    // Known in any case, so that a policy can be changed on the command line without taking its number away.
+    if section.has(number) && !matches!(chosen, Ok(Policy::Of(_))) {
+        count(section, number, 0, u32::MAX.into())?;
+    }
+    match chosen? {
+        Policy::Plain(policy) => Ok(policy),
         Policy::Of(policy) => count(section, number, least, most).map(policy),
     }
 }

@@ -9,7 +9,7 @@ pub use super::reliability::Life;
 
 use super::values::{Letters, count};
 use super::{choices, flash, limits, reliability};
-use crate::document::{Read, Section};
+use crate::document::{Read, Reported, Section};
 use crate::quantity::Ratio;
 use boardlab_ftl::{Geometry, Policies, PowerSafety, ReadErrors, SharedCells};
 use boardlab_sd::{
@@ -163,15 +163,15 @@ fn check(section: &Section<'_>, part: &CardPart) -> Read<()> {
         ));
     }
     if !part.flash.page.is_multiple_of(part.page) {
-        return Err(section.refuse(
-            "mapping",
-            &format!(
-                "has mapped pages of {}, of which none or no whole number make a flash page of {}",
-                part.page, part.flash.page
-            ),
-            "`page` equal to the flash's, or a part of it",
-            help,
-        ));
+        let problem =
+            format!("makes no whole number of mapped pages a flash page of {}", part.flash.page);
+        let expected = "the size of a flash page, or a half, a quarter... of it";
+        return Err(refuse_in(section, ["mapping", "page"], &problem, expected));
+    }
+    if part.face.cache.is_some_and(|cache| cache < part.page) {
+        let problem = format!("does not hold one mapped page of {}", part.page);
+        let expected = format!("at least {}", part.page);
+        return Err(refuse_in(section, ["controller", "write_cache"], &problem, &expected));
     }
     let refused = super::compose::check(part).err();
     refused.map_or(Ok(()), |problem| {
@@ -182,6 +182,21 @@ fn check(section: &Section<'_>, part: &CardPart) -> Read<()> {
             help,
         ))
     })
+}
+
+/// A broken rule about a key of a section that has been read.
+fn refuse_in(
+    section: &Section<'_>,
+    [inner, key]: [&str; 2],
+    problem: &str,
+    expected: &str,
+) -> Reported {
+    let help = "see docs/formats/part.md, keys of a card";
+    let refused = section.section(inner, |inner| {
+        inner.leave_rest();
+        Ok(inner.refuse(key, problem, expected, help))
+    });
+    refused.unwrap_or_else(|reported| reported)
 }
 
 fn face(section: &Section<'_>, kind: Kind) -> Read<Face> {
