@@ -12,7 +12,7 @@
 mod theory;
 
 use boardlab_ftl::{
-    Collection, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,
+    Collection, Emptied, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -31,7 +31,9 @@ struct Point {
 
 impl Point {
     fn new(collection: Collection, streams: Streams, pages_per_block: u32, spare: f64) -> Self {
-        let policies = Policies { collection, streams, ..Policies::default() };
+        // As theory has it: a block comes free when it is chosen.
+        let emptied = Emptied::Kept;
+        let policies = Policies { collection, streams, emptied, ..Policies::default() };
         // About a million pages at most, but enough blocks.
         let blocks = (262_144 / pages_per_block).max(2_048);
         Self { policies, blocks, pages_per_block, spare, overwrites: (9, 6), seed: 1 }
@@ -49,7 +51,15 @@ impl Point {
         let seed = Seed::new(self.seed);
         let mut ftl = PageMapped::new(part, self.policies, Untimed::new(&part), seed).unwrap();
         let difference = ftl.spare().millionths().abs_diff((self.spare * 1e6) as u64);
-        assert!(difference <= 200, "the printed spare is the effective one: {}", ftl.spare());
+        // A logical page more or less.
+        let page = 1e6 / data;
+        assert!(f64::from(difference as u32) <= page + 1.0, "the effective spare: {}", ftl.spare());
+        eprintln!(
+            "{:?}, {} pages a block: {}",
+            self.policies.collection,
+            self.pages_per_block,
+            ftl.spare()
+        );
         ftl.write(Instant::ZERO, Extent::new(0, logical)).unwrap();
         ftl
     }
@@ -96,35 +106,55 @@ fn assert_near(found: f64, expected: f64, percent: f64, what: &Point) {
     assert!(off.abs() < percent, "{found:.4}, theory {expected:.4}, {off:+.2} %: {what:?}");
 }
 
-/// The five spare factors; at less, theory itself is within 2 % only.
-const SPARES: [f64; 5] = [0.05, 0.07, 0.10, 0.20, 0.30];
-const BLOCK_SIZES: [u32; 3] = [32, 64, 256];
+/// The spare factors and block sizes of the published table of anchors.
+const SPARES: [f64; 12] = [0.02, 0.05, 0.07, 0.10, 0.125, 0.15, 0.20, 0.25, 0.28, 0.30, 0.40, 0.50];
+const BLOCK_SIZES: [u32; 5] = [32, 64, 128, 256, 768];
+/// Those of which three seeds are run.
+const FIVE: [f64; 5] = [0.02, 0.05, 0.07, 0.10, 0.20];
+const THREE: [u32; 3] = [32, 64, 256];
 
-/// All points for one policy, or two drawn ones.
+/// All points for one policy, or a drawn one: five spares and three block sizes with three seeds each,
+/// and the rest of the table with one.
 fn points(collection: Collection) -> Vec<Point> {
     let mut all = Vec::new();
     for spare in SPARES {
         for pages_per_block in BLOCK_SIZES {
-            for seed in 1..=3 {
+            let three = FIVE.contains(&spare) && THREE.contains(&pages_per_block);
+            for seed in 1..=if three { 3 } else { 1 } {
                 let point = Point::new(collection, Streams::Single, pages_per_block, spare);
                 all.push(Point { seed, ..point });
             }
         }
     }
     if !full() {
+        // Little spare and large blocks take minutes.
+        all.retain(|point| point.spare > 0.04 && point.pages_per_block <= 256);
         let mut draw = Seed::new(5).stream(&format!("{collection:?}"));
-        all = (0..2).map(|_| all[draw.below(all.len() as u64) as usize]).collect();
+        all = vec![all[draw.below(all.len() as u64) as usize]];
     }
     all
+}
+
+/// Points that are in no table: any spare, any block size, any number of choices.
+fn odd_points(name: &str) -> Vec<(Point, u32)> {
+    let mut draw = Seed::new(11).stream(name);
+    let mut between = |low: u64, high: u64| (low + draw.below(high - low + 1)) as u32;
+    let mut point = || {
+        let spare = f64::from(if full() { between(20, 500) } else { between(80, 500) }) / 1_000.0;
+        let pages_per_block = between(32, if full() { 768 } else { 200 });
+        let choices = between(1, 30);
+        (Point::new(Collection::Choices(choices), Streams::Single, pages_per_block, spare), choices)
+    };
+    (0..if full() { 40 } else { 1 }).map(|_| point()).collect()
 }
 
 #[test]
 fn random_collection_writes_one_over_the_spare() {
     for mut point in points(Collection::Random) {
-        // Its victims differ more than those of any other policy: 300,000 of them bring the standard
+        // Its victims differ more than those of any other policy: many of them bring the standard
         // deviation of the mean below 0.2 %.
         let victims = f64::from(point.blocks) * (1.0 - point.spare) / point.spare;
-        let enough = if full() { 300_000.0 } else { 120_000.0 };
+        let enough = if full() { 600_000.0 } else { 120_000.0 };
         point.overwrites = (6, ((enough / victims) as u32).max(4));
         assert_near(point.uniform(), 1.0 / point.spare, 0.5, &point);
     }
@@ -138,10 +168,32 @@ fn fifo_collection_follows_xiang_and_kurkoski() {
 }
 
 #[test]
-fn greedy_collection_follows_desnoyers() {
+fn greedy_collection_follows_the_mean_field_and_desnoyers() {
     for point in points(Collection::Greedy) {
-        let expected = theory::greedy(point.alpha(), point.pages_per_block.into());
-        assert_near(point.uniform(), expected, 1.0, &point);
+        let pages = point.pages_per_block;
+        let (found, mean_field) =
+            (point.uniform(), theory::mean_field_greedy(point.alpha(), pages));
+        assert_near(found, mean_field, 0.5, &point);
+        // The equation is an approximation, which is off by itself for small blocks and little spare.
+        let beyond = point.spare < 0.03 && pages <= 64;
+        let percent = if beyond { 3.5 } else { 1.0 };
+        assert_near(found, theory::greedy(point.alpha(), pages.into()), percent, &point);
+    }
+}
+
+/// Greedy collection at 2 % spare with blocks of 32 pages: what is off is neither the number of blocks nor the account
+/// of spare.
+#[test]
+fn the_number_of_blocks_is_not_why_greedy_exceeds_desnoyers_at_little_spare() {
+    let (alpha, pages) = (1.0 / 0.98, 32);
+    let (mean_field, desnoyers) =
+        (theory::mean_field_greedy(alpha, pages), theory::greedy(alpha, f64::from(pages)));
+    assert!((mean_field / desnoyers - 1.031).abs() < 0.001, "{mean_field}, {desnoyers}");
+    let numbers: &[u32] = if full() { &[500, 2_000, 8_000, 32_000] } else { &[500, 2_000] };
+    for &blocks in numbers {
+        let point = Point::new(Collection::Greedy, Streams::Single, pages, 0.02);
+        let point = Point { blocks, ..point };
+        assert_near(point.uniform(), mean_field, 0.5, &point);
     }
 }
 
@@ -158,6 +210,36 @@ fn the_best_of_some_choices_follows_the_mean_field() {
 }
 
 #[test]
+fn points_that_are_in_no_table_follow_theory_too() {
+    for (point, choices) in odd_points("choices") {
+        let expected = theory::choices(point.alpha(), point.pages_per_block, choices.into());
+        assert_near(point.uniform(), expected, 1.0, &point);
+    }
+    for (mut point, _) in odd_points("fifo and greedy") {
+        point.policies.collection = Collection::Fifo;
+        assert_near(point.uniform(), theory::fifo(point.alpha()), 0.5, &point);
+        point.policies.collection = Collection::Greedy;
+        let expected = theory::mean_field_greedy(point.alpha(), point.pages_per_block);
+        assert_near(point.uniform(), expected, 0.5, &point);
+    }
+}
+
+/// Theory has every block wait until it is chosen. Where much is spare, random collection leaves blocks in which
+/// nothing is valid, and a layer that takes these back at once does better.
+#[test]
+fn blocks_that_come_free_at_once_make_random_collection_cheaper_where_much_is_spare() {
+    let run = |emptied| {
+        let mut point = Point::new(Collection::Random, Streams::Single, 32, 0.50);
+        point.policies.emptied = emptied;
+        point.overwrites = (10, 30);
+        point.uniform()
+    };
+    let (kept, returned) = (run(Emptied::Kept), run(Emptied::Returned));
+    assert!((kept - 2.0).abs() < 0.01, "{kept} as theory has it");
+    assert!((1.90..1.95).contains(&returned), "{returned}, 4 % less");
+}
+
+#[test]
 fn a_window_lies_between_fifo_and_greedy() {
     let window = |blocks| {
         Point::new(Collection::WindowedGreedy(blocks), Streams::Single, 64, 0.10).uniform()
@@ -171,13 +253,11 @@ fn a_window_lies_between_fifo_and_greedy() {
 
 #[test]
 fn pages_given_up_are_spare() {
-    let cases: &[(Collection, f64)] = &[
-        (Collection::Fifo, 0.9),
-        (Collection::Fifo, 0.5),
-        (Collection::Greedy, 0.9),
-        (Collection::Greedy, 0.75),
-    ];
-    for &(collection, used) in cases {
+    let all = [Collection::Fifo, Collection::Greedy]
+        .into_iter()
+        .flat_map(|collection| [1.0, 0.9, 0.75, 0.5].map(|used| (collection, used)));
+    // The rows in full, or every third.
+    for (collection, used) in all.step_by(if full() { 1 } else { 3 }) {
         let point = Point::new(collection, Streams::Single, 64, 0.07);
         let mut ftl = point.build();
         // Every page beyond the used ones, one here and one there.

@@ -61,6 +61,11 @@ pub(crate) fn choices(alpha: f64, b: u32, d: f64) -> f64 {
     f64::from(b) / host
 }
 
+/// Greedy by the same equations, with so many choices that the best block is always among them.
+pub(crate) fn mean_field_greedy(alpha: f64, b: u32) -> f64 {
+    choices(alpha, b, 1e6)
+}
+
 /// Where the rising `f` is zero.
 fn bisect(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (low, high);
