@@ -16,7 +16,9 @@ use boardlab_sim::Instant;
 impl<M: Medium> PageMapped<M> {
     /// Empties the block that the policy chooses; whether it could.
     pub(crate) fn collect_next(&mut self) -> bool {
-        self.write_due_trims();
+        if !self.write_due_trims() {
+            return false;
+        }
         let (pages, clock) = (self.geometry.pages_per_block(), self.clock());
         let victim = self.collector.choose(&mut self.pool, pages, clock, &mut self.random);
         let victim = victim.expect("a part with enough blocks has closed ones");
@@ -29,7 +31,9 @@ impl<M: Medium> PageMapped<M> {
     /// Moves what is valid in `victim` into the open block of `stream` and erases it. Nothing is done, and
     /// false returned, when there is no room: blocks have died.
     pub(crate) fn empty(&mut self, victim: u32, stream: u8, cause: Cause) -> bool {
-        self.write_due_trims();
+        if !self.write_due_trims() {
+            return false;
+        }
         let room = self.frontiers[usize::from(stream)].room();
         let (stale, pages) = (self.moves_stale(victim, cause), self.pages_to_move(victim, cause));
         if self.pool.free(Tier::Main) == 0 && pages > room {

@@ -105,14 +105,12 @@ impl<M: Medium> PageMapped<M> {
         self.read_only |= self.is_worn_out();
     }
 
-    /// Whether enough blocks are free to open `blocks` for data, and what must be opened besides so that one
-    /// may be erased: always, unless blocks have died.
+    /// Whether enough blocks are free to open `blocks` for data: always, unless blocks have died. What was given
+    /// up must be written before anything is erased, so a block is kept for that, and another as it may fail.
     pub(crate) fn can_open(&self, blocks: u32) -> bool {
         let Some(health) = self.health.as_deref() else { return true };
-        let trims = u32::from(self.trims.is_some());
-        // One of each may fail at its first program.
-        let each = 1 + u32::from(health.failures.any());
-        self.pool.free(Tier::Main) >= (blocks + trims) * each
+        let trims = u32::from(self.trims.is_some()) * (1 + u32::from(health.failures.any()));
+        self.pool.free(Tier::Main) >= blocks + trims
     }
 
     /// The least reserve of a part whose blocks die: what erases and programs that fail may take at once.

@@ -284,7 +284,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// A closed block in which nothing is valid comes free, unless the what-if keeps it.
     pub(crate) fn return_emptied(&mut self, block: u32) {
-        if self.policies.emptied == Emptied::Kept || !self.can_open(0) {
+        if self.policies.emptied == Emptied::Kept || !self.write_due_trims() {
             return;
         }
         self.pool.take_victim(block);
@@ -338,6 +338,9 @@ impl<M: Medium> PageMapped<M> {
     /// was one.
     pub(crate) fn open(&mut self, stream: u8) -> bool {
         self.close(stream);
+        if !self.can_open(1) {
+            return false;
+        }
         let levelling = stream == self.policies.streams.count() && self.policies.levelling.moves();
         let block =
             if levelling { self.pool.take_most_worn() } else { self.pool.take_free(Tier::Main) };

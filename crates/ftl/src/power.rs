@@ -223,12 +223,11 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// A block will be emptied: no trim page may move under the list of what is valid in it.
+    /// A block will be emptied: no trim page may move under the list of what is valid in it. Whether it may be.
     #[inline]
-    pub(crate) fn write_due_trims(&mut self) {
-        if self.trims.as_deref().is_some_and(|trims| !trims.due.is_empty()) {
-            self.secure(false);
-        }
+    pub(crate) fn write_due_trims(&mut self) -> bool {
+        let due = |trims: &Trims| !trims.due.is_empty();
+        !self.trims.as_deref().is_some_and(due) || self.secure(false)
     }
 
     /// Makes all that was written and given up safe, collecting for it if need be.
@@ -238,7 +237,8 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    fn secure(&mut self, may_collect: bool) {
+    /// Whether all was made safe: not when blocks have died, and none is left for what was given up.
+    fn secure(&mut self, may_collect: bool) -> bool {
         // First the data: a trim page no longer speaks of pages that were written since.
         self.pad_word_lines();
         let next = |trims: &Trims| trims.due.first().copied();
@@ -246,14 +246,17 @@ impl<M: Medium> PageMapped<M> {
             let stream = self.trim_stream();
             // A device that takes no more data still keeps what was given up before.
             if may_collect && !self.make_room(stream) && !self.open_trim_block() {
-                return;
+                return false;
             }
             // Making room may have erased, and so have written the page.
             if self.trims.as_deref_mut().is_some_and(|trims| trims.due.remove(&page)) {
-                self.write_trim_page(page);
+                if !self.write_trim_page(page) {
+                    return false;
+                }
             }
         }
         self.pad_word_lines();
+        true
     }
 
     fn trim_stream(&self) -> u8 {
@@ -276,16 +279,20 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    fn write_trim_page(&mut self, page: u32) {
+    /// Whether there was room for it; if not, it is still due.
+    fn write_trim_page(&mut self, page: u32) -> bool {
         let stream = usize::from(self.trim_stream());
         while self.frontiers[stream].room() == 0 {
             if !self.open_trim_block() {
                 assert!(self.pool.retired() > 0, "the reserve has a block for trims");
                 self.read_only = true;
-                return;
+                if let Some(trims) = self.trims.as_deref_mut() {
+                    trims.due.insert(page);
+                }
+                return false;
             }
         }
-        let Some(trims) = self.trims.take() else { return };
+        let Some(trims) = self.trims.take() else { return false };
         let run = self.frontiers[stream].take(1);
         let (place, logical) = (Page { block: run.block, offset: run.offset }, trims.first + page);
         let old = self.table.set(logical, place);
@@ -299,6 +306,7 @@ impl<M: Medium> PageMapped<M> {
             // A block without valid pages is left to collection: an erase may be under way.
             Some(old) => drop(self.pool.invalidate(old.block, 1)),
         }
+        true
     }
 
     /// Opens a block without erasing one, out of the reserve; whether there was one.
