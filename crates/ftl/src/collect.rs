@@ -10,6 +10,7 @@ use crate::medium::{Copies, Medium};
 use crate::page_map::PageMapped;
 use crate::policies::LevellingTime;
 use crate::policy::levelling::Move;
+use crate::policy::streams::Streams;
 use crate::pool::Tier;
 use boardlab_sim::Instant;
 
@@ -20,12 +21,22 @@ impl<M: Medium> PageMapped<M> {
             return false;
         }
         let (pages, clock) = (self.geometry.pages_per_block(), self.clock());
-        let victim = self.collector.choose(&mut self.pool, pages, clock, &mut self.random);
+        let tier = self.tier_to_collect();
+        let victim = self.collector.choose(&mut self.pool, tier, pages, clock, &mut self.random);
         let victim = victim.expect("a part with enough blocks has closed ones");
         self.counters.victims += 1;
         self.counters.victim_pages += u64::from(self.pool.valid(victim));
         let stream = self.stream_of_copy(victim);
         self.empty(victim, stream, Cause::Collection)
+    }
+
+    /// Where the next victim is looked for: a pool of known size that has all its blocks gives one back.
+    fn tier_to_collect(&self) -> Tier {
+        let hot = self.pool.closed(Tier::Hot).len();
+        match self.policies.streams {
+            Streams::ByClass { hot_blocks, .. } if hot >= hot_blocks as usize => Tier::Hot,
+            _ => Tier::Main,
+        }
     }
 
     /// Moves what is valid in `victim` into the open block of `stream` and erases it. Nothing is done, and
@@ -130,8 +141,14 @@ impl<M: Medium> PageMapped<M> {
             }
             let Some(next) = self.leveller.next(&self.pool, &mut self.random) else { break };
             let (block, stream) = match next {
-                Move::OntoWorn(block) => (block, self.policies.streams.count()),
-                Move::Anywhere(block) => (block, self.stream_of_copy(block)),
+                Move::OntoWorn(block)
+                    if !matches!(self.policies.streams, Streams::ByClass { .. }) =>
+                {
+                    (block, self.policies.streams.count())
+                }
+                Move::OntoWorn(block) | Move::Anywhere(block) => {
+                    (block, self.stream_of_copy(block))
+                }
             };
             if !self.empty(block, stream, Cause::Levelling) {
                 break;
@@ -157,7 +174,8 @@ impl<M: Medium> PageMapped<M> {
         if self.policies.idle_blocks == 0 || self.pool.free(Tier::Main) >= wanted {
             return false;
         }
-        let (pages, closed) = (self.geometry.pages_per_block(), self.pool.closed(Tier::Main));
+        let tier = self.tier_to_collect();
+        let (pages, closed) = (self.geometry.pages_per_block(), self.pool.closed(tier));
         let gain = closed.iter().any(|&block| self.pool.valid(block) < pages);
         gain && self.collect_next()
     }

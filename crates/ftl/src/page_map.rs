@@ -28,6 +28,7 @@ use crate::policies::{Emptied, LevellingTime, Policies};
 use crate::policy::admission::Runs;
 use crate::policy::collection::Collector;
 use crate::policy::levelling::{Leveller, Levelling};
+use crate::policy::streams::Streams;
 use crate::pool::{Pool, State, Tier};
 use crate::power::Trims;
 use crate::reliability::Health;
@@ -213,8 +214,10 @@ impl<M: Medium> PageMapped<M> {
     #[inline]
     fn write_one(&mut self, logical: u32, tier: Tier) -> u32 {
         self.look_up(logical, 1, true);
+        let class = self.policies.streams.of_class(logical);
         let stream = match self.table.get(logical) {
             _ if tier == Tier::Cache => self.cache_or_main(),
+            _ if class.is_some() => class.unwrap_or(0),
             Some(page) if self.policies.streams.looks_back() => {
                 self.policies.streams.of_host(self.stream_of[page.block as usize])
             }
@@ -239,7 +242,12 @@ impl<M: Medium> PageMapped<M> {
         let room = self.frontiers[0].room().max(1);
         let count = if self.map.is_some() { count.min(room) } else { count };
         self.look_up(first, count, true);
-        let stream = if tier == Tier::Cache { self.cache_or_main() } else { 0 };
+        let class = self.policies.streams.of_class(first);
+        let stream = if tier == Tier::Cache { self.cache_or_main() } else { class.unwrap_or(0) };
+        let count = match self.policies.streams {
+            Streams::ByClass { hot_pages, .. } if first < hot_pages => count.min(hot_pages - first),
+            _ => count,
+        };
         if !self.make_room(stream) {
             return 0;
         }
@@ -373,6 +381,9 @@ impl<M: Medium> PageMapped<M> {
         if let Some(health) = &mut self.health {
             health.open(block, mode, self.now);
             pages = health.failures.sound_pages(block, pages, self.geometry.stripe().units);
+        }
+        if stream == 0 && matches!(self.policies.streams, Streams::ByClass { .. }) {
+            self.pool.set_tier(block, Tier::Hot);
         }
         let (data, map) = (self.policies.streams.count(), self.policies.map_stream());
         self.stream_of[block as usize] = match mode {

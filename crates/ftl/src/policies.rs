@@ -115,7 +115,11 @@ impl Policies {
     pub(crate) fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
         self.collection.checked()?;
         self.levelling.checked()?;
-        self.streams.checked()?;
+        self.streams.checked(geometry)?;
+        if matches!(self.streams, Streams::ByClass { .. }) && self.cache.is_on() {
+            let what = "caches beside streams of known classes";
+            return Err(Error::Policy { what, found: 1, least: 0, most: 0 });
+        }
         self.cache.checked(geometry)?;
         self.map.checked(geometry)?;
         if self.reserve == 0 {
@@ -123,7 +127,8 @@ impl Policies {
             return Err(Error::Policy { what, found: 0, least: 1, most });
         }
         let logical = self.logical_blocks(geometry);
-        let (blocks, needed) = (geometry.blocks(), self.blocks_needed(logical));
+        let pool = self.streams.pool_spare(geometry.pages_per_block());
+        let (blocks, needed) = (geometry.blocks(), self.blocks_needed(logical) + pool);
         if blocks < needed {
             return Err(Error::TooFewBlocks { blocks, needed, logical });
         }

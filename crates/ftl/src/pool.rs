@@ -42,6 +42,17 @@ pub enum Tier {
     Main,
     /// Blocks used with one bit a cell, which are emptied into the main ones.
     Cache,
+    /// Where data stay that are known to be overwritten often, kept apart from the others.
+    Hot,
+}
+
+impl Tier {
+    const ALL: usize = 3;
+
+    /// Whether data stay there.
+    const fn settles(self) -> bool {
+        !matches!(self, Self::Cache)
+    }
 }
 
 /// What is touched whenever a page becomes invalid, in one cache line.
@@ -66,9 +77,23 @@ struct Closed {
 /// Lists of closed blocks by their number of valid pages.
 #[derive(Debug, Clone)]
 struct Buckets {
+    /// Those of the main blocks, then those of the hot ones.
     head: Vec<u32>,
-    /// No list before this one has a block.
-    least: usize,
+    lists: usize,
+    /// No list before these has a block.
+    least: [usize; 2],
+}
+
+impl Buckets {
+    fn new(lists: usize) -> Self {
+        Self { head: vec![NONE; 2 * lists], lists, least: [lists; 2] }
+    }
+
+    #[inline]
+    fn of(&mut self, tier: Tier, valid: u32) -> &mut u32 {
+        let first = if tier == Tier::Hot { self.lists } else { 0 };
+        &mut self.head[first + valid as usize]
+    }
 }
 
 /// All blocks of a part.
@@ -83,10 +108,10 @@ pub struct Pool {
     /// Neighbours in the order of closing.
     older: Vec<u32>,
     newer: Vec<u32>,
-    closed: [Closed; 2],
-    free: [FreeBlocks; 2],
+    closed: [Closed; Tier::ALL],
+    free: [FreeBlocks; Tier::ALL],
     buckets: Option<Buckets>,
-    /// How many closed main blocks have each erase count, and the least that any has.
+    /// How many closed blocks in which data stay have each erase count, and the least that any has.
     closed_by_wear: Vec<u32>,
     least_wear: usize,
     retired: u32,
@@ -112,9 +137,9 @@ impl Pool {
             place: vec![NONE; blocks],
             older: vec![NONE; blocks],
             newer: vec![NONE; blocks],
-            closed: [closed.clone(), closed],
-            free: [free, FreeBlocks::new(allocation)],
-            buckets: by_valid.then(|| Buckets { head: vec![NONE; lists], least: lists }),
+            closed: [closed.clone(), closed.clone(), closed],
+            free: [free, FreeBlocks::new(allocation), FreeBlocks::new(allocation)],
+            buckets: by_valid.then(|| Buckets::new(lists)),
             closed_by_wear: vec![0; 64],
             least_wear: 0,
             retired: 0,
@@ -190,20 +215,28 @@ impl Pool {
         std::iter::successors(oldest, move |&block| known(self.newer[block as usize]))
     }
 
-    /// The closed main block with the fewest valid pages: of several, the one that lost a page last.
+    /// Closed blocks in which data stay, of each tier the oldest first.
+    pub fn settled(&self) -> impl Iterator<Item = u32> + '_ {
+        self.by_age(Tier::Main).chain(self.by_age(Tier::Hot))
+    }
+
+    /// The closed block of a tier, not the cache, with the fewest valid pages: of several, the one that lost
+    /// a page last.
     ///
     /// # Panics
     /// When the pool was built without these lists.
-    pub fn least_valid(&mut self) -> Option<u32> {
+    pub fn least_valid(&mut self, tier: Tier) -> Option<u32> {
         let buckets = self.buckets.as_mut().expect("greedy collection keeps lists by valid pages");
-        let lists = buckets.head.len();
-        while buckets.least < lists && buckets.head[buckets.least] == NONE {
-            buckets.least += 1;
+        let lists = buckets.lists;
+        let from = if tier == Tier::Hot { lists } else { 0 };
+        let least = &mut buckets.least[usize::from(tier == Tier::Hot)];
+        while *least < lists && buckets.head[from + *least] == NONE {
+            *least += 1;
         }
-        buckets.head.get(buckets.least).copied()
+        (*least < lists).then(|| buckets.head[from + *least])
     }
 
-    /// The least erase count of a closed main block.
+    /// The least erase count of a closed block in which data stay.
     #[must_use]
     pub fn least_worn_closed(&self) -> Option<u32> {
         let count =
@@ -293,7 +326,7 @@ impl Pool {
         if links.state != State::Closed {
             return false;
         }
-        if links.tier == Tier::Main && self.buckets.is_some() {
+        if links.tier.settles() && self.buckets.is_some() {
             self.unlink(block, before);
             self.link(block, valid);
         }
@@ -328,7 +361,7 @@ impl Pool {
             newest => self.newer[newest as usize] = block,
         }
         closed.newest = block;
-        if tier == Tier::Main {
+        if tier.settles() {
             self.count_wear(block);
             if self.buckets.is_some() {
                 self.link(block, valid);
@@ -360,7 +393,7 @@ impl Pool {
             NONE => closed.newest = older,
             newer => self.older[newer as usize] = older,
         }
-        if tier == Tier::Main {
+        if tier.settles() {
             self.closed_by_wear[self.erases[block as usize] as usize] -= 1;
             if self.buckets.is_some() {
                 self.unlink(block, valid);
@@ -418,11 +451,11 @@ impl Pool {
 
     #[inline]
     fn link(&mut self, block: u32, valid: u32) {
-        let buckets = self.buckets.as_mut().expect("asked before");
-        let head = &mut buckets.head[valid as usize];
-        let next = std::mem::replace(head, block);
-        buckets.least = buckets.least.min(valid as usize);
         let links = &mut self.links[block as usize];
+        let buckets = self.buckets.as_mut().expect("asked before");
+        let next = std::mem::replace(buckets.of(links.tier, valid), block);
+        let least = &mut buckets.least[usize::from(links.tier == Tier::Hot)];
+        *least = (*least).min(valid as usize);
         (links.prev, links.next) = (NONE, next);
         if next != NONE {
             self.links[next as usize].prev = block;
@@ -431,14 +464,14 @@ impl Pool {
 
     #[inline]
     fn unlink(&mut self, block: u32, valid: u32) {
-        let Links { next, prev, .. } = self.links[block as usize];
+        let Links { next, prev, tier, .. } = self.links[block as usize];
         if next != NONE {
             self.links[next as usize].prev = prev;
         }
         match prev {
             NONE => {
                 let buckets = self.buckets.as_mut().expect("asked before");
-                buckets.head[valid as usize] = next;
+                *buckets.of(tier, valid) = next;
             }
             prev => self.links[prev as usize].next = next,
         }
@@ -497,7 +530,7 @@ mod tests {
                 let free = in_state(&pool, State::Free);
                 assert_eq!(pool.most_worn_free(), free.map(|block| pool.erases(block)).max());
                 let fewest = closed.iter().map(|&block| pool.valid(block)).min();
-                let least = pool.clone().least_valid();
+                let least = pool.clone().least_valid(Tier::Main);
                 assert_eq!(least.map(|block| pool.valid(block)), fewest, "seed {seed}");
                 let mut dense = pool.closed(Tier::Main).to_vec();
                 dense.sort_unstable();

@@ -188,13 +188,14 @@ impl<M: Medium> PageMapped<M> {
     /// Good blocks that the part must have to hold `pages` pages, those of the layer itself among them.
     pub(crate) fn blocks_needed(&self, pages: u32) -> u32 {
         let whole = self.geometry.pages_per_block();
+        let pool = self.policies.streams.pool_spare(whole);
         let Some(trims) = self.trims.as_deref() else {
-            return self.policies.blocks_needed(pages.div_ceil(whole));
+            return self.policies.blocks_needed(pages.div_ceil(whole)) + pool;
         };
         // Padding must never eat what a collection gains, on average over all blocks.
         let padding = trims.safety.padding(&self.geometry);
         let dense = whole - if padding > 1 { 2 * padding } else { 0 };
-        self.policies.blocks_needed(pages.div_ceil(dense)) + 1
+        self.policies.blocks_needed(pages.div_ceil(dense)) + pool + 1
     }
 
     /// What was chosen about power.

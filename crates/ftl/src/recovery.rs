@@ -177,6 +177,11 @@ impl PageMapped<Contents> {
             self.table.set(logical, page);
             self.pool.add_valid(page.block, 1);
             self.mapped += 1;
+            // A block of a known class holds nothing else.
+            if self.policies.streams.of_class(logical) == Some(0) {
+                self.stream_of[page.block as usize] = 0;
+                self.pool.set_tier(page.block, Tier::Hot);
+            }
             if maps.contains(&logical) {
                 self.stream_of[page.block as usize] = self.policies.map_stream();
             }

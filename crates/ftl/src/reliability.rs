@@ -402,7 +402,7 @@ impl<M: Medium> PageMapped<M> {
                 continue;
             }
             let stream = match self.pool.tier(block) {
-                Tier::Main => self.stream_of_copy(block),
+                Tier::Main | Tier::Hot => self.stream_of_copy(block),
                 Tier::Cache => 0,
             };
             return self.empty(block, stream, Cause::Refresh);

@@ -279,30 +279,78 @@ fn pages_given_up_are_spare() {
     }
 }
 
+/// The figures compared with are of so many blocks.
+const BLOCKS: u32 = 2_000;
+
 /// The first share of the pages gets a larger share of the writes.
-fn hot_and_cold(collection: Collection, streams: Streams, hot: f64, writes: f64) -> f64 {
-    let mut point = Point::new(collection, streams, 64, 0.10);
-    // Cold pages take long to settle where they stay; the figures compared with are of 2,000 blocks.
-    point.blocks = 2_000;
+fn mixed(
+    collection: Collection,
+    streams: Streams,
+    spare: f64,
+    (hot, writes): (f64, f64),
+) -> (f64, Point) {
+    let mut point = Point::new(collection, streams, 64, spare);
+    // Cold pages take long to settle where they stay.
+    point.blocks = BLOCKS;
     point.overwrites = if full() { (40, 20) } else { (25, 10) };
     let pages = u64::from(point.build().pages());
     let hot = (pages as f64 * hot) as u64;
     let per_mille = (writes * 1_000.0).round() as u64;
-    point.amplification(|host| {
+    let found = point.amplification(|host| {
         let is_hot = host.chance(per_mille, 1_000);
         (if is_hot { host.below(hot) } else { hot + host.below(pages - hot) }) as u32
-    })
+    });
+    (found, point)
+}
+
+fn hot_and_cold(collection: Collection, streams: Streams, hot: f64, writes: f64) -> f64 {
+    mixed(collection, streams, 0.10, (hot, writes)).0
+}
+
+/// The rows of the table of anchors: spare, share of the pages that is hot, share of the writes.
+const MIXES: [(f64, f64, f64); 7] = [
+    (0.10, 0.1, 0.9),
+    (0.10, 0.2, 0.8),
+    (0.10, 0.05, 0.95),
+    (0.07, 0.2, 0.8),
+    (0.07, 0.1, 0.9),
+    (0.20, 0.2, 0.8),
+    (0.20, 0.1, 0.9),
+];
+
+fn mixes() -> &'static [(f64, f64, f64)] {
+    if full() { &MIXES } else { &MIXES[..1] }
 }
 
 #[test]
-fn hot_and_cold_data_in_one_log_follow_theory_and_the_anchors() {
-    let alpha = 1.0 / 0.9;
-    let mixes: &[(f64, f64)] =
-        if full() { &[(0.2, 0.8), (0.1, 0.9), (0.05, 0.95)] } else { &[(0.1, 0.9)] };
-    for &(hot, writes) in mixes {
-        let found = hot_and_cold(Collection::Fifo, Streams::Single, hot, writes);
-        let expected = theory::fifo_classes(alpha, &[(hot, writes), (1.0 - hot, 1.0 - writes)]);
-        assert!((found / expected - 1.0).abs() < 0.015, "{hot}/{writes}: {found}, {expected}");
+fn hot_and_cold_data_in_one_log_follow_theory() {
+    for &(spare, hot, writes) in mixes() {
+        let (found, point) = mixed(Collection::Fifo, Streams::Single, spare, (hot, writes));
+        let classes = [(hot, writes), (1.0 - hot, 1.0 - writes)];
+        let expected = theory::fifo_classes(point.alpha(), &classes);
+        assert_near(found, expected, 1.5, &point);
+    }
+}
+
+#[test]
+fn pools_of_known_classes_with_the_best_split_follow_theory() {
+    for &(spare, hot, writes) in mixes() {
+        let classes = [(hot, writes), (1.0 - hot, 1.0 - writes)];
+        let greedy = |alpha| theory::mean_field_greedy(alpha, 64);
+        let ways: [(Collection, &dyn Fn(f64) -> f64); 2] =
+            [(Collection::Fifo, &theory::fifo), (Collection::Greedy, &greedy)];
+        for (collection, law) in ways {
+            let alpha = 1.0 / (1.0 - spare);
+            let (expected, share) = theory::separated(alpha, &classes, law);
+            let logical = f64::from(BLOCKS) * (1.0 - spare);
+            let hot_blocks = logical * (hot + share * (alpha - 1.0));
+            let streams = Streams::ByClass {
+                hot_pages: (logical * 64.0 * hot) as u32,
+                hot_blocks: hot_blocks.round() as u32,
+            };
+            let (found, point) = mixed(collection, streams, spare, (hot, writes));
+            assert_near(found, expected, 1.5, &point);
+        }
     }
 }
 

@@ -75,11 +75,12 @@ impl Collector {
         Self { policy, kept: Vec::new(), scored: Vec::new() }
     }
 
-    /// The block to empty next, at `clock` in the units of [`Pool::closed_at`]; `None` when none is
+    /// The block of a tier to empty next, at `clock` in the units of [`Pool::closed_at`]; `None` when none is
     /// closed.
     pub fn choose(
         &mut self,
         pool: &mut Pool,
+        tier: Tier,
         pages_per_block: u32,
         clock: u64,
         stream: &mut Stream,
@@ -88,33 +89,37 @@ impl Collector {
             if pool.valid(block) < pool.valid(best) { block } else { best }
         };
         match self.policy {
-            Collection::Random => draw(pool, stream),
-            Collection::Fifo => pool.by_age(Tier::Main).next(),
-            Collection::Greedy => pool.least_valid(),
+            Collection::Random => draw(pool, tier, stream),
+            Collection::Fifo => pool.by_age(tier).next(),
+            Collection::Greedy => pool.least_valid(tier),
             Collection::WindowedGreedy(window) => {
-                let oldest = pool.by_age(Tier::Main).take(window as usize);
+                let oldest = pool.by_age(tier).take(window as usize);
                 oldest.reduce(|best, block| fewest(pool, best, block))
             }
             Collection::Choices(choices) => {
-                let drawn = (0..choices).filter_map(|_| draw(pool, stream));
+                let drawn = (0..choices).filter_map(|_| draw(pool, tier, stream));
                 drawn.reduce(|best, block| fewest(pool, best, block))
             }
             Collection::CostBenefit(0) => {
-                let all = pool.closed(Tier::Main).iter();
+                let all = pool.closed(tier).iter();
                 let benefits = all.map(|&block| Benefit::of(pool, block, pages_per_block, clock));
                 benefits.reduce(Benefit::better).map(|best| best.block)
             }
             Collection::CostBenefit(samples) => {
-                let drawn = (0..samples).filter_map(|_| draw(pool, stream));
+                let drawn = (0..samples).filter_map(|_| draw(pool, tier, stream));
                 self.kept.extend(drawn);
-                self.best_of_kept(pool, pages_per_block, clock)
+                self.best_of_kept(pool, tier, (pages_per_block, clock))
             }
         }
     }
 
-    fn best_of_kept(&mut self, pool: &Pool, pages_per_block: u32, clock: u64) -> Option<u32> {
-        let closed =
-            |block: &u32| pool.state(*block) == State::Closed && pool.tier(*block) == Tier::Main;
+    fn best_of_kept(
+        &mut self,
+        pool: &Pool,
+        tier: Tier,
+        (pages_per_block, clock): (u32, u64),
+    ) -> Option<u32> {
+        let closed = |block: &u32| pool.state(*block) == State::Closed && pool.tier(*block) == tier;
         let benefit = |block| Benefit::of(pool, block, pages_per_block, clock);
         self.scored.clear();
         self.scored.extend(self.kept.drain(..).filter(closed).map(benefit));
@@ -127,8 +132,8 @@ impl Collector {
 }
 
 #[inline]
-fn draw(pool: &Pool, stream: &mut Stream) -> Option<u32> {
-    let closed = pool.closed(Tier::Main);
+fn draw(pool: &Pool, tier: Tier, stream: &mut Stream) -> Option<u32> {
+    let closed = pool.closed(tier);
     let bound = u64::try_from(closed.len()).expect("blocks fit u64");
     if bound == 0 {
         return None;

@@ -137,7 +137,7 @@ impl Leveller {
             Levelling::None | Levelling::Dynamic => None,
             Levelling::Threshold(spread) => {
                 let (worn, least) = (pool.most_worn_free()?, pool.least_worn_closed()?);
-                let coldest = || pool.by_age(Tier::Main).find(|&block| pool.erases(block) == least);
+                let coldest = || pool.settled().find(|&block| pool.erases(block) == least);
                 if worn >= least.saturating_add(spread) {
                     coldest().map(Move::OntoWorn)
                 } else {
@@ -171,7 +171,7 @@ impl Leveller {
         if worn > pool.erases(behind).saturating_add(2 * spread) {
             self.marked[behind as usize] = true;
         }
-        let closed = pool.by_age(Tier::Main).filter(|&block| self.marked[block as usize]);
+        let closed = pool.settled().filter(|&block| self.marked[block as usize]);
         let coldest = closed.min_by_key(|&block| pool.erases(block))?;
         (worn >= pool.erases(coldest).saturating_add(spread)).then_some(Move::OntoWorn(coldest))
     }

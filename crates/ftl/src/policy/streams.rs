@@ -6,9 +6,11 @@
 //! table of anchors; generations, Chiang, Lee, Chang, "Using data clustering to improve cleaning
 //! performance for flash memory" (DAC: pages are promoted on update and demoted on cleaning, 1999).
 //!
-//! Left out: hints of the host (multi-stream writes, placement identifiers).
+//! Pools of known classes, each with its share of the spare: Desnoyers, "Analytic modeling of SSD write performance"
+//! (SYSTOR 2012), section on hot and cold data. Left out: more than two classes, classes that change.
 
 use crate::error::Error;
+use crate::geometry::Geometry;
 
 /// How pages are kept apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -22,6 +24,15 @@ pub enum Streams {
     /// write of the host one stream hotter than the block that held the page before, the first write
     /// into the hottest.
     Generations(u8),
+    /// The host has said which pages are hot, as a multi-stream write or a placement hint does: the first
+    /// `hot_pages`. They get `hot_blocks` blocks of their own, the others the rest; each pool is collected for
+    /// itself, so how the spare is shared out is fixed.
+    ByClass {
+        /// Logical pages that are hot.
+        hot_pages: u32,
+        /// Blocks for them.
+        hot_blocks: u32,
+    },
 }
 
 impl Streams {
@@ -33,18 +44,37 @@ impl Streams {
     pub const fn count(self) -> u8 {
         match self {
             Self::Single => 1,
-            Self::CopiesApart => 2,
+            Self::CopiesApart | Self::ByClass { .. } => 2,
             Self::Generations(count) => count,
         }
     }
 
-    /// The same, when the number makes sense.
+    /// The same, when the numbers make sense on this part.
     ///
     /// # Errors
-    /// [`Error::Policy`] for fewer than two or more than eight generations.
-    pub fn checked(self) -> Result<Self, Error> {
+    /// [`Error::Policy`] for fewer than two or more than eight generations, for a class without pages, and for a
+    /// pool without a block to spare.
+    pub fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
         let count = self.count();
         match self {
+            Self::ByClass { hot_pages, hot_blocks } => {
+                let most = geometry.logical_pages() - 1;
+                let least = hot_pages.div_ceil(geometry.pages_per_block()) + 1;
+                let (pages, blocks) = ("hot pages", "blocks of hot pages");
+                let refused = |what, found: u32, least: u32, most: u32| Error::Policy {
+                    what,
+                    found: found.into(),
+                    least: least.into(),
+                    most: most.into(),
+                };
+                if hot_pages == 0 || hot_pages > most {
+                    return Err(refused(pages, hot_pages, 1, most));
+                }
+                if hot_blocks < least {
+                    return Err(refused(blocks, hot_blocks, least, geometry.blocks()));
+                }
+                Ok(self)
+            }
             Self::Generations(_) if !(2..=Self::MOST).contains(&count) => Err(Error::Policy {
                 what: "streams of data",
                 found: count.into(),
@@ -62,6 +92,7 @@ impl Streams {
         match self {
             Self::Single => 0,
             Self::CopiesApart => 1,
+            Self::ByClass { .. } => from,
             Self::Generations(count) if from + 1 < count => from + 1,
             Self::Generations(count) => count - 1,
         }
@@ -74,6 +105,29 @@ impl Streams {
         match self {
             Self::Single | Self::CopiesApart => 0,
             Self::Generations(_) => old.saturating_sub(1),
+            Self::ByClass { .. } => old,
+        }
+    }
+
+    /// The stream of a page whose class is known.
+    #[must_use]
+    #[inline]
+    pub const fn of_class(self, logical: u32) -> Option<u8> {
+        match self {
+            Self::ByClass { hot_pages, .. } if logical < hot_pages => Some(0),
+            Self::ByClass { .. } => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Blocks that a pool of its own takes beyond those that its data fill.
+    #[must_use]
+    pub const fn pool_spare(self, pages_per_block: u32) -> u32 {
+        match self {
+            Self::ByClass { hot_pages, hot_blocks } => {
+                hot_blocks.saturating_sub(hot_pages / pages_per_block)
+            }
+            _ => 0,
         }
     }
 

@@ -61,6 +61,28 @@ pub(crate) fn choices(alpha: f64, b: u32, d: f64) -> f64 {
     f64::from(b) / host
 }
 
+/// Classes in pools of their own: shares of the space and of the writes, the spare shared out best. The
+/// amplification, and the share of the spare that the first of two classes gets.
+pub(crate) fn separated(
+    alpha: f64,
+    classes: &[(f64, f64); 2],
+    law: &dyn Fn(f64) -> f64,
+) -> (f64, f64) {
+    let total = |share: f64| -> f64 {
+        let shares = [share, 1.0 - share];
+        let class = |(&(size, rate), share): (&(f64, f64), f64)| {
+            rate * law(1.0 + share * (alpha - 1.0) / size)
+        };
+        classes.iter().zip(shares).map(class).sum()
+    };
+    let (mut low, mut high) = (0.05, 0.95);
+    for _ in 0..40 {
+        let (left, right) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+        if total(left) < total(right) { high = right } else { low = left }
+    }
+    (total(low), low)
+}
+
 /// Greedy by the same equations, with so many choices that the best block is always among them.
 pub(crate) fn mean_field_greedy(alpha: f64, b: u32) -> f64 {
     choices(alpha, b, 1e6)
@@ -104,6 +126,8 @@ fn theory_gives_the_published_anchor_and_the_table() {
     // One choice is any block, and many choices are greedy.
     assert!((choices(alpha(0.07), 64, 1.0) - 1.0 / 0.07).abs() < 1e-3);
     assert!((choices(alpha(0.10), 64, 1_000.0) / greedy(alpha(0.10), 64.0) - 1.0).abs() < 3e-3);
+    let (apart, share) = separated(alpha(0.10), &[(0.1, 0.9), (0.9, 0.1)], &fifo);
+    assert!((apart - 2.336).abs() < 1e-3 && (share - 0.494).abs() < 2e-3, "{apart} {share}");
     let hot = fifo_classes(alpha(0.10), &[(0.2, 0.8), (0.8, 0.2)]);
     assert!((hot - 5.538).abs() < 1e-3, "one log, 80 to 20: {hot}");
 }
