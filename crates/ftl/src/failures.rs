@@ -16,6 +16,7 @@
 //! alone: all of it is retired. That a program failed is forgotten when power is lost before the block is marked.
 
 use crate::cause::Cause;
+use crate::error::Error;
 use crate::geometry::PageRun;
 use crate::medium::{Medium, Stamp};
 use crate::page_map::PageMapped;
@@ -111,6 +112,17 @@ impl<M: Medium> PageMapped<M> {
         let Some(health) = self.health.as_deref() else { return true };
         let trims = u32::from(self.trims.is_some()) * (1 + u32::from(health.failures.any()));
         self.pool.free(Tier::Main) >= blocks + trims
+    }
+
+    /// Collects until what will be given up can be written.
+    pub(crate) fn make_room_for_trims(&mut self) -> Result<(), Error> {
+        while !self.can_open(0) {
+            if self.read_only || !self.collect_next() {
+                self.read_only = true;
+                return Err(Error::ReadOnly { retired: self.pool.retired() });
+            }
+        }
+        Ok(())
     }
 
     /// The least reserve of a part whose blocks die: what erases and programs that fail may take at once.

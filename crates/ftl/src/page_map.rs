@@ -508,6 +508,7 @@ impl<M: Medium> Translation for PageMapped<M> {
         let Extent { first, count } = extent.within(self.pages())?;
         self.writable()?;
         self.begin(at);
+        self.make_room_for_trims()?;
         self.look_up(first, count, true);
         let dropped = self.drop_pages(first, count);
         self.mapped -= dropped;

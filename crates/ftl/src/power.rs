@@ -250,10 +250,9 @@ impl<M: Medium> PageMapped<M> {
                 return false;
             }
             // Making room may have erased, and so have written the page.
-            if self.trims.as_deref_mut().is_some_and(|trims| trims.due.remove(&page)) {
-                if !self.write_trim_page(page) {
-                    return false;
-                }
+            let due = self.trims.as_deref_mut().is_some_and(|trims| trims.due.remove(&page));
+            if due && !self.write_trim_page(page) {
+                return false;
             }
         }
         self.pad_word_lines();

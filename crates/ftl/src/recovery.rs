@@ -84,6 +84,7 @@ impl Remains {
         layer.erase_void_blocks();
         let short = |layer: &PageMapped<_>| layer.pool.free(Tier::Main) <= layer.policies.reserve;
         while !layer.read_only && short(&layer) && layer.collect_next() {}
+        layer.read_only |= short(&layer);
         layer.counters.assert_conserved(layer.medium.seen());
         Ok(layer)
     }
