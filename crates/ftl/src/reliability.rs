@@ -97,7 +97,7 @@ pub struct Reliability {
     pub single_bit_wear: u32,
     /// Blocks that are bad from the factory, in 65,536ths.
     pub factory_bad: u32,
-    /// Programs of a flash page that fail, of 10^12. Where whole blocks are mapped none do.
+    /// Programs of a flash page that fail, of 10^12. Layers that map whole blocks refuse any.
     pub program_failures: u64,
     /// What happens at the end.
     pub end_of_life: EndOfLife,

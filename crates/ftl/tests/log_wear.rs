@@ -136,6 +136,9 @@ fn with_the_end_of_life_ignored_blocks_go_on_and_bad_ones_count_against_the_spar
     assert!(some.factory_bad > 0 && some.retired == some.factory_bad);
     assert_eq!(some.spare_blocks, all.spare_blocks - some.retired);
     assert!(matches!(bad(40_000), Err(Error::TooFewBlocks { .. })));
+    let failing = Reliability { program_failures: 1, ..quality(&[10]) };
+    let refused = layer(kinds()[1], Untimed::new).with_reliability(&failing, Seed::new(7));
+    assert!(matches!(refused, Err(Error::Policy { found: 1, most: 0, .. })));
 }
 
 /// A random device whose blocks die, until it is read-only: what was accepted is there.

@@ -21,18 +21,24 @@ impl<M: Medium> LogBlocks<M> {
     /// The same part, whose blocks die and whose pages have errors.
     ///
     /// # Errors
-    /// [`Error::TooFewBlocks`] when too few are good from the factory; [`Error::Policy`].
+    /// [`Error::TooFewBlocks`] when too few are good from the factory; [`Error::Policy`], also for
+    /// programs that fail, which are not modelled here.
     ///
     /// # Panics
     /// When the part has been used.
     pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
         assert_eq!(self.counters.programs.total(), 0, "a part has its quality from the beginning");
         let blocks = self.geometry.blocks();
+        if of.program_failures > 0 {
+            let what = "programs that fail of 10^12, where whole blocks are mapped,";
+            return Err(Error::Policy { what, found: of.program_failures, least: 0, most: 0 });
+        }
         let mut health = Health::new(of, blocks, seed)?;
         let mut draw = seed.stream("ftl.factory");
         // Block 0 is always good: every data sheet guarantees it.
         for block in 1..blocks {
             if draw.chance(of.factory_bad.into(), 65_536) {
+                self.medium.mark_bad(block);
                 self.pool.retire(block);
                 health.factory_bad += 1;
             }
@@ -63,11 +69,16 @@ impl<M: Medium> LogBlocks<M> {
         (self.geometry.blocks() - self.pool.retired()).saturating_sub(self.blocks_needed())
     }
 
+    pub(super) fn is_worn_out(&self) -> bool {
+        self.geometry.blocks() - self.pool.retired() < self.blocks_needed()
+    }
+
     /// An erased block goes where it belongs: back to its set, or out of use.
     pub(super) fn release(&mut self, block: u32) {
         if self.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
+            self.medium.mark_bad(block);
             self.pool.retire(block);
-            self.read_only |= self.geometry.blocks() - self.pool.retired() < self.blocks_needed();
+            self.read_only |= self.is_worn_out();
         } else {
             self.pool.release(block, self.pool.tier(block));
         }

@@ -13,17 +13,21 @@
 //! erased only when a label or higher versions elsewhere make all of it void: nothing is wrong if power
 //! is lost again.
 //!
-//! Left out: going on with a log, checkpoints that shorten the scan, blocks that die.
+//! On a device that has come to its end there may be none: then what is scattered stays so, and is read.
+//!
+//! Left out: going on with a log, checkpoints that shorten the scan.
 
 use super::policies::LogPolicies;
-use super::{LogBlocks, NONE};
+use super::{Log, LogBlocks, NONE, Takes};
 use crate::cause::Cause;
 use crate::contents::{Contents, Holds};
 use crate::error::Error;
+use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{CellMode, Label, Medium, Stamp, Version};
 use crate::pool::State;
 use crate::power::PowerSafety;
+use crate::reliability::Health;
 use boardlab_sim::Seed;
 
 /// What is left when power is lost: the flash, and what the part is built for.
@@ -34,6 +38,8 @@ pub struct LogRemains {
     geometry: Geometry,
     policies: LogPolicies,
     safety: PowerSafety,
+    /// What the cells are like; what the controller knew of them is forgotten.
+    health: Option<Box<Health>>,
 }
 
 /// What the scan found.
@@ -54,11 +60,14 @@ impl LogBlocks<Contents> {
     /// Forgets all that is in memory.
     ///
     /// # Errors
-    /// Gives the layer back when it was not [`LogBlocks::power_safe`], or its blocks die.
+    /// Gives the layer back when it was not [`LogBlocks::power_safe`].
     pub fn into_remains(self) -> Result<LogRemains, Box<Self>> {
-        let (Some(safety), None) = (self.safety, &self.health) else { return Err(Box::new(self)) };
-        let Self { medium, geometry, policies, .. } = self;
-        Ok(LogRemains { medium, geometry, policies, safety })
+        let Some(safety) = self.safety else { return Err(Box::new(self)) };
+        let Self { medium, geometry, policies, mut health, .. } = self;
+        if let Some(health) = &mut health {
+            health.forget();
+        }
+        Ok(LogRemains { medium, geometry, policies, safety, health })
     }
 }
 
@@ -70,12 +79,17 @@ impl LogRemains {
     pub fn recover(self, seed: Seed) -> Result<LogBlocks<Contents>, Error> {
         let layer = LogBlocks::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety);
+        layer.health = self.health;
+        layer.retire_marked();
         let found = layer.scan();
         layer.fill_tables(&found);
         layer.erase_void(|block| !found.is_label[block as usize]);
         layer.adopt(&found);
-        layer.merge_scattered(&found)?;
-        layer.erase_void(|_| true);
+        if layer.merge_scattered(&found) {
+            layer.erase_void(|_| true);
+        } else {
+            layer.keep_scattered();
+        }
         layer.counters.assert_conserved(layer.medium.seen());
         Ok(layer)
     }
@@ -95,6 +109,17 @@ impl Found {
 }
 
 impl LogBlocks<Contents> {
+    /// Blocks that are marked bad are not used, and of the others it is known how worn they are.
+    fn retire_marked(&mut self) {
+        for block in 0..self.geometry.blocks() {
+            self.pool.set_erases(block, self.medium.erases(block));
+            if self.medium.is_bad(block) {
+                self.pool.retire(block);
+            }
+        }
+        self.read_only = self.is_worn_out();
+    }
+
     fn scan(&mut self) -> Found {
         let blocks = self.geometry.blocks();
         let mut found = Found {
@@ -105,7 +130,7 @@ impl LogBlocks<Contents> {
             used: vec![0; blocks as usize],
             version: Version(0),
         };
-        let mut order: Vec<u32> = (0..blocks).collect();
+        let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.medium.is_bad(b)).collect();
         order.sort_by_key(|&block| self.medium.opened(block));
         for &block in &order {
             let Some(label) = self.medium.whole(block) else { continue };
@@ -145,7 +170,6 @@ impl LogBlocks<Contents> {
     /// Map, valid pages and wear; blocks that are not erased are open for now.
     fn fill_tables(&mut self, found: &Found) {
         for block in 0..self.geometry.blocks() {
-            self.pool.set_erases(block, self.medium.erases(block));
             self.mode_of[block as usize] = self.medium.mode(block);
             if found.used[block as usize] > 0 {
                 self.pool.take(block);
@@ -190,13 +214,13 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Brings every other unit with data into a block of its own.
-    fn merge_scattered(&mut self, found: &Found) -> Result<(), Error> {
+    /// Brings every other unit with data into a block of its own, while there is one; whether there was.
+    fn merge_scattered(&mut self, found: &Found) -> bool {
         for unit in 0..self.geometry.logical_blocks() {
             if self.data[unit as usize] != NONE || !self.has_data(unit) {
                 continue;
             }
-            let target = self.take_target()?;
+            let Ok(target) = self.take_target() else { return false };
             self.gather(unit, 0, target, None);
             self.merges.full += 1;
             self.replace_data_block(unit, target, None);
@@ -204,6 +228,23 @@ impl LogBlocks<Contents> {
             let old = found.whole[unit as usize].map(|(_, block)| block);
             self.erase_void(|block| Some(block) == old || !found.is_label[block as usize]);
         }
-        Ok(())
+        true
+    }
+
+    /// Blocks that could not be merged are logs that nothing more goes into.
+    fn keep_scattered(&mut self) {
+        assert!(self.read_only, "before the cut there was a block to merge into");
+        for block in 0..self.geometry.blocks() {
+            if self.pool.state(block) == State::Open {
+                self.logs.push(Log {
+                    unit: NONE,
+                    takes: Takes::Any,
+                    frontier: Frontier::new(block, 1),
+                    in_order: false,
+                    whole: false,
+                    used: 0,
+                });
+            }
+        }
     }
 }
