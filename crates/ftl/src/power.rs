@@ -22,6 +22,7 @@ use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page};
 use crate::medium::{CellMode, Medium, Stamp};
 use crate::page_map::PageMapped;
+use crate::policy::streams::Streams;
 use crate::pool::Tier;
 use crate::table::Table;
 use std::collections::BTreeSet;
@@ -176,6 +177,15 @@ impl<M: Medium> PageMapped<M> {
         self.table = Table::new(geometry, logical);
         self.frontiers.push(Frontier::CLOSED);
         self.trims = Some(Box::new(trims));
+        if let Streams::ByClass { hot_pages, hot_blocks } = self.policies.streams {
+            let least = hot_pages.div_ceil(self.dense_pages()) + 1;
+            let (what, found) =
+                ("blocks of hot pages, as full as padding leaves them,", hot_blocks.into());
+            let (least, most) = (least.into(), geometry.blocks().into());
+            if found < least {
+                return Err(Error::Policy { what, found, least, most });
+            }
+        }
         let (blocks, needed) =
             (geometry.blocks() - self.pool.retired(), self.blocks_needed(logical));
         if blocks < needed {
@@ -189,13 +199,17 @@ impl<M: Medium> PageMapped<M> {
     pub(crate) fn blocks_needed(&self, pages: u32) -> u32 {
         let whole = self.geometry.pages_per_block();
         let pool = self.policies.streams.pool_spare(whole);
-        let Some(trims) = self.trims.as_deref() else {
+        if self.trims.is_none() {
             return self.policies.blocks_needed(pages.div_ceil(whole)) + pool;
-        };
-        // Padding must never eat what a collection gains, on average over all blocks.
-        let padding = trims.safety.padding(&self.geometry);
-        let dense = whole - if padding > 1 { 2 * padding } else { 0 };
-        self.policies.blocks_needed(pages.div_ceil(dense)) + pool + 1
+        }
+        self.policies.blocks_needed(pages.div_ceil(self.dense_pages())) + pool + 1
+    }
+
+    /// Pages of a block that can be counted on. Padding must never eat what a collection gains, on average over
+    /// all blocks.
+    fn dense_pages(&self) -> u32 {
+        let padding = self.power_safety().map_or(1, |safety| safety.padding(&self.geometry));
+        self.geometry.pages_per_block() - if padding > 1 { 2 * padding } else { 0 }
     }
 
     /// What was chosen about power.

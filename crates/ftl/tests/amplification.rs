@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of tests")]
+#![allow(clippy::print_stderr, reason = "tests say what spare they mean")]
 #![allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 
 mod theory;

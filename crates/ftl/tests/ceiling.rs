@@ -5,8 +5,9 @@
 #![allow(clippy::cast_precision_loss, reason = "ratios of times")]
 
 use boardlab_ftl::{
-    Cause, CellTimes, Extent, Geometry, LogBlocks, LogPolicies, Medium, PageMapped, Policies,
-    Stripe, Timed, Timing, Translation,
+    Admission, Cache, CacheSize, Cause, CellTimes, Collection, Emptied, Extent, Folding, Geometry,
+    Levelling, LogBlocks, LogPolicies, MapMemory, Medium, PageMapped, Policies, Streams, Stripe,
+    Timed, Timing, Translation, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed, Stream};
 
@@ -27,14 +28,38 @@ fn rate(bytes_per_micro: u64) -> Rate {
 struct Setup {
     geometry: Geometry,
     timing: Timing,
+    policies: Policies,
+}
+
+fn pick<T: Copy>(stream: &mut Stream, values: &[T]) -> T {
+    values[usize::try_from(stream.below(values.len() as u64)).unwrap()]
+}
+
+/// Any policy; a map in memory, so that only data pass.
+fn any_policies(stream: &mut Stream) -> Policies {
+    let collections =
+        [Collection::Greedy, Collection::Fifo, Collection::Random, Collection::CostBenefit(8)];
+    let levellings = [
+        Levelling::None,
+        Levelling::Dynamic,
+        Levelling::Threshold(2),
+        Levelling::SwLeveler { shift: 1, threshold: 8 },
+        Levelling::DualPool(2),
+        Levelling::RandomSwap(7),
+    ];
+    Policies {
+        collection: pick(stream, &collections),
+        levelling: pick(stream, &levellings),
+        streams: pick(stream, &[Streams::Single, Streams::CopiesApart, Streams::Generations(2)]),
+        emptied: pick(stream, &[Emptied::Returned, Emptied::Kept]),
+        ..Policies::default()
+    }
 }
 
 impl Setup {
     fn draw(seed: u64) -> Self {
         let mut stream = Seed::new(seed).stream("configuration");
-        let draw = |stream: &mut Stream, values: &[u32]| {
-            values[usize::try_from(stream.below(values.len() as u64)).unwrap()]
-        };
+        let draw = |stream: &mut Stream, values: &[u32]| pick(stream, values);
         let stripe = Stripe {
             channels: draw(&mut stream, &[1, 2, 4, 8]),
             dies: draw(&mut stream, &[1, 2, 4]),
@@ -44,7 +69,7 @@ impl Setup {
         let page = Bytes::kib(draw(&mut stream, &[4, 8, 16]).into());
         let rows = draw(&mut stream, &[12, 48, 60]);
         let geometry = Geometry::new(24, rows * stripe.row_pages(), page, 1).unwrap();
-        let logical = geometry.pages_per_block() * 19;
+        let logical = geometry.pages_per_block() * 18;
         let geometry = Geometry::new(24, rows * stripe.row_pages(), page, logical).unwrap();
         let types = draw(&mut stream, &[1, 2, 3]);
         let spans = |stream: &mut Stream, low, high| {
@@ -64,12 +89,13 @@ impl Setup {
             slots: draw(&mut stream, &[0, 1, 4, 64, 256]),
             cache_program: stream.chance(1, 2),
         };
-        Self { geometry: geometry.striped(stripe).unwrap(), timing }
+        let policies = any_policies(&mut stream);
+        Self { geometry: geometry.striped(stripe).unwrap(), timing, policies }
     }
 
     fn ftl(&self) -> PageMapped<Timed> {
         let medium = Timed::new(&self.geometry, &self.timing).unwrap();
-        PageMapped::new(self.geometry, Policies::default(), medium, Seed::new(1)).unwrap()
+        PageMapped::new(self.geometry, self.policies, medium, Seed::new(1)).unwrap()
     }
 
     /// The same part, with whole blocks mapped in one of three ways.
@@ -117,11 +143,46 @@ impl Setup {
             true => 0.0,
             false => self.timing.channel.time_for(group).as_secs_f64(),
         };
-        self.rows(&self.timing.native.program, filling)
+        self.rows(&self.cells().program, filling)
+    }
+
+    /// The cells that the host's data go to first.
+    fn cells(&self) -> &CellTimes {
+        if self.policies.cache.is_on() { &self.timing.single_bit } else { &self.timing.native }
+    }
+
+    /// The same part with a cache of single-bit cells that holds all that the host sees.
+    fn cached(seed: u64) -> Self {
+        let mut setup = Self::draw(seed);
+        let mut stream = Seed::new(seed).stream("cache");
+        let spans = |stream: &mut Stream, low, high| vec![micros(between(stream, low, high))];
+        setup.timing.single_bit = CellTimes {
+            read: spans(&mut stream, 15, 40),
+            program: spans(&mut stream, 100, 400),
+            erase: micros(2_000),
+        };
+        let size = pick(&mut stream, &[CacheSize::Fixed(14), CacheSize::Dynamic(14)]);
+        setup.policies.cache = Cache {
+            size,
+            admission: pick(
+                &mut stream,
+                &[Admission::All, Admission::ShortRuns { pages: u32::MAX, streams: 1 }],
+            ),
+            when_full: pick(&mut stream, &[WhenFull::Fold, WhenFull::Bypass]),
+            folding: pick(&mut stream, &[Folding::Valid, Folding::Whole]),
+            ..Cache::default()
+        };
+        let part = setup.geometry;
+        // Blocks large enough that filling and emptying the pipeline does not matter.
+        let pages = part.pages_per_block() * 8;
+        let logical = pages * 3;
+        let part = Geometry::new(24, pages, part.page(), logical).unwrap();
+        setup.geometry = part.striped(setup.geometry.stripe()).unwrap();
+        setup
     }
 
     fn reads(&self) -> Vec<[f64; 3]> {
-        self.rows(&self.timing.native.read, 0.0)
+        self.rows(&self.cells().read, 0.0)
     }
 }
 
@@ -163,7 +224,7 @@ fn keeps_to_its_ceiling(seed: u64, setup: &Setup, ftl: impl Translation) -> bool
         return false;
     }
     let reached = setup.in_step(&writes);
-    let uniform = setup.timing.native.program.len() == 1;
+    let uniform = setup.cells().program.len() == 1;
     assert!(!uniform || (reached / most - 1.0).abs() < 1e-9, "seed {seed}");
     assert!(written >= reached * 0.98, "seed {seed}: {written} of {reached}: {setup:?}");
     true
@@ -181,6 +242,59 @@ fn no_configuration_exceeds_its_link_channels_or_planes() {
     assert!(all, "{pipelined:?} of the configurations overlap all they can");
 }
 
+#[test]
+fn no_cache_of_single_bit_cells_exceeds_its_link_channels_or_planes() {
+    let mut pipelined = 0;
+    for seed in 0..200 {
+        let setup = Setup::cached(seed);
+        pipelined += u32::from(keeps_to_its_ceiling(seed, &setup, setup.ftl()));
+    }
+    assert!(pipelined > 60, "{pipelined} of the configurations overlap all they can");
+}
+
+/// Overwrites in pieces under all that a layer does: folding, collection, levelling, a map in flash.
+#[test]
+fn whatever_is_done_nothing_is_busy_for_longer_than_there_is_time() {
+    for seed in 0..200 {
+        let mut setup = if seed % 2 == 0 { Setup::draw(seed) } else { Setup::cached(seed) };
+        let mut stream = Seed::new(seed).stream("overwrites");
+        if let CacheSize::Fixed(blocks) | CacheSize::Dynamic(blocks) =
+            &mut setup.policies.cache.size
+        {
+            *blocks = 2;
+        }
+        let map = MapMemory::Cached { cache: Bytes::kib(64), segment: 64 };
+        setup.policies.map = pick(&mut stream, &[MapMemory::Whole, map]);
+        let mut ftl = setup.ftl();
+        let (pages, mut at, mut bytes) = (ftl.pages(), Instant::ZERO, Bytes::ZERO);
+        for _ in 0..300 {
+            let first = u32::try_from(stream.below(pages.into())).unwrap();
+            let count = (pages - first).min(1 + u32::try_from(stream.below(400)).unwrap());
+            at = ftl.write(at, Extent::new(first, count)).unwrap().accepted;
+            bytes += setup.geometry.page() * u64::from(count);
+        }
+        let end = ftl.flush(at).finished.max(ftl.medium().quiet());
+        let (busy, total) = (ftl.busy(), end.since(Instant::ZERO));
+        for resource in busy.channels.iter().chain(&busy.dies).chain([&busy.link]) {
+            assert!(*resource <= total, "seed {seed}: {resource:?} of {total:?}: {setup:?}");
+        }
+        let (sent, most) = (busy.link, setup.timing.link.time_for(bytes));
+        // Each transfer takes whole nanoseconds.
+        assert!(
+            sent.as_nanos() * 1_001 > most.as_nanos() * 1_000,
+            "seed {seed}: all data pass the link: {sent:?} of {most:?}"
+        );
+        // Each row that was programmed kept its dies for its time: no program is free.
+        let quick =
+            setup.timing.native.program.iter().chain(&setup.timing.single_bit.program).min();
+        let groups =
+            ftl.counters().programs.total() / u64::from(setup.geometry.stripe().program_pages());
+        let dies: Duration = busy.dies.iter().copied().sum();
+        assert!(dies >= *quick.unwrap() * groups, "seed {seed}: {dies:?} for {groups} programs");
+        ftl.assert_sound();
+    }
+}
+
 /// The simplest card: one die of two planes, 32 KiB a program.
 fn card(program: u64, slots: u32) -> Setup {
     let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
@@ -195,7 +309,8 @@ fn card(program: u64, slots: u32) -> Setup {
         slots,
         cache_program: false,
     };
-    Setup { geometry: geometry.striped(stripe).unwrap(), timing }
+    let geometry = geometry.striped(stripe).unwrap();
+    Setup { geometry, timing, policies: Policies::default() }
 }
 
 #[test]

@@ -30,7 +30,12 @@ const LEVELLINGS: [Levelling; 6] = [
     Levelling::DualPool(3),
     Levelling::RandomSwap(5),
 ];
-const STREAMS: [Streams; 3] = [Streams::Single, Streams::CopiesApart, Streams::Generations(3)];
+const STREAMS: [Streams; 4] = [
+    Streams::Single,
+    Streams::CopiesApart,
+    Streams::Generations(3),
+    Streams::ByClass { hot_pages: 200, hot_blocks: 11 },
+];
 
 fn below(stream: &mut Stream, bound: u32) -> u32 {
     u32::try_from(stream.below(bound.into())).unwrap()
@@ -113,7 +118,7 @@ fn map(draw: &mut Stream) -> MapMemory {
 
 #[test]
 fn no_write_is_lost_under_any_policy() {
-    let all = 7 * 6 * 3;
+    let all = 7 * 6 * 4;
     // 10^7 operations in all, or a fortieth of them.
     let full = std::env::var_os("BOARDLAB_FULL").is_some();
     let steps = if full { 10_000_000 / all + 1 } else { 2_000 };
@@ -132,7 +137,10 @@ fn no_write_is_lost_under_any_policy() {
                     idle_blocks: if idle { 3 } else { 0 },
                     levelling_time: [LevellingTime::InTheWay, LevellingTime::Idle]
                         [usize::from(idle)],
-                    cache: cache(&mut draw),
+                    cache: match streams {
+                        Streams::ByClass { .. } => Cache::default(),
+                        _ => cache(&mut draw),
+                    },
                     map: map(&mut draw),
                     emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
                 };

@@ -57,16 +57,25 @@ fn policies(draw: &mut Stream) -> Policies {
         Collection::CostBenefit(8),
     ];
     let levellings = [Levelling::None, Levelling::Dynamic, Levelling::Threshold(3)];
-    let streams = [Streams::Single, Streams::CopiesApart, Streams::Generations(3)];
+    let streams = [
+        Streams::Single,
+        Streams::CopiesApart,
+        Streams::Generations(3),
+        Streams::ByClass { hot_pages: 150, hot_blocks: 9 },
+    ];
+    let streams = pick(draw, &streams);
     let sizes = [CacheSize::None, CacheSize::None, CacheSize::Fixed(3), CacheSize::Dynamic(3)];
     let map = MapMemory::Cached { cache: Bytes::new(400), segment: 4 };
     Policies {
         collection: pick(draw, &collections),
         levelling: pick(draw, &levellings),
-        streams: pick(draw, &streams),
+        streams,
         emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
         cache: Cache {
-            size: pick(draw, &sizes),
+            size: match streams {
+                Streams::ByClass { .. } => CacheSize::None,
+                _ => pick(draw, &sizes),
+            },
             bits: 3,
             when_full: [WhenFull::Fold, WhenFull::Bypass][usize::from(draw.chance(1, 2))],
             admission: [

@@ -86,13 +86,18 @@ fn exercise(mut ftl: PageMapped<Untimed>, stream: &mut Stream) {
 fn any_part_from_eight_blocks_works_full_or_says_how_many_blocks_it_needs() {
     let mut stream = Seed::new(4).stream("tiny");
     let (mut worked, mut refused) = (0, 0);
-    for case in 0..600 {
+    for case in 0..800 {
         let blocks = 8 + below(&mut stream, 12);
         let pages_per_block = pick(&[1, 2, 7, 16, 64, 100], &mut stream);
         let pages = blocks * pages_per_block;
         let spare = pick(&[0, 2, 7, 28, 50], &mut stream);
         let logical = (pages - (pages * spare).div_ceil(100)).max(1);
-        let policies = policies(&mut stream);
+        let mut policies = policies(&mut stream);
+        if !policies.cache.is_on() && logical > 1 && stream.chance(1, 8) {
+            let hot_pages = 1 + below(&mut stream, logical - 1);
+            let hot_blocks = hot_pages.div_ceil(pages_per_block) + 1 + below(&mut stream, 2);
+            policies.streams = Streams::ByClass { hot_pages, hot_blocks };
+        }
         let build = |blocks| {
             let part = Geometry::new(blocks, pages_per_block, Bytes::kib(4), logical).unwrap();
             PageMapped::new(part, policies, Untimed::new(&part), Seed::new(case))
@@ -136,7 +141,13 @@ fn policies_that_make_no_sense_are_refused() {
     ] {
         assert!(matches!(refused(Policies { levelling, ..base }), Error::Policy { .. }));
     }
-    for streams in [Streams::Generations(1), Streams::Generations(9)] {
+    for streams in [
+        Streams::Generations(1),
+        Streams::Generations(9),
+        Streams::ByClass { hot_pages: 0, hot_blocks: 5 },
+        Streams::ByClass { hot_pages: 800, hot_blocks: 55 },
+        Streams::ByClass { hot_pages: 100, hot_blocks: 7 },
+    ] {
         assert!(matches!(refused(Policies { streams, ..base }), Error::Policy { .. }));
     }
 }
