@@ -22,12 +22,12 @@ use crate::cause::Cause;
 use crate::error::Error;
 use crate::geometry::{Geometry, Page};
 use crate::medium::{Medium, Stamp};
+use crate::order::Order;
 use crate::page_map::PageMapped;
 use crate::translation::Event;
 use boardlab_sim::Bytes;
 use std::collections::VecDeque;
 
-const NONE: u32 = u32::MAX;
 /// Bytes of an entry.
 const ENTRY: u64 = 4;
 /// Translation pages that are only stale are written at most so many at a time.
@@ -98,12 +98,10 @@ pub struct DemandMap {
     per_page: u32,
     capacity: u32,
     cached: u32,
-    /// By segment: state, and neighbours from the most to the least recently used.
+    /// By segment.
     state: Vec<Cached>,
-    older: Vec<u32>,
-    newer: Vec<u32>,
-    newest: u32,
-    oldest: u32,
+    /// Cached segments in the order of their last use.
+    used: Order<1>,
     /// Translation pages that lost a changed segment: to be written at once.
     due: Vec<u32>,
     /// Translation pages that collection made stale, and those in order.
@@ -130,10 +128,7 @@ impl DemandMap {
             capacity: u32::try_from(capacity).unwrap_or(u32::MAX),
             cached: 0,
             state: vec![Cached::No; segments],
-            older: vec![NONE; segments],
-            newer: vec![NONE; segments],
-            newest: NONE,
-            oldest: NONE,
+            used: Order::new(segments),
             due: Vec::new(),
             stale: vec![false; pages as usize],
             queue: VecDeque::new(),
@@ -149,7 +144,7 @@ impl DemandMap {
         let hit = before != Cached::No;
         if hit {
             self.hits += 1;
-            self.unlink(segment);
+            self.used.remove(0, segment);
         } else {
             self.misses += 1;
             if self.cached == self.capacity {
@@ -162,13 +157,13 @@ impl DemandMap {
         let merged = self.per_page == 1 && std::mem::replace(&mut self.stale[page], false);
         let changed = changed || merged || before == Cached::Changed;
         self.state[segment as usize] = if changed { Cached::Changed } else { Cached::Clean };
-        self.link_newest(segment);
+        self.used.push(0, segment);
         hit
     }
 
     fn evict(&mut self) {
-        let segment = self.oldest;
-        self.unlink(segment);
+        let Some(segment) = self.used.iter(0).next() else { return };
+        self.used.remove(0, segment);
         self.cached -= 1;
         let state = std::mem::replace(&mut self.state[segment as usize], Cached::No);
         let page = segment / self.per_page;
@@ -211,27 +206,6 @@ impl DemandMap {
             if *state == Cached::Changed {
                 *state = Cached::Clean;
             }
-        }
-    }
-
-    fn link_newest(&mut self, segment: u32) {
-        let second = std::mem::replace(&mut self.newest, segment);
-        (self.newer[segment as usize], self.older[segment as usize]) = (NONE, second);
-        match second {
-            NONE => self.oldest = segment,
-            second => self.newer[second as usize] = segment,
-        }
-    }
-
-    fn unlink(&mut self, segment: u32) {
-        let (older, newer) = (self.older[segment as usize], self.newer[segment as usize]);
-        match older {
-            NONE => self.oldest = newer,
-            older => self.newer[older as usize] = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            newer => self.older[newer as usize] = older,
         }
     }
 }

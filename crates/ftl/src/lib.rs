@@ -16,7 +16,7 @@
 //! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and logs of a few open units or of all.
 //! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
 //! - [`demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
-//! - [`reliability`]: [`Reliability`], blocks that die, pages that need correction, refresh.
+//! - [`reliability`]: [`Reliability`], blocks that die, programs that fail, pages that need correction, refresh.
 //! - [`power`]: [`PowerSafety`], what makes it safe to lose power.
 //! - [`recovery`]: [`Remains`], the map rebuilt from what lies in the flash.
 //! - [`translation`]: the trait [`Translation`] that devices above use.
@@ -55,6 +55,7 @@ mod frontier;
 pub mod geometry;
 pub mod log_block;
 pub mod medium;
+mod order;
 pub mod page_map;
 pub mod policies;
 pub mod policy;

@@ -18,6 +18,7 @@
 
 use crate::free::{Allocation, FreeBlocks};
 use crate::geometry::Geometry;
+use crate::order::Order;
 
 const NONE: u32 = u32::MAX;
 
@@ -65,15 +66,6 @@ struct Links {
     tier: Tier,
 }
 
-/// Closed blocks of one tier.
-#[derive(Debug, Clone, Default)]
-struct Closed {
-    /// In no order.
-    dense: Vec<u32>,
-    oldest: u32,
-    newest: u32,
-}
-
 /// Lists of closed blocks by their number of valid pages.
 #[derive(Debug, Clone)]
 struct Buckets {
@@ -103,12 +95,11 @@ pub struct Pool {
     erases: Vec<u32>,
     /// Clock of the mechanism when the block was closed.
     closed_at: Vec<u64>,
-    /// Place in the dense array.
+    /// Closed blocks of each tier in no order, and the place of each block there.
+    closed: [Vec<u32>; Tier::ALL],
     place: Vec<u32>,
-    /// Neighbours in the order of closing.
-    older: Vec<u32>,
-    newer: Vec<u32>,
-    closed: [Closed; Tier::ALL],
+    /// Closed blocks of each tier in the order of closing.
+    by_age: Order<{ Tier::ALL }>,
     free: [FreeBlocks; Tier::ALL],
     buckets: Option<Buckets>,
     /// How many closed blocks in which data stay have each erase count, and the least that any has.
@@ -126,7 +117,6 @@ impl Pool {
         let links =
             Links { valid: 0, next: NONE, prev: NONE, state: State::Free, tier: Tier::Main };
         let lists = geometry.pages_per_block() as usize + 1;
-        let closed = Closed { dense: Vec::new(), oldest: NONE, newest: NONE };
         let mut free = FreeBlocks::new(allocation);
         // Downwards, so that a stack gives block 0 first.
         (0..geometry.blocks()).rev().for_each(|block| free.insert(block, 0));
@@ -135,9 +125,8 @@ impl Pool {
             erases: vec![0; blocks],
             closed_at: vec![0; blocks],
             place: vec![NONE; blocks],
-            older: vec![NONE; blocks],
-            newer: vec![NONE; blocks],
-            closed: [closed.clone(), closed.clone(), closed],
+            closed: [const { Vec::new() }; Tier::ALL],
+            by_age: Order::new(blocks),
             free: [free, FreeBlocks::new(allocation), FreeBlocks::new(allocation)],
             buckets: by_valid.then(|| Buckets::new(lists)),
             closed_by_wear: vec![0; 64],
@@ -205,14 +194,12 @@ impl Pool {
     /// Closed blocks of a tier, in no order.
     #[must_use]
     pub fn closed(&self, tier: Tier) -> &[u32] {
-        &self.closed[tier as usize].dense
+        &self.closed[tier as usize]
     }
 
     /// Closed blocks of a tier, the oldest first.
     pub fn by_age(&self, tier: Tier) -> impl Iterator<Item = u32> + '_ {
-        let known = |block: u32| (block != NONE).then_some(block);
-        let oldest = known(self.closed[tier as usize].oldest);
-        std::iter::successors(oldest, move |&block| known(self.newer[block as usize]))
+        self.by_age.iter(tier as usize)
     }
 
     /// Closed blocks in which data stay, of each tier the oldest first.
@@ -352,15 +339,9 @@ impl Pool {
         let (tier, valid) = (links.tier, links.valid);
         self.closed_at[block as usize] = clock;
         let closed = &mut self.closed[tier as usize];
-        self.place[block as usize] = u32::try_from(closed.dense.len()).expect("fewer than blocks");
-        closed.dense.push(block);
-        self.older[block as usize] = closed.newest;
-        self.newer[block as usize] = NONE;
-        match closed.newest {
-            NONE => closed.oldest = block,
-            newest => self.newer[newest as usize] = block,
-        }
-        closed.newest = block;
+        self.place[block as usize] = u32::try_from(closed.len()).expect("fewer than blocks");
+        closed.push(block);
+        self.by_age.push(tier as usize, block);
         if tier.settles() {
             self.count_wear(block);
             if self.buckets.is_some() {
@@ -380,19 +361,11 @@ impl Pool {
         let (tier, valid) = (links.tier, links.valid);
         let closed = &mut self.closed[tier as usize];
         let at = self.place[block as usize];
-        closed.dense.swap_remove(at as usize);
-        if let Some(&moved) = closed.dense.get(at as usize) {
+        closed.swap_remove(at as usize);
+        if let Some(&moved) = closed.get(at as usize) {
             self.place[moved as usize] = at;
         }
-        let (older, newer) = (self.older[block as usize], self.newer[block as usize]);
-        match older {
-            NONE => closed.oldest = newer,
-            older => self.newer[older as usize] = newer,
-        }
-        match newer {
-            NONE => closed.newest = older,
-            newer => self.older[newer as usize] = older,
-        }
+        self.by_age.remove(tier as usize, block);
         if tier.settles() {
             self.closed_by_wear[self.erases[block as usize] as usize] -= 1;
             if self.buckets.is_some() {
