@@ -37,6 +37,7 @@ fn part() -> Part {
         },
         command: micros(20),
         cache: None,
+        write_back_after: Duration::from_millis(1),
         discard: Discard::Erase,
         erased_ones: false,
         cid: Cid {

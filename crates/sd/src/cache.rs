@@ -34,6 +34,11 @@ impl Cache {
         self.order.len() > self.room
     }
 
+    /// Whether it holds nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// Blocks of a page are written.
     pub(crate) fn put(&mut self, page: u32, blocks: Filled) {
         let order = &mut self.order;

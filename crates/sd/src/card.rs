@@ -263,14 +263,14 @@ impl<T: Translation> Card<T> {
         if self.part.erased_ones { 0xFF } else { 0x00 }
     }
 
-    /// The host was away from `free` until `at`.
+    /// The host was away from `free` until `at`: the cache is written back, then the layer works on its own. Returns
+    /// when the card is ready: its cache takes data while the flash is busy.
     fn rest(&mut self, at: Instant) -> Result<Instant, ftl::Error> {
         if at <= self.free {
             return Ok(self.free);
         }
-        let (accepted, finished) = self.destage(self.free, true)?;
-        let done = accepted.max(finished);
-        Ok(if done < at { self.translation.idle(done, at).max(at) } else { done })
+        let quiet = self.write_back(at)?;
+        Ok(if quiet < at { self.translation.idle(quiet, at).max(at) } else { at })
     }
 
     fn carry_out(&mut self, start: Instant, request: Request<'_>) -> Result<Instant, ftl::Error> {

@@ -65,6 +65,8 @@ pub struct Part {
     pub command: Duration,
     /// Size of the volatile write cache; `None` where each write is on flash when it ends.
     pub cache: Option<Bytes>,
+    /// For how long the host must have been away before the cache is written to flash.
+    pub write_back_after: Duration,
     /// What CMD38 does.
     pub discard: Discard,
     /// An erased block reads as ones, otherwise as zeros.

@@ -4,7 +4,7 @@
 //! below in one piece, at the pace of the bus. Source and what is left out: see [`crate::card`].
 
 use crate::bus::Kind;
-use crate::cache::{Filled, filled};
+use crate::cache::{Cache, Filled, filled};
 use crate::card::Card;
 use crate::part::Discard;
 use crate::pieces::{Pages, edges, number, pieces, within_page};
@@ -101,6 +101,24 @@ impl<T: Translation> Card<T> {
         }
         self.run = run;
         Ok((accepted, finished))
+    }
+
+    /// Writes cached pages while the host is away, until it is back at `until`. Returns when all is on flash,
+    /// or `until`.
+    pub(crate) fn write_back(&mut self, until: Instant) -> Result<Instant, ftl::Error> {
+        if self.cache.as_ref().is_none_or(Cache::is_empty) {
+            return Ok(self.free);
+        }
+        let row = u32::try_from(self.row_blocks / self.page_blocks).unwrap_or(1);
+        let (mut now, mut finished) = (self.free + self.part.write_back_after, self.free);
+        let mut run = std::mem::take(&mut self.run);
+        while now < until && self.cache.as_mut().is_some_and(|cache| cache.take(row, &mut run)) {
+            let (next, done) = self.program(now, &run)?;
+            (now, finished) = (next, finished.max(done));
+        }
+        self.run = run;
+        let empty = self.cache.as_ref().is_none_or(Cache::is_empty);
+        Ok(if empty { finished.max(now) } else { until })
     }
 
     /// A piece of a write within one row has arrived.

@@ -300,3 +300,32 @@ fn a_refused_write_leaves_what_was_there() {
     card.read(&mut Clock::new(), Extent::new(0, 1), &mut found).unwrap();
     assert!(found.iter().all(|&byte| byte == 0x5A));
 }
+
+#[test]
+fn a_cache_takes_writes_while_the_flash_is_busy_with_those_before() {
+    let mut card = card(Part { cache: Some(Bytes::kib(512)), ..part() }, 1);
+    let mut now = write(&mut card, Instant::ZERO, 0, 8 * ROW);
+    for step in 0..6 {
+        // Long enough for one row to be written back, and for the next to begin.
+        let at = now + Duration::from_millis(1) + PROGRAM;
+        now = write(&mut card, at, blocks(32 * PAGE) + step, 512);
+        assert!(now.since(at) < PROGRAM / 2, "step {step}: {}", now.since(at));
+    }
+    let written = card.translation().counters().written;
+    assert!(written > 2, "{written} pages are on flash");
+}
+
+#[test]
+fn small_writes_with_short_pauses_are_joined_and_long_pauses_empty_the_cache() {
+    let cached = Part { cache: Some(Bytes::kib(512)), ..part() };
+    for (pause, merged) in [(500, 0), (50_000, 30)] {
+        let mut card = card(cached.clone(), 0);
+        let mut now = Instant::ZERO;
+        for block in 0..blocks(PAGE) {
+            now = write(&mut card, now, block, 512) + Duration::from_micros(pause);
+        }
+        card.submit(now, Request::Flush).unwrap();
+        assert!(card.counts().merged >= merged, "{pause}: {}", card.counts().merged);
+        assert_eq!(card.counts().merged == 0, merged == 0, "{pause}: {}", card.counts().merged);
+    }
+}

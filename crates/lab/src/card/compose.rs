@@ -119,6 +119,7 @@ fn face(part: &CardPart, slot: &Slot) -> Result<sd::Part, Failure> {
         },
         command: face.command,
         cache: face.cache,
+        write_back_after: face.write_back_after,
         discard: face.discard,
         erased_ones: face.erased_ones,
         cid: face.cid,

@@ -33,9 +33,21 @@ pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
         count("spare", "spare blocks left", health.spare.into()),
         count("refreshes", "blocks written anew for their age", health.refreshes.into()),
         count("power_losses", "ends of power without a warning", health.power_losses.into()),
-        row("life_a", "life of single-bit cells", "", life(life_a), "EXT_CSD byte 268"),
-        row("life_b", "life of the other cells", "", life(life_b), "EXT_CSD byte 269"),
-        row("pre_eol", "spare blocks", "", spare(card.pre_eol()), "EXT_CSD byte 267"),
+        row(
+            "life_a",
+            "life of single-bit cells",
+            "",
+            life(life_a),
+            "EXT_CSD DEVICE_LIFE_TIME_EST_TYP_A",
+        ),
+        row(
+            "life_b",
+            "life of the other cells",
+            "",
+            life(life_b),
+            "EXT_CSD DEVICE_LIFE_TIME_EST_TYP_B",
+        ),
+        row("pre_eol", "spare blocks", "", spare(card.pre_eol()), "EXT_CSD PRE_EOL_INFO"),
     ];
     table
 }

@@ -66,6 +66,8 @@ pub struct Face {
     pub command: Duration,
     /// The volatile write cache, where there is one.
     pub cache: Option<Bytes>,
+    /// For how long the host must have been away before the write cache is written to flash.
+    pub write_back_after: Duration,
     /// What CMD38 does.
     pub discard: Discard,
     /// An erased block reads as ones.
@@ -222,7 +224,7 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<Face> {
     ];
     let health = section.one_of("health", &healths);
     let ((modes, gaps, counts_blocks), controller) = (bus?, controller?);
-    let (command, cache, discard, erased_ones) = controller;
+    let Controller { command, cache, write_back_after, discard, erased_ones } = controller;
     Ok(Face {
         kind,
         capacity: capacity?,
@@ -232,6 +234,7 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<Face> {
         counts_blocks,
         command,
         cache,
+        write_back_after,
         discard,
         erased_ones,
         cid: cid?,
@@ -258,15 +261,32 @@ fn bus(section: Section<'_>) -> Read<(Vec<Mode>, Gaps, bool)> {
     Ok((modes?, gaps, counts_blocks?))
 }
 
-fn controller(section: Section<'_>) -> Read<(Duration, Option<Bytes>, Discard, bool)> {
+/// What a section `controller` says.
+struct Controller {
+    command: Duration,
+    cache: Option<Bytes>,
+    write_back_after: Duration,
+    discard: Discard,
+    erased_ones: bool,
+}
+
+fn controller(section: Section<'_>) -> Read<Controller> {
     let command =
         section.key::<Duration>("command").within(Duration::ZERO, limits::COMMAND).required();
     let cache =
         section.key::<Bytes>("write_cache").within(Bytes::new(512), limits::MEMORY).optional();
+    let after = section.key::<Duration>("write_back_after").within(Duration::ZERO, limits::AWAY);
+    let after = after.or(Duration::ZERO);
     let discard = section.one_of("discard", &DISCARDS);
     let erased = section.one_of("erased", &[("zeros", false), ("ones", true)]);
     section.finish()?;
-    Ok((command?, cache?, discard?, erased?))
+    Ok(Controller {
+        command: command?,
+        cache: cache?,
+        write_back_after: after?,
+        discard: discard?,
+        erased_ones: erased?,
+    })
 }
 
 fn identity(section: Section<'_>) -> Read<Cid> {

@@ -32,6 +32,7 @@ pub fn part() -> Part {
         },
         command: Duration::from_micros(10),
         cache: None,
+        write_back_after: Duration::from_millis(1),
         discard: Discard::Erase,
         erased_ones: false,
         cid: Cid {
