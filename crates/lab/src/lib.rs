@@ -12,7 +12,7 @@
 //! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
 //! - [`card`]: SD cards and eMMC devices from part files.
-//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`fio`]: fio jobs on a card; [`registry`]: every experiment, and what the command line calls.
+//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`fio`]: fio jobs on a card; [`registry`]: every experiment, and what the command line calls.
 //! - [`mod@sweep`]: any of them at every point of a grid.
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
@@ -80,5 +80,6 @@ pub mod fio;
 pub mod nandfs;
 pub mod nor;
 pub mod registry;
+pub mod sdwear;
 
 pub mod sweep;

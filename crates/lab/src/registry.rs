@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::document::Document;
 use crate::error::Error;
 use crate::source::Kind;
-use crate::{fio, nandfs, nor};
+use crate::{fio, nandfs, nor, sdwear};
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::fmt;
@@ -89,7 +89,16 @@ pub const EXPERIMENTS: [Experiment; 6] = [
         tune: None,
         powercut: Some(nandfs::powercut),
     },
-    not_built("sdwear", "sd-wear", "SD card wear levelling under 11 TB of writes"),
+    Experiment {
+        name: "sdwear",
+        published: true,
+        scenario: "sd-wear",
+        title: "SD card wear levelling under 11 TB of writes",
+        check: Some(sdwear::check),
+        run: Some(sdwear::run),
+        tune: None,
+        powercut: None,
+    },
     not_built("sata", "sata-ssd", "SSD transfer rates of a SATA host"),
     not_built("fcse", "context-switch", "Context switches with the Fast Context Switch Extension"),
     Experiment {

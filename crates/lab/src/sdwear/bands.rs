@@ -1,0 +1,224 @@
+//! Bands: throughputs that lie close together and apart from others.
+//!
+//! Layer: rank 8, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`]. The values are
+//! sorted by their logarithm, for a band is told by a ratio, and cut at the widest gaps. How many cuts there are is
+//! decided by the mean silhouette of all samples; below 0.5 there is no structure and so one band. No number
+//! of a publication is known here.
+//!
+//! Source: single linkage in one dimension is cutting at the widest gaps; P. J. Rousseeuw, "Silhouettes: a
+//! graphical aid to the interpretation and validation of cluster analysis" (1987); 0.5 as the least
+//! silhouette of a reasonable structure, Kaufman and Rousseeuw, "Finding Groups in Data" (1990).
+
+/// Bands at most.
+const MOST: usize = 8;
+/// Neighbouring bands are apart by a stretch without a sample of at least this ratio.
+const APART: f64 = 1.05;
+/// A mean silhouette below this is no structure.
+const STRUCTURE: f64 = 0.5;
+
+/// Samples that lie close together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Band {
+    /// The samples, by index.
+    pub members: Vec<usize>,
+    /// The least.
+    pub least: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The greatest.
+    pub most: f64,
+}
+
+/// All bands of some samples, from the fastest to the slowest.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bands {
+    /// The bands.
+    pub all: Vec<Band>,
+    /// The mean silhouette: 1 for bands far apart; 0 where there is one band only.
+    pub silhouette: f64,
+}
+
+/// Finds the bands of `values`, all of them above zero. The same values give the same bands in whatever
+/// order they come.
+#[must_use]
+pub fn find(values: &[f64]) -> Bands {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
+    if order.is_empty() {
+        return Bands::default();
+    }
+    let places: Vec<f64> = order.iter().map(|&index| values[index].ln()).collect();
+    let (cuts, silhouette) = cuts(&places);
+    let bounds: Vec<usize> = [0].into_iter().chain(cuts).chain([order.len()]).collect();
+    let all = bounds.windows(2).map(|ends| band(values, &order[ends[0]..ends[1]])).collect();
+    Bands { all, silhouette }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn band(values: &[f64], members: &[usize]) -> Band {
+    let each = || members.iter().map(|&index| values[index]);
+    let mut members = members.to_vec();
+    let (least, most) = (each().fold(f64::MAX, f64::min), each().fold(f64::MIN, f64::max));
+    let mean = each().sum::<f64>() / members.len() as f64;
+    members.sort_unstable();
+    Band { members, least, mean, most }
+}
+
+/// Where falling `places` are cut, in rising order, and how well they lie then.
+fn cuts(places: &[f64]) -> (Vec<usize>, f64) {
+    let mut gaps: Vec<(f64, usize)> =
+        (1..places.len()).map(|at| (places[at - 1] - places[at], at)).collect();
+    gaps.retain(|(gap, _)| *gap >= APART.ln());
+    gaps.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let sums = Sums::new(places);
+    let mut best = (Vec::new(), STRUCTURE);
+    for count in 1..=gaps.len().min(MOST - 1) {
+        let mut cuts: Vec<usize> = gaps[..count].iter().map(|&(_, at)| at).collect();
+        cuts.sort_unstable();
+        let silhouette = sums.silhouette(&cuts);
+        if silhouette > best.1 {
+            best = (cuts, silhouette);
+        }
+    }
+    if best.0.is_empty() { (Vec::new(), 0.0) } else { best }
+}
+
+/// Sums over the first samples: mean distances to a stretch of them then cost no loop.
+struct Sums<'p> {
+    places: &'p [f64],
+    sums: Vec<f64>,
+}
+
+impl<'p> Sums<'p> {
+    fn new(places: &'p [f64]) -> Self {
+        let mut sum = 0.0;
+        let rest = places.iter().map(|place| {
+            sum += place;
+            sum
+        });
+        let sums = [0.0].into_iter().chain(rest).collect();
+        Self { places, sums }
+    }
+
+    /// The distances of sample `at` to samples `from..to`, of which it may be one, added up.
+    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    fn distance(&self, at: usize, (from, to): (usize, usize)) -> f64 {
+        let place = self.places[at];
+        let middle = at.clamp(from, to);
+        let above = self.sums[middle] - self.sums[from] - place * (middle - from) as f64;
+        let below = place * (to - middle) as f64 - (self.sums[to] - self.sums[middle]);
+        above + below
+    }
+
+    /// The mean silhouette of all samples when they are cut at `cuts`.
+    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    fn silhouette(&self, cuts: &[usize]) -> f64 {
+        let ends = [0].into_iter().chain(cuts.iter().copied()).chain([self.places.len()]);
+        let bounds: Vec<usize> = ends.collect();
+        let stretches: Vec<(usize, usize)> =
+            bounds.windows(2).map(|ends| (ends[0], ends[1])).collect();
+        let mut sum = 0.0;
+        for (index, &(from, to)) in stretches.iter().enumerate() {
+            // Alone in its band a sample counts as zero: Rousseeuw's convention.
+            if to - from < 2 {
+                continue;
+            }
+            let neighbours = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
+            let neighbours: Vec<_> =
+                neighbours.filter_map(|other| stretches.get(other).copied()).collect();
+            for at in from..to {
+                let own = self.distance(at, (from, to)) / (to - from - 1) as f64;
+                let mean =
+                    |other: &(usize, usize)| self.distance(at, *other) / (other.1 - other.0) as f64;
+                let next = neighbours.iter().map(mean).fold(f64::MAX, f64::min);
+                sum += (next - own) / next.max(own).max(f64::MIN_POSITIVE);
+            }
+        }
+        sum / self.places.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boardlab_sim::Seed;
+
+    /// So many values around a mean, up to a part of it to either side.
+    fn around(mean: f64, spread: f64, count: usize, stream: &str) -> Vec<f64> {
+        let mut stream = Seed::new(1).stream(stream);
+        let mut draw = || f64::from(u32::try_from(stream.below(2_001)).unwrap()) / 1_000.0 - 1.0;
+        (0..count).map(|_| mean * (1.0 + spread * draw())).collect()
+    }
+
+    fn means(values: &[f64]) -> Vec<f64> {
+        find(values).all.iter().map(|band| band.mean.round()).collect()
+    }
+
+    #[test]
+    fn as_many_bands_are_found_as_there_are() {
+        let mut values = around(34.0, 0.02, 500, "a");
+        assert_eq!(means(&values), [34.0]);
+        values.extend(around(8.0, 0.05, 40, "b"));
+        assert_eq!(means(&values), [34.0, 8.0]);
+        values.extend(around(4.0, 0.05, 1_000, "c"));
+        assert_eq!(means(&values), [34.0, 8.0, 4.0]);
+        assert!(find(&values).silhouette > 0.9);
+    }
+
+    #[test]
+    fn values_that_spread_evenly_are_one_band() {
+        let even = around(20.0, 0.9, 400, "even");
+        assert_eq!(find(&even).all.len(), 1);
+        assert_eq!(find(&[5.0; 100]).all.len(), 1);
+        assert_eq!(find(&[]).all.len(), 0);
+        // Apart, but by less than what is told apart.
+        assert_eq!(find(&[10.0, 10.0, 10.4, 10.4]).all.len(), 1);
+    }
+
+    #[test]
+    fn the_order_of_the_samples_does_not_matter() {
+        let mut values = around(34.0, 0.02, 50, "a");
+        values.extend(around(4.0, 0.05, 50, "b"));
+        let first = find(&values);
+        values.reverse();
+        let second = find(&values);
+        let told = |bands: &Bands| {
+            bands
+                .all
+                .iter()
+                .map(|band| (band.members.len(), band.least, band.most))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(told(&first), told(&second));
+        assert_eq!(first.all[0].members, (0..50).collect::<Vec<_>>());
+        assert_eq!(second.all[0].members, (50..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_silhouette_is_that_of_all_distances_one_by_one() {
+        let places = [3.0, 2.9, 2.5, 1.2, 1.0, 0.1];
+        let groups = [0..3_usize, 3..5, 5..6];
+        let mean = |at: usize, group: &std::ops::Range<usize>| {
+            let others: Vec<f64> = group
+                .clone()
+                .filter(|&other| other != at)
+                .map(|other| f64::abs(places[other] - places[at]))
+                .collect();
+            others.iter().sum::<f64>() / others.len() as f64
+        };
+        let mut sum = 0.0;
+        for group in &groups[..2] {
+            for at in group.clone() {
+                let own = mean(at, group);
+                let next = groups
+                    .iter()
+                    .filter(|other| *other != group)
+                    .map(|other| mean(at, other))
+                    .fold(f64::MAX, f64::min);
+                sum += (next - own) / next.max(own);
+            }
+        }
+        let ours = Sums::new(&places).silhouette(&[3, 5]);
+        assert!((ours - sum / 6.0).abs() < 1e-12, "{ours}");
+    }
+}

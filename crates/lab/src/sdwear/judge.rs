@@ -1,0 +1,497 @@
+//! The published figures beside ours, and what the runs say of the publication.
+//!
+//! Layer: rank 8. Every number in a finding is computed from the runs, the scenario or the print as it stands
+//! in the reference; the clusters of experiment 2 are compared with, never steered towards.
+
+use super::Measured;
+use super::measure::Rates;
+use super::power::Told;
+use super::rewrites::{BandRow, Rewritten};
+use super::scenario::Scenario;
+use super::tables::{NEAR, levelling, near};
+use super::told::{both, days, listed, mib_per_s, real, seconds, tb};
+use super::wear::Worn;
+use crate::error::Error;
+use crate::reference::Reference;
+use crate::verdict::{Rules, apply};
+use boardlab_ftl::Levelling;
+use boardlab_result::{Origin, RunResult};
+use boardlab_sim::{Bytes, Duration};
+
+const KIB: f64 = 1_024.0;
+const MIB: f64 = 1_048_576.0;
+const GIB: f64 = 1_073_741_824.0;
+
+/// What findings are made of.
+pub(super) struct Facts<'f> {
+    pub(super) scenario: &'f Scenario,
+    pub(super) measured: &'f Measured,
+    /// Bytes of all blocks of the flash.
+    pub(super) physical: Bytes,
+}
+
+/// The printed clusters of experiment 2 by row, in bytes a second; none without a print.
+///
+/// # Errors
+/// When the reference lacks one.
+pub(super) fn clusters(print: Option<&Reference>) -> Result<Vec<(&'static str, f64)>, Error> {
+    let Some(reference) = print else { return Ok(Vec::new()) };
+    let each = ["upper", "middle", "lower"].into_iter();
+    each.map(|row| Ok((row, published(reference, "experiment2", row)?))).collect()
+}
+
+/// A printed figure of the card.
+///
+/// # Errors
+/// When the reference lacks it.
+pub(super) fn published(reference: &Reference, table: &str, row: &str) -> Result<f64, Error> {
+    let cell = reference.table(table)?.cell(row, "card")?;
+    Ok(cell.published.as_f64().unwrap_or(f64::NAN))
+}
+
+fn printed<'r>(reference: &'r Reference, table: &str, row: &str) -> Result<&'r str, Error> {
+    Ok(&reference.table(table)?.cell(row, "card")?.text)
+}
+
+/// Findings that explain cells, by index.
+struct Explaining {
+    rate: usize,
+    cycles: usize,
+    clusters: usize,
+}
+
+/// Adds all findings and, where there is a print, the verdicts.
+///
+/// # Errors
+/// When the reference lacks a figure that a finding quotes, or a cell that a rule is about.
+pub(super) fn findings(
+    run: &mut RunResult,
+    facts: &Facts<'_>,
+    print: Option<&Reference>,
+) -> Result<(), Error> {
+    notes(run, facts);
+    if let Some(reference) = print {
+        let rate = run.find(rate_finding(run, facts, reference)?);
+        let cycles = run.find(cycles_finding(facts, reference)?);
+        let clusters = run.find(clusters_finding(facts, reference)?);
+        run.find(output_finding(facts, reference)?);
+        run.find(duration_finding(facts, reference)?);
+        verdicts(run, reference, &Explaining { rate, cycles, clusters })?;
+    }
+    wear_findings(run, facts);
+    for each in [averages_finding(facts), controllers_finding(facts), loops_finding(facts)] {
+        run.find(each);
+    }
+    run.findings.extend(power_findings(facts));
+    Ok(())
+}
+
+/// What fio and the card had to say.
+fn notes(run: &mut RunResult, facts: &Facts<'_>) {
+    let Measured { free, rewritten, .. } = facts.measured;
+    run.warnings.extend(free.notes.iter().map(|note| format!("experiment 1: {note}")));
+    let failed = free.error.iter().map(|error| format!("experiment 1 ended early: {error}"));
+    run.warnings.extend(failed);
+    for one in rewritten {
+        for error in [&one.error, &one.probe.error].into_iter().flatten() {
+            run.warnings.push(format!("{}: ended early: {error}", one.id));
+        }
+    }
+}
+
+/// Where the rate of experiment 1 comes from, and how far it is from the print.
+fn rate_finding(
+    run: &RunResult,
+    facts: &Facts<'_>,
+    reference: &Reference,
+) -> Result<String, Error> {
+    let free = &facts.measured.free;
+    let rates = Rates::of(&free.rates);
+    let volume = published(reference, "experiment1", "written")?;
+    let iterations = published(reference, "experiment1", "iterations")?;
+    let runtime = facts.scenario.free.job.jobs[0].settings.timing.runtime;
+    let each = runtime.map_or(f64::NAN, Duration::as_secs_f64);
+    let implied = volume / iterations / each;
+    let program = run.parameters.iter().find(|one| one.key == "part.flash.times.program");
+    let program = program.map_or_else(String::new, |one| {
+        format!(" The time of a program ({}) is {}: {}.", one.value, one.origin, one.source)
+    });
+    Ok(format!(
+        "Experiment 1 runs at {} in the mean ({} to {} in single iterations). The print says {}, and its total over \
+         {iterations:.0} times {each:.0} s gives {}: so its MB/s are MiB/s, and ours are {:+.1} % off. The volume of \
+         {} (printed: {}) and its cycles follow from the rate alone. The rate is one row's transfer over the bus and \
+         one program after the other: slower cells that overlap with transfers would give the same number, one number \
+         cannot tell the two apart.{program}",
+        both(rates.mean),
+        mib_per_s(rates.least),
+        mib_per_s(rates.most),
+        printed(reference, "experiment1", "throughput")?,
+        both(implied),
+        (rates.mean / implied - 1.0) * 100.0,
+        tb(free.written),
+        printed(reference, "experiment1", "written")?,
+    ))
+}
+
+/// The total and the cycles in exact units.
+fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let volume = published(reference, "experiment1", "written")?;
+    let capacity = published(reference, "experiment1", "capacity")?;
+    let (decimal, physical) = (capacity / GIB * 1e9, real(facts.physical));
+    let dynamic = facts.measured.worn("dynamic");
+    Ok(format!(
+        "{} are {:.3} TB or {:.1} GiB: fio counts in KiB and calls them KB (as kB they would be {:.3} TB). Over {} that is {:.0} \
+         cycles with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash sees \
+         less: over all its {:.2} GiB, spare included, it is {:.0} cycles, and the most worn block of the simulated card \
+         has {} with dynamic levelling.",
+        printed(reference, "experiment1", "written")?,
+        volume / 1e12,
+        volume / GIB,
+        volume / KIB * 1e3 / 1e12,
+        printed(reference, "experiment1", "capacity")?,
+        volume / capacity,
+        volume / decimal,
+        printed(reference, "experiment1", "cycles")?,
+        printed(reference, "experiment1", "capacity")?,
+        physical / GIB,
+        volume / physical,
+        dynamic.figures.most,
+    ))
+}
+
+/// How the first block over the limit and the end are told.
+fn fate(one: &Worn, limit: u32) -> String {
+    let passed = one.passed.map_or_else(
+        || format!("no block passes {limit}"),
+        |(iteration, written)| {
+            format!("the first block passes {limit} after {} (iteration {iteration})", tb(written))
+        },
+    );
+    let died = one.died.map_or_else(String::new, |(iteration, written)| {
+        format!(", the card is read-only after {} (iteration {iteration})", tb(written))
+    });
+    format!(
+        "{}: erases {}/{:.1}/{} (least, mean, most), {passed}{died}",
+        one.title, one.figures.least, one.figures.mean, one.figures.most
+    )
+}
+
+/// What levelling does at the published volume, and the defect that makes it do nothing.
+fn wear_findings(run: &mut RunResult, facts: &Facts<'_>) {
+    let (limit, measured) = (facts.scenario.wear.limit, facts.measured);
+    let told = |ids: &[&str]| {
+        let each: Vec<String> = ids.iter().map(|id| fate(measured.worn(id), limit)).collect();
+        each.join("; ")
+    };
+    let fixed = measured.worn("static");
+    run.find(format!(
+        "The same {} with other levelling. {}. Static levelling moves {} blocks and costs {:.2} % more programs: what \
+         never changes here is unused space, which dynamic levelling reaches as well.",
+        tb(facts.scenario.wear.volume),
+        told(&["none", "none-dies", "dynamic", "static"]),
+        fixed.counters.levelled,
+        (fixed.amplification() - 1.0) * 100.0,
+    ));
+    let (kept, dynamic) = (measured.worn("kept"), measured.worn("dynamic"));
+    let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
+    run.find(format!(
+        "Dynamic levelling can silently do nothing. If blocks without valid pages wait for garbage collection instead of \
+         becoming free at once, there are hardly any free blocks to choose the least worn among: {}. That is {times:.1} \
+         times the most worn block of the same policy with blocks returned at once, at the same amplification \
+         ({:.4} against {:.4}): throughput and amplification do not show it, erase counts do.",
+        told(&["kept", "kept-dies"]),
+        kept.amplification(),
+        dynamic.amplification(),
+    ));
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// Which of `all` have a band near the printed cluster, its MB read as `unit`.
+fn given(all: &[Rewritten], cluster: f64, unit: f64) -> Vec<String> {
+    let has = |one: &&Rewritten| near(&one.bands, cluster / MIB * unit).is_some();
+    all.iter().filter(has).map(|one| one.id.clone()).collect()
+}
+
+/// Which printed clusters the controllers give and which they cannot.
+fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let (clusters, all) = (clusters(Some(reference))?, &facts.measured.rewritten);
+    let mut told = Vec::new();
+    for (row, cluster) in &clusters {
+        let (binary, decimal) = (given(all, *cluster, MIB), given(all, *cluster, 1e6));
+        let more: Vec<String> = decimal.iter().filter(|id| !binary.contains(id)).cloned().collect();
+        let more = match more.as_slice() {
+            [] => String::new(),
+            more => format!(" (and with MB = 10^6 B {})", listed(more)),
+        };
+        let print = printed(reference, "experiment2", row)?;
+        told.push(format!("{print}: {}{more}", listed(&binary)));
+    }
+    let all_of = |unit: f64| -> Vec<String> {
+        let every = |one: &&Rewritten| {
+            clusters.iter().all(|(_, cluster)| near(&one.bands, cluster / MIB * unit).is_some())
+        };
+        all.iter().filter(every).map(|one| one.id.clone()).collect()
+    };
+    let both: Vec<String> = all_of(MIB).into_iter().chain(all_of(1e6)).collect();
+    Ok(format!(
+        "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. {} \
+         Times of cells and bus are those of experiment 1, and none was tuned towards the print; the bands with \
+         their causes are in table experiment2-bands.",
+        NEAR * 100.0,
+        told.join("; "),
+        listed(&both),
+        mechanisms(all),
+    ))
+}
+
+/// What each cause does to a rewrite, over all controllers.
+fn mechanisms(all: &[Rewritten]) -> String {
+    let mut causes: Vec<(&str, f64, f64, f64)> = Vec::new();
+    // A band whose samples have one cause in common says what that cause does.
+    let bands = || all.iter().flat_map(|one| &one.bands);
+    for BandRow { cause, mean, moved, .. } in bands().filter(|band| !band.cause.contains('%')) {
+        match causes.iter_mut().find(|(known, ..)| known == cause) {
+            Some((_, low, high, most)) => {
+                (*low, *high) = (low.min(*mean), high.max(*mean));
+                *most = most.max(*moved);
+            }
+            None => causes.push((cause, *mean, *mean, *moved)),
+        }
+    }
+    causes.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let told = causes.iter().map(|(cause, low, high, moved)| {
+        format!(
+            "{cause} {:.1} to {:.1} MiB/s ({moved:.1} pages moved for each written at most)",
+            low / MIB,
+            high / MIB
+        )
+    });
+    format!("By what took the time: {}.", told.collect::<Vec<_>>().join(", "))
+}
+
+/// What of 100 rewrites survives in the one number that fio reports.
+fn averages_finding(facts: &Facts<'_>) -> String {
+    let all = &facts.measured.rewritten;
+    let loops = facts.scenario.full.job.jobs[0].settings.loops;
+    let several = all.iter().filter(|one| one.bands.len() > 1).count();
+    let hidden = all.iter().filter(|one| one.bands.len() > one.run_bands.len()).count();
+    let kept = all.iter().filter(|one| one.run_bands.len() > 1);
+    let kept: Vec<String> = kept
+        .map(|one| {
+            let rare = one.run_bands.iter().map(|band| band.count).min().unwrap_or(0);
+            format!("{} ({} of {} runs in the rarest)", one.id, rare, one.runs)
+        })
+        .collect();
+    let spread = |one: &Rewritten| {
+        let rates = Rates::of(&one.rates);
+        (rates.most - rates.least) / rates.mean.max(1.0) * 100.0
+    };
+    let widest = all.iter().map(spread).fold(0.0, f64::max);
+    format!(
+        "fio reports one number for {loops} loops. Of {} rows {several} have several bands of single rewrites, and in {hidden} of them the \
+         average hides bands; several bands of whole runs are left with: {}. Whole runs of one row differ by {widest:.1} % at \
+         most. An average shows clusters only where the state of the card outlasts a run; clusters a factor of two and four apart \
+         in a plot of whole runs need a state that lasts for minutes, or are no averages over all loops.",
+        all.len(),
+        listed(&kept),
+    )
+}
+
+/// Which controllers agree with both experiments.
+fn controllers_finding(facts: &Facts<'_>) -> String {
+    let own = Rates::of(&facts.measured.free.rates).mean;
+    let rate = |one: &Rewritten| Rates::of(&one.probe.rates).mean;
+    let all = &facts.measured.rewritten;
+    let agrees = |one: &&Rewritten| (rate(one) / own - 1.0).abs() <= 0.05;
+    let names = |fits: bool| {
+        let one = |one: &Rewritten| format!("{} {}", one.id, mib_per_s(rate(one)));
+        listed(&all.iter().filter(|one| agrees(one) == fits).map(one).collect::<Vec<_>>())
+    };
+    format!(
+        "A controller has to give both experiments. In {} iterations of experiment 1, within 5 % of the {} of the card as its part \
+         file has it: {}. Not: {}. Quick cells for every write cost a fold later, and the iterations of 60 s are long enough to pay it.",
+        facts.scenario.probes,
+        mib_per_s(own),
+        names(true),
+        names(false),
+    )
+}
+
+/// What the loops do in opens and flushes.
+fn loops_finding(facts: &Facts<'_>) -> String {
+    let Some(first) = facts.measured.rewritten.first() else { return String::new() };
+    let runs = count(first.runs).max(1);
+    let settings = &facts.scenario.full.job.jobs[0].settings;
+    let cache = if facts.scenario.part.face.cache.is_some() {
+        format!("{} of them reach the card as flushes of its cache", first.flushes / runs)
+    } else {
+        format!(
+            "{} of them are commands: a card without a volatile cache has none for it, so fsync_on_close measures \
+             nothing here",
+            first.flushes / runs
+        )
+    };
+    format!(
+        "{} loops of one write each open the device {} times and ask for {} flushes in a run, not {}: after every loop but the \
+         last fio opens and closes the file once more without a request. {cache}. The caches that are dropped before a \
+         run hold nothing that direct=1 would use, and --invalidate=1 has nothing to invalidate.",
+        settings.loops,
+        first.opens / runs,
+        first.syncs / runs,
+        settings.loops,
+    )
+}
+
+/// What is left of the output, when every run writes to one file.
+fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let iterations = published(reference, "experiment1", "iterations")?;
+    let volume = published(reference, "experiment1", "written")?;
+    let last = facts.measured.free.rates.last().copied().unwrap_or(f64::NAN);
+    Ok(format!(
+        "fio opens the file of --output anew in every run and cuts it to nothing, so a script that names one file keeps the last of \
+         {iterations:.0} results (here {}); all of them are there only where standard output is appended. The printed total is \
+         {:.4} GiB an iteration to the last digit, so all results were there when it was added up, or it was counted \
+         otherwise, as in /sys/block/mmcblk0/stat.",
+        mib_per_s(last),
+        volume / iterations / GIB,
+    ))
+}
+
+/// How long a run would take at the printed clusters.
+fn duration_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let settings = &facts.scenario.full.job.jobs[0].settings;
+    let size =
+        settings.area.size.map_or(0, |size| size.of(facts.scenario.part.face.capacity.get()));
+    let moved = Bytes::new(size.saturating_mul(settings.loops));
+    let clusters = clusters(Some(reference))?;
+    let each = clusters.iter().map(|(_, rate)| format!("{:.0} s", real(moved) / rate));
+    let ours = || facts.measured.rewritten.iter().map(|one| one.run_time);
+    let (shortest, longest) = (ours().min().unwrap_or_default(), ours().max().unwrap_or_default());
+    Ok(format!(
+        "A run of experiment 2 writes {:.0} MiB. At the printed clusters it takes {}; the publication says that each lasts only seconds. \
+         Either the plotted figure does not cover all loops, or few runs were in the lower clusters. Here a run takes {} to {}.",
+        real(moved) / MIB,
+        listed(&each.collect::<Vec<_>>()),
+        seconds(shortest),
+        seconds(longest),
+    ))
+}
+
+/// Whether the published volume can tell the two ways of levelling apart, and which could.
+fn power_findings(facts: &Facts<'_>) -> Vec<String> {
+    let limit = facts.scenario.wear.limit;
+    let rate = Rates::of(&facts.measured.free.rates).mean;
+    let pairs = facts.measured.power.chunks_exact(2);
+    let told = pairs.map(|pair| {
+        let (dynamic, fixed) = (&pair[0], &pair[1]);
+        let (done, worst) = dynamic.published;
+        let apart = |one: &Told| one.published.1 > limit;
+        let can = if apart(dynamic) == apart(fixed) {
+            format!("so the published volume cannot tell the two apart at a limit of {limit}: neither card dies, or both do")
+        } else {
+            format!("so the published volume tells the two apart at a limit of {limit}")
+        };
+        let needed = dynamic.passed.map_or_else(
+            || "no volume that was tried passes it with dynamic levelling".to_owned(),
+            |passed| {
+                format!(
+                    "With dynamic levelling alone a block passes it after {}, {:.1} times as much (about {limit} times the {:.2} GiB of spare; {} of \
+                     writing at the rate of experiment 1), when the most worn block with static levelling has {} erases: \
+                     from that volume on a surviving card would show static levelling",
+                    tb(passed),
+                    real(passed) / real(done).max(1.0),
+                    real(dynamic.spare_bytes) / GIB,
+                    days(real(passed) / rate.max(1.0)),
+                    fixed.end.1,
+                )
+            },
+        );
+        format!(
+            "The power of experiment 2 with {} spare: after its {} the most worn block has {worst} erases with {} levelling and {} with \
+             {}, {can}. {needed}.",
+            dynamic.spare,
+            tb(done),
+            levelling(Levelling::Dynamic),
+            fixed.published.1,
+            levelling(fixed.levelling),
+        )
+    });
+    told.collect()
+}
+
+/// Puts the published figures beside ours and gives the verdicts.
+fn verdicts(
+    run: &mut RunResult,
+    reference: &Reference,
+    explaining: &Explaining,
+) -> Result<(), Error> {
+    let Explaining { rate, cycles, clusters } = *explaining;
+    // A time that was chosen so that the rate comes out proves nothing by it.
+    let fitted = run
+        .parameters
+        .iter()
+        .any(|one| one.origin == Origin::Fitted && one.key.starts_with("part.flash.times."));
+    for table in &mut run.tables {
+        let rules = match table.id.as_str() {
+            "experiment1" => {
+                let rules = Rules::new()
+                    .input("iterations", "card")
+                    .input("capacity", "card")
+                    .input("capacity", "same_volume")
+                    .input("written", "same_volume")
+                    .input("endurance", "card")
+                    .explained("written", "card", rate)
+                    .explained("cycles", "card", cycles)
+                    .explained("cycles", "same_volume", cycles);
+                if fitted {
+                    rules.input("throughput", "card")
+                } else {
+                    rules.explained("throughput", "card", rate)
+                }
+            }
+            "experiment2" => {
+                let rules = Rules::new().input("iterations", "card").input("rewrites", "card");
+                ["upper", "middle", "lower"]
+                    .iter()
+                    .fold(rules, |rules, row| rules.explained(*row, "card", clusters))
+            }
+            _ => continue,
+        };
+        let published = reference.table(&table.id)?;
+        apply(table, published, &rules)?;
+    }
+    Ok(())
+}
+
+/// Names the parameters that each table depends on.
+pub(super) fn name_parameters(run: &mut RunResult) {
+    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
+    for table in &mut run.tables {
+        let own: &[&str] = match table.id.as_str() {
+            "experiment1" | "experiment1-work" => &["part.", "board.", "experiment1.", "wear."],
+            "experiment1-units" => &["part.capacity", "part.spare", "wear.volume"],
+            "wear" | "wear-life" => &["part.", "wear.", "experiment1."],
+            "power" => &["part.", "wear.", "experiment2."],
+            _ => &["part.", "board.", "wear.", "experiment1.", "experiment2.", "controller."],
+        };
+        // Where blocks wear does not depend on how long anything takes.
+        let counted = matches!(table.id.as_str(), "wear" | "wear-life" | "power");
+        let timed = |key: &str| {
+            [
+                "part.flash.times.",
+                "part.flash.single_bit.",
+                "part.bus.",
+                "part.controller.",
+                "part.flash.channel",
+            ]
+            .iter()
+            .any(|one| key.starts_with(one))
+        };
+        let depends =
+            |key: &&String| own.iter().any(|one| key.starts_with(one)) && !(counted && timed(key));
+        table.parameters = keys.iter().filter(depends).cloned().collect();
+    }
+}

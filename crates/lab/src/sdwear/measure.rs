@@ -1,0 +1,156 @@
+//! What is measured of a card: wear, rates of iterations, samples of rewrites.
+//!
+//! Layer: rank 8, plain data and its arithmetic. Main types: [`WearFigures`], [`Sample`], [`Rates`].
+//! The Gini coefficient of erase counts is 0 when all blocks are equally worn and nears 1 when one bears everything.
+
+use boardlab_ftl::Wear;
+use boardlab_sim::{Bytes, Duration};
+
+/// How unequally blocks are worn.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct WearFigures {
+    /// Erases of the least worn block.
+    pub least: u32,
+    /// Mean erases.
+    pub mean: f64,
+    /// Erases of the most worn block.
+    pub most: u32,
+    /// Standard deviation over mean.
+    pub variation: f64,
+    /// Gini coefficient.
+    pub gini: f64,
+}
+
+impl WearFigures {
+    /// Of all blocks.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "sums far below 2^53")]
+    pub fn of(wear: &Wear) -> Self {
+        let mut erases = wear.erases.clone();
+        erases.sort_unstable();
+        let summary = wear.summary();
+        let blocks = summary.blocks.max(1) as f64;
+        let total = summary.total as f64;
+        let mean = total / blocks;
+        if summary.total == 0 {
+            return Self::default();
+        }
+        let variance = (summary.squares as f64 / blocks - mean * mean).max(0.0);
+        let ranked: f64 =
+            erases.iter().zip(1_u64..).map(|(&count, rank)| f64::from(count) * rank as f64).sum();
+        Self {
+            least: summary.least,
+            mean,
+            most: summary.most,
+            variation: variance.sqrt() / mean,
+            gini: 2.0 * ranked / (blocks * total) - (blocks + 1.0) / blocks,
+        }
+    }
+
+    /// The most worn block over the mean.
+    #[must_use]
+    pub fn most_over_mean(&self) -> f64 {
+        if self.mean > 0.0 { f64::from(self.most) / self.mean } else { 0.0 }
+    }
+}
+
+/// Least, mean and greatest of some rates, in bytes a second.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Rates {
+    /// The least.
+    pub least: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The greatest.
+    pub most: f64,
+}
+
+impl Rates {
+    /// Of `rates`; zeros when there are none.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+    pub fn of(rates: &[f64]) -> Self {
+        if rates.is_empty() {
+            return Self::default();
+        }
+        Self {
+            least: rates.iter().copied().fold(f64::MAX, f64::min),
+            mean: rates.iter().sum::<f64>() / rates.len() as f64,
+            most: rates.iter().copied().fold(f64::MIN, f64::max),
+        }
+    }
+}
+
+/// One write of the host, and what the card did meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// What was written.
+    pub bytes: u64,
+    /// How long it took.
+    pub span: Duration,
+    /// What took the time: a reason of the translation layer, or the cells that took the data.
+    pub cause: &'static str,
+    /// Pages programmed for something else than the host's data.
+    pub moved: u32,
+    /// Blocks erased.
+    pub erases: u32,
+}
+
+impl Sample {
+    /// Bytes a second.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+    pub fn rate(&self) -> f64 {
+        rate(Bytes::new(self.bytes), self.span)
+    }
+}
+
+/// Bytes a second.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+pub fn rate(bytes: Bytes, span: Duration) -> f64 {
+    bytes.get() as f64 / span.as_secs_f64().max(1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(erases: &[u32]) -> WearFigures {
+        WearFigures::of(&Wear {
+            erases: erases.to_vec(),
+            retired: 0,
+            factory_bad: 0,
+            spare_blocks: 0,
+            read_only: false,
+            unreadable: 0,
+        })
+    }
+
+    #[test]
+    fn the_spread_of_wear_is_told_in_four_ways() {
+        let equal = figures(&[7; 10]);
+        assert_eq!((equal.least, equal.most, equal.variation), (7, 7, 0.0));
+        assert!(equal.gini.abs() < 1e-12 && (equal.most_over_mean() - 1.0).abs() < 1e-12);
+        let one = figures(&[0, 0, 0, 8]);
+        assert!((one.mean - 2.0).abs() < 1e-12);
+        // Of n blocks one that bears everything has a coefficient of (n - 1) / n.
+        assert!((one.gini - 0.75).abs() < 1e-12);
+        assert!((one.variation - 3.0_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(figures(&[0, 0]), WearFigures::default());
+    }
+
+    #[test]
+    fn a_rate_is_bytes_over_time() {
+        let sample = Sample {
+            bytes: 4 << 20,
+            span: Duration::from_millis(500),
+            cause: "host",
+            moved: 0,
+            erases: 0,
+        };
+        assert!((sample.rate() - 8_388_608.0).abs() < 1e-6);
+        let rates = Rates::of(&[1.0, 2.0, 6.0]);
+        assert!((rates.least, rates.mean, rates.most) == (1.0, 3.0, 6.0));
+    }
+}

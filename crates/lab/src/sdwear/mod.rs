@@ -1,0 +1,226 @@
+//! The SD experiment: does wear levelling keep a card alive when the same region is written again and again?
+//!
+//! Layer: rank 8. It composes card, slot and fio jobs, and puts the published figures beside ours. In reading
+//! order: [`scenario`] (what is run), [`measure`] (what is measured of a card), `free` (experiment 1), `wear` (the same
+//! volume with other levelling), `watch` and `rewrites` (experiment 2, with every controller that is compared), [`bands`]
+//! (clusters of throughput), `power` (which volume could tell levelling apart), `tables`, `judge` (findings and
+//! verdicts), `charts`.
+//!
+//! A further controller is one entry in the scenario.
+//!
+//! Publication: LeavaTail's diary, 2024; its figures are in `reference/sdwear.toml`.
+
+pub mod bands;
+pub mod measure;
+pub mod scenario;
+
+mod charts;
+mod free;
+mod judge;
+mod limits;
+mod power;
+mod rewrites;
+mod tables;
+mod told;
+mod watch;
+mod wear;
+
+use crate::catalog;
+use crate::reference::Reference;
+use crate::registry::{Failure, Progress, Request, VERSION};
+use crate::source::Kind;
+use boardlab_ftl::Levelling;
+use boardlab_result::{Parameter, RunResult};
+use free::{Cause, Free};
+use power::{Asked, Told};
+use rayon::prelude::*;
+use rewrites::{Candidate, Rewritten};
+use scenario::Scenario;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wear::{Variant, Worn};
+
+/// What to try when a card fails.
+const HELP: &str =
+    "the part or what --set asks for cannot work as a card: compare it with docs/models/sd-card.md";
+
+/// The scenario as read, with its parameters and whether the published figures are about it.
+struct Read {
+    scenario: Scenario,
+    candidates: Vec<Candidate>,
+    parameters: Vec<Parameter>,
+    as_published: bool,
+}
+
+fn read(request: &Request<'_>) -> Result<Read, Failure> {
+    let document = request.document;
+    let reading = document.read(|section| scenario::read(&section))?;
+    let candidates = rewrites::candidates(document, &reading.value)?;
+    let built_in = catalog::all(Kind::Scenario).iter();
+    let mut same = built_in.filter(|file| file.text == document.source().text());
+    let as_published = !document.is_overridden() && same.next().is_some();
+    Ok(Read { scenario: reading.value, candidates, parameters: reading.parameters, as_published })
+}
+
+/// Whether `request` can be run; it names no data files.
+pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    read(request).map(|_| 0)
+}
+
+/// Both experiments, the comparison of wear levelling, and which volume could tell it.
+pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let Read { scenario, candidates, parameters, as_published } = read(request)?;
+    let measured = measure(request, &scenario, candidates)?;
+    let title = "SD card wear levelling under 11 TB of writes";
+    let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);
+    run.parameters = parameters;
+    let reference = catalog::reference("sdwear")?;
+    assemble(&mut run, &scenario, &measured, as_published.then_some(&reference))?;
+    if !as_published {
+        run.warnings.push(
+            "The scenario was altered: the published figures are not about it and are left out."
+                .into(),
+        );
+    }
+    let probes = measured.rewritten.iter().map(|one| one.probe.took + one.took);
+    let spent = probes.fold(measured.free.took, |sum, took| sum + took);
+    run.virtual_time_ns = spent.as_nanos();
+    judge::name_parameters(&mut run);
+    run.count_provenance();
+    Ok(run)
+}
+
+/// Everything that was measured.
+struct Measured {
+    free: Free,
+    worn: Vec<Worn>,
+    rewritten: Vec<Rewritten>,
+    power: Vec<Told>,
+}
+
+impl Measured {
+    fn worn(&self, id: &str) -> &Worn {
+        self.worn.iter().find(|one| one.id == id).expect("every variant was run")
+    }
+}
+
+/// A piece of work.
+enum Job {
+    Free,
+    Worn(Box<Variant>),
+    Rewritten(Box<Candidate>),
+    Power(crate::quantity::Ratio),
+}
+
+/// What came of it.
+enum Done {
+    Free(Box<Free>),
+    Worn(Box<Worn>),
+    Rewritten(Box<Rewritten>),
+    Power(Vec<Told>),
+}
+
+impl Job {
+    fn system(&self) -> String {
+        match self {
+            Self::Free => "experiment 1".into(),
+            Self::Worn(variant) => format!("levelling {}", variant.id),
+            Self::Rewritten(candidate) => format!("experiment 2, {}", candidate.id),
+            Self::Power(spare) => format!("power at {spare} spare"),
+        }
+    }
+
+    fn perform(&self, scenario: &Scenario, seed: boardlab_sim::Seed) -> Result<Done, Cause> {
+        Ok(match self {
+            Self::Free => {
+                let free = free::run(scenario, &scenario.part, &scenario.free, seed)?;
+                Done::Free(Box::new(free))
+            }
+            Self::Worn(variant) => Done::Worn(Box::new(wear::run(scenario, variant, seed)?)),
+            Self::Rewritten(candidate) => {
+                Done::Rewritten(Box::new(rewrites::run(scenario, candidate, seed)?))
+            }
+            Self::Power(spare) => {
+                let ask = |levelling, until| Asked { spare: *spare, levelling, until };
+                let dynamic = power::run(scenario, ask(Levelling::Dynamic, None), seed)?;
+                let until = Some(dynamic.passed.unwrap_or(dynamic.end.0));
+                let fixed = Levelling::Threshold(scenario.wear.threshold);
+                Done::Power(vec![dynamic, power::run(scenario, ask(fixed, until), seed)?])
+            }
+        })
+    }
+}
+
+/// Runs everything, on all cores.
+fn measure(
+    request: &Request<'_>,
+    scenario: &Scenario,
+    candidates: Vec<Candidate>,
+) -> Result<Measured, Failure> {
+    let variants = wear::variants(scenario).into_iter();
+    let jobs: Vec<Job> = [Job::Free]
+        .into_iter()
+        .chain(candidates.into_iter().map(|one| Job::Rewritten(Box::new(one))))
+        .chain(variants.map(|one| Job::Worn(Box::new(one))))
+        .chain(scenario.wear.spares.iter().map(|spare| Job::Power(*spare)))
+        .collect();
+    let (finished, total) = (AtomicUsize::new(0), jobs.len());
+    let done: Result<Vec<Done>, Failure> = jobs
+        .par_iter()
+        .map(|job| {
+            let done = job.perform(scenario, request.seed).map_err(|error| Failure::Run {
+                system: job.system(),
+                error,
+                help: HELP,
+            })?;
+            let done_now = finished.fetch_add(1, Ordering::Relaxed) + 1;
+            (request.progress)(Progress { step: &job.system(), done: done_now, total });
+            Ok(done)
+        })
+        .collect();
+    let (mut free, mut worn, mut rewritten, mut power) = (None, Vec::new(), Vec::new(), Vec::new());
+    for one in done? {
+        match one {
+            Done::Free(run) => free = Some(*run),
+            Done::Worn(run) => worn.push(*run),
+            Done::Rewritten(run) => rewritten.push(*run),
+            Done::Power(told) => power.extend(told),
+        }
+    }
+    let free = free.expect("the first job is experiment 1");
+    Ok(Measured { free, worn, rewritten, power })
+}
+
+/// Tables, findings, verdicts and charts.
+fn assemble(
+    run: &mut RunResult,
+    scenario: &Scenario,
+    measured: &Measured,
+    print: Option<&Reference>,
+) -> Result<(), Failure> {
+    let Measured { free, worn, rewritten, power } = measured;
+    let pages = scenario.part.geometry().map_or(0, |geometry| geometry.pages());
+    let physical = scenario.part.page * u64::from(pages);
+    let clusters = judge::clusters(print)?;
+    let limit = scenario.wear.limit;
+    run.tables = vec![tables::experiment1(scenario, free), tables::work(free)];
+    if let Some(reference) = print {
+        let printed = judge::published(reference, "experiment1", "capacity")?;
+        run.tables.push(tables::units(scenario, physical, printed));
+    }
+    run.tables.extend([tables::wear(worn), tables::fates(worn, limit)]);
+    run.tables.extend(rewritten.first().map(|first| tables::experiment2(first, &clusters)));
+    run.tables.push(tables::controllers(rewritten, &clusters));
+    run.tables.push(tables::rewritten_wear(rewritten));
+    let of = |bands: fn(&Rewritten) -> &[rewrites::BandRow]| {
+        rewritten.iter().map(|one| (one.id.as_str(), bands(one))).collect::<Vec<_>>()
+    };
+    let title = "Bands of single rewrites, from the fastest to the slowest";
+    run.tables.push(tables::bands("experiment2-bands", title, &of(|one| &one.bands)));
+    let title = "Bands of whole runs of fio, as it reports them";
+    run.tables.push(tables::bands("experiment2-runs", title, &of(|one| &one.run_bands)));
+    run.tables.push(tables::power(power, limit));
+    let facts = judge::Facts { scenario, measured, physical };
+    judge::findings(run, &facts, print)?;
+    charts::all(run, measured, limit, &clusters);
+    Ok(())
+}
