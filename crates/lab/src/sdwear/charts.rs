@@ -18,7 +18,7 @@ const POINTS: usize = 1_000;
 /// Blocks that stand together in a map of wear.
 const GROUPS: usize = 16;
 /// Classes of a histogram.
-const CLASSES: u32 = 40;
+const CLASSES: u32 = 10;
 const MIB: f64 = 1_048_576.0;
 
 /// All of them; `clusters` are the printed ones of experiment 2, by row.
@@ -103,25 +103,24 @@ fn sorted(run: &mut RunResult, (id, title, caption): (&str, &str, &str), all: &[
 /// How many blocks have how many erases.
 fn histogram(run: &mut RunResult, all: &[&Worn]) {
     let most = all.iter().map(|one| one.figures.most).max().unwrap_or(0);
-    let width = most.div_ceil(CLASSES).max(1);
-    let caption = format!("Blocks by erases, in classes of {width}.");
-    let axes = [Axis::from_zero("erases"), Axis::from_zero("blocks")];
+    let width = (most / CLASSES + 1).next_multiple_of(if most < 100 { 1 } else { 100 });
+    let axes = [Axis::fitting("erases"), Axis::from_zero("blocks")];
     let title = "Histogram of erase counts at the published volume";
-    let mut chart = Chart::new("sd-wear-histogram", title, caption, axes);
+    let mut chart = Chart::new("sd-wear-histogram", title, "Blocks by their erases.", axes);
+    let last = most / width;
+    chart.categories = (0..=last)
+        .map(|class| format!("{} to {}", class * width, (class + 1) * width - 1))
+        .collect();
     for one in all {
-        let mut classes = vec![0_u32; usize::try_from(most / width + 1).unwrap_or(1)];
+        let mut classes = vec![0_u32; chart.categories.len()];
         for erases in &one.wear.erases {
             classes[usize::try_from(erases / width).unwrap_or(0)] += 1;
         }
-        let middle = |class: u32| f64::from(class * width) + f64::from(width) / 2.0;
-        let points: Vec<(f64, f64)> = (0..)
-            .zip(&classes)
-            .filter(|(_, blocks)| **blocks > 0)
-            .map(|(class, blocks)| (middle(class), f64::from(*blocks)))
-            .collect();
+        let points: Vec<(f64, f64)> =
+            (0_u32..).zip(&classes).map(|(at, blocks)| (at.into(), f64::from(*blocks))).collect();
         let curve = format!("erases_{}", one.id);
         run.draw(&curve, "count", &points);
-        chart.layers.push(Layer::new(one.id, curve, Style::Points));
+        chart.layers.push(Layer::new(one.id, curve, Style::Bars));
     }
     run.charts.push(chart);
 }

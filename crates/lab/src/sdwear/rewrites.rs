@@ -24,7 +24,7 @@ use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::{self, Direction};
 
 /// Samples that are kept as they came, for a picture.
-const KEPT: usize = 400;
+const KEPT: usize = 120;
 
 /// A controller with a way to level wear.
 #[derive(Debug, Clone)]

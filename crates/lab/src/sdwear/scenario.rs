@@ -135,6 +135,9 @@ fn job(section: &Section<'_>, text: &str, card: Bytes) -> Read<JobFile> {
     if one.settings.access.directions != [false, true, false] || one.settings.copies != 1 {
         return Err(refused("does not only write", "--readwrite=write or randwrite, --numjobs=1"));
     }
+    if one.settings.access.random {
+        return Err(refused("writes in no order", "--readwrite=write: wear is compared by volume"));
+    }
     let offset = match one.settings.area.offset {
         Some(Amount::Bytes(offset)) => offset,
         Some(share) => share.of(card.get()),
