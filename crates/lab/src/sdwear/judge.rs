@@ -14,7 +14,6 @@ use super::wear::Worn;
 use crate::error::Error;
 use crate::reference::Reference;
 use crate::verdict::{Rules, apply};
-use boardlab_ftl::Levelling;
 use boardlab_result::{Origin, RunResult};
 use boardlab_sim::{Bytes, Duration};
 
@@ -184,9 +183,13 @@ fn wear_findings(run: &mut RunResult, facts: &Facts<'_>) {
         each.join("; ")
     };
     let fixed = measured.worn("static");
+    let reached = if fixed.counters.levelled == 0 {
+        ": what never changes here is unused space, which dynamic levelling reaches as well"
+    } else {
+        ""
+    };
     run.find(format!(
-        "The same {} with other levelling. {}. Static levelling moves {} blocks and costs {:.2} % more programs: what \
-         never changes here is unused space, which dynamic levelling reaches as well.",
+        "The same {} with other levelling. {}. Static levelling moves {} blocks and costs {:.2} % more programs{reached}.",
         tb(facts.scenario.wear.volume),
         told(&["none", "none-dies", "dynamic", "static"]),
         fixed.counters.levelled,
@@ -194,11 +197,16 @@ fn wear_findings(run: &mut RunResult, facts: &Facts<'_>) {
     ));
     let (kept, dynamic) = (measured.worn("kept"), measured.worn("dynamic"));
     let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
+    let hidden = if (kept.amplification() / dynamic.amplification() - 1.0).abs() < 0.01 {
+        ": throughput and amplification do not show it, erase counts do"
+    } else {
+        ""
+    };
     run.find(format!(
         "Dynamic levelling can silently do nothing. If blocks without valid pages wait for garbage collection instead of \
          becoming free at once, there are hardly any free blocks to choose the least worn among: {}. That is {times:.1} \
-         times the most worn block of the same policy with blocks returned at once, at the same amplification \
-         ({:.4} against {:.4}): throughput and amplification do not show it, erase counts do.",
+         times the most worn block of the same policy with blocks returned at once, at an amplification of {:.4} \
+         against {:.4}{hidden}.",
         told(&["kept", "kept-dies"]),
         kept.amplification(),
         dynamic.amplification(),
@@ -311,8 +319,9 @@ fn controllers_finding(facts: &Facts<'_>) -> String {
         listed(&all.iter().filter(|one| agrees(one) == fits).map(one).collect::<Vec<_>>())
     };
     format!(
-        "A controller has to give both experiments. In {} iterations of experiment 1, within 5 % of the {} of the card as its part \
-         file has it: {}. Not: {}. Quick cells for every write cost a fold later, and the iterations of 60 s are long enough to pay it.",
+        "A controller has to give both experiments. Of experiment 1 each ran as many as {} times the job. Within 5 % of the {} of \
+         the card as its part file has it: {}. Not: {}. Quick cells that take every write first cost a fold or a merge later, and a \
+         run of 60 s is long enough to pay for it.",
         facts.scenario.probes,
         mib_per_s(own),
         names(true),
@@ -389,37 +398,40 @@ fn power_findings(facts: &Facts<'_>) -> Vec<String> {
         let (dynamic, fixed) = (&pair[0], &pair[1]);
         let (done, worst) = dynamic.published;
         let apart = |one: &Told| one.published.1 > limit;
-        let can = if apart(dynamic) == apart(fixed) {
-            format!("so the published volume cannot tell the two apart at a limit of {limit}: neither card dies, or both do")
-        } else {
-            format!("so the published volume tells the two apart at a limit of {limit}")
-        };
-        let needed = dynamic.passed.map_or_else(
-            || "no volume that was tried passes it with dynamic levelling".to_owned(),
-            |passed| {
-                format!(
-                    "With dynamic levelling alone a block passes it after {}, {:.1} times as much (about {limit} times the {:.2} GiB of spare; {} of \
-                     writing at the rate of experiment 1), when the most worn block with static levelling has {} erases: \
-                     from that volume on a surviving card would show static levelling",
-                    tb(passed),
-                    real(passed) / real(done).max(1.0),
-                    real(dynamic.spare_bytes) / GIB,
-                    days(real(passed) / rate.max(1.0)),
-                    fixed.end.1,
-                )
-            },
-        );
+        let can = if apart(dynamic) == apart(fixed) { "cannot tell" } else { "tells" };
         format!(
             "The power of experiment 2 with {} spare: after its {} the most worn block has {worst} erases with {} levelling and {} with \
-             {}, {can}. {needed}.",
+             {}, so the published volume {can} the two apart at a limit of {limit}. {}.",
             dynamic.spare,
             tb(done),
-            levelling(Levelling::Dynamic),
+            levelling(dynamic.levelling),
             fixed.published.1,
             levelling(fixed.levelling),
+            needed(dynamic, fixed, limit, rate),
         )
     });
     told.collect()
+}
+
+/// The volume from which on a card that survives tells, and how long it takes to write at `rate`.
+fn needed(dynamic: &Told, fixed: &Told, limit: u32, rate: f64) -> String {
+    let Some(passed) = dynamic.passed else {
+        return "No volume that was tried passes it with dynamic levelling".into();
+    };
+    let tells = if fixed.end.1 > limit {
+        "and some block with static levelling has passed it as well: no volume would tell"
+    } else {
+        "from that volume on a surviving card would show static levelling"
+    };
+    format!(
+        "With dynamic levelling alone a block passes it after {}, {:.1} times as much (about {limit} times the {:.2} GiB of spare; {} of \
+         writing at the rate of experiment 1), when the most worn block with static levelling has {} erases: {tells}",
+        tb(passed),
+        real(passed) / real(dynamic.published.0).max(1.0),
+        real(dynamic.spare_bytes) / GIB,
+        days(real(passed) / rate.max(1.0)),
+        fixed.end.1,
+    )
 }
 
 /// Puts the published figures beside ours and gives the verdicts.

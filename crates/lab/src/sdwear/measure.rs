@@ -15,6 +15,8 @@ pub struct WearFigures {
     pub mean: f64,
     /// Erases of the most worn block.
     pub most: u32,
+    /// Life that the most worn block has used, in ordinary cycles: less than its erases where cells hold one bit.
+    pub used: u32,
     /// Standard deviation over mean.
     pub variation: f64,
     /// Gini coefficient.
@@ -42,6 +44,7 @@ impl WearFigures {
             least: summary.least,
             mean,
             most: summary.most,
+            used: wear.worn.iter().copied().max().unwrap_or(0),
             variation: variance.sqrt() / mean,
             gini: 2.0 * ranked / (blocks * total) - (blocks + 1.0) / blocks,
         }
@@ -119,6 +122,8 @@ mod tests {
     fn figures(erases: &[u32]) -> WearFigures {
         WearFigures::of(&Wear {
             erases: erases.to_vec(),
+            worn: erases.to_vec(),
+            single_bit: 0,
             retired: 0,
             factory_bad: 0,
             spare_blocks: 0,

@@ -41,7 +41,7 @@ use wear::{Variant, Worn};
 
 /// What to try when a card fails.
 const HELP: &str =
-    "the part or what --set asks for cannot work as a card: compare it with docs/models/sd-card.md";
+    "the part or what --set asks for cannot work as a card: compare it with docs/formats/part.md";
 
 /// The scenario as read, with its parameters and whether the published figures are about it.
 struct Read {
