@@ -208,10 +208,12 @@ fn every_mapping_lives_until_it_is_read_only() {
     let logs = [LogPolicies::own(3), LogPolicies::shared(4), LogPolicies::in_order(2)];
     let demand = Mapping::DemandPage { cache: Bytes::kib(4), segment: 16 };
     for mapping in logs.map(Mapping::LogBlocks).into_iter().chain([demand]) {
-        let mut card = card(&CardPart { mapping, ..whole.clone() });
-        let written = wear_out(&mut card);
-        assert!(written > 300, "{mapping:?}: {written} MiB");
-        assert!(card.translation().wear().read_only, "{mapping:?}");
+        for power in [None, Some(PowerSafety { bits: 3, shared: SharedCells::Exposed })] {
+            let mut card = card(&CardPart { mapping, power, ..whole.clone() });
+            let written = wear_out(&mut card);
+            assert!(written > 300, "{mapping:?}, {power:?}: {written} MiB");
+            assert!(card.translation().wear().read_only, "{mapping:?}, {power:?}");
+        }
     }
 }
 

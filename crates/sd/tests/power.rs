@@ -8,7 +8,10 @@
 mod small;
 
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
-use boardlab_ftl::{Contents, Geometry, PageMapped, Policies, PowerSafety, SharedCells, Stripe};
+use boardlab_ftl::{
+    Contents, Geometry, LogBlocks, LogPolicies, PageMapped, Policies, PowerSafety, SharedCells,
+    Stripe, Translation,
+};
 use boardlab_sd::{AllocationUnit, Card, Data, Part};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
 use small::part;
@@ -19,22 +22,63 @@ const BLOCKS: u64 = (1 << 20) / 512;
 /// Rows that share a word line.
 const ROWS: u32 = 3;
 
-type Cut = Card<PageMapped<Contents>>;
+/// A layer whose flash can lose power, and that can be rebuilt.
+trait Layer: Translation + Sized {
+    fn new(shared: SharedCells, seed: u64) -> Self;
+    fn medium(&mut self) -> &mut Contents;
+    fn rebuilt(self, seed: u64) -> Self;
+}
 
-fn card(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> Cut {
+fn geometry() -> Geometry {
     let pages = u32::try_from(BLOCKS * 512 / PAGE).unwrap();
     let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
-    let geometry = Geometry::new(60, 24, Bytes::new(PAGE), pages).unwrap().striped(stripe).unwrap();
-    let medium = Contents::new(&geometry).paired(ROWS);
-    let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(seed)).unwrap();
-    let layer = layer.power_safe(PowerSafety { bits: ROWS, shared }).unwrap();
+    Geometry::new(60, 24, Bytes::new(PAGE), pages).unwrap().striped(stripe).unwrap()
+}
+
+impl Layer for PageMapped<Contents> {
+    fn new(shared: SharedCells, seed: u64) -> Self {
+        let medium = Contents::new(&geometry()).paired(ROWS);
+        let layer = Self::new(geometry(), Policies::default(), medium, Seed::new(seed)).unwrap();
+        layer.power_safe(PowerSafety { bits: ROWS, shared }).unwrap()
+    }
+
+    fn medium(&mut self) -> &mut Contents {
+        self.medium_mut()
+    }
+
+    fn rebuilt(self, seed: u64) -> Self {
+        let mut remains = self.into_remains().unwrap();
+        remains.medium.restart();
+        remains.recover(Seed::new(seed)).unwrap()
+    }
+}
+
+impl Layer for LogBlocks<Contents> {
+    fn new(shared: SharedCells, seed: u64) -> Self {
+        let medium = Contents::new(&geometry()).paired(ROWS);
+        let layer = Self::new(geometry(), LogPolicies::own(3), medium, Seed::new(seed)).unwrap();
+        layer.power_safe(PowerSafety { bits: ROWS, shared })
+    }
+
+    fn medium(&mut self) -> &mut Contents {
+        self.medium_mut()
+    }
+
+    fn rebuilt(self, seed: u64) -> Self {
+        let mut remains = self.into_remains().unwrap();
+        remains.medium.restart();
+        remains.recover(Seed::new(seed)).unwrap()
+    }
+}
+
+fn card<L: Layer>(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> Card<L> {
     let small = Part {
         capacity: Bytes::mib(1),
         allocation_unit: AllocationUnit::new(Bytes::kib(16)).unwrap(),
         cache,
         ..part()
     };
-    Card::new(small, layer, 2, Data::Versions).unwrap()
+    Card::new(small, L::new(shared, seed), 2, Data::Versions).unwrap()
 }
 
 /// What each block may hold: the first is certain, the others may have come to flash.
@@ -54,12 +98,17 @@ impl Model {
     }
 }
 
-fn is_on(card: &Cut) -> bool {
-    card.translation().medium().is_on()
+fn is_on<L: Layer>(card: &mut Card<L>) -> bool {
+    card.translation_mut().medium().is_on()
 }
 
 /// One request, and what it leaves.
-fn step(card: &mut Cut, model: &mut Model, draw: &mut Stream, at: Instant) -> Instant {
+fn step<L: Layer>(
+    card: &mut Card<L>,
+    model: &mut Model,
+    draw: &mut Stream,
+    at: Instant,
+) -> Instant {
     let first = draw.below(BLOCKS - 64);
     let extent = Extent::new(first, 1 + draw.below(64));
     let byte = u8::try_from(1 + draw.below(255)).unwrap();
@@ -84,24 +133,19 @@ fn step(card: &mut Cut, model: &mut Model, draw: &mut Stream, at: Instant) -> In
 }
 
 /// Blocks that hold what they cannot, after power was lost once.
-fn wrong(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> u64 {
+fn wrong<L: Layer>(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> u64 {
     let mut draw = Seed::new(seed).stream("power");
-    let mut card = card(cache, shared, seed);
+    let mut card = card::<L>(cache, shared, seed);
     let mut model =
         Model { may: vec![vec![0]; usize::try_from(BLOCKS).unwrap()], cached: cache.is_some() };
     let steps = if draw.chance(1, 2) { 200 } else { 3_000 };
-    card.translation_mut().medium_mut().cut_after(draw.below(steps));
+    card.translation_mut().medium().cut_after(draw.below(steps));
     let mut now = Instant::ZERO;
-    while is_on(&card) {
+    while is_on(&mut card) {
         now = step(&mut card, &mut model, &mut draw, now);
     }
-    let mut card = card
-        .restarted(|layer| {
-            let mut remains = layer.into_remains().unwrap();
-            remains.medium.restart();
-            remains.recover(Seed::new(seed))
-        })
-        .unwrap();
+    let rebuilt = card.restarted(|layer| Ok::<_, std::convert::Infallible>(layer.rebuilt(seed)));
+    let mut card = rebuilt.unwrap();
     assert_eq!(card.health().power_losses, 1);
     let mut found = vec![0xAA; usize::try_from(BLOCKS * 512).unwrap()];
     card.read(&mut Clock::new(), Extent::new(0, BLOCKS), &mut found).unwrap();
@@ -120,21 +164,26 @@ fn cuts() -> u64 {
 #[test]
 fn without_a_cache_a_cut_takes_nothing_back_but_the_request_under_way() {
     for seed in 0..cuts() {
-        assert_eq!(wrong(None, SharedCells::Padded, seed), 0, "seed {seed}");
+        let padded = SharedCells::Padded;
+        assert_eq!(wrong::<PageMapped<Contents>>(None, padded, seed), 0, "pages, seed {seed}");
+        assert_eq!(wrong::<LogBlocks<Contents>>(None, padded, seed), 0, "logs, seed {seed}");
     }
 }
 
 #[test]
 fn with_a_cache_a_cut_takes_nothing_back_that_was_flushed() {
     for seed in 0..cuts() {
-        assert_eq!(wrong(Some(Bytes::kib(32)), SharedCells::Padded, seed), 0, "seed {seed}");
+        let (cache, padded) = (Some(Bytes::kib(32)), SharedCells::Padded);
+        assert_eq!(wrong::<PageMapped<Contents>>(cache, padded, seed), 0, "pages, seed {seed}");
+        assert_eq!(wrong::<LogBlocks<Contents>>(cache, padded, seed), 0, "logs, seed {seed}");
     }
 }
 
 #[test]
 fn shared_cells_that_nobody_protects_lose_at_most_the_pages_of_one_word_line() {
     // Two lower pages on each of two planes, and what a lost trim page brings back.
-    let worst = (0..cuts()).map(|seed| wrong(None, SharedCells::Exposed, seed)).max();
+    let exposed = |seed| wrong::<PageMapped<Contents>>(None, SharedCells::Exposed, seed);
+    let worst = (0..cuts()).map(exposed).max();
     let page = PAGE / 512;
     assert!(worst > Some(0), "the test does not reach what it is about");
     assert!(worst <= Some(4 * page + BLOCKS / 2), "{worst:?}");

@@ -160,6 +160,9 @@ impl<M: Medium> Layer<M> {
             if let Some(safety) = part.power {
                 layer = layer.power_safe(safety);
             }
+            if let Some(safety) = part.power {
+                layer = layer.power_safe(safety);
+            }
             if let Some(reliability) = reliability(part)? {
                 layer = layer.with_reliability(&reliability, seed)?;
             }
@@ -201,7 +204,7 @@ fn reliability(part: &CardPart) -> Result<Option<Reliability>, ftl::Error> {
         endurance: ftl::Endurance::new(&life.cycles)?,
         single_bit_wear: life.single_bit_wear,
         factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
-        program_failures: 0,
+        program_failures: life.program_failures,
         end_of_life: life.end_of_life,
         reads: part.reads.clone(),
     }))

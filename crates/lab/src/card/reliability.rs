@@ -5,7 +5,7 @@
 use super::limits;
 use super::values::count;
 use crate::document::{Read, Section};
-use crate::nandfs::errors;
+use crate::nandfs::errors::{self, Chance};
 use crate::quantity::Ratio;
 use boardlab_ftl::{EndOfLife, Endurance, ReadErrors};
 use boardlab_sim::{Bytes, Duration};
@@ -21,6 +21,8 @@ pub struct Life {
     pub single_bit_wear: u32,
     /// Blocks that are bad from the factory.
     pub factory_bad: Ratio,
+    /// Programs that fail, in 10^-12: a block in which one does is retired.
+    pub program_failures: u64,
     /// What happens when too few are left.
     pub end_of_life: EndOfLife,
 }
@@ -39,6 +41,7 @@ pub(super) fn life(section: Section<'_>) -> Read<Life> {
     let cycles = cycles(&section);
     let single_bit_wear = share(&section, "single_bit_wear", Ratio::from_millionths(1_000_000));
     let factory_bad = share(&section, "factory_bad", limits::BAD);
+    let failures = section.optional::<Chance>("program_failures");
     let ends = [("read-only", EndOfLife::ReadOnly), ("ignored", EndOfLife::Ignored)];
     let end_of_life = section.one_of("end_of_life", &ends);
     section.finish()?;
@@ -48,6 +51,7 @@ pub(super) fn life(section: Section<'_>) -> Read<Life> {
         cycles: cycles?,
         single_bit_wear: u32::try_from(thousandths).expect("at most a thousand"),
         factory_bad: factory_bad?,
+        program_failures: failures?.map_or(0, |chance| chance.atto() / 1_000_000),
         end_of_life: end_of_life?,
     })
 }

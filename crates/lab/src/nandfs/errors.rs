@@ -25,6 +25,12 @@ const BAD: Ratio = Ratio::from_millionths(500_000);
 pub struct Chance(u64);
 
 impl Chance {
+    /// In 10^-18.
+    #[must_use]
+    pub const fn atto(self) -> u64 {
+        self.0
+    }
+
     /// Reads `0.00002` or `2e-5`; exactly, or not at all.
     fn parse(text: &str) -> Result<Self, Misfit> {
         let (number, rest) = Decimal::split(text)?;
