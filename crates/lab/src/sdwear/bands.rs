@@ -1,9 +1,10 @@
 //! Bands: throughputs that lie close together and apart from others.
 //!
 //! Layer: rank 8, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`]. The values are
-//! sorted by their logarithm, for a band is told by a ratio, and cut at the widest gaps. How many cuts there are is
-//! decided by the mean silhouette of all samples; below 0.5 there is no structure and so one band. No number
-//! of a publication is known here.
+//! sorted by their logarithm, for a band is told by a ratio, and cut at the widest gaps: as often as neighbouring
+//! bands lie apart by 5 % and by half of what the wider one spans (otherwise one is the other's tail), and the mean
+//! silhouette of all samples says that there is structure. So a rare state of a card is a band of its own, and
+//! noise is none. No number of a publication is known here.
 //!
 //! Source: single linkage in one dimension is cutting at the widest gaps; P. J. Rousseeuw, "Silhouettes: a
 //! graphical aid to the interpretation and validation of cluster analysis" (1987); 0.5 as the least
@@ -71,16 +72,27 @@ fn cuts(places: &[f64]) -> (Vec<usize>, f64) {
     gaps.retain(|(gap, _)| *gap >= APART.ln());
     gaps.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let sums = Sums::new(places);
-    let mut best = (Vec::new(), STRUCTURE);
+    let mut best = (Vec::new(), 0.0);
     for count in 1..=gaps.len().min(MOST - 1) {
         let mut cuts: Vec<usize> = gaps[..count].iter().map(|&(_, at)| at).collect();
         cuts.sort_unstable();
         let silhouette = sums.silhouette(&cuts);
-        if silhouette > best.1 {
+        if silhouette >= STRUCTURE && are_apart(places, &cuts) {
             best = (cuts, silhouette);
         }
     }
-    if best.0.is_empty() { (Vec::new(), 0.0) } else { best }
+    best
+}
+
+/// Whether the gap at each cut is wider than half of the wider band beside it.
+fn are_apart(places: &[f64], cuts: &[usize]) -> bool {
+    let ends = [0].into_iter().chain(cuts.iter().copied()).chain([places.len()]);
+    let bounds: Vec<usize> = ends.collect();
+    let width = |from: usize, to: usize| places[from] - places[to - 1];
+    bounds.windows(3).all(|ends| {
+        let widest = width(ends[0], ends[1]).max(width(ends[1], ends[2]));
+        places[ends[1] - 1] - places[ends[1]] >= widest / 2.0
+    })
 }
 
 /// Sums over the first samples: mean distances to a stretch of them then cost no loop.
