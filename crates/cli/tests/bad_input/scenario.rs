@@ -269,9 +269,9 @@ pub(crate) const FILES: &[Case] = &[
     ),
     Case::line(
         "experiment that is not built",
-        [FILE, "experiment", "experiment = \"sd-wear\""],
+        [FILE, "experiment", "experiment = \"sata-ssd\""],
         "",
-        &["`boardlab run sd-wear` is not built yet"],
+        &["`boardlab run sata-ssd` is not built yet"],
     )
     .nowhere(),
 ];
