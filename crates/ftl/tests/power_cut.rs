@@ -400,3 +400,86 @@ fn a_part_without_room_for_padding_is_refused_with_the_blocks_it_needs() {
     }
     ftl.assert_sound();
 }
+
+/// A small part whose programs fail: of 10^12, so many.
+fn failing(program_failures: u64, bits: u32, seed: u64) -> PageMapped<Contents> {
+    let part = Geometry::new(48, 16, Bytes::new(64), 200).unwrap();
+    let policies = Policies { reserve: 4, ..Policies::default() };
+    let medium = Contents::new(&part).paired(bits);
+    let ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
+    let of = Reliability {
+        endurance: Endurance::new(&[20, 60]).unwrap(),
+        single_bit_wear: 1_000,
+        factory_bad: 4_000,
+        program_failures,
+        end_of_life: EndOfLife::ReadOnly,
+        reads: None,
+    };
+    let ftl = ftl.with_reliability(&of, Seed::new(seed)).unwrap();
+    ftl.power_safe(PowerSafety { bits, shared: SharedCells::Padded }).unwrap()
+}
+
+#[test]
+fn blocks_marked_bad_stay_bad_and_wear_goes_on_when_power_comes_back() {
+    let mut ftl = failing(400_000_000, 1, 3);
+    let mut draw = Seed::new(5).stream("pages");
+    let mut retired = ftl.wear().retired;
+    assert!(retired > 0, "some are bad from the factory");
+    for _ in 0..2_000 {
+        for _ in 0..60 {
+            let _ = ftl.write(NOW, Extent::new(below(&mut draw, 200), 1));
+        }
+        ftl.flush(NOW);
+        let (before, cycles) = (ftl.wear().retired, ftl.health().unwrap().cycles(7));
+        assert!(before >= retired);
+        ftl = restarted(ftl);
+        retired = ftl.wear().retired;
+        assert!(retired >= before, "{retired} bad blocks, {before} before");
+        assert!(ftl.health().unwrap().cycles(7) >= cycles);
+        if ftl.wear().read_only {
+            break;
+        }
+    }
+    assert!(ftl.wear().read_only, "{retired} blocks are bad");
+    assert!(ftl.write(NOW, Extent::new(0, 1)).is_err());
+    ftl.assert_sound();
+}
+
+/// Cut in the program that fails: pages that share its cells, and were flushed, must be safe before it is tried.
+#[test]
+fn a_cut_in_a_program_that_fails_spoils_nothing_that_was_flushed() {
+    let (mut failed, mut ended) = (0, 0);
+    for seed in 0..400 {
+        let mut draw = Seed::new(seed).stream("pages");
+        // One of fifty fails.
+        let mut ftl = failing(20_000_000_000, 2 + below(&mut draw, 2), seed);
+        let mut safe = vec![Version(0); 200];
+        let mut last = safe.clone();
+        for _ in 0..40 {
+            ftl.medium_mut().cut_after(draw.below(60));
+            for _ in 0..30 {
+                let page = below(&mut draw, 200);
+                if let Ok(done) = ftl.write(NOW, Extent::new(page, 1)) {
+                    last[page as usize] = done.version;
+                }
+                ftl.flush(NOW);
+                if !ftl.medium().is_on() {
+                    break;
+                }
+                safe.clone_from(&last);
+            }
+            ftl.assert_sound();
+            ftl = restarted(ftl);
+            let mut found = vec![Version(0); 200];
+            ftl.read(NOW, Extent::new(0, 200), &mut found).unwrap();
+            let kept = found.iter().zip(&safe).all(|(found, safe)| found >= safe);
+            assert!(kept, "seed {seed}: something flushed is lost");
+            safe.clone_from(&found);
+            last = found;
+            ftl.assert_sound();
+        }
+        failed += ftl.health().unwrap().failed_programs;
+        ended += u32::from(ftl.wear().read_only);
+    }
+    assert!(failed > 1_000 && ended > 10, "{failed} programs failed, {ended} devices ended");
+}
