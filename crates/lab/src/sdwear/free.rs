@@ -6,9 +6,11 @@
 
 use super::scenario::{Repeated, Scenario};
 use crate::card::compose::{Layer, compose};
+use crate::card::health_table;
 use crate::card::part::CardPart;
 use boardlab_block::{BlockDevice, Extent};
-use boardlab_ftl::{Counters, Translation, Wear};
+use boardlab_ftl::{Counters, Translation};
+use boardlab_result::Table;
 use boardlab_sd::{Card, Counts, Data};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::{self, Direction, Note};
@@ -35,8 +37,9 @@ pub(super) struct Free {
     /// What the card did for it, its preparation not counted.
     pub(super) counters: Counters,
     pub(super) counts: Counts,
-    pub(super) wear: Wear,
     pub(super) took: Duration,
+    /// What the card tells of itself in the end.
+    pub(super) health: Table,
 }
 
 /// Writes zeros over the whole card, as `blkdiscard -z` does.
@@ -88,8 +91,8 @@ pub(super) fn run(
         syncs: 0,
         counters: Counters::default(),
         counts: Counts::default(),
-        wear: card.translation().wear(),
         took: Duration::ZERO,
+        health: health_table(&card),
     };
     for _ in 0..repeated.iterations {
         clock.advance_to(clock.now() + repeated.between);
@@ -103,7 +106,8 @@ pub(super) fn run(
     }
     free.counters = card.translation().counters().since(&before);
     free.counts = since(card.counts(), &counted);
-    free.wear = card.translation().wear();
+    free.health = health_table(&card);
+    free.health.title = "What the card tells of its health after experiment 1".into();
     free.took = clock.now().since(began);
     Ok(free)
 }

@@ -483,10 +483,13 @@ pub(super) fn name_parameters(run: &mut RunResult) {
     let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
     for table in &mut run.tables {
         let own: &[&str] = match table.id.as_str() {
-            "experiment1" | "experiment1-work" => &["part.", "board.", "experiment1.", "wear."],
+            "experiment1" | "experiment1-work" | "health" => {
+                &["part.", "board.", "experiment1.", "wear."]
+            }
             "experiment1-units" => &["part.capacity", "part.spare", "wear.volume"],
             "wear" | "wear-life" => &["part.", "wear.", "experiment1."],
             "power" => &["part.", "wear.", "experiment2."],
+            "experiment2-kinds" => &[],
             _ => &["part.", "board.", "wear.", "experiment1.", "experiment2.", "controller."],
         };
         // Where blocks wear does not depend on how long anything takes.

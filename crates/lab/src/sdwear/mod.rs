@@ -207,8 +207,10 @@ fn assemble(
         let printed = judge::published(reference, "experiment1", "capacity")?;
         run.tables.push(tables::units(scenario, physical, printed));
     }
+    run.tables.push(free.health.clone());
     run.tables.extend([tables::wear(worn), tables::fates(worn, limit)]);
     run.tables.extend(rewritten.first().map(|first| tables::experiment2(first, &clusters)));
+    run.tables.push(tables::titles(&scenario.controllers));
     run.tables.push(tables::controllers(rewritten, &clusters));
     run.tables.push(tables::rewritten_wear(rewritten));
     let of = |bands: fn(&Rewritten) -> &[rewrites::BandRow]| {

@@ -33,8 +33,6 @@ pub(super) struct Candidate {
     pub(super) id: String,
     /// The controller.
     pub(super) controller: String,
-    /// What it is.
-    pub(super) title: String,
     /// The card.
     pub(super) part: CardPart,
 }
@@ -61,7 +59,6 @@ pub(super) fn candidates(
             all.push(Candidate {
                 id: format!("{}/{name}", one.id),
                 controller: one.id.clone(),
-                title: one.title.clone(),
                 part: levelled(&part.value, levelling, true),
             });
         }
@@ -93,7 +90,6 @@ pub(super) struct BandRow {
 pub(super) struct Rewritten {
     pub(super) id: String,
     pub(super) controller: String,
-    pub(super) title: String,
     /// Writes of the job.
     pub(super) rewrites: usize,
     /// Runs of the job.
@@ -156,7 +152,6 @@ pub(super) fn run(
     Ok(Rewritten {
         id: candidate.id.clone(),
         controller: candidate.controller.clone(),
-        title: candidate.title.clone(),
         rewrites: samples.len(),
         runs: said.rates.len(),
         silhouette: bands.silhouette,

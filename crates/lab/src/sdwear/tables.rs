@@ -6,7 +6,7 @@ use super::free::Free;
 use super::measure::WearFigures;
 use super::power::Told;
 use super::rewrites::{BandRow, Rewritten};
-use super::scenario::Scenario;
+use super::scenario::{Controller, Scenario};
 use super::told::{real, round};
 use super::wear::Worn;
 use boardlab_ftl::{Counters, Levelling};
@@ -200,20 +200,30 @@ pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table 
     table
 }
 
+/// What the controllers are.
+pub(super) fn titles(all: &[Controller]) -> Table {
+    let title = "What the controller may be";
+    let mut table = Table::new("experiment2-kinds", title).column("what", "what it does");
+    let row = |one: &Controller| Row::new(&one.id, "").cell("what", Cell::text(&one.title));
+    table.rows = all.iter().map(row).collect();
+    table
+}
+
 /// Every controller with both ways of levelling.
 pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table {
-    let mut table = Table::new("experiment2-controllers", "What the controller may be")
-        .column("free_bytes_per_s", "experiment 1")
-        .column("bands_count", "bands of rewrites")
-        .column("silhouette", "silhouette")
-        .column("run_bands_count", "bands of runs")
-        .column("run_ns", "a run");
+    let mut table =
+        Table::new("experiment2-controllers", "Both experiments, by controller and levelling")
+            .column("free_bytes_per_s", "experiment 1")
+            .column("bands_count", "bands of rewrites")
+            .column("silhouette", "silhouette")
+            .column("run_bands_count", "bands of runs")
+            .column("run_ns", "a run");
     for (id, _) in clusters {
         table = table.column(format!("{id}_bytes_per_s"), format!("{id} cluster"));
     }
     for one in all {
         let probe = super::measure::Rates::of(&one.probe.rates);
-        let mut row = Row::new(&one.id, &one.title)
+        let mut row = Row::new(&one.id, "")
             .cell("free_bytes_per_s", rate(probe.mean))
             .cell("bands_count", count(one.bands.len()))
             .cell("silhouette", Cell::real(round(one.silhouette, 3)))
