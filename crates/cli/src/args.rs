@@ -91,6 +91,9 @@ pub(crate) enum Command {
     /// Find the best settings for a scenario
     #[command(after_help = TUNE)]
     Tune(Scenario),
+    /// Say how long a card lives under a load: years, bytes written, what shortens it
+    #[command(after_help = LIFE)]
+    Life(Scenario),
     /// Cut the power at every flash operation, and say what survives
     #[command(after_help = POWERCUT)]
     Powercut(Scenario),
@@ -154,6 +157,15 @@ const TUNE: &str = "\
 Examples:
   boardlab tune nor-write
   boardlab tune nor-write --set tune.poll_cost=\"2 us\" --out tuned";
+
+const LIFE: &str = "\
+The load is a pattern with so many bytes a day, jobs of fio, or a block trace. Lives are quantiles over
+drawn cards: 5, 50 and 95 %, until a card is read-only or loses data.
+
+Examples:
+  boardlab life sd-life
+  boardlab life sd-life --set pattern.bytes_a_day=\"5 GB\" --set life.cards=100 --out promise
+  boardlab life sd-life --set workload.kind=trace --set trace.file=week.txt --set what_if.cards=0";
 
 const POWERCUT: &str = "\
 A small flash of the scenario's section [powercut] is cut, every way in which an operation can be torn;

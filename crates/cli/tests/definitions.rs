@@ -14,6 +14,7 @@ fn the_help_lists_the_commands() {
         "run",
         "reproduce",
         "tune",
+        "life",
         "powercut",
         "sweep",
         "report",

@@ -297,7 +297,21 @@ impl Health {
         (from..due).map(move |turn| u32::try_from(turn % blocks).expect("a block"))
     }
 
-    fn stress(&self, block: u32, now: Instant) -> Stress {
+    /// The life that was drawn for a block, in thousandths of a cycle.
+    #[must_use]
+    pub fn life(&self, block: u32) -> u64 {
+        self.life[block as usize]
+    }
+
+    /// What of it is used, in thousandths of a cycle.
+    #[must_use]
+    pub fn worn(&self, block: u32) -> u64 {
+        self.worn[block as usize]
+    }
+
+    /// What the pages of a block have been through, `now`, since it was opened.
+    #[must_use]
+    pub fn stress(&self, block: u32, now: Instant) -> Stress {
         Stress {
             erases: u32::try_from(self.cycles(block)).unwrap_or(u32::MAX),
             reads: self.reads[block as usize],

@@ -26,6 +26,7 @@ use crate::nearest::nearest;
 use crate::source::Place;
 use annotate_snippets::Renderer;
 use boardlab_workload::fio::Diagnostic;
+use boardlab_workload::trace;
 use render::{At, Message, TEXT_SHOWN, shown};
 use std::fmt::{self, Write as _};
 
@@ -91,6 +92,8 @@ pub enum Error {
     },
     /// The text of a fio job is wrong.
     JobText(Box<Diagnostic>),
+    /// The text of a block trace is wrong, or does not fit the device.
+    Trace(Box<trace::Error>),
     /// A fio job cannot be run on this device.
     Job {
         /// The text it is from.
@@ -215,7 +218,7 @@ impl Error {
             Self::File { place, .. }
             | Self::UnknownName { place, .. }
             | Self::Grid { place, .. } => place.as_ref(),
-            Self::Journal { .. } | Self::JobText(_) | Self::Job { .. } => None,
+            Self::Journal { .. } | Self::JobText(_) | Self::Trace(_) | Self::Job { .. } => None,
             Self::Syntax { place, .. } | Self::Override { place, .. } => Some(place),
             Self::UnknownKey(unknown) => Some(&unknown.place),
             Self::MissingKey(missing) => Some(&missing.place),
@@ -263,6 +266,9 @@ impl Error {
             (None, Self::JobText(wrong)) => {
                 At::Line(&wrong.place.file, wrong.place.line, wrong.place.column)
             }
+            (None, Self::Trace(wrong)) => {
+                At::Line(&wrong.place.file, wrong.place.line, wrong.place.column)
+            }
             (None, _) => At::Nowhere,
         };
         render::draw(&self.message(), &at, renderer)
@@ -298,6 +304,13 @@ impl Error {
             Self::Grid { problem, .. } => problem.message(),
             Self::Journal { path, problem } => problem.message(path),
             Self::JobText(wrong) => job_text(wrong),
+            Self::Trace(wrong) => Message {
+                title: shown(&wrong.problem.to_string(), TEXT_SHOWN * 4),
+                label: String::new(),
+                help: "docs/formats/block-traces.md describes the formats, and what may be chosen \
+                       where a trace does not fit: order, ragged, beyond, disk"
+                    .into(),
+            },
             Self::Job { job, what, .. } => Message {
                 title: format!("job `{}`: {}", shown(job, TEXT_SHOWN), shown(what, TEXT_SHOWN * 4)),
                 label: String::new(),
@@ -308,6 +321,12 @@ impl Error {
                 Self::message,
             ),
         }
+    }
+}
+
+impl From<trace::Error> for Error {
+    fn from(wrong: trace::Error) -> Self {
+        Self::Trace(Box::new(wrong))
     }
 }
 

@@ -12,7 +12,7 @@
 //! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
 //! - [`card`]: SD cards and eMMC devices from part files.
-//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`fio`]: fio jobs on a card; [`registry`]: every experiment, and what the command line calls.
+//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`fio`]: fio jobs on a card; [`life`]: how long a card lives; [`registry`]: every experiment, and what the command line calls.
 //! - [`mod@sweep`]: any of them at every point of a grid.
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
@@ -77,6 +77,7 @@ mod data_file;
 mod limits;
 
 pub mod fio;
+pub mod life;
 pub mod nandfs;
 pub mod nor;
 pub mod registry;

@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::document::Document;
 use crate::error::Error;
 use crate::source::Kind;
-use crate::{fio, nandfs, nor, sdwear};
+use crate::{fio, life, nandfs, nor, sdwear};
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::fmt;
@@ -65,10 +65,12 @@ pub struct Experiment {
     pub tune: Option<Make>,
     /// Cuts its power; `None` where nothing is cut yet.
     pub powercut: Option<Make>,
+    /// Computes how long it lives; `None` where that is not a question.
+    pub life: Option<Make>,
 }
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
-pub const EXPERIMENTS: [Experiment; 6] = [
+pub const EXPERIMENTS: [Experiment; 7] = [
     Experiment {
         name: "nor",
         published: true,
@@ -78,6 +80,7 @@ pub const EXPERIMENTS: [Experiment; 6] = [
         run: Some(nor::run),
         tune: Some(nor::tune),
         powercut: None,
+        life: None,
     },
     Experiment {
         name: "nandfs",
@@ -88,6 +91,7 @@ pub const EXPERIMENTS: [Experiment; 6] = [
         run: Some(nandfs::run),
         tune: None,
         powercut: Some(nandfs::powercut),
+        life: None,
     },
     Experiment {
         name: "sdwear",
@@ -98,6 +102,7 @@ pub const EXPERIMENTS: [Experiment; 6] = [
         run: Some(sdwear::run),
         tune: None,
         powercut: None,
+        life: None,
     },
     not_built("sata", "sata-ssd", "SSD transfer rates of a SATA host"),
     not_built("fcse", "context-switch", "Context switches with the Fast Context Switch Extension"),
@@ -110,6 +115,18 @@ pub const EXPERIMENTS: [Experiment; 6] = [
         run: Some(fio::run),
         tune: None,
         powercut: None,
+        life: None,
+    },
+    Experiment {
+        name: "life",
+        published: false,
+        scenario: life::SCENARIO,
+        title: "How long an SD card lives",
+        check: Some(life::check),
+        run: Some(life::life),
+        tune: None,
+        powercut: None,
+        life: Some(life::life),
     },
 ];
 
@@ -124,6 +141,7 @@ const fn not_built(name: &'static str, scenario: &'static str, title: &'static s
         run: None,
         tune: None,
         powercut: None,
+        life: None,
     }
 }
 
@@ -150,7 +168,7 @@ pub enum Failure {
     NotBuilt {
         /// The name.
         name: String,
-        /// What was asked of it: `run`, `tune` or `powercut`.
+        /// What was asked of it: `run`, `tune`, `powercut` or `life`.
         action: &'static str,
     },
 }
@@ -230,6 +248,19 @@ pub fn powercut<S: AsRef<str>>(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunResult, Failure> {
     make(name, set, seed, progress, |experiment| ("powercut", experiment.powercut))
+}
+
+/// How long the card of the scenario `name` lives, and why no longer.
+///
+/// # Errors
+/// [`Failure`].
+pub fn life<S: AsRef<str>>(
+    name: &str,
+    set: &[S],
+    seed: Seed,
+    progress: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<RunResult, Failure> {
+    make(name, set, seed, progress, |experiment| ("life", experiment.life))
 }
 
 fn make<S: AsRef<str>>(

@@ -5,6 +5,7 @@
 mod compare;
 mod completions;
 mod image;
+mod life;
 mod list;
 mod man;
 mod powercut;
@@ -29,6 +30,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
         Command::Run(scenario) => run::perform(scenario, options),
         Command::Reproduce { names } => reproduce::perform(names, options),
         Command::Tune(scenario) => tune::perform(scenario, options),
+        Command::Life(scenario) => life::perform(scenario, options),
         Command::Powercut(scenario) => powercut::perform(scenario, options),
         Command::Sweep(arguments) => sweep::perform(arguments, options),
         Command::Report { runs } => report::perform(runs, options),

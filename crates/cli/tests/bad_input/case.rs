@@ -227,6 +227,7 @@ pub(crate) fn write_right_files(scratch: &Scratch) {
     scratch.write("card.toml", scenario);
     scratch.write("card-part.toml", repository("parts/sd/kioxia-16gb.toml"));
     scratch.write("card-board.toml", repository("boards/raspberry-pi-4.toml"));
+    scratch.write("life.toml", repository("scenarios/sd-life.toml"));
 }
 
 /// What every answer to wrong input has in common.

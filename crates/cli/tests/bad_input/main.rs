@@ -13,6 +13,7 @@ mod board;
 mod card;
 mod case;
 mod image;
+mod life;
 mod limits;
 mod nand;
 mod part;
@@ -26,7 +27,7 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 14] = [
+const TABLES: [&[Case]; 15] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
@@ -35,6 +36,7 @@ const TABLES: [&[Case]; 14] = [
     limits::CASES,
     nand::CASES,
     card::CASES,
+    life::CASES,
     set::CASES,
     sweep::CASES,
     arguments::CASES,
@@ -102,6 +104,11 @@ fn wrong_input_of_the_nand_experiment_is_refused() {
 #[test]
 fn a_wrong_card_is_refused() {
     check(card::CASES);
+}
+
+#[test]
+fn wrong_loads_of_a_life_are_refused() {
+    check(life::CASES);
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Surroundings for Jobs {
 ///
 /// # Errors
 /// All that is wrong with the text, at most ten of it.
-pub(super) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
+pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
     const SHOWN: usize = 10;
     fio::parse(&jobs.name, jobs.text.as_bytes(), jobs).map_err(|Diagnostics(all)| {
         let hidden = all.len().saturating_sub(SHOWN);

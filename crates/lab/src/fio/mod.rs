@@ -6,7 +6,7 @@
 
 pub mod scenario;
 
-mod jobs;
+pub(crate) mod jobs;
 mod pace;
 mod tables;
 

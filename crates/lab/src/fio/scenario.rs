@@ -61,7 +61,8 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     Ok(Scenario { part: part?, host: host?, fill: fill?, jobs: jobs? })
 }
 
-fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
+/// The jobs of the section `fio`.
+pub(crate) fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
     let inline = section.key::<String>("job").optional();
     let file = section.key::<String>("file").optional_sourced();
     let variables = section.optional_section("variables", |section| {
