@@ -8,7 +8,7 @@ use crate::cause::Cause;
 use crate::geometry::{Page, PageRun};
 use crate::medium::{Copies, Medium};
 use crate::page_map::PageMapped;
-use crate::policies::LevellingTime;
+use crate::policies::{LevellingTime, Policies};
 use crate::policy::levelling::Move;
 use crate::policy::streams::Streams;
 use crate::pool::Tier;
@@ -170,13 +170,22 @@ impl<M: Medium> PageMapped<M> {
         if self.fold_due().is_some_and(|due| due <= now) && self.fold_oldest() {
             return true;
         }
-        let wanted = self.policies.reserve + self.policies.idle_blocks;
-        if self.policies.idle_blocks == 0 || self.pool.free(Tier::Main) >= wanted {
+        if self.policies.idle_blocks == 0 || self.pool.free(Tier::Main) >= self.free_wanted() {
             return false;
         }
         let tier = self.tier_to_collect();
         let (pages, closed) = (self.geometry.pages_per_block(), self.pool.closed(tier));
         let gain = closed.iter().any(|&block| self.pool.valid(block) < pages);
         gain && self.collect_next()
+    }
+
+    /// Free blocks that the background collects for: no more than the data leave, or it would move them round
+    /// without end where padding keeps blocks from being full.
+    fn free_wanted(&self) -> u32 {
+        let Policies { reserve, idle_blocks, cache, .. } = self.policies;
+        let cached = if cache.fixed_blocks() == 0 { self.cache_blocks() } else { 0 };
+        let held = self.blocks_needed(self.mapped) - reserve + cached;
+        let good = self.geometry.blocks() - self.pool.retired();
+        reserve.saturating_add(idle_blocks).min(good.saturating_sub(held))
     }
 }

@@ -110,10 +110,11 @@ impl Geometry {
         if self.page.is_zero() {
             return Err(Error::Geometry { what: "bytes of a page", found: 0, needed: 1 });
         }
-        let row = [channels, dies, planes, units].map(u64::from).iter().product::<u64>();
+        let numbers = [channels, dies, planes, units].map(u64::from);
+        let row = numbers.into_iter().fold(1, u64::saturating_mul);
         let pages_per_block = u64::from(self.pages_per_block);
         if row > pages_per_block || !pages_per_block.is_multiple_of(row) {
-            let needed = pages_per_block.div_ceil(row) * row;
+            let needed = pages_per_block.div_ceil(row).saturating_mul(row);
             return Err(Error::Geometry {
                 what: "pages per block, in whole rows",
                 found: pages_per_block,
@@ -323,5 +324,8 @@ mod tests {
         let stripe = Stripe { channels: 1, dies: 4, planes: 2, units: 1 };
         let error = part.striped(stripe).unwrap_err();
         assert!(matches!(error, Error::Geometry { found: 60, needed: 64, .. }), "{error}");
+        let all = u32::MAX;
+        let stripe = Stripe { channels: all, dies: all, planes: all, units: all };
+        assert!(matches!(part.striped(stripe).unwrap_err(), Error::Geometry { found: 60, .. }));
     }
 }

@@ -92,7 +92,8 @@ impl Policies {
     /// collection could find nothing but valid pages.
     #[must_use]
     pub fn blocks_needed(&self, logical: u32) -> u32 {
-        logical + self.reserve + self.frontiers() + self.cache.fixed_blocks()
+        let kept = self.reserve.saturating_add(self.cache.fixed_blocks());
+        logical.saturating_add(kept).saturating_add(self.frontiers())
     }
 
     /// Whole blocks that the host's pages and the translation pages fill.
@@ -128,7 +129,8 @@ impl Policies {
         }
         let logical = self.logical_blocks(geometry);
         let pool = self.streams.pool_spare(geometry.pages_per_block());
-        let (blocks, needed) = (geometry.blocks(), self.blocks_needed(logical) + pool);
+        let (blocks, needed) =
+            (geometry.blocks(), self.blocks_needed(logical).saturating_add(pool));
         if blocks < needed {
             return Err(Error::TooFewBlocks { blocks, needed, logical });
         }

@@ -55,7 +55,7 @@ impl PowerSafety {
     pub const fn group(&self, geometry: &Geometry) -> u32 {
         match self.bits {
             0 | 1 => geometry.stripe().units,
-            bits => bits * geometry.stripe().row_pages(),
+            bits => bits.saturating_mul(geometry.stripe().row_pages()),
         }
     }
 

@@ -130,6 +130,10 @@ fn policies_that_make_no_sense_are_refused() {
         refused(Policies { reserve: 0, ..base }).to_string(),
         "reserve of free blocks of 0: from 1 to 64"
     );
+    let cache = Cache { size: CacheSize::Fixed(u32::MAX), ..Cache::default() };
+    for kept in [Policies { reserve: u32::MAX, ..base }, Policies { reserve: 9, cache, ..base }] {
+        assert!(matches!(refused(kept), Error::TooFewBlocks { needed: u32::MAX, .. }));
+    }
     for collection in [Collection::Choices(0), Collection::WindowedGreedy(0)] {
         assert!(matches!(refused(Policies { collection, ..base }), Error::Policy { .. }));
     }

@@ -42,7 +42,7 @@ pub enum Levelling {
     /// worn cold block go to the most worn free one when their erase counts are so far apart. A hot
     /// block that stays behind by twice as much becomes cold.
     DualPool(u32),
-    /// Dynamic, and after so many erases any block is collected.
+    /// Dynamic, and after so many erases, one of which is not that of the last swap, any block is collected.
     RandomSwap(u32),
 }
 
@@ -148,7 +148,8 @@ impl Leveller {
             Levelling::SwLeveler { shift, threshold } => self.next_unmarked(pool, shift, threshold),
             Levelling::RandomSwap(every) => {
                 let closed = pool.closed(Tier::Main);
-                if self.erases < every.into() || closed.is_empty() {
+                // The erase of a swap alone is never the reason of the next one, or rests would not end.
+                if self.erases < u64::from(every).max(2) || closed.is_empty() {
                     return None;
                 }
                 self.erases = 0;
