@@ -39,6 +39,20 @@ impl Cache {
         self.order.is_empty()
     }
 
+    /// Makes way for so many whole pages from `first` on that go to flash past the cache, when they would push
+    /// everything else out of it; whether they do.
+    pub(crate) fn yields(&mut self, first: u32, count: u32) -> bool {
+        if (count as usize) < self.room {
+            return false;
+        }
+        let end = first + count;
+        if self.pages.range(first..end).next().is_some() {
+            self.pages.retain(|page, _| !(first..end).contains(page));
+            self.order.retain(|page| !(first..end).contains(page));
+        }
+        true
+    }
+
     /// Blocks of a page are written.
     pub(crate) fn put(&mut self, page: u32, blocks: Filled) {
         let order = &mut self.order;

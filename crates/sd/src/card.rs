@@ -8,7 +8,7 @@
 //! flash; its own link takes no time ([`free_link`]).
 //!
 //! A page of which only some blocks are written is read first, unless the card has a write cache
-//! and the rest of the page arrives in time. Without a cache a write ends when its pages are
+//! and the rest of the page arrives in time; a transfer as large as the cache goes past it. Without a cache a write ends when its pages are
 //! programmed. What is to be zero is trimmed on an eMMC whose trimmed blocks read as zeros, and goes over the
 //! bus to any other card: that is what `blkdiscard -z` comes to.
 //!

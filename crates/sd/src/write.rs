@@ -155,9 +155,10 @@ impl<T: Translation> Card<T> {
         let mut now = start;
         for transfer in pieces(extent, self.largest, 0) {
             now = self.begin(now);
+            let versions = self.store.as_ref().is_some_and(Store::has_versions);
             let (accepted, mut finished) = match self.passes_on(transfer) {
-                Some(pages) => self.write_paced(now, pages)?,
-                None => self.write_rows(now, transfer)?,
+                Some(pages) if !versions => self.write_paced(now, pages)?,
+                past => self.write_rows(now, transfer, past.is_some())?,
             };
             now = accepted;
             now = self.stop(now);
@@ -173,11 +174,16 @@ impl<T: Translation> Card<T> {
         if durable && self.part.kind == Kind::Sd { self.flush(now) } else { Ok(now) }
     }
 
-    /// The pages of a transfer whose bytes concern nobody but the layer below.
-    fn passes_on(&self, transfer: Extent) -> Option<ftl::Extent> {
+    /// The pages of a transfer that goes to flash as it comes: all of it whole pages, and no cache, or none that
+    /// is larger.
+    fn passes_on(&mut self, transfer: Extent) -> Option<ftl::Extent> {
         let pages = Pages { extent: transfer, page_blocks: self.page_blocks };
-        let versions = self.store.as_ref().is_some_and(Store::has_versions);
-        (self.cache.is_none() && !versions && pages.are_whole()).then(|| pages.whole())
+        if !pages.are_whole() {
+            return None;
+        }
+        let whole = pages.whole();
+        let past = self.cache.as_mut().is_none_or(|cache| cache.yields(whole.first, whole.count));
+        past.then_some(whole)
     }
 
     /// All pages of a transfer as they come, in one piece. Returns when the last was accepted, and when
@@ -201,11 +207,12 @@ impl<T: Translation> Card<T> {
         Ok((done.accepted, done.finished))
     }
 
-    /// The same row by row.
+    /// The same row by row, past the cache or through it.
     fn write_rows(
         &mut self,
         at: Instant,
         transfer: Extent,
+        past: bool,
     ) -> Result<(Instant, Instant), ftl::Error> {
         let (mut now, mut finished) = (at, at);
         for piece in pieces(transfer, self.row_blocks, self.row_blocks) {
@@ -213,7 +220,12 @@ impl<T: Translation> Card<T> {
             self.counts.bus_ns += time.as_nanos();
             self.counts.blocks_in += piece.count;
             let arrived = now + time;
-            let (accepted, done) = self.arrived(arrived, piece)?;
+            let (accepted, done) = if past {
+                let pages = Pages { extent: piece, page_blocks: self.page_blocks };
+                self.program_whole(arrived, pages.whole())?
+            } else {
+                self.arrived(arrived, piece)?
+            };
             self.counts.busy_ns += accepted.max(arrived).since(arrived).as_nanos();
             now = accepted.max(arrived);
             finished = finished.max(done);

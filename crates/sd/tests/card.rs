@@ -329,3 +329,23 @@ fn small_writes_with_short_pauses_are_joined_and_long_pauses_empty_the_cache() {
         assert_eq!(card.counts().merged == 0, merged == 0, "{pause}: {}", card.counts().merged);
     }
 }
+
+#[test]
+fn a_transfer_as_large_as_the_cache_goes_past_it_and_supersedes_what_it_held() {
+    let mut card = card(Part { cache: Some(Bytes::kib(512)), ..part() }, 1);
+    let mut clock = Clock::new();
+    let extent = Extent::new(3, 1);
+    card.write(&mut clock, extent, &[1; 512]).unwrap();
+    let elsewhere = Extent::new(blocks(40 * PAGE), 1);
+    card.write(&mut clock, elsewhere, &[2; 512]).unwrap();
+    assert_eq!(card.translation().counters().written, 0);
+    let now = write(&mut card, clock.now(), 0, 512 << 10);
+    assert_eq!(card.translation().counters().written, 32);
+    let mut found = [0; 512];
+    for (extent, byte) in [(extent, 0x5A), (elsewhere, 2)] {
+        card.read(&mut clock, extent, &mut found).unwrap();
+        assert_eq!(found, [byte; 512]);
+    }
+    card.submit(now, Request::Flush).unwrap();
+    assert_eq!(card.translation().counters().written, 33, "the other page was still cached");
+}
