@@ -12,13 +12,14 @@ use super::tables::levelling;
 use super::told::{real, round};
 use super::wear::Worn;
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_sim::Bytes;
 
 /// Points of one curve.
 const POINTS: usize = 1_000;
 /// Blocks that stand together in a map of wear.
 const GROUPS: usize = 16;
 /// Classes of a histogram.
-const CLASSES: u32 = 10;
+const CLASSES: u32 = 20;
 const MIB: f64 = 1_048_576.0;
 
 /// All of them; `clusters` are the printed ones of experiment 2, by row.
@@ -33,7 +34,7 @@ pub(super) fn all(run: &mut RunResult, measured: &Measured, limit: u32, clusters
     sorted(run, ("wear-sorted", title, caption), &curves.collect::<Vec<_>>());
     histogram(run, &drawn);
     for (id, title) in [("none", "without levelling"), ("dynamic", "with dynamic levelling")] {
-        map(run, measured.worn(id), title);
+        map_over_time(run, measured.worn(id), title);
     }
     bands(run, &measured.rewritten, clusters);
     first(run, &measured.rewritten);
@@ -42,7 +43,10 @@ pub(super) fn all(run: &mut RunResult, measured: &Measured, limit: u32, clusters
     let title = "Erases of all blocks after experiment 2";
     let caption = "Blocks from the least to the most worn. Dynamic levelling wears the spare blocks only; static levelling \
                    also moves data that never change.";
-    sorted(run, ("rewritten-sorted", title, caption), &curves.collect::<Vec<_>>());
+    let curves: Vec<_> = curves.collect();
+    sorted(run, ("rewritten-sorted", title, caption), &curves);
+    let caption = "Each field is the most worn of neighbouring blocks, after all rewrites.";
+    map(run, ("rewritten-map", "Wear map after experiment 2", caption), &curves);
     power(run, &measured.power, limit);
 }
 
@@ -125,30 +129,32 @@ fn histogram(run: &mut RunResult, all: &[&Worn]) {
     run.charts.push(chart);
 }
 
-/// The most worn block of neighbouring blocks, as the volume grows.
-fn map(run: &mut RunResult, worn: &Worn, title: &str) {
-    let blocks = worn.wear.erases.len();
+/// The most worn block of neighbouring blocks, a row for each state of a card.
+fn map(run: &mut RunResult, (id, title, caption): (&str, &str, &str), rows: &[(String, &[u32])]) {
+    let blocks = rows.first().map_or(0, |(_, erases)| erases.len());
     let group = blocks.div_ceil(GROUPS).max(1);
     let axes = [Axis::fitting("blocks"), Axis::fitting("erases of the most worn")];
-    let caption =
-        "Each field is the most worn of neighbouring blocks; from row to row the volume grows.";
-    let mut chart = Chart::new(
-        format!("sd-wear-map-{}", worn.id),
-        format!("Wear map over time, {title}"),
-        caption,
-        axes,
-    );
+    let mut chart = Chart::new(format!("sd-{id}"), title, caption, axes);
     chart.categories = (0..blocks).step_by(group).map(|first| format!("from {first}")).collect();
-    for (number, (written, erases)) in worn.snapshots.iter().enumerate() {
+    for (number, (label, erases)) in rows.iter().enumerate() {
         let fields = erases.chunks(group).map(|group| group.iter().copied().max().unwrap_or(0));
         let points: Vec<(f64, f64)> =
             fields.enumerate().map(|(at, most)| (float(at), most.into())).collect();
-        let curve = format!("map_{}_{number}", worn.id);
+        let curve = format!("{id}_{number}");
         run.draw(&curve, "count", &points);
-        let label = format!("{:.2} TB", real(*written) / 1e12);
         chart.layers.push(Layer::new(label, curve, Style::Heat));
     }
     run.charts.push(chart);
+}
+
+/// A map of wear, as the volume grows.
+fn map_over_time(run: &mut RunResult, worn: &Worn, title: &str) {
+    let label = |written: &Bytes| format!("{:.2} TB", real(*written) / 1e12);
+    let rows = worn.snapshots.iter().map(|(written, erases)| (label(written), erases.as_slice()));
+    let (id, title) = (format!("wear-map-{}", worn.id), format!("Wear map over time, {title}"));
+    let caption =
+        "Each field is the most worn of neighbouring blocks; from row to row the volume grows.";
+    map(run, (&id, &title, caption), &rows.collect::<Vec<_>>());
 }
 
 /// The bands of every controller, the most frequent first, and the printed clusters.
@@ -157,7 +163,7 @@ fn bands(run: &mut RunResult, all: &[Rewritten], clusters: &[(&str, f64)]) {
     let caption = "Bands of single rewrites; nothing was tuned towards the dashed lines, the clusters as printed.";
     let title = "Experiment 2: bands of throughput by controller";
     let mut chart = Chart::new("sd-bands", title, caption, axes);
-    chart.categories = all.iter().map(|one| one.id.clone()).collect();
+    chart.categories = all.iter().map(|one| one.id.replace('/', " ")).collect();
     for (id, rate) in clusters {
         let points: Vec<(f64, f64)> = (0..all.len()).map(|at| (float(at), rate / MIB)).collect();
         run.draw(format!("cluster_{id}"), "mib_per_s", &points);

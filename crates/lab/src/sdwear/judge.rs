@@ -271,11 +271,12 @@ fn mechanisms(all: &[Rewritten]) -> String {
     }
     causes.sort_by(|a, b| b.2.total_cmp(&a.2));
     let told = causes.iter().map(|(cause, low, high, moved)| {
-        format!(
-            "{cause} {:.1} to {:.1} MiB/s ({moved:.1} pages moved for each written at most)",
-            low / MIB,
-            high / MIB
-        )
+        let moved = if *moved < 0.05 {
+            String::new()
+        } else {
+            format!(" (up to {moved:.1} pages moved for each written)")
+        };
+        format!("{cause} {:.1} to {:.1} MiB/s{moved}", low / MIB, high / MIB)
     });
     format!("By what took the time: {}.", told.collect::<Vec<_>>().join(", "))
 }

@@ -38,7 +38,7 @@ pub(super) fn cycles(written: Bytes, capacity: Bytes) -> f64 {
 /// Experiment 1 as it stands beside the print: the job run on the card, and the published volume on it.
 pub(super) fn experiment1(scenario: &Scenario, free: &Free) -> Table {
     let (capacity, volume) = (scenario.part.face.capacity, scenario.wear.volume);
-    let mut table = Table::new("experiment1", "Plenty of unused space")
+    let mut table = Table::new("experiment1", "Experiment 1: plenty of unused space")
         .column("card", "this card")
         .column("same_volume", "at the published volume");
     let mean = super::measure::Rates::of(&free.rates).mean;
@@ -57,7 +57,14 @@ pub(super) fn experiment1(scenario: &Scenario, free: &Free) -> Table {
         row("endurance", "cycles of a block", "count", Cell::int(scenario.wear.limit.into())),
         row("errors", "errors of the card", "count", errors),
     ];
-    table.rows = table.rows.into_iter().map(Row::at_the_head).collect();
+    at_the_head(table)
+}
+
+/// `table`, with the rows that were measured, not given, at the head of a report.
+fn at_the_head(mut table: Table) -> Table {
+    const MEASURED: [&str; 6] = ["throughput", "written", "cycles", "upper", "middle", "lower"];
+    let head = |row: Row| if MEASURED.contains(&row.id.as_str()) { row.at_the_head() } else { row };
+    table.rows = table.rows.into_iter().map(head).collect();
     table
 }
 
@@ -185,7 +192,8 @@ pub(super) fn near(bands: &[BandRow], rate: f64) -> Option<&BandRow> {
 
 /// Experiment 2 as it stands beside the print; `clusters` are the printed ones, by row.
 pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table {
-    let mut table = Table::new("experiment2", "No unused space").column("card", "this card");
+    let mut table =
+        Table::new("experiment2", "Experiment 2: no unused space").column("card", "this card");
     let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
     table.rows.push(row("iterations", "iterations", "count", count(first.runs)));
     table.rows.push(row("rewrites", "rewrites of the beginning", "count", count(first.rewrites)));
@@ -196,8 +204,7 @@ pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table 
     }
     let errors = Cell::int(u64::from(first.error.is_some()));
     table.rows.push(row("errors", "errors of the card", "count", errors));
-    table.rows = table.rows.into_iter().map(Row::at_the_head).collect();
-    table
+    at_the_head(table)
 }
 
 /// What the controllers are.
