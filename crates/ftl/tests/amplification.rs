@@ -151,7 +151,9 @@ fn odd_points(name: &str) -> Vec<(Point, u32)> {
 
 #[test]
 fn random_collection_writes_one_over_the_spare() {
-    for mut point in points(Collection::Random) {
+    // The size of blocks makes no difference, and the largest would take an hour.
+    let points = points(Collection::Random).into_iter();
+    for mut point in points.filter(|point| point.pages_per_block <= 256) {
         // Its victims differ more than those of any other policy: many of them bring the standard
         // deviation of the mean below 0.2 %.
         let victims = f64::from(point.blocks) * (1.0 - point.spare) / point.spare;
