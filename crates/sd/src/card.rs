@@ -89,6 +89,8 @@ pub struct Card<T> {
     pub(crate) free: Instant,
     pub(crate) cache: Option<Cache>,
     pub(crate) store: Option<Store>,
+    /// Bytes of the write under way that are kept as they come.
+    pub(crate) incoming: Option<(Extent, Vec<u8>)>,
     pub(crate) run: Vec<(u32, Filled)>,
     pub(crate) versions: Vec<Version>,
     pub(crate) counts: Counts,
@@ -126,6 +128,7 @@ impl<T: Translation> Card<T> {
                 Data::Versions => Some(Store::new(shape.page, erased, true)),
             },
             cache: room.map(Cache::new),
+            incoming: None,
             versions: Vec::new(),
             run: Vec::new(),
             free: Instant::ZERO,
@@ -215,6 +218,7 @@ impl<T: Translation> Card<T> {
             free: self.free,
             cache: self.cache,
             store: self.store,
+            incoming: None,
             run: self.run,
             versions: self.versions,
             counts: self.counts,
@@ -294,8 +298,8 @@ impl<T: Translation> Card<T> {
         trims && !self.part.erased_ones
     }
 
-    /// Bytes told apart by version are there when the layer below names them; others only when it took
-    /// them, so that a refused write leaves the old ones.
+    /// Bytes told apart by version are kept as they come, for older ones of the same page may go to flash before
+    /// them; others when all were taken, so that a refused write leaves the old ones.
     fn store_and_write(
         &mut self,
         start: Instant,
@@ -303,13 +307,16 @@ impl<T: Translation> Card<T> {
         data: Payload<'_>,
         durable: bool,
     ) -> Result<Instant, ftl::Error> {
-        let early = self.store.as_ref().is_some_and(Store::has_versions);
-        if early {
-            self.keep(extent, data);
+        if self.store.as_ref().is_some_and(Store::has_versions) {
+            self.incoming = Some((extent, self.bytes(extent, data)));
+            let ended = self.write(start, extent, durable);
+            self.incoming = None;
+            return ended;
         }
         let ended = self.write(start, extent, durable)?;
-        if !early {
-            self.keep(extent, data);
+        if self.store.is_some() {
+            let bytes = self.bytes(extent, data);
+            self.keep(extent, &bytes);
         }
         Ok(ended)
     }

@@ -220,6 +220,7 @@ impl<T: Translation> Card<T> {
             self.counts.bus_ns += time.as_nanos();
             self.counts.blocks_in += piece.count;
             let arrived = now + time;
+            self.keep_incoming(piece);
             let (accepted, done) = if past {
                 let pages = Pages { extent: piece, page_blocks: self.page_blocks };
                 self.program_whole(arrived, pages.whole())?
@@ -274,7 +275,8 @@ impl<T: Translation> Card<T> {
         }
         if self.part.discard == Discard::Erase {
             for edge in edges(extent, inner) {
-                self.keep(edge, Payload::Repeated(self.erased()));
+                let bytes = self.bytes(edge, Payload::Repeated(self.erased()));
+                self.keep(edge, &bytes);
                 let (accepted, finished) = self.arrived(now, edge)?;
                 now = accepted.max(finished);
             }
@@ -297,17 +299,32 @@ impl<T: Translation> Card<T> {
         }
     }
 
-    /// Puts the bytes of a write where reads will find them.
-    pub(crate) fn keep(&mut self, extent: Extent, data: Payload<'_>) {
-        let Some(store) = &mut self.store else { return };
+    pub(crate) fn bytes(&self, extent: Extent, data: Payload<'_>) -> Vec<u8> {
         let mut bytes = vec![0; self.geometry.bytes(extent).to_usize()];
         data.copy_to(&self.geometry, extent, &mut bytes);
-        let mut rest = bytes.as_slice();
+        bytes
+    }
+
+    /// Puts the bytes of a write where reads will find them.
+    pub(crate) fn keep(&mut self, extent: Extent, bytes: &[u8]) {
+        let Some(store) = &mut self.store else { return };
+        let mut rest = bytes;
         for piece in pieces(extent, self.page_blocks, self.page_blocks) {
             let (within, length) = within_page(piece, self.page_blocks);
             let (now, later) = rest.split_at(length);
             store.write(number(piece.first.0 / self.page_blocks), within, now);
             rest = later;
         }
+    }
+
+    /// Keeps the bytes of a piece of the write under way.
+    fn keep_incoming(&mut self, piece: Extent) {
+        let Some((extent, bytes)) = self.incoming.take() else { return };
+        let at = |block: u64| {
+            let offset = (block - extent.first.0) * crate::BLOCK.get();
+            usize::try_from(offset).expect("the bytes of a write fit memory")
+        };
+        self.keep(piece, &bytes[at(piece.first.0)..at(piece.first.0 + piece.count)]);
+        self.incoming = Some((extent, bytes));
     }
 }

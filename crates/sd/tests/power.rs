@@ -158,7 +158,7 @@ fn wrong<L: Layer>(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> u64 
 }
 
 fn cuts() -> u64 {
-    if std::env::var_os("BOARDLAB_FULL").is_some() { 3_000 } else { 150 }
+    if std::env::var_os("BOARDLAB_FULL").is_some() { 3_000 } else { 350 }
 }
 
 #[test]
