@@ -11,7 +11,8 @@
 
 use crate::cause::Cause;
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::medium::{CellMode, Cells, Copies, Label, Medium, Seen, Stamp, Version};
+use crate::medium::{CellMode, Cells, Copies, Done, Label, Medium, Seen, Stamp, Version};
+use boardlab_sim::Instant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,6 +51,8 @@ pub struct Contents {
     bad: Vec<bool>,
     /// Page that was being programmed, or first page of the block that was being erased, at the end.
     torn: Option<Page>,
+    /// When the request under way began: it ends then, for nothing takes time.
+    now: Instant,
 }
 
 impl Contents {
@@ -71,6 +74,7 @@ impl Contents {
             labels: vec![None; geometry.blocks() as usize],
             bad: vec![false; geometry.blocks() as usize],
             torn: None,
+            now: Instant::ZERO,
         }
     }
 
@@ -312,6 +316,15 @@ impl Medium for Contents {
             self.words.insert(number, words.into());
         }
         self.program(page.into(), stamp, cause);
+    }
+
+    fn begin(&mut self, at: Instant) {
+        self.now = at;
+    }
+
+    fn end(&mut self) -> Done {
+        let now = self.now;
+        Done { transferred: now, accepted: now, finished: now, ..Done::default() }
     }
 
     fn seen(&self) -> Seen {

@@ -3,11 +3,15 @@
 //! Layer: below the card. Main type: [`Cache`]. It holds whole pages of the map, some of them only in
 //! part, and gives them up oldest first. What it holds is lost when power goes.
 
+use boardlab_sim::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Which blocks of a page were written: up to 128, so pages of up to 64 KiB.
+/// Which blocks of a page were written.
 pub(crate) type Filled = u128;
+
+/// A page has no more blocks than [`Filled`] has bits.
+pub(crate) const LARGEST_PAGE: Bytes = Bytes::kib(64);
 
 /// The bits of the blocks in `blocks`.
 pub(crate) fn filled(blocks: Range<u32>) -> Filled {

@@ -187,10 +187,14 @@ impl<T: Translation> Card<T> {
     }
 
     /// Power is lost and comes back: what the cache held is gone, and `rebuild` makes a layer of what is
-    /// left of the one below.
+    /// left of the one below. Where bytes are told apart by version, the layer is asked which it still holds:
+    /// a read of each page, which it counts.
     ///
     /// # Errors
     /// Those of `rebuild`.
+    ///
+    /// # Panics
+    /// When the layer that `rebuild` makes has fewer pages.
     pub fn restarted<U: Translation, E>(
         mut self,
         rebuild: impl FnOnce(T) -> Result<U, E>,
@@ -198,11 +202,12 @@ impl<T: Translation> Card<T> {
         if let Some(cache) = &mut self.cache {
             cache.clear();
         }
+        let mut translation = rebuild(self.translation)?;
         if let Some(store) = &mut self.store {
-            store.lose_unnamed();
+            store.keep_held(|page| held(&mut translation, self.free, page));
         }
         Ok(Card {
-            translation: rebuild(self.translation)?,
+            translation,
             power_ups: self.power_ups + 1,
             settled: false,
             part: self.part,
@@ -353,6 +358,14 @@ impl<T: Translation> BlockDevice for Card<T> {
         }
         Ok(Completion { accepted: started, started, ended, cause: self.cause() })
     }
+}
+
+/// The version of a page that a layer holds.
+fn held(layer: &mut impl Translation, at: Instant, page: u32) -> Version {
+    let mut versions = [Version(0)];
+    let read = layer.read(at, ftl::Extent::new(page, 1), &mut versions);
+    read.expect("the layer has all pages of the card");
+    versions[0]
 }
 
 /// The face of the card as a block device.

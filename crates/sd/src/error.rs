@@ -17,7 +17,7 @@ pub enum Error {
         /// The allocation unit.
         unit: Bytes,
     },
-    /// A page of the map that is not a whole number of blocks.
+    /// A page of the map that is not a whole number of blocks, or more than 64 KiB.
     Page {
         /// Its size.
         found: Bytes,
@@ -66,7 +66,8 @@ impl fmt::Display for Error {
                 write!(f, "{below} units and {rest} bytes")
             }
             Self::Page { found } => {
-                write!(f, "a mapped page of {found} is not a whole number of blocks of 512 B")
+                write!(f, "a mapped page of {found} is not a whole number of blocks of 512 B, ")?;
+                write!(f, "at most 64 KiB")
             }
             Self::Pages { found, needed, page } => {
                 write!(

@@ -104,7 +104,8 @@ impl Part {
         if self.capacity.is_zero() || !self.capacity.is_multiple_of(unit) {
             return Err(Error::Capacity { found: self.capacity, unit });
         }
-        if shape.page.is_zero() || !shape.page.is_multiple_of(crate::BLOCK) {
+        let whole = !shape.page.is_zero() && shape.page.is_multiple_of(crate::BLOCK);
+        if !whole || shape.page > crate::cache::LARGEST_PAGE {
             return Err(Error::Page { found: shape.page });
         }
         let needed = self.capacity.div_ceil(shape.page);

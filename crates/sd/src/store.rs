@@ -92,14 +92,17 @@ impl Store {
         self.pages.remove(&page);
     }
 
-    /// Power is gone: what was only in the cache does not come back, where that can be told.
-    pub(crate) fn lose_unnamed(&mut self) {
+    /// Power was lost: of each page only the version that the layer below still holds is kept, where that can be
+    /// told. The others must not come back with the next part of a page that is written.
+    pub(crate) fn keep_held(&mut self, mut held: impl FnMut(u32) -> Version) {
         if !self.versions {
             return;
         }
-        for copies in self.pages.values_mut() {
-            copies.retain(|copy| copy.version.is_some());
+        for (&page, copies) in &mut self.pages {
+            let version = Some(held(page));
+            copies.retain(|copy| copy.version == version);
         }
+        self.pages.retain(|_, copies| !copies.is_empty());
     }
 
     /// All that was written is durable: older versions will not be asked for again.
@@ -141,13 +144,18 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_in_the_cache_is_gone_with_the_power() {
+    fn what_is_not_on_flash_is_gone_with_the_power() {
         let mut store = Store::new(Bytes::new(4), 0, true);
         store.write(7, 0, b"kept");
         store.name(7, Version(1));
         store.write(7, 0, b"lost");
-        store.lose_unnamed();
+        store.write(8, 0, b"lost");
+        store.name(8, Version(2));
+        store.keep_held(|page| Version(u64::from(page == 7)));
         assert_eq!(&read(&store, 1), b"kept");
+        let mut bytes = [0xFF; 4];
+        store.newest(8, 0, &mut bytes);
+        assert_eq!(bytes, [0; 4], "what the layer below lost is no longer the newest");
     }
 
     #[test]

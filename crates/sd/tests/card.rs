@@ -6,7 +6,7 @@ mod small;
 use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
 use boardlab_ftl as ftl;
 use boardlab_ftl::{PageMapped, Timed, Translation};
-use boardlab_sd::{Card, Data, Discard, Kind, Part, Width};
+use boardlab_sd::{Card, Data, Discard, Kind, Part, Shape, Width};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
 use small::{PAGE, PROGRAM, READ, ROW, blocks, layer, part, write};
 
@@ -220,6 +220,9 @@ fn a_card_that_cannot_be_is_refused_with_what_would_fit() {
     assert_eq!(refused(wide), "an SD card has no mode ddr50 on 8 lines");
     let tiny = Part { cache: Some(Bytes::kib(4)), ..part() };
     assert_eq!(refused(tiny), "the write cache of 4 KiB: at least 16 KiB");
+    let long = Shape { page: Bytes::kib(128), pages: 512 };
+    let error = part().check(long).unwrap_err().to_string();
+    assert!(error.ends_with("of 128 KiB is not a whole number of blocks of 512 B, at most 64 KiB"));
 }
 
 #[test]
