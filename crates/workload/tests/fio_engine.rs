@@ -145,6 +145,15 @@ fn a_size_beyond_the_device_is_cut_down_and_said() {
 }
 
 #[test]
+fn a_size_of_zero_is_that_of_the_device() {
+    for zero in ["size=0", "size=0 io_size=0", "size=64k io_size=0"] {
+        let mut device = card(Bytes::kib(64), 1);
+        let report = &job(&mut device, &format!("[j] {DEVICE} rw=write {zero}")).reports[0];
+        assert_eq!(report.account.totals[1].bytes, 64 << 10, "{zero}");
+    }
+}
+
+#[test]
 fn what_cannot_run_is_refused_with_its_reason() {
     let why = |options: &str| {
         let text = format!("[j] {options}");

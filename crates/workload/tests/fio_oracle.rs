@@ -380,6 +380,8 @@ fn sequential_jobs_ask_for_what_fio_asks_for() {
         "--rw=write --size=64k --loops=2 --bs=16k",
         "--rw=write --size=64k --zonemode=strided --zonesize=8k --zoneskip=8k",
         "--rw=write --size=64k --zonemode=strided --zonesize=8k --zonerange=16k",
+        "--rw=write --size=64k --zonemode=strided --zonesize=16k --zonerange=8k --zoneskip=8k",
+        "--rw=write --size=64k --zonemode=strided --zonesize=12k --zonerange=8k --zoneskip=4k",
         "--rw=write --size=64k --number_ios=3",
         "--rw=write --size=64k --fsync=2",
         "--rw=write --size=64k --fdatasync=3 --end_fsync=1",

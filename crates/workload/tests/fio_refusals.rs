@@ -90,11 +90,6 @@ const BAD: &[(&str, &str, &str)] = &[
     ("[j]\nzonemode=foo", "2:1", "failed parsing zonemode=foo\nvalid values: none, strided, zbd"),
     ("[j]\nzonemode=zbd", "2:1", "zonemode=zbd is not simulated: zoned block devices"),
     ("[j]\nzonemode=strided", "1:1", "j: zonesize must be specified when using zonemode=strided"),
-    (
-        "[j]\nzonemode=strided\nzonesize=8k\nzonerange=4k",
-        "1:1",
-        "j: zonesize is larger than zonerange",
-    ),
     ("[j]\nrate=1m\nrate_iops=5", "1:1", "j: rate and rate_iops exclude each other"),
     ("[j]\nrate_process=x", "2:1", "failed parsing rate_process=x\nvalid values: linear, poisson"),
     ("[j]\nsync=x", "2:1", "failed parsing sync=x\nvalid values: none, 0, sync, 1, dsync"),

@@ -182,10 +182,6 @@ impl Builder {
                 "zonesize must be specified when using zonemode=strided",
             ),
             (
-                area.strided && area.zone_range > 0 && area.zone_range < area.zone_size,
-                "zonesize is larger than zonerange",
-            ),
-            (
                 limited(&timing.rate) && limited(&timing.rate_iops),
                 "rate and rate_iops exclude each other",
             ),

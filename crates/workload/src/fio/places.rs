@@ -202,20 +202,26 @@ pub struct Places {
     endless: bool,
 }
 
-/// `zonemode=strided`.
+/// `zonemode=strided`: after `size` bytes the next zone follows, and requests stay within `range` bytes of
+/// each, which begin again when they are used up.
 #[derive(Debug, Clone, Copy)]
 struct Zones {
     size: u64,
+    range: u64,
     step: u64,
     start: u64,
+    /// Bytes moved in the zone.
     used: u64,
+    /// Where a sequential job goes on in it.
+    next: u64,
 }
 
 impl Zones {
     fn new(area: &Area) -> Option<Self> {
         let range = if area.zone_range == 0 { area.zone_size } else { area.zone_range };
         let step = range.saturating_add(area.zone_skip);
-        area.strided.then_some(Self { size: area.zone_size, step, start: 0, used: 0 })
+        let zones = Self { size: area.zone_size, range, step, start: 0, used: 0, next: 0 };
+        area.strided.then_some(zones)
     }
 }
 
@@ -264,7 +270,7 @@ impl Places {
     pub fn restart(&mut self) {
         self.position = [0; 3];
         self.left = 0;
-        self.zones = self.zones.map(|zones| Zones { start: 0, used: 0, ..zones });
+        self.zones = self.zones.map(|zones| Zones { start: 0, used: 0, next: 0, ..zones });
         // The same permutation serves all directions: a place is read or written, not both.
         let unit = self.align.into_iter().min().unwrap_or(1);
         let count = (self.span.length / unit).max(1);
@@ -389,23 +395,25 @@ impl Places {
     fn next_in_zone(&mut self, index: usize, length: u64) -> Option<Span> {
         let mut zones = self.zones?;
         if zones.used >= zones.size {
-            zones.start = zones.start.saturating_add(zones.step);
-            zones.used = 0;
-            if zones.start >= self.span.length {
-                zones.start = 0;
-            }
+            let start = zones.start.saturating_add(zones.step);
+            zones.start = if start < self.span.length { start } else { 0 };
+            (zones.used, zones.next) = (0, 0);
         }
-        let end = zones.start.saturating_add(zones.size).min(self.span.length);
+        let end = zones.start.saturating_add(zones.range).min(self.span.length);
         let within = end - zones.start;
+        if zones.next >= within {
+            zones.next = 0;
+        }
         let unit = self.align[index];
         let offset = if self.random {
             let blocks = within.saturating_sub(length) / unit + 1;
             zones.start + self.samplers[index].draw(blocks, &mut self.stream) * unit
         } else {
-            zones.start + zones.used
+            zones.start + zones.next
         };
         let length = length.min(end.saturating_sub(offset));
         zones.used += length.max(1);
+        zones.next += length.max(1);
         self.zones = Some(zones);
         self.fit(index, offset, length)
     }
@@ -415,6 +423,7 @@ impl Places {
 mod tests {
     use super::*;
     use crate::fio::{Nothing, parse};
+    use std::collections::BTreeSet;
 
     fn places(options: &str, length: u64) -> Places {
         let text = format!("[j]\n{options}\n").replace(' ', "\n");
@@ -455,6 +464,18 @@ mod tests {
         assert!((48..=52).contains(&share(zoned, &|block| block < 50)));
         let normal = "random_distribution=normal:10";
         assert!((66..=70).contains(&share(normal, &|block| (400..600).contains(&block))));
+    }
+
+    #[test]
+    fn random_places_of_a_zone_come_from_all_its_range() {
+        let options = "rw=randread zonemode=strided zonesize=8k zonerange=32k zoneskip=16k";
+        let drawn = kib(&mut places(options, 144 * 1_024), 6_000);
+        let offsets: BTreeSet<u64> = drawn
+            .chunks(2)
+            .zip([0, 48, 96].into_iter().cycle())
+            .flat_map(|(pair, zone)| pair.iter().map(move |kib| kib - zone))
+            .collect();
+        assert!(offsets.into_iter().eq((0..32).step_by(4)), "two blocks of each zone in turn");
     }
 
     #[test]

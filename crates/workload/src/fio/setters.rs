@@ -4,7 +4,7 @@
 //! those of `fio --cmdhelp=OPTION`, version 3.33.
 
 use crate::fio::problem::Problem;
-use crate::fio::reading::{MAXIMUM, Reading};
+use crate::fio::reading::{Amount, MAXIMUM, Reading};
 use crate::fio::settings::{
     ACCESSES, Access, Blocks, Distribution, ENGINES, Service, Settings, SyncMode,
 };
@@ -36,8 +36,8 @@ plain! {
     complete_min: submission.complete_min = |value| value.count(0, MAXIMUM)?;
     complete_max: submission.complete_max = |value| value.count(0, MAXIMUM)?;
     iodepth_low: submission.low = |value| value.count(0, MAXIMUM)?;
-    size: area.size = |value| Some(value.amount()?);
-    io_size: area.io_size = |value| Some(value.amount()?);
+    size: area.size = |value| given(value.amount()?);
+    io_size: area.io_size = |value| given(value.amount()?);
     fill_device: area.fill_device = |value| value.boolean()?;
     offset: area.offset = |value| Some(value.amount()?);
     offset_increment: area.increment = |value| Some(value.amount()?);
@@ -78,6 +78,11 @@ plain! {
     dedupe_percentage: contents.dedupe = |value| value.count(0, 100)?;
     clat_percentiles: reporting.clat_percentiles = |value| value.boolean()?;
     lat_percentiles: reporting.lat_percentiles = |value| value.boolean()?;
+}
+
+/// To fio a size of zero is none at all: that of the file or device.
+fn given(amount: Amount) -> Option<Amount> {
+    (amount != Amount::Bytes(0)).then_some(amount)
 }
 
 /// fio has no such limit; each request under way takes memory here.
