@@ -245,14 +245,38 @@ fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, 
     };
     let both: Vec<String> = all_of(MIB).into_iter().chain(all_of(1e6)).collect();
     Ok(format!(
-        "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. {} \
+        "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. Of the \
+         controllers that also run experiment 1 at the rate of this card: {}. {} \
          Times of cells and bus are those of experiment 1, and none was tuned towards the print; the bands with \
          their causes are in table experiment2-bands.",
         NEAR * 100.0,
         told.join("; "),
         listed(&both),
+        with_both(facts, &clusters, reference)?,
         mechanisms(all),
     ))
+}
+
+/// The clusters that controllers give which are as fast in experiment 1 as the card is.
+fn with_both(
+    facts: &Facts<'_>,
+    clusters: &[(&str, f64)],
+    reference: &Reference,
+) -> Result<String, Error> {
+    let own = Rates::of(&facts.measured.free.rates).mean;
+    let mut told = Vec::new();
+    for one in facts.measured.rewritten.iter().filter(|one| agrees(one, own)) {
+        let has = |(_, rate): &&(&str, f64)| near(&one.bands, *rate).is_some();
+        let name = |(row, _): &(&str, f64)| Ok(printed(reference, "experiment2", row)?.to_owned());
+        let names: Result<Vec<String>, Error> = clusters.iter().filter(has).map(name).collect();
+        told.push(format!("{} gives {}", one.id, listed(&names?)));
+    }
+    Ok(told.join("; "))
+}
+
+/// Whether a controller is within 5 % of the rate of experiment 1.
+fn agrees(one: &Rewritten, own: f64) -> bool {
+    (Rates::of(&one.probe.rates).mean / own - 1.0).abs() <= 0.05
 }
 
 /// What each cause does to a rewrite, over all controllers.
@@ -314,10 +338,9 @@ fn controllers_finding(facts: &Facts<'_>) -> String {
     let own = Rates::of(&facts.measured.free.rates).mean;
     let rate = |one: &Rewritten| Rates::of(&one.probe.rates).mean;
     let all = &facts.measured.rewritten;
-    let agrees = |one: &&Rewritten| (rate(one) / own - 1.0).abs() <= 0.05;
     let names = |fits: bool| {
         let one = |one: &Rewritten| format!("{} {}", one.id, mib_per_s(rate(one)));
-        listed(&all.iter().filter(|one| agrees(one) == fits).map(one).collect::<Vec<_>>())
+        listed(&all.iter().filter(|one| agrees(one, own) == fits).map(one).collect::<Vec<_>>())
     };
     format!(
         "A controller has to give both experiments. Of experiment 1 each ran as many as {} times the job. Within 5 % of the {} of \
