@@ -61,7 +61,7 @@ pub(crate) const CASES: &[Case] = &[
     .with(RUN),
     Case::line(
         "no cards",
-        [FILE, "cards = 20", "cards = 0"],
+        [FILE, "cards = 10", "cards = 0"],
         "0",
         &["`life.cards`: `0` is not from 1 to 10000"],
     )
