@@ -145,7 +145,7 @@ Examples:
   boardlab run nor-write
   boardlab run nor-write --set linux.wait=buffer-time --set board.bus.write_cycle=\"100 ns\"
   boardlab run nor-write --set workload.file=firmware.bin --out firmware
-  boardlab run jobs.fio --set part=emmc --format fio-terse
+  boardlab run jobs.fio --set part=swissbit-s46u-8gb --format fio-terse
   boardlab run my/scenario.toml --format json --no-wall-time";
 
 const REPRODUCE: &str = "\
