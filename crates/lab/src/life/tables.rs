@@ -16,12 +16,12 @@ pub(super) fn round(value: f64, decimals: i32) -> f64 {
 
 /// With three digits that count.
 pub(super) fn years(value: f64) -> f64 {
-    let decimals = if value >= 100.0 {
-        0
-    } else if value >= 1.0 {
-        2
-    } else {
-        5
+    let decimals = match value {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        0.1.. => 3,
+        _ => 5,
     };
     round(value, decimals)
 }
@@ -120,7 +120,8 @@ pub(super) fn wear(lived: &Lived, rated: u32) -> Table {
         ("years", "years", Cell::real(years(end.years))),
         ("written_bytes", "written by the host", whole(end.bytes)),
     ] {
-        table.rows.push(Row::new(id, title).cell("value", cell));
+        let row = Row::new(id, title).cell("value", cell);
+        table.rows.push(if id == "written_bytes" { row.of_unit("bytes") } else { row });
     }
     table
 }
