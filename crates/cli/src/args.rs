@@ -91,7 +91,7 @@ pub(crate) enum Command {
     /// Find the best settings for a scenario
     #[command(after_help = TUNE)]
     Tune(Scenario),
-    /// Say how long a card lives under a load: years, bytes written, what shortens it
+    /// Say how long a card lives under a load, and what shortens its life
     #[command(after_help = LIFE)]
     Life(Scenario),
     /// Cut the power at every flash operation, and say what survives

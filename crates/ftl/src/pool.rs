@@ -16,6 +16,7 @@
 //! Source: bucket lists by valid count as described for greedy collection by Bux and Iliadis,
 //! "Performance of greedy garbage collection in flash-based solid-state drives" (2010).
 
+use crate::contents::Contents;
 use crate::free::{Allocation, FreeBlocks};
 use crate::geometry::Geometry;
 use crate::order::Order;
@@ -253,6 +254,16 @@ impl Pool {
         assert!(self.free[tier as usize].remove(block, before), "Pool::set_erases: in use");
         self.erases[block as usize] = erases;
         self.free[tier as usize].insert(block, erases);
+    }
+
+    /// A pool of free blocks only learns how worn they are, and retires those that are marked bad.
+    pub(crate) fn take_marks(&mut self, flash: &Contents) {
+        for block in 0..self.blocks() {
+            self.set_erases(block, flash.erases(block));
+            if flash.is_bad(block) {
+                self.retire(block);
+            }
+        }
     }
 
     /// Opens a certain free block.

@@ -77,7 +77,8 @@ impl Remains {
         let layer = PageMapped::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety)?;
         layer.health = self.health;
-        layer.retire_marked();
+        layer.pool.take_marks(&layer.medium);
+        layer.read_only = layer.is_worn_out();
         let mut found = layer.scan();
         layer.void_given_up(&mut found);
         layer.fill_tables(&found);
@@ -91,17 +92,6 @@ impl Remains {
 }
 
 impl PageMapped<Contents> {
-    /// Blocks that are marked bad are not used, and of the others it is known how worn they are.
-    fn retire_marked(&mut self) {
-        for block in 0..self.geometry.blocks() {
-            self.pool.set_erases(block, self.medium.erases(block));
-            if self.medium.is_bad(block) {
-                self.pool.retire(block);
-            }
-        }
-        self.read_only = self.is_worn_out();
-    }
-
     fn scan(&mut self) -> Found {
         let (blocks, pages) = (self.geometry.blocks(), self.geometry.pages_per_block());
         let mut found = Found {

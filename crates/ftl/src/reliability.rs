@@ -18,13 +18,14 @@
 //! [`crate::failures`]. Left out: wrong bits in pages that garbage collection reads, and cells that recover.
 
 use crate::cause::Cause;
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::failures::Failures;
 use crate::geometry::{Page, PageRun};
 use crate::medium::{CellMode, Medium};
 use crate::page_map::PageMapped;
 use crate::pool::{State, Tier};
-use crate::translation::Event;
+use crate::translation::{Event, Events};
 use boardlab_media::{BitErrors, ErrorRates, Row, Stress};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
@@ -251,7 +252,7 @@ impl Health {
 
     /// A page of `bits` bits is read: how often it must be read again, and whether it could be read. If it
     /// should be written anew its block is queued.
-    pub(crate) fn look_at(&mut self, page: Page, now: Instant, bits: u64) -> (u32, bool) {
+    fn look_at(&mut self, page: Page, now: Instant, bits: u64) -> (u32, bool) {
         let Some(reader) = &self.reader else { return (0, true) };
         let row = Row { block: page.block, page: page.offset };
         let outcome = reader.read(row, self.stress(page.block, now), bits);
@@ -262,6 +263,25 @@ impl Health {
             self.queue(page.block);
         }
         (outcome.retries, outcome.readable)
+    }
+
+    /// A page of `bits` bits is read at `now` for `cause`: also as often again as it takes.
+    pub(crate) fn correct<M: Medium>(
+        &mut self,
+        page: Page,
+        (now, bits): (Instant, u64),
+        (medium, counters, events): (&mut M, &mut Counters, &mut Events),
+        cause: Cause,
+    ) {
+        let (retries, readable) = self.look_at(page, now, bits);
+        if !readable && cause == Cause::Host {
+            events.add(Event::Unreadable);
+        }
+        for _ in 0..retries {
+            events.add(Event::ReadRetry);
+            medium.read(page.into(), Cause::Retry);
+            counters.reads[Cause::Retry] += 1;
+        }
     }
 
     /// Power was lost: what only the controller knew is gone, what the cells are is not.
@@ -398,15 +418,8 @@ impl<M: Medium> PageMapped<M> {
     fn correct_page(&mut self, page: Page, cause: Cause) {
         let (now, bits) = (self.now, self.geometry.page().get() * 8);
         let Some(health) = self.health.as_deref_mut() else { return };
-        let (retries, readable) = health.look_at(page, now, bits);
-        if !readable && cause == Cause::Host {
-            self.events.add(Event::Unreadable);
-        }
-        for _ in 0..retries {
-            self.events.add(Event::ReadRetry);
-            self.medium.read(page.into(), Cause::Retry);
-            self.counters.reads[Cause::Retry] += 1;
-        }
+        let flash = (&mut self.medium, &mut self.counters, &mut self.events);
+        health.correct(page, (now, bits), flash, cause);
     }
 
     /// Writes the next queued block anew; whether there was one.

@@ -14,7 +14,6 @@ use crate::geometry::{Page, PageRun};
 use crate::medium::Medium;
 use crate::pool::{State, Tier};
 use crate::reliability::{Health, Reliability};
-use crate::translation::Event;
 use boardlab_sim::{Instant, Seed};
 
 impl<M: Medium> LogBlocks<M> {
@@ -95,15 +94,8 @@ impl<M: Medium> LogBlocks<M> {
     fn look_at(&mut self, page: Page, cause: Cause) {
         let bits = self.geometry.page().get() * 8;
         let Some(health) = self.health.as_deref_mut() else { return };
-        let (retries, readable) = health.look_at(page, self.now, bits);
-        if !readable && cause == Cause::Host {
-            self.events.add(Event::Unreadable);
-        }
-        for _ in 0..retries {
-            self.events.add(Event::ReadRetry);
-            self.medium.read(page.into(), Cause::Retry);
-            self.counters.reads[Cause::Retry] += 1;
-        }
+        let flash = (&mut self.medium, &mut self.counters, &mut self.events);
+        health.correct(page, (self.now, bits), flash, cause);
     }
 
     /// Writes the next queued data block anew; whether there was one.

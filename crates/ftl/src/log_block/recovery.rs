@@ -80,7 +80,8 @@ impl LogRemains {
         let layer = LogBlocks::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety);
         layer.health = self.health;
-        layer.retire_marked();
+        layer.pool.take_marks(&layer.medium);
+        layer.read_only = layer.is_worn_out();
         let found = layer.scan();
         layer.fill_tables(&found);
         layer.erase_void(|block| !found.is_label[block as usize]);
@@ -109,17 +110,6 @@ impl Found {
 }
 
 impl LogBlocks<Contents> {
-    /// Blocks that are marked bad are not used, and of the others it is known how worn they are.
-    fn retire_marked(&mut self) {
-        for block in 0..self.geometry.blocks() {
-            self.pool.set_erases(block, self.medium.erases(block));
-            if self.medium.is_bad(block) {
-                self.pool.retire(block);
-            }
-        }
-        self.read_only = self.is_worn_out();
-    }
-
     fn scan(&mut self) -> Found {
         let blocks = self.geometry.blocks();
         let mut found = Found {

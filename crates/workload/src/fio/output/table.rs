@@ -12,9 +12,9 @@ use boardlab_sim::Duration;
 #[must_use]
 pub fn table(id: &str, title: &str, run: &Run) -> Table {
     let mut table = Table::new(id, title)
-        .column("requests_count", "requests")
+        .column("requests_count", "count")
         .column("moved_bytes", "moved")
-        .column("bandwidth_bytes_per_s", "bandwidth")
+        .column("bandwidth_bytes_per_s", "rate")
         .column("requests_per_s", "IOPS")
         .column("mean_ns", "mean")
         .column("median_ns", "median")
