@@ -207,7 +207,7 @@ fn the_tuner_hands_out_a_patch_for_each_kernel() {
 
 #[test]
 fn what_is_not_built_says_so() {
-    let error = registry::run::<&str>("sd-wear", &[], Seed::new(1), &|_| ()).unwrap_err();
+    let error = registry::run::<&str>("sata-ssd", &[], Seed::new(1), &|_| ()).unwrap_err();
     assert!(matches!(error, Failure::NotBuilt { .. }));
     let all = registry::reproduce(&["sata", "fcse"], Seed::new(1), &|_| ()).unwrap();
     let states: Vec<_> =
