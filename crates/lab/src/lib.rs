@@ -74,6 +74,7 @@ pub mod verdict;
 
 pub mod card;
 mod data_file;
+mod in_order;
 mod limits;
 
 pub mod fio;

@@ -7,6 +7,7 @@
 
 use super::model::Model;
 use super::places::{Op, Places, Work, real};
+use crate::in_order::in_order;
 use boardlab_ftl::{Error, PageMapped, Translation, Untimed};
 use boardlab_sim::{Instant, Seed};
 use rayon::prelude::*;
@@ -76,8 +77,7 @@ pub fn measure(full: &Model, scaled: &Model, work: &Work, seed: Seed) -> Result<
         let (full, scaled) = rayon::join(|| one(full), || one(scaled));
         Ok(Level { blocks, full: full?, scaled: scaled? })
     };
-    let levels: Result<Vec<Level>, Error> = counts.par_iter().map(each).collect();
-    Ok(Pace { levels: levels? })
+    Ok(Pace { levels: in_order(counts.par_iter().map(each))? })
 }
 
 /// Pages of worn blocks for each page of the host, in steady state.

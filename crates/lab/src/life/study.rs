@@ -10,6 +10,7 @@ use super::pace::{self, Pace};
 use super::places::Work;
 use super::scenario::{Life, Method};
 use crate::card::part::CardPart;
+use crate::in_order::in_order;
 use boardlab_ftl::Error;
 use boardlab_sim::Seed;
 use rayon::prelude::*;
@@ -83,6 +84,6 @@ pub fn study(
         let seed = seed.child(&format!("life.card.{number}"));
         live(&model, &pace, &work, life.horizon, seed)
     };
-    let cards: Result<Vec<Lived>, Error> = (0..cards).into_par_iter().map(each).collect();
-    Ok(Study { cards: cards?, model, pace, work })
+    let cards = in_order((0..cards).into_par_iter().map(each))?;
+    Ok(Study { cards, model, pace, work })
 }

@@ -14,6 +14,7 @@ use super::errors::Errors;
 use super::jffs2::Jffs2System;
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
 use super::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
+use crate::in_order::in_order;
 use crate::quantity::Ratio;
 use crate::registry::{Failure, Progress, Request};
 use boardlab_nand::chip::Die;
@@ -143,10 +144,9 @@ impl Lab<'_> {
             let (made, spent) = self.perform::<S>(job, fresh.clone()).map_err(failed)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             (request.progress)(Progress { step: S::ID, done, total });
-            Ok((made, spent))
+            Ok::<_, Failure>((made, spent))
         });
-        let made: Result<Vec<_>, Failure> = each.collect();
-        Ok(self.assemble(S::ID, made?))
+        Ok(self.assemble(S::ID, in_order(each)?))
     }
 }
 

@@ -23,6 +23,7 @@ mod tune;
 pub(crate) use tune::tune;
 
 use crate::catalog;
+use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
 use crate::source::Kind;
 use board::BoardSpec;
@@ -177,15 +178,12 @@ fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<All, Failure> {
     ];
     let done = AtomicUsize::new(0);
     let total = systems.len();
-    let measured: Result<Vec<_>, _> = systems
-        .par_iter()
-        .map(|(board, system, step)| {
-            let measured = simulate(scenario, board, system, seed);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            (request.progress)(Progress { step, done, total });
-            measured
-        })
-        .collect();
+    let measured = in_order(systems.par_iter().map(|(board, system, step)| {
+        let measured = simulate(scenario, board, system, seed);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        (request.progress)(Progress { step, done, total });
+        measured
+    }));
     let measured: [Measured; 11] =
         measured?.try_into().unwrap_or_else(|_| unreachable!("as many results as systems"));
     let [uboot, stock, improved, own_gap, rest @ ..] = measured;

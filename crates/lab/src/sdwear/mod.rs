@@ -26,6 +26,7 @@ mod watch;
 mod wear;
 
 use crate::catalog;
+use crate::in_order::in_order;
 use crate::reference::Reference;
 use crate::registry::{Failure, Progress, Request, VERSION};
 use crate::source::Kind;
@@ -164,19 +165,16 @@ fn measure(
         .chain(scenario.wear.spares.iter().map(|spare| Job::Power(*spare)))
         .collect();
     let (finished, total) = (AtomicUsize::new(0), jobs.len());
-    let done: Result<Vec<Done>, Failure> = jobs
-        .par_iter()
-        .map(|job| {
-            let done = job.perform(scenario, request.seed).map_err(|error| Failure::Run {
-                system: job.system(),
-                error,
-                help: HELP,
-            })?;
-            let done_now = finished.fetch_add(1, Ordering::Relaxed) + 1;
-            (request.progress)(Progress { step: &job.system(), done: done_now, total });
-            Ok(done)
-        })
-        .collect();
+    let done = in_order(jobs.par_iter().map(|job| {
+        let done = job.perform(scenario, request.seed).map_err(|error| Failure::Run {
+            system: job.system(),
+            error,
+            help: HELP,
+        })?;
+        let done_now = finished.fetch_add(1, Ordering::Relaxed) + 1;
+        (request.progress)(Progress { step: &job.system(), done: done_now, total });
+        Ok::<Done, Failure>(done)
+    }));
     let (mut free, mut worn, mut rewritten, mut power) = (None, Vec::new(), Vec::new(), Vec::new());
     for one in done? {
         match one {
