@@ -1,0 +1,1 @@
+//! The SSD: command layer, buffer, translation layer.

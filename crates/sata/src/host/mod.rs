@@ -1,0 +1,1 @@
+//! The host: sequencers in firmware and in hardware, patterns, verification.

@@ -1,0 +1,151 @@
+//! Speeds of the link, and its time: a dword's time is the tick of both engines.
+//!
+//! A dword is 40 line bits after 8b/10b coding, so that the dword clock is a fortieth of the line rate.
+//! Ticks count dwords since the link came up, ALIGNs included; both ends insert their pair of ALIGNs
+//! at ticks 254 and 255 of every 256. Virtual time follows from ticks, rounded once.
+//!
+//! Source: Serial ATA Revision 3, 7.2 and 9.4.
+
+use boardlab_sim::{Duration, Hertz, Instant};
+use std::fmt;
+
+/// A line rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Speed {
+    /// 1.5 Gb/s.
+    Gen1,
+    /// 3 Gb/s.
+    Gen2,
+    /// 6 Gb/s.
+    Gen3,
+}
+
+impl Speed {
+    /// Every speed, the slowest first.
+    pub const ALL: [Self; 3] = [Self::Gen1, Self::Gen2, Self::Gen3];
+
+    /// Dwords in a second.
+    #[must_use]
+    pub const fn dword_clock(self) -> Hertz {
+        match self {
+            Self::Gen1 => Hertz::from_hz(37_500_000),
+            Self::Gen2 => Hertz::from_hz(75_000_000),
+            Self::Gen3 => Hertz::from_hz(150_000_000),
+        }
+    }
+
+    /// The instant at which tick `tick` begins, rounded down to nanoseconds.
+    ///
+    /// # Panics
+    /// At [`Tick::NEVER`].
+    #[must_use]
+    #[inline]
+    pub fn instant(self, tick: Tick) -> Instant {
+        assert!(tick != Tick::NEVER, "Speed::instant: never");
+        Instant::from_nanos(scale(tick.0, 1_000_000_000, self.dword_clock().get()))
+    }
+
+    /// The time of `count` dwords, rounded down to nanoseconds.
+    #[must_use]
+    #[inline]
+    pub fn time_of(self, count: u64) -> Duration {
+        Duration::from_nanos(scale(count, 1_000_000_000, self.dword_clock().get()))
+    }
+
+    /// The first tick that does not begin before `at`.
+    #[must_use]
+    #[inline]
+    pub fn tick_from(self, at: Instant) -> Tick {
+        // 37.5 MHz is 3/80 of a tick in a nanosecond, the others twice and four times that.
+        let (numerator, denominator) = match self {
+            Self::Gen1 => (3, 80),
+            Self::Gen2 => (3, 40),
+            Self::Gen3 => (3, 20),
+        };
+        let scaled = u128::from(at.as_nanos()) * numerator;
+        Tick(u64::try_from(scaled.div_ceil(denominator)).unwrap_or(u64::MAX))
+    }
+
+    /// The ticks that cover `span`, rounded up.
+    #[must_use]
+    #[inline]
+    pub fn ticks_in(self, span: Duration) -> u64 {
+        self.tick_from(Instant::ZERO + span).0
+    }
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Gen1 => "1.5 Gb/s",
+            Self::Gen2 => "3 Gb/s",
+            Self::Gen3 => "6 Gb/s",
+        })
+    }
+}
+
+#[inline]
+fn scale(count: u64, numerator: u64, denominator: u64) -> u64 {
+    let scaled = u128::from(count) * u128::from(numerator) / u128::from(denominator);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// A point in time on a link: dwords since it came up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tick(pub u64);
+
+impl Tick {
+    /// The first.
+    pub const ZERO: Self = Self(0);
+    /// After all others: something that does not come by itself.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// `count` dwords later; never stays never.
+    #[must_use]
+    #[inline]
+    pub const fn after(self, count: u64) -> Self {
+        Self(self.0.saturating_add(count))
+    }
+
+    /// Dwords since `earlier`; none when that is later.
+    #[must_use]
+    #[inline]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl fmt::Display for Tick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NEVER => f.pad("never"),
+            Self(tick) => tick.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_dwords_take_forty_nanoseconds_at_three_gigabits() {
+        assert_eq!(Speed::Gen2.instant(Tick(3)), Instant::from_nanos(40));
+        assert_eq!(Speed::Gen1.time_of(3), Duration::from_nanos(80));
+        assert_eq!(Speed::Gen3.time_of(3), Duration::from_nanos(20));
+    }
+
+    #[test]
+    fn a_tick_begins_no_earlier_than_its_instant() {
+        for speed in Speed::ALL {
+            for nanos in 0..500 {
+                let tick = speed.tick_from(Instant::from_nanos(nanos));
+                // What began at the floor of the tick's own nanosecond is at most one below.
+                assert!(speed.instant(tick).as_nanos() >= nanos, "{speed} {nanos}");
+                if tick.0 > 0 {
+                    assert!(speed.instant(Tick(tick.0 - 1)).as_nanos() < nanos, "{speed} {nanos}");
+                }
+            }
+        }
+    }
+}
