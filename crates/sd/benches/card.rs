@@ -9,51 +9,24 @@
 
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
-use boardlab_sd::{
-    AllocationUnit, Card, Cid, Classes, Data, Discard, EraseTime, Gaps, Host, Kind, Mode, Part,
-    Width, Wiring, free_link,
-};
+use boardlab_sd::{Card, Data, Face, Host, Part, free_link};
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+#[path = "../tests/small/mod.rs"]
+mod small;
 
 /// Requests of one iteration: the GiB that an iteration of the experiment writes.
 const STEP: u64 = 1_024;
 /// Blocks of a request.
 const REQUEST: u64 = 2_048;
 
+/// The tests' card, as large and as slow in its commands as the evaluation's.
 fn part() -> Part {
     let micros = Duration::from_micros;
-    Part {
-        kind: Kind::Sd,
-        capacity: Bytes::mib(14_744),
-        allocation_unit: AllocationUnit::new(Bytes::mib(4)).unwrap(),
-        counts_blocks: true,
-        wiring: Wiring { mode: Mode::Ddr50, width: Width::Four, clock: None, gaps: Gaps::LEAST },
-        host: Host {
-            request: micros(100),
-            largest: Bytes::kib(512),
-            announces: true,
-            asks_state: true,
-        },
-        command: micros(20),
-        cache: None,
-        write_back_after: Duration::from_millis(1),
-        discard: Discard::Erase,
-        erased_ones: false,
-        cid: Cid {
-            manufacturer: 2,
-            brand: *b"TM",
-            product: *b"SA16G",
-            revision: 0x10,
-            serial: 1,
-            year: 2023,
-            month: 12,
-        },
-        classes: Classes { speed: 10, uhs: 1, video: 0, application: 0 },
-        erase: EraseTime { units: 1, timeout: 1, offset: 1 },
-        health: None,
-        rated: 3_000,
-    }
+    let face = Face { capacity: Bytes::mib(14_744), command: micros(20), ..small::face() };
+    let part = small::in_slot(face);
+    Part { host: Host { request: micros(100), ..part.host }, ..part }
 }
 
 fn card(data: Data) -> Card<PageMapped<Timed>> {
@@ -68,7 +41,7 @@ fn card(data: Data) -> Card<PageMapped<Timed>> {
         slots: 0,
         cache_program: false,
     };
-    let pages = u32::try_from(part().capacity / page).unwrap();
+    let pages = u32::try_from(part().face.capacity / page).unwrap();
     let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
     let geometry = Geometry::new(1_322, 768, page, pages).unwrap().striped(stripe).unwrap();
     let medium = Timed::new(&geometry, &timing).unwrap();

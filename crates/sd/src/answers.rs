@@ -14,7 +14,7 @@ use boardlab_sim::Bytes;
 impl<T: Translation> Card<T> {
     /// The answer to CMD10: who made the card. `None` for an eMMC, and for a date that cannot be told.
     pub fn cid(&self) -> Option<[u8; 16]> {
-        self.sd()?.part().cid.register()
+        self.sd()?.part().face.cid.register()
     }
 
     /// The answer to CMD9: capacity, and whether the card still takes data. `None` for an eMMC, and for
@@ -23,16 +23,16 @@ impl<T: Translation> Card<T> {
         let card = self.sd()?;
         let speed = card.bus().mode().speed_code();
         let write_protected = card.translation().wear().read_only;
-        Csd { capacity: card.part().capacity, speed, write_protected }.register()
+        Csd { capacity: card.part().face.capacity, speed, write_protected }.register()
     }
 
     /// The answer to ACMD51: what the card can do. `None` for an eMMC.
     pub fn scr(&self) -> Option<[u8; 8]> {
         let part = self.sd()?.part();
         let scr = Scr {
-            erased_reads_as_ones: part.erased_ones,
-            set_block_count: part.counts_blocks,
-            extension_registers: part.cache.is_some(),
+            erased_reads_as_ones: part.face.erased_ones,
+            set_block_count: part.face.counts_blocks,
+            extension_registers: part.face.cache.is_some(),
         };
         Some(scr.register())
     }
@@ -44,10 +44,10 @@ impl<T: Translation> Card<T> {
         let part = card.part();
         let status = SdStatus {
             four_lines: card.bus().width() == Width::Four,
-            classes: part.classes,
-            allocation_unit: part.allocation_unit,
-            erase: part.erase,
-            discard: part.discard == Discard::Discard,
+            classes: part.face.classes,
+            allocation_unit: part.face.allocation_unit,
+            erase: part.face.erase,
+            discard: part.face.discard == Discard::Discard,
         };
         status.register()
     }
@@ -55,14 +55,14 @@ impl<T: Translation> Card<T> {
     /// The answer to CMD8 of an eMMC. `None` for an SD card.
     pub fn ext_csd(&self) -> Option<[u8; 512]> {
         let part = self.part();
-        if part.kind != Kind::Emmc {
+        if part.face.kind != Kind::Emmc {
             return None;
         }
-        let (wear, cache) = (self.translation().wear(), part.cache.unwrap_or(Bytes::ZERO));
+        let (wear, cache) = (self.translation().wear(), part.face.cache.unwrap_or(Bytes::ZERO));
         let [life_a, life_b] = self.life_times(&wear);
-        let group = part.allocation_unit.size() / Bytes::kib(512);
+        let group = part.face.allocation_unit.size() / Bytes::kib(512);
         let register = ExtCsd {
-            sectors: u32::try_from(part.capacity / crate::BLOCK).unwrap_or(u32::MAX),
+            sectors: u32::try_from(part.face.capacity / crate::BLOCK).unwrap_or(u32::MAX),
             cache,
             cache_on: !cache.is_zero(),
             life_a,
@@ -114,12 +114,12 @@ impl<T: Translation> Card<T> {
     /// The answer to CMD56 that reads, in the layout of the maker whose argument it is. `None` for a card
     /// that has no such answer, or has another argument.
     pub fn general_command(&self, argument: u32) -> Option<[u8; 512]> {
-        let format = self.part().health.filter(|format| format.argument() == argument)?;
+        let format = self.part().face.health.filter(|format| format.argument() == argument)?;
         Some(format.bytes(&self.health()))
     }
 
     fn sd(&self) -> Option<&Self> {
-        (self.part().kind == Kind::Sd).then_some(self)
+        (self.part().face.kind == Kind::Sd).then_some(self)
     }
 }
 

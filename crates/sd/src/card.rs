@@ -54,6 +54,26 @@ pub struct Counts {
     pub busy_ns: u64,
 }
 
+impl Counts {
+    /// What was done since `earlier`.
+    ///
+    /// # Panics
+    /// When a number has fallen.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            commands: self.commands - earlier.commands,
+            blocks_in: self.blocks_in - earlier.blocks_in,
+            blocks_out: self.blocks_out - earlier.blocks_out,
+            merged: self.merged - earlier.merged,
+            flushes: self.flushes - earlier.flushes,
+            discards: self.discards - earlier.discards,
+            bus_ns: self.bus_ns - earlier.bus_ns,
+            busy_ns: self.busy_ns - earlier.busy_ns,
+        }
+    }
+}
+
 /// What becomes of the bytes that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Data {
@@ -113,9 +133,9 @@ impl<T: Translation> Card<T> {
         let page_blocks = shape.page / crate::BLOCK;
         let row_blocks = page_blocks * u64::from(row.max(1));
         let largest = (part.host.largest / crate::BLOCK).max(1);
-        let erased = if part.erased_ones { 0xFF } else { 0x00 };
+        let erased = if part.face.erased_ones { 0xFF } else { 0x00 };
         let room =
-            part.cache.map(|cache| usize::try_from(cache / shape.page).unwrap_or(usize::MAX));
+            part.face.cache.map(|cache| usize::try_from(cache / shape.page).unwrap_or(usize::MAX));
         Ok(Self {
             geometry: geometry(&part, shape.page),
             write_times: (0..=row_blocks).map(|blocks| bus.write(blocks)).collect(),
@@ -245,7 +265,7 @@ impl<T: Translation> Card<T> {
         if self.part.host.announces {
             now = self.command(now);
         }
-        self.command(now) + self.part.command
+        self.command(now) + self.part.face.command
     }
 
     /// CMD12, which ends a transfer whose length was not announced.
@@ -269,7 +289,7 @@ impl<T: Translation> Card<T> {
     }
 
     pub(crate) const fn erased(&self) -> u8 {
-        if self.part.erased_ones { 0xFF } else { 0x00 }
+        if self.part.face.erased_ones { 0xFF } else { 0x00 }
     }
 
     /// The host was away from `free` until `at`: the cache is written back, then the layer works on its own. Returns
@@ -299,8 +319,8 @@ impl<T: Translation> Card<T> {
 
     /// Linux has an eMMC trim what is to be zero, if trimmed blocks read as zeros; an SD card is sent zeros.
     fn trims_to_zeros(&self) -> bool {
-        let trims = self.part.kind == Kind::Emmc && self.part.discard == Discard::Erase;
-        trims && !self.part.erased_ones
+        let trims = self.part.face.kind == Kind::Emmc && self.part.face.discard == Discard::Erase;
+        trims && !self.part.face.erased_ones
     }
 
     /// Bytes told apart by version are kept as they come, for older ones of the same page may go to flash before
@@ -370,18 +390,18 @@ fn held(layer: &mut impl Translation, at: Instant, page: u32) -> Version {
 
 /// The face of the card as a block device.
 fn geometry(part: &Part, page: Bytes) -> Geometry {
-    let reads = match part.discard {
-        Discard::Erase if part.erased_ones => block::Discarded::Ones,
+    let reads = match part.face.discard {
+        Discard::Erase if part.face.erased_ones => block::Discarded::Ones,
         Discard::Erase => block::Discarded::Zeros,
         Discard::Discard | Discard::None => block::Discarded::Undefined,
     };
     let discard = block::Discard { granularity: crate::BLOCK, reads };
     Geometry {
         physical: page,
-        optimal: part.allocation_unit.size(),
-        discard: (part.discard != Discard::None).then_some(discard),
-        cache: part.cache.map_or(block::Cache::None, block::Cache::Volatile),
-        ..Geometry::of_size(part.capacity)
+        optimal: part.face.allocation_unit.size(),
+        discard: (part.face.discard != Discard::None).then_some(discard),
+        cache: part.face.cache.map_or(block::Cache::None, block::Cache::Volatile),
+        ..Geometry::of_size(part.face.capacity)
     }
 }
 

@@ -23,7 +23,7 @@ mod write;
 pub use bus::{Bus, Gaps, Kind, Mode, Width};
 pub use card::{Card, Counts, Data, free_link};
 pub use error::Error;
-pub use part::{Discard, Host, Part, Shape, Wiring};
+pub use part::{Discard, Face, Host, Part, Shape, Wiring};
 pub use register::{
     AllocationUnit, Cid, Classes, Csd, EraseTime, ExtCsd, Health, HealthFormat, LifeTime, PreEol,
     Scr, SdStatus,

@@ -46,9 +46,9 @@ pub struct Host {
     pub asks_state: bool,
 }
 
-/// A card.
+/// What a host sees of a card, in any slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct Face {
     /// Which protocol.
     pub kind: Kind,
     /// What the host can address.
@@ -57,10 +57,6 @@ pub struct Part {
     pub allocation_unit: AllocationUnit,
     /// CMD23 is understood.
     pub counts_blocks: bool,
-    /// The bus.
-    pub wiring: Wiring,
-    /// The host's driver.
-    pub host: Host,
     /// From a command to its first effect inside the card: the controller's own time.
     pub command: Duration,
     /// Size of the volatile write cache; `None` where each write is on flash when it ends.
@@ -79,6 +75,17 @@ pub struct Part {
     pub erase: EraseTime,
     /// How it answers when it is asked for its health; `None` where it does not.
     pub health: Option<HealthFormat>,
+}
+
+/// A card in a slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What the host sees of it.
+    pub face: Face,
+    /// The bus.
+    pub wiring: Wiring,
+    /// The host's driver.
+    pub host: Host,
     /// Erases that a block is rated for.
     pub rated: u32,
 }
@@ -100,15 +107,15 @@ impl Part {
     /// [`Error::Capacity`] when it is not a multiple of the allocation unit or not what the pages
     /// hold, [`Error::Bus`], [`Error::Page`], [`Error::Limit`].
     pub fn check(&self, shape: Shape) -> Result<Bus, Error> {
-        let unit = self.allocation_unit.size();
-        if self.capacity.is_zero() || !self.capacity.is_multiple_of(unit) {
-            return Err(Error::Capacity { found: self.capacity, unit });
+        let unit = self.face.allocation_unit.size();
+        if self.face.capacity.is_zero() || !self.face.capacity.is_multiple_of(unit) {
+            return Err(Error::Capacity { found: self.face.capacity, unit });
         }
         let whole = !shape.page.is_zero() && shape.page.is_multiple_of(crate::BLOCK);
         if !whole || shape.page > crate::cache::LARGEST_PAGE {
             return Err(Error::Page { found: shape.page });
         }
-        let needed = self.capacity.div_ceil(shape.page);
+        let needed = self.face.capacity.div_ceil(shape.page);
         if u64::from(shape.pages) != needed {
             return Err(Error::Pages { found: shape.pages, needed, page: shape.page });
         }
@@ -116,12 +123,12 @@ impl Part {
             let what = "the host's largest transfer";
             return Err(Error::Limit { what, found: self.host.largest, least: crate::BLOCK });
         }
-        if let Some(cache) = self.cache.filter(|cache| *cache < shape.page) {
+        if let Some(cache) = self.face.cache.filter(|cache| *cache < shape.page) {
             return Err(Error::Limit { what: "the write cache", found: cache, least: shape.page });
         }
         let Wiring { mode, width, clock, gaps } = self.wiring;
-        Bus::new(self.kind, mode, width, clock, gaps).ok_or(Error::Bus {
-            kind: self.kind,
+        Bus::new(self.face.kind, mode, width, clock, gaps).ok_or(Error::Bus {
+            kind: self.face.kind,
             mode,
             width,
             clock,

@@ -110,7 +110,7 @@ impl<T: Translation> Card<T> {
             return Ok(self.free);
         }
         let row = u32::try_from(self.row_blocks / self.page_blocks).unwrap_or(1);
-        let (mut now, mut finished) = (self.free + self.part.write_back_after, self.free);
+        let (mut now, mut finished) = (self.free + self.part.face.write_back_after, self.free);
         let mut run = std::mem::take(&mut self.run);
         while now < until && self.cache.as_mut().is_some_and(|cache| cache.take(row, &mut run)) {
             let (next, done) = self.program(now, &run)?;
@@ -162,7 +162,7 @@ impl<T: Translation> Card<T> {
             };
             now = accepted;
             now = self.stop(now);
-            if self.cache.is_none() || (durable && self.part.kind == Kind::Emmc) {
+            if self.cache.is_none() || (durable && self.part.face.kind == Kind::Emmc) {
                 let done = self.commit(now, transfer)?;
                 finished = finished.max(done);
                 self.counts.busy_ns += finished.max(now).since(now).as_nanos();
@@ -171,7 +171,7 @@ impl<T: Translation> Card<T> {
             now = self.ask_state(now);
         }
         // An SD card has no reliable write: Linux flushes its cache instead.
-        if durable && self.part.kind == Kind::Sd { self.flush(now) } else { Ok(now) }
+        if durable && self.part.face.kind == Kind::Sd { self.flush(now) } else { Ok(now) }
     }
 
     /// The pages of a transfer that goes to flash as it comes: all of it whole pages, and no cache, or none that
@@ -240,7 +240,7 @@ impl<T: Translation> Card<T> {
             return Ok(at);
         }
         self.counts.flushes += 1;
-        let asked = self.command(at + self.part.host.request) + self.part.command;
+        let asked = self.command(at + self.part.host.request) + self.part.face.command;
         let (accepted, finished) = self.destage(asked, true)?;
         let done = self.translation.flush(accepted);
         self.note(&done);
@@ -261,7 +261,7 @@ impl<T: Translation> Card<T> {
         for _ in 0..3 {
             now = self.command(now);
         }
-        now += self.part.command;
+        now += self.part.face.command;
         let page = self.bytes_of_page();
         let inner = self.geometry.aligned_within(extent, page);
         if inner.count > 0 {
@@ -273,7 +273,7 @@ impl<T: Translation> Card<T> {
                 self.forget(page);
             }
         }
-        if self.part.discard == Discard::Erase {
+        if self.part.face.discard == Discard::Erase {
             for edge in edges(extent, inner) {
                 let bytes = self.bytes(edge, Payload::Repeated(self.erased()));
                 self.keep(edge, &bytes);

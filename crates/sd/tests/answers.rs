@@ -7,9 +7,9 @@ use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{
     Cache, CacheSize, EndOfLife, Endurance, PageMapped, Policies, Reliability, Timed, Translation,
 };
-use boardlab_sd::{Card, Csd, Data, HealthFormat, Kind, Mode, Part};
+use boardlab_sd::{Card, Csd, Data, Face, HealthFormat, Kind, Mode, Part};
 use boardlab_sim::{Bytes, Instant, Seed};
-use small::{PAGE, blocks, geometry, part, timing};
+use small::{PAGE, blocks, face, geometry, in_slot, part, timing};
 
 /// Erases that a block lives for.
 const RATED: u32 = 40;
@@ -60,7 +60,7 @@ fn a_host_reads_capacity_and_classes_of_an_sd_card_and_nothing_of_an_emmc_there(
     assert_eq!(&card.cid().unwrap()[3..8], b"SA016");
     assert_eq!(card.sd_status().unwrap()[10] >> 4, 9, "an allocation unit of 4 MiB");
     assert!(card.scr().is_some() && card.ext_csd().is_none());
-    let mut emmc = Part { kind: Kind::Emmc, ..part() };
+    let mut emmc = in_slot(Face { kind: Kind::Emmc, ..face() });
     emmc.wiring.mode = Mode::HighSpeed;
     let emmc = mortal(&emmc, CacheSize::None);
     assert!(emmc.csd().is_none() && emmc.scr().is_none() && emmc.sd_status().is_none());
@@ -71,7 +71,7 @@ fn a_host_reads_capacity_and_classes_of_an_sd_card_and_nothing_of_an_emmc_there(
 #[test]
 fn life_used_rises_with_wear_stops_at_a_hundred_percent_and_the_dead_card_says_so() {
     for format in [HealthFormat::Apacer, HealthFormat::SanDisk] {
-        let mut card = mortal(&Part { health: Some(format), ..part() }, CacheSize::None);
+        let mut card = mortal(&in_slot(Face { health: Some(format), ..face() }), CacheSize::None);
         assert_eq!(card.general_command(format.argument() + 1), None);
         let (mut used, mut bytes) = (Vec::new(), Vec::new());
         wear_out(&mut card, |card| {
@@ -93,7 +93,7 @@ fn life_used_rises_with_wear_stops_at_a_hundred_percent_and_the_dead_card_says_s
 
 #[test]
 fn an_emmc_tells_the_life_of_single_bit_cells_apart_from_that_of_the_others() {
-    let mut emmc = Part { kind: Kind::Emmc, ..part() };
+    let mut emmc = in_slot(Face { kind: Kind::Emmc, ..face() });
     emmc.wiring.mode = Mode::HighSpeed;
     let mut card = mortal(&emmc, CacheSize::Fixed(4));
     let mut told = Vec::new();

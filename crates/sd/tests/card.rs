@@ -6,9 +6,9 @@ mod small;
 use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
 use boardlab_ftl as ftl;
 use boardlab_ftl::{PageMapped, Timed, Translation};
-use boardlab_sd::{Card, Data, Discard, Kind, Part, Shape, Width};
+use boardlab_sd::{Card, Data, Discard, Face, Kind, Part, Shape, Width};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
-use small::{PAGE, PROGRAM, READ, ROW, blocks, layer, part, write};
+use small::{PAGE, PROGRAM, READ, ROW, blocks, face, in_slot, layer, part, write};
 
 fn card(part: Part, slots: u32) -> Card<PageMapped<Timed>> {
     Card::new(part, layer(slots), 2, Data::Newest).unwrap()
@@ -100,7 +100,7 @@ fn a_request_is_split_into_what_the_host_moves_at_once() {
 #[test]
 fn what_was_written_is_read_back_in_any_pieces() {
     for cache in [None, Some(Bytes::kib(256))] {
-        let mut card = card(Part { cache, ..part() }, 1);
+        let mut card = card(in_slot(Face { cache, ..face() }), 1);
         let mut shadow = vec![0_u8; 4 << 20];
         let mut clock = Clock::new();
         let mut stream = Seed::new(7).stream("pieces");
@@ -152,7 +152,7 @@ fn a_piece_of_a_page_makes_the_card_read_the_rest() {
 
 #[test]
 fn a_cache_ends_a_write_before_the_program_and_a_flush_after_it() {
-    let cached = Part { cache: Some(Bytes::kib(512)), ..part() };
+    let cached = in_slot(Face { cache: Some(Bytes::kib(512)), ..face() });
     let mut card = card(cached, 0);
     assert!(matches!(card.geometry().cache, Cache::Volatile(_)));
     let written = write(&mut card, Instant::ZERO, 0, 4 * 512);
@@ -165,7 +165,7 @@ fn a_cache_ends_a_write_before_the_program_and_a_flush_after_it() {
 
 #[test]
 fn small_writes_that_follow_each_other_are_joined_in_the_cache() {
-    let cached = Part { cache: Some(Bytes::kib(512)), ..part() };
+    let cached = in_slot(Face { cache: Some(Bytes::kib(512)), ..face() });
     let mut card = card(cached, 0);
     let mut now = Instant::ZERO;
     for block in 0..blocks(ROW) {
@@ -205,12 +205,12 @@ fn collection_is_named_as_what_made_a_write_slow() {
 #[test]
 fn a_card_that_cannot_be_is_refused_with_what_would_fit() {
     let refused = |part: Part| Card::new(part, layer(0), 2, Data::Lost).unwrap_err().to_string();
-    let odd = Part { capacity: Bytes::mib(63), ..part() };
+    let odd = in_slot(Face { capacity: Bytes::mib(63), ..face() });
     assert_eq!(
         refused(odd),
         "a capacity of 66060288 bytes is not a multiple of the allocation unit of 4 MiB: 15 units and 3145728 bytes"
     );
-    let large = Part { capacity: Bytes::mib(128), ..part() };
+    let large = in_slot(Face { capacity: Bytes::mib(128), ..face() });
     assert_eq!(
         refused(large),
         "the translation layer has 4096 pages of 16 KiB: the capacity takes 8192"
@@ -218,7 +218,7 @@ fn a_card_that_cannot_be_is_refused_with_what_would_fit() {
     let mut wide = part();
     wide.wiring.width = Width::Eight;
     assert_eq!(refused(wide), "an SD card has no mode ddr50 on 8 lines");
-    let tiny = Part { cache: Some(Bytes::kib(4)), ..part() };
+    let tiny = in_slot(Face { cache: Some(Bytes::kib(4)), ..face() });
     assert_eq!(refused(tiny), "the write cache of 4 KiB: at least 16 KiB");
     let long = Shape { page: Bytes::kib(128), pages: 512 };
     let error = part().check(long).unwrap_err().to_string();
@@ -249,7 +249,7 @@ fn a_transfer_of_unknown_length_is_stopped_before_the_card_is_busy() {
 fn what_is_to_be_zero_is_sent_to_an_sd_card_and_trimmed_on_an_emmc() {
     let mut sd = card(part(), 0);
     let mut emmc = part();
-    emmc.kind = Kind::Emmc;
+    emmc.face.kind = Kind::Emmc;
     emmc.wiring.mode = boardlab_sd::Mode::HighSpeed;
     let mut emmc = card(emmc, 0);
     let extent = Extent::new(0, blocks(4 << 20));
@@ -267,7 +267,7 @@ fn what_is_to_be_zero_is_sent_to_an_sd_card_and_trimmed_on_an_emmc() {
 #[test]
 fn a_durable_write_puts_its_own_pages_on_the_flash_of_an_emmc_and_all_on_that_of_an_sd_card() {
     for (kind, left) in [(Kind::Sd, 0), (Kind::Emmc, 1)] {
-        let mut cached = Part { cache: Some(Bytes::kib(512)), kind, ..part() };
+        let mut cached = in_slot(Face { cache: Some(Bytes::kib(512)), kind, ..face() });
         cached.wiring.mode = boardlab_sd::Mode::HighSpeed;
         let mut card = card(cached, 0);
         let now = write(&mut card, Instant::ZERO, 0, 512);
@@ -282,7 +282,7 @@ fn a_durable_write_puts_its_own_pages_on_the_flash_of_an_emmc_and_all_on_that_of
 #[test]
 fn a_discard_forgets_whole_pages_and_an_erase_writes_the_rest() {
     for (discard, written) in [(Discard::Discard, 0), (Discard::Erase, 2)] {
-        let mut card = card(Part { discard, ..part() }, 0);
+        let mut card = card(in_slot(Face { discard, ..face() }), 0);
         let now = write(&mut card, Instant::ZERO, 0, 4 * PAGE);
         let extent = Extent::new(1, blocks(4 * PAGE) - 2);
         let before = card.translation().counters().written;
@@ -306,7 +306,7 @@ fn a_refused_write_leaves_what_was_there() {
 
 #[test]
 fn a_cache_takes_writes_while_the_flash_is_busy_with_those_before() {
-    let mut card = card(Part { cache: Some(Bytes::kib(512)), ..part() }, 1);
+    let mut card = card(in_slot(Face { cache: Some(Bytes::kib(512)), ..face() }), 1);
     let mut now = write(&mut card, Instant::ZERO, 0, 8 * ROW);
     for step in 0..6 {
         // Long enough for one row to be written back, and for the next to begin.
@@ -320,7 +320,7 @@ fn a_cache_takes_writes_while_the_flash_is_busy_with_those_before() {
 
 #[test]
 fn small_writes_with_short_pauses_are_joined_and_long_pauses_empty_the_cache() {
-    let cached = Part { cache: Some(Bytes::kib(512)), ..part() };
+    let cached = in_slot(Face { cache: Some(Bytes::kib(512)), ..face() });
     for (pause, merged) in [(500, 0), (50_000, 30)] {
         let mut card = card(cached.clone(), 0);
         let mut now = Instant::ZERO;
@@ -335,7 +335,7 @@ fn small_writes_with_short_pauses_are_joined_and_long_pauses_empty_the_cache() {
 
 #[test]
 fn a_transfer_as_large_as_the_cache_goes_past_it_and_supersedes_what_it_held() {
-    let mut card = card(Part { cache: Some(Bytes::kib(512)), ..part() }, 1);
+    let mut card = card(in_slot(Face { cache: Some(Bytes::kib(512)), ..face() }), 1);
     let mut clock = Clock::new();
     let extent = Extent::new(3, 1);
     card.write(&mut clock, extent, &[1; 512]).unwrap();

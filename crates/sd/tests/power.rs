@@ -12,9 +12,9 @@ use boardlab_ftl::{
     Contents, Geometry, LogBlocks, LogPolicies, PageMapped, Policies, PowerSafety, SharedCells,
     Stripe, Translation,
 };
-use boardlab_sd::{AllocationUnit, Card, Data, Part};
+use boardlab_sd::{AllocationUnit, Card, Data, Face};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
-use small::part;
+use small::{face, in_slot};
 
 /// Four blocks a page.
 const PAGE: u64 = 2 << 10;
@@ -72,13 +72,13 @@ impl Layer for LogBlocks<Contents> {
 }
 
 fn card<L: Layer>(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> Card<L> {
-    let small = Part {
+    let small = Face {
         capacity: Bytes::mib(1),
         allocation_unit: AllocationUnit::new(Bytes::kib(16)).unwrap(),
         cache,
-        ..part()
+        ..face()
     };
-    Card::new(small, L::new(shared, seed), 2, Data::Versions).unwrap()
+    Card::new(in_slot(small), L::new(shared, seed), 2, Data::Versions).unwrap()
 }
 
 /// What each block may hold: the first is certain, the others may have come to flash.

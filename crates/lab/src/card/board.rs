@@ -4,7 +4,7 @@
 //! out: DMA that competes for memory, interrupts of other devices, tuning of the bus.
 
 use super::limits;
-use super::part::Face;
+use super::part::CardPart;
 use crate::document::{Read, Section};
 use boardlab_sd::{Bus, Kind, Mode, Width, Wiring};
 use boardlab_sim::{Bytes, Duration, Hertz};
@@ -59,8 +59,8 @@ impl Host {
 impl Slot {
     /// The fastest mode that slot and card both can do, as wired.
     #[must_use]
-    pub fn wiring(&self, card: &Face) -> Option<Wiring> {
-        let (kind, gaps, width) = (card.kind, card.gaps, self.width);
+    pub fn wiring(&self, card: &CardPart) -> Option<Wiring> {
+        let (kind, gaps, width) = (card.face.kind, card.gaps, self.width);
         let both = self.modes.iter().copied().filter(|mode| card.modes.contains(mode));
         let wired = both.filter_map(|mode| {
             let clock =

@@ -85,11 +85,11 @@ pub fn compose(
 ) -> Result<Card<Layer>, Failure> {
     let kind = part.face.kind;
     let slot = host.slot(kind).ok_or(Failure::NoSlot(kind))?;
-    let face = face(part, slot)?;
+    let card = in_slot(part, slot)?;
     let geometry = part.geometry()?;
     let medium = Timed::new(&geometry, &timing(part))?;
     let layer = Layer::new(part, medium, seed)?;
-    Ok(Card::new(face, layer, geometry.stripe().program_pages(), data)?)
+    Ok(Card::new(card, layer, geometry.stripe().program_pages(), data)?)
 }
 
 /// Whether the flash and what is chosen for it can be: everything of [`compose`] but the slot.
@@ -102,31 +102,18 @@ pub fn check(part: &CardPart) -> Result<(), Failure> {
     Layer::new(part, Untimed::new(&geometry), Seed::new(0)).map(drop)
 }
 
-fn face(part: &CardPart, slot: &Slot) -> Result<sd::Part, Failure> {
-    let face = &part.face;
-    let wiring = slot.wiring(face).ok_or(Failure::NoMode(face.kind))?;
+fn in_slot(part: &CardPart, slot: &Slot) -> Result<sd::Part, Failure> {
+    let face = part.face.clone();
     Ok(sd::Part {
-        kind: face.kind,
-        capacity: face.capacity,
-        allocation_unit: face.allocation_unit,
-        counts_blocks: face.counts_blocks,
-        wiring,
+        wiring: slot.wiring(part).ok_or(Failure::NoMode(face.kind))?,
         host: sd::Host {
             request: slot.request,
             largest: slot.largest,
             announces: slot.counts_blocks && face.counts_blocks,
             asks_state: slot.asks_state,
         },
-        command: face.command,
-        cache: face.cache,
-        write_back_after: face.write_back_after,
-        discard: face.discard,
-        erased_ones: face.erased_ones,
-        cid: face.cid,
-        classes: face.classes,
-        erase: face.erase,
-        health: face.health,
         rated: part.life.as_ref().map_or(0, |life| life.rated),
+        face,
     })
 }
 
@@ -157,9 +144,6 @@ impl<M: Medium> Layer<M> {
             let (levelling, levelling_time) = (policies.levelling, policies.levelling_time);
             let logs = LogPolicies { levelling, levelling_time, ..logs };
             let mut layer = LogBlocks::new(geometry, logs, medium, seed)?;
-            if let Some(safety) = part.power {
-                layer = layer.power_safe(safety);
-            }
             if let Some(safety) = part.power {
                 layer = layer.power_safe(safety);
             }

@@ -81,7 +81,7 @@ pub fn register_table<T: Translation>(card: &Card<T>) -> Table {
         let bytes = bytes.map_or_else(Cell::none, |bytes| Cell::text(hexadecimal(&bytes)));
         Row::new(id, title).cell("bytes_hex", bytes).cell("command", Cell::text(command))
     };
-    let health = card.part().health.map(boardlab_sd::HealthFormat::argument);
+    let health = card.part().face.health.map(boardlab_sd::HealthFormat::argument);
     let answer = health.and_then(|argument| card.general_command(argument));
     let rows = [
         row("cid", "CID", "CMD10", card.cid().map(Into::into)),
@@ -91,7 +91,7 @@ pub fn register_table<T: Translation>(card: &Card<T>) -> Table {
         row("general", "health", "CMD56", answer.map(Into::into)),
         row("ext_csd", "EXT_CSD", "CMD8", card.ext_csd().map(Into::into)),
     ];
-    let emmc = card.part().kind == Kind::Emmc;
+    let emmc = card.part().face.kind == Kind::Emmc;
     table.rows = rows.into_iter().filter(|row| emmc == (row.id == "ext_csd")).collect();
     table
 }

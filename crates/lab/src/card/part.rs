@@ -1,6 +1,6 @@
 //! Card files: from TOML to [`CardPart`].
 //!
-//! Layer: rank 8. Main types: [`CardPart`], and [`Face`], what a host sees of it; function: [`read`]. All is
+//! Layer: rank 8. Main type: [`CardPart`]; function: [`read`]. All is
 //! plain data, so that a what-if is a clone with a field changed; what it rests on is recorded by the reader.
 
 pub use super::choices::Mapping;
@@ -13,7 +13,7 @@ use crate::document::{Read, Reported, Section};
 use crate::quantity::Ratio;
 use boardlab_ftl::{Geometry, Policies, PowerSafety, ReadErrors, SharedCells};
 use boardlab_sd::{
-    AllocationUnit, Cid, Classes, Discard, EraseTime, Gaps, HealthFormat, Kind, Mode,
+    AllocationUnit, Cid, Classes, Discard, EraseTime, Face, Gaps, HealthFormat, Kind, Mode,
 };
 use boardlab_sim::{Bytes, Duration};
 
@@ -28,6 +28,10 @@ pub struct CardPart {
     pub name: String,
     /// What a host sees.
     pub face: Face,
+    /// Modes of the bus that it can do.
+    pub modes: Vec<Mode>,
+    /// Clocks between commands and blocks.
+    pub gaps: Gaps,
     /// The flash behind it.
     pub flash: Flash,
     /// How logical pages are found.
@@ -45,41 +49,6 @@ pub struct CardPart {
     pub reads: Option<ReadErrors>,
     /// What is done so that power may be lost; `None` where nothing is, and nothing is modelled.
     pub power: Option<PowerSafety>,
-}
-
-/// What a host sees of a card.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Face {
-    /// Which protocol.
-    pub kind: Kind,
-    /// What the host can address.
-    pub capacity: Bytes,
-    /// The unit in which the card keeps its promises.
-    pub allocation_unit: AllocationUnit,
-    /// Modes of the bus that it can do.
-    pub modes: Vec<Mode>,
-    /// Clocks between commands and blocks.
-    pub gaps: Gaps,
-    /// CMD23 is understood.
-    pub counts_blocks: bool,
-    /// The controller's own time of a command.
-    pub command: Duration,
-    /// The volatile write cache, where there is one.
-    pub cache: Option<Bytes>,
-    /// For how long the host must have been away before the write cache is written to flash.
-    pub write_back_after: Duration,
-    /// What CMD38 does.
-    pub discard: Discard,
-    /// An erased block reads as ones.
-    pub erased_ones: bool,
-    /// Who made it.
-    pub cid: Cid,
-    /// Promises of speed.
-    pub classes: Classes,
-    /// Time of an erase, as told.
-    pub erase: EraseTime,
-    /// How it answers when asked for its health.
-    pub health: Option<HealthFormat>,
 }
 
 impl CardPart {
@@ -133,10 +102,12 @@ pub fn read(section: Section<'_>) -> Read<CardPart> {
     let reads = section.optional_section("reads", reliability::read_errors);
     let power = section.optional_section("power_loss", power);
     section.finish()?;
-    let (flash, (mapping, page)) = (flash?, mapping?);
+    let (flash, (mapping, page), (face, modes, gaps)) = (flash?, mapping?, face?);
     let part = CardPart {
         name: name?,
-        face: face?,
+        face,
+        modes,
+        gaps,
         page: page.unwrap_or(flash.page),
         flash,
         mapping,
@@ -201,7 +172,8 @@ fn refuse_in(
     refused.unwrap_or_else(|reported| reported)
 }
 
-fn face(section: &Section<'_>, kind: Kind) -> Read<Face> {
+/// The face, and what of the bus the card decides.
+fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
     let capacity =
         section.key::<Bytes>("capacity").within(Bytes::new(512), limits::CAPACITY).required();
     let unit = section.required::<Bytes>("allocation_unit");
@@ -225,12 +197,10 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<Face> {
     let health = section.one_of("health", &healths);
     let ((modes, gaps, counts_blocks), controller) = (bus?, controller?);
     let Controller { command, cache, write_back_after, discard, erased_ones } = controller;
-    Ok(Face {
+    let face = Face {
         kind,
         capacity: capacity?,
         allocation_unit: unit?,
-        modes,
-        gaps,
         counts_blocks,
         command,
         cache,
@@ -241,7 +211,8 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<Face> {
         classes: classes?,
         erase: erase?,
         health: health?,
-    })
+    };
+    Ok((face, modes, gaps))
 }
 
 fn bus(section: Section<'_>) -> Read<(Vec<Mode>, Gaps, bool)> {

@@ -55,8 +55,11 @@ pub(super) fn causes(pace: &Pace) -> Option<Table> {
 /// What card and flash did for the jobs, in all.
 pub(super) fn flash(card: &Card<Layer>, before: &Before) -> Table {
     let layer = card.translation();
-    let (did, counts, wear) =
-        (layer.counters().since(&before.counters), card.counts(), layer.wear());
+    let (did, counts, wear) = (
+        layer.counters().since(&before.counters),
+        card.counts().since(&before.counts),
+        layer.wear(),
+    );
     let (page, summary) = (layer.page_size().get(), wear.summary());
     #[allow(clippy::cast_precision_loss, reason = "a ratio for display")]
     let amplification = did.programs.total() as f64 / did.written.max(1) as f64;
@@ -75,8 +78,8 @@ pub(super) fn flash(card: &Card<Layer>, before: &Before) -> Table {
     .column("unreadable_count", "lost");
     table.rows.push(
         Row::new("jobs", "")
-            .cell("commands_count", Cell::int(counts.commands - before.counts.commands))
-            .cell("merged_count", Cell::int(counts.merged - before.counts.merged))
+            .cell("commands_count", Cell::int(counts.commands))
+            .cell("merged_count", Cell::int(counts.merged))
             .cell("written_bytes", Cell::int(did.written * page))
             .cell("programmed_bytes", Cell::int(did.programs.total() * page))
             .cell("amplification", Cell::real(amplification))

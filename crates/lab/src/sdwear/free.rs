@@ -105,7 +105,7 @@ pub(super) fn run(
         }
     }
     free.counters = card.translation().counters().since(&before);
-    free.counts = since(card.counts(), &counted);
+    free.counts = card.counts().since(&counted);
     free.health = health_table(&card);
     free.health.title = "What the card tells of its health after experiment 1".into();
     free.took = clock.now().since(began);
@@ -129,19 +129,5 @@ impl Free {
                 self.notes.push(note.clone());
             }
         }
-    }
-}
-
-/// What the card counted since `before`.
-fn since(now: &Counts, before: &Counts) -> Counts {
-    Counts {
-        commands: now.commands - before.commands,
-        blocks_in: now.blocks_in - before.blocks_in,
-        blocks_out: now.blocks_out - before.blocks_out,
-        merged: now.merged - before.merged,
-        flushes: now.flushes - before.flushes,
-        discards: now.discards - before.discards,
-        bus_ns: now.bus_ns - before.bus_ns,
-        busy_ns: now.busy_ns - before.busy_ns,
     }
 }

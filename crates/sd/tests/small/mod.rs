@@ -6,8 +6,8 @@
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
 use boardlab_sd::{
-    AllocationUnit, Cid, Classes, Discard, EraseTime, Gaps, Host, Kind, Mode, Part, Width, Wiring,
-    free_link,
+    AllocationUnit, Cid, Classes, Discard, EraseTime, Face, Gaps, Host, Kind, Mode, Part, Width,
+    Wiring, free_link,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
@@ -17,19 +17,12 @@ pub const ROW: u64 = 2 * PAGE;
 pub const PROGRAM: Duration = Duration::from_micros(1_000);
 pub const READ: Duration = Duration::from_micros(75);
 
-pub fn part() -> Part {
-    Part {
+pub fn face() -> Face {
+    Face {
         kind: Kind::Sd,
         capacity: Bytes::mib(64),
         allocation_unit: AllocationUnit::new(Bytes::mib(4)).unwrap(),
         counts_blocks: true,
-        wiring: Wiring { mode: Mode::Ddr50, width: Width::Four, clock: None, gaps: Gaps::LEAST },
-        host: Host {
-            request: Duration::from_micros(50),
-            largest: Bytes::kib(512),
-            announces: true,
-            asks_state: true,
-        },
         command: Duration::from_micros(10),
         cache: None,
         write_back_after: Duration::from_millis(1),
@@ -47,8 +40,26 @@ pub fn part() -> Part {
         classes: Classes { speed: 10, uhs: 1, video: 0, application: 0 },
         erase: EraseTime { units: 1, timeout: 1, offset: 1 },
         health: None,
+    }
+}
+
+/// A card of this face in the usual slot.
+pub fn in_slot(face: Face) -> Part {
+    Part {
+        face,
+        wiring: Wiring { mode: Mode::Ddr50, width: Width::Four, clock: None, gaps: Gaps::LEAST },
+        host: Host {
+            request: Duration::from_micros(50),
+            largest: Bytes::kib(512),
+            announces: true,
+            asks_state: true,
+        },
         rated: 3_000,
     }
+}
+
+pub fn part() -> Part {
+    in_slot(face())
 }
 
 pub fn timing(slots: u32) -> Timing {
