@@ -74,6 +74,12 @@ pub trait Agent {
     /// was sent. It is done when [`Agent::sent`] says so.
     fn next(&mut self, now: Tick) -> Option<Outgoing>;
 
+    /// Whether it gives up whatever is going on and resets the link: asked at its wake also while the link
+    /// is not free, because a frame may hang. If so, [`Agent::next`] gives [`Outgoing::Reset`].
+    fn gives_up(&self, _now: Tick) -> bool {
+        false
+    }
+
     /// What [`Agent::next`] gave was sent and answered.
     fn sent(&mut self, now: Tick, outcome: Outcome);
 
@@ -107,6 +113,7 @@ pub trait Agent {
     /// it is refused.
     fn end(&mut self, now: Tick, good: bool) -> Reception;
 
-    /// The link was reset and is up again. Devices send their signature.
+    /// The link was reset and is up again: what was being sent or received is forgotten, and nobody says
+    /// `sent` of the reset. Devices send their signature.
     fn reset(&mut self, now: Tick);
 }
