@@ -8,7 +8,9 @@ mod sample;
 
 use boardlab_checks::browser::{Browser, Look};
 use boardlab_report::{Options, html};
-use boardlab_result::{Axis, Chart, Curve, Layer, Mark, Reproduction, RunResult, Side, Style};
+use boardlab_result::{
+    Activity, Axis, Chart, Curve, Layer, Mark, Reproduction, RunResult, Side, Span, Style, Timeline,
+};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -231,6 +233,51 @@ fn every_style_is_drawn_without_a_complaint() {
     let empty = "[...document.querySelectorAll('figure')] \
                  .filter(figure => figure.textContent.includes('nothing to draw')).length";
     assert_eq!(browser.evaluate(empty).unwrap(), json!(7));
+    assert_quiet(&browser);
+}
+
+/// Two parties of a link; a wait of both.
+fn timeline() -> Timeline {
+    let mut timeline = Timeline::new("link", "A link", "Who sent what.", "time (us)");
+    timeline.lanes = vec!["host".into(), "device".into()];
+    timeline.activities = vec![Activity::new("data"), Activity::shaded("HOLD")];
+    let span = |lane, activity, from: f64, to| {
+        let label = format!("span of {from}");
+        Span { lane, activity, from, to, label }
+    };
+    timeline.spans = vec![
+        span(0, 0, 0.0, 10.0),
+        span(1, 1, 10.0, 14.0),
+        span(0, 0, 14.0, 20.0),
+        span(1, 0, 21.0, 22.0),
+        span(7, 0, 1.0, 2.0),
+        span(0, 0, 5.0, 5.0),
+    ];
+    timeline
+}
+
+#[test]
+fn a_timeline_is_drawn_and_its_time_axis_can_be_stretched() {
+    let Some(mut browser) = browser() else { return };
+    let mut run = RunResult::new("link", "A link", 1, "0.1.0");
+    run.timelines.push(timeline());
+    let page = Page::of("timeline", &Reproduction::new(vec![run]));
+    open(&mut browser, &page.0, Look::DESKTOP);
+    let bars = "document.querySelectorAll('.screen .mark-rect.role-mark path').length";
+    assert_eq!(browser.evaluate(bars).unwrap(), json!(5), "four spans and a band");
+    let ticks = "[...document.querySelectorAll('.screen .role-axis-label text')] \
+                 .map(text => text.textContent).join(' ')";
+    let before = browser.evaluate(ticks).unwrap();
+    let zoom = "(async () => { \
+        const canvas = document.querySelector('.screen svg'); \
+        canvas.scrollIntoView({ behavior: 'instant' }); \
+        const box = canvas.getBoundingClientRect(); \
+        const [x, y] = [box.left + box.width / 2, box.top + box.height / 3]; \
+        document.elementFromPoint(x, y).dispatchEvent(new WheelEvent('wheel', { deltaY: -400, \
+            ctrlKey: true, bubbles: true, cancelable: true, clientX: x, clientY: y })); \
+        await new Promise(done => setTimeout(done, 300)); })()";
+    browser.evaluate(zoom).unwrap();
+    assert_ne!(browser.evaluate(ticks).unwrap(), before);
     assert_quiet(&browser);
 }
 

@@ -5,6 +5,7 @@
 //! - [`run`]: [`RunResult`], the whole of one run, and [`Reproduction`], several of them.
 //! - [`table`]: [`Table`], [`Row`], [`Cell`] and the [`Verdict`] on a cell with a published figure.
 //! - [`chart`]: [`Chart`], a picture described by its data, not by its drawing; [`Curve`].
+//! - [`timeline`]: [`Timeline`], who did what when.
 //! - [`origin`]: [`Parameter`] and [`Origin`], where each input came from.
 //!
 //! The serde form of these types *is* the versioned JSON (`schema` 1): a saved result can be read
@@ -23,8 +24,10 @@ pub mod chart;
 pub mod origin;
 pub mod run;
 pub mod table;
+pub mod timeline;
 
 pub use chart::{Axis, Chart, Curve, Layer, Mark, Side, Style};
 pub use origin::{Origin, Parameter};
 pub use run::{Attachment, Reproduction, RunResult, SCHEMA};
 pub use table::{Cell, Column, Row, Table, Unit, Value, Verdict};
+pub use timeline::{Activity, Span, Timeline};

@@ -3,6 +3,7 @@
 use crate::chart::{Chart, Curve};
 use crate::origin::{Origin, Parameter};
 use crate::table::{Table, Verdict};
+use crate::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON form. It rises when a field changes its meaning or goes away.
@@ -34,6 +35,9 @@ pub struct RunResult {
     /// Pictures over the curves.
     #[serde(default)]
     pub charts: Vec<Chart>,
+    /// Pictures of who did what when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timelines: Vec<Timeline>,
     /// All inputs.
     pub parameters: Vec<Parameter>,
     /// What the run teaches, in sentences.
@@ -82,6 +86,7 @@ impl RunResult {
             tables: Vec::new(),
             series: Vec::new(),
             charts: Vec::new(),
+            timelines: Vec::new(),
             parameters: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),

@@ -1,13 +1,15 @@
 //! The report: one HTML file with charts that needs no network, in a browser, on a phone, on paper.
 //!
 //! Layer: rank 8, inside `report`. Function: [`render`]. In reading order: `view` turns the
-//! result into what the page shows, `points` thins curves out, `vega` describes charts in
+//! result into what the page shows, `points` thins curves out, `vega` and `timeline` describe charts in
 //! Vega-Lite 6, `theme` holds the colours, `page.html`, `page.css` and `page.js` are the page.
 //! The libraries that draw stand in `vendor/` and are inlined; a content security policy in the
-//! page forbids every request. Left out: interaction beyond tooltips.
+//! page forbids every request. Left out: interaction beyond tooltips and the time axis of
+//! timelines.
 
 mod points;
 mod theme;
+mod timeline;
 mod vega;
 mod view;
 

@@ -22,7 +22,7 @@
   const sized = (spec, width, room) => ({
     ...spec,
     width,
-    height: room < NARROW ? 240 : 320,
+    height: spec.usermeta?.height ?? (room < NARROW ? 240 : 320),
     autosize: { type: "fit-x", contains: "padding" },
     config: { legend: { columns: room < NARROW ? 1 : 4 } },
   });

@@ -6,12 +6,12 @@
 //! indices (`run1-finding2`), so that no name of a result can break a link.
 
 use super::points::{Budget, Plotted, category, plotted};
-use super::{json_in_script, trusted, vega};
+use super::{json_in_script, timeline, trusted, vega};
 use crate::format;
 use crate::headline::headlines;
 use crate::pairs::{self, Pair, pairs};
 use boardlab_result::{
-    Cell, Chart, Origin, Parameter, Reproduction, RunResult, Table, Unit, Value, Verdict,
+    Cell, Chart, Origin, Parameter, Reproduction, RunResult, Table, Timeline, Unit, Value, Verdict,
 };
 use serde::Serialize;
 
@@ -131,10 +131,10 @@ struct ChartView {
 
 /// The values of a chart, for readers without pictures.
 #[derive(Serialize)]
-struct Values {
-    headings: Vec<String>,
-    rows: Vec<Vec<String>>,
-    left_out: usize,
+pub(super) struct Values {
+    pub(super) headings: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+    pub(super) left_out: usize,
 }
 
 #[derive(Serialize)]
@@ -172,7 +172,7 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
         headlines: headline_views(reproduction),
         judged: judged(runs),
         verdicts: verdict_counts(runs),
-        charts: runs.iter().any(|run| !run.charts.is_empty()),
+        charts: runs.iter().any(|run| !run.charts.is_empty() || !run.timelines.is_empty()),
         runs: runs.iter().enumerate().map(|(index, run)| run_view(index, run, budget)).collect(),
     }
 }
@@ -235,6 +235,7 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
     let findings = run.findings.iter().enumerate();
     let tables = run.tables.iter().enumerate();
     let charts = run.charts.iter().enumerate();
+    let timelines = run.timelines.iter().enumerate();
     RunView {
         scenario: run.scenario.clone(),
         title: run.title.clone(),
@@ -247,6 +248,10 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
             .collect(),
         charts: charts
             .map(|(at, chart)| chart_view(format!("{anchor}-chart{}", at + 1), run, chart, budget))
+            .chain(
+                timelines
+                    .map(|(at, one)| timeline_view(format!("{anchor}-timeline{}", at + 1), one)),
+            )
             .collect(),
         parameters: run.parameters.iter().map(parameter_view).collect(),
         origins: origins(&run.parameters),
@@ -393,6 +398,22 @@ fn chart_view(anchor: String, run: &RunResult, chart: &Chart, budget: Budget) ->
         thinned,
         spec: (!layers.is_empty()).then(|| trusted(&json_in_script(&vega::spec(chart, &layers)))),
         values: values(chart, &layers, budget.rows()),
+    }
+}
+
+fn timeline_view(anchor: String, timeline: &Timeline) -> ChartView {
+    let (spans, left_out_of) = timeline::drawable(timeline);
+    let thinned =
+        left_out_of.map(|count| format!("The first {} of {count} spans are drawn.", spans.len()));
+    let drawn = || trusted(&json_in_script(&timeline::spec(timeline, &spans)));
+    ChartView {
+        anchor,
+        id: file_name(&timeline.id),
+        title: timeline.title.clone(),
+        caption: sentence(&format!("{}{}", timeline.caption, timeline::HINT)),
+        thinned,
+        spec: (!spans.is_empty()).then(drawn),
+        values: timeline::values(timeline, &spans),
     }
 }
 
