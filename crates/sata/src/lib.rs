@@ -3,6 +3,7 @@
 //! Layer: rank 4. In reading order:
 //!
 //! - [`wire`]: [`Speed`], [`Tick`] (a dword's time), primitives, CRC, scrambler, FISes, IDENTIFY data.
+//!   [`Error`] says what of it cannot be.
 //! - [`agent`]: [`Agent`], what stands above a link end: a host's sequencer or a device's command layer.
 //!   Both engines below run the same agents.
 //! - [`link`]: the dword engine: link and transport of both ends, dword by dword, with faults.
@@ -11,12 +12,14 @@
 
 pub mod agent;
 pub mod device;
+pub mod error;
 pub mod fast;
 pub mod host;
 pub mod link;
 pub mod wire;
 
 pub use agent::{Agent, Gate, Outcome, Outgoing, Reception};
+pub use error::Error;
 pub use wire::fis::Fis;
 pub use wire::{Counting, Speed, Tick};
 

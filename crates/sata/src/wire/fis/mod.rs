@@ -1,11 +1,31 @@
 //! The frame information structures (FIS): what the two ends tell each other.
 //!
 //! One file a type, each of the same five parts: field ranges, view, representation, printer, tests on
-//! literal dwords. Main type: [`Fis`], everything but Data, whose payload never passes through a
+//! literal dwords. Main types: [`Kind`], and [`Fis`], everything but Data, whose payload never passes through a
 //! representation.
 //!
 //! Source: Serial ATA Revision 3, 10.5.
 
+mod bist;
+pub mod data;
+mod dma_activate;
+mod dma_setup;
+mod field;
+mod pio_setup;
+mod register_d2h;
+mod register_h2d;
+mod set_device_bits;
+
+pub use bist::{Bist, BistView};
+pub use data::{DataHeader, DataView};
+pub use dma_activate::{DmaActivate, DmaActivateView};
+pub use dma_setup::{DmaSetup, DmaSetupView};
+pub use pio_setup::{PioSetup, PioSetupView};
+pub use register_d2h::{RegisterD2h, RegisterD2hView};
+pub use register_h2d::{RegisterH2d, RegisterH2dView};
+pub use set_device_bits::{SetDeviceBits, SetDeviceBitsView};
+
+use crate::error::Error;
 use std::fmt;
 
 /// Any FIS without payload.
@@ -27,125 +47,130 @@ pub enum Fis {
     SetDeviceBits(SetDeviceBits),
 }
 
-/// Register, host to device (27h, 5 dwords): a command, or a change of the control register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct RegisterH2d {
-    /// Port multiplier port.
-    pub port: u8,
-    /// C: a command; otherwise only `control` counts.
-    pub is_command: bool,
-    /// Command.
-    pub command: u8,
-    /// Features, both bytes.
-    pub features: u16,
-    /// LBA, 48 bits.
-    pub lba: u64,
-    /// Device register.
-    pub device: u8,
-    /// Sector count, both bytes.
-    pub count: u16,
-    /// Isochronous command completion.
-    pub icc: u8,
-    /// Device control: SRST is bit 2.
-    pub control: u8,
+/// The type of a FIS: its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// 27h.
+    RegisterH2d,
+    /// 34h.
+    RegisterD2h,
+    /// 39h.
+    DmaActivate,
+    /// 41h.
+    DmaSetup,
+    /// 46h.
+    Data,
+    /// 58h.
+    Bist,
+    /// 5Fh.
+    PioSetup,
+    /// A1h.
+    SetDeviceBits,
 }
 
-/// Register, device to host (34h, 5 dwords): the end of a command, or the signature after a reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct RegisterD2h {
-    /// Port multiplier port.
-    pub port: u8,
-    /// I: interrupt.
-    pub interrupt: bool,
-    /// Status.
-    pub status: u8,
-    /// Error.
-    pub error: u8,
-    /// LBA, 48 bits.
-    pub lba: u64,
-    /// Device register.
-    pub device: u8,
-    /// Sector count, both bytes.
-    pub count: u16,
+impl Kind {
+    /// Every type, by code.
+    pub const ALL: [Self; 8] = [
+        Self::RegisterH2d,
+        Self::RegisterD2h,
+        Self::DmaActivate,
+        Self::DmaSetup,
+        Self::Data,
+        Self::Bist,
+        Self::PioSetup,
+        Self::SetDeviceBits,
+    ];
+
+    /// The byte that stands for it.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::RegisterH2d => 0x27,
+            Self::RegisterD2h => 0x34,
+            Self::DmaActivate => 0x39,
+            Self::DmaSetup => 0x41,
+            Self::Data => 0x46,
+            Self::Bist => 0x58,
+            Self::PioSetup => 0x5F,
+            Self::SetDeviceBits => 0xA1,
+        }
+    }
+
+    /// Its name in the standard.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RegisterH2d => "Register - Host to Device",
+            Self::RegisterD2h => "Register - Device to Host",
+            Self::DmaActivate => "DMA Activate",
+            Self::DmaSetup => "DMA Setup",
+            Self::Data => "Data",
+            Self::Bist => "BIST Activate",
+            Self::PioSetup => "PIO Setup",
+            Self::SetDeviceBits => "Set Device Bits",
+        }
+    }
+
+    /// Dwords of such a FIS without CRC; `None` of Data, whose length varies.
+    #[must_use]
+    pub const fn dwords(self) -> Option<usize> {
+        Some(match self {
+            Self::RegisterH2d | Self::RegisterD2h | Self::PioSetup => 5,
+            Self::DmaActivate => 1,
+            Self::DmaSetup => 7,
+            Self::Data => return None,
+            Self::Bist => 3,
+            Self::SetDeviceBits => 2,
+        })
+    }
+
+    /// The type that the first dword of a FIS says.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFis`].
+    pub fn of(dword: u32) -> Result<Self, Error> {
+        let found = dword.to_le_bytes()[0];
+        let kind = Self::ALL.into_iter().find(|kind| kind.code() == found);
+        kind.ok_or(Error::UnknownFis { found })
+    }
+
+    /// That `words` are a FIS of type `expected`; their number is not looked at.
+    ///
+    /// # Errors
+    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::WrongFis`].
+    fn expect(words: &[u32], expected: Self) -> Result<(), Error> {
+        let first = *words.first().ok_or(Error::ShortFrame { found: 0 })?;
+        let found = Self::of(first)?;
+        if found == expected { Ok(()) } else { Err(Error::WrongFis { expected, found }) }
+    }
+
+    fn dword(self) -> u32 {
+        u32::from(self.code())
+    }
 }
 
-/// DMA Activate (39h, 1 dword): the device takes a Data FIS of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct DmaActivate {
-    /// Port multiplier port.
-    pub port: u8,
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
-/// DMA Setup (41h, 7 dwords): the data phase of a queued command begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct DmaSetup {
-    /// Port multiplier port.
-    pub port: u8,
-    /// D: data go to the host.
-    pub to_host: bool,
-    /// I: interrupt.
-    pub interrupt: bool,
-    /// A: the host sends the first Data FIS without a DMA Activate.
-    pub auto_activate: bool,
-    /// DMA buffer identifier: the tag.
-    pub buffer: u64,
-    /// Offset into the buffer, bytes.
-    pub offset: u32,
-    /// Bytes to be moved.
-    pub count: u32,
+/// `words` if they are a FIS of type `kind`, which is not Data, and just as long.
+fn checked(words: &[u32], kind: Kind) -> Result<&[u32], Error> {
+    Kind::expect(words, kind)?;
+    match kind.dwords() {
+        Some(expected) if expected != words.len() => {
+            Err(Error::FisLength { fis: kind, expected, found: words.len() })
+        }
+        _ => Ok(words),
+    }
 }
 
-/// BIST Activate (58h, 3 dwords): a self-test of the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Bist {
-    /// Port multiplier port.
-    pub port: u8,
-    /// Pattern bits T, A, S, L, F, P, V from bit 7 down to bit 0.
-    pub pattern: u8,
-    /// The two data dwords.
-    pub data: [u32; 2],
-}
-
-/// PIO Setup (5Fh, 5 dwords): a Data FIS of a PIO command follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct PioSetup {
-    /// Port multiplier port.
-    pub port: u8,
-    /// D: data go to the host.
-    pub to_host: bool,
-    /// I: interrupt.
-    pub interrupt: bool,
-    /// Status at the beginning of the transfer.
-    pub status: u8,
-    /// Error.
-    pub error: u8,
-    /// LBA, 48 bits.
-    pub lba: u64,
-    /// Device register.
-    pub device: u8,
-    /// Sector count, both bytes.
-    pub count: u16,
-    /// Status at its end.
-    pub ending_status: u8,
-    /// Bytes to be moved.
-    pub transfer: u16,
-}
-
-/// Set Device Bits (A1h, 2 dwords): queued commands have ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct SetDeviceBits {
-    /// Port multiplier port.
-    pub port: u8,
-    /// I: interrupt.
-    pub interrupt: bool,
-    /// N: notification.
-    pub notification: bool,
-    /// Status, of which bits 6 to 4 and 2 to 0 travel.
-    pub status: u8,
-    /// Error.
-    pub error: u8,
-    /// SActive: a bit for each tag that has ended.
-    pub active: u32,
+/// Tells the first dword with bits of `reserved`.
+fn check_reserved(kind: Kind, words: &[u32], reserved: &[u32]) -> Result<(), Error> {
+    let set = words.iter().zip(reserved).map(|(word, mask)| word & mask);
+    let found = set.enumerate().find(|&(_, bits)| bits != 0);
+    found.map_or(Ok(()), |(dword, bits)| Err(Error::Reserved { fis: kind, dword, bits }))
 }
 
 /// Bits of the status register.
@@ -177,6 +202,23 @@ pub mod error {
 }
 
 impl Fis {
+    /// Dwords of the longest one, without CRC.
+    pub const LONGEST: usize = 7;
+
+    /// Its type.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::RegisterH2d(_) => Kind::RegisterH2d,
+            Self::RegisterD2h(_) => Kind::RegisterD2h,
+            Self::DmaActivate(_) => Kind::DmaActivate,
+            Self::DmaSetup(_) => Kind::DmaSetup,
+            Self::Bist(_) => Kind::Bist,
+            Self::PioSetup(_) => Kind::PioSetup,
+            Self::SetDeviceBits(_) => Kind::SetDeviceBits,
+        }
+    }
+
     /// Dwords of it, without CRC.
     #[must_use]
     pub const fn dwords(&self) -> u32 {
@@ -192,20 +234,106 @@ impl Fis {
     /// Its name in the standard.
     #[must_use]
     pub const fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// The FIS in `words`, which are without CRC. Reserved bits are passed over, as the standard asks.
+    ///
+    /// # Errors
+    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::FisLength`]; [`Error::WrongFis`] for a Data FIS,
+    /// which is no `Fis`.
+    pub fn parse(words: &[u32]) -> Result<Self, Error> {
+        let first = *words.first().ok_or(Error::ShortFrame { found: 0 })?;
+        Ok(match Kind::of(first)? {
+            Kind::RegisterH2d => Self::RegisterH2d(RegisterH2dView::new(words)?.parse()),
+            Kind::RegisterD2h => Self::RegisterD2h(RegisterD2hView::new(words)?.parse()),
+            Kind::DmaActivate => Self::DmaActivate(DmaActivateView::new(words)?.parse()),
+            Kind::DmaSetup => Self::DmaSetup(DmaSetupView::new(words)?.parse()),
+            found @ Kind::Data => {
+                return Err(Error::WrongFis { expected: Kind::RegisterH2d, found });
+            }
+            Kind::Bist => Self::Bist(BistView::new(words)?.parse()),
+            Kind::PioSetup => Self::PioSetup(PioSetupView::new(words)?.parse()),
+            Kind::SetDeviceBits => Self::SetDeviceBits(SetDeviceBitsView::new(words)?.parse()),
+        })
+    }
+
+    /// Writes its dwords without CRC to the first of `words`, and says how many they are.
+    ///
+    /// # Panics
+    /// When an LBA needs more than 48 bits.
+    pub fn emit(&self, words: &mut [u32; Self::LONGEST]) -> usize {
         match self {
-            Self::RegisterH2d(_) => "Register - Host to Device",
-            Self::RegisterD2h(_) => "Register - Device to Host",
-            Self::DmaActivate(_) => "DMA Activate",
-            Self::DmaSetup(_) => "DMA Setup",
-            Self::Bist(_) => "BIST Activate",
-            Self::PioSetup(_) => "PIO Setup",
-            Self::SetDeviceBits(_) => "Set Device Bits",
+            Self::RegisterH2d(fis) => copy(words, fis.emit()),
+            Self::RegisterD2h(fis) => copy(words, fis.emit()),
+            Self::DmaActivate(fis) => copy(words, fis.emit()),
+            Self::DmaSetup(fis) => copy(words, fis.emit()),
+            Self::Bist(fis) => copy(words, fis.emit()),
+            Self::PioSetup(fis) => copy(words, fis.emit()),
+            Self::SetDeviceBits(fis) => copy(words, fis.emit()),
         }
     }
 }
 
+fn copy<const N: usize>(words: &mut [u32; Fis::LONGEST], from: [u32; N]) -> usize {
+    words[..N].copy_from_slice(&from);
+    N
+}
+
 impl fmt::Display for Fis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        write!(f, "{}: ", self.name())?;
+        match self {
+            Self::RegisterH2d(fis) => fis.fmt(f),
+            Self::RegisterD2h(fis) => fis.fmt(f),
+            Self::DmaActivate(fis) => fis.fmt(f),
+            Self::DmaSetup(fis) => fis.fmt(f),
+            Self::Bist(fis) => fis.fmt(f),
+            Self::PioSetup(fis) => fis.fmt(f),
+            Self::SetDeviceBits(fis) => fis.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_is_read_back_from_its_dwords() {
+        let all = [
+            Fis::RegisterH2d(RegisterH2d { command: 0x25, is_command: true, ..Default::default() }),
+            Fis::RegisterD2h(RegisterD2h { status: status::DRDY, ..Default::default() }),
+            Fis::DmaActivate(DmaActivate { port: 1 }),
+            Fis::DmaSetup(DmaSetup { count: 512, ..Default::default() }),
+            Fis::Bist(Bist { pattern: 0x80, ..Default::default() }),
+            Fis::PioSetup(PioSetup { transfer: 512, ..Default::default() }),
+            Fis::SetDeviceBits(SetDeviceBits { active: 2, ..Default::default() }),
+        ];
+        for fis in all {
+            let mut words = [u32::MAX; Fis::LONGEST];
+            let length = fis.emit(&mut words);
+            assert_eq!(u32::try_from(length).unwrap(), fis.dwords());
+            assert_eq!(fis.kind().dwords(), Some(length));
+            assert_eq!(Fis::parse(&words[..length]), Ok(fis));
+            assert!(fis.to_string().starts_with(fis.name()));
+        }
+    }
+
+    #[test]
+    fn each_first_byte_is_a_type_or_an_error() {
+        for code in 0..=u8::MAX {
+            let words = [u32::from(code), 0, 0, 0, 0, 0, 0, 0];
+            let known = Kind::ALL.into_iter().find(|kind| kind.code() == code);
+            for length in 1..=8 {
+                let parsed = Fis::parse(&words[..length]);
+                let good = known.and_then(Kind::dwords) == Some(length);
+                assert_eq!(parsed.is_ok(), good, "{code:02X}h of {length} dwords");
+                if known.is_none() {
+                    assert_eq!(parsed, Err(Error::UnknownFis { found: code }));
+                }
+            }
+        }
+        assert_eq!(Fis::parse(&[]), Err(Error::ShortFrame { found: 0 }));
     }
 }

@@ -1,0 +1,104 @@
+//! DMA Activate (39h): the device takes a Data FIS of a write.
+//!
+//! Layer: format. Main types: [`DmaActivateView`] over a dword, [`DmaActivate`].
+//!
+//! ```text
+//!      31                                12 11   8 7          0
+//!  0  | reserved                           | port | 39h        |
+//! ```
+//! Source: Serial ATA Revision 3, 10.5.8.
+
+use super::field::{Field, bits};
+use super::{Kind, checked};
+use crate::error::Error;
+use std::fmt;
+
+const PORT: Field = bits(0, 8, 4);
+/// Bits that mean nothing.
+const RESERVED: [u32; 1] = [0xFFFF_F000];
+
+/// A dword that is such a FIS.
+#[derive(Debug, Clone, Copy)]
+pub struct DmaActivateView<'a>(&'a [u32]);
+
+impl<'a> DmaActivateView<'a> {
+    /// `words` without CRC, of the right type and length.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
+    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
+        checked(words, Kind::DmaActivate).map(Self)
+    }
+
+    /// `words` whatever they are.
+    ///
+    /// Reading a field panics where there is none.
+    #[must_use]
+    pub const fn new_unchecked(words: &'a [u32]) -> Self {
+        Self(words)
+    }
+
+    /// Says whether a reserved bit is set.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`].
+    pub fn check_reserved(&self) -> Result<(), Error> {
+        super::check_reserved(Kind::DmaActivate, self.0, &RESERVED)
+    }
+
+    /// All fields.
+    #[must_use]
+    pub fn parse(&self) -> DmaActivate {
+        DmaActivate { port: PORT.byte(self.0) }
+    }
+}
+
+/// DMA Activate (39h, 1 dword): the device takes a Data FIS of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct DmaActivate {
+    /// Port multiplier port.
+    pub port: u8,
+}
+
+impl DmaActivate {
+    /// Its dword, without CRC.
+    #[must_use]
+    pub fn emit(&self) -> [u32; 1] {
+        let mut words = [Kind::DmaActivate.dword()];
+        PORT.put(&mut words, self.port);
+        words
+    }
+}
+
+impl fmt::Display for DmaActivate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "port {}", self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dword_is_that_of_the_standard() {
+        assert_eq!(DmaActivate { port: 0 }.emit(), [0x39]);
+        assert_eq!(DmaActivate { port: 15 }.emit(), [0x0F39]);
+        assert_eq!(DmaActivateView::new(&[0x0239]).unwrap().parse(), DmaActivate { port: 2 });
+        assert_eq!(DmaActivate { port: 2 }.to_string(), "port 2");
+    }
+
+    #[test]
+    fn reserved_bits_are_passed_over_and_told() {
+        let view = DmaActivateView::new_unchecked(&[0x8000_1039]);
+        assert_eq!(view.parse().emit(), [0x39]);
+        let found = Error::Reserved { fis: Kind::DmaActivate, dword: 0, bits: 0x8000_1000 };
+        assert_eq!(view.check_reserved(), Err(found));
+    }
+
+    #[test]
+    fn a_second_dword_is_refused() {
+        let found = Error::FisLength { fis: Kind::DmaActivate, expected: 1, found: 2 };
+        assert_eq!(DmaActivateView::new(&[0x39, 0]).unwrap_err(), found);
+    }
+}
