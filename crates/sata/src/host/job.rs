@@ -1,0 +1,271 @@
+//! What a host is told to do.
+//!
+//! Layer: the upper face of [`crate::host::Host`]. Main types: [`Job`], [`Transfer`], [`Addressing`], [`Pattern`].
+//!
+//! Source: ATA/ATAPI-8 ACS for commands; Linux 6.1 `ata_build_rw_tf` and `lba_28_ok` (`drivers/ata/libata-core.c`,
+//! `include/linux/ata.h`) for [`Addressing::Either`]. Left out: forced unit access, PIO reads and writes, power
+//! management.
+
+use crate::host::drive::Drive;
+use crate::host::report::Refusal;
+use crate::wire::{Counting, Step};
+use crate::{SECTOR, SECTOR_DWORDS};
+use boardlab_sim::Bytes;
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Job {
+    /// IDENTIFY DEVICE. What the drive says of itself is kept, and later jobs are checked against it.
+    Identify,
+    /// Reads or writes.
+    Transfer(Transfer),
+    /// FLUSH CACHE EXT, or FLUSH CACHE for a drive that is known to have no 48-bit commands.
+    Flush,
+    /// SET FEATURES.
+    SetFeatures {
+        /// What: the features register. 02h and 82h are the write cache on and off, 03h the transfer mode.
+        feature: u8,
+        /// With what value: the count register.
+        value: u8,
+    },
+}
+
+/// Which way data go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To the host.
+    Read,
+    /// To the drive.
+    Write,
+}
+
+/// With which commands sectors are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Addressing {
+    /// READ DMA and WRITE DMA: at most 256 sectors a command, below sector 2^28 - 1.
+    Lba28,
+    /// READ DMA EXT and WRITE DMA EXT: at most 65,536 sectors a command.
+    Lba48,
+    /// As Linux chooses: 28 bits for up to 256 sectors that end before sector 2^28 - 1, 48 bits for others.
+    Either,
+    /// READ and WRITE FPDMA QUEUED, so many commands at once: 1 to 32.
+    Queued(u32),
+}
+
+/// Data that follow from where they lie: dword `i` of sector `s` is `128 s + i`, or its negation, modulo 2^32. Commands
+/// on neighbouring sectors continue each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pattern {
+    /// Inc32: words count up.
+    Increment,
+    /// Dec32: words count down.
+    Decrement,
+}
+
+impl Pattern {
+    /// The words from the first one of sector `lba` on.
+    #[must_use]
+    pub const fn at(self, lba: u64) -> Counting {
+        let (first, step) = match self {
+            Self::Increment => (0, Step::Up),
+            Self::Decrement => (0, Step::Down),
+        };
+        // Words wrap at 2^32, and so may the number of the first one.
+        Counting { first, step }.from(lba.wrapping_mul(SECTOR_DWORDS as u64))
+    }
+}
+
+/// What is written, or what is expected to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// A pattern.
+    Pattern(Pattern),
+    /// These words, for the whole transfer: the first byte of four is the lowest.
+    Words(Vec<u32>),
+    /// A read's words are kept, unseen, in its report.
+    Kept,
+    /// A read's words are not looked at.
+    Ignored,
+}
+
+/// Reads or writes of neighbouring sectors, in one or many commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    /// Which way.
+    pub direction: Direction,
+    /// The first sector.
+    pub first: u64,
+    /// Sectors in all.
+    pub sectors: u64,
+    /// Sectors of a command; the last may have fewer.
+    pub each: u32,
+    /// With which commands.
+    pub addressing: Addressing,
+    /// What is moved.
+    pub data: Data,
+}
+
+/// The longest transfer whose words are kept: a quarter of a gigabyte.
+const KEPT: u64 = 1 << 19;
+/// The first sector that no 28-bit command reaches: FFFFFFFh is not a valid address.
+const END_28: u64 = (1 << 28) - 1;
+
+impl Transfer {
+    /// `loops` commands of `each` sectors, one behind the other from sector `first` on.
+    #[must_use]
+    pub const fn looped(direction: Direction, first: u64, each: u32, loops: u64) -> Self {
+        Self {
+            direction,
+            first,
+            sectors: (each as u64).saturating_mul(loops),
+            each,
+            addressing: Addressing::Lba48,
+            data: Data::Pattern(Pattern::Increment),
+        }
+    }
+
+    /// The same with other commands.
+    #[must_use]
+    pub fn with_addressing(self, addressing: Addressing) -> Self {
+        Self { addressing, ..self }
+    }
+
+    /// The same with other data.
+    #[must_use]
+    pub fn with_data(self, data: Data) -> Self {
+        Self { data, ..self }
+    }
+
+    /// Commands that it takes.
+    #[must_use]
+    pub fn commands(&self) -> u64 {
+        self.sectors.div_ceil(u64::from(self.each.max(1)))
+    }
+
+    /// Bytes that it moves.
+    ///
+    /// # Panics
+    /// Beyond u64.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        SECTOR * self.sectors
+    }
+
+    /// That it can be asked of a drive; `None` where nothing is known of it.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, drive: Option<&Drive>) -> Result<(), Refusal> {
+        let most = self.addressing.most();
+        if self.sectors == 0 || self.each == 0 {
+            return Err(Refusal::Empty);
+        }
+        if self.each > most {
+            return Err(Refusal::TooManySectors { asked: self.each, most });
+        }
+        self.check_end(self.addressing.end(), Refusal::BeyondAddress)?;
+        self.check_data()?;
+        if let Addressing::Queued(depth) = self.addressing
+            && !(1..=32).contains(&depth)
+        {
+            return Err(Refusal::Depth { asked: depth, most: 32 });
+        }
+        drive.map_or(Ok(()), |drive| self.check_drive(drive))
+    }
+
+    fn check_end(&self, end: u64, refusal: fn(Range) -> Refusal) -> Result<(), Refusal> {
+        let Self { first, sectors, .. } = *self;
+        match first.checked_add(sectors) {
+            Some(last) if last <= end => Ok(()),
+            _ => Err(refusal(Range { first, sectors, end })),
+        }
+    }
+
+    fn check_data(&self) -> Result<(), Refusal> {
+        match &self.data {
+            Data::Words(words) => {
+                let found = u64::try_from(words.len()).unwrap_or(u64::MAX);
+                let expected = self.sectors.saturating_mul(u64::from(SECTOR_DWORDS));
+                if found == expected { Ok(()) } else { Err(Refusal::Words { expected, found }) }
+            }
+            Data::Kept | Data::Ignored if self.direction == Direction::Write => {
+                Err(Refusal::NothingToWrite)
+            }
+            Data::Kept if self.sectors > KEPT => {
+                Err(Refusal::TooMuchKept { sectors: self.sectors, most: KEPT })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_drive(&self, drive: &Drive) -> Result<(), Refusal> {
+        self.check_end(drive.sectors, Refusal::BeyondDrive)?;
+        match self.addressing {
+            Addressing::Lba48 if !drive.extended => Err(Refusal::Lacks("48-bit commands")),
+            Addressing::Queued(asked) => match drive.queue {
+                None => Err(Refusal::Lacks("queued commands")),
+                Some(most) if asked > most => Err(Refusal::Depth { asked, most }),
+                Some(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Sectors that were asked for, and where they should have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub sectors: u64,
+    /// The first that does not exist.
+    pub end: u64,
+}
+
+impl Addressing {
+    /// Sectors of the largest command.
+    #[must_use]
+    pub const fn most(self) -> u32 {
+        match self {
+            Self::Lba28 => 256,
+            Self::Lba48 | Self::Either | Self::Queued(_) => 65_536,
+        }
+    }
+
+    /// The first sector that it cannot name.
+    #[must_use]
+    pub const fn end(self) -> u64 {
+        match self {
+            Self::Lba28 => END_28,
+            Self::Lba48 | Self::Either | Self::Queued(_) => 1 << 48,
+        }
+    }
+
+    /// Whether so many sectors from `lba` on go in a 28-bit command.
+    pub(crate) fn is_short(self, lba: u64, sectors: u32) -> bool {
+        match self {
+            Self::Lba28 => true,
+            // Linux asks for strictly less, and thus leaves the last sector to 48 bits.
+            Self::Either => sectors <= 256 && lba + u64::from(sectors) < END_28,
+            Self::Lba48 | Self::Queued(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_sectors_continue_a_pattern() {
+        for pattern in [Pattern::Increment, Pattern::Decrement] {
+            for lba in [0, 1, 62_586_879, (1 << 25) - 1, 1 << 40] {
+                let next = pattern.at(lba).from(u64::from(SECTOR_DWORDS));
+                assert_eq!(next, pattern.at(lba + 1), "{pattern:?} {lba}");
+            }
+        }
+        assert_eq!(Pattern::Increment.at(2).word(3), 259);
+        assert_eq!(Pattern::Decrement.at(2).word(3), 259_u32.wrapping_neg());
+    }
+}

@@ -1,0 +1,544 @@
+//! The host's side of the protocol: what goes to the link, and what the drive's FISes mean.
+//!
+//! Layer: part of [`Host`]. Source: Serial ATA Revision 3, chapter 11 (the host's side of the command layer) and 10.5;
+//! LiteSATA's experience that drives may split IDENTIFY data over several Data FISes.
+
+use crate::LARGEST_DATA;
+use crate::SECTOR_DWORDS;
+use crate::agent::{Agent, Gate, Outcome, Outgoing, Reception};
+use crate::host::command::Code;
+use crate::host::drive::Drive;
+use crate::host::report::{Failure, Taskfile};
+use crate::host::slot::{self, Contents, Frame, Slot, Source};
+use crate::host::{Build, Host, Issue, Offer, Phase, index};
+use crate::wire::fis::{DmaSetup, Fis, PioSetup, RegisterD2h, SetDeviceBits, error, status};
+use crate::wire::{Counting, Tick};
+
+const BAD: u8 = status::ERR | status::DF;
+
+impl Host {
+    /// What can be sent, and from when on.
+    #[inline]
+    fn offer(&self) -> (Tick, Offer) {
+        if self.wants_reset {
+            return (Tick::ZERO, Offer::Reset);
+        }
+        let reset = (self.deadline, Offer::Reset);
+        if !self.is_up {
+            return reset;
+        }
+        if let Phase::Out { left, is_ready: true, .. } = self.phase {
+            let dwords = u32::try_from(left).unwrap_or(LARGEST_DATA).min(LARGEST_DATA);
+            return (Tick::ZERO, Offer::Data(dwords));
+        }
+        match &self.issue {
+            Some(issue) if self.accepting.is_none() && issue.at < self.deadline => {
+                (issue.at, Offer::Command)
+            }
+            _ => reset,
+        }
+    }
+
+    fn slot(&mut self, tag: u8) -> &mut Slot {
+        &mut self.slots[usize::from(tag)]
+    }
+
+    const fn is_busy(&self, tag: u8) -> bool {
+        self.busy >> tag & 1 == 1
+    }
+
+    /// Whether what is under way is a queue of commands.
+    fn is_queued(&self) -> bool {
+        self.busy != 0 && self.slots[index(self.busy.trailing_zeros())].command.is_queued()
+    }
+
+    fn refuse(&mut self) -> Reception {
+        if let Some(run) = &mut self.run {
+            run.report.unexpected += 1;
+        }
+        Reception::Refuse
+    }
+
+    fn count_damage(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.report.damaged += 1;
+        }
+    }
+
+    /// The chosen command has gone.
+    fn command_sent(&mut self, now: Tick, outcome: Outcome) {
+        let Some(issue) = self.issue.take() else { return };
+        if outcome != Outcome::Accepted {
+            return self.command_damaged(now, issue);
+        }
+        let Issue { tag, command, timer, .. } = issue;
+        *self.slot(tag) = Slot::new(command, timer, now.after(self.pace.timeout));
+        if self.busy == 0
+            && self.settings.build == Build::Single
+            && let Some(run) = &mut self.run
+            && run.report.timed == 0
+        {
+            run.report.start = timer;
+        }
+        self.busy |= 1 << tag;
+        let left = command.dwords();
+        if command.is_queued() {
+            self.accepting = Some(tag);
+        } else {
+            self.phase = match command.code {
+                Code::Transfer { .. } if command.is_write() => {
+                    Phase::Out { tag, left, is_ready: false }
+                }
+                Code::Transfer { .. } => Phase::In { tag, left },
+                _ => Phase::None,
+            };
+        }
+        self.renew();
+        self.prepare(now);
+    }
+
+    /// The transport could not bring a command over.
+    fn command_damaged(&mut self, now: Tick, mut issue: Issue) {
+        self.count_damage();
+        issue.command.tries += 1;
+        if issue.command.tries > self.settings.limits.reissues {
+            let (first, sectors) = (issue.command.lba, issue.command.sectors);
+            let tries = issue.command.tries;
+            return self.fail(now, Failure::Link { first, sectors, tries });
+        }
+        if let Some(run) = &mut self.run {
+            run.report.reissues += 1;
+        }
+        self.issue = Some(Issue { at: now, ..issue });
+    }
+
+    /// A Data FIS has gone.
+    #[inline]
+    fn data_sent(&mut self, dwords: u32, outcome: Outcome) {
+        let Phase::Out { tag, left, .. } = self.phase else { return };
+        let dwords = u64::from(dwords);
+        if outcome == Outcome::Accepted {
+            self.slot(tag).moved += dwords;
+            self.phase = Phase::Out { tag, left: left - dwords, is_ready: false };
+        } else {
+            self.count_damage();
+            self.slot(tag).is_bad = true;
+            self.phase = Phase::Out { tag, left, is_ready: false };
+        }
+    }
+
+    /// The drive has ended a command that is not queued, or accepted a queued one, or come up.
+    fn register(&mut self, now: Tick, fis: &RegisterD2h) -> Reception {
+        if fis.status & status::BSY != 0 {
+            return Reception::Accept;
+        }
+        if !self.is_up || is_signature(fis) {
+            self.drive_is_up(now);
+            return Reception::Accept;
+        }
+        if self.busy == 0 {
+            // Drives may end a PIO command so; it says nothing new.
+            return Reception::Accept;
+        }
+        if !self.is_queued() {
+            let tag = u8::try_from(self.busy.trailing_zeros()).expect("there are 32 tags");
+            self.ended(now, tag, fis);
+            return Reception::Accept;
+        }
+        if fis.status & BAD != 0 {
+            self.queue_failed(fis.status, fis.error, fis.lba);
+            return Reception::Accept;
+        }
+        if self.accepting.take().is_none() {
+            return self.refuse();
+        }
+        self.prepare(now);
+        Reception::Accept
+    }
+
+    /// The drive's signature has come: after the link came up, or because the drive was switched off and on.
+    fn drive_is_up(&mut self, now: Tick) {
+        if self.is_up {
+            self.recall();
+        }
+        self.is_up = true;
+        self.wants_reset = false;
+        self.free = self.free.max(now);
+        self.prepare(now);
+    }
+
+    fn taskfile(&self, tag: u8, fis: &RegisterD2h) -> Taskfile {
+        let command = &self.slots[usize::from(tag)].command;
+        Taskfile {
+            command: command.opcode(),
+            first: command.lba,
+            sectors: command.sectors,
+            status: fis.status,
+            error: fis.error,
+            lba: fis.lba,
+        }
+    }
+
+    /// A command has ended as `fis` says.
+    fn ended(&mut self, now: Tick, tag: u8, fis: &RegisterD2h) {
+        self.phase = Phase::None;
+        let failed = fis.status & BAD != 0;
+        if failed {
+            let taskfile = self.taskfile(tag, fis);
+            let slot = *self.slot(tag);
+            self.leave(now, tag);
+            let Some(run) = &mut self.run else { return };
+            run.report.errors += 1;
+            run.report.taskfile = Some(taskfile);
+            // Other bits beside ICRC say what the drive could not do for want of the data.
+            if fis.error & error::ICRC == 0 && !slot.is_bad {
+                return self.fail(now, Failure::Drive(taskfile));
+            }
+            return self.reissue(now, &slot);
+        }
+        self.succeeded(now, tag);
+    }
+
+    /// The slot is free, and the end was noticed.
+    fn leave(&mut self, now: Tick, tag: u8) {
+        self.busy &= !(1 << tag);
+        self.free = self.free.max(now).after(self.pace.poll);
+        let timer = self.slot(tag).timer;
+        if self.settings.build == Build::Single
+            && let Some(run) = &mut self.run
+        {
+            run.report.timed += self.free.since(timer);
+        }
+    }
+
+    /// The drive says that a command has succeeded.
+    #[inline]
+    fn succeeded(&mut self, now: Tick, tag: u8) {
+        self.leave(now, tag);
+        let slot = *self.slot(tag);
+        if !slot.is_whole() {
+            return self.reissue(now, &slot);
+        }
+        if slot.command.code == Code::Identify && !self.identified(now) {
+            return;
+        }
+        self.resets = 0;
+        let Some(run) = &mut self.run else { return };
+        run.report.commands += 1;
+        run.report.sectors += u64::from(slot.command.sectors);
+        run.report.mismatches += slot.wrong;
+        run.first_wrong = run.first_wrong.or(slot.first_wrong);
+        self.renew();
+        self.prepare(now);
+    }
+
+    /// Keeps IDENTIFY data; false if they are none.
+    fn identified(&mut self, now: Tick) -> bool {
+        let mut words = Box::new([0; 256]);
+        for (pair, dword) in words.chunks_exact_mut(2).zip(self.words) {
+            pair[0] = half(dword);
+            pair[1] = half(dword >> 16);
+        }
+        let drive = Drive::from_words(&words);
+        self.identity = Some(words);
+        match drive {
+            Ok(drive) => self.drive = Some(drive),
+            Err(refusal) => self.fail(now, Failure::Refused(refusal)),
+        }
+        drive.is_ok()
+    }
+
+    /// A command's data were damaged, or did not come: it is sent again, if the limits allow.
+    fn reissue(&mut self, now: Tick, slot: &Slot) {
+        let mut command = slot.command;
+        command.tries += 1;
+        let Some(run) = &mut self.run else { return };
+        if command.tries > self.settings.limits.reissues {
+            let (first, sectors, tries) = (command.lba, command.sectors, command.tries);
+            return self.fail(now, Failure::Link { first, sectors, tries });
+        }
+        run.report.reissues += 1;
+        run.again.push_back(command);
+        self.renew();
+        self.prepare(now);
+    }
+
+    /// The drive has given up its queue.
+    fn queue_failed(&mut self, status: u8, error: u8, lba: u64) {
+        let tag = u8::try_from(self.busy.trailing_zeros()).expect("there are 32 tags");
+        let fis = RegisterD2h { status, error, lba, ..RegisterD2h::default() };
+        let taskfile = self.taskfile(tag, &fis);
+        if let Some(run) = &mut self.run {
+            run.report.errors += 1;
+            run.report.taskfile = Some(taskfile);
+            run.is_serial = true;
+        }
+        self.recall();
+        self.wants_reset = true;
+    }
+
+    fn set_device_bits(&mut self, now: Tick, fis: &SetDeviceBits) -> Reception {
+        if !self.is_queued() || fis.active & !self.busy != 0 {
+            return self.refuse();
+        }
+        let mut bits = fis.active;
+        while bits != 0 {
+            let tag = u8::try_from(bits.trailing_zeros()).expect("there are 32 tags");
+            bits &= bits - 1;
+            if matches!(self.phase, Phase::In { tag: of, .. } | Phase::Out { tag: of, .. } if of == tag)
+            {
+                self.phase = Phase::None;
+            }
+            self.succeeded(now, tag);
+        }
+        if fis.status & BAD != 0 && self.busy != 0 {
+            self.queue_failed(fis.status, fis.error, 0);
+        }
+        Reception::Accept
+    }
+
+    /// The data phase of a queued command begins.
+    fn dma_setup(&mut self, fis: &DmaSetup) -> Reception {
+        let Some(tag) = u8::try_from(fis.buffer).ok().filter(|&tag| tag < 32 && self.is_busy(tag))
+        else {
+            return self.refuse();
+        };
+        let slot = self.slots[usize::from(tag)];
+        let left = u64::from(fis.count / 4);
+        let fits = slot.command.is_queued()
+            && slot.command.is_write() != fis.to_host
+            && u64::from(fis.offset) == slot.moved * 4
+            && (1..=slot.total - slot.moved).contains(&left);
+        if !fits {
+            return self.refuse();
+        }
+        self.phase = if fis.to_host {
+            Phase::In { tag, left }
+        } else {
+            Phase::Out { tag, left, is_ready: fis.auto_activate }
+        };
+        Reception::Accept
+    }
+
+    fn dma_activate(&mut self) -> Reception {
+        match self.phase {
+            Phase::Out { tag, left, is_ready: false } if left > 0 => {
+                self.phase = Phase::Out { tag, left, is_ready: true };
+                Reception::Accept
+            }
+            _ => self.refuse(),
+        }
+    }
+
+    fn pio_setup(&mut self, fis: &PioSetup) -> Reception {
+        let tag = 0;
+        let slot = self.slots[0];
+        let left = u64::from(fis.transfer / 4);
+        let fits = self.is_busy(tag)
+            && slot.command.code == Code::Identify
+            && fis.to_host
+            && (1..=slot.total - slot.moved).contains(&left);
+        if !fits {
+            return self.refuse();
+        }
+        self.ending_status = fis.ending_status;
+        self.phase = Phase::In { tag, left };
+        Reception::Accept
+    }
+
+    /// Words of the frame that is coming.
+    #[inline]
+    fn absorb(&mut self, dwords: u32, source: Source<'_>) {
+        let Some(tag) = self.frame.tag else { return };
+        let before = self.frame.taken;
+        if !self.frame.count(dwords) {
+            return;
+        }
+        let slot = &self.slots[usize::from(tag)];
+        let position = slot.moved + u64::from(before);
+        if slot.command.code == Code::Identify {
+            return slot::keep(part(&mut self.words, position, dwords), source);
+        }
+        let Some(run) = &mut self.run else { return };
+        let lba = slot.command.lba;
+        let of_job = (lba - run.first) * u64::from(SECTOR_DWORDS) + position;
+        match &run.contents {
+            Contents::Pattern(pattern) => {
+                self.frame.compare_pattern((*pattern, lba), position, dwords, source);
+            }
+            Contents::Words(words) => {
+                let at = usize::try_from(of_job).expect("the words are in memory");
+                let expected = &words[at..at + slot::size(dwords)];
+                self.frame.compare_words(lba, position, expected, source);
+            }
+            Contents::Kept => slot::keep(part(&mut run.report.data, of_job, dwords), source),
+            Contents::Ignored => {}
+        }
+    }
+}
+
+/// `dwords` words from `position` on.
+fn part(words: &mut [u32], position: u64, dwords: u32) -> &mut [u32] {
+    let at = usize::try_from(position).expect("the words are in memory");
+    &mut words[at..at + slot::size(dwords)]
+}
+
+/// The lower half of a dword.
+fn half(dword: u32) -> u16 {
+    u16::try_from(dword & 0xFFFF).expect("16 bits were kept")
+}
+
+/// What a drive sends when it has come up (ACS-2, 9.12): diagnostics passed, count and LBA of one.
+fn is_signature(fis: &RegisterD2h) -> bool {
+    fis.status & BAD == 0 && fis.error == 1 && fis.lba == 1 && fis.count == 1
+}
+
+impl Agent for Host {
+    #[inline]
+    fn wake(&self) -> Tick {
+        if self.run.is_none() && !self.jobs.is_empty() {
+            return Tick::ZERO;
+        }
+        self.offer().0
+    }
+
+    #[inline]
+    fn next(&mut self, now: Tick) -> Option<Outgoing> {
+        if self.run.is_none() && !self.wants_reset && !self.jobs.is_empty() {
+            self.take_up(now);
+        }
+        if self.deadline <= now && !self.wants_reset {
+            self.wants_reset = true;
+            if self.resets >= self.settings.limits.resets {
+                self.fail(now, Failure::Timeout { at: now, resets: self.resets });
+            }
+        }
+        let (at, offer) = self.offer();
+        if at > now {
+            return None;
+        }
+        self.offered = offer;
+        match offer {
+            Offer::Reset => Some(Outgoing::Reset),
+            Offer::Data(dwords) => Some(Outgoing::Data(dwords)),
+            Offer::Command => self
+                .issue
+                .map(|issue| Outgoing::Fis(Fis::RegisterH2d(issue.command.fis(issue.tag)))),
+            Offer::Nothing => None,
+        }
+    }
+
+    fn gives_up(&self, now: Tick) -> bool {
+        self.wants_reset || self.deadline <= now
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Tick, outcome: Outcome) {
+        match std::mem::replace(&mut self.offered, Offer::Nothing) {
+            Offer::Data(dwords) => self.data_sent(dwords, outcome),
+            Offer::Command => self.command_sent(now, outcome),
+            Offer::Reset | Offer::Nothing => {}
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, now: Tick, fis: &Fis) -> Reception {
+        match fis {
+            Fis::DmaActivate(_) => self.dma_activate(),
+            Fis::RegisterD2h(fis) => self.register(now, fis),
+            Fis::SetDeviceBits(fis) => self.set_device_bits(now, fis),
+            Fis::DmaSetup(fis) => self.dma_setup(fis),
+            Fis::PioSetup(fis) => self.pio_setup(fis),
+            Fis::RegisterH2d(_) | Fis::Bist(_) => self.refuse(),
+        }
+    }
+
+    #[inline]
+    fn supply(&mut self, _now: Tick, _sent: u32) -> Gate {
+        Gate::OPEN
+    }
+
+    fn fill(&mut self, first: u32, words: &mut [u32]) {
+        let Phase::Out { tag, .. } = self.phase else { return words.fill(0) };
+        let slot = &self.slots[usize::from(tag)];
+        let position = slot.moved + u64::from(first);
+        let Some(run) = &self.run else { return words.fill(0) };
+        let of_job = (slot.command.lba - run.first) * u64::from(SECTOR_DWORDS) + position;
+        match (&run.contents, slot::described(&run.contents, slot.command.lba, position)) {
+            (_, Some(counting)) => counting.fill(0, words),
+            (Contents::Words(all), None) => {
+                let at = usize::try_from(of_job).expect("the words are in memory");
+                words.copy_from_slice(&all[at..at + words.len()]);
+            }
+            _ => words.fill(0),
+        }
+    }
+
+    #[inline]
+    fn describe(&mut self) -> Option<Counting> {
+        let Phase::Out { tag, .. } = self.phase else { return None };
+        let slot = &self.slots[usize::from(tag)];
+        let run = self.run.as_ref()?;
+        slot::described(&run.contents, slot.command.lba, slot.moved)
+    }
+
+    #[inline]
+    fn begin(&mut self, _now: Tick) {
+        self.frame = match self.phase {
+            Phase::In { tag, left } => Frame::of(tag, left),
+            _ => Frame::default(),
+        };
+    }
+
+    #[inline]
+    fn drain(&mut self, _now: Tick, _taken: u32) -> Gate {
+        Gate::OPEN
+    }
+
+    #[inline]
+    fn take(&mut self, words: &[u32]) {
+        let dwords = u32::try_from(words.len()).expect("a frame holds few words");
+        self.absorb(dwords, Source::Words(words));
+    }
+
+    #[inline]
+    fn take_described(&mut self, dwords: u32, words: Counting) {
+        self.absorb(dwords, Source::Counting(words));
+    }
+
+    #[inline]
+    fn end(&mut self, now: Tick, good: bool) -> Reception {
+        let frame = std::mem::take(&mut self.frame);
+        let (Some(tag), Phase::In { left, .. }) = (frame.tag, self.phase) else {
+            return self.refuse();
+        };
+        if !good || frame.overflows {
+            self.count_damage();
+            self.slot(tag).is_bad = true;
+            return Reception::Refuse;
+        }
+        let slot = self.slot(tag);
+        slot.add(&frame);
+        let identified = slot.command.code == Code::Identify && slot.is_whole();
+        self.phase = Phase::In { tag, left: left - u64::from(frame.taken) };
+        if identified {
+            let status = self.ending_status;
+            self.ended(now, tag, &RegisterD2h { status, ..RegisterD2h::default() });
+        }
+        Reception::Accept
+    }
+
+    fn reset(&mut self, now: Tick) {
+        self.is_up = false;
+        self.wants_reset = false;
+        self.frame = Frame::default();
+        self.offered = Offer::Nothing;
+        self.deadline = Tick::NEVER;
+        self.recall();
+        self.free = self.free.max(now);
+        let Some(run) = &mut self.run else { return };
+        run.report.resets += 1;
+        self.resets += 1;
+        self.deadline = now.after(self.pace.timeout);
+    }
+}

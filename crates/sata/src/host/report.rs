@@ -1,0 +1,259 @@
+//! What became of a job.
+//!
+//! Layer: the lower face of [`crate::host::Host`] towards tables. Main types: [`Report`], [`Failure`], [`Refusal`],
+//! [`Mismatch`].
+
+use crate::host::job::Range;
+use crate::wire::{Speed, Tick};
+use crate::{SECTOR, SECTOR_DWORDS};
+use boardlab_sim::{Bytes, Duration};
+use std::fmt;
+
+/// What became of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// When the timer was first started.
+    pub start: Tick,
+    /// When it was stopped last.
+    pub end: Tick,
+    /// Ticks for which it ran.
+    pub timed: u64,
+    /// Commands that succeeded.
+    pub commands: u64,
+    /// Their sectors.
+    pub sectors: u64,
+    /// Commands that were sent again.
+    pub reissues: u64,
+    /// Resets of the link.
+    pub resets: u64,
+    /// Commands that the drive ended with an error, those that were sent again included.
+    pub errors: u64,
+    /// Frames that were damaged, refused or given up.
+    pub damaged: u64,
+    /// FISes that nothing had called for.
+    pub unexpected: u64,
+    /// What the drive said with the last error.
+    pub taskfile: Option<Taskfile>,
+    /// Dwords that were read otherwise than expected.
+    pub mismatches: u64,
+    /// How it ended.
+    pub outcome: Result<(), Failure>,
+    /// What was read, where it was to be kept.
+    pub data: Vec<u32>,
+}
+
+impl Report {
+    pub(crate) const fn new(start: Tick) -> Self {
+        Self {
+            start,
+            end: start,
+            timed: 0,
+            commands: 0,
+            sectors: 0,
+            reissues: 0,
+            resets: 0,
+            errors: 0,
+            damaged: 0,
+            unexpected: 0,
+            taskfile: None,
+            mismatches: 0,
+            outcome: Ok(()),
+            data: Vec::new(),
+        }
+    }
+
+    /// For how long the timer ran, rounded down.
+    #[must_use]
+    pub fn time(&self, speed: Speed) -> Duration {
+        speed.time_of(self.timed)
+    }
+
+    /// Bytes that were moved.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        SECTOR * self.sectors
+    }
+}
+
+/// What a drive says of a command that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Taskfile {
+    /// The command code.
+    pub command: u8,
+    /// The command's first sector.
+    pub first: u64,
+    /// The command's sectors.
+    pub sectors: u32,
+    /// Status.
+    pub status: u8,
+    /// Error.
+    pub error: u8,
+    /// The LBA registers: the sector that failed, where there was one.
+    pub lba: u64,
+}
+
+impl fmt::Display for Taskfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "command {:02X}h of {} sectors at sector {} ended with status {:02X}h, error {:02X}h, sector {}",
+            self.command, self.sectors, self.first, self.status, self.error, self.lba
+        )
+    }
+}
+
+/// A dword that was read otherwise than expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mismatch {
+    /// Its sector.
+    pub lba: u64,
+    /// Its number in the sector.
+    pub dword: u32,
+    /// What was read.
+    pub found: u32,
+    /// What should have been.
+    pub expected: u32,
+}
+
+impl Mismatch {
+    /// Of dword `position` of what begins with sector `lba`.
+    pub(crate) fn new(lba: u64, position: u64, found: u32, expected: u32) -> Self {
+        let sector = u64::from(SECTOR_DWORDS);
+        let dword = u32::try_from(position % sector).expect("there are 128 dwords in a sector");
+        Self { lba: lba + position / sector, dword, found, expected }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lba, dword, found, expected } = self;
+        write!(f, "dword {dword} of sector {lba} is {found:08X}h, expected {expected:08X}h")
+    }
+}
+
+/// Why a job did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// It was not begun.
+    Refused(Refusal),
+    /// The drive ended a command with an error that is not the link's.
+    Drive(Taskfile),
+    /// A command was sent again as often as the limits allow, and its data were damaged each time.
+    Link {
+        /// Its first sector.
+        first: u64,
+        /// Its sectors.
+        sectors: u32,
+        /// How often it was sent.
+        tries: u32,
+    },
+    /// The drive did not answer, and resets of the link did not help.
+    Timeout {
+        /// When the host gave up.
+        at: Tick,
+        /// Resets that were tried.
+        resets: u32,
+    },
+    /// Everything was read, but not all of it as expected: the first dword that differs.
+    Mismatch(Mismatch),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Drive(taskfile) => taskfile.fmt(f),
+            Self::Link { first, sectors, tries } => write!(
+                f,
+                "the data of {sectors} sectors at sector {first} were damaged on the link {tries} times"
+            ),
+            Self::Timeout { at, resets } => {
+                write!(f, "no answer from the drive by tick {at}, after {resets} resets")
+            }
+            Self::Mismatch(mismatch) => mismatch.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Why a job is not begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// No sectors.
+    Empty,
+    /// More sectors than a command can count.
+    TooManySectors {
+        /// So many.
+        asked: u32,
+        /// What it can.
+        most: u32,
+    },
+    /// Beyond what the commands can address.
+    BeyondAddress(Range),
+    /// Beyond the end of the drive.
+    BeyondDrive(Range),
+    /// A deeper queue than there is.
+    Depth {
+        /// So deep.
+        asked: u32,
+        /// What there is.
+        most: u32,
+    },
+    /// The drive lacks this.
+    Lacks(&'static str),
+    /// The build of the host lacks this.
+    BuildLacks(&'static str),
+    /// Not as many words as the sectors hold.
+    Words {
+        /// What they hold.
+        expected: u64,
+        /// What was given.
+        found: u64,
+    },
+    /// A write without data.
+    NothingToWrite,
+    /// A read that is too long to be kept.
+    TooMuchKept {
+        /// So many sectors.
+        sectors: u64,
+        /// What can be kept.
+        most: u64,
+    },
+    /// IDENTIFY data that cannot be used.
+    Identity(&'static str),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a transfer of no sectors"),
+            Self::TooManySectors { asked, most } => {
+                write!(f, "a command of {asked} sectors: it counts at most {most}")
+            }
+            Self::BeyondAddress(Range { first, sectors, end }) => write!(
+                f,
+                "{sectors} sectors from sector {first} on: the command addresses sectors below {end}"
+            ),
+            Self::BeyondDrive(Range { first, sectors, end }) => write!(
+                f,
+                "{sectors} sectors from sector {first} on do not lie within the drive of {end} sectors"
+            ),
+            Self::Depth { asked, most } => {
+                write!(f, "a queue of {asked} commands: expected 1 to {most}")
+            }
+            Self::Lacks(what) => write!(f, "the drive has no {what}"),
+            Self::BuildLacks(what) => write!(f, "this build of the host has no {what}"),
+            Self::Words { expected, found } => {
+                write!(f, "{found} words of data: the sectors hold {expected}")
+            }
+            Self::NothingToWrite => f.write_str("a write without data"),
+            Self::TooMuchKept { sectors, most } => {
+                write!(f, "{sectors} sectors are too many to be kept: at most {most}")
+            }
+            Self::Identity(what) => write!(f, "the drive's IDENTIFY data cannot be used: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
