@@ -11,6 +11,7 @@
 //! - [`distribution`]: `triangular(170 us, 203 us, 224 us)` as a quantile table.
 //! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
+//! - [`managed`]: managed flash from part files: the flash and the translation layer over it.
 //! - [`card`]: SD cards and eMMC devices from part files.
 //! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`fio`]: fio jobs on a card; [`life`]: how long a card lives; [`registry`]: every experiment, and what the command line calls.
 //! - [`mod@sweep`]: any of them at every point of a grid.
@@ -71,6 +72,8 @@ pub mod catalog;
 pub mod figure;
 pub mod reference;
 pub mod verdict;
+
+pub mod managed;
 
 pub mod card;
 mod data_file;

@@ -6,11 +6,12 @@
 use boardlab_block::{BlockDevice, Extent, Payload, Request, Target};
 use boardlab_ftl::{LogPolicies, PowerSafety, SharedCells, Translation};
 use boardlab_lab::card::board::Host;
-use boardlab_lab::card::compose::{Layer, compose};
-use boardlab_lab::card::part::{CardPart, Mapping};
+use boardlab_lab::card::compose::compose;
+use boardlab_lab::card::part::CardPart;
 use boardlab_lab::card::{board, health_table, part, register_table};
 use boardlab_lab::catalog;
 use boardlab_lab::document::{Document, Reading};
+use boardlab_lab::managed::{Layer, Mapping};
 use boardlab_lab::quantity::Ratio;
 use boardlab_lab::source::Kind;
 use boardlab_sd::{Card, Data, Mode};
@@ -81,7 +82,11 @@ fn every_card_can_be_built_and_written_in_the_slot_of_the_evaluation() {
         let mut card = card(&part);
         let rate = sequential(&mut card, 64);
         assert!(rate > 0, "{name}");
-        assert_eq!(card.translation().counters().written * part.page.get(), 64 << 20, "{name}");
+        assert_eq!(
+            card.translation().counters().written * part.managed.page.get(),
+            64 << 20,
+            "{name}"
+        );
     }
 }
 
@@ -129,7 +134,7 @@ fn cards_are_as_fast_as_their_makers_say() {
 #[test]
 fn single_bit_cells_make_the_card_of_the_evaluation_nearly_twice_as_fast() {
     let mut part = read("kioxia-16gb").value;
-    part.policies.cache.size = boardlab_ftl::CacheSize::Dynamic(400);
+    part.managed.policies.cache.size = boardlab_ftl::CacheSize::Dynamic(400);
     let mut card = card(&part);
     let rate = sequential(&mut card, 512);
     // 34 MB/s is the upper band of the evaluation's second experiment.
@@ -146,7 +151,7 @@ fn the_health_of_a_card_is_a_table_that_begins_at_nothing() {
         let table = health_table(&card);
         assert_eq!(table.cell("most", "value").unwrap().value.as_f64(), Some(0.0), "{name}");
         let rated = table.cell("rated", "value").unwrap().value.as_f64();
-        assert_eq!(rated, Some(f64::from(part.life.unwrap().rated)), "{name}");
+        assert_eq!(rated, Some(f64::from(part.managed.life.unwrap().rated)), "{name}");
         let registers = register_table(&card);
         let emmc = part.face.kind == boardlab_sd::Kind::Emmc;
         assert_eq!(registers.row("ext_csd").is_some(), emmc, "{name}");
@@ -158,9 +163,10 @@ fn the_health_of_a_card_is_a_table_that_begins_at_nothing() {
 /// A card of the same kind as `part`, of 200 blocks of data that live for 4 to 6 erases.
 fn short_lived(part: &CardPart) -> CardPart {
     let mut part = part.clone();
-    part.face.capacity = part.page * (200 * u64::from(part.flash.block_pages(part.page)));
-    part.spare = Ratio::from_millionths(300_000);
-    let life = part.life.as_mut().unwrap();
+    part.face.capacity =
+        part.managed.page * (200 * u64::from(part.managed.flash.block_pages(part.managed.page)));
+    part.managed.spare = Ratio::from_millionths(300_000);
+    let life = part.managed.life.as_mut().unwrap();
     (life.rated, life.cycles, life.factory_bad) = (5, vec![4, 6], Ratio::default());
     part
 }
@@ -188,9 +194,10 @@ fn every_kind_of_card_lives_about_as_long_as_its_blocks_and_then_only_reads() {
     for name in names() {
         let whole = short_lived(&read(name).value);
         for shared in [None, Some(SharedCells::Padded), Some(SharedCells::Exposed)] {
-            let bits = whole.flash.cell.bits();
+            let bits = whole.managed.flash.cell.bits();
             let power = shared.map(|shared| PowerSafety { bits, shared });
-            let part = CardPart { power, ..whole.clone() };
+            let mut part = whole.clone();
+            part.managed.power = power;
             let mut card = card(&part);
             let capacities = (wear_out(&mut card) << 20) / part.face.capacity.get();
             assert!((2..10).contains(&capacities), "{name}, {shared:?}: {capacities}");
@@ -209,7 +216,9 @@ fn every_mapping_lives_until_it_is_read_only() {
     let demand = Mapping::DemandPage { cache: Bytes::kib(4), segment: 16 };
     for mapping in logs.map(Mapping::LogBlocks).into_iter().chain([demand]) {
         for power in [None, Some(PowerSafety { bits: 3, shared: SharedCells::Exposed })] {
-            let mut card = card(&CardPart { mapping, power, ..whole.clone() });
+            let mut part = whole.clone();
+            (part.managed.mapping, part.managed.power) = (mapping, power);
+            let mut card = card(&part);
             let written = wear_out(&mut card);
             assert!(written > 300, "{mapping:?}, {power:?}: {written} MiB");
             assert!(card.translation().wear().read_only, "{mapping:?}, {power:?}");
@@ -221,14 +230,14 @@ fn every_mapping_lives_until_it_is_read_only() {
 fn what_cannot_be_together_is_refused_with_a_reason() {
     let part = read("kioxia-16gb").value;
     let mut logs = part.clone();
-    logs.mapping = Mapping::LogBlocks(LogPolicies::own(2));
-    logs.policies.cache.size = boardlab_ftl::CacheSize::Fixed(4);
+    logs.managed.mapping = Mapping::LogBlocks(LogPolicies::own(2));
+    logs.managed.policies.cache.size = boardlab_ftl::CacheSize::Fixed(4);
     let refused = |part: &CardPart, host: &Host| {
         compose(part, host, Data::Lost, Seed::new(1)).unwrap_err().to_string()
     };
     assert_eq!(refused(&logs, &host()), "a cache of single-bit cells needs a map of pages");
     let mut full = part.clone();
-    full.spare = Ratio::default();
+    full.managed.spare = Ratio::default();
     assert!(refused(&full, &host()).contains("needed"), "{}", refused(&full, &host()));
     let mut slotless = host();
     slotless.sd = None;

@@ -108,7 +108,7 @@ fn twice_the_endurance_is_twice_the_bytes() {
 fn a_hot_spot_kills_the_first_block_early_without_levelling_and_spares_cold_ones_with_dynamic() {
     let with = |levelling| {
         let mut part = card(&[]);
-        part.policies.levelling = levelling;
+        part.managed.policies.levelling = levelling;
         lives(&part, work(pattern(HOT_SPOT)), Method::Full, 3)
     };
     let first = |study: &Study| study.band(|card| card.first_bad).0[1].unwrap().bytes;
@@ -182,7 +182,7 @@ fn data_are_lost_at_the_cycle_that_the_code_gives() {
     let steps: Vec<(u64, u64)> = vec![(0, 0), (10_000, 20_000_000_000_000_000)];
     let rates = ErrorRates { program: Curve::new(&steps).unwrap(), ..ErrorRates::none() };
     let mut part = card(&["endurance.cycles=[5000]", "endurance.rated=5000"]);
-    part.reads = Some(ReadErrors {
+    part.managed.reads = Some(ReadErrors {
         rates,
         codeword: Bytes::kib(1),
         correctable: CORRECTABLE,
@@ -214,7 +214,7 @@ fn retention_and_shelf_shorten_the_life_of_data() {
         ..ErrorRates::none()
     };
     let mut part = card(&[]);
-    part.reads = Some(ReadErrors {
+    part.managed.reads = Some(ReadErrors {
         rates,
         codeword: Bytes::kib(1),
         correctable: 24,

@@ -11,13 +11,10 @@
 //! SPI mode, UHS-II and SD Express.
 
 pub mod board;
-mod choices;
 pub mod compose;
-mod flash;
 pub mod health;
 mod limits;
 pub mod part;
-mod reliability;
 mod values;
 
 pub use health::{health_table, register_table};

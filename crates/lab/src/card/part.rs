@@ -3,15 +3,12 @@
 //! Layer: rank 8. Main type: [`CardPart`]; function: [`read`]. All is
 //! plain data, so that a what-if is a clone with a field changed; what it rests on is recorded by the reader.
 
-pub use super::choices::Mapping;
-pub use super::flash::Flash;
-pub use super::reliability::Life;
-
-use super::values::{Letters, count};
-use super::{choices, flash, limits, reliability};
-use crate::document::{Read, Reported, Section};
-use crate::quantity::Ratio;
-use boardlab_ftl::{Geometry, Policies, PowerSafety, ReadErrors, SharedCells};
+use super::limits;
+use super::values::Letters;
+use crate::document::{Read, Section};
+use crate::managed::values::count;
+use crate::managed::{Managed, refuse_in};
+use boardlab_ftl::Geometry;
 use boardlab_sd::{
     AllocationUnit, Cid, Classes, Discard, EraseTime, Face, Gaps, HealthFormat, Kind, Mode,
 };
@@ -33,54 +30,16 @@ pub struct CardPart {
     /// Clocks between commands and blocks.
     pub gaps: Gaps,
     /// The flash behind it.
-    pub flash: Flash,
-    /// How logical pages are found.
-    pub mapping: Mapping,
-    /// A page of the map: a flash page or a part of one.
-    pub page: Bytes,
-    /// Share of all good and bad blocks that the host cannot address: reserve, open blocks and cache included.
-    pub spare: Ratio,
-    /// What is chosen about collection, levelling and the cache; where the map is kept follows from
-    /// `mapping`, whatever stands here.
-    pub policies: Policies,
-    /// How long blocks live; `None` where blocks neither die nor are bad.
-    pub life: Option<Life>,
-    /// Which bits are wrong; `None` where all are right.
-    pub reads: Option<ReadErrors>,
-    /// What is done so that power may be lost; `None` where nothing is, and nothing is modelled.
-    pub power: Option<PowerSafety>,
+    pub managed: Managed,
 }
 
 impl CardPart {
-    /// Pages of the map that the host sees.
-    #[must_use]
-    pub fn pages(&self) -> u64 {
-        self.face.capacity.div_ceil(self.page)
-    }
-
-    /// Superblocks of the flash: as many as leave `spare` beyond what the host sees.
-    #[must_use]
-    pub fn blocks(&self) -> u64 {
-        let data = self.pages().div_ceil(u64::from(self.flash.block_pages(self.page)).max(1));
-        let addressed = 1_000_000 - self.spare.millionths().min(999_999);
-        (data * 1_000_000).div_ceil(addressed)
-    }
-
     /// Shape of the part as the translation layer sees it.
     ///
     /// # Errors
     /// What the layer refuses.
     pub fn geometry(&self) -> Result<Geometry, boardlab_ftl::Error> {
-        let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        let (blocks, pages) = (number(self.blocks()), number(self.pages()));
-        let per_block = self.flash.block_pages(self.page);
-        Geometry::new(blocks, per_block, self.page, pages)?.striped(self.flash.stripe(self.page))
-    }
-
-    /// All policies, with the place of the map.
-    #[must_use]
-    pub fn all_policies(&self) -> Policies {
-        Policies { map: self.mapping.memory(), ..self.policies }
+        self.managed.geometry(self.face.capacity)
     }
 }
 
@@ -93,37 +52,16 @@ pub fn read(section: Section<'_>) -> Read<CardPart> {
     let kind = section.one_of("kind", &KINDS).inspect_err(|_| section.leave_rest())?;
     let name = section.required::<String>("title");
     let face = face(&section, kind);
-    let flash = section.section("flash", flash::read);
-    let spare = section.key::<Ratio>("spare").within(Ratio::default(), limits::SPARE).required();
-    let bits = flash.as_ref().map_or(1, |flash| flash.cell.bits());
-    let mapping = section.section("mapping", |section| choices::mapping(section, bits));
-    let policies = choices::policies(&section, bits);
-    let life = section.optional_section("endurance", reliability::life);
-    let reads = section.optional_section("reads", reliability::read_errors);
-    let power = section.optional_section("power_loss", power);
+    let managed = Managed::read(&section);
     section.finish()?;
-    let (flash, (mapping, page), (face, modes, gaps)) = (flash?, mapping?, face?);
-    let part = CardPart {
-        name: name?,
-        face,
-        modes,
-        gaps,
-        page: page.unwrap_or(flash.page),
-        flash,
-        mapping,
-        spare: spare?,
-        policies: policies?,
-        life: life?,
-        reads: reads?,
-        power: power?,
-    };
+    let (managed, (face, modes, gaps)) = (managed?, face?);
+    let part = CardPart { name: name?, face, modes, gaps, managed };
     check(&section, &part)?;
     Ok(part)
 }
 
 fn check(section: &Section<'_>, part: &CardPart) -> Read<()> {
     let unit = part.face.allocation_unit.size();
-    let help = "see docs/formats/part.md, or compare it with a built-in card: boardlab list parts";
     if !part.face.capacity.is_multiple_of(unit) {
         let (units, rest) = (part.face.capacity / unit, part.face.capacity.get() % unit.get());
         return Err(section.refuse(
@@ -135,41 +73,13 @@ fn check(section: &Section<'_>, part: &CardPart) -> Read<()> {
             "the block count that `blockdev --getsz` gives, times 512, is the exact size",
         ));
     }
-    if !part.flash.page.is_multiple_of(part.page) {
-        let problem =
-            format!("makes no whole number of mapped pages a flash page of {}", part.flash.page);
-        let expected = "the size of a flash page, or a half, a quarter... of it";
-        return Err(refuse_in(section, ["mapping", "page"], &problem, expected));
-    }
-    if part.face.cache.is_some_and(|cache| cache < part.page) {
-        let problem = format!("does not hold one mapped page of {}", part.page);
-        let expected = format!("at least {}", part.page);
+    let page = part.managed.page;
+    if part.face.cache.is_some_and(|cache| cache < page) {
+        let problem = format!("does not hold one mapped page of {page}");
+        let expected = format!("at least {page}");
         return Err(refuse_in(section, ["controller", "write_cache"], &problem, &expected));
     }
-    let refused = super::compose::check(part).err();
-    refused.map_or(Ok(()), |problem| {
-        Err(section.refuse(
-            "spare",
-            &format!("or another key cannot be: {problem}"),
-            "a card that can exist",
-            help,
-        ))
-    })
-}
-
-/// A broken rule about a key of a section that has been read.
-fn refuse_in(
-    section: &Section<'_>,
-    [inner, key]: [&str; 2],
-    problem: &str,
-    expected: &str,
-) -> Reported {
-    let help = "see docs/formats/part.md, keys of a card";
-    let refused = section.section(inner, |inner| {
-        inner.leave_rest();
-        Ok(inner.refuse(key, problem, expected, help))
-    });
-    refused.unwrap_or_else(|reported| reported)
+    part.managed.check(section, part.face.capacity)
 }
 
 /// The face, and what of the bus the card decides.
@@ -304,12 +214,4 @@ fn erase_time(section: Section<'_>) -> Read<EraseTime> {
         timeout: u8::try_from(timeout?).expect("at most 63"),
         offset: u8::try_from(offset?).expect("at most 3"),
     })
-}
-
-fn power(section: Section<'_>) -> Read<PowerSafety> {
-    let bits = count(&section, "rows", 1, 16);
-    let shared = section
-        .one_of("shared", &[("padded", SharedCells::Padded), ("exposed", SharedCells::Exposed)]);
-    section.finish()?;
-    Ok(PowerSafety { bits: bits?, shared: shared? })
 }

@@ -11,8 +11,9 @@ mod pace;
 mod tables;
 
 use crate::card::board::Host;
-use crate::card::compose::{Layer, compose};
+use crate::card::compose::compose;
 use crate::error::Error;
+use crate::managed::Layer;
 use crate::registry::{Failure, Request, VERSION};
 use boardlab_block as block;
 use boardlab_block::Request::Write;

@@ -3,7 +3,7 @@
 //! Layer: rank 8. Functions: [`causes`], [`flash`], [`operations`], [`findings`].
 
 use super::pace::Pace;
-use crate::card::compose::Layer;
+use crate::managed::Layer;
 use boardlab_block::{Cause, Kind};
 use boardlab_ftl::{Counters, Translation};
 use boardlab_result::{Cell, Row, RunResult, Table};

@@ -43,7 +43,7 @@ pub(super) fn find(run: &mut RunResult, scenario: &Scenario, study: &Study, fact
 /// Which of the two ends comes first.
 fn ends(run: &mut RunResult, scenario: &Scenario, study: &Study) {
     let lost = study.cards.iter().filter(|card| card.uncorrectable.is_some()).count();
-    run.find(match (scenario.part.reads.is_some(), lost) {
+    run.find(match (scenario.part.managed.reads.is_some(), lost) {
         (false, _) => {
             "The part tells of no wrong bits: the end is when the card takes no more data."
                 .to_owned()
@@ -113,14 +113,14 @@ fn method(run: &mut RunResult, study: &Study) {
 
 /// Whether the card can take so much in a day.
 fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
-    let flash = &scenario.part.flash;
+    let flash = &scenario.part.managed.flash;
     let times = &flash.native.program;
     let total: u64 = times.iter().map(|time| time.as_nanos()).sum();
     let each = real(total) / real(times.len() as u64) / 1e9;
-    let row = f64::from(flash.stripe(scenario.part.page).row_pages());
+    let row = f64::from(flash.stripe(scenario.part.managed.page).row_pages());
     let more =
         |id: &str| factors.iter().find(|one| one.id == id).map_or(1.0, |one| 1.0 / one.factor);
-    let pages = study.work.bytes_a_day / real(scenario.part.page.get());
+    let pages = study.work.bytes_a_day / real(scenario.part.managed.page.get());
     let busy = pages * more("requests") * more("programs") * each / row;
     let powered = scenario.days.powered.as_secs_f64();
     if busy > powered {

@@ -18,7 +18,8 @@
 //! Left out: padding at flushes (a layer that survives power cuts has its larger reserve, nothing else), the time
 //! of requests, the write cache of the card's controller but for sequential requests.
 
-use crate::card::part::{CardPart, Mapping};
+use crate::card::part::CardPart;
+use crate::managed::Mapping;
 use boardlab_ftl::{
     EndOfLife, Endurance, Error, Geometry, Levelling, MapMemory, PageMapped, Policies, ReadErrors,
     Reliability, Untimed,
@@ -79,10 +80,10 @@ pub struct Model {
 /// What a part lacks for a life to be computed.
 #[must_use]
 pub fn lacks(part: &CardPart) -> Option<&'static str> {
-    if matches!(part.mapping, Mapping::LogBlocks(_)) {
+    if matches!(part.managed.mapping, Mapping::LogBlocks(_)) {
         return Some("maps whole blocks, of which no life is modelled");
     }
-    part.life.is_none().then_some("has no section [endurance]: its blocks never die")
+    part.managed.life.is_none().then_some("has no section [endurance]: its blocks never die")
 }
 
 impl Model {
@@ -115,8 +116,8 @@ impl Model {
             true => whole,
             false => Geometry::new(whole.blocks(), scale.of, whole.page(), pages)?,
         };
-        let mut policies = part.all_policies();
-        if part.power.is_some() {
+        let mut policies = part.managed.all_policies();
+        if part.managed.power.is_some() {
             policies.reserve += POWER_SAFE;
         }
         if let MapMemory::Cached { cache, segment } = policies.map {
@@ -125,12 +126,13 @@ impl Model {
             policies.map = MapMemory::Cached { cache: scaled.max(least), segment };
         }
         let cycles: Vec<u32> = part
+            .managed
             .life
             .iter()
             .flat_map(|life| &life.cycles)
             .map(|cycles| (cycles / scale.step).max(1))
             .collect();
-        let life = part.life.as_ref();
+        let life = part.managed.life.as_ref();
         let bad = life.map_or(0, |life| (life.factory_bad.millionths() << 16) / 1_000_000);
         let reliability = Reliability {
             endurance: Endurance::new(&cycles)?,
@@ -138,7 +140,7 @@ impl Model {
             factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
             program_failures: 0,
             end_of_life: EndOfLife::ReadOnly,
-            reads: part.reads.as_ref().map(|reads| powered_patrol(reads, powered)),
+            reads: part.managed.reads.as_ref().map(|reads| powered_patrol(reads, powered)),
         };
         let (rated, capacity) = (life.map_or(0, |life| life.rated), part.face.capacity);
         let joins = part.face.cache.is_some();
@@ -200,9 +202,11 @@ fn powered_patrol(reads: &ReadErrors, powered: Duration) -> ReadErrors {
 
 /// Erases that one erase of a scaled card stands for.
 fn step(part: &CardPart) -> u32 {
-    let Some(life) = part.life.as_ref().filter(|_| part.reads.is_none()) else { return 1 };
+    let Some(life) = part.managed.life.as_ref().filter(|_| part.managed.reads.is_none()) else {
+        return 1;
+    };
     let shortest = life.cycles.first().copied().unwrap_or(1);
-    let counts = match part.policies.levelling {
+    let counts = match part.managed.policies.levelling {
         Levelling::None | Levelling::Dynamic => 0,
         Levelling::Threshold(erases)
         | Levelling::DualPool(erases)

@@ -36,16 +36,16 @@ pub(super) fn choices(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
         change(&mut scenario);
         Choice { id: id.into(), title, scenario, other_card: false }
     };
-    if what_if.spare > scenario.part.spare {
-        let title = format!("{} spare instead of {}", what_if.spare, scenario.part.spare);
-        all.push(same("spare", title, &|one| one.part.spare = what_if.spare));
+    if what_if.spare > scenario.part.managed.spare {
+        let title = format!("{} spare instead of {}", what_if.spare, scenario.part.managed.spare);
+        all.push(same("spare", title, &|one| one.part.managed.spare = what_if.spare));
     }
     let blocks = u32::try_from(what_if.cache).unwrap_or(u32::MAX);
-    let cache = scenario.part.policies.cache.size;
+    let cache = scenario.part.managed.policies.cache.size;
     if cache != CacheSize::Dynamic(blocks) {
         let title = format!("a cache of single-bit cells, {blocks} blocks of the free ones");
         all.push(same("cache", title, &|one| {
-            one.part.policies.cache.size = CacheSize::Dynamic(blocks);
+            one.part.managed.policies.cache.size = CacheSize::Dynamic(blocks);
         }));
     }
     if scenario.days.stale {
@@ -69,10 +69,10 @@ fn levellings(scenario: &Scenario) -> Vec<Choice> {
     ];
     let others = named
         .into_iter()
-        .filter(|(_, _, levelling)| *levelling != scenario.part.policies.levelling);
+        .filter(|(_, _, levelling)| *levelling != scenario.part.managed.policies.levelling);
     let each = |(id, title, levelling): (&str, String, Levelling)| {
         let mut scenario = scenario.clone();
-        scenario.part.policies.levelling = levelling;
+        scenario.part.managed.policies.levelling = levelling;
         Choice { id: id.into(), title, scenario, other_card: false }
     };
     others.map(each).collect()

@@ -5,9 +5,10 @@
 //! nothing is counted that fio or the card would not count.
 
 use super::scenario::{Repeated, Scenario};
-use crate::card::compose::{Layer, compose};
+use crate::card::compose::compose;
 use crate::card::health_table;
 use crate::card::part::CardPart;
+use crate::managed::Layer;
 use boardlab_block::{BlockDevice, Extent};
 use boardlab_ftl::{Counters, Translation};
 use boardlab_result::Table;

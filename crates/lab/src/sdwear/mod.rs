@@ -197,7 +197,7 @@ fn assemble(
 ) -> Result<(), Failure> {
     let Measured { free, worn, rewritten, power } = measured;
     let pages = scenario.part.geometry().map_or(0, |geometry| geometry.pages());
-    let physical = scenario.part.page * u64::from(pages);
+    let physical = scenario.part.managed.page * u64::from(pages);
     let clusters = judge::clusters(print)?;
     let limit = scenario.wear.limit;
     run.tables = vec![tables::experiment1(scenario, free), tables::work(free)];

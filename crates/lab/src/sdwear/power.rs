@@ -9,8 +9,8 @@
 use super::free::Cause;
 use super::scenario::Scenario;
 use super::wear::{host_bytes, layer, levelled, most_worn};
-use crate::card::compose::Layer;
-use crate::card::part::Mapping;
+use crate::managed::Layer;
+use crate::managed::Mapping;
 use crate::quantity::Ratio;
 use boardlab_ftl::{Error, Extent, Levelling, Translation, Untimed};
 use boardlab_sim::{Bytes, Instant, Seed};
@@ -46,15 +46,18 @@ pub(super) struct Told {
 /// Writes on until the limit is passed, or until enough was written.
 pub(super) fn run(scenario: &Scenario, asked: Asked, seed: Seed) -> Result<Told, Cause> {
     let mut part = levelled(&scenario.part, asked.levelling, false);
-    (part.spare, part.mapping, part.life) = (asked.spare, Mapping::Page, None);
-    part.policies.cache =
-        boardlab_ftl::Cache { bits: part.policies.cache.bits, ..boardlab_ftl::Cache::default() };
+    (part.managed.spare, part.managed.mapping, part.managed.life) =
+        (asked.spare, Mapping::Page, None);
+    part.managed.policies.cache = boardlab_ftl::Cache {
+        bits: part.managed.policies.cache.bits,
+        ..boardlab_ftl::Cache::default()
+    };
     let mut layer = layer(&part, seed)?;
     let all = layer.pages();
     layer.write(Instant::ZERO, Extent::new(0, all))?;
     let filled = host_bytes(&layer, &part);
     let geometry = part.geometry()?;
-    let block = part.page * u64::from(geometry.pages_per_block());
+    let block = part.managed.page * u64::from(geometry.pages_per_block());
     let spare_blocks = geometry.blocks() - geometry.logical_blocks();
     let most = block * u64::from(geometry.blocks()) * u64::from(scenario.wear.limit);
     let until = asked.until.unwrap_or(Bytes::new(u64::MAX));
@@ -68,7 +71,7 @@ pub(super) fn run(scenario: &Scenario, asked: Asked, seed: Seed) -> Result<Told,
         spare_bytes: block * u64::from(spare_blocks),
     };
     for iteration in 1.. {
-        rewrite(scenario, &mut layer, part.page)?;
+        rewrite(scenario, &mut layer, part.managed.page)?;
         let written = host_bytes(&layer, &part) - filled;
         let worn = most_worn(&layer);
         told.curve.push((written, worn));

@@ -155,8 +155,8 @@ pub(super) fn run(
         rewrites: samples.len(),
         runs: said.rates.len(),
         silhouette: bands.silhouette,
-        bands: rows(&bands, rates.len(), part.page, |sample| &samples[sample..=sample]),
-        run_bands: rows(&run_bands, said.rates.len(), part.page, |run| {
+        bands: rows(&bands, rates.len(), part.managed.page, |sample| &samples[sample..=sample]),
+        run_bands: rows(&run_bands, said.rates.len(), part.managed.page, |run| {
             let from = (run * per_run).min(samples.len());
             &samples[from..(from + per_run).min(samples.len())]
         }),

@@ -6,8 +6,8 @@
 //! took the data, told by how long their programs took.
 
 use super::measure::Sample;
-use crate::card::compose::Layer;
 use crate::card::part::CardPart;
+use crate::managed::Layer;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
 use boardlab_ftl::{Cause, CellTimes, Counters, Event, Translation};
 use boardlab_sd::Card;
@@ -44,10 +44,10 @@ impl<'c> Watch<'c> {
             let rows = u64::try_from(times.program.len()).unwrap_or(1).max(1);
             (sum / rows, times.erase.as_nanos())
         };
-        let stripe = part.flash.stripe(part.page);
+        let stripe = part.managed.flash.stripe(part.managed.page);
         let times = Times {
-            native: mean(&part.flash.native),
-            single_bit: mean(&part.flash.single_bit),
+            native: mean(&part.managed.flash.native),
+            single_bit: mean(&part.managed.flash.single_bit),
             pages: stripe.program_pages().into(),
             dies: stripe.all_dies().into(),
         };

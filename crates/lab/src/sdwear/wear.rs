@@ -9,8 +9,8 @@
 
 use super::measure::WearFigures;
 use super::scenario::Scenario;
-use crate::card::compose::Layer;
 use crate::card::part::CardPart;
+use crate::managed::Layer;
 use boardlab_ftl::{
     Counters, Emptied, EndOfLife, Error, Extent, Levelling, LevellingTime, Translation, Untimed,
     Wear,
@@ -62,8 +62,9 @@ impl Worn {
 /// The part with this levelling in the way, and blocks that die or do not.
 pub(super) fn levelled(part: &CardPart, levelling: Levelling, dies: bool) -> CardPart {
     let mut part = part.clone();
-    (part.policies.levelling, part.policies.levelling_time) = (levelling, LevellingTime::InTheWay);
-    if let Some(life) = &mut part.life {
+    (part.managed.policies.levelling, part.managed.policies.levelling_time) =
+        (levelling, LevellingTime::InTheWay);
+    if let Some(life) = &mut part.managed.life {
         life.end_of_life = if dies { EndOfLife::ReadOnly } else { EndOfLife::Ignored };
     }
     part
@@ -75,7 +76,7 @@ pub(super) fn variants(scenario: &Scenario) -> Vec<Variant> {
     let (part, threshold) = (&scenario.part, scenario.wear.threshold);
     let kept = |dies| {
         let mut part = levelled(part, Levelling::Dynamic, dies);
-        part.policies.emptied = Emptied::Kept;
+        part.managed.policies.emptied = Emptied::Kept;
         part
     };
     let of = |levelling, dies| levelled(part, levelling, dies);
@@ -103,7 +104,7 @@ pub(super) struct Pattern {
 impl Pattern {
     /// The sequential job of `bytes` a request on a card of `part`, in an area of at most `size`.
     pub(super) fn of(part: &CardPart, bytes: Bytes, size: Bytes) -> Self {
-        let pages = u32::try_from(bytes.div_ceil(part.page)).unwrap_or(u32::MAX);
+        let pages = u32::try_from(bytes.div_ceil(part.managed.page)).unwrap_or(u32::MAX);
         let area = size.min(part.face.capacity);
         Self { pages, around: (area / bytes).max(1) }
     }
@@ -170,8 +171,8 @@ pub(super) fn run(
 
 /// An erased layer of `part` on a medium that only counts.
 pub(super) fn layer(part: &CardPart, seed: Seed) -> Result<Layer<Untimed>, super::free::Cause> {
-    let medium = Untimed::new(&part.geometry()?);
-    Ok(Layer::new(part, medium, seed)?)
+    let geometry = part.geometry()?;
+    Ok(Layer::new(&part.managed, geometry, Untimed::new(&geometry), seed)?)
 }
 
 fn requests_of(layer: &mut Layer<Untimed>, pattern: Pattern, count: u64) -> Result<(), Error> {
@@ -184,7 +185,7 @@ fn requests_of(layer: &mut Layer<Untimed>, pattern: Pattern, count: u64) -> Resu
 
 /// Bytes that the host wrote.
 pub(super) fn host_bytes(layer: &Layer<Untimed>, part: &CardPart) -> Bytes {
-    part.page * layer.counters().written
+    part.managed.page * layer.counters().written
 }
 
 /// Erases of the most worn block.

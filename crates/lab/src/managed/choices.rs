@@ -267,7 +267,7 @@ fn admission(section: &Section<'_>) -> Read<Admission> {
             "admission",
             "asks how long a run is and how many are followed",
             "`run_pages` and `run_streams` beside it",
-            "see docs/formats/part.md, keys of a card",
+            "see docs/formats/part.md",
         )),
     }
 }

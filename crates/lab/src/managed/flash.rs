@@ -1,4 +1,4 @@
-//! The flash of a card: cells, geometry, times, and how wide the way to it is.
+//! Managed flash: cells, geometry, times, and how wide the way to it is.
 //!
 //! Layer: rank 8. Main type: [`Flash`]; function: [`read`].
 
@@ -16,7 +16,7 @@ const CELLS: [(&str, CellKind); 4] = [
     ("qlc", CellKind::Qlc),
 ];
 
-/// The flash behind a card.
+/// The flash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flash {
     /// Bits of a cell as it is ordinarily used.

@@ -1,4 +1,4 @@
-//! How long the blocks of a card live, and which bits are wrong.
+//! How long blocks live, and which bits are wrong.
 //!
 //! Layer: rank 8. Main type: [`Life`]; functions: [`life`] and [`read_errors`].
 
