@@ -3,6 +3,7 @@
 //! Main type: [`Error`].
 
 use crate::wire::fis::Kind;
+use crate::wire::identify;
 use std::fmt;
 
 /// What is wrong, where, and what was expected.
@@ -51,6 +52,43 @@ pub enum Error {
         /// The reserved bits that are set.
         bits: u32,
     },
+    /// IDENTIFY data of a wrong length.
+    IdentifyLength {
+        /// Dwords.
+        found: usize,
+    },
+    /// IDENTIFY data with a checksum that is not theirs.
+    IdentifyChecksum {
+        /// The checksum of the words.
+        expected: u8,
+        /// What they have.
+        found: u8,
+    },
+    /// A word of IDENTIFY data with a value that it cannot have.
+    Identify {
+        /// The word, the first where the value has several.
+        word: usize,
+        /// The value.
+        found: u64,
+        /// What it can be.
+        expected: &'static str,
+    },
+    /// A text of IDENTIFY data with a character that is not printable ASCII.
+    IdentifyText {
+        /// The word; of a text to be written, its first.
+        word: usize,
+        /// The character.
+        found: char,
+    },
+    /// A text that is too long for IDENTIFY data.
+    IdentifyLong {
+        /// Its first word.
+        word: usize,
+        /// The most characters.
+        limit: usize,
+        /// Its characters.
+        found: usize,
+    },
 }
 
 impl fmt::Display for Error {
@@ -82,6 +120,23 @@ impl fmt::Display for Error {
             Self::Reserved { fis, dword, bits } => {
                 write!(f, "a FIS {fis} ({:02X}h) with reserved bits {bits:08X}", fis.code())?;
                 write!(f, " in dword {dword}: expected 0")
+            }
+            Self::IdentifyLength { found } => {
+                write!(f, "IDENTIFY data of {found} dwords: expected {}", identify::DWORDS)
+            }
+            Self::IdentifyChecksum { expected, found } => {
+                write!(f, "IDENTIFY data with checksum {found:02X}h: expected {expected:02X}h")
+            }
+            Self::Identify { word, found, expected } => {
+                write!(f, "IDENTIFY word {word} is {found} ({found:X}h): expected {expected}")
+            }
+            Self::IdentifyText { word, found } => {
+                write!(f, "IDENTIFY word {word} has a character {found:?}")?;
+                f.write_str(": expected printable ASCII")
+            }
+            Self::IdentifyLong { word, limit, found } => {
+                write!(f, "a text of {found} characters for IDENTIFY word {word}")?;
+                write!(f, ": expected up to {limit}")
             }
         }
     }

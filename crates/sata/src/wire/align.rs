@@ -4,7 +4,7 @@
 //! 256, whatever else is going on, so that dwords of the link layer have 254 of 256 ticks. Those are
 //! called slots here, numbered from zero.
 //!
-//! Source: Serial ATA Revision 3, 9.4.5.2: a pair at least in every 256 dwords. Sending no more often and
+//! Source: Serial ATA Revision 3, 9.4: a pair at least in every 256 dwords. Sending no more often and
 //! both ends in phase are this model's choices.
 
 use crate::wire::Tick;

@@ -6,7 +6,7 @@
 //! receiver takes every dword that is no primitive for the primitive before; so the primitive is sent once
 //! more before data, which loses a dword. ALIGN passes through and changes nothing.
 //!
-//! Source: Serial ATA Revision 3, 9.4.6.
+//! Source: Serial ATA Revision 3, 9.4.
 
 use crate::wire::primitive::Primitive;
 use crate::wire::scrambler;

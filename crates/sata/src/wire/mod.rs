@@ -5,7 +5,8 @@
 //! - [`speed`]: line rates and ticks; [`align`]: which ticks are left for dwords.
 //! - [`primitive`]: what the link layers say; [`cont`]: how they say it for long.
 //! - [`crc`], [`scrambler`], and [`frame`], which puts them around a FIS.
-//! - [`fis`]: the frame information structures; [`counting`]: payload described without its bytes.
+//! - [`fis`]: the frame information structures; [`counting`]: payload described without its bytes;
+//!   [`identify`]: what a drive says it is.
 
 pub mod align;
 pub mod cont;
@@ -13,6 +14,7 @@ pub mod counting;
 pub mod crc;
 pub mod fis;
 pub mod frame;
+pub mod identify;
 pub mod primitive;
 pub mod scrambler;
 pub mod speed;
@@ -20,6 +22,7 @@ pub mod speed;
 pub use cont::Dword;
 pub use counting::{Counting, Step};
 pub use crc::Crc;
+pub use identify::Identify;
 pub use primitive::Primitive;
 pub use scrambler::Scrambler;
 pub use speed::{Speed, Tick};

@@ -8,7 +8,7 @@
 //!
 //! The stream repeats after 65,535 dwords. Primitives are not scrambled.
 //!
-//! Source: Serial ATA Revision 3, 9.6.
+//! Source: Serial ATA Revision 3, 9.5.
 
 /// Dwords of the longest frame: header, payload and CRC.
 pub const FRAME: usize = crate::LARGEST_DATA as usize + 2;
