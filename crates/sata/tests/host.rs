@@ -5,11 +5,11 @@
 mod toy;
 
 use Direction::{Read, Write};
-use boardlab_sata::Speed;
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
     Range, Refusal, Report, Settings, Transfer,
 };
+use boardlab_sata::{Error, Speed};
 use boardlab_sim::Duration;
 use std::collections::BTreeSet;
 use toy::{Bench, Fault, Toy};
@@ -138,10 +138,19 @@ fn identify_data_may_come_in_several_data_fises() {
         bench.drive.piece = piece;
         let reports = run(&mut bench, [Job::Identify]);
         assert_eq!((&reports[0].outcome, reports[0].commands), (&Ok(()), 1));
-        assert_eq!(*bench.host.identity().unwrap(), bench.drive.identify());
-        let drive = bench.host.drive().unwrap();
-        assert_eq!((drive.sectors, drive.extended, drive.queue), (123_456_789, true, Some(32)));
+        assert_eq!(bench.host.identity(), Some(&bench.drive.identify().emit().unwrap()));
+        assert_eq!(bench.host.drive(), Some(&bench.drive.identify()));
     }
+}
+
+#[test]
+fn identify_data_with_a_wrong_checksum_are_not_believed() {
+    let mut bench = bench(1_000);
+    bench.drive.flaw = 1 << 8;
+    let reports = run(&mut bench, [Job::Identify]);
+    let Err(Failure::Identity(error)) = &reports[0].outcome else { panic!("{reports:?}") };
+    assert!(matches!(error, Error::IdentifyChecksum { .. }), "{error}");
+    assert_eq!(bench.host.drive(), None);
 }
 
 #[test]

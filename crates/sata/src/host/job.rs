@@ -6,8 +6,8 @@
 //! `include/linux/ata.h`) for [`Addressing::Either`]. Left out: forced unit access, PIO reads and writes, power
 //! management.
 
-use crate::host::drive::Drive;
 use crate::host::report::Refusal;
+use crate::wire::identify::Identify;
 use crate::wire::{Counting, Step};
 use crate::{SECTOR, SECTOR_DWORDS};
 use boardlab_sim::Bytes;
@@ -155,7 +155,7 @@ impl Transfer {
     ///
     /// # Errors
     /// Why not.
-    pub fn check(&self, drive: Option<&Drive>) -> Result<(), Refusal> {
+    pub fn check(&self, drive: Option<&Identify>) -> Result<(), Refusal> {
         let most = self.addressing.most();
         if self.sectors == 0 || self.each == 0 {
             return Err(Refusal::Empty);
@@ -198,11 +198,11 @@ impl Transfer {
         }
     }
 
-    fn check_drive(&self, drive: &Drive) -> Result<(), Refusal> {
+    fn check_drive(&self, drive: &Identify) -> Result<(), Refusal> {
         self.check_end(drive.sectors, Refusal::BeyondDrive)?;
         match self.addressing {
-            Addressing::Lba48 if !drive.extended => Err(Refusal::Lacks("48-bit commands")),
-            Addressing::Queued(asked) => match drive.queue {
+            Addressing::Lba48 if !drive.lba_48 => Err(Refusal::Lacks("48-bit commands")),
+            Addressing::Queued(asked) => match drive.queue_depth.map(u32::from) {
                 None => Err(Refusal::Lacks("queued commands")),
                 Some(most) if asked > most => Err(Refusal::Depth { asked, most }),
                 Some(_) => Ok(()),

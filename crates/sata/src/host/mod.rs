@@ -4,7 +4,7 @@
 //!
 //! - [`job`]: [`Job`] and [`Transfer`], what it is told; [`Pattern`], the data.
 //! - [`build`]: [`Build`], [`Costs`] and [`Limits`], what it is built of.
-//! - [`drive`]: [`Drive`], what it knows of the drive. [`report`]: [`Report`], what became of a job.
+//! - [`report`]: [`Report`], what became of a job.
 //! - `command`: jobs cut into commands. `slot`: a command under way. `protocol`: FISes.
 //!
 //! Jobs are done one after the other. Before each command the sequencer spends its [`Costs`]; it is one server, so
@@ -20,14 +20,12 @@
 
 pub mod build;
 mod command;
-pub mod drive;
 pub mod job;
 mod protocol;
 pub mod report;
 mod slot;
 
 pub use build::{Build, Costs, Limits, Settings};
-pub use drive::Drive;
 pub use job::{Addressing, Data, Direction, Job, Pattern, Range, Transfer};
 pub use report::{Failure, Mismatch, Refusal, Report, Taskfile};
 
@@ -35,6 +33,7 @@ use crate::SECTOR_DWORDS;
 use crate::host::build::Pace;
 use crate::host::command::{Command, Plan};
 use crate::host::slot::{Contents, Frame, Slot};
+use crate::wire::identify::{self, Identify};
 use crate::wire::{Speed, Tick};
 use std::collections::VecDeque;
 
@@ -105,10 +104,10 @@ pub struct Host {
     jobs: VecDeque<Job>,
     reports: Vec<Report>,
     run: Option<Run>,
-    drive: Option<Drive>,
-    identity: Option<Box<[u16; 256]>>,
+    drive: Option<Identify>,
+    identity: Option<Box<[u16; identify::WORDS]>>,
     /// IDENTIFY data as they come.
-    words: [u32; SECTOR_DWORDS as usize],
+    words: [u32; identify::DWORDS],
     /// The status that the last PIO Setup gave for the end of its data.
     ending_status: u8,
     /// The drive's signature has come.
@@ -144,7 +143,7 @@ impl Host {
             run: None,
             drive: None,
             identity: None,
-            words: [0; SECTOR_DWORDS as usize],
+            words: [0; identify::DWORDS],
             ending_status: 0,
             is_up: false,
             wants_reset: false,
@@ -197,13 +196,13 @@ impl Host {
 
     /// What is known of the drive since [`Job::Identify`].
     #[must_use]
-    pub const fn drive(&self) -> Option<&Drive> {
+    pub const fn drive(&self) -> Option<&Identify> {
         self.drive.as_ref()
     }
 
     /// Its IDENTIFY data, as they came.
     #[must_use]
-    pub fn identity(&self) -> Option<&[u16; 256]> {
+    pub fn identity(&self) -> Option<&[u16; identify::WORDS]> {
         self.identity.as_deref()
     }
 
@@ -240,7 +239,7 @@ impl Host {
     }
 
     fn run_of(&self, job: Job) -> Run {
-        let extended = self.drive.is_none_or(|drive| drive.extended);
+        let extended = self.drive.as_ref().is_none_or(|drive| drive.lba_48);
         let plan = Plan::new(&job, extended);
         let (mut contents, mut first, mut depth, mut update) = (Contents::Ignored, 0, 1, 0);
         let mut report = Report::new(self.free);

@@ -7,11 +7,11 @@ use crate::LARGEST_DATA;
 use crate::SECTOR_DWORDS;
 use crate::agent::{Agent, Gate, Outcome, Outgoing, Reception};
 use crate::host::command::Code;
-use crate::host::drive::Drive;
 use crate::host::report::{Failure, Taskfile};
 use crate::host::slot::{self, Contents, Frame, Slot, Source};
 use crate::host::{Build, Host, Issue, Offer, Phase, index};
 use crate::wire::fis::{DmaSetup, Fis, PioSetup, RegisterD2h, SetDeviceBits, error, status};
+use crate::wire::identify::{self, Identify};
 use crate::wire::{Counting, Tick};
 
 const BAD: u8 = status::ERR | status::DF;
@@ -234,18 +234,17 @@ impl Host {
 
     /// Keeps IDENTIFY data; false if they are none.
     fn identified(&mut self, now: Tick) -> bool {
-        let mut words = Box::new([0; 256]);
-        for (pair, dword) in words.chunks_exact_mut(2).zip(self.words) {
-            pair[0] = half(dword);
-            pair[1] = half(dword >> 16);
+        self.identity = identify::words(&self.words).ok().map(Box::new);
+        match Identify::parse(&self.words) {
+            Ok(drive) => {
+                self.drive = Some(drive);
+                true
+            }
+            Err(error) => {
+                self.fail(now, Failure::Identity(error));
+                false
+            }
         }
-        let drive = Drive::from_words(&words);
-        self.identity = Some(words);
-        match drive {
-            Ok(drive) => self.drive = Some(drive),
-            Err(refusal) => self.fail(now, Failure::Refused(refusal)),
-        }
-        drive.is_ok()
     }
 
     /// A command's data were damaged, or did not come: it is sent again, if the limits allow.
@@ -381,11 +380,6 @@ impl Host {
 fn part(words: &mut [u32], position: u64, dwords: u32) -> &mut [u32] {
     let at = usize::try_from(position).expect("the words are in memory");
     &mut words[at..at + slot::size(dwords)]
-}
-
-/// The lower half of a dword.
-fn half(dword: u32) -> u16 {
-    u16::try_from(dword & 0xFFFF).expect("16 bits were kept")
 }
 
 /// What a drive sends when it has come up (ACS-2, 9.12): diagnostics passed, count and LBA of one.

@@ -3,6 +3,7 @@
 //! Layer: the lower face of [`crate::host::Host`] towards tables. Main types: [`Report`], [`Failure`], [`Refusal`],
 //! [`Mismatch`].
 
+use crate::error::Error;
 use crate::host::job::Range;
 use crate::wire::{Speed, Tick};
 use crate::{SECTOR, SECTOR_DWORDS};
@@ -154,6 +155,8 @@ pub enum Failure {
         /// Resets that were tried.
         resets: u32,
     },
+    /// The drive's IDENTIFY data cannot be used.
+    Identity(Error),
     /// Everything was read, but not all of it as expected: the first dword that differs.
     Mismatch(Mismatch),
 }
@@ -170,6 +173,7 @@ impl fmt::Display for Failure {
             Self::Timeout { at, resets } => {
                 write!(f, "no answer from the drive by tick {at}, after {resets} resets")
             }
+            Self::Identity(error) => error.fmt(f),
             Self::Mismatch(mismatch) => mismatch.fmt(f),
         }
     }
@@ -220,8 +224,6 @@ pub enum Refusal {
         /// What can be kept.
         most: u64,
     },
-    /// IDENTIFY data that cannot be used.
-    Identity(&'static str),
 }
 
 impl fmt::Display for Refusal {
@@ -251,7 +253,6 @@ impl fmt::Display for Refusal {
             Self::TooMuchKept { sectors, most } => {
                 write!(f, "{sectors} sectors are too many to be kept: at most {most}")
             }
-            Self::Identity(what) => write!(f, "the drive's IDENTIFY data cannot be used: {what}"),
         }
     }
 }

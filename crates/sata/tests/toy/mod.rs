@@ -7,7 +7,8 @@ use boardlab_sata::host::Host;
 use boardlab_sata::wire::fis::{
     DmaActivate, DmaSetup, Fis, PioSetup, RegisterD2h, RegisterH2d, SetDeviceBits,
 };
-use boardlab_sata::{Agent, Counting, Gate, Outcome, Outgoing, Reception, Tick};
+use boardlab_sata::wire::identify::Identify;
+use boardlab_sata::{Agent, Counting, Gate, Outcome, Outgoing, Reception, Speed, Tick};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub type Sector = [u32; 128];
@@ -47,13 +48,15 @@ pub struct Toy {
     pub sectors: BTreeMap<u64, Sector>,
     pub count: u64,
     pub has_48: bool,
-    pub depth: Option<u16>,
+    pub depth: Option<u8>,
     /// Commands as they came.
     pub commands: Vec<RegisterH2d>,
     /// By number of the command.
     pub faults: BTreeMap<usize, Fault>,
     /// Dwords of a Data FIS of IDENTIFY data.
     pub piece: usize,
+    /// Bits of IDENTIFY data that come wrong.
+    pub flaw: u32,
     /// Queued commands end in the reverse order.
     pub reverses: bool,
     pub auto_activate: bool,
@@ -81,6 +84,7 @@ impl Toy {
             commands: Vec::new(),
             faults: BTreeMap::new(),
             piece: 128,
+            flaw: 0,
             reverses: false,
             auto_activate: false,
             resets: 0,
@@ -110,22 +114,12 @@ impl Toy {
         self.steps.push_back(Step::Fis(Fis::RegisterD2h(fis)));
     }
 
-    pub fn identify(&self) -> [u16; 256] {
-        let part = |value: u64, at: u32| u16::try_from(value >> (16 * at) & 0xFFFF).unwrap();
-        let mut words = [0_u16; 256];
-        let short = self.count.min((1 << 28) - 1);
-        (words[60], words[61]) = (part(short, 0), part(short, 1));
-        if self.has_48 {
-            words[83] = 0x4400;
-            (0..4).for_each(|at| words[100 + at as usize] = part(self.count, at));
+    pub fn identify(&self) -> Identify {
+        Identify {
+            lba_48: self.has_48,
+            queue_depth: self.depth,
+            ..Identify::new("TOY", self.count, Speed::Gen2)
         }
-        if let Some(depth) = self.depth {
-            (words[75], words[76]) = (depth - 1, 0x106);
-        }
-        words[255] = 0xA5;
-        let sum = words.iter().flat_map(|word| word.to_le_bytes()).fold(0_u8, u8::wrapping_add);
-        words[255] |= u16::from(sum.wrapping_neg()) << 8;
-        words
     }
 
     fn command(&mut self, fis: &RegisterH2d) {
@@ -152,9 +146,8 @@ impl Toy {
     }
 
     fn send_identity(&mut self) {
-        let words = self.identify();
-        let dwords: Vec<u32> =
-            words.chunks(2).map(|pair| u32::from(pair[0]) | u32::from(pair[1]) << 16).collect();
+        let mut dwords = self.identify().emit_payload().unwrap();
+        dwords[20] ^= self.flaw;
         let fis = PioSetup {
             to_host: true,
             status: 0x58,
