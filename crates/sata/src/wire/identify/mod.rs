@@ -219,7 +219,7 @@ impl Identify {
             let (word, found) = (word::UDMA, u64::from(self.udma));
             return Err(Error::Identify { word, found, expected: "a mode of 0 to 6" });
         }
-        words[word::UDMA] = (2 << self.udma) - 1 | 0x0100 << self.udma;
+        words[word::UDMA] = ((2 << self.udma) - 1) | (0x0100 << self.udma);
         let speeds = match self.speed {
             Speed::Gen1 => bit::GEN_1,
             Speed::Gen2 => bit::GEN_1 | bit::GEN_2,
