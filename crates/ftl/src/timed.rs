@@ -420,8 +420,10 @@ impl Medium for Timed {
         self.by_group(run, |this, part| {
             let out = if this.is_gathered(part) { this.now } else { this.fetch(part, cause) };
             if cause == Cause::Host {
-                let (_, end) = this.link.serve(out, this.link_times[part.count as usize]);
-                this.transferred = end;
+                let link = this.link_times[part.count as usize];
+                // What a device above sends on in its own order does not wait here for its turn.
+                let end = if this.has_link { this.link.serve(out, link).1 } else { out };
+                this.transferred = this.transferred.max(end);
                 this.finished = this.finished.max(end);
             } else {
                 this.now = this.now.max(out);

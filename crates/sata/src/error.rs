@@ -89,11 +89,28 @@ pub enum Error {
         /// Its characters.
         found: usize,
     },
+    /// A number of a drive that does not fit the others.
+    Drive {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        found: u64,
+        /// The least that works.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Drive { what, found, least, most: u64::MAX } => {
+                write!(f, "a drive with {found} {what}: expected at least {least}")
+            }
+            Self::Drive { what, found, least, most } => {
+                write!(f, "a drive with {found} {what}: expected {least} to {most}")
+            }
             Self::ShortFrame { found } => {
                 write!(f, "a frame of {found} dwords: expected at least a FIS of one and its CRC")
             }

@@ -1,0 +1,270 @@
+//! What a drive would give back now, and what of it a cut of power would take.
+//!
+//! Layer: below the drive, above [`crate::device::store`]. Main type: [`Contents`]. What came lies in a journal until it is on
+//! flash, in the order in which it came; then it goes to the store. A read looks at the journal first. When power
+//! is cut, what was on flash by then is kept, in order, and everything else is forgotten: the sectors hold
+//! what they held before.
+//!
+//! ```text
+//!   came --> waiting --> gathered --> sent, finished at ... --> store
+//!            in the      handed to    its program ends
+//!            buffer      the layer
+//! ```
+//!
+//! Left out: the flash's own view of an interrupted program. The map is taken to be safe, and a page that was
+//! being programmed reads as before; `boardlab-ftl` models torn pages and the rebuilding of a map.
+
+use crate::SECTOR;
+use crate::device::store::{Held, Store};
+use crate::wire::Counting;
+use boardlab_block::Extent;
+use boardlab_sim::Instant;
+use std::collections::VecDeque;
+
+/// How far what came has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// In the buffer of the drive.
+    Waiting,
+    /// Handed to the layer below, which waits for more before it programs.
+    Gathered,
+    /// On flash from then on.
+    Sent(Instant),
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    extent: Extent,
+    held: Held,
+    progress: Progress,
+}
+
+/// What the sectors hold, in the buffer and on flash.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Contents {
+    store: Store,
+    journal: VecDeque<Entry>,
+    /// Entries that wait, and that are gathered.
+    waiting: usize,
+    gathered: usize,
+    /// Something was lost, ever.
+    any_lost: bool,
+}
+
+impl Contents {
+    /// Sectors were written; they wait in the buffer.
+    #[inline]
+    pub(crate) fn came(&mut self, extent: Extent, held: Held) {
+        self.waiting += 1;
+        self.any_lost |= held == Held::Lost;
+        self.journal.push_back(Entry { extent, held, progress: Progress::Waiting });
+    }
+
+    /// What waits of `extent` went to the layer below, which programs it until `finished`, or waits for more. No
+    /// entry lies on both sides of its ends.
+    #[inline]
+    pub(crate) fn handed(&mut self, extent: Extent, finished: Option<Instant>) {
+        let progress = finished.map_or(Progress::Gathered, Progress::Sent);
+        let gathered = usize::from(finished.is_none());
+        let mut left = self.waiting;
+        for entry in self.journal.iter_mut().rev() {
+            if left == 0 {
+                break;
+            }
+            if entry.progress != Progress::Waiting {
+                continue;
+            }
+            left -= 1;
+            if entry.extent.overlaps(extent) {
+                entry.progress = progress;
+                self.waiting -= 1;
+                self.gathered += gathered;
+            }
+        }
+    }
+
+    /// All that was gathered is programmed until `finished`.
+    #[inline]
+    pub(crate) fn programmed(&mut self, finished: Instant) {
+        let mut left = std::mem::take(&mut self.gathered);
+        for entry in self.journal.iter_mut().rev() {
+            if left == 0 {
+                break;
+            }
+            if entry.progress == Progress::Gathered {
+                entry.progress = Progress::Sent(finished);
+                left -= 1;
+            }
+        }
+    }
+
+    /// The layer below refused what waits of `extent`: its sectors hold what they held before.
+    pub(crate) fn refused(&mut self, extent: Extent) {
+        let refused =
+            |entry: &Entry| entry.progress == Progress::Waiting && entry.extent.overlaps(extent);
+        self.journal.retain(|entry| !refused(entry));
+        let waits = |entry: &&Entry| entry.progress == Progress::Waiting;
+        self.waiting = self.journal.iter().filter(waits).count();
+    }
+
+    /// What is on flash at `now` goes to the store.
+    #[inline]
+    pub(crate) fn settle(&mut self, now: Instant) {
+        while let Some(Entry { progress: Progress::Sent(finished), .. }) = self.journal.front()
+            && *finished <= now
+        {
+            let Some(Entry { extent, held, .. }) = self.journal.pop_front() else { return };
+            self.store.write(extent, held);
+        }
+    }
+
+    /// Entries that are not in the store.
+    pub(crate) fn unsettled(&self) -> usize {
+        self.journal.len()
+    }
+
+    /// Power is lost at `at`. With `buffer`, what is in the buffer is still written.
+    pub(crate) fn cut(&mut self, at: Instant, buffer: bool) {
+        for Entry { extent, held, progress } in self.journal.drain(..) {
+            let safe = matches!(progress, Progress::Sent(finished) if finished <= at);
+            if safe || buffer {
+                self.store.write(extent, held);
+            }
+        }
+        (self.waiting, self.gathered) = (0, 0);
+    }
+
+    /// The words of an extent, where they count throughout.
+    #[inline]
+    pub(crate) fn counting(&mut self, extent: Extent) -> Option<Counting> {
+        if self.is_settled(extent) {
+            return self.store.counting(extent);
+        }
+        let (mut all, mut at, end) = (None, extent.first.0, extent.blocks().end);
+        while at < end {
+            let (Held::Counting(words), count) = self.at(at) else { return None };
+            let before = (at - extent.first.0) * u64::from(crate::SECTOR_DWORDS);
+            let whole = *all.get_or_insert(words);
+            if whole.from(before) != words {
+                return None;
+            }
+            at += count;
+        }
+        all
+    }
+
+    /// Writes the bytes of an extent.
+    pub(crate) fn fill(&mut self, extent: Extent, buffer: &mut [u8]) {
+        let (mut at, mut rest) = (extent.first.0, buffer);
+        let end = extent.blocks().end;
+        while at < end && !rest.is_empty() {
+            let (held, count) = self.at(at);
+            let count = count.min(end - at);
+            let size = usize::try_from(count * SECTOR.get()).unwrap_or(usize::MAX);
+            let (now, later) = rest.split_at_mut(size.min(rest.len()));
+            held.fill(at, now);
+            (at, rest) = (at + count, later);
+        }
+    }
+
+    /// The first sector of an extent that is lost.
+    pub(crate) fn first_lost(&mut self, extent: Extent) -> Option<u64> {
+        if !self.any_lost {
+            return None;
+        }
+        let (mut at, end) = (extent.first.0, extent.blocks().end);
+        while at < end {
+            let (held, count) = self.at(at);
+            if held == Held::Lost {
+                return Some(at);
+            }
+            at += count;
+        }
+        None
+    }
+
+    #[inline]
+    fn is_settled(&self, extent: Extent) -> bool {
+        self.journal.iter().all(|entry| !entry.extent.overlaps(extent))
+    }
+
+    /// What a sector holds, and for how many sectors that goes on at least.
+    fn at(&mut self, sector: u64) -> (Held, u64) {
+        let mut limit = u64::MAX;
+        for entry in self.journal.iter().rev() {
+            let range = entry.extent.blocks();
+            if range.contains(&sector) {
+                let count = range.end.min(limit) - sector;
+                return (entry.held.from(sector - range.start), count);
+            }
+            if range.start > sector {
+                limit = limit.min(range.start);
+            }
+        }
+        let (held, count) = self.store.at(sector);
+        (held, count.min(limit - sector))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATER: Instant = Instant::from_nanos(100);
+
+    fn byte(contents: &mut Contents, sector: u64) -> u8 {
+        let mut buffer = [9; 512];
+        contents.fill(Extent::new(sector, 1), &mut buffer);
+        buffer[0]
+    }
+
+    #[test]
+    fn a_cut_keeps_what_was_on_flash_and_gives_back_what_was_there_before() {
+        let mut contents = Contents::default();
+        let write = |contents: &mut Contents, first, count, byte, finished| {
+            contents.came(Extent::new(first, count), Held::Repeated(byte));
+            contents.handed(Extent::new(first, count), finished);
+        };
+        write(&mut contents, 0, 8, 1, Some(Instant::ZERO));
+        write(&mut contents, 0, 4, 2, Some(LATER));
+        write(&mut contents, 2, 4, 3, Some(Instant::from_nanos(50)));
+        write(&mut contents, 6, 1, 4, None);
+        contents.came(Extent::new(7, 1), Held::Repeated(5));
+        let now: Vec<u8> = (0..8).map(|sector| byte(&mut contents, sector)).collect();
+        assert_eq!(now, [2, 2, 3, 3, 3, 3, 4, 5]);
+        let mut protected = contents.clone();
+        contents.cut(Instant::from_nanos(50), false);
+        let then: Vec<u8> = (0..8).map(|sector| byte(&mut contents, sector)).collect();
+        assert_eq!(then, [1, 1, 3, 3, 3, 3, 1, 1]);
+        protected.cut(Instant::from_nanos(50), true);
+        let kept: Vec<u8> = (0..8).map(|sector| byte(&mut protected, sector)).collect();
+        assert_eq!(kept, now);
+    }
+
+    #[test]
+    fn what_is_settled_is_found_in_the_store_and_what_follows_waits_for_its_turn() {
+        let mut contents = Contents::default();
+        contents.came(Extent::new(0, 1), Held::Repeated(1));
+        contents.came(Extent::new(1, 1), Held::Repeated(2));
+        contents.handed(Extent::new(1, 1), Some(Instant::ZERO));
+        contents.settle(LATER);
+        assert_eq!(contents.unsettled(), 2, "the first is not on flash");
+        contents.handed(Extent::new(0, 1), None);
+        contents.programmed(LATER);
+        contents.settle(LATER);
+        assert_eq!(contents.unsettled(), 0);
+        assert_eq!((byte(&mut contents, 0), byte(&mut contents, 1)), (1, 2));
+    }
+
+    #[test]
+    fn a_refused_write_leaves_what_was_there() {
+        let mut contents = Contents::default();
+        contents.came(Extent::new(0, 2), Held::Repeated(1));
+        contents.came(Extent::new(4, 2), Held::Repeated(2));
+        contents.refused(Extent::new(0, 2));
+        contents.handed(Extent::new(4, 2), Some(Instant::ZERO));
+        contents.settle(Instant::ZERO);
+        assert_eq!((byte(&mut contents, 0), byte(&mut contents, 4)), (0, 2));
+        assert_eq!(contents.unsettled(), 0);
+    }
+}

@@ -1,0 +1,296 @@
+//! How sectors reach the flash: runs, groups, and pages that are not whole.
+//!
+//! Layer: part of [`Storage`]. Main type: [`Partial`], the pages of which only some sectors came. A run of sectors
+//! that follow each other is handed over at each boundary of what a die programs at once, and when
+//! something else comes. Its whole pages go to the layer; the others wait until they are whole, until there
+//! are too many, or until they must be on flash: then what is missing is read first.
+
+use crate::SECTOR;
+use crate::device::contents::Contents;
+use crate::device::drive::Refusal;
+use crate::device::storage::Storage;
+use crate::device::store::{Data, Held};
+use boardlab_block::Extent;
+use boardlab_ftl::{Event, Translation};
+use boardlab_sim::{Bytes, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+/// Which sectors of a page came.
+pub(crate) type Filled = u128;
+
+/// Entries of the journal above which pages that wait are written out, for they hold back what came after them.
+const MOST_UNSETTLED: usize = 4_096;
+
+/// The bits of the sectors in `sectors`.
+const fn filled(sectors: Range<u64>) -> Filled {
+    let below = if sectors.start >= 128 { Filled::MAX } else { (1 << sectors.start) - 1 };
+    let all = if sectors.end >= 128 { Filled::MAX } else { (1 << sectors.end) - 1 };
+    all & !below
+}
+
+/// Pages of which only some sectors came, oldest first.
+#[derive(Debug, Clone)]
+pub(crate) struct Partial {
+    /// Pages that may wait between commands.
+    room: usize,
+    /// Sectors of a page, and of the drive.
+    page: u64,
+    sectors: u64,
+    pages: BTreeMap<u64, Filled>,
+    order: VecDeque<u64>,
+}
+
+impl Partial {
+    /// None, of a drive of `sectors`, with room for so many bytes of pages of `page` sectors.
+    pub(crate) fn new(page: u64, sectors: u64, size: Bytes) -> Self {
+        let room = usize::try_from(size / (SECTOR * page)).unwrap_or(usize::MAX);
+        let (pages, order) = (BTreeMap::new(), VecDeque::new());
+        Self { room, page, sectors, pages, order }
+    }
+
+    /// Sectors of a page came; whether it is whole now, and no longer here.
+    fn put(&mut self, page: u64, sectors: Filled) -> bool {
+        let order = &mut self.order;
+        let held = self.pages.entry(page).or_insert_with(|| {
+            order.push_back(page);
+            0
+        });
+        *held |= sectors;
+        // Of the last page there may be less.
+        let within = self.page.min(self.sectors - page * self.page);
+        let whole = *held == filled(0..within);
+        if whole {
+            self.remove(page);
+        }
+        whole
+    }
+
+    fn remove(&mut self, page: u64) {
+        if self.pages.remove(&page).is_some() {
+            self.order.retain(|&other| other != page);
+        }
+    }
+
+    fn remove_all(&mut self, pages: Range<u64>) {
+        while let Some((&page, _)) = self.pages.range(pages.clone()).next() {
+            self.remove(page);
+        }
+    }
+
+    fn take_oldest(&mut self) -> Option<(u64, Filled)> {
+        let page = self.order.pop_front()?;
+        Some((page, self.pages.remove(&page)?))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.pages.clear();
+        self.order.clear();
+    }
+
+    /// Whether one of these pages waits.
+    fn holds_any(&self, pages: Range<u64>) -> bool {
+        self.pages.range(pages).next().is_some()
+    }
+
+    /// Whether all these sectors of a page wait.
+    fn holds(&self, page: u64, sectors: Filled) -> bool {
+        self.pages.get(&page).is_some_and(|held| held & sectors == sectors)
+    }
+}
+
+impl<T: Translation> Storage<T> {
+    /// Sectors came, the last of them at `at`. Returns when the next can come.
+    ///
+    /// # Errors
+    /// [`Refusal::WornOut`]: what was not handed over holds what it held before.
+    ///
+    /// # Panics
+    /// When the drive has fewer sectors.
+    #[inline]
+    pub fn write(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        data: Data<'_>,
+    ) -> Result<Instant, Refusal> {
+        self.check(extent);
+        self.rest(at);
+        self.counts.written += extent.count;
+        self.ahead.drop_overlap(extent);
+        let (start, end) = (extent.first.0, extent.blocks().end);
+        let mut first = start;
+        while first < end {
+            let boundary = (first / self.group + 1) * self.group;
+            let piece = Extent::new(first, boundary.min(end) - first);
+            if self.open.blocks().end != first {
+                self.hand_over(at)?;
+                self.open = Extent::new(first, 0);
+            }
+            self.keep(piece, start, data);
+            self.open.count += piece.count;
+            first += piece.count;
+            if first == boundary {
+                self.hand_over(at)?;
+            }
+        }
+        if let Some(contents) = &mut self.contents {
+            contents.settle(at);
+        }
+        Ok(self.room)
+    }
+
+    /// A write command's data have all come. Returns when the command is over: with a cache now, otherwise when
+    /// all is on flash.
+    ///
+    /// # Errors
+    /// [`Refusal::WornOut`].
+    pub fn end_write(&mut self, at: Instant) -> Result<Instant, Refusal> {
+        if !self.cache_on {
+            return self.make_durable(at);
+        }
+        let mut now = at;
+        while self.partial.order.len() > self.partial.room || self.is_held_back() {
+            now = self.write_oldest(now)?;
+        }
+        Ok(at)
+    }
+
+    fn is_held_back(&self) -> bool {
+        let unsettled = self.contents.as_ref().map_or(0, Contents::unsettled);
+        unsettled > MOST_UNSETTLED && !self.partial.order.is_empty()
+    }
+
+    /// Keeps what a piece within one group holds, page by page where it is not whole.
+    #[inline]
+    fn keep(&mut self, piece: Extent, start: u64, data: Data<'_>) {
+        let page = self.page;
+        let Some(contents) = &mut self.contents else { return };
+        let (mut first, end) = (piece.first.0, piece.blocks().end);
+        while first < end {
+            let whole_end = end / page * page;
+            let to = if first % page == 0 && whole_end > first {
+                whole_end
+            } else {
+                ((first / page + 1) * page).min(end)
+            };
+            let held = Held::of(data, first - start..to - start);
+            contents.came(Extent::new(first, to - first), held);
+            first = to;
+        }
+    }
+
+    /// Hands the whole pages of the open run over; the others wait.
+    #[inline]
+    fn hand_over(&mut self, at: Instant) -> Result<(), Refusal> {
+        let run = std::mem::replace(&mut self.open, Extent::new(0, 0));
+        if run.count == 0 {
+            return Ok(());
+        }
+        let (start, end) = (run.first.0, run.blocks().end);
+        let (mut first, mut last) = (start.div_ceil(self.page), end / self.page);
+        if first > last || start % self.page != 0 {
+            let page = start / self.page;
+            let sectors =
+                start - page * self.page..end.min((page + 1) * self.page) - page * self.page;
+            if self.partial.put(page, filled(sectors)) {
+                first = page;
+                last = last.max(page + 1);
+            }
+        }
+        if first <= last && last * self.page < end {
+            let sectors = 0..end - last * self.page;
+            last += u64::from(self.partial.put(last, filled(sectors)));
+        }
+        if first >= last {
+            return Ok(());
+        }
+        self.partial.remove_all(first..last);
+        self.program(at, Extent::new(first * self.page, (last - first) * self.page))
+    }
+
+    /// Whole pages go to the layer below.
+    #[inline]
+    fn program(&mut self, at: Instant, extent: Extent) -> Result<(), Refusal> {
+        let pages = self.pages(extent);
+        let Ok(done) = self.translation.write(at, pages) else {
+            if let Some(contents) = &mut self.contents {
+                contents.refused(extent);
+            }
+            return Err(self.worn_out());
+        };
+        self.room = self.room.max(done.accepted);
+        self.finished = self.finished.max(done.finished);
+        self.dirty = true;
+        let group = self.drive.stripe.program_pages();
+        let position = self.position + pages.count;
+        self.position = position % group;
+        let Some(contents) = &mut self.contents else { return Ok(()) };
+        if position >= group {
+            contents.programmed(done.finished);
+        }
+        contents.handed(extent, (self.position == 0).then_some(done.finished));
+        Ok(())
+    }
+
+    /// All that waits goes to the layer below. Returns when it was handed over.
+    pub(crate) fn write_out(&mut self, at: Instant) -> Result<Instant, Refusal> {
+        self.hand_over(at)?;
+        let mut now = at;
+        while !self.partial.order.is_empty() {
+            now = self.write_oldest(now)?;
+        }
+        Ok(now)
+    }
+
+    /// The page that has waited longest is read, and written with what came of it.
+    fn write_oldest(&mut self, at: Instant) -> Result<Instant, Refusal> {
+        let Some((page, sectors)) = self.partial.take_oldest() else { return Ok(at) };
+        let extent = Extent::new(page * self.page, self.page);
+        self.counts.merged += 1;
+        let read = self.translation.read(at, self.pages(extent), &mut []);
+        let read = read.map_err(|_| Refusal::WornOut)?;
+        if read.events.has(Event::Unreadable) {
+            self.lose(extent, sectors);
+        }
+        let now = read.finished.max(at);
+        self.program(now, extent)?;
+        Ok(now)
+    }
+
+    /// What did not come of a page, and could not be read, is lost.
+    fn lose(&mut self, page: Extent, sectors: Filled) {
+        for at in 0..page.count {
+            let exists = page.first.0 + at < self.drive.sectors;
+            if exists && sectors >> at & 1 == 0 {
+                self.counts.lost += 1;
+                if let Some(contents) = &mut self.contents {
+                    contents.came(Extent::new(page.first.0 + at, 1), Held::Lost);
+                }
+            }
+        }
+    }
+
+    /// Whether sectors wait that lie in one of the pages of `extent`.
+    pub(crate) fn touches_buffer(&self, extent: Extent) -> bool {
+        let pages = extent.first.0 / self.page..extent.blocks().end.div_ceil(self.page);
+        self.open.overlaps(extent) || self.partial.holds_any(pages)
+    }
+
+    /// Whether all sectors of `extent` wait.
+    pub(crate) fn is_in_buffer(&self, extent: Extent) -> bool {
+        let (start, end) = (extent.first.0, extent.blocks().end);
+        let open = self.open.blocks();
+        if open.contains(&start) && end <= open.end {
+            return true;
+        }
+        if self.partial.pages.is_empty() {
+            return false;
+        }
+        (start / self.page..end.div_ceil(self.page)).all(|page| {
+            let first = page * self.page;
+            let sectors = start.max(first) - first..end.min(first + self.page) - first;
+            self.partial.holds(page, filled(sectors))
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! How sectors leave the flash: groups asked for ahead of the link, as many as the buffer holds.
+//!
+//! Layer: part of [`Storage`]. Main types: [`Reading`], a read under way; [`Ahead`], what was read beyond the end
+//! of the last command. The flash is asked for what a die reads at once; when the host has taken
+//! a group, its place in the buffer is free for the next. A command that begins where the last one ended finds what was read
+//! ahead, and has the drive go on beyond its own end.
+
+use crate::device::drive::Refusal;
+use crate::device::storage::Storage;
+use boardlab_block::Extent;
+use boardlab_ftl::{Event, Translation};
+use boardlab_sim::Instant;
+use std::collections::VecDeque;
+
+/// Neighbouring sectors that come out of the flash together.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    end: u64,
+    at: Instant,
+    /// The first sector that cannot be read.
+    bad: Option<u64>,
+}
+
+/// A read that is under way; kept and used again, it allocates nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    extent: Extent,
+    /// First sector that the host has not taken, and that the flash was not asked for.
+    sent: u64,
+    asked: u64,
+    /// How far the flash will be asked.
+    limit: u64,
+    groups: VecDeque<Group>,
+}
+
+/// What was read beyond the end of the last command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ahead {
+    /// First sector of it, and one past the last.
+    first: u64,
+    end: u64,
+    groups: VecDeque<Group>,
+    /// Where the last read ended.
+    expected: Option<u64>,
+    /// Reads under way.
+    active: u32,
+}
+
+impl Ahead {
+    /// What was read ahead is no longer what the sectors hold.
+    #[inline]
+    pub(crate) fn drop_overlap(&mut self, extent: Extent) {
+        let (first, end) = (extent.first.0, extent.blocks().end);
+        if !self.groups.is_empty() && first < self.end && self.first < end {
+            self.groups.clear();
+        }
+    }
+}
+
+/// Sectors that are, or will be, in the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// One past the last of them.
+    pub end: u64,
+    /// From when on.
+    pub at: Instant,
+}
+
+impl Reading {
+    /// None under way.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is read.
+    #[must_use]
+    pub const fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// The first sector that was not sent.
+    #[must_use]
+    pub const fn next(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether everything was sent.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.sent >= self.extent.blocks().end
+    }
+
+    /// When `sector`, which was not sent yet, is in the buffer, and up to where; neighbours that are there by
+    /// `now` are told together.
+    ///
+    /// # Errors
+    /// [`Refusal::Unreadable`].
+    #[inline]
+    pub fn ready(&self, sector: u64, now: Instant) -> Result<Option<Ready>, Refusal> {
+        let mut found: Option<Ready> = None;
+        let last = self.extent.blocks().end;
+        for group in self.groups.iter().filter(|group| group.end > sector) {
+            match (&mut found, group.bad) {
+                (None, Some(bad)) => return Err(Refusal::Unreadable { sector: bad.max(sector) }),
+                (None, None) => found = Some(Ready { end: group.end.min(last), at: group.at }),
+                (Some(ready), None) if group.at.max(ready.at) <= now => {
+                    ready.end = group.end.min(last);
+                }
+                _ => break,
+            }
+            if group.end >= last {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl<T: Translation> Storage<T> {
+    /// A read begins at `at`.
+    ///
+    /// # Panics
+    /// When the drive has fewer sectors.
+    pub fn begin_read(&mut self, reading: &mut Reading, at: Instant, extent: Extent) {
+        self.check(extent);
+        self.rest(at);
+        let (first, end) = (extent.first.0, extent.blocks().end);
+        reading.groups.clear();
+        (reading.extent, reading.sent, reading.asked) = (extent, first, first);
+        if !self.ahead.groups.is_empty() && self.ahead.first == first {
+            std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
+            reading.asked = self.ahead.end;
+            self.counts.ahead += 1;
+        }
+        self.ahead.groups.clear();
+        let goes_on =
+            self.look_ahead && self.ahead.active == 0 && self.ahead.expected == Some(first);
+        reading.limit = if goes_on { self.drive.sectors } else { end }.max(reading.asked);
+        self.ahead.active += 1;
+        self.ahead.expected = Some(end);
+        self.ask(reading, at);
+    }
+
+    /// The host has taken the next `sectors` sectors; their place is free at `at`.
+    #[inline]
+    pub fn sent(&mut self, reading: &mut Reading, at: Instant, sectors: u64) {
+        reading.sent += sectors;
+        self.counts.read += sectors;
+        while reading.groups.front().is_some_and(|group| group.end <= reading.sent) {
+            reading.groups.pop_front();
+        }
+        self.quiet = self.quiet.max(at);
+        self.ask(reading, at);
+    }
+
+    /// A read is over, or given up. What was read beyond its end is kept for the next.
+    pub fn end_read(&mut self, reading: &mut Reading) {
+        self.ahead.active = self.ahead.active.saturating_sub(1);
+        if reading.is_over() && !reading.groups.is_empty() {
+            std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
+            (self.ahead.first, self.ahead.end) = (reading.sent, reading.asked);
+        }
+        reading.groups.clear();
+    }
+
+    /// Reads sectors at once, whatever the buffer holds. Returns when the last of them is out of the flash.
+    ///
+    /// # Errors
+    /// [`Refusal::Unreadable`].
+    ///
+    /// # Panics
+    /// When the drive has fewer sectors.
+    pub fn read(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
+        self.check(extent);
+        self.rest(at);
+        self.counts.read += extent.count;
+        let (mut first, end) = (extent.first.0, extent.blocks().end);
+        let mut ready = at;
+        while first < end {
+            let boundary = ((first / self.group + 1) * self.group).min(end);
+            let group = self.fetch(at, Extent::new(first, boundary - first));
+            if let Some(sector) = group.bad {
+                return Err(Refusal::Unreadable { sector });
+            }
+            ready = ready.max(group.at);
+            first = boundary;
+        }
+        self.ahead.expected = Some(end);
+        Ok(ready)
+    }
+
+    /// Asks the flash for as much as the buffer has room for.
+    #[inline]
+    fn ask(&mut self, reading: &mut Reading, at: Instant) {
+        // Others would wait behind what nobody asked for.
+        if self.ahead.active > 1 {
+            reading.limit = reading.extent.blocks().end.max(reading.asked);
+        }
+        while reading.asked < reading.limit {
+            let boundary = (reading.asked / self.group + 1) * self.group;
+            let end = boundary.min(reading.limit);
+            if end > reading.sent + self.window && !reading.groups.is_empty() {
+                break;
+            }
+            let group = self.fetch(at, Extent::new(reading.asked, end - reading.asked));
+            reading.groups.push_back(group);
+            reading.asked = end;
+        }
+    }
+
+    /// Asks for sectors of one group.
+    #[inline]
+    fn fetch(&mut self, at: Instant, extent: Extent) -> Group {
+        let end = extent.blocks().end;
+        if self.is_in_buffer(extent) {
+            return Group { end, at, bad: None };
+        }
+        let lost = self.contents.as_mut().and_then(|contents| contents.first_lost(extent));
+        let read = self.translation.read(at, self.pages(extent), &mut []);
+        let read = read.expect("the layer has all pages of the drive");
+        let at = read.finished;
+        let unreadable = read.events.has(Event::Unreadable).then_some(extent.first.0);
+        self.quiet = self.quiet.max(at);
+        Group { end, at, bad: unreadable.or(lost) }
+    }
+}

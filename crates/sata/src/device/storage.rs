@@ -1,0 +1,297 @@
+//! The drive without its protocol: sectors in, pages of the translation layer out, and when.
+//!
+//! Layer: between the command layer, or a block device, and `boardlab-ftl`. Main type: [`Storage`]. All times are
+//! instants; nothing here knows ticks, FISes or tags.
+//!
+//! A write comes in pieces ([`Storage::write`]), each answered with when the next one can come, and ends with
+//! [`Storage::end_write`]. Pieces gather to what a die programs at once, and go to the layer when that
+//! is complete; a page of which only some sectors came is read first. A read ([`Storage::begin_read`]) asks
+//! the flash for so much as the buffer holds, and for more as the host takes it ([`Storage::sent`]);
+//! [`Reading::ready`] says when which sectors are there.
+//!
+//! ```text
+//!   write --> run of sectors --> groups --------> Translation::write --> accepted: room
+//!                  `--> pages that are not whole --^ (after a read)  `-> finished: on flash
+//!   begin_read --> groups of the window --> Translation::read --> ready --> sent --> next group
+//! ```
+//!
+//! Left out: a buffer that reads and writes share, and reads that are answered from data of a finished write.
+
+use crate::SECTOR;
+use crate::device::contents::Contents;
+use crate::device::drive::{Drive, Refusal, WriteCache};
+use crate::device::incoming::Partial;
+use crate::device::outgoing::Ahead;
+use crate::device::store::Held;
+use crate::error::Error;
+use crate::wire::Counting;
+use boardlab_block::Extent;
+use boardlab_ftl as ftl;
+use boardlab_ftl::Translation;
+use boardlab_sim::Instant;
+
+/// What a drive did so far, besides what its translation layer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Sectors written.
+    pub written: u64,
+    /// Sectors that went to the host.
+    pub read: u64,
+    /// Sectors given up.
+    pub trimmed: u64,
+    /// Pages that were read because only some of their sectors were written.
+    pub merged: u64,
+    /// Sectors that a merge found unreadable: the drive will say so when they are read.
+    pub lost: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Reads that found their first sectors in the buffer.
+    pub ahead: u64,
+}
+
+/// A drive without its protocol.
+#[derive(Debug, Clone)]
+pub struct Storage<T> {
+    pub(crate) drive: Drive,
+    pub(crate) translation: T,
+    /// Sectors of a mapped page, of what a die programs at once, and of the read buffer.
+    pub(crate) page: u64,
+    pub(crate) group: u64,
+    pub(crate) window: u64,
+    /// None where nothing is kept.
+    pub(crate) contents: Option<Contents>,
+    /// Sectors that came last, one after the other, and were not handed over.
+    pub(crate) open: Extent,
+    pub(crate) partial: Partial,
+    /// The layer's place in what its die programs at once.
+    pub(crate) position: u32,
+    /// When more data can come.
+    pub(crate) room: Instant,
+    /// When all that was handed over is on flash.
+    pub(crate) finished: Instant,
+    /// When the drive was last asked for something, or will be done.
+    pub(crate) quiet: Instant,
+    pub(crate) cache_on: bool,
+    pub(crate) look_ahead: bool,
+    /// Something was handed over since all was durable.
+    pub(crate) dirty: bool,
+    /// Data of the cache were refused; said once.
+    pub(crate) failed: bool,
+    pub(crate) ahead: Ahead,
+    pub(crate) counts: Counts,
+}
+
+impl<T: Translation> Storage<T> {
+    /// A drive of `drive` over `translation`. Without `kept` no contents are remembered, and every read gives
+    /// zeros.
+    ///
+    /// # Errors
+    /// As [`Drive::check`].
+    pub fn new(drive: Drive, translation: T, kept: bool) -> Result<Self, Error> {
+        drive.check(translation.page_size(), translation.pages())?;
+        let page = translation.page_size() / SECTOR;
+        let group = page * u64::from(drive.stripe.program_pages());
+        Ok(Self {
+            page,
+            group,
+            window: drive.window / SECTOR,
+            contents: kept.then(Contents::default),
+            open: Extent::new(0, 0),
+            partial: Partial::new(page, drive.sectors, drive.write_cache.size()),
+            position: 0,
+            room: Instant::ZERO,
+            finished: Instant::ZERO,
+            quiet: Instant::ZERO,
+            cache_on: drive.write_cache != WriteCache::Through,
+            look_ahead: drive.look_ahead,
+            dirty: false,
+            failed: false,
+            ahead: Ahead::default(),
+            counts: Counts::default(),
+            drive,
+            translation,
+        })
+    }
+
+    /// What the drive is.
+    pub const fn drive(&self) -> &Drive {
+        &self.drive
+    }
+
+    /// What it did.
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The layer below.
+    pub const fn translation(&self) -> &T {
+        &self.translation
+    }
+
+    /// The layer below, to be worked on: an aging.
+    pub const fn translation_mut(&mut self) -> &mut T {
+        &mut self.translation
+    }
+
+    /// When more data of a write can come.
+    #[inline]
+    pub const fn room(&self) -> Instant {
+        self.room
+    }
+
+    /// When the drive has done all that it was asked for.
+    pub fn quiet(&self) -> Instant {
+        self.quiet.max(self.finished)
+    }
+
+    /// Whether a write command ends when its data are in the buffer.
+    pub const fn caches_writes(&self) -> bool {
+        self.cache_on
+    }
+
+    /// Turns the write cache on, where the drive has one, or off; off, what it holds goes to flash. Returns when
+    /// that is done.
+    ///
+    /// # Errors
+    /// [`Refusal::WornOut`].
+    pub fn cache_writes(&mut self, at: Instant, on: bool) -> Result<Instant, Refusal> {
+        let ended = if self.cache_on && !on { self.flush(at)? } else { at };
+        self.cache_on = on && self.drive.write_cache != WriteCache::Through;
+        Ok(ended)
+    }
+
+    /// Turns look-ahead on, where the drive has it, or off.
+    pub const fn look_ahead(&mut self, on: bool) {
+        self.look_ahead = on && self.drive.look_ahead;
+    }
+
+    /// Makes durable all that was written. Returns when it is.
+    ///
+    /// # Errors
+    /// [`Refusal::WornOut`], also when data of the cache were refused since the last flush.
+    pub fn flush(&mut self, at: Instant) -> Result<Instant, Refusal> {
+        self.rest(at);
+        self.counts.flushes += 1;
+        let ended = self.make_durable(at);
+        match std::mem::take(&mut self.failed) {
+            true => Err(Refusal::WornOut),
+            false => ended,
+        }
+    }
+
+    pub(crate) fn make_durable(&mut self, at: Instant) -> Result<Instant, Refusal> {
+        let now = self.write_out(at)?;
+        if !std::mem::take(&mut self.dirty) {
+            return Ok(self.finished.max(now));
+        }
+        let done = self.translation.flush(now);
+        let units = self.drive.stripe.units;
+        self.position = self.position.next_multiple_of(units) % self.drive.stripe.program_pages();
+        self.finished = self.finished.max(done.finished);
+        if let Some(contents) = &mut self.contents {
+            contents.programmed(self.finished);
+        }
+        Ok(self.finished.max(now))
+    }
+
+    /// Gives up what sectors hold: those of whole pages read as zeros then, others keep what they hold. Returns when that is done.
+    ///
+    /// # Errors
+    /// [`Refusal::WornOut`].
+    pub fn trim(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
+        self.check(extent);
+        self.rest(at);
+        let first = extent.first.0.div_ceil(self.page) * self.page;
+        let mut end = extent.blocks().end / self.page * self.page;
+        if extent.blocks().end == self.drive.sectors {
+            end = self.drive.sectors.next_multiple_of(self.page);
+        }
+        if first >= end {
+            return Ok(at);
+        }
+        let whole = Extent::new(first, end - first);
+        let at = if self.touches_buffer(whole) { self.write_out(at)? } else { at };
+        self.ahead.drop_overlap(whole);
+        let done = self.translation.trim(at, self.pages(whole)).map_err(|_| Refusal::WornOut)?;
+        self.finished = self.finished.max(done.finished);
+        self.counts.trimmed += whole.count;
+        if let Some(contents) = &mut self.contents {
+            contents.came(whole, Held::ZEROS);
+            contents.handed(whole, Some(done.finished));
+            contents.settle(at);
+        }
+        Ok(done.finished.max(at))
+    }
+
+    /// Power is lost at `at` and comes back: what was not on flash holds what it held before, unless capacitors
+    /// keep the buffer alive.
+    pub fn cut_power(&mut self, at: Instant) {
+        if let Some(contents) = &mut self.contents {
+            let buffer = matches!(self.drive.write_cache, WriteCache::Protected(_));
+            contents.cut(at, buffer);
+        }
+        self.open = Extent::new(0, 0);
+        self.partial.clear();
+        self.dirty = false;
+        self.ahead = Ahead::default();
+        self.cache_on = self.drive.write_cache != WriteCache::Through;
+        self.look_ahead = self.drive.look_ahead;
+        self.failed = false;
+        (self.room, self.finished, self.quiet) = (at, at, at);
+    }
+
+    /// The words that an extent holds, where they count throughout.
+    #[inline]
+    pub fn counting(&mut self, extent: Extent) -> Option<Counting> {
+        self.contents.as_mut()?.counting(extent)
+    }
+
+    /// Writes the bytes that an extent holds into a buffer of its size.
+    pub fn fill(&mut self, extent: Extent, buffer: &mut [u8]) {
+        match &mut self.contents {
+            Some(contents) => contents.fill(extent, buffer),
+            None => buffer.fill(0),
+        }
+    }
+
+    /// The host asks for something at `at`: if it was away for long enough, the drive has worked on its own.
+    #[inline]
+    pub(crate) fn rest(&mut self, at: Instant) {
+        let from = self.quiet() + self.drive.idle_after;
+        if at > from {
+            self.work_alone(from, at);
+        }
+        self.quiet = self.quiet.max(at);
+    }
+
+    #[cold]
+    fn work_alone(&mut self, from: Instant, until: Instant) {
+        // What is refused stays refused: the next flush says so.
+        self.failed |= self.make_durable(from).is_err();
+        let from = self.finished.max(from);
+        if from < until {
+            self.quiet = self.translation.idle(from, until).min(until);
+        }
+    }
+
+    /// # Panics
+    /// When the drive has fewer sectors: the layer above has checked that.
+    pub(crate) fn check(&self, extent: Extent) {
+        let end = extent.blocks().end;
+        assert!(end <= self.drive.sectors, "Storage: sector {end} is beyond the end");
+    }
+
+    /// The pages that an extent touches.
+    #[inline]
+    pub(crate) fn pages(&self, extent: Extent) -> ftl::Extent {
+        let (first, end) = (extent.first.0 / self.page, extent.blocks().end.div_ceil(self.page));
+        let number = |page| u32::try_from(page).expect("the layer numbers its pages in 32 bits");
+        ftl::Extent::new(number(first), number(end - first))
+    }
+
+    /// Forgets which pages wait, for the layer below takes no more.
+    pub(crate) const fn worn_out(&mut self) -> Refusal {
+        self.failed |= self.cache_on;
+        Refusal::WornOut
+    }
+}

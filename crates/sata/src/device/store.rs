@@ -1,0 +1,321 @@
+//! What the sectors of a drive hold, as briefly as it was told.
+//!
+//! Layer: below the drive. Main types: [`Data`], what a write brings; [`Store`], runs of sectors in a tree.
+//! Neighbouring runs that go on as they began are one, so that a drive swept with a pattern takes one run,
+//! and what a sector holds is found in logarithmic time. The run that is being written lies beside the tree until
+//! something else is written or read: a sweep costs an addition a frame.
+//!
+//! Left out: giving back the memory of bytes that were overwritten in part.
+
+use crate::wire::Counting;
+use crate::{SECTOR, SECTOR_DWORDS};
+use boardlab_block::{Extent, Noise};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is written to sectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data<'a> {
+    /// Words that count, from the first word of the first sector on.
+    Counting(Counting),
+    /// The same byte everywhere.
+    Repeated(u8),
+    /// Random bytes, by number of the sector.
+    Noise(Noise),
+    /// These bytes, as many as the sectors hold.
+    Bytes(&'a [u8]),
+    /// These words, as many as the sectors hold; the first byte is the lowest of its word.
+    Words(&'a [u32]),
+}
+
+/// What neighbouring sectors hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Held {
+    Counting(Counting),
+    Repeated(u8),
+    Noise(Noise),
+    /// The bytes of a write, and the sector of them that is the first here.
+    Bytes(Arc<[u8]>, u64),
+    /// The flash could not give it back.
+    Lost,
+}
+
+impl Held {
+    /// What sectors hold to which nothing was written.
+    pub(crate) const ZEROS: Self = Self::Repeated(0);
+
+    /// The sectors `part` of `data`, which was brought for `sectors`.
+    pub(crate) fn of(data: Data<'_>, part: Range<u64>) -> Self {
+        match data {
+            Data::Counting(words) => Self::Counting(words.from(words_of(part.start))),
+            Data::Repeated(byte) => Self::Repeated(byte),
+            Data::Noise(noise) => Self::Noise(noise),
+            Data::Bytes(bytes) => Self::Bytes(bytes[bytes_of(part)].into(), 0),
+            Data::Words(words) => {
+                let range = bytes_of(part);
+                let words = &words[range.start / 4..range.end / 4];
+                Self::Bytes(words.iter().flat_map(|word| word.to_le_bytes()).collect(), 0)
+            }
+        }
+    }
+
+    /// The same from `sectors` on.
+    pub(crate) fn from(&self, sectors: u64) -> Self {
+        match self {
+            Self::Counting(words) => Self::Counting(words.from(words_of(sectors))),
+            Self::Bytes(bytes, first) => Self::Bytes(Arc::clone(bytes), first + sectors),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether `next`, so many sectors behind, goes on as this began.
+    fn goes_on(&self, sectors: u64, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Counting(words), Self::Counting(next)) => words.from(words_of(sectors)) == *next,
+            (Self::Bytes(bytes, first), Self::Bytes(next, at)) => {
+                Arc::ptr_eq(bytes, next) && first + sectors == *at
+            }
+            (one, other) => one == other,
+        }
+    }
+
+    /// Writes the bytes of the sectors from `number` on, which this is of; what is lost reads as zeros.
+    pub(crate) fn fill(&self, number: u64, buffer: &mut [u8]) {
+        let size = SECTOR.to_usize();
+        match self {
+            Self::Counting(words) => {
+                let dwords = (0..).zip(buffer.chunks_exact_mut(4));
+                dwords.for_each(|(at, bytes)| bytes.copy_from_slice(&words.word(at).to_le_bytes()));
+            }
+            Self::Repeated(byte) => buffer.fill(*byte),
+            Self::Noise(noise) => {
+                let sectors = (number..).zip(buffer.chunks_mut(size));
+                sectors.for_each(|(number, bytes)| noise.fill(number, bytes));
+            }
+            Self::Bytes(bytes, first) => {
+                let start = index(*first) * size;
+                buffer.copy_from_slice(&bytes[start..start + buffer.len()]);
+            }
+            Self::Lost => buffer.fill(0),
+        }
+    }
+}
+
+/// The number of words of so many sectors.
+const fn words_of(sectors: u64) -> u64 {
+    sectors * SECTOR_DWORDS as u64
+}
+
+fn index(sectors: u64) -> usize {
+    usize::try_from(sectors).expect("the sectors of a command fit memory")
+}
+
+fn bytes_of(sectors: Range<u64>) -> Range<usize> {
+    let size = SECTOR.to_usize();
+    index(sectors.start) * size..index(sectors.end) * size
+}
+
+#[derive(Debug, Clone)]
+struct Run {
+    count: u64,
+    held: Held,
+}
+
+/// Words that count, and are being written.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    first: u64,
+    end: u64,
+    words: Counting,
+    /// What comes next if it goes on.
+    next: Counting,
+}
+
+/// What the sectors of a drive hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Store {
+    runs: BTreeMap<u64, Run>,
+    /// Newer than the runs.
+    open: Option<Open>,
+    /// The run that was found last, if it counts.
+    found: Option<(Range<u64>, Counting)>,
+}
+
+impl Store {
+    /// Sectors hold something else from now on.
+    #[inline]
+    pub(crate) fn write(&mut self, extent: Extent, held: Held) {
+        let (first, end) = (extent.first.0, extent.blocks().end);
+        let Held::Counting(words) = held else {
+            self.close();
+            return self.put(first, extent.count, held);
+        };
+        let next = words.from(words_of(extent.count));
+        match &mut self.open {
+            Some(open) if open.end == first && open.next == words => {
+                (open.end, open.next) = (end, next);
+            }
+            _ => {
+                self.close();
+                self.open = Some(Open { first, end, words, next });
+            }
+        }
+    }
+
+    /// Puts the run that is being written among the others.
+    fn close(&mut self) {
+        self.found = None;
+        if let Some(Open { first, end, words, .. }) = self.open.take() {
+            self.put(first, end - first, Held::Counting(words));
+        }
+    }
+
+    fn put(&mut self, first: u64, count: u64, held: Held) {
+        self.found = None;
+        let end = first + count;
+        self.split(first);
+        self.split(end);
+        while let Some((&start, _)) = self.runs.range(first..end).next() {
+            self.runs.remove(&start);
+        }
+        let (mut first, mut run) = (first, Run { count, held });
+        if let Some((&start, before)) = self.runs.range_mut(..first).next_back()
+            && start + before.count == first
+            && before.held.goes_on(before.count, &run.held)
+        {
+            run = Run { count: before.count + run.count, held: before.held.clone() };
+            first = start;
+        }
+        if let Some(after) = self.runs.get(&end)
+            && run.held.goes_on(end - first, &after.held)
+        {
+            run.count += after.count;
+            self.runs.remove(&end);
+        }
+        if run.held != Held::ZEROS {
+            self.runs.insert(first, run);
+        } else {
+            self.runs.remove(&first);
+        }
+    }
+
+    /// No run lies on both sides of `at` any more.
+    fn split(&mut self, at: u64) {
+        let Some((&start, run)) = self.runs.range_mut(..at).next_back() else { return };
+        if start + run.count > at {
+            let rest = Run { count: start + run.count - at, held: run.held.from(at - start) };
+            run.count = at - start;
+            self.runs.insert(at, rest);
+        }
+    }
+
+    /// The words of an extent, where they count throughout.
+    #[inline]
+    pub(crate) fn counting(&mut self, extent: Extent) -> Option<Counting> {
+        let (first, end) = (extent.first.0, extent.blocks().end);
+        if let Some((range, words)) = &self.found
+            && self.open.is_none()
+            && range.start <= first
+            && end <= range.end
+        {
+            return Some(words.from(words_of(first - range.start)));
+        }
+        self.close();
+        let (&start, run) = self.runs.range(..=first).next_back()?;
+        let Held::Counting(words) = run.held else { return None };
+        let range = start..start + run.count;
+        if end > range.end {
+            return None;
+        }
+        self.found = Some((range, words));
+        Some(words.from(words_of(first - start)))
+    }
+
+    /// What one sector holds, and for how many sectors that goes on.
+    pub(crate) fn at(&mut self, sector: u64) -> (Held, u64) {
+        self.close();
+        if let Some((&start, run)) = self.runs.range(..=sector).next_back()
+            && sector < start + run.count
+        {
+            return (run.held.from(sector - start), start + run.count - sector);
+        }
+        let next = self.runs.range(sector..).next().map_or(u64::MAX, |(&start, _)| start);
+        (Held::ZEROS, next - sector)
+    }
+
+    /// Runs in the tree, the one that is being written included.
+    #[cfg(test)]
+    fn runs(&mut self) -> usize {
+        self.close();
+        self.runs.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Step;
+    use boardlab_sim::Seed;
+
+    const UP: Counting = Counting { first: 0, step: Step::Up };
+
+    fn up(sector: u64) -> Held {
+        Held::Counting(UP.from(words_of(sector)))
+    }
+
+    #[test]
+    fn a_sweep_in_commands_is_one_run() {
+        let mut store = Store::default();
+        for frame in 0..100_000 {
+            store.write(Extent::new(frame * 16, 16), up(frame * 16));
+        }
+        // The same again, from the middle on: nothing changes.
+        for frame in 40_000..60_000 {
+            store.write(Extent::new(frame * 16, 16), up(frame * 16));
+        }
+        assert_eq!(store.runs(), 1);
+        let middle = Extent::new(777_777, 65_536);
+        assert_eq!(store.counting(middle), Some(UP.from(words_of(777_777))));
+        assert_eq!(store.counting(Extent::new(1_599_999, 2)), None, "beyond what was written");
+    }
+
+    #[test]
+    fn random_writes_read_back_as_from_a_list_of_sectors() {
+        const SECTORS: u64 = 200;
+        let mut stream = Seed::new(3).stream("store");
+        let (mut store, mut model) = (Store::default(), vec![Held::ZEROS; 200]);
+        for round in 0_u8..200 {
+            let first = stream.below(SECTORS);
+            let count = 1 + stream.below((SECTORS - first).min(40));
+            let held = match stream.below(5) {
+                0 => up(first),
+                1 => Held::Repeated(round % 3),
+                2 => Held::Noise(Noise::new(7)),
+                3 => Held::Bytes(vec![round; index(count) * 512].into(), 0),
+                _ => Held::Lost,
+            };
+            store.write(Extent::new(first, count), held.clone());
+            for at in 0..count {
+                model[index(first + at)] = held.from(at);
+            }
+            for sector in 0..SECTORS {
+                let (found, _) = store.at(sector);
+                assert_eq!(found, model[index(sector)], "round {round} sector {sector}");
+                let counts = matches!(found, Held::Counting(_));
+                assert_eq!(store.counting(Extent::new(sector, 1)).is_some(), counts);
+            }
+        }
+    }
+
+    #[test]
+    fn what_counts_is_only_told_when_all_of_it_does() {
+        let mut store = Store::default();
+        store.write(Extent::new(0, 32), up(0));
+        store.write(Extent::new(16, 1), up(17));
+        assert_eq!(store.counting(Extent::new(0, 16)), Some(UP));
+        assert_eq!(store.counting(Extent::new(0, 17)), None);
+        assert_eq!(store.counting(Extent::new(16, 2)), None);
+        assert_eq!(store.counting(Extent::new(17, 15)), Some(UP.from(words_of(17))));
+    }
+}

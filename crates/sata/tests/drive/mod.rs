@@ -1,0 +1,75 @@
+//! A small drive for tests: four dies on two channels, each with two planes of pages of 4 KiB.
+#![allow(dead_code, reason = "each test uses what it needs")]
+#![allow(unreachable_pub, reason = "each test is a crate of its own")]
+
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_sata::device::{Drive, Storage, WriteCache};
+use boardlab_sim::{Bytes, Duration, Rate, Seed};
+
+/// Sectors of a mapped page.
+pub const PAGE: u64 = 8;
+/// Pages of a superblock: 16 rows of 8.
+pub const BLOCK: u32 = 128;
+
+pub type Layer = PageMapped<Timed>;
+
+pub const STRIPE: Stripe = Stripe { channels: 2, dies: 2, planes: 2, units: 1 };
+
+pub fn micros(count: u64) -> Duration {
+    Duration::from_micros(count)
+}
+
+/// A link that takes no time.
+pub fn no_link() -> Rate {
+    Rate::new(Bytes::mib(1 << 30), Duration::from_nanos(1)).unwrap()
+}
+
+/// Read 50 us, program 400 us, erase 2 ms, channels of 200 MB/s, a buffer of 8 groups.
+pub fn timing() -> Timing {
+    let cells = CellTimes::uniform(micros(50), micros(400), micros(2_000));
+    Timing {
+        native: cells.clone(),
+        single_bit: cells,
+        channel: Rate::new(Bytes::new(200), micros(1)).unwrap(),
+        link: no_link(),
+        command: Duration::ZERO,
+        slots: 8,
+        cache_program: false,
+    }
+}
+
+/// A layer of `blocks` superblocks, 70 % of which the host sees.
+pub fn layer(blocks: u32, policies: Policies) -> Layer {
+    let pages = blocks * BLOCK / 10 * 7;
+    let geometry = Geometry::new(blocks, BLOCK, Bytes::kib(4), pages).unwrap();
+    let geometry = geometry.striped(STRIPE).unwrap();
+    let medium = Timed::new(&geometry, &timing()).unwrap();
+    PageMapped::new(geometry, policies, medium, Seed::new(1)).unwrap()
+}
+
+/// All sectors of the pages of [`layer`] with so many blocks.
+pub fn sectors(blocks: u32) -> u64 {
+    u64::from(blocks * BLOCK / 10 * 7) * PAGE
+}
+
+pub fn drive(sectors: u64, write_cache: WriteCache) -> Drive {
+    Drive {
+        sectors,
+        lba48: true,
+        queue: Some(32),
+        command: micros(5),
+        stripe: STRIPE,
+        window: Bytes::kib(128),
+        look_ahead: true,
+        write_cache,
+        idle_after: micros(20_000),
+        activates_early: true,
+        frame: 2_048,
+        identify_frame: 128,
+    }
+}
+
+pub fn storage(blocks: u32, write_cache: WriteCache) -> Storage<Layer> {
+    let drive = drive(sectors(blocks), write_cache);
+    Storage::new(drive, layer(blocks, Policies::default()), true).unwrap()
+}
