@@ -30,7 +30,57 @@
 //! | R_OK or R_ERR arrives at t: `sent(t, ..)`, then SYNC | t + 1 |
 //! | SYNC arrives at t while R_OK is sent: SYNC | t + 1 |
 
+//!
+//! The states are in [`State`], faults as data in [`Fault`], a record of what went over in [`Trace`]. Left
+//! out: OOB signals and speed negotiation, power modes, port multipliers.
+
+mod engine;
+mod fault;
+mod lane;
+mod receiving;
+mod sending;
+mod state;
+mod station;
+mod stride;
+mod trace;
+mod transport;
+
+pub use engine::{Engine, RESET, Stop};
+pub use fault::{Fault, Part, Place, What};
+pub use state::State;
+pub use station::{Census, Tally};
+pub use trace::{Item, Run, Trace};
+pub use transport::RETRIES;
+
 use crate::wire::Speed;
+use std::fmt;
+
+/// Which end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The host.
+    Host,
+    /// The device.
+    Device,
+}
+
+impl Side {
+    const fn index(self) -> usize {
+        match self {
+            Self::Host => 0,
+            Self::Device => 1,
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Host => "host",
+            Self::Device => "device",
+        })
+    }
+}
 
 /// One end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,11 +90,11 @@ pub struct End {
     /// Dwords from a HOLD received to the HOLDA sent for it, ALIGNs not counted: 1 to [`End::LONGEST_HOLDA`].
     /// Until then a sender goes on with data.
     pub holda_after: u32,
-    /// Dwords of the receive FIFO.
+    /// Dwords of the receive FIFO, the register of the last one not counted.
     pub fifo: u32,
-    /// Fill, in dwords, at which this end begins to send HOLD.
+    /// Fill, in dwords, at which this end begins to send HOLD: at least 2, since one dword waits for its successor.
     pub hold_from: u32,
-    /// Fill down to which it goes on with HOLD.
+    /// Fill down to which it goes on with HOLD: at least 1.
     pub hold_to: u32,
     /// Repeated primitives are replaced by CONT and filler.
     pub continues: bool,
