@@ -6,7 +6,7 @@ use boardlab_sata::wire::crc::crc;
 use boardlab_sata::wire::fis::{
     DataView, DmaActivate, Fis, Kind, RegisterD2h, RegisterH2d, data, status,
 };
-use boardlab_sata::wire::{Scrambler, align, frame, scrambler};
+use boardlab_sata::wire::{Primitive, Scrambler, align, frame, scrambler};
 
 /// A command of `command` as hosts send it.
 fn command(command: u8, device: u8, lba: u64, count: u16) -> Fis {
@@ -95,6 +95,30 @@ fn frames_on_the_wire_are_those_of_other_implementations() {
     let expected = [0xC2F7_F6AA, 0x5F26_B368, 0xA508_436C, 0x3452_D354, 0x8A55_9502, 0xB9E7_2752];
     assert_eq!(read, expected);
     assert_eq!(sealed(&[0x39]), [0xC2D2_76B4, 0xDA49_1BE7]);
+}
+
+#[test]
+fn the_frames_of_the_documentation_are_these() {
+    let page = include_str!("../../../docs/formats/sata-wire.md");
+    let dwords = |text: &str| -> Vec<u32> {
+        text.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap()).collect()
+    };
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter(|line| line.starts_with("00") && line.matches(" | ").count() == 2)
+        .map(|line| line.split(" | ").collect())
+        .collect();
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        let fis = dwords(row[0]);
+        assert_eq!(vec![crc(&fis)], dwords(row[1]), "{}", row[0]);
+        assert_eq!(sealed(&fis), dwords(row[2]), "{}", row[0]);
+        assert!(Fis::parse(&fis).is_ok(), "{}", row[0]);
+    }
+    for primitive in Primitive::ALL {
+        let row = format!("| {primitive} | {:08X} |", primitive.dword());
+        assert_eq!(page.matches(&row).count(), 1, "{row}");
+    }
 }
 
 #[test]
