@@ -9,9 +9,11 @@
 //! - [`link`]: the dword engine: link and transport of both ends, dword by dword, with faults.
 //! - [`fast`]: the FIS engine: the same times from one step a FIS.
 //! - [`device`]: the SSD: commands, buffer, translation layer. [`host`]: the builds of a host.
+//! - [`disk`]: the same drive on its link as a block device.
 
 pub mod agent;
 pub mod device;
+pub mod disk;
 pub mod error;
 pub mod fast;
 pub mod host;

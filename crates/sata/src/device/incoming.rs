@@ -219,6 +219,7 @@ impl<T: Translation> Storage<T> {
             }
             return Err(self.worn_out());
         };
+        self.work.add(&done);
         self.room = self.room.max(done.accepted);
         self.finished = self.finished.max(done.finished);
         self.dirty = true;
@@ -250,6 +251,7 @@ impl<T: Translation> Storage<T> {
         self.counts.merged += 1;
         let read = self.translation.read(at, self.pages(extent), &mut []);
         let read = read.map_err(|_| Refusal::WornOut)?;
+        self.work.add(&read);
         if read.events.has(Event::Unreadable) {
             self.lose(extent, sectors);
         }

@@ -15,5 +15,5 @@ pub mod store;
 
 pub use drive::{Drive, Refusal, WriteCache};
 pub use outgoing::{Reading, Ready};
-pub use storage::{Counts, Storage};
+pub use storage::{Counts, Storage, Work};
 pub use store::Data;

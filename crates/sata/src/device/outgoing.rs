@@ -219,6 +219,7 @@ impl<T: Translation> Storage<T> {
         let lost = self.contents.as_mut().and_then(|contents| contents.first_lost(extent));
         let read = self.translation.read(at, self.pages(extent), &mut []);
         let read = read.expect("the layer has all pages of the drive");
+        self.work.add(&read);
         let at = read.finished;
         let unreadable = read.events.has(Event::Unreadable).then_some(extent.first.0);
         self.quiet = self.quiet.max(at);

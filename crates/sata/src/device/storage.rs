@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::wire::Counting;
 use boardlab_block::Extent;
 use boardlab_ftl as ftl;
-use boardlab_ftl::Translation;
+use boardlab_ftl::{ByCause, Events, Translation};
 use boardlab_sim::Instant;
 
 /// What a drive did so far, besides what its translation layer counts.
@@ -47,6 +47,23 @@ pub struct Counts {
     pub flushes: u64,
     /// Reads that found their first sectors in the buffer.
     pub ahead: u64,
+}
+
+/// What the flash was made to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work {
+    /// Nanoseconds of busy dies.
+    pub times: ByCause,
+    /// What else was slow.
+    pub events: Events,
+}
+
+impl Work {
+    #[inline]
+    pub(crate) fn add(&mut self, done: &ftl::Completion) {
+        self.times += &done.work;
+        self.events.add_all(done.events);
+    }
 }
 
 /// A drive without its protocol.
@@ -79,6 +96,7 @@ pub struct Storage<T> {
     pub(crate) failed: bool,
     pub(crate) ahead: Ahead,
     pub(crate) counts: Counts,
+    pub(crate) work: Work,
 }
 
 impl<T: Translation> Storage<T> {
@@ -108,6 +126,7 @@ impl<T: Translation> Storage<T> {
             failed: false,
             ahead: Ahead::default(),
             counts: Counts::default(),
+            work: Work::default(),
             drive,
             translation,
         })
@@ -121,6 +140,11 @@ impl<T: Translation> Storage<T> {
     /// What it did.
     pub const fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// What the flash was made to do since this was last asked for.
+    pub fn take_work(&mut self) -> Work {
+        std::mem::take(&mut self.work)
     }
 
     /// The layer below.
@@ -185,6 +209,7 @@ impl<T: Translation> Storage<T> {
             return Ok(self.finished.max(now));
         }
         let done = self.translation.flush(now);
+        self.work.add(&done);
         let units = self.drive.stripe.units;
         self.position = self.position.next_multiple_of(units) % self.drive.stripe.program_pages();
         self.finished = self.finished.max(done.finished);
@@ -213,6 +238,7 @@ impl<T: Translation> Storage<T> {
         let at = if self.touches_buffer(whole) { self.write_out(at)? } else { at };
         self.ahead.drop_overlap(whole);
         let done = self.translation.trim(at, self.pages(whole)).map_err(|_| Refusal::WornOut)?;
+        self.work.add(&done);
         self.finished = self.finished.max(done.finished);
         self.counts.trimmed += whole.count;
         if let Some(contents) = &mut self.contents {

@@ -1,0 +1,145 @@
+//! The link as a timeline: when frames of several commands can pass.
+//!
+//! Layer: below [`crate::disk::Disk`]. Main type: [`Bus`]. A frame takes what the engines give it, ALIGNs spread evenly
+//! (see [`crate::arithmetic`]): X_RDY until R_RDY was seen, its dwords, WTRM until R_OK was seen, SYNC. Frames that are
+//! ready later than others are placed behind them or in the gaps between, for a device sends what is ready first.
+
+use crate::link::{Side, Wiring};
+use crate::wire::{Speed, align};
+use boardlab_sim::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Dwords of Register, DMA Setup, Set Device Bits and DMA Activate FISes.
+pub(super) const REGISTER: u64 = 5;
+pub(super) const DMA_SETUP: u64 = 7;
+pub(super) const DEVICE_BITS: u64 = 2;
+pub(super) const ACTIVATE: u64 = 1;
+
+/// A frame's time on the link.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    start: Instant,
+    /// From when on host and device can begin another.
+    free: [Instant; 2],
+}
+
+/// When a frame passed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passed {
+    /// The other end has all of it, and knows that it is good.
+    pub(super) came: Instant,
+    /// The sender knows that.
+    pub(super) known: Instant,
+}
+
+/// The link.
+#[derive(Debug, Clone)]
+pub(super) struct Bus {
+    speed: Speed,
+    latency: [u64; 2],
+    /// In the order of their start, none earlier than the first request that may still come.
+    taken: VecDeque<Taken>,
+}
+
+const fn index(side: Side) -> usize {
+    match side {
+        Side::Host => 0,
+        Side::Device => 1,
+    }
+}
+
+impl Bus {
+    pub(super) fn new(wiring: &Wiring) -> Self {
+        let latency = [wiring.host.latency.into(), wiring.device.latency.into()];
+        Self { speed: wiring.speed, latency, taken: VecDeque::new() }
+    }
+
+    /// The time of so many dwords, with the ALIGNs among them, to the nearest nanosecond.
+    pub(super) fn span(&self, dwords: u64) -> Duration {
+        let clock = u128::from(self.speed.dword_clock().get()) * u128::from(align::SLOTS);
+        let nanos = u128::from(dwords) * u128::from(align::PERIOD) * 1_000_000_000;
+        let nearest = (nanos + clock / 2) / clock;
+        Duration::from_nanos(u64::try_from(nearest).unwrap_or(u64::MAX))
+    }
+
+    /// Nothing more will be asked for before `at`.
+    pub(super) fn forget(&mut self, at: Instant) {
+        while self.taken.front().is_some_and(|taken| taken.latest() <= at) {
+            self.taken.pop_front();
+        }
+    }
+
+    /// A FIS of `dwords` without payload that `from` can send from `ready` on.
+    pub(super) fn fis(&mut self, from: Side, ready: Instant, dwords: u64) -> Passed {
+        // Its first dword is what the header is to data.
+        self.frame(from, ready, dwords - 1, |first, bus| first + bus.span(dwords - 1))
+    }
+
+    /// A Data FIS of `dwords` of payload that `from` can begin from `ready` on. `flow` is given when the first of them
+    /// can pass at the end that decides, the sender's for data to the host and the receiver's for others, and says when all
+    /// have.
+    pub(super) fn frame(
+        &mut self,
+        from: Side,
+        ready: Instant,
+        dwords: u64,
+        flow: impl FnOnce(Instant, &Self) -> Instant,
+    ) -> Passed {
+        let [ours, theirs] = match from {
+            Side::Host => self.latency,
+            Side::Device => [self.latency[1], self.latency[0]],
+        };
+        // X_RDY there, R_RDY back, SOF, header; and behind the payload CRC, EOF.
+        let before = self.span(ours + theirs + 4);
+        let start = self.gap(from, ready, before + self.span(dwords + 2 + ours));
+        let way = self.span(ours);
+        let came = match from {
+            Side::Device => flow(start + before, self) + way,
+            Side::Host => flow(start + before + way, self),
+        } + self.span(2);
+        // R_OK back, SYNC there, SYNC back.
+        let known = came + self.span(1 + theirs);
+        let over = known + self.span(1 + ours);
+        let mut free = [over + self.span(1); 2];
+        free[index(from)] = over + self.span(2 + theirs);
+        self.take(Taken { start, free });
+        Passed { came, known }
+    }
+
+    /// The first instant from `ready` on at which a frame of at least `length` can begin.
+    fn gap(&self, from: Side, ready: Instant, length: Duration) -> Instant {
+        let passed = self.taken.partition_point(|taken| taken.latest() <= ready);
+        let mut start = ready;
+        for taken in self.taken.range(passed..) {
+            if start + length <= taken.start {
+                break;
+            }
+            start = start.max(taken.free[index(from)]);
+        }
+        start
+    }
+
+    /// Frames between which no other fits become one, so that a stream of them is found at once.
+    fn take(&mut self, mut new: Taken) {
+        let least = self.span(self.latency[0] + self.latency[1] + 4);
+        let place = self.taken.partition_point(|other| other.start <= new.start);
+        if let Some(after) = self.taken.get(place).copied()
+            && after.start < new.latest() + least
+        {
+            new.free = [0, 1].map(|end| new.free[end].max(after.free[end]));
+            self.taken.remove(place);
+        }
+        match place.checked_sub(1).and_then(|before| self.taken.get_mut(before)) {
+            Some(before) if new.start < before.latest() + least => {
+                before.free = [0, 1].map(|end| new.free[end].max(before.free[end]));
+            }
+            _ => self.taken.insert(place, new),
+        }
+    }
+}
+
+impl Taken {
+    fn latest(&self) -> Instant {
+        self.free[0].max(self.free[1])
+    }
+}

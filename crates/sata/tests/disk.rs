@@ -1,0 +1,272 @@
+//! The drive as a block device: contents against a plain vector, times against engines and arithmetic.
+//!
+//! Each random run prints its seed when it fails; replay it with `cargo test -p boardlab-sata --test disk`
+//! after setting `FIRST_SEED` to it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod drive;
+
+use boardlab_block::{
+    BlockDevice, Cache, Discarded, Error, Extent, Noise, Payload, Request, Target,
+};
+use boardlab_sata::Speed;
+use boardlab_sata::device::WriteCache;
+use boardlab_sata::disk::{Disk, Driver};
+use boardlab_sata::link::{End, Wiring};
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed, Stream};
+use drive::{Layer, micros, storage};
+
+const FIRST_SEED: u64 = 0;
+const SEEDS: u64 = 30;
+const STEPS: usize = 200;
+
+fn wiring() -> Wiring {
+    let end = End {
+        latency: 12,
+        holda_after: 10,
+        fifo: 128,
+        hold_from: 64,
+        hold_to: 32,
+        continues: true,
+    };
+    Wiring { speed: Speed::Gen2, host: end, device: end }
+}
+
+fn driver(queue: Option<u32>) -> Driver {
+    Driver { queue, largest: 65_535, submit: Duration::ZERO, complete: Duration::ZERO }
+}
+
+fn disk(queue: Option<u32>, write_cache: WriteCache) -> Disk<Layer> {
+    Disk::new(storage(40, write_cache), &wiring(), driver(queue))
+}
+
+fn extent(stream: &mut Stream, count: u64) -> Extent {
+    let longest = if stream.chance(1, 6) { 300 } else { 20 };
+    Extent::new(stream.below(count + 20), stream.below(longest))
+}
+
+/// Makes a random request on the device and on the model.
+fn step(device: &mut Disk<Layer>, at: Instant, image: &mut [u8], stream: &mut Stream) {
+    let geometry = device.geometry().clone();
+    let extent = extent(stream, 1_200);
+    let blocks = extent.blocks();
+    let bytes = |block: u64| usize::try_from(block * 512).unwrap();
+    let range = bytes(blocks.start)..bytes(blocks.end);
+    let mut buffer = vec![0; range.len()];
+    let kind = stream.below(8);
+    let data = match kind {
+        0 => {
+            stream.fill(&mut buffer);
+            Payload::Bytes(&buffer)
+        }
+        1 => Payload::Repeated(u8::try_from(stream.below(256)).unwrap()),
+        _ => Payload::Noise(Noise { seed: stream.below(9), zeros: 30 }),
+    };
+    let done = match kind {
+        0..=2 => {
+            data.copy_to(&geometry, extent, &mut image[range]);
+            let durable = stream.chance(1, 4);
+            device.submit(at, Request::Write { extent, data, durable })
+        }
+        3 => {
+            let inner = geometry.aligned_within(extent, Bytes::kib(4)).blocks();
+            image[bytes(inner.start)..bytes(inner.end)].fill(0);
+            device.submit(at, Request::Discard { extent })
+        }
+        4 => {
+            image[range].fill(0);
+            device.submit(at, Request::WriteZeroes { extent })
+        }
+        5 => device.submit(at, Request::Flush),
+        _ => {
+            let into = Target::Buffer(&mut buffer);
+            let done = device.submit(at, Request::Read { extent, into });
+            assert!(buffer == image[range], "read {extent}");
+            done
+        }
+    }
+    .unwrap();
+    assert!(at <= done.accepted && done.accepted <= done.started && done.started <= done.ended);
+}
+
+#[test]
+fn a_disk_holds_what_was_written() {
+    for seed in FIRST_SEED..FIRST_SEED + SEEDS {
+        let mut stream = Seed::new(seed).stream("disk");
+        let cache = match seed % 3 {
+            0 => WriteCache::Through,
+            1 => WriteCache::Back(Bytes::kib(64)),
+            _ => WriteCache::Protected(Bytes::kib(64)),
+        };
+        let queue = (seed % 2 == 0).then_some(8);
+        let mut device = disk(queue, cache);
+        let (mut image, mut now) = (vec![0; 2_000 * 512], Instant::ZERO);
+        for number in 0..STEPS {
+            now += Duration::from_micros(stream.below(300));
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                step(&mut device, now, &mut image, &mut stream);
+            }));
+            assert!(result.is_ok(), "seed {seed}, step {number}");
+        }
+        let mut found = vec![0; image.len()];
+        let mut clock = Clock::new();
+        clock.advance_to(now);
+        device.read(&mut clock, Extent::new(0, 2_000), &mut found).unwrap();
+        assert!(found == image, "seed {seed}: the disk differs at the end");
+    }
+}
+
+/// Reads of 4 KiB at random places, as many a second as the queue gives.
+fn reads_a_second(depth: u32) -> u64 {
+    let mut device = filled(Some(depth));
+    let pages = device.geometry().count / 8;
+    let (mut stream, count) = (Seed::new(7).stream("places"), 2_000);
+    let mut ends = std::collections::BinaryHeap::new();
+    let start = device.storage().quiet();
+    let mut last = start;
+    for _ in 0..count {
+        let mut at = start;
+        if ends.len() == usize::try_from(depth).unwrap() {
+            let std::cmp::Reverse(first) = ends.pop().unwrap();
+            at = first;
+        }
+        let extent = Extent::new(stream.below(pages) * 8, 8);
+        let request = Request::Read { extent, into: Target::Nowhere };
+        let done = device.submit(at, request).unwrap();
+        ends.push(std::cmp::Reverse(done.ended));
+        last = last.max(done.ended);
+    }
+    count * 1_000_000_000 / last.since(start).as_nanos()
+}
+
+/// A disk of which every page was written.
+fn filled(queue: Option<u32>) -> Disk<Layer> {
+    let mut device = disk(queue, WriteCache::Through);
+    let extent = device.geometry().whole();
+    let data = Payload::Repeated(1);
+    device.submit(Instant::ZERO, Request::Write { extent, data, durable: false }).unwrap();
+    device
+}
+
+#[test]
+fn random_reads_scale_with_the_queue_until_dies_are_busy() {
+    let rates = [1, 2, 4, 8, 32].map(reads_a_second);
+    // 4 dies of 50 us and 20.5 us on one of two channels: at most one read in 17.6 us or so.
+    assert!(rates[1] * 10 > rates[0] * 17, "{rates:?}");
+    assert!(rates[2] * 10 > rates[0] * 27, "{rates:?}");
+    assert!(rates[3] > rates[2] && rates[4] >= rates[3], "{rates:?}");
+    let bound = 4 * 1_000_000_000 / 50_000;
+    assert!(rates[4] < bound && rates[4] * 10 > bound * 5, "{rates:?}, bound {bound}");
+}
+
+#[test]
+fn a_fast_flash_is_held_up_by_the_link() {
+    // Without dies in the way: everything is in the buffer of a drive that never got it to flash.
+    let mut device = filled(Some(32));
+    let start = device.storage().quiet();
+    let extent = Extent::new(0, 16_384);
+    let done = device.submit(start, Request::Read { extent, into: Target::Nowhere }).unwrap();
+    let bytes = 16_384 * 512 * 1_000_000_000 / done.latency(start).as_nanos();
+    // Four dies of 2 pages in 50 us and channels of 200 MB/s: 400 MB/s would be there.
+    assert!((270_000_000..297_100_000).contains(&bytes), "{bytes} B/s");
+}
+
+#[test]
+fn requests_of_a_size_beyond_the_largest_are_split() {
+    let mut device = disk(None, WriteCache::Through);
+    let extent = Extent::new(0, 20_000);
+    let small = Driver { largest: 1_000, ..driver(None) };
+    let mut split = Disk::new(storage(40, WriteCache::Through), &wiring(), small);
+    let write = |device: &mut Disk<Layer>| {
+        let data = Payload::Repeated(7);
+        let request = Request::Write { extent, data, durable: false };
+        device.submit(Instant::ZERO, request).unwrap().ended
+    };
+    let (whole, pieces) = (write(&mut device), write(&mut split));
+    assert_eq!((device.counts().commands, split.counts().commands), (1, 20));
+    assert!(pieces > whole, "each command waits for its own end on flash");
+}
+
+#[test]
+fn a_durable_write_waits_for_the_flash_behind_a_cache() {
+    let write = |cache, durable| {
+        let mut device = disk(Some(4), cache);
+        let (extent, data) = (Extent::new(0, 8), Payload::Repeated(1));
+        device.submit(Instant::ZERO, Request::Write { extent, data, durable }).unwrap().ended
+    };
+    let back = WriteCache::Back(Bytes::kib(256));
+    let program = Instant::ZERO + micros(400);
+    assert!(write(WriteCache::Through, false) > program);
+    assert!(write(back, false) < program);
+    assert!(write(back, true) > program);
+    assert!(write(WriteCache::Protected(Bytes::kib(256)), true) < program);
+}
+
+#[test]
+fn the_face_says_what_the_drive_promises() {
+    let geometry = |cache| disk(Some(64), cache).geometry().clone();
+    let through = geometry(WriteCache::Through);
+    assert!(through.is_sound());
+    assert_eq!((through.depth, through.cache), (32, Cache::None));
+    assert_eq!(through.physical, Bytes::kib(4));
+    assert_eq!(through.discard.unwrap().reads, Discarded::Zeros);
+    let size = Bytes::kib(256);
+    assert_eq!(geometry(WriteCache::Back(size)).cache, Cache::Volatile(size));
+    assert_eq!(disk(None, WriteCache::Through).geometry().depth, 1);
+}
+
+#[test]
+fn what_lies_beyond_the_end_is_refused() {
+    let mut device = disk(Some(4), WriteCache::Through);
+    let count = device.geometry().count;
+    let extent = Extent::new(count - 1, 2);
+    let request = Request::Read { extent, into: Target::Nowhere };
+    let refused = Error::OutOfRange { extent, count };
+    assert_eq!(device.submit(Instant::ZERO, request), Err(refused));
+}
+
+#[test]
+fn a_cut_of_power_takes_what_only_the_cache_held() {
+    let mut device = disk(Some(4), WriteCache::Back(Bytes::kib(256)));
+    let mut clock = Clock::new();
+    device.write(&mut clock, Extent::new(0, 8), &[1; 4_096]).unwrap();
+    device.flush(&mut clock).unwrap();
+    device.write(&mut clock, Extent::new(0, 8), &[2; 4_096]).unwrap();
+    device.write(&mut clock, Extent::new(8, 8), &[2; 4_096]).unwrap();
+    device.cut_power(clock.now());
+    let mut found = [9; 8_192];
+    device.read(&mut clock, Extent::new(0, 16), &mut found).unwrap();
+    assert_eq!((found[0], found[8_191]), (1, 0));
+}
+
+#[test]
+fn flushes_wait_for_the_queue_and_the_queue_for_them() {
+    let mut device = disk(Some(8), WriteCache::Back(Bytes::kib(256)));
+    let write = |device: &mut Disk<Layer>, first| {
+        let (extent, data) = (Extent::new(first, 64), Payload::Repeated(3));
+        let request = Request::Write { extent, data, durable: false };
+        device.submit(Instant::ZERO, request).unwrap()
+    };
+    let before = write(&mut device, 0);
+    let flush = device.submit(Instant::ZERO, Request::Flush).unwrap();
+    let after = write(&mut device, 64);
+    assert!(flush.accepted >= before.ended && after.accepted >= flush.ended);
+}
+
+#[test]
+fn collection_is_named_as_the_cause() {
+    let mut device = filled(Some(1));
+    let mut clock = Clock::new();
+    clock.advance_to(device.storage().quiet());
+    let pages = device.geometry().count / 8;
+    let mut stream = Seed::new(3).stream("overwrites");
+    let mut causes = 0;
+    for _ in 0..8_000 {
+        let extent = Extent::new(stream.below(pages) * 8, 8);
+        let request = Request::Write { extent, data: Payload::Repeated(5), durable: false };
+        let done = device.wait(&mut clock, request).unwrap();
+        causes += u64::from(done.cause == Some(boardlab_block::Cause::Collection));
+    }
+    assert!(causes > 0, "the drive is full and overwritten");
+}
