@@ -1,0 +1,129 @@
+//! The host on a real link: the same jobs over the engines, and every kind of damage to each frame of a job.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod toy;
+
+use boardlab_sata::host::{
+    Addressing, Build, Costs, Data, Direction, Host, Job, Limits, Pattern, Report, Settings,
+    Transfer,
+};
+use boardlab_sata::link::{End, Engine, Fault, Part, Place, Side, What, Wiring};
+use boardlab_sata::wire::Primitive;
+use boardlab_sata::{Speed, Tick};
+use boardlab_sim::Duration;
+use toy::Toy;
+
+fn wiring() -> Wiring {
+    let end = End {
+        latency: 12,
+        holda_after: 10,
+        fifo: 128,
+        hold_from: 64,
+        hold_to: 32,
+        continues: true,
+    };
+    Wiring { speed: Speed::Gen2, host: end, device: end }
+}
+
+fn host() -> Host {
+    let limits = Limits { timeout: Duration::from_millis(1), reissues: 3, resets: 2 };
+    Host::new(Speed::Gen2, Settings { build: Build::Firmware, costs: Costs::default(), limits })
+}
+
+fn jobs(addressing: Addressing) -> [Job; 4] {
+    let words: Vec<u32> = (0..33 * 128_u32).map(|n| n.wrapping_mul(0x9E37_79B9)).collect();
+    let job = |direction, data: &Data| {
+        let mut transfer = Transfer::looped(direction, 5, 17, 2).with_addressing(addressing);
+        transfer.sectors = 33;
+        Job::Transfer(transfer.with_data(data.clone()))
+    };
+    let data = Data::Words(words);
+    [Job::Identify, job(Direction::Write, &data), job(Direction::Read, &data), Job::Flush]
+}
+
+fn run(
+    addressing: Addressing,
+    faults: &[Fault],
+    change: impl FnOnce(&mut Toy),
+) -> (Vec<Report>, Engine<Host, Toy>) {
+    let mut drive = Toy::new(1_000);
+    change(&mut drive);
+    let mut engine = Engine::new(wiring(), host(), drive);
+    jobs(addressing).into_iter().for_each(|job| engine.host_mut().push(job));
+    faults.iter().for_each(|&fault| engine.inject(fault));
+    // A hundred times what the jobs take, resets and timeouts included.
+    engine.run(Tick(40_000_000));
+    assert!(
+        engine.host().is_done(),
+        "{addressing:?} {faults:?}: the host hangs: {:?}",
+        engine.host()
+    );
+    let reports = engine.host_mut().take_reports();
+    (reports, engine)
+}
+
+const ALL: [Addressing; 3] = [Addressing::Lba28, Addressing::Lba48, Addressing::Queued(2)];
+
+#[test]
+fn jobs_run_over_the_dword_engine() {
+    for addressing in ALL {
+        let (reports, engine) = run(addressing, &[], |_| ());
+        for report in &reports {
+            assert_eq!(report.outcome, Ok(()), "{addressing:?}");
+            assert_eq!((report.reissues, report.resets, report.damaged), (0, 0, 0));
+        }
+        assert_eq!((reports.len(), reports[2].sectors), (4, 33));
+        assert_eq!(engine.device().word(5 + 32, 127), (33 * 128 - 1_u32).wrapping_mul(0x9E37_79B9));
+        assert_eq!(reports[2].mismatches, 0);
+    }
+}
+
+#[test]
+fn no_damage_to_a_frame_is_taken_for_data_or_stops_the_host() {
+    let damages = [
+        (Part::Word(0), What::Flip(3)),
+        (Part::Word(1), What::Flip(31)),
+        (Part::Crc, What::Flip(0)),
+        (Part::Sof, What::Lost),
+        (Part::Sof, What::Type(0x27)),
+        (Part::Sof, What::Type(0x99)),
+        (Part::Eof, What::Lost),
+        (Part::Eof, What::Primitive(Primitive::Sync)),
+        (Part::Word(0), What::Primitive(Primitive::Sync)),
+        (Part::Word(0), What::Primitive(Primitive::XRdy)),
+        (Part::Crc, What::Invalid),
+        (Part::Word(0), What::Escape),
+    ];
+    for addressing in ALL {
+        let (_, engine) = run(addressing, &[], |_| ());
+        for side in [Side::Host, Side::Device] {
+            for number in 0..engine.tally(side).frames {
+                for (part, what) in damages {
+                    let fault = Fault { from: side, place: Place::Frame(number, part), what };
+                    let (reports, engine) = run(addressing, &[fault], |_| ());
+                    for report in &reports {
+                        assert_eq!(report.outcome, Ok(()), "{addressing:?} {fault:?} {report:?}");
+                        assert_eq!(report.mismatches, 0);
+                    }
+                    let last = engine.device().word(5 + 32, 127);
+                    assert_eq!(last, (33 * 128 - 1_u32).wrapping_mul(0x9E37_79B9), "{fault:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn patterns_are_the_same_words_on_the_link() {
+    for pattern in [Pattern::Increment, Pattern::Decrement] {
+        let mut engine = Engine::new(wiring(), host(), Toy::new(1_000));
+        for direction in [Direction::Write, Direction::Read] {
+            let transfer = Transfer::looped(direction, 9, 40, 3);
+            engine.host_mut().push(Job::Transfer(transfer.with_data(Data::Pattern(pattern))));
+        }
+        engine.run(Tick::NEVER);
+        assert!(engine.host().reports().iter().all(|report| report.outcome == Ok(())));
+        assert_eq!(engine.device().word(100, 99), pattern.at(100).word(99));
+    }
+}
