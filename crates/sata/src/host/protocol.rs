@@ -423,7 +423,12 @@ impl Agent for Host {
     }
 
     fn gives_up(&self, now: Tick) -> bool {
-        self.wants_reset || self.deadline <= now
+        // A frame that hung while there was nothing to do is noticed when there is: the job is taken up then, and its
+        // time runs.
+        let waits = self.run.is_none() && !self.jobs.is_empty();
+        self.wants_reset
+            || self.deadline <= now
+            || (waits && self.free.after(self.pace.timeout) <= now)
     }
 
     #[inline]

@@ -265,7 +265,7 @@ impl Toy {
             return self.steps.push_back(Step::Fis(Fis::DmaActivate(DmaActivate::default())));
         }
         let incoming = self.incoming.take().unwrap();
-        if incoming.is_bad {
+        if incoming.is_bad || incoming.words.len() > incoming.total {
             return self.end(0x51, 0x84, incoming.lba);
         }
         for (lba, sector) in (incoming.lba..).zip(incoming.words.chunks(128)) {
