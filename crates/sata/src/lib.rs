@@ -8,20 +8,25 @@
 //!   Both engines below run the same agents.
 //! - [`link`]: the dword engine: link and transport of both ends, dword by dword, with faults.
 //! - [`fast`]: the FIS engine: the same times from one step a FIS.
+//! - [`arithmetic`]: link rates in closed form. [`shares`]: [`Shares`], where a link's time goes.
 //! - [`device`]: the SSD: commands, buffer, translation layer. [`host`]: the builds of a host.
 //! - [`disk`]: the same drive on its link as a block device.
 
 pub mod agent;
+pub mod arithmetic;
 pub mod device;
 pub mod disk;
 pub mod error;
 pub mod fast;
 pub mod host;
 pub mod link;
+pub mod shares;
 pub mod wire;
 
 pub use agent::{Agent, Gate, Outcome, Outgoing, Reception};
 pub use error::Error;
+pub use link::Stop;
+pub use shares::Shares;
 pub use wire::fis::Fis;
 pub use wire::{Counting, Speed, Tick};
 

@@ -31,6 +31,8 @@ impl Station {
         if !self.sending.is_ready(now) {
             if self.state == State::SendData {
                 self.plain = now.after(1);
+                // LT5 looks at what is heard then; a HOLD that is over by that time is not answered.
+                self.sending.hold_in = None;
                 self.enter(State::SendHold);
             }
             return self.primitive(now, Primitive::Hold);

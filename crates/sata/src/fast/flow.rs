@@ -1,0 +1,196 @@
+//! The data phase of a frame: from its SOF to the tick in which everything has been taken.
+//!
+//! Main type: [`Flow`]. Both ends act on what they see, and see what the other end did a latency before. So
+//! the earlier of the two acts next, and what it changes travels in a queue: starts, stops and EOF one way,
+//! HOLD the other way.
+
+use super::load::Load;
+use super::receiver::Receiver;
+use super::sender::{Change, Sender};
+use crate::LARGEST_DATA;
+use crate::agent::{Agent, Gate};
+use crate::link::End;
+use crate::wire::{Tick, align};
+use std::collections::VecDeque;
+
+/// What a data phase is between.
+#[derive(Debug)]
+pub(super) struct Ends<'a, S, R> {
+    pub(super) sender: &'a mut S,
+    pub(super) receiver: &'a mut R,
+    pub(super) from: End,
+    pub(super) to: End,
+    /// Ticks that a dword travels from the sender to the receiver.
+    pub(super) forth: u64,
+    /// And from the receiver to the sender.
+    pub(super) back: u64,
+    /// Up to here neither agent gives the frame up.
+    pub(super) calm: Tick,
+}
+
+impl<S: Agent, R: Agent> Ends<'_, S, R> {
+    /// Whether time may go on to `next`: an error says when an agent gives up before that, or that nothing
+    /// comes any more.
+    #[inline]
+    fn go_on(&mut self, next: Tick) -> Result<(), Tick> {
+        if next > self.calm {
+            if let Some(at) = given_up(self.sender, self.receiver, self.calm, next) {
+                return Err(at);
+            }
+            self.calm = next;
+        }
+        if next == Tick::NEVER { Err(next) } else { Ok(()) }
+    }
+}
+
+/// The first tick after `calm` up to `next` in which one of two agents gives up a frame.
+pub(super) fn given_up(
+    one: &impl Agent,
+    other: &impl Agent,
+    calm: Tick,
+    next: Tick,
+) -> Option<Tick> {
+    let at = gives_up(one, calm, next).min(gives_up(other, calm, next));
+    (at != Tick::NEVER && at <= next).then_some(at)
+}
+
+/// When `agent` is asked and gives up: at its wake, and once in 256 ticks after that. It is taken for
+/// granted that who gives up does not change its mind.
+fn gives_up(agent: &impl Agent, calm: Tick, next: Tick) -> Tick {
+    if !agent.gives_up(next) {
+        return Tick::NEVER;
+    }
+    let (mut patient, mut over) = (calm.0, next.0);
+    while over - patient > 1 {
+        let middle = patient + (over - patient) / 2;
+        if agent.gives_up(Tick(middle)) { over = middle } else { patient = middle }
+    }
+    match agent.wake() {
+        wake if wake.0 < over => Tick(over | (align::PERIOD - 1)),
+        wake => wake,
+    }
+}
+
+/// How a data phase ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// The slot of EOF.
+    pub(super) eof: u64,
+    /// When EOF had come and every dword was taken.
+    pub(super) taken: Tick,
+    /// Nothing was lost.
+    pub(super) good: bool,
+}
+
+/// What is on its way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Flow {
+    changes: VecDeque<(Tick, Change)>,
+    /// When HOLD begins or ends to be heard.
+    holds: VecDeque<(Tick, bool)>,
+    load: Load,
+}
+
+impl Flow {
+    /// Moves `dwords` in a frame whose SOF goes in slot `sof`. A frame that does not end is an error: when an
+    /// agent gives it up, or never.
+    pub(super) fn pass<S: Agent, R: Agent>(
+        &mut self,
+        ends: &mut Ends<'_, S, R>,
+        dwords: u32,
+        sof: u64,
+    ) -> Result<Passed, Tick> {
+        let supply = ends.sender.supply(align::tick_of(sof), 0);
+        assert!(supply.until > 0, "Agent::supply: a gate that promises nothing");
+        self.load.begin(ends.sender, dwords);
+        // The header tells the receiver what comes.
+        let begin = align::tick_of(sof + 1).after(ends.forth);
+        ends.receiver.begin(begin);
+        let drain = ends.receiver.drain(begin, 0);
+        if let Some(passed) = self.straight(ends, dwords, sof + 2, [supply, drain]) {
+            return Ok(passed);
+        }
+        self.changes.clear();
+        self.holds.clear();
+        let sender = Sender::new(&ends.from, dwords, sof + 2, supply);
+        let receiver = Receiver::new(&ends.to, ends.forth, dwords, begin, drain);
+        self.events(ends, sender, receiver)
+    }
+
+    /// Where nothing stands in the way: every dword follows the one before, and HOLD is never wanted.
+    #[inline]
+    fn straight<S: Agent, R: Agent>(
+        &mut self,
+        ends: &mut Ends<'_, S, R>,
+        dwords: u32,
+        first: u64,
+        [supply, drain]: [Gate; 2],
+    ) -> Option<Passed> {
+        let begin = align::tick_of(first);
+        if supply.until < dwords || supply.at > begin {
+            return None;
+        }
+        // Before EOF the receiver does not know that a short frame ends where its agent's promise does.
+        if drain.until < dwords || (drain.until == dwords && dwords < LARGEST_DATA) {
+            return None;
+        }
+        let hold_from = ends.to.hold_from.max(2);
+        let full = first + u64::from((hold_from - 1).min(dwords));
+        if drain.at > align::tick_of(full).after(ends.forth) || hold_from > ends.to.fifo {
+            return None;
+        }
+        // CRC and EOF follow.
+        let eof = first + u64::from(dwords) + 1;
+        let drained = drain.at.after(u64::from(dwords) - 1);
+        let taken = align::tick_of(eof).after(ends.forth).max(drained);
+        if taken > ends.calm {
+            return None;
+        }
+        self.load.fill(ends.sender, dwords);
+        self.load.take(ends.receiver, dwords);
+        Some(Passed { eof, taken, good: true })
+    }
+
+    fn events<S: Agent, R: Agent>(
+        &mut self,
+        ends: &mut Ends<'_, S, R>,
+        mut sender: Sender,
+        mut receiver: Receiver,
+    ) -> Result<Passed, Tick> {
+        let mut eof = 0;
+        loop {
+            let heard = self.holds.front().map_or(Tick::NEVER, |&(at, _)| at);
+            let came = self.changes.front().map_or(Tick::NEVER, |&(at, _)| at);
+            let (sends, takes) = (sender.due(), came.min(receiver.due()));
+            ends.go_on(sends.min(heard).min(takes))?;
+            if sends <= heard && sends <= takes {
+                if let Some((slot, change)) = sender.step(ends.sender, &mut self.load) {
+                    eof = slot;
+                    self.changes.push_back((align::tick_of(slot).after(ends.forth), change));
+                }
+            } else if heard <= takes {
+                self.holds.pop_front().into_iter().for_each(|(at, hold)| sender.hear(at, hold));
+            } else {
+                self.take(ends, &mut receiver, takes);
+                if receiver.is_done() {
+                    self.load.take(ends.receiver, receiver.taken());
+                    return Ok(Passed { eof, taken: takes, good: receiver.is_good() });
+                }
+            }
+        }
+    }
+
+    /// The receiver's next act, at `now`.
+    fn take<S, R: Agent>(&mut self, ends: &mut Ends<'_, S, R>, receiver: &mut Receiver, now: Tick) {
+        while let Some(&(at, change)) = self.changes.front()
+            && at == now
+        {
+            self.changes.pop_front();
+            receiver.hear(now, change);
+        }
+        if let Some(hold) = receiver.step(now, ends.receiver, &mut self.load) {
+            let sent = align::advance(now.after(1), 0);
+            self.holds.push_back((sent.after(ends.back), hold));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The FIS engine: its rates are those of the arithmetic, its shares sum to the time, its data arrive.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod pair;
+
+use boardlab_sata::arithmetic::{Direction, Link};
+use boardlab_sata::fast::Engine;
+use boardlab_sata::{Speed, Stop, Tick};
+use boardlab_sim::Seed;
+use pair::{Command, Device, Flow, Host, Kind, plain_wiring, prompt, random_wiring, skewed};
+
+const ALL: u32 = 65_536;
+
+/// Ticks from the host's first call to the end of its only command.
+fn ticks(speed: Speed, latency: u32, command: Command) -> u64 {
+    let (host, device) = prompt(&[command]);
+    let mut engine = Engine::new(plain_wiring(speed, latency), host, device);
+    assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
+    assert_eq!(engine.shares().total(), engine.now().0);
+    engine.now().0
+}
+
+#[test]
+fn rates_are_those_of_the_arithmetic() {
+    for speed in Speed::ALL {
+        for latency in [0, 1, 7, 12, 13, 50] {
+            for (kind, direction) in
+                [(Kind::Read, Direction::Read), (Kind::Write, Direction::Write)]
+            {
+                let link = Link::of(&plain_wiring(speed, latency));
+                let ticks = ticks(speed, latency, Command { kind, sectors: ALL });
+                let expected = link.command(direction, ALL.into()) * 256 / 254;
+                // The signature comes first; ALIGNs in turnarounds wait for each other.
+                assert!(
+                    ticks.abs_diff(expected) * 500 < expected,
+                    "{latency} {direction:?}: {ticks} {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_arrives_and_every_tick_is_accounted_for() {
+    for seed in 0..2_000 {
+        let mut stream = Seed::new(seed).stream("fast");
+        let wiring = random_wiring(&mut stream);
+        let kinds = [Kind::Read, Kind::Write, Kind::PioIn, Kind::None];
+        let commands: Vec<Command> = (0..1 + stream.below(5))
+            .map(|_| Command {
+                kind: kinds[usize::try_from(stream.below(4)).unwrap()],
+                sectors: u32::try_from(1 + skewed(&mut stream, 9)).unwrap(),
+            })
+            .collect();
+        let described = stream.chance(1, 2);
+        let host = Host::new(&mut stream, described, &commands);
+        let device = Device::new(&mut stream, described);
+        let mut engine = Engine::new(wiring, host, device);
+        assert_eq!(engine.run(Tick::NEVER), Stop::Idle, "seed {seed}");
+        let shares = engine.shares();
+        assert_eq!(shares.total(), engine.now().0, "seed {seed}");
+        let (host, device) = engine.into_agents();
+        assert!(host.commands.is_empty(), "seed {seed}");
+        let moved = |direction: &[Kind]| -> u64 {
+            commands
+                .iter()
+                .filter(|command| direction.contains(&command.kind))
+                .map(|command| u64::from(command.sectors) * 128)
+                .sum()
+        };
+        assert_eq!(host.common.received, moved(&[Kind::Read, Kind::PioIn]), "seed {seed}");
+        assert_eq!(device.common.received, moved(&[Kind::Write]), "seed {seed}");
+        assert_eq!(shares.payload, host.common.received + device.common.received);
+    }
+}
+
+#[test]
+fn a_slow_receiver_sets_the_rate() {
+    for (dwords, ticks) in [(3, 4), (1, 2), (1, 9), (99, 100)] {
+        let (mut host, device) = prompt(&[Command { kind: Kind::Read, sectors: 2_048 }]);
+        host.common.drains = Flow::Even(dwords, ticks);
+        let mut engine = Engine::new(plain_wiring(Speed::Gen2, 12), host, device);
+        engine.run(Tick::NEVER);
+        let (now, shares) = (engine.now().0, engine.shares());
+        // 128 frames, each with a turnaround of some 80 dwords.
+        let least = 2_048 * 128 * ticks / dwords;
+        assert!(now >= least && now < least + 130 * 100, "{now} instead of {least}");
+        let lost = least * 254 / 256 - 2_048 * 128;
+        assert!(shares.hold.abs_diff(lost) < 128 * 20, "{shares:?}, not {lost}");
+    }
+}

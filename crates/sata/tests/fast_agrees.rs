@@ -1,0 +1,78 @@
+//! The FIS engine against the dword engine: the same calls at the same ticks, the same bytes.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod pair;
+
+use boardlab_sata::link::{self, Stop, Wiring};
+use boardlab_sata::{Tick, fast};
+use boardlab_sim::{Seed, Stream};
+use pair::{Command, Common, Device, Host, Kind, Told, random_wiring, skewed};
+
+/// A case: what is wired, who stands at the ends.
+struct Case {
+    wiring: Wiring,
+    host: Host,
+    device: Device,
+}
+
+impl Case {
+    /// A few commands of up to `2^bits` sectors.
+    fn random(seed: u64, bits: u64) -> Self {
+        let mut stream = Seed::new(seed).stream("agree");
+        let wiring = random_wiring(&mut stream);
+        let commands: Vec<Command> =
+            (0..1 + stream.below(5)).map(|_| command(&mut stream, bits)).collect();
+        let described = stream.chance(1, 2);
+        let host = Host::new(&mut stream, described, &commands);
+        let device = Device::new(&mut stream, described);
+        Self { wiring, host, device }
+    }
+
+    fn by_fis(&self) -> (Host, Device) {
+        let mut engine = fast::Engine::new(self.wiring, self.host.clone(), self.device.clone());
+        assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
+        assert_eq!(engine.shares().total(), engine.now().0);
+        engine.into_agents()
+    }
+
+    fn by_dword(&self) -> (Host, Device) {
+        let mut engine = link::Engine::new(self.wiring, self.host.clone(), self.device.clone());
+        assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
+        engine.into_agents()
+    }
+}
+
+fn command(stream: &mut Stream, bits: u64) -> Command {
+    let kinds = [Kind::Read, Kind::Read, Kind::Write, Kind::Write, Kind::PioIn, Kind::None];
+    let kind = kinds[usize::try_from(stream.below(6)).unwrap()];
+    Command { kind, sectors: u32::try_from(1 + skewed(stream, bits + 1)).unwrap() }
+}
+
+fn assert_equal(seed: u64, which: &str, fast: &Common, slow: &Common) {
+    let differ = fast.log.iter().zip(&slow.log).position(|(fast, slow)| fast != slow);
+    if let Some(at) = differ {
+        let around = at.saturating_sub(6)..at + 3;
+        let show = |log: &[(Tick, Told)]| format!("{:?}", log.get(around.clone()));
+        panic!("seed {seed}, {which}, call {at}:\n{}\n{}", show(&fast.log), show(&slow.log));
+    }
+    assert_eq!(fast.log.len(), slow.log.len(), "seed {seed}, {which}");
+    assert_eq!((fast.received, fast.digest), (slow.received, slow.digest), "seed {seed}, {which}");
+}
+
+fn compare(seed: u64, bits: u64) {
+    let case = Case::random(seed, bits);
+    let (fast, slow) = (case.by_fis(), case.by_dword());
+    assert_equal(seed, "host", &fast.0.common, &slow.0.common);
+    assert_equal(seed, "device", &fast.1.common, &slow.1.common);
+}
+
+#[test]
+fn both_engines_tell_agents_the_same_at_the_same_ticks() {
+    (0..1_000).for_each(|seed| compare(seed, 6));
+}
+
+#[test]
+fn both_engines_agree_on_commands_up_to_the_largest() {
+    let cases = if std::env::var_os("BOARDLAB_FULL").is_some() { 1_000 } else { 10 };
+    (1_000..1_000 + cases).for_each(|seed| compare(seed, 15));
+}
