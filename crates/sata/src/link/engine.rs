@@ -282,7 +282,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         if !self.is_quiet() {
             return false;
         }
-        let next = self.next_event().min(limit);
+        let next = self.next_event(limit);
         let period = self.host.lane.period().max(self.device.lane.period());
         let ticks = next.since(self.now) / period * period;
         if ticks == 0 {
@@ -296,14 +296,14 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         true
     }
 
-    /// The first tick at which the agents, the gates or the faults may do something.
-    fn next_event(&self) -> Tick {
+    /// The first tick up to `limit` at which the agents, the gates or the faults may do something.
+    fn next_event(&self, limit: Tick) -> Tick {
+        let limit = limit.min(self.up).min(self.faults.first_tick());
         if self.host.state == State::NoComm {
-            return self.up;
+            return limit;
         }
-        let host = self.host.next_event(&self.host_agent, self.now);
-        let device = self.device.next_event(&self.device_agent, self.now);
-        host.min(device).min(self.faults.first_tick())
+        let limit = self.host.next_event(&self.host_agent, self.now, limit);
+        self.device.next_event(&self.device_agent, self.now, limit)
     }
 }
 

@@ -13,7 +13,7 @@ use super::transport::{Receiving, Sending};
 use super::{End, Side};
 use crate::agent::{Agent, Outcome, Outgoing};
 use crate::wire::cont::{Dword, Expander, Suppressor};
-use crate::wire::{Primitive, Tick};
+use crate::wire::{Primitive, Tick, align};
 
 /// What an end has met so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -76,6 +76,23 @@ pub(super) struct Station {
     pub(super) tally: Tally,
     pub(super) census: Census,
     pub(super) recorder: Option<Recorder>,
+}
+
+/// How long from `now` to `limit` an agent whose wake has passed does not give up yet, to 256 ticks. Who
+/// gives up goes on to.
+fn patience<A: Agent>(agent: &A, now: Tick, limit: Tick) -> Tick {
+    if !agent.gives_up(limit) {
+        return limit;
+    }
+    let (mut patient, mut given_up) = (now, limit);
+    while given_up.since(patient) > align::PERIOD {
+        let middle = patient.after(given_up.since(patient) / 2);
+        match agent.gives_up(middle) {
+            true => given_up = middle,
+            false => patient = middle,
+        }
+    }
+    patient
 }
 
 impl Station {
@@ -173,16 +190,26 @@ impl Station {
         }
     }
 
-    /// The first tick, not before `now`, at which agent or gates do something while nothing new is heard.
-    pub(super) fn next_event<A: Agent>(&self, agent: &A, now: Tick) -> Tick {
+    /// The first tick from `now` to `limit` at which agent or gates may do something while nothing new is
+    /// heard; `limit` if there is none.
+    pub(super) fn next_event<A: Agent>(&self, agent: &A, now: Tick, limit: Tick) -> Tick {
         let gate = match self.state {
-            State::SendHold => self.sending.gate.at,
-            State::RcvData | State::Hold | State::RcvHold | State::RcvEof => self.receiving.gate.at,
-            _ => Tick::NEVER,
+            // It may have opened while ALIGNs went.
+            State::SendHold => self.sending.gate.at.max(now),
+            // A gate that is open already is not what is waited for.
+            state if state.receives() || state == State::RcvEof => match self.receiving.gate.at {
+                at if at < now => limit,
+                at => at,
+            },
+            _ => limit,
         };
-        // A gate that is open already was not what was waited for.
-        let gate = if gate < now { Tick::NEVER } else { gate };
-        gate.min(agent.wake().max(now))
+        let gate = gate.min(limit);
+        let wake = agent.wake();
+        match wake < now {
+            false => gate.min(wake),
+            true if self.state == State::Idle => now,
+            true => patience(agent, now, gate),
+        }
     }
 
     #[inline]
@@ -322,7 +349,7 @@ impl Station {
             return false;
         }
         let wake = agent.wake();
-        (wake == now || wake < now && now.0 % 256 == 255)
+        (wake == now || wake < now && now.0 % align::PERIOD == align::PERIOD - 1)
             && agent.gives_up(now)
             && agent.next(now) == Some(Outgoing::Reset)
     }

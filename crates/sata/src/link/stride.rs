@@ -68,12 +68,13 @@ fn run_through<S: Agent>(
     let there = sender.lane.latency();
     let back = receiver.lane.latency();
     let settled = sender.plain.after(there) <= now && receiver.plain.after(back + SETTLED) <= now;
-    let undisturbed = sender.sending.hold_in.is_none() && sender.seen == Some(Primitive::RIp);
+    // With R_IP seen last, no HOLD is waiting for its answer.
+    let undisturbed = sender.seen == Some(Primitive::RIp);
     if !settled || !undisturbed || align::is_align(Tick(now.0.wrapping_sub(there))) {
         return 0;
     }
-    let agreed = sender.sending.run(now).min(receiver.receiving.run(now));
-    let ticks = room.min(agreed.into()).min(Lane::RUN);
+    let taken = receiver.receiving.run(now, receiver.end.fifo);
+    let ticks = room.min(sender.sending.run(now).min(taken).into()).min(Lane::RUN);
     if ticks < SHORTEST {
         return 0;
     }

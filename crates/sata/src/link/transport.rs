@@ -308,9 +308,10 @@ impl Receiving {
     }
 
     /// Dwords that can go through the FIFO from `now` on without the agent being asked, and without the
-    /// frame getting overlong; none while it is empty.
-    pub(super) fn run(&self, now: Tick) -> u32 {
-        if self.kind != Incoming::Data || self.fill() == 0 || self.gate.at > now {
+    /// frame getting overlong; none while it is empty, or full.
+    pub(super) fn run(&self, now: Tick, fifo: u32) -> u32 {
+        let fill = self.fill();
+        if self.kind != Incoming::Data || fill == 0 || fill > fifo || self.gate.at > now {
             return 0;
         }
         let asked = self.gate.until - self.taken - 1;

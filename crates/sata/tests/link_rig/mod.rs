@@ -95,6 +95,8 @@ pub(crate) struct Talker {
     pub(crate) supply: Pace,
     pub(crate) drain: Pace,
     pub(crate) log: Vec<(Tick, Event)>,
+    /// When gates were asked for, and after how many dwords.
+    pub(crate) asked: Vec<(Tick, u32)>,
     /// Answers Data FISes by refusing them.
     pub(crate) refuses: bool,
     /// Gives up what hangs at this tick.
@@ -111,6 +113,7 @@ impl Talker {
             supply: Pace::Open,
             drain: Pace::Open,
             log: Vec::new(),
+            asked: Vec::new(),
             refuses: false,
             patience: Tick::NEVER,
             sending_from: Tick::ZERO,
@@ -198,6 +201,7 @@ impl Agent for Talker {
     }
 
     fn supply(&mut self, now: Tick, sent: u32) -> Gate {
+        self.asked.push((now, sent));
         if sent == 0 {
             self.sending_from = now;
         }
@@ -220,6 +224,7 @@ impl Agent for Talker {
     }
 
     fn drain(&mut self, now: Tick, taken: u32) -> Gate {
+        self.asked.push((now, taken));
         assert_eq!(taken, u32::try_from(self.coming.len()).unwrap(), "asked too early");
         self.drain.gate(self.receiving_from, now, taken)
     }
