@@ -264,14 +264,14 @@ pub(crate) const FILES: &[Case] = &[
     ),
     Case::arguments(
         "scenario that is not built",
-        &["run", "sata-ssd"],
-        &["`boardlab run sata-ssd` is not built yet", "boardlab list scenarios"],
+        &["run", "context-switch"],
+        &["`boardlab run context-switch` is not built yet", "boardlab list scenarios"],
     ),
     Case::line(
         "experiment that is not built",
-        [FILE, "experiment", "experiment = \"sata-ssd\""],
+        [FILE, "experiment", "experiment = \"context-switch\""],
         "",
-        &["`boardlab run sata-ssd` is not built yet"],
+        &["`boardlab run context-switch` is not built yet"],
     )
     .nowhere(),
 ];
