@@ -5,7 +5,7 @@
 //! user's `--set`. Whatever takes a name takes a path too: what contains a `/` or ends in `.toml`
 //! is one.
 
-use crate::document::{Document, Override};
+use crate::document::{Document, Node, Override};
 use crate::error::Error;
 use crate::fio;
 use crate::reference::Reference;
@@ -14,7 +14,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The keys of a scenario that name other files, and what those describe.
-pub const MOUNTS: [(&str, Kind); 2] = [("part", Kind::Part), ("board", Kind::Board)];
+const MOUNTS: [(&str, Kind); 2] = [("part", Kind::Part), ("board", Kind::Board)];
+/// The section of which every key names a part.
+const DRIVES: &str = "drives";
+
+/// What the file describes that the key at the dotted `path` names; `None` when it names none.
+#[must_use]
+pub fn mounted(path: &str) -> Option<Kind> {
+    let known = MOUNTS.iter().find(|(key, _)| *key == path).map(|(_, kind)| *kind);
+    let drive =
+        || path.split_once('.').filter(|(section, key)| *section == DRIVES && !key.contains('.'));
+    known.or_else(|| drive().map(|_| Kind::Part))
+}
+
+/// The keys of `document` that name other files.
+fn mounts(document: &Document) -> Vec<String> {
+    let drives = document.get(DRIVES).and_then(Node::as_table);
+    let drives =
+        drives.into_iter().flat_map(|table| table.0.keys()).map(|key| format!("{DRIVES}.{key}"));
+    MOUNTS.iter().map(|(key, _)| String::from(*key)).chain(drives).collect()
+}
 
 /// A file of the repository, embedded in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,18 +160,18 @@ pub(crate) fn compose_overrides(
     source: &Arc<Source>,
     overrides: &[Override],
 ) -> Result<Document, Error> {
-    let names = |one: &&Override| MOUNTS.iter().any(|(key, _)| *key == one.path());
+    let names = |one: &&Override| mounted(&one.path()).is_some();
     let (files, values): (Vec<_>, Vec<_>) = overrides.iter().partition(names);
     let mut document = Document::parse(source)?;
     document.set(files)?;
-    for (key, kind) in MOUNTS {
-        let Some(node) = document.get(key) else { continue };
+    for key in mounts(&document) {
+        let (Some(node), Some(kind)) = (document.get(&key), mounted(&key)) else { continue };
         // Not a name: a section written in place, or an error that the reader reports.
         let Some(name) = node.as_text() else { continue };
         let place = node.place().clone();
         let found = find(kind, name, place.source().folder()).map_err(|error| error.at(&place))?;
-        let mounted = Document::parse(&found)?;
-        document.mount(key, mounted);
+        let part = Document::parse(&found)?;
+        document.mount(&key, part);
     }
     document.set(values)?;
     Ok(document)

@@ -13,6 +13,7 @@
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
 //! - [`managed`]: managed flash from part files: the flash and the translation layer over it.
 //! - [`card`]: SD cards and eMMC devices from part files.
+//! - [`drive`]: SATA drives from part files, and the hosts of boards for them.
 //! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`fio`]: fio jobs on a card; [`life`]: how long a card lives; [`registry`]: every experiment, and what the command line calls.
 //! - [`mod@sweep`]: any of them at every point of a grid.
 //!
@@ -77,6 +78,7 @@ pub mod managed;
 
 pub mod card;
 mod data_file;
+pub mod drive;
 mod in_order;
 mod limits;
 

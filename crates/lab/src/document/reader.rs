@@ -412,7 +412,7 @@ impl Drop for State<'_> {
 
 /// Whether `path` is a section that stands in a file of its own.
 fn is_mount(path: &str) -> bool {
-    crate::catalog::MOUNTS.iter().any(|(key, _)| *key == path)
+    crate::catalog::mounted(path).is_some()
 }
 
 fn listed<T>(names: &[(&str, T)]) -> String {

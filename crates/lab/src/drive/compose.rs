@@ -1,0 +1,149 @@
+//! A drive on a host: from part and board to a link, a drive without its protocol, and IDENTIFY data.
+//!
+//! Layer: rank 8. Main types: [`Composed`], [`Failure`]; functions: [`compose`], [`age`]. The flash is erased and empty;
+//! what is random about it, lives of blocks and blocks that are bad from the factory, follows from the seed.
+
+use super::board::SataHost;
+use super::housekeeping::Housekeeping;
+use super::part::DrivePart;
+use crate::managed::{self, Layer};
+use boardlab_ftl as ftl;
+use boardlab_ftl::{Extent, Timed, Translation};
+use boardlab_sata as sata;
+use boardlab_sata::device::{Drive, Storage, WriteCache};
+use boardlab_sata::link::{End, Wiring};
+use boardlab_sata::wire::identify::{Feature, Identify};
+use boardlab_sim::{Instant, Seed};
+use std::fmt;
+
+/// The layers behind a drive's face.
+pub type Flash = Housekeeping<Layer>;
+
+/// A drive on a host.
+#[derive(Debug, Clone)]
+pub struct Composed {
+    /// The link, at the fastest speed that both ends have.
+    pub wiring: Wiring,
+    /// The drive.
+    pub storage: Storage<Flash>,
+    /// What it says of itself.
+    pub identify: Identify,
+}
+
+/// Why a drive and a host are no system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A FIFO overflows: after HOLD was sent more comes than it has room for.
+    Headroom {
+        /// Whose.
+        end: &'static str,
+        /// Room that is left, in dwords.
+        left: u32,
+        /// Room that is needed.
+        needed: u32,
+    },
+    /// The drive's face.
+    Drive(sata::Error),
+    /// The layer behind it.
+    Layer(managed::Failure),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Headroom { end, left, needed } => write!(
+                f,
+                "the FIFO of the {end} leaves {left} dwords above hold_from, and {needed} can come: 20 and the \
+                 latencies of both ends"
+            ),
+            Self::Drive(error) => error.fmt(f),
+            Self::Layer(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<sata::Error> for Failure {
+    fn from(error: sata::Error) -> Self {
+        Self::Drive(error)
+    }
+}
+
+impl From<managed::Failure> for Failure {
+    fn from(error: managed::Failure) -> Self {
+        Self::Layer(error)
+    }
+}
+
+impl From<ftl::Error> for Failure {
+    fn from(error: ftl::Error) -> Self {
+        Self::Layer(error.into())
+    }
+}
+
+/// A drive of `part` on `host`, new and empty. Where it does not have to be `kept`, what is written is forgotten and
+/// reads give zeros.
+///
+/// # Errors
+/// [`Failure`]: what does not fit together.
+pub fn compose(
+    part: &DrivePart,
+    host: &SataHost,
+    kept: bool,
+    seed: Seed,
+) -> Result<Composed, Failure> {
+    let wiring = wiring(part, host)?;
+    let geometry = part.geometry()?;
+    let medium = Timed::new(&geometry, &part.managed.timing())?;
+    let layer = Layer::new(&part.managed, geometry, medium, seed)?;
+    let drive = Drive { stripe: geometry.stripe(), ..part.drive };
+    let storage = Storage::new(drive, Housekeeping::new(layer, part.housekeeping), kept)?;
+    Ok(Composed { wiring, storage, identify: identify(part, &drive)? })
+}
+
+/// The link between the two, if neither FIFO can overflow.
+///
+/// # Errors
+/// [`Failure::Headroom`].
+pub fn wiring(part: &DrivePart, host: &SataHost) -> Result<Wiring, Failure> {
+    let headroom = |whose: &'static str, end: &End, other: &End| {
+        let (left, needed) = (end.fifo - end.hold_from, end.headroom(other));
+        let fits = left >= needed;
+        if fits { Ok(()) } else { Err(Failure::Headroom { end: whose, left, needed }) }
+    };
+    headroom("host", &host.end, &part.end)?;
+    headroom("drive", &part.end, &host.end)?;
+    Ok(Wiring { speed: host.speed.min(part.speed), host: host.end, device: part.end })
+}
+
+fn identify(part: &DrivePart, drive: &Drive) -> Result<Identify, Failure> {
+    let feature = |there: bool| if there { Feature::On } else { Feature::Absent };
+    let identity = Identify {
+        serial: part.identity.serial.clone(),
+        firmware: part.identity.firmware.clone(),
+        lba_48: drive.lba48,
+        queue_depth: drive.queue.map(|depth| u8::try_from(depth).unwrap_or(u8::MAX)),
+        flush_ext: drive.lba48,
+        write_cache: feature(drive.write_cache != WriteCache::Through),
+        look_ahead: feature(drive.look_ahead),
+        ..Identify::new(&part.identity.model, drive.sectors, part.speed)
+    };
+    identity.emit()?;
+    Ok(identity)
+}
+
+/// Makes a used drive of a new one: all of it was written once, and then as much again as it has spare, so that blocks
+/// have to be erased from now on. Returns when that is done.
+///
+/// # Errors
+/// What the layer refuses.
+pub fn age(flash: &mut Flash, part: &DrivePart) -> Result<Instant, Failure> {
+    let geometry = part.geometry()?;
+    let all = flash.pages();
+    let spare = (geometry.pages() - all).min(all);
+    let first = flash.write(Instant::ZERO, Extent::new(0, all))?;
+    let then = flash.write(first.finished, Extent::new(0, spare))?;
+    Ok(flash.flush(then.finished).finished.max(then.finished))
+}

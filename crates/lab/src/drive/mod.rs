@@ -1,0 +1,21 @@
+//! SATA drives as part files describe them: reading one, reading the host, and building the two.
+//!
+//! Layer: rank 8. In reading order:
+//!
+//! - [`part`]: [`part::DrivePart`], everything that a part file says of a drive, as plain data.
+//! - [`board`]: [`board::SataHost`], the end of a board and what its sequencers cost.
+//! - [`housekeeping`]: a named state of a drive, in which it pauses once.
+//! - [`mod@compose`]: [`fn@compose::compose`], a drive on that host with its link.
+//!
+//! Source: the keys are those of docs/formats/part.md and board.md; what they mean is in docs/models/sata-ssd.md,
+//! sata-link.md and sata-host.md.
+
+pub mod board;
+pub mod compose;
+pub mod housekeeping;
+mod limits;
+pub mod part;
+
+pub use board::SataHost;
+pub use compose::compose;
+pub use part::DrivePart;
