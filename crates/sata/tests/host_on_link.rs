@@ -10,7 +10,7 @@ use boardlab_sata::host::{
 };
 use boardlab_sata::link::{End, Engine, Fault, Part, Place, Side, What, Wiring};
 use boardlab_sata::wire::Primitive;
-use boardlab_sata::{Speed, Tick};
+use boardlab_sata::{Speed, Stop, Tick, fast};
 use boardlab_sim::Duration;
 use toy::Toy;
 
@@ -111,6 +111,18 @@ fn no_damage_to_a_frame_is_taken_for_data_or_stops_the_host() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn both_engines_give_the_same_reports() {
+    for addressing in ALL {
+        let (expected, slow) = run(addressing, &[], |_| ());
+        let mut fast = fast::Engine::new(wiring(), host(), Toy::new(1_000));
+        jobs(addressing).into_iter().for_each(|job| fast.host_mut().push(job));
+        assert_eq!(fast.run(Tick::NEVER), Stop::Idle);
+        assert_eq!(fast.host().reports(), expected, "{addressing:?}");
+        assert_eq!(fast.device().sectors, slow.device().sectors);
     }
 }
 
