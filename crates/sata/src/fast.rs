@@ -19,6 +19,7 @@
 //!
 //! Source: Serial ATA Revision 3, 9.6 (link layer state machine), 9.4 (primitives).
 
+mod closed;
 mod flow;
 mod load;
 mod receiver;
@@ -156,6 +157,11 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         (self.host.agent, self.device.agent)
     }
 
+    /// Every data phase event by event, none in closed form: slower, and the same.
+    pub const fn step_by_events(&mut self, by_events: bool) {
+        self.flow.by_events = by_events;
+    }
+
     /// Goes on until both ends are idle or `limit` has come; a frame that began before it is brought to
     /// its end.
     pub fn run(&mut self, limit: Tick) -> Stop {
@@ -249,7 +255,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
     fn reset(&mut self, at: Tick) {
         self.now = at.after(self.speed.ticks_in(RESET));
         self.ledger.idle(self.now);
-        let free = align::advance(self.now, 0);
+        let free = align::settle(self.now);
         (self.host.free, self.host.silent, self.host.again) = (free, false, None);
         (self.device.free, self.device.silent, self.device.again) = (free, false, None);
         self.host.agent.reset(self.now);
@@ -266,7 +272,7 @@ struct Parts<'a> {
 /// The tick in which what comes at `seen` has been answered and the answer has come back.
 #[inline]
 fn answered(seen: Tick, latency: u32) -> Tick {
-    align::advance(seen.after(1), 0).after(u64::from(latency))
+    align::settle(seen.after(1)).after(u64::from(latency))
 }
 
 impl Parts<'_> {
@@ -335,7 +341,7 @@ fn acknowledge<S: Agent, R: Agent>(
     let known = answered(came, to.end.latency);
     let over = answered(known, from.end.latency);
     // An end is free when it has sent SYNC and sees SYNC.
-    to.free = align::advance(over.after(1), 0);
+    to.free = align::settle(over.after(1));
     from.free = answered(over, to.end.latency);
     (from.silent, to.silent) = (false, false);
     let left = from.again.map_or(RETRIES, |(_, left)| left);

@@ -89,3 +89,39 @@ fn a_slow_receiver_sets_the_rate() {
         assert!(shares.hold.abs_diff(lost) < 128 * 20, "{shares:?}, not {lost}");
     }
 }
+
+#[test]
+fn frames_in_closed_form_end_as_event_by_event() {
+    for seed in 0..3_000 {
+        let mut stream = Seed::new(seed).stream("closed");
+        let wiring = random_wiring(&mut stream);
+        let commands = [Kind::Read, Kind::Write].map(|kind| Command {
+            kind,
+            sectors: u32::try_from(1 + skewed(&mut stream, 9)).unwrap(),
+        });
+        let mut host = Host::new(&mut stream, true, &commands);
+        let mut device = Device::new(&mut stream, true);
+        // Gates that open about when HOLD is sent, heard, answered, and its answer comes.
+        for common in [&mut host.common, &mut device.common] {
+            let fifo = u64::from(wiring.host.hold_from.max(wiring.device.hold_from));
+            common.supplies = Flow::Late(stream.below(8));
+            common.drains = Flow::Late(fifo.saturating_sub(50) + stream.below(300));
+        }
+        let run = |by_events| {
+            let mut engine = Engine::new(wiring, host.clone(), device.clone());
+            engine.step_by_events(by_events);
+            engine.run(Tick::NEVER);
+            let (shares, now) = (engine.shares(), engine.now());
+            let (host, device) = engine.into_agents();
+            (
+                host.common.log,
+                device.common.log,
+                shares,
+                now,
+                host.common.digest,
+                device.common.digest,
+            )
+        };
+        assert!(run(false) == run(true), "seed {seed}");
+    }
+}

@@ -4,11 +4,11 @@
 //! the earlier of the two acts next, and what it changes travels in a queue: starts, stops and EOF one way,
 //! HOLD the other way.
 
+use super::closed::Course;
 use super::load::Load;
 use super::receiver::Receiver;
 use super::sender::{Change, Sender};
-use crate::LARGEST_DATA;
-use crate::agent::{Agent, Gate};
+use crate::agent::Agent;
 use crate::link::End;
 use crate::wire::{Tick, align};
 use std::collections::VecDeque;
@@ -89,6 +89,8 @@ pub(super) struct Flow {
     /// When HOLD begins or ends to be heard.
     holds: VecDeque<(Tick, bool)>,
     load: Load,
+    /// No frame in closed form.
+    pub(super) by_events: bool,
 }
 
 impl Flow {
@@ -107,7 +109,20 @@ impl Flow {
         let begin = align::tick_of(sof + 1).after(ends.forth);
         ends.receiver.begin(begin);
         let drain = ends.receiver.drain(begin, 0);
-        if let Some(passed) = self.straight(ends, dwords, sof + 2, [supply, drain]) {
+        let course = Course {
+            from: &ends.from,
+            to: &ends.to,
+            forth: ends.forth,
+            back: ends.back,
+            dwords,
+            first: sof + 2,
+        };
+        if let Some(passed) = course.end(supply, drain)
+            && passed.taken <= ends.calm
+            && !self.by_events
+        {
+            self.load.fill(ends.sender, dwords);
+            self.load.take(ends.receiver, dwords);
             return Ok(passed);
         }
         self.changes.clear();
@@ -115,40 +130,6 @@ impl Flow {
         let sender = Sender::new(&ends.from, dwords, sof + 2, supply);
         let receiver = Receiver::new(&ends.to, ends.forth, dwords, begin, drain);
         self.events(ends, sender, receiver)
-    }
-
-    /// Where nothing stands in the way: every dword follows the one before, and HOLD is never wanted.
-    #[inline]
-    fn straight<S: Agent, R: Agent>(
-        &mut self,
-        ends: &mut Ends<'_, S, R>,
-        dwords: u32,
-        first: u64,
-        [supply, drain]: [Gate; 2],
-    ) -> Option<Passed> {
-        let begin = align::tick_of(first);
-        if supply.until < dwords || supply.at > begin {
-            return None;
-        }
-        // Before EOF the receiver does not know that a short frame ends where its agent's promise does.
-        if drain.until < dwords || (drain.until == dwords && dwords < LARGEST_DATA) {
-            return None;
-        }
-        let hold_from = ends.to.hold_from.max(2);
-        let full = first + u64::from((hold_from - 1).min(dwords));
-        if drain.at > align::tick_of(full).after(ends.forth) || hold_from > ends.to.fifo {
-            return None;
-        }
-        // CRC and EOF follow.
-        let eof = first + u64::from(dwords) + 1;
-        let drained = drain.at.after(u64::from(dwords) - 1);
-        let taken = align::tick_of(eof).after(ends.forth).max(drained);
-        if taken > ends.calm {
-            return None;
-        }
-        self.load.fill(ends.sender, dwords);
-        self.load.take(ends.receiver, dwords);
-        Some(Passed { eof, taken, good: true })
     }
 
     fn events<S: Agent, R: Agent>(
@@ -189,7 +170,7 @@ impl Flow {
             receiver.hear(now, change);
         }
         if let Some(hold) = receiver.step(now, ends.receiver, &mut self.load) {
-            let sent = align::advance(now.after(1), 0);
+            let sent = align::settle(now.after(1));
             self.holds.push_back((sent.after(ends.back), hold));
         }
     }

@@ -20,7 +20,7 @@ use crate::link::End;
 use crate::wire::{Tick, align};
 
 /// Slots after which a primitive that goes on is not on the wire itself any more: CONT is.
-const REPEATS: u64 = 3;
+pub(super) const REPEATS: u64 = 3;
 
 /// What the stream of dwords does from a tick on, as it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

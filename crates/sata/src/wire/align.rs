@@ -49,6 +49,13 @@ pub const fn advance(tick: Tick, dwords: u64) -> Tick {
     tick_of(slots_before(tick).saturating_add(dwords))
 }
 
+/// The first tick from `tick` on that does not carry ALIGN: `advance(tick, 0)`, without a division.
+#[must_use]
+#[inline]
+pub const fn settle(tick: Tick) -> Tick {
+    if is_align(tick) { Tick(tick.0 | (PERIOD - 1)).after(1) } else { tick }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +83,7 @@ mod tests {
     #[test]
     fn dwords_go_in_the_ticks_that_are_left() {
         for begin in 0..600 {
+            assert_eq!(settle(Tick(begin)), advance(Tick(begin), 0));
             let mut free = (begin..).map(Tick).filter(|&tick| !is_align(tick));
             for dwords in 0..700 {
                 assert_eq!(
