@@ -347,7 +347,7 @@ fn numbers_that_do_not_fit_are_refused_with_what_is_needed() {
     let message = refused(Drive { queue: Some(33), ..good });
     assert_eq!(message, "a drive with 33 places in the queue: expected 1 to 32");
     let message = refused(Drive { window: Bytes::kib(4), ..good });
-    assert_eq!(message, "a drive with 8 sectors of the read buffer: expected at least 16");
+    assert_eq!(message, "a drive with 8 sectors of the read buffer: expected at least 32");
 }
 
 #[test]

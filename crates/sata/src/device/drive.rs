@@ -4,6 +4,7 @@
 //! has a default. What lies behind the face, cells, map and erased blocks, comes from `boardlab-ftl`.
 
 use crate::error::Error;
+use crate::wire::identify::{SECTORS_28, SECTORS_48};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
 use boardlab_ftl::Stripe;
 use boardlab_sim::{Bytes, Duration};
@@ -11,9 +12,6 @@ use std::fmt;
 
 /// A page has no more sectors than a set of them has bits.
 const LARGEST_PAGE: u64 = 128;
-/// Sectors that 28 and 48 bits can address.
-const LBA28: u64 = 1 << 28;
-const LBA48: u64 = 1 << 48;
 /// Commands that 5 bits of a tag can tell apart.
 const TAGS: u32 = 32;
 
@@ -45,7 +43,7 @@ impl WriteCache {
 pub struct Drive {
     /// Sectors that the host can address.
     pub sectors: u64,
-    /// Commands with 48-bit addresses are known; without them the drive ends at 2^28 sectors.
+    /// Commands with 48-bit addresses are known; without them the drive has fewer than 2^28 sectors.
     pub lba48: bool,
     /// Commands that can be queued, 1 to 32; `None` where queueing is not known.
     pub queue: Option<u32>,
@@ -80,14 +78,16 @@ impl Drive {
         let window = self.window / SECTOR;
         let sectors = page.get() / SECTOR.get();
         let whole = page.is_multiple_of(SECTOR);
-        let addressed = if self.lba48 { LBA48 } else { LBA28 };
+        let addressed = if self.lba48 { SECTORS_48 } else { SECTORS_28 };
         let group = u64::from(self.stripe.program_pages()) * sectors;
         range("sectors of a mapped page", if whole { sectors } else { 0 }, 1, LARGEST_PAGE)?;
         range("sectors", self.sectors, 1, addressed.min(u64::from(pages) * sectors))?;
         range("places in the queue", self.queue.unwrap_or(1).into(), 1, TAGS.into())?;
         range("mapped pages that a die programs at once", group, 1, u64::MAX)?;
-        range("sectors of the read buffer", window, group, u64::MAX)?;
         let frame = u64::from(self.frame);
+        // A Data FIS is whole in the buffer, wherever it begins.
+        let least = group + frame / u64::from(SECTOR_DWORDS);
+        range("sectors of the read buffer", window, least, u64::MAX)?;
         let cut = frame.next_multiple_of(SECTOR_DWORDS.into());
         range("dwords of a Data FIS", frame, cut.max(SECTOR_DWORDS.into()), LARGEST_DATA.into())?;
         range("dwords of IDENTIFY data", self.identify_frame.into(), 1, SECTOR_DWORDS.into())

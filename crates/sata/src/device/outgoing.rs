@@ -7,10 +7,14 @@
 
 use crate::device::drive::Refusal;
 use crate::device::storage::Storage;
+use crate::{LARGEST_DATA, SECTOR_DWORDS};
 use boardlab_block::Extent;
 use boardlab_ftl::{Event, Translation};
 use boardlab_sim::Instant;
 use std::collections::VecDeque;
+
+/// Sectors of the longest Data FIS.
+const FRAME: u64 = (LARGEST_DATA / SECTOR_DWORDS) as u64;
 
 /// Neighbouring sectors that come out of the flash together.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +34,8 @@ pub struct Reading {
     asked: u64,
     /// How far the flash will be asked.
     limit: u64,
+    /// One past the last sector that was asked for and can be read.
+    reach: u64,
     groups: VecDeque<Group>,
 }
 
@@ -39,6 +45,7 @@ pub(crate) struct Ahead {
     /// First sector of it, and one past the last.
     first: u64,
     end: u64,
+    reach: u64,
     groups: VecDeque<Group>,
     /// Where the last read ended.
     expected: Option<u64>,
@@ -91,6 +98,28 @@ impl Reading {
         self.sent >= self.extent.blocks().end
     }
 
+    /// One past the last sector that the flash was asked for, if all before it can be read.
+    #[must_use]
+    #[inline]
+    pub fn reach(&self) -> u64 {
+        self.reach.min(self.extent.blocks().end)
+    }
+
+    /// When the next sector is in the buffer.
+    ///
+    /// # Errors
+    /// [`Refusal::Unreadable`].
+    #[inline]
+    pub fn first(&self) -> Result<Option<Instant>, Refusal> {
+        match self.groups.front() {
+            Some(&Group { bad: Some(bad), .. }) => {
+                Err(Refusal::Unreadable { sector: bad.max(self.sent) })
+            }
+            Some(group) => Ok(Some(group.at)),
+            None => Ok(None),
+        }
+    }
+
     /// When `sector`, which was not sent yet, is in the buffer, and up to where; neighbours that are there by
     /// `now` are told together.
     ///
@@ -109,7 +138,7 @@ impl Reading {
                 }
                 _ => break,
             }
-            if group.end >= last {
+            if group.end >= last.min(sector + FRAME) {
                 break;
             }
         }
@@ -128,9 +157,10 @@ impl<T: Translation> Storage<T> {
         let (first, end) = (extent.first.0, extent.blocks().end);
         reading.groups.clear();
         (reading.extent, reading.sent, reading.asked) = (extent, first, first);
+        reading.reach = first;
         if !self.ahead.groups.is_empty() && self.ahead.first == first {
             std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
-            reading.asked = self.ahead.end;
+            (reading.asked, reading.reach) = (self.ahead.end, self.ahead.reach);
             self.counts.ahead += 1;
         }
         self.ahead.groups.clear();
@@ -160,6 +190,7 @@ impl<T: Translation> Storage<T> {
         if reading.is_over() && !reading.groups.is_empty() {
             std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
             (self.ahead.first, self.ahead.end) = (reading.sent, reading.asked);
+            self.ahead.reach = reading.reach;
         }
         reading.groups.clear();
     }
@@ -205,6 +236,9 @@ impl<T: Translation> Storage<T> {
             }
             let group = self.fetch(at, Extent::new(reading.asked, end - reading.asked));
             reading.groups.push_back(group);
+            if group.bad.is_none() && reading.reach == reading.asked {
+                reading.reach = end;
+            }
             reading.asked = end;
         }
     }

@@ -189,6 +189,11 @@ impl<T: Translation> Storage<T> {
         self.look_ahead = on && self.drive.look_ahead;
     }
 
+    /// Whether the drive goes on reading where a command ended.
+    pub const fn looks_ahead(&self) -> bool {
+        self.look_ahead
+    }
+
     /// Makes durable all that was written. Returns when it is.
     ///
     /// # Errors

@@ -2,8 +2,13 @@
 #![allow(dead_code, reason = "each test uses what it needs")]
 #![allow(unreachable_pub, reason = "each test is a crate of its own")]
 
+pub mod rig;
+
 use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_sata::Speed;
+use boardlab_sata::device::Ssd;
 use boardlab_sata::device::{Drive, Storage, WriteCache};
+use boardlab_sata::wire::identify::Identify;
 use boardlab_sim::{Bytes, Duration, Rate, Seed};
 
 /// Sectors of a mapped page.
@@ -72,4 +77,14 @@ pub fn drive(sectors: u64, write_cache: WriteCache) -> Drive {
 pub fn storage(blocks: u32, write_cache: WriteCache) -> Storage<Layer> {
     let drive = drive(sectors(blocks), write_cache);
     Storage::new(drive, layer(blocks, Policies::default()), true).unwrap()
+}
+
+/// A drive on a link of 3 Gb/s whose signature was heard.
+pub fn rig(drive: Drive, blocks: u32) -> rig::Rig {
+    let storage = Storage::new(drive, layer(blocks, Policies::default()), true).unwrap();
+    let identity = Identify::new("BOARDLAB TEST", 1, Speed::Gen2);
+    let mut rig = rig::Rig::new(Ssd::new(Speed::Gen2, storage, identity).unwrap());
+    let signature = rig.listen();
+    assert_eq!((signature.ends[0].lba, signature.ends[0].count), (1, 1));
+    rig
 }

@@ -1,0 +1,408 @@
+//! Commands: what each of them begins, and how it ends.
+//!
+//! Layer: part of [`Ssd`]. Source and what is left out: see [`crate::device::ssd`] and [`crate::device::command`].
+
+use crate::device::command::{Move, Request, Setting};
+use crate::device::drive::Refusal;
+use crate::device::queue::tags;
+use crate::device::ssd::{Phase, READY, Ssd, TAGS};
+use crate::wire::Tick;
+use crate::wire::fis::{
+    DmaActivate, Fis, PioSetup, RegisterD2h, RegisterH2d, SetDeviceBits, error, status,
+};
+use crate::wire::identify;
+use boardlab_block::Extent;
+use boardlab_ftl::Translation;
+use boardlab_sim::Instant;
+
+/// Bytes of a page of PIO data.
+const PAGE: u16 = 512;
+/// CHECK POWER MODE: active or idle.
+const ACTIVE: u16 = 0xFF;
+/// Page 10h of the log, first byte: the error is not of a queued command.
+const NOT_QUEUED: u8 = 0x80;
+
+/// An error and the sector that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) error: u8,
+    pub(crate) sector: u64,
+}
+
+impl Failure {
+    /// The command is not known, or cannot be done.
+    pub(crate) const ABORTED: Self = Self { error: error::ABRT, sector: 0 };
+
+    /// Data were damaged on the link.
+    pub(crate) const fn damaged(sector: u64) -> Self {
+        Self { error: error::ICRC | error::ABRT, sector }
+    }
+
+    /// What the storage said.
+    pub(crate) const fn of(refusal: Refusal, sector: u64) -> Self {
+        match refusal {
+            Refusal::WornOut => Self { error: error::ABRT, sector },
+            Refusal::Unreadable { sector } => Self { error: error::UNC, sector },
+        }
+    }
+}
+
+impl<T: Translation> Ssd<T> {
+    pub(crate) fn begin_command(&mut self, now: Tick, fis: &RegisterH2d) {
+        self.tally.commands += 1;
+        let request = Request::of(fis, self.storage.drive());
+        let tag = match request {
+            Request::Move(what) => what.tag,
+            _ => None,
+        };
+        // A command in the way of another ends both, and one with a tag that is in use ends the queue.
+        let in_use = tag.is_some_and(|tag| self.queue.all() >> tag & 1 == 1);
+        if self.busy || in_use || (tag.is_none() && self.queue.all() != 0) {
+            let halts = self.queue.all() != 0;
+            self.give_up_all();
+            self.command = *fis;
+            return if halts { self.halt(now, tag, Failure::ABORTED) } else { self.abort(now) };
+        }
+        self.command = *fis;
+        if self.queue.halted && request != Request::QueueLog {
+            return self.abort(now);
+        }
+        let at = self.speed.instant(now) + self.storage.drive().command;
+        match request {
+            Request::Move(what) => self.begin_move(at, what),
+            Request::Identify => match self.identity().emit_payload() {
+                Ok(page) => self.send_page(at, page),
+                Err(_) => self.abort(now),
+            },
+            Request::QueueLog => {
+                self.queue.halted = false;
+                self.send_page(at, self.log);
+            }
+            Request::Trim(blocks) => {
+                self.busy = true;
+                self.phase = Phase::Trim { blocks, done: at };
+                self.activate(at);
+            }
+            Request::Flush | Request::Rest => {
+                let ended = self.storage.flush(at);
+                self.end_when(at, ended);
+            }
+            Request::Set(setting) => self.set(at, setting),
+            Request::Nothing => self.end_when(at, Ok(at)),
+            Request::PowerMode => self.answer(at, 0, ACTIVE),
+            Request::NativeMax { short } => {
+                let last = self.storage.drive().sectors - 1;
+                let last = if short { last.min(identify::SECTORS_28) } else { last };
+                self.answer(at, last, 0);
+            }
+            Request::Unknown => self.abort(now),
+        }
+    }
+
+    fn begin_move(&mut self, at: Instant, what: Move) {
+        let Move { extent, writes, tag, .. } = what;
+        let (first, sectors) = (extent.first.0, self.storage.drive().sectors);
+        let tick = self.tick(at);
+        if first.saturating_add(extent.count) > sectors {
+            let failure = Failure { error: error::IDNF | error::ABRT, sector: first.max(sectors) };
+            if tag.is_some() {
+                self.give_up_all();
+                self.note_in_log(tag, failure);
+            }
+            return self.fail_command(tick, failure);
+        }
+        let slot = tag.map_or(TAGS, usize::from);
+        if !writes {
+            self.storage.begin_read(&mut self.readings[slot], at, extent);
+        }
+        match tag {
+            Some(tag) => {
+                self.queue.push(tag, extent, writes, tick);
+                self.tell(tick, RegisterD2h { status: READY, ..RegisterD2h::default() });
+            }
+            None if writes => {
+                self.busy = true;
+                self.phase = Phase::Write { slot, rest: extent };
+                self.activate(at);
+            }
+            None => {
+                self.busy = true;
+                self.phase = Phase::Read { slot, offered: 0 };
+            }
+        }
+    }
+
+    fn set(&mut self, at: Instant, setting: Setting) {
+        let ended = match setting {
+            Setting::WriteCache(on) => {
+                let ended = self.storage.cache_writes(at, on);
+                if on && !self.storage.caches_writes() { Err(Refusal::WornOut) } else { ended }
+            }
+            Setting::LookAhead(on) => {
+                self.storage.look_ahead(on);
+                if on && !self.storage.looks_ahead() { Err(Refusal::WornOut) } else { Ok(at) }
+            }
+            Setting::AutoActivate(on) => {
+                self.auto_activate = on;
+                Ok(at)
+            }
+            Setting::Mode => Ok(at),
+        };
+        self.end_when(at, ended);
+    }
+
+    /// A page of 512 bytes goes to the host.
+    fn send_page(&mut self, at: Instant, page: [u32; identify::DWORDS]) {
+        self.page = page;
+        self.busy = true;
+        self.phase = Phase::Pio { sent: 0 };
+        let fis = PioSetup {
+            to_host: true,
+            interrupt: true,
+            status: READY | status::DRQ,
+            ending_status: READY,
+            transfer: PAGE,
+            device: self.command.device,
+            ..PioSetup::default()
+        };
+        let tick = self.tick(at);
+        self.outbox.push_back((Fis::PioSetup(fis), tick));
+    }
+
+    /// The next Data FIS of a write may come.
+    #[inline]
+    pub(crate) fn activate(&mut self, at: Instant) {
+        let early = self.storage.drive().activates_early;
+        let at = if early { at } else { at.max(self.storage.room()) };
+        let tick = self.tick(at);
+        self.outbox.push_back((Fis::DmaActivate(DmaActivate::default()), tick));
+    }
+
+    fn tell(&mut self, tick: Tick, fis: RegisterD2h) {
+        self.outbox.push_back((Fis::RegisterD2h(fis), tick));
+    }
+
+    /// The command that is not queued ends when the storage says, or fails.
+    pub(crate) fn end_when(&mut self, at: Instant, ended: Result<Instant, Refusal>) {
+        match ended {
+            Ok(ended) => {
+                self.busy = false;
+                let (lba, count, device) =
+                    (self.command.lba, self.command.count, self.command.device);
+                let tick = self.tick(ended.max(at));
+                let fis = RegisterD2h {
+                    interrupt: true,
+                    status: READY,
+                    lba,
+                    count,
+                    device,
+                    ..RegisterD2h::default()
+                };
+                self.tell(tick, fis);
+            }
+            Err(refusal) => {
+                let tick = self.tick(at);
+                self.fail_command(tick, Failure::of(refusal, self.command.lba));
+            }
+        }
+    }
+
+    /// The command ends with something to say.
+    fn answer(&mut self, at: Instant, lba: u64, count: u16) {
+        self.command = RegisterH2d { lba, count, ..self.command };
+        if self.command.command == 0xF8 {
+            let nibble = self.command.device & 0xF0 | nibble(lba);
+            self.command = RegisterH2d { lba: lba & 0xFF_FFFF, device: nibble, ..self.command };
+        }
+        self.end_when(at, Ok(at));
+    }
+
+    fn abort(&mut self, now: Tick) {
+        self.fail_command(now, Failure { sector: self.command.lba, ..Failure::ABORTED });
+    }
+
+    /// The command that is not queued, or was not taken into the queue, has failed.
+    pub(crate) fn fail_command(&mut self, tick: Tick, failure: Failure) {
+        self.busy = false;
+        self.tally.failed += 1;
+        let short = matches!(self.command.command, 0xC8 | 0xCA);
+        let device = self.command.device;
+        let (lba, device) = match short {
+            true => (failure.sector & 0xFF_FFFF, device & 0xF0 | nibble(failure.sector)),
+            false => (failure.sector, device),
+        };
+        let (status, error) = (READY | status::ERR, failure.error);
+        self.tell(
+            tick,
+            RegisterD2h { interrupt: true, status, error, lba, device, ..RegisterD2h::default() },
+        );
+    }
+
+    /// The data phase under way has failed.
+    pub(crate) fn fail_move(&mut self, now: Tick, slot: usize, failure: Failure) {
+        if matches!(self.phase, Phase::Read { .. }) {
+            self.storage.end_read(&mut self.readings[slot]);
+        }
+        self.phase = Phase::None;
+        match u8::try_from(slot).ok().filter(|_| slot < TAGS) {
+            None => self.fail_command(now, failure),
+            Some(tag) => {
+                self.queue.moving &= !(1 << tag);
+                self.give_up_all();
+                self.halt(now, Some(tag), failure);
+            }
+        }
+    }
+
+    /// A queued command has failed, and with it the queue.
+    pub(crate) fn halt(&mut self, now: Tick, tag: Option<u8>, failure: Failure) {
+        self.tally.failed += 1;
+        self.note_in_log(tag, failure);
+        let (status, error) = (READY | status::ERR, failure.error);
+        let fis = SetDeviceBits { interrupt: true, status, error, ..SetDeviceBits::default() };
+        self.outbox.push_back((Fis::SetDeviceBits(fis), now));
+    }
+
+    /// Page 10h of the log says which command failed, until it is read nothing else is done.
+    fn note_in_log(&mut self, tag: Option<u8>, failure: Failure) {
+        self.queue.halted = true;
+        let mut page = [0_u8; PAGE as usize];
+        let lba = failure.sector.to_le_bytes();
+        page[0] = tag.unwrap_or(NOT_QUEUED);
+        (page[2], page[3]) = (READY | status::ERR, failure.error);
+        page[4..7].copy_from_slice(&lba[..3]);
+        page[7] = self.command.device;
+        page[8..11].copy_from_slice(&lba[3..6]);
+        let sum = page.iter().fold(0_u8, |sum, &byte| sum.wrapping_add(byte));
+        page[511] = sum.wrapping_neg();
+        let (words, _) = page.as_chunks::<4>();
+        self.log.iter_mut().zip(words).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
+    }
+
+    /// Everything that is under way is over, and nobody is told.
+    pub(crate) fn give_up_all(&mut self) {
+        let reads = |tag: &u8| !self.queue.slots[usize::from(*tag)].writes;
+        for tag in tags(self.queue.waiting | self.queue.moving).filter(reads) {
+            self.storage.end_read(&mut self.readings[usize::from(tag)]);
+        }
+        if let Phase::Read { slot: TAGS, .. } = self.phase {
+            self.storage.end_read(&mut self.readings[TAGS]);
+        }
+        self.queue.clear();
+        self.phase = Phase::None;
+        self.busy = false;
+    }
+
+    /// The data phase of the queued command that is ready begins, or those that ended are told.
+    pub(crate) fn take_from_queue(&mut self, now: Tick) {
+        if self.queue.all() == 0 {
+            return;
+        }
+        let ended = self.queue.take_ended(now);
+        if ended != 0 {
+            let fis = SetDeviceBits {
+                interrupt: true,
+                status: READY,
+                active: ended,
+                ..SetDeviceBits::default()
+            };
+            return self.outbox.push_back((Fis::SetDeviceBits(fis), now));
+        }
+        let Some((ready, tag)) = self.first_ready() else { return };
+        if ready <= now {
+            self.begin_phase(now, tag);
+        }
+    }
+
+    pub(crate) fn queue_wake(&self) -> Tick {
+        if self.queue.all() == 0 {
+            return Tick::NEVER;
+        }
+        let ready = self.first_ready().map_or(Tick::NEVER, |(ready, _)| ready);
+        ready.min(self.queue.first_end())
+    }
+
+    /// Of those that wait the one whose data, or whose room, are there first; of these, the oldest.
+    fn first_ready(&self) -> Option<(Tick, u8)> {
+        let of = |tag: u8| {
+            let slot = &self.queue.slots[usize::from(tag)];
+            let ready = match slot.writes {
+                true => self.tick(self.storage.room()),
+                false => self.read_wake(usize::from(tag)),
+            };
+            (ready.max(slot.at), slot.order, tag)
+        };
+        tags(self.queue.waiting).map(of).min().map(|(ready, _, tag)| (ready, tag))
+    }
+
+    fn begin_phase(&mut self, now: Tick, tag: u8) {
+        let slot = usize::from(tag);
+        let (extent, writes) = (self.queue.slots[slot].extent, self.queue.slots[slot].writes);
+        self.queue.waiting &= !(1 << tag);
+        self.queue.moving |= 1 << tag;
+        let bytes = extent.count * crate::SECTOR.get();
+        let fis = crate::wire::fis::DmaSetup {
+            to_host: !writes,
+            auto_activate: writes && self.auto_activate,
+            buffer: tag.into(),
+            count: u32::try_from(bytes).unwrap_or(u32::MAX),
+            ..Default::default()
+        };
+        self.outbox.push_back((Fis::DmaSetup(fis), now));
+        if writes {
+            self.phase = Phase::Write { slot, rest: extent };
+            if !self.auto_activate {
+                self.activate(self.speed.instant(now));
+            }
+        } else {
+            self.phase = Phase::Read { slot, offered: 0 };
+        }
+    }
+
+    /// The command in `slot` has moved all its data and ends when the storage says.
+    pub(crate) fn end_move(&mut self, now: Tick, slot: usize, ended: Result<Instant, Refusal>) {
+        let first = match self.phase {
+            Phase::Write { rest, .. } => rest.first.0,
+            _ => 0,
+        };
+        match (ended, u8::try_from(slot).ok().filter(|_| slot < TAGS)) {
+            (Err(refusal), _) => self.fail_move(now, slot, Failure::of(refusal, first)),
+            (Ok(ended), None) => {
+                self.phase = Phase::None;
+                let at = self.speed.instant(now);
+                self.end_when(at, Ok(ended));
+            }
+            (Ok(ended), Some(tag)) => {
+                self.phase = Phase::None;
+                self.queue.slots[slot].at = self.tick(ended).max(now);
+                self.queue.moving &= !(1 << tag);
+                self.queue.ending |= 1 << tag;
+            }
+        }
+    }
+
+    /// Ranges to be given up: 48 bits of address and 16 bits of count each.
+    pub(crate) fn trim_ranges(&mut self, at: Instant) -> Result<Instant, Failure> {
+        let sectors = self.storage.drive().sectors;
+        let mut done = at;
+        for pair in self.frame.words().chunks_exact(2) {
+            let (low, high) = (u64::from(pair[0]), u64::from(pair[1]));
+            let (first, count) = (low | (high & 0xFFFF) << 32, high >> 16);
+            if count == 0 {
+                continue;
+            }
+            if first + count > sectors {
+                let sector = first.max(sectors);
+                return Err(Failure { error: error::IDNF | error::ABRT, sector });
+            }
+            let ended = self.storage.trim(at, Extent::new(first, count));
+            done = done.max(ended.map_err(|refusal| Failure::of(refusal, first))?);
+        }
+        Ok(done)
+    }
+}
+
+/// The four highest of 28 bits of address.
+fn nibble(lba: u64) -> u8 {
+    u8::try_from(lba >> 24 & 0x0F).unwrap_or(0)
+}

@@ -1,0 +1,94 @@
+//! Queued commands: which is ready first, and which have ended.
+//!
+//! Layer: part of the command layer. Main type: [`Queue`]. Source: Serial ATA Revision 3, 13.6. Left out: priorities,
+//! data phases of a command in several parts.
+
+use crate::wire::Tick;
+use boardlab_block::Extent;
+
+/// A queued command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Queued {
+    pub(crate) extent: Extent,
+    pub(crate) writes: bool,
+    /// How many came before.
+    pub(crate) order: u64,
+    /// When the controller has seen it; of a write that has all its data, when it ends.
+    pub(crate) at: Tick,
+}
+
+/// Queued commands by tag.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    pub(crate) slots: [Queued; 32],
+    /// A bit for each that waits for its data phase, has it, or has ended and waits to be told.
+    pub(crate) waiting: u32,
+    pub(crate) moving: u32,
+    pub(crate) ending: u32,
+    pub(crate) came: u64,
+    /// One has failed: everything is aborted until the host knows which.
+    pub(crate) halted: bool,
+}
+
+/// The tags of a set of bits.
+pub(crate) fn tags(mut bits: u32) -> impl Iterator<Item = u8> {
+    std::iter::from_fn(move || {
+        let tag = bits.trailing_zeros();
+        bits &= bits.wrapping_sub(1);
+        u8::try_from(tag).ok().filter(|&tag| tag < 32)
+    })
+}
+
+impl Queue {
+    /// All that are not over.
+    pub(crate) const fn all(&self) -> u32 {
+        self.waiting | self.moving | self.ending
+    }
+
+    /// A command came.
+    pub(crate) fn push(&mut self, tag: u8, extent: Extent, writes: bool, at: Tick) {
+        self.slots[usize::from(tag)] = Queued { extent, writes, order: self.came, at };
+        self.came += 1;
+        self.waiting |= 1 << tag;
+    }
+
+    /// Those that have ended by `now`, as bits; they are forgotten.
+    pub(crate) fn take_ended(&mut self, now: Tick) -> u32 {
+        let ended = tags(self.ending)
+            .filter(|&tag| self.slots[usize::from(tag)].at <= now)
+            .fold(0, |bits, tag| bits | 1 << tag);
+        self.ending &= !ended;
+        ended
+    }
+
+    /// When the first of those that end does.
+    pub(crate) fn first_end(&self) -> Tick {
+        tags(self.ending).map(|tag| self.slots[usize::from(tag)].at).min().unwrap_or(Tick::NEVER)
+    }
+
+    pub(crate) const fn clear(&mut self) {
+        (self.waiting, self.moving, self.ending) = (0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_the_bits() {
+        assert_eq!(tags(0).count(), 0);
+        assert_eq!(tags(0x8000_0005).collect::<Vec<_>>(), [0, 2, 31]);
+    }
+
+    #[test]
+    fn those_that_end_together_are_told_together() {
+        let mut queue = Queue::default();
+        for tag in 0..3 {
+            queue.push(tag, Extent::new(0, 1), true, Tick(u64::from(tag) * 10));
+        }
+        (queue.ending, queue.waiting) = (0b111, 0);
+        assert_eq!(queue.take_ended(Tick(10)), 0b11);
+        assert_eq!((queue.all(), queue.first_end()), (0b100, Tick(20)));
+    }
+}

@@ -1,0 +1,336 @@
+//! The device end: what an SSD says and does on its link.
+//!
+//! Layer: an [`Agent`] over [`Storage`]. Main type: [`Ssd`]. What it has to say goes through one outbox, in order; then come the
+//! ends of queued commands; then the data phase under way; then the queued command that is ready first.
+//!
+//! ```text
+//!   reads:   H2D -> Data ... -> D2H                    a Data FIS begins when its first group is in the buffer,
+//!                                                      and goes on as the groups behind it arrive (supply)
+//!   writes:  H2D -> [DMA Activate -> Data] ... -> D2H  a Data FIS is taken when there is room (drain)
+//!   queued:  H2D -> D2H ...  DMA Setup -> data phase as above ... Set Device Bits
+//! ```
+//!
+//! A Data FIS waits in a buffer of its own until its CRC was seen: what came with a wrong one is never written. The
+//! command then ends with ICRC; frames before it stay written. An error of a queued command ends all of
+//! them, and until the host has read log page 10h or resets the drive, other commands are aborted. The signature is
+//! sent at tick 0, after COMRESET and after a soft reset.
+//!
+//! Source: Serial ATA Revision 3, clauses 11 (device command layer) and 13.6 (queueing); ATA8-ACS. Left out: PIO
+//! data other than IDENTIFY and the log, interrupts, power management of the link, and time for a reset.
+
+use crate::agent::{Agent, Gate, Outcome, Outgoing, Reception};
+use crate::device::drive::{Drive, WriteCache};
+use crate::device::frame::Frame;
+use crate::device::outgoing::Reading;
+use crate::device::queue::Queue;
+use crate::device::storage::Storage;
+use crate::device::transfer::Prepared;
+use crate::error::Error;
+use crate::wire::fis::{Fis, RegisterD2h, RegisterH2d, status};
+use crate::wire::identify::{self, Feature, Identify};
+use crate::wire::{Counting, Speed, Tick};
+use boardlab_block::Extent;
+use boardlab_ftl::Translation;
+use boardlab_sim::Instant;
+use std::collections::VecDeque;
+
+/// Commands that 5 bits of a tag can tell apart; the slot behind them is that of the one that is not queued.
+pub(crate) const TAGS: usize = 32;
+/// Status of a drive that is ready.
+pub(crate) const READY: u8 = status::DRDY | status::DSC;
+/// Device control: soft reset.
+const SRST: u8 = 0x04;
+
+/// The data phase under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    None,
+    /// Dwords of [`Ssd::page`] that were sent.
+    Pio {
+        sent: u32,
+    },
+    /// The reading in this slot, and the dwords of the Data FIS that was offered.
+    Read {
+        slot: usize,
+        offered: u32,
+    },
+    /// Sectors that are still to come, for the command in this slot.
+    Write {
+        slot: usize,
+        rest: Extent,
+    },
+    /// Blocks of ranges that are still to come, and when those before are given up.
+    Trim {
+        blocks: u64,
+        done: Instant,
+    },
+}
+
+/// What a drive did on its link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Commands.
+    pub commands: u64,
+    /// Of these, aborted, or ended with an error.
+    pub failed: u64,
+    /// Data FISes that came with a wrong CRC.
+    pub damaged: u64,
+    /// Soft resets and COMRESETs.
+    pub resets: u64,
+}
+
+/// The device end of a link.
+#[derive(Debug, Clone)]
+pub struct Ssd<T> {
+    pub(crate) speed: Speed,
+    pub(crate) storage: Storage<T>,
+    pub(crate) identity: Identify,
+    /// FISes to be sent in order, and not before.
+    pub(crate) outbox: VecDeque<(Fis, Tick)>,
+    pub(crate) phase: Phase,
+    /// The command under way that is not queued, and where it was decoded.
+    pub(crate) command: RegisterH2d,
+    pub(crate) busy: bool,
+    pub(crate) queue: Queue,
+    pub(crate) readings: Box<[Reading; TAGS + 1]>,
+    /// Payload of IDENTIFY data, or of a page of the log.
+    pub(crate) page: [u32; identify::DWORDS],
+    /// Page 10h of the log.
+    pub(crate) log: [u32; identify::DWORDS],
+    pub(crate) frame: Frame,
+    pub(crate) prepared: Prepared,
+    /// What was given to be sent last is a Data FIS.
+    offered_data: bool,
+    pub(crate) auto_activate: bool,
+    /// The host holds the soft reset.
+    held_in_reset: bool,
+    pub(crate) tally: Tally,
+}
+
+impl<T: Translation> Ssd<T> {
+    /// A drive on a link of `speed`, which calls itself `identity`; what of that the drive itself decides, sectors,
+    /// commands, caches, is put in here.
+    ///
+    /// # Errors
+    /// Those of [`Identify::emit`].
+    pub fn new(speed: Speed, storage: Storage<T>, identity: Identify) -> Result<Self, Error> {
+        let drive = *storage.drive();
+        let depth = drive.queue.and_then(|depth| u8::try_from(depth).ok());
+        let identity = Identify {
+            sectors: drive.sectors,
+            lba_48: drive.lba48,
+            queue_depth: depth,
+            flush: true,
+            flush_ext: drive.lba48,
+            ..identity
+        };
+        identity.emit_payload()?;
+        let mut ssd = Self {
+            speed,
+            storage,
+            identity,
+            outbox: VecDeque::with_capacity(TAGS + 4),
+            phase: Phase::None,
+            command: RegisterH2d::default(),
+            busy: false,
+            queue: Queue::default(),
+            readings: Box::new(std::array::from_fn(|_| Reading::new())),
+            page: [0; identify::DWORDS],
+            log: [0; identify::DWORDS],
+            frame: Frame::default(),
+            prepared: Prepared::default(),
+            offered_data: false,
+            auto_activate: false,
+            held_in_reset: false,
+            tally: Tally::default(),
+        };
+        ssd.sign(Tick::ZERO);
+        Ok(ssd)
+    }
+
+    /// The drive behind the protocol.
+    pub const fn storage(&self) -> &Storage<T> {
+        &self.storage
+    }
+
+    /// The drive behind the protocol, to be worked on.
+    pub const fn storage_mut(&mut self) -> &mut Storage<T> {
+        &mut self.storage
+    }
+
+    /// The storage alone.
+    pub fn into_storage(self) -> Storage<T> {
+        self.storage
+    }
+
+    /// What it did on its link.
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Power is lost at `now` and comes back: what was not on flash is gone, and so is all that was under way.
+    pub fn cut_power(&mut self, now: Tick) {
+        self.storage.cut_power(self.speed.instant(now));
+        self.auto_activate = false;
+        self.forget(now);
+    }
+
+    /// What the drive says of itself now.
+    #[must_use]
+    pub fn identity(&self) -> Identify {
+        let drive: &Drive = self.storage.drive();
+        let feature = |has: bool, on: bool| match (has, on) {
+            (false, _) => Feature::Absent,
+            (true, false) => Feature::Off,
+            (true, true) => Feature::On,
+        };
+        let caches = drive.write_cache != WriteCache::Through;
+        Identify {
+            write_cache: feature(caches, self.storage.caches_writes()),
+            look_ahead: feature(drive.look_ahead, self.storage.looks_ahead()),
+            ..self.identity.clone()
+        }
+    }
+
+    /// The signature of a drive that is not a packet device.
+    fn sign(&mut self, now: Tick) {
+        let fis = RegisterD2h { status: READY, error: 1, lba: 1, count: 1, ..Default::default() };
+        self.outbox.push_back((Fis::RegisterD2h(fis), now));
+    }
+
+    /// All that was under way is over, and the drive begins anew.
+    fn forget(&mut self, now: Tick) {
+        self.give_up_all();
+        self.outbox.clear();
+        self.queue.halted = false;
+        self.sign(now);
+    }
+
+    /// A change of the control register.
+    fn control(&mut self, now: Tick, control: u8) {
+        let held = control & SRST != 0;
+        if held && !self.held_in_reset {
+            self.give_up_all();
+            self.outbox.clear();
+            self.tally.resets += 1;
+        } else if !held && self.held_in_reset {
+            self.forget(now);
+        }
+        self.held_in_reset = held;
+    }
+
+    /// The first tick that does not begin before `at`.
+    #[inline]
+    pub(crate) fn tick(&self, at: Instant) -> Tick {
+        self.speed.tick_from(at)
+    }
+}
+
+impl<T: Translation> Agent for Ssd<T> {
+    #[inline]
+    fn wake(&self) -> Tick {
+        if let Some(&(_, at)) = self.outbox.front() {
+            return at;
+        }
+        match self.phase {
+            Phase::None => self.queue_wake(),
+            Phase::Pio { .. } => Tick::ZERO,
+            Phase::Read { slot, .. } => self.read_wake(slot),
+            Phase::Write { .. } | Phase::Trim { .. } => Tick::NEVER,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, now: Tick) -> Option<Outgoing> {
+        if self.outbox.is_empty() && self.phase == Phase::None {
+            self.take_from_queue(now);
+        }
+        if self.outbox.is_empty()
+            && let Some(data) = self.offer_data(now)
+        {
+            self.offered_data = true;
+            return Some(data);
+        }
+        self.offered_data = false;
+        let &(fis, at) = self.outbox.front()?;
+        (at <= now).then_some(Outgoing::Fis(fis))
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Tick, outcome: Outcome) {
+        // What is not taken even when it was repeated is given up: the host resets the link.
+        if self.offered_data {
+            self.data_sent(now, outcome);
+        } else {
+            self.outbox.pop_front();
+        }
+    }
+
+    fn received(&mut self, now: Tick, fis: &Fis) -> Reception {
+        match fis {
+            Fis::RegisterH2d(fis) if fis.is_command => {
+                // Held in reset, a drive hears the control register alone.
+                if !self.held_in_reset {
+                    self.begin_command(now, fis);
+                }
+                Reception::Accept
+            }
+            Fis::RegisterH2d(fis) => {
+                self.control(now, fis.control);
+                Reception::Accept
+            }
+            _ => Reception::Refuse,
+        }
+    }
+
+    #[inline]
+    fn supply(&mut self, now: Tick, sent: u32) -> Gate {
+        match self.phase {
+            Phase::Read { slot, .. } => self.read_gate(slot, now, sent),
+            _ => Gate::OPEN,
+        }
+    }
+
+    fn fill(&mut self, first: u32, words: &mut [u32]) {
+        self.fill_data(first, words);
+    }
+
+    #[inline]
+    fn describe(&mut self) -> Option<Counting> {
+        self.describe_data()
+    }
+
+    #[inline]
+    fn begin(&mut self, _now: Tick) {
+        self.frame.clear();
+    }
+
+    #[inline]
+    fn drain(&mut self, now: Tick, _taken: u32) -> Gate {
+        let at = match self.phase {
+            Phase::Write { .. } => self.tick(self.storage.room()).max(now),
+            _ => now,
+        };
+        Gate { until: u32::MAX, at }
+    }
+
+    fn take(&mut self, words: &[u32]) {
+        self.frame.take(words);
+    }
+
+    #[inline]
+    fn take_described(&mut self, dwords: u32, words: Counting) {
+        self.frame.take_described(dwords, words);
+    }
+
+    #[inline]
+    fn end(&mut self, now: Tick, good: bool) -> Reception {
+        self.data_came(now, good)
+    }
+
+    fn reset(&mut self, now: Tick) {
+        self.tally.resets += 1;
+        self.held_in_reset = false;
+        self.forget(now);
+    }
+}

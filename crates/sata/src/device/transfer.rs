@@ -1,0 +1,234 @@
+//! Data phases: what is in a Data FIS, and when it can go or come.
+//!
+//! Layer: part of [`Ssd`]. Main type: [`Prepared`], payload that is brought word by word. Source and what is left out: see
+//! [`crate::device::ssd`].
+
+use crate::SECTOR_DWORDS;
+use crate::agent::{Gate, Outcome, Outgoing, Reception};
+use crate::device::protocol::Failure;
+use crate::device::ssd::{Phase, Ssd};
+use crate::wire::{Counting, Tick};
+use boardlab_block::Extent;
+use boardlab_ftl::Translation;
+
+/// Dwords of a page of PIO data.
+const PAGE: u32 = SECTOR_DWORDS;
+
+/// The payload of the Data FIS that goes out, word by word, once somebody asks for it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prepared {
+    is_filled: bool,
+    bytes: Vec<u8>,
+    words: Vec<u32>,
+}
+
+impl Prepared {
+    /// Another frame begins.
+    #[inline]
+    pub(crate) const fn clear(&mut self) {
+        self.is_filled = false;
+    }
+
+    fn fill(&mut self, dwords: u32, bytes: impl FnOnce(&mut [u8])) {
+        self.bytes.resize(usize::try_from(dwords * 4).unwrap_or(0), 0);
+        bytes(&mut self.bytes);
+        let (chunks, _) = self.bytes.as_chunks::<4>();
+        self.words.clear();
+        self.words.extend(chunks.iter().map(|bytes| u32::from_le_bytes(*bytes)));
+        self.is_filled = true;
+    }
+}
+
+/// The words of a payload from `first` on.
+fn copy(from: &[u32], first: u32, words: &mut [u32]) {
+    let start = usize::try_from(first).unwrap_or(usize::MAX).min(from.len());
+    from[start..].iter().zip(words).for_each(|(&word, to)| *to = word);
+}
+
+impl<T: Translation> Ssd<T> {
+    /// When the next Data FIS of a read can begin.
+    #[inline]
+    pub(crate) fn read_wake(&self, slot: usize) -> Tick {
+        match self.readings[slot].first() {
+            Ok(Some(at)) => self.tick(at),
+            Ok(None) => Tick::NEVER,
+            Err(_) => Tick::ZERO,
+        }
+    }
+
+    /// The Data FIS that can go now.
+    #[inline]
+    pub(crate) fn offer_data(&mut self, now: Tick) -> Option<Outgoing> {
+        match self.phase {
+            Phase::Pio { sent } => {
+                Some(Outgoing::Data(self.storage.drive().identify_frame.min(PAGE - sent)))
+            }
+            Phase::Read { slot, .. } => {
+                let reading = &self.readings[slot];
+                match reading.first() {
+                    Ok(Some(at)) if self.tick(at) <= now => {
+                        let most = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
+                        let sectors = (reading.reach() - reading.next()).min(most);
+                        let offered = u32::try_from(sectors).unwrap_or(0) * SECTOR_DWORDS;
+                        self.phase = Phase::Read { slot, offered };
+                        self.prepared.clear();
+                        Some(Outgoing::Data(offered))
+                    }
+                    Ok(_) => None,
+                    Err(refusal) => {
+                        let failure = Failure::of(refusal, reading.next());
+                        self.fail_move(now, slot, failure);
+                        None
+                    }
+                }
+            }
+            Phase::None | Phase::Write { .. } | Phase::Trim { .. } => None,
+        }
+    }
+
+    /// When the payload behind the first `sent` dwords of a read is in the buffer.
+    #[inline]
+    pub(crate) fn read_gate(&self, slot: usize, now: Tick, sent: u32) -> Gate {
+        let reading = &self.readings[slot];
+        let sector = reading.next() + u64::from(sent / SECTOR_DWORDS);
+        match reading.ready(sector, self.speed.instant(now)) {
+            Ok(Some(ready)) => {
+                let until = (ready.end - reading.next()) * u64::from(SECTOR_DWORDS);
+                Gate { until: u32::try_from(until).unwrap_or(u32::MAX), at: self.tick(ready.at) }
+            }
+            // A frame has only sectors that were asked for and can be read.
+            Ok(None) | Err(_) => Gate { until: u32::MAX, at: Tick::NEVER },
+        }
+    }
+
+    /// The extent of the Data FIS that was offered.
+    #[inline]
+    fn offered(&self) -> Option<Extent> {
+        let Phase::Read { slot, offered } = self.phase else { return None };
+        let sectors = u64::from(offered / SECTOR_DWORDS);
+        Some(Extent::new(self.readings[slot].next(), sectors))
+    }
+
+    #[inline]
+    pub(crate) fn describe_data(&mut self) -> Option<Counting> {
+        let extent = self.offered()?;
+        self.storage.counting(extent)
+    }
+
+    pub(crate) fn fill_data(&mut self, first: u32, words: &mut [u32]) {
+        if let Phase::Pio { sent } = self.phase {
+            return copy(&self.page, sent + first, words);
+        }
+        let Some(extent) = self.offered() else { return words.fill(0) };
+        if !self.prepared.is_filled {
+            let dwords = u32::try_from(extent.count).unwrap_or(0) * SECTOR_DWORDS;
+            self.prepared.fill(dwords, |bytes| self.storage.fill(extent, bytes));
+        }
+        copy(&self.prepared.words, first, words);
+    }
+
+    /// What became of a Data FIS.
+    #[inline]
+    pub(crate) fn data_sent(&mut self, now: Tick, outcome: Outcome) {
+        match self.phase {
+            Phase::Pio { .. } if outcome != Outcome::Accepted => {
+                self.phase = Phase::None;
+                self.fail_command(now, Failure::damaged(0));
+            }
+            Phase::Pio { sent } => {
+                let sent = sent + self.storage.drive().identify_frame.min(PAGE - sent);
+                self.phase = Phase::Pio { sent };
+                if sent == PAGE {
+                    (self.phase, self.busy) = (Phase::None, false);
+                }
+            }
+            Phase::Read { slot, .. } if outcome != Outcome::Accepted => {
+                self.fail_move(now, slot, Failure::damaged(self.readings[slot].next()));
+            }
+            Phase::Read { slot, offered } => {
+                let (at, sectors) = (self.speed.instant(now), u64::from(offered / SECTOR_DWORDS));
+                let reading = &mut self.readings[slot];
+                self.storage.sent(reading, at, sectors);
+                if reading.is_over() {
+                    self.storage.end_read(reading);
+                    self.end_move(now, slot, Ok(at));
+                }
+            }
+            Phase::None | Phase::Write { .. } | Phase::Trim { .. } => {}
+        }
+    }
+
+    /// A Data FIS has come to its end.
+    #[inline]
+    pub(crate) fn data_came(&mut self, now: Tick, good: bool) -> Reception {
+        self.tally.damaged += u64::from(!good);
+        match self.phase {
+            Phase::Write { slot, rest } => self.write_came(now, good, (slot, rest)),
+            Phase::Trim { blocks, done } => {
+                let failure = match (good, self.frame.sectors()) {
+                    (false, _) => Some(Failure::damaged(self.command.lba)),
+                    (true, Some(came)) if came <= blocks => None,
+                    (true, _) => Some(Failure::ABORTED),
+                };
+                if let Some(failure) = failure {
+                    self.phase = Phase::None;
+                    self.fail_command(now, failure);
+                    return Reception::Refuse;
+                }
+                self.ranges_came(now, blocks, done);
+                Reception::Accept
+            }
+            Phase::None | Phase::Pio { .. } | Phase::Read { .. } => Reception::Refuse,
+        }
+    }
+
+    fn ranges_came(&mut self, now: Tick, blocks: u64, done: boardlab_sim::Instant) {
+        let at = self.speed.instant(now);
+        let blocks = blocks - self.frame.sectors().unwrap_or(blocks);
+        match self.trim_ranges(at) {
+            Err(failure) => {
+                self.phase = Phase::None;
+                self.fail_command(now, failure);
+            }
+            Ok(ended) if blocks == 0 => {
+                self.phase = Phase::None;
+                self.end_when(at, Ok(ended.max(done)));
+            }
+            Ok(ended) => {
+                self.phase = Phase::Trim { blocks, done: ended.max(done) };
+                self.activate(at);
+            }
+        }
+    }
+
+    #[inline]
+    fn write_came(&mut self, now: Tick, good: bool, (slot, rest): (usize, Extent)) -> Reception {
+        let fits = self.frame.sectors().filter(|&came| came <= rest.count);
+        let sectors = match (good, fits) {
+            (true, Some(sectors)) => sectors,
+            (false, _) => {
+                self.fail_move(now, slot, Failure::damaged(rest.first.0));
+                return Reception::Refuse;
+            }
+            (true, None) => {
+                self.fail_move(now, slot, Failure { sector: rest.first.0, ..Failure::ABORTED });
+                return Reception::Refuse;
+            }
+        };
+        let (at, first) = (self.speed.instant(now), rest.first.0);
+        let wrote = self.storage.write(at, Extent::new(first, sectors), self.frame.data());
+        if let Err(refusal) = wrote {
+            self.fail_move(now, slot, Failure::of(refusal, first));
+            return Reception::Accept;
+        }
+        let rest = Extent::new(first + sectors, rest.count - sectors);
+        self.phase = Phase::Write { slot, rest };
+        if rest.count == 0 {
+            let ended = self.storage.end_write(at);
+            self.end_move(now, slot, ended);
+        } else {
+            self.activate(at);
+        }
+        Reception::Accept
+    }
+}
