@@ -87,6 +87,7 @@ pub mod life;
 pub mod nandfs;
 pub mod nor;
 pub mod registry;
+pub mod sata;
 pub mod sdwear;
 
 pub mod sweep;
