@@ -20,19 +20,20 @@ impl<M: Medium> PageMapped<M> {
         if !self.write_due_trims() {
             return false;
         }
-        let (pages, clock) = (self.geometry.pages_per_block(), self.clock());
+        let (pages, clock) = (self.flash.geometry.pages_per_block(), self.clock());
         let tier = self.tier_to_collect();
-        let victim = self.collector.choose(&mut self.pool, tier, pages, clock, &mut self.random);
+        let victim =
+            self.collector.choose(&mut self.flash.pool, tier, pages, clock, &mut self.random);
         let victim = victim.expect("a part with enough blocks has closed ones");
-        self.counters.victims += 1;
-        self.counters.victim_pages += u64::from(self.pool.valid(victim));
+        self.flash.counters.victims += 1;
+        self.flash.counters.victim_pages += u64::from(self.flash.pool.valid(victim));
         let stream = self.stream_of_copy(victim);
         self.empty(victim, stream, Cause::Collection)
     }
 
     /// Where the next victim is looked for: a pool of known size that has all its blocks gives one back.
     fn tier_to_collect(&self) -> Tier {
-        let hot = self.pool.closed(Tier::Hot).len();
+        let hot = self.flash.pool.closed(Tier::Hot).len();
         match self.policies.streams {
             Streams::ByClass { hot_blocks, .. } if hot >= hot_blocks as usize => Tier::Hot,
             _ => Tier::Main,
@@ -47,21 +48,21 @@ impl<M: Medium> PageMapped<M> {
         }
         let room = self.frontiers[usize::from(stream)].room();
         let (stale, pages) = (self.moves_stale(victim, cause), self.pages_to_move(victim, cause));
-        if self.pool.free(Tier::Main) == 0 && pages > room {
-            assert!(self.pool.retired() > 0, "the reserve has a block for each collection");
+        if self.flash.pool.free(Tier::Main) == 0 && pages > room {
+            assert!(self.flash.pool.retired() > 0, "the reserve has a block for each collection");
             return false;
         }
         if !self.can_open(u32::from(pages > room)) {
             return false;
         }
-        self.pool.take_victim(victim);
+        self.flash.pool.take_victim(victim);
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.clear();
         match stale {
             true => offsets.extend(0..pages),
-            false => self.table.valid_offsets(victim, &mut offsets),
+            false => self.flash.table.valid_offsets(victim, &mut offsets),
         }
-        let valid = self.pool.valid(victim);
+        let valid = self.flash.pool.valid(victim);
         assert_eq!(offsets.len(), pages as usize, "the count of valid pages is right");
         let mut rest = &offsets[..];
         while !rest.is_empty() {
@@ -80,8 +81,8 @@ impl<M: Medium> PageMapped<M> {
             rest = later;
         }
         self.offsets = offsets;
-        self.table.drop_block(victim);
-        self.pool.invalidate(victim, valid);
+        self.flash.table.drop_block(victim);
+        self.flash.pool.invalidate(victim, valid);
         self.erase(victim, cause);
         true
     }
@@ -92,11 +93,11 @@ impl<M: Medium> PageMapped<M> {
         let mut gone = 0;
         for &offset in moved {
             let page = Page { block: victim, offset };
-            gone += u32::from(self.table.holder(page).is_some());
-            self.table.drop_run(page, 1);
+            gone += u32::from(self.flash.table.holder(page).is_some());
+            self.flash.table.drop_run(page, 1);
         }
-        self.pool.invalidate(victim, gone);
-        self.pool.close(victim, self.clock());
+        self.flash.pool.invalidate(victim, gone);
+        self.flash.pool.close(victim, self.clock());
     }
 
     /// Moves pages of a block, of which some may be stale, to erased pages of another.
@@ -104,18 +105,18 @@ impl<M: Medium> PageMapped<M> {
     fn copy(&mut self, (from, offsets, stale): (u32, &[u32], bool), to: PageRun, cause: Cause) {
         let target = Page { block: to.block, offset: to.offset };
         let valid = match stale {
-            true => self.table.relocate_all(from, offsets, target),
+            true => self.flash.table.relocate_all(from, offsets, target),
             false => {
-                self.table.relocate(from, offsets, target);
+                self.flash.table.relocate(from, offsets, target);
                 to.count
             }
         };
-        self.pool.add_valid(to.block, valid);
-        let logical = self.table.logical_run(target, to.count);
-        self.medium.copy(Copies { from, offsets, logical, to }, cause);
+        self.flash.pool.add_valid(to.block, valid);
+        let logical = self.flash.table.logical_run(target, to.count);
+        self.flash.medium.copy(Copies { from, offsets, logical, to }, cause);
         self.note_moved(target, to.count);
-        self.counters.reads[cause] += u64::from(to.count);
-        self.counters.programs[cause] += u64::from(to.count);
+        self.flash.counters.reads[cause] += u64::from(to.count);
+        self.flash.counters.programs[cause] += u64::from(to.count);
     }
 
     /// Erases an open block, which is free then.
@@ -125,21 +126,21 @@ impl<M: Medium> PageMapped<M> {
             self.retire(block);
             return;
         }
-        self.medium.erase(block, cause);
-        self.counters.erases[cause] += 1;
+        self.flash.medium.erase(block, cause);
+        self.flash.counters.erases[cause] += 1;
         self.release(block);
         self.leveller.erased(block);
-        self.counters.assert_conserved(self.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.seen());
     }
 
     /// Does at most `most` moves of wear levelling; whether there was one.
     pub(crate) fn level(&mut self, most: u32) -> bool {
         let mut moved = false;
         for _ in 0..most {
-            if self.pool.free(Tier::Main) < self.policies.reserve {
+            if self.flash.pool.free(Tier::Main) < self.policies.reserve {
                 break;
             }
-            let Some(next) = self.leveller.next(&self.pool, &mut self.random) else { break };
+            let Some(next) = self.leveller.next(&self.flash.pool, &mut self.random) else { break };
             let (block, stream) = match next {
                 Move::OntoWorn(block)
                     if !matches!(self.policies.streams, Streams::ByClass { .. }) =>
@@ -153,7 +154,7 @@ impl<M: Medium> PageMapped<M> {
             if !self.empty(block, stream, Cause::Levelling) {
                 break;
             }
-            self.counters.levelled += 1;
+            self.flash.counters.levelled += 1;
             moved = true;
         }
         moved
@@ -170,12 +171,13 @@ impl<M: Medium> PageMapped<M> {
         if self.fold_due().is_some_and(|due| due <= now) && self.fold_oldest() {
             return true;
         }
-        if self.policies.idle_blocks == 0 || self.pool.free(Tier::Main) >= self.free_wanted() {
+        if self.policies.idle_blocks == 0 || self.flash.pool.free(Tier::Main) >= self.free_wanted()
+        {
             return false;
         }
         let tier = self.tier_to_collect();
-        let (pages, closed) = (self.geometry.pages_per_block(), self.pool.closed(tier));
-        let gain = closed.iter().any(|&block| self.pool.valid(block) < pages);
+        let (pages, closed) = (self.flash.geometry.pages_per_block(), self.flash.pool.closed(tier));
+        let gain = closed.iter().any(|&block| self.flash.pool.valid(block) < pages);
         gain && self.collect_next()
     }
 
@@ -184,8 +186,8 @@ impl<M: Medium> PageMapped<M> {
     fn free_wanted(&self) -> u32 {
         let Policies { reserve, idle_blocks, cache, .. } = self.policies;
         let cached = if cache.fixed_blocks() == 0 { self.cache_blocks() } else { 0 };
-        let held = self.blocks_needed(self.mapped) - reserve + cached;
-        let good = self.geometry.blocks() - self.pool.retired();
+        let held = self.blocks_needed(self.flash.mapped) - reserve + cached;
+        let good = self.flash.geometry.blocks() - self.flash.pool.retired();
         reserve.saturating_add(idle_blocks).min(good.saturating_sub(held))
     }
 }

@@ -231,7 +231,7 @@ impl<M: Medium> PageMapped<M> {
         for segment in first / size..=(first + count - 1) / size {
             let hit = self.map.as_deref_mut().is_none_or(|map| map.touch(segment, changes));
             if !hit {
-                self.events.add(Event::MapMiss);
+                self.flash.events.add(Event::MapMiss);
                 self.read_map_page(segment / per_page);
             }
         }
@@ -239,9 +239,9 @@ impl<M: Medium> PageMapped<M> {
     }
 
     fn read_map_page(&mut self, page: u32) {
-        if let Some(place) = self.table.get(self.geometry.logical_pages() + page) {
-            self.medium.read(place.into(), Cause::Map);
-            self.counters.reads[Cause::Map] += 1;
+        if let Some(place) = self.flash.table.get(self.flash.geometry.logical_pages() + page) {
+            self.flash.medium.read(place.into(), Cause::Map);
+            self.flash.counters.reads[Cause::Map] += 1;
         }
     }
 
@@ -260,18 +260,18 @@ impl<M: Medium> PageMapped<M> {
     }
 
     fn write_map_page(&mut self, page: u32, stream: u8) {
-        let logical = self.geometry.logical_pages() + page;
+        let logical = self.flash.geometry.logical_pages() + page;
         let run = self.frontiers[usize::from(stream)].take(1);
-        let old = self.table.set(logical, Page { block: run.block, offset: run.offset });
-        self.pool.add_valid(run.block, 1);
-        self.medium.program(run, Stamp { logical, version: self.version }, Cause::Map);
-        self.counters.programs[Cause::Map] += 1;
+        let old = self.flash.table.set(logical, Page { block: run.block, offset: run.offset });
+        self.flash.pool.add_valid(run.block, 1);
+        self.flash.medium.program(run, Stamp { logical, version: self.flash.version }, Cause::Map);
+        self.flash.counters.programs[Cause::Map] += 1;
         if let Some(map) = self.map.as_deref_mut() {
             map.written(page);
         }
         match old {
-            None => self.mapped += 1,
-            Some(old) if self.pool.invalidate(old.block, 1) => self.return_emptied(old.block),
+            None => self.flash.mapped += 1,
+            Some(old) if self.flash.pool.invalidate(old.block, 1) => self.return_emptied(old.block),
             Some(_) => {}
         }
     }
@@ -280,8 +280,8 @@ impl<M: Medium> PageMapped<M> {
     #[inline]
     pub(crate) fn note_moved(&mut self, to: Page, count: u32) {
         let Some(map) = self.map.as_deref_mut() else { return };
-        let logical = self.table.logical_run(to, count).iter();
-        let host = self.geometry.logical_pages();
+        let logical = self.flash.table.logical_run(to, count).iter();
+        let host = self.flash.geometry.logical_pages();
         logical.filter(|&&logical| logical < host).for_each(|&logical| map.moved(logical));
     }
 }

@@ -83,43 +83,43 @@ impl<M: Medium> PageMapped<M> {
     /// The block of a stream has no room left: if that is because its next program fails, that is tried, and
     /// the block will be given up.
     pub(crate) fn try_failing_program(&mut self, block: u32) {
-        let units = self.geometry.stripe().units;
-        let Some(health) = self.health.as_deref_mut() else { return };
+        let units = self.flash.geometry.stripe().units;
+        let Some(health) = self.flash.health.as_deref_mut() else { return };
         let Some(offset) = health.failures.try_next(block) else { return };
         health.failed_programs += 1;
         health.queue(block);
         let run = PageRun { block, offset, count: units };
-        self.medium.program(run, Stamp::FILLER, Cause::Retry);
-        self.counters.programs[Cause::Retry] += u64::from(units);
+        self.flash.medium.program(run, Stamp::FILLER, Cause::Retry);
+        self.flash.counters.programs[Cause::Retry] += u64::from(units);
     }
 
     /// Whether a program of `block` failed since it was opened.
     pub(crate) fn has_failed(&self, block: u32) -> bool {
         let failed = |failures: &Failures| failures.failed[block as usize];
-        self.health.as_deref().is_some_and(|health| failed(&health.failures))
+        self.flash.health.as_deref().is_some_and(|health| failed(&health.failures))
     }
 
     /// Marks a block that nothing is valid in bad.
     pub(crate) fn retire(&mut self, block: u32) {
-        self.medium.mark_bad(block);
-        self.pool.retire(block);
-        self.read_only |= self.is_worn_out();
+        self.flash.medium.mark_bad(block);
+        self.flash.pool.retire(block);
+        self.flash.read_only |= self.is_worn_out();
     }
 
     /// Whether enough blocks are free to open `blocks` for data: always, unless blocks have died. What was given
     /// up must be written before anything is erased, so a block is kept for that, and another as it may fail.
     pub(crate) fn can_open(&self, blocks: u32) -> bool {
-        let Some(health) = self.health.as_deref() else { return true };
+        let Some(health) = self.flash.health.as_deref() else { return true };
         let trims = u32::from(self.trims.is_some()) * (1 + u32::from(health.failures.any()));
-        self.pool.free(Tier::Main) >= blocks + trims
+        self.flash.pool.free(Tier::Main) >= blocks + trims
     }
 
     /// Collects until what will be given up can be written.
     pub(crate) fn make_room_for_trims(&mut self) -> Result<(), Error> {
         while !self.can_open(0) {
-            if self.read_only || !self.collect_next() {
-                self.read_only = true;
-                return Err(Error::ReadOnly { retired: self.pool.retired() });
+            if self.flash.read_only || !self.collect_next() {
+                self.flash.read_only = true;
+                return Err(Error::ReadOnly { retired: self.flash.pool.retired() });
             }
         }
         Ok(())

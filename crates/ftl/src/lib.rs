@@ -12,6 +12,7 @@
 //! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side,
 //!   what is cached.
 //! - [`policies`]: [`Policies`], all of these for one part, and the account of its spare.
+//! - [`flash`]: [`Flash`], what every layer stands on: medium, tables, blocks and counts.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
 //! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and logs of a few open units or of all.
 //! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
@@ -50,6 +51,7 @@ pub mod counters;
 pub mod demand_map;
 pub mod error;
 mod failures;
+pub mod flash;
 pub mod free;
 mod frontier;
 pub mod geometry;
@@ -73,6 +75,7 @@ pub use contents::{Contents, Holds};
 pub use counters::Counters;
 pub use demand_map::{DemandMap, MapMemory};
 pub use error::Error;
+pub use flash::Flash;
 pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
 pub use log_block::policies::{LogCells, LogPolicies, Logs};
 pub use log_block::recovery::LogRemains;

@@ -20,6 +20,7 @@ use crate::cause::Cause;
 use crate::counters::Counters;
 use crate::demand_map::DemandMap;
 use crate::error::Error;
+use crate::flash::Flash;
 use crate::free::Allocation;
 use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page, PageRun, Spare};
@@ -31,10 +32,8 @@ use crate::policy::levelling::{Leveller, Levelling};
 use crate::policy::streams::Streams;
 use crate::pool::{Pool, State, Tier};
 use crate::power::Trims;
-use crate::reliability::Health;
-use crate::table::Table;
 use crate::timed::Busy;
-use crate::translation::{Completion, Event, Events, Extent, Occupancy, Pace, Translation, Wear};
+use crate::translation::{Completion, Event, Extent, Occupancy, Pace, Translation, Wear};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 /// Levelling moves at most so many blocks whenever the host needs a new one.
@@ -45,35 +44,22 @@ const LOOK_AHEAD: usize = 32;
 /// A page-mapped translation layer on a medium.
 #[derive(Debug, Clone)]
 pub struct PageMapped<M> {
-    pub(crate) geometry: Geometry,
+    pub(crate) flash: Flash<M>,
     pub(crate) policies: Policies,
-    pub(crate) table: Table,
-    pub(crate) pool: Pool,
     /// Streams of data, then the ones of levelling and of the cache.
     pub(crate) frontiers: Vec<Frontier>,
     /// Stream that each block was filled by.
     pub(crate) stream_of: Vec<u8>,
     pub(crate) collector: Collector,
     pub(crate) leveller: Leveller,
-    pub(crate) medium: M,
-    pub(crate) counters: Counters,
     pub(crate) random: Stream,
-    pub(crate) version: Version,
-    /// Logical pages with data.
-    pub(crate) mapped: u32,
-    /// When the present request began.
-    pub(crate) now: Instant,
     /// When the last request of the host had been accepted.
     pub(crate) last_request: Instant,
     /// What the host writes in sequence, where the cache asks.
     runs: Option<Box<Runs>>,
-    /// Too few good blocks are left, or none came free when one was needed.
-    pub(crate) read_only: bool,
-    pub(crate) health: Option<Box<Health>>,
     pub(crate) map: Option<Box<DemandMap>>,
     /// What makes it safe to lose power, where the part cares.
     pub(crate) trims: Option<Box<Trims>>,
-    pub(crate) events: Events,
     /// Offsets of the valid pages of a victim, and blocks that have none: kept to keep their memory.
     pub(crate) offsets: Vec<u32>,
     pub(crate) emptied: Vec<u32>,
@@ -102,37 +88,32 @@ impl<M: Medium> PageMapped<M> {
         let frontiers = usize::from(policies.map_stream()) + 1;
         let mapped = geometry.logical_pages() + policies.map.pages(&geometry);
         Ok(Self {
-            geometry,
+            flash: Flash::new(geometry, mapped, pool, medium),
             policies,
-            table: Table::new(geometry, mapped),
-            pool,
             frontiers: vec![Frontier::CLOSED; frontiers],
             stream_of: vec![0; blocks as usize],
             collector: Collector::new(policies.collection),
             leveller: Leveller::new(policies.levelling, blocks),
-            medium,
-            counters: Counters::default(),
             random: seed.stream("ftl.collection"),
-            version: Version(0),
-            mapped: 0,
-            now: Instant::ZERO,
             last_request: Instant::ZERO,
             runs: Runs::new(policies.cache.admission).map(Box::new),
-            read_only: false,
-            health: None,
             map: DemandMap::new(policies.map, &geometry).map(Box::new),
             trims: None,
-            events: Events::default(),
             offsets: Vec::with_capacity(geometry.pages_per_block() as usize),
             emptied: Vec::new(),
             ahead: Vec::with_capacity(LOOK_AHEAD),
         })
     }
 
-    /// The shape of the part.
+    /// The flash behind it.
     #[must_use]
-    pub const fn geometry(&self) -> &Geometry {
-        &self.geometry
+    pub const fn flash(&self) -> &Flash<M> {
+        &self.flash
+    }
+
+    /// The flash behind it, to ask it something.
+    pub const fn flash_mut(&mut self) -> &mut Flash<M> {
+        &mut self.flash
     }
 
     /// What was chosen.
@@ -141,44 +122,16 @@ impl<M: Medium> PageMapped<M> {
         &self.policies
     }
 
-    /// The blocks.
-    #[must_use]
-    pub const fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// The flash below.
-    #[must_use]
-    pub const fn medium(&self) -> &M {
-        &self.medium
-    }
-
-    /// The flash below, to ask it something.
-    pub const fn medium_mut(&mut self) -> &mut M {
-        &mut self.medium
-    }
-
-    /// Where a logical page lies.
-    #[must_use]
-    pub fn locate(&self, logical: u32) -> Option<Page> {
-        self.table.get(logical)
-    }
-
     /// What is left of the spare when reserve, open and bad blocks are deducted.
     #[must_use]
     pub fn spare(&self) -> Spare {
         let trims = u32::from(self.trims.is_some());
-        self.geometry.spare(self.policies.kept_blocks() + trims + self.pool.retired())
-    }
-
-    fn writable(&self) -> Result<(), Error> {
-        let refused = Error::ReadOnly { retired: self.pool.retired() };
-        if self.read_only { Err(refused) } else { Ok(()) }
+        self.flash.geometry.spare(self.policies.kept_blocks() + trims + self.flash.pool.retired())
     }
 
     /// Host pages written so far: the clock of ages.
     pub(crate) fn clock(&self) -> u64 {
-        self.counters.written
+        self.flash.counters.written
     }
 
     fn write_pages(&mut self, extent: Extent) -> Result<(), Error> {
@@ -188,7 +141,7 @@ impl<M: Medium> PageMapped<M> {
         }
         let admitted = self.runs.as_deref_mut().map_or(count, |runs| runs.admit(extent));
         if admitted < count {
-            self.events.add(Event::PastCache);
+            self.flash.events.add(Event::PastCache);
         }
         self.write_to(Extent::new(first, admitted), Tier::Cache)?;
         self.write_to(Extent::new(first + admitted, count - admitted), Tier::Main)
@@ -202,7 +155,7 @@ impl<M: Medium> PageMapped<M> {
             let done =
                 if one { self.write_one(first, tier) } else { self.write_run(first, count, tier) };
             if done == 0 {
-                return Err(Error::ReadOnly { retired: self.pool.retired() });
+                return Err(self.flash.refused());
             }
             first += done;
             count -= done;
@@ -215,7 +168,7 @@ impl<M: Medium> PageMapped<M> {
     fn write_one(&mut self, logical: u32, tier: Tier) -> u32 {
         self.look_up(logical, 1, true);
         let class = self.policies.streams.of_class(logical);
-        let stream = match self.table.get(logical) {
+        let stream = match self.flash.table.get(logical) {
             _ if tier == Tier::Cache => self.cache_or_main(),
             _ if class.is_some() => class.unwrap_or(0),
             Some(page) if self.policies.streams.looks_back() => {
@@ -227,11 +180,11 @@ impl<M: Medium> PageMapped<M> {
             return 0;
         }
         let run = self.frontiers[usize::from(stream)].take(1);
-        let old = self.table.set(logical, Page { block: run.block, offset: run.offset });
+        let old = self.flash.table.set(logical, Page { block: run.block, offset: run.offset });
         self.program(run, logical);
         match old {
-            None => self.mapped += 1,
-            Some(old) if self.pool.invalidate(old.block, 1) => self.return_emptied(old.block),
+            None => self.flash.mapped += 1,
+            Some(old) if self.flash.pool.invalidate(old.block, 1) => self.return_emptied(old.block),
             Some(_) => {}
         }
         1
@@ -253,8 +206,8 @@ impl<M: Medium> PageMapped<M> {
         }
         let run = self.frontiers[usize::from(stream)].take(count);
         let dropped = self.drop_pages(first, run.count);
-        self.mapped = self.mapped + run.count - dropped;
-        self.table.set_run(first, Page { block: run.block, offset: run.offset }, run.count);
+        self.flash.mapped = self.flash.mapped + run.count - dropped;
+        self.flash.table.set_run(first, Page { block: run.block, offset: run.offset }, run.count);
         self.program(run, first);
         // Only now, so that what replaces them was programmed before they are erased.
         while let Some(block) = self.emptied.pop() {
@@ -265,10 +218,10 @@ impl<M: Medium> PageMapped<M> {
 
     #[inline]
     fn program(&mut self, run: PageRun, logical: u32) {
-        self.pool.add_valid(run.block, run.count);
-        self.medium.program(run, Stamp { logical, version: self.version }, Cause::Host);
-        self.counters.programs[Cause::Host] += u64::from(run.count);
-        self.counters.written += u64::from(run.count);
+        self.flash.pool.add_valid(run.block, run.count);
+        self.flash.medium.program(run, Stamp { logical, version: self.flash.version }, Cause::Host);
+        self.flash.counters.programs[Cause::Host] += u64::from(run.count);
+        self.flash.counters.written += u64::from(run.count);
         if let Some(trims) = &mut self.trims {
             trims.written(logical, run.count);
         }
@@ -278,12 +231,12 @@ impl<M: Medium> PageMapped<M> {
     fn drop_pages(&mut self, first: u32, count: u32) -> u32 {
         let (mut at, mut dropped) = (first, 0);
         while at < first + count {
-            let (old, same) = self.table.neighbours(at, first + count - at);
+            let (old, same) = self.flash.table.neighbours(at, first + count - at);
             at += same;
             let Some(old) = old else { continue };
-            self.table.drop_run(old, same);
+            self.flash.table.drop_run(old, same);
             dropped += same;
-            if self.pool.invalidate(old.block, same) {
+            if self.flash.pool.invalidate(old.block, same) {
                 self.emptied.push(old.block);
             }
         }
@@ -295,8 +248,8 @@ impl<M: Medium> PageMapped<M> {
         if self.policies.emptied == Emptied::Kept || !self.write_due_trims() {
             return;
         }
-        self.pool.take_victim(block);
-        self.counters.emptied += 1;
+        self.flash.pool.take_victim(block);
+        self.flash.counters.emptied += 1;
         self.erase(block, Cause::Host);
     }
 
@@ -315,17 +268,18 @@ impl<M: Medium> PageMapped<M> {
             self.level(MOVES_IN_THE_WAY);
         }
         while self.frontiers[usize::from(stream)].room() == 0 {
-            let opened = self.pool.free(Tier::Main) > self.policies.reserve && self.open(stream);
-            if self.read_only || !(opened || self.collect_next()) {
-                self.read_only = true;
+            let opened =
+                self.flash.pool.free(Tier::Main) > self.policies.reserve && self.open(stream);
+            if self.flash.read_only || !(opened || self.collect_next()) {
+                self.flash.read_only = true;
                 return false;
             }
         }
-        !self.read_only
+        !self.flash.read_only
     }
 
     pub(crate) fn close(&mut self, stream: u8) {
-        if let Some(block) = self.shut(stream).filter(|&block| self.pool.valid(block) == 0) {
+        if let Some(block) = self.shut(stream).filter(|&block| self.flash.pool.valid(block) == 0) {
             self.return_emptied(block);
         }
     }
@@ -338,7 +292,7 @@ impl<M: Medium> PageMapped<M> {
         if frontier.room() == 0 {
             self.try_failing_program(block);
         }
-        self.pool.close(block, self.clock());
+        self.flash.pool.close(block, self.clock());
         Some(block)
     }
 
@@ -350,10 +304,13 @@ impl<M: Medium> PageMapped<M> {
             return false;
         }
         let levelling = stream == self.policies.streams.count() && self.policies.levelling.moves();
-        let block =
-            if levelling { self.pool.take_most_worn() } else { self.pool.take_free(Tier::Main) };
+        let block = if levelling {
+            self.flash.pool.take_most_worn()
+        } else {
+            self.flash.pool.take_free(Tier::Main)
+        };
         let Some(block) = block else {
-            assert!(self.pool.retired() > 0, "the reserve has a block for each collection");
+            assert!(self.flash.pool.retired() > 0, "the reserve has a block for each collection");
             return false;
         };
         self.fill(block, stream, CellMode::Native);
@@ -373,17 +330,17 @@ impl<M: Medium> PageMapped<M> {
 
     /// An erased block is the open one of a stream from now on.
     pub(crate) fn fill(&mut self, block: u32, stream: u8, mode: CellMode) {
-        self.medium.open(block, mode);
+        self.flash.medium.open(block, mode);
         let mut pages = match mode {
-            CellMode::Native => self.geometry.pages_per_block(),
-            CellMode::SingleBit => self.policies.cache.pages(&self.geometry),
+            CellMode::Native => self.flash.geometry.pages_per_block(),
+            CellMode::SingleBit => self.policies.cache.pages(&self.flash.geometry),
         };
-        if let Some(health) = &mut self.health {
-            health.open(block, mode, self.now);
-            pages = health.failures.sound_pages(block, pages, self.geometry.stripe().units);
+        if let Some(health) = &mut self.flash.health {
+            health.open(block, mode, self.flash.now);
+            pages = health.failures.sound_pages(block, pages, self.flash.geometry.stripe().units);
         }
         if stream == 0 && matches!(self.policies.streams, Streams::ByClass { .. }) {
-            self.pool.set_tier(block, Tier::Hot);
+            self.flash.pool.set_tier(block, Tier::Hot);
         }
         let (data, map) = (self.policies.streams.count(), self.policies.map_stream());
         self.stream_of[block as usize] = match mode {
@@ -394,16 +351,10 @@ impl<M: Medium> PageMapped<M> {
         self.frontiers[usize::from(stream)] = Frontier::new(block, pages);
     }
 
-    fn begin(&mut self, at: Instant) {
-        self.events = Events::default();
-        self.now = at;
-        self.medium.begin(at);
-    }
-
     fn end(&mut self) -> Completion {
-        let done = self.medium.end();
+        let done = self.flash.end();
         self.last_request = done.accepted;
-        Completion::of(done, self.events, self.version)
+        done
     }
 
     /// Looks through all tables: every valid page is some logical page's, counts are right, and no
@@ -413,39 +364,43 @@ impl<M: Medium> PageMapped<M> {
     /// When something does not fit.
     pub fn assert_sound(&self) {
         let mut mapped = 0_u64;
-        for logical in 0..self.table.len() {
-            let Some(page) = self.table.get(logical) else { continue };
-            assert_eq!(self.table.holder(page), Some(logical), "{page} holds what lies there");
+        for logical in 0..self.flash.table.len() {
+            let Some(page) = self.flash.table.get(logical) else { continue };
+            assert_eq!(
+                self.flash.table.holder(page),
+                Some(logical),
+                "{page} holds what lies there"
+            );
             mapped += 1;
         }
-        let blocks = 0..self.geometry.blocks();
-        let valid: u64 = blocks.clone().map(|block| u64::from(self.pool.valid(block))).sum();
+        let blocks = 0..self.flash.geometry.blocks();
+        let valid: u64 = blocks.clone().map(|block| u64::from(self.flash.pool.valid(block))).sum();
         assert_eq!(valid, mapped, "as many pages are valid as have data");
-        assert_eq!(mapped, self.mapped.into(), "as many logical pages have data");
-        let count = |state| blocks.clone().filter(|&b| self.pool.state(b) == state).count();
-        let listed = self.pool.free(Tier::Main) + self.pool.free(Tier::Cache);
+        assert_eq!(mapped, self.flash.mapped.into(), "as many logical pages have data");
+        let count = |state| blocks.clone().filter(|&b| self.flash.pool.state(b) == state).count();
+        let listed = self.flash.pool.free(Tier::Main) + self.flash.pool.free(Tier::Cache);
         assert_eq!(count(State::Free), listed as usize, "every free block is listed");
         let open = self.frontiers.iter().filter(|frontier| frontier.block().is_some()).count();
         assert_eq!(count(State::Open), open, "every open block is being filled");
-        self.counters.assert_conserved(self.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.seen());
     }
 }
 
 impl<M: Medium> Translation for PageMapped<M> {
     fn pages(&self) -> u32 {
-        self.geometry.logical_pages()
+        self.flash.geometry.logical_pages()
     }
 
     fn page_size(&self) -> Bytes {
-        self.geometry.page()
+        self.flash.geometry.page()
     }
 
     #[inline]
     fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
         let extent = extent.within(self.pages())?;
-        self.writable()?;
-        self.begin(at);
-        self.version.0 += 1;
+        self.flash.writable()?;
+        self.flash.begin(at);
+        self.flash.version.0 += 1;
         self.write_pages(extent)?;
         Ok(self.end())
     }
@@ -456,9 +411,9 @@ impl<M: Medium> Translation for PageMapped<M> {
         extent: Extent,
         pace: Pace,
     ) -> Result<Completion, Error> {
-        self.medium.pace(pace.each);
+        self.flash.medium.pace(pace.each);
         let done = self.write(at, extent);
-        self.medium.pace(Duration::ZERO);
+        self.flash.medium.pace(Duration::ZERO);
         done
     }
 
@@ -468,8 +423,8 @@ impl<M: Medium> Translation for PageMapped<M> {
             chunk
                 .iter()
                 .try_for_each(|&page| Extent::new(page, 1).within(self.pages()).map(|_| ()))?;
-            self.table.look_ahead(chunk, &mut self.ahead);
-            self.pool.look_ahead(&mut self.ahead);
+            self.flash.table.look_ahead(chunk, &mut self.ahead);
+            self.flash.pool.look_ahead(&mut self.ahead);
             for &page in chunk {
                 last = self.write(last.accepted, Extent::new(page, 1))?;
             }
@@ -483,37 +438,23 @@ impl<M: Medium> Translation for PageMapped<M> {
         extent: Extent,
         versions: &mut [Version],
     ) -> Result<Completion, Error> {
-        let Extent { first, count } = extent.within(self.pages())?;
-        self.begin(at);
-        self.counters.read += u64::from(count);
-        self.look_up(first, count, false);
-        let mut next = first;
-        while next < first + count {
-            let (page, same) = self.table.neighbours(next, first + count - next);
-            if let Some(Page { block, offset }) = page {
-                let run = PageRun { block, offset, count: same };
-                self.medium.read(run, Cause::Host);
-                self.counters.reads[Cause::Host] += u64::from(same);
-                self.correct(run);
-            }
-            next += same;
-        }
-        for (version, logical) in versions.iter_mut().zip(first..) {
-            *version = self.locate(logical).map_or(Version(0), |page| self.medium.version(page));
-        }
+        let extent = extent.within(self.pages())?;
+        self.flash.begin(at);
+        self.look_up(extent.first, extent.count, false);
+        self.flash.read(extent, versions);
         Ok(self.end())
     }
 
     fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
         let Extent { first, count } = extent.within(self.pages())?;
-        self.writable()?;
-        self.begin(at);
+        self.flash.writable()?;
+        self.flash.begin(at);
         self.make_room_for_trims()?;
         self.look_up(first, count, true);
         let dropped = self.drop_pages(first, count);
-        self.mapped -= dropped;
-        self.counters.trimmed += u64::from(dropped);
-        self.table.clear_run(first, count);
+        self.flash.mapped -= dropped;
+        self.flash.counters.trimmed += u64::from(dropped);
+        self.flash.table.clear_run(first, count);
         if dropped > 0 {
             self.note_trim(first, count);
         }
@@ -524,28 +465,28 @@ impl<M: Medium> Translation for PageMapped<M> {
     }
 
     fn flush(&mut self, at: Instant) -> Completion {
-        self.begin(at);
-        self.counters.flushes += 1;
+        self.flash.begin(at);
+        self.flash.counters.flushes += 1;
         self.secure_all();
-        let units = self.geometry.stripe().units;
+        let units = self.flash.geometry.stripe().units;
         for stream in 0..self.frontiers.len() {
             let Some(filler) = self.frontiers[stream].fill_up(units) else { continue };
-            self.medium.program(filler, Stamp::FILLER, Cause::Padding);
-            self.counters.programs[Cause::Padding] += u64::from(filler.count);
+            self.flash.medium.program(filler, Stamp::FILLER, Cause::Padding);
+            self.flash.counters.programs[Cause::Padding] += u64::from(filler.count);
         }
-        self.medium.flush();
+        self.flash.medium.flush();
         self.end()
     }
 
     fn idle(&mut self, from: Instant, until: Instant) -> Instant {
         let mut now = from;
-        self.now = until;
-        self.medium.background(from);
-        self.patrol(until);
-        while now <= until && !self.read_only {
-            self.medium.background(now);
+        self.flash.now = until;
+        self.flash.medium.background(from);
+        self.flash.patrol(until, |flash, block| flash.pool.valid(block) > 0);
+        while now <= until && !self.flash.read_only {
+            self.flash.medium.background(now);
             let busy = self.background(now);
-            let done = self.medium.end().finished;
+            let done = self.flash.medium.end().finished;
             if busy {
                 now = now.max(done);
                 continue;
@@ -558,36 +499,22 @@ impl<M: Medium> Translation for PageMapped<M> {
     }
 
     fn counters(&self) -> &Counters {
-        &self.counters
+        &self.flash.counters
     }
 
     fn wear(&self) -> Wear {
-        let health = self.health();
-        let erases = self.pool.wear().to_vec();
-        let worn = health.map(|health| {
-            let cycles = (0..self.geometry.blocks()).map(|block| health.cycles(block));
-            cycles.map(|cycles| u32::try_from(cycles).unwrap_or(u32::MAX)).collect()
-        });
-        Wear {
-            worn: worn.unwrap_or_else(|| erases.clone()),
-            erases,
-            single_bit: self.policies.cache.fixed_blocks(),
-            retired: self.pool.retired(),
-            factory_bad: health.map_or(0, |health| health.factory_bad),
-            spare_blocks: self.spare_blocks(),
-            read_only: self.read_only,
-            unreadable: health.map_or(0, |health| health.unreadable),
-        }
+        self.flash.wear(self.policies.cache.fixed_blocks(), self.spare_blocks())
     }
+
     fn occupancy(&self) -> Occupancy {
         Occupancy {
-            pages: self.mapped,
-            free_blocks: self.pool.free(Tier::Main),
+            pages: self.flash.mapped,
+            free_blocks: self.flash.pool.free(Tier::Main),
             cache_blocks: self.cache_blocks(),
         }
     }
 
     fn busy(&self) -> Busy {
-        self.medium.busy()
+        self.flash.busy()
     }
 }

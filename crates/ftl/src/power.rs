@@ -159,8 +159,12 @@ impl<M: Medium> PageMapped<M> {
     /// # Panics
     /// When the layer has been used.
     pub fn power_safe(mut self, safety: PowerSafety) -> Result<Self, Error> {
-        assert_eq!(self.version.0 + u64::from(self.mapped), 0, "chosen before the first use");
-        let (geometry, first) = (self.geometry, self.table.len());
+        assert_eq!(
+            self.flash.version.0 + u64::from(self.flash.mapped),
+            0,
+            "chosen before the first use"
+        );
+        let (geometry, first) = (self.flash.geometry, self.flash.table.len());
         let trims = Trims::new(safety, &geometry, first);
         let pages = geometry.pages_per_block();
         let policy = |what, found: u32, most: u32| match found > most {
@@ -174,7 +178,7 @@ impl<M: Medium> PageMapped<M> {
         }
         self.policies.reserve += 2;
         let logical = first + trims.pages(&geometry);
-        self.table = Table::new(geometry, logical);
+        self.flash.table = Table::new(geometry, logical);
         self.frontiers.push(Frontier::CLOSED);
         self.trims = Some(Box::new(trims));
         if let Streams::ByClass { hot_pages, hot_blocks } = self.policies.streams {
@@ -187,7 +191,7 @@ impl<M: Medium> PageMapped<M> {
             }
         }
         let (blocks, needed) =
-            (geometry.blocks() - self.pool.retired(), self.blocks_needed(logical));
+            (geometry.blocks() - self.flash.pool.retired(), self.blocks_needed(logical));
         if blocks < needed {
             let logical = logical.div_ceil(pages);
             return Err(Error::TooFewBlocks { blocks, needed, logical });
@@ -197,7 +201,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Good blocks that the part must have to hold `pages` pages, those of the layer itself among them.
     pub(crate) fn blocks_needed(&self, pages: u32) -> u32 {
-        let whole = self.geometry.pages_per_block();
+        let whole = self.flash.geometry.pages_per_block();
         let pool = self.policies.streams.pool_spare(whole);
         if self.trims.is_none() {
             return self.policies.blocks_needed(pages.div_ceil(whole)) + pool;
@@ -208,8 +212,8 @@ impl<M: Medium> PageMapped<M> {
     /// Pages of a block that can be counted on. Padding must never eat what a collection gains, on average over
     /// all blocks.
     fn dense_pages(&self) -> u32 {
-        let padding = self.power_safety().map_or(1, |safety| safety.padding(&self.geometry));
-        self.geometry.pages_per_block() - if padding > 1 { 2 * padding } else { 0 }
+        let padding = self.power_safety().map_or(1, |safety| safety.padding(&self.flash.geometry));
+        self.flash.geometry.pages_per_block() - if padding > 1 { 2 * padding } else { 0 }
     }
 
     /// What was chosen about power.
@@ -222,7 +226,7 @@ impl<M: Medium> PageMapped<M> {
     pub(crate) fn note_trim(&mut self, first: u32, count: u32) {
         let Some(trims) = self.trims.as_deref_mut() else { return };
         // So that the trim page is newer than all that it makes void.
-        self.version.0 += 1;
+        self.flash.version.0 += 1;
         for logical in first..first + count {
             if !trims.given_up(logical) {
                 trims.due.insert(logical / trims.per_page);
@@ -279,11 +283,11 @@ impl<M: Medium> PageMapped<M> {
 
     fn pad_word_lines(&mut self) {
         let Some(safety) = self.power_safety() else { return };
-        let group = safety.padding(&self.geometry);
+        let group = safety.padding(&self.flash.geometry);
         for stream in 0..=self.trim_stream() {
             if let Some(filler) = self.frontiers[usize::from(stream)].fill_up(group) {
-                self.medium.program(filler, Stamp::FILLER, Cause::Padding);
-                self.counters.programs[Cause::Padding] += u64::from(filler.count);
+                self.flash.medium.program(filler, Stamp::FILLER, Cause::Padding);
+                self.flash.counters.programs[Cause::Padding] += u64::from(filler.count);
             }
             let frontier = self.frontiers[usize::from(stream)];
             // The program that will fail is tried now: cut later, it would spoil what is safe then.
@@ -298,8 +302,8 @@ impl<M: Medium> PageMapped<M> {
         let stream = usize::from(self.trim_stream());
         while self.frontiers[stream].room() == 0 {
             if !self.open_trim_block() {
-                assert!(self.pool.retired() > 0, "the reserve has a block for trims");
-                self.read_only = true;
+                assert!(self.flash.pool.retired() > 0, "the reserve has a block for trims");
+                self.flash.read_only = true;
                 if let Some(trims) = self.trims.as_deref_mut() {
                     trims.due.insert(page);
                 }
@@ -309,16 +313,16 @@ impl<M: Medium> PageMapped<M> {
         let Some(trims) = self.trims.take() else { return false };
         let run = self.frontiers[stream].take(1);
         let (place, logical) = (Page { block: run.block, offset: run.offset }, trims.first + page);
-        let old = self.table.set(logical, place);
-        self.pool.add_valid(run.block, 1);
-        let stamp = Stamp { logical, version: self.version };
-        self.medium.program_record(place, stamp, trims.words(page), Cause::Map);
-        self.counters.programs[Cause::Map] += 1;
+        let old = self.flash.table.set(logical, place);
+        self.flash.pool.add_valid(run.block, 1);
+        let stamp = Stamp { logical, version: self.flash.version };
+        self.flash.medium.program_record(place, stamp, trims.words(page), Cause::Map);
+        self.flash.counters.programs[Cause::Map] += 1;
         self.trims = Some(trims);
         match old {
-            None => self.mapped += 1,
+            None => self.flash.mapped += 1,
             // A block without valid pages is left to collection: an erase may be under way.
-            Some(old) => drop(self.pool.invalidate(old.block, 1)),
+            Some(old) => drop(self.flash.pool.invalidate(old.block, 1)),
         }
         true
     }
@@ -327,7 +331,7 @@ impl<M: Medium> PageMapped<M> {
     fn open_trim_block(&mut self) -> bool {
         let stream = self.trim_stream();
         self.shut(stream);
-        let Some(block) = self.pool.take_free(Tier::Main) else { return false };
+        let Some(block) = self.flash.pool.take_free(Tier::Main) else { return false };
         self.fill(block, stream, CellMode::Native);
         true
     }

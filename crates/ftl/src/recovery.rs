@@ -21,6 +21,7 @@
 use crate::cause::Cause;
 use crate::contents::{Contents, Holds};
 use crate::error::Error;
+use crate::flash::Flash;
 use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::page_map::PageMapped;
@@ -60,11 +61,11 @@ impl PageMapped<Contents> {
         let Some(safety) = self.power_safety() else { return Err(Box::new(self)) };
         let mut policies = self.policies;
         policies.reserve -= 2;
-        let mut health = self.health;
+        let Flash { medium, geometry, mut health, .. } = self.flash;
         if let Some(health) = &mut health {
             health.forget();
         }
-        Ok(Remains { medium: self.medium, geometry: self.geometry, policies, safety, health })
+        Ok(Remains { medium, geometry, policies, safety, health })
     }
 }
 
@@ -76,37 +77,38 @@ impl Remains {
     pub fn recover(self, seed: Seed) -> Result<PageMapped<Contents>, Error> {
         let layer = PageMapped::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety)?;
-        layer.health = self.health;
-        layer.pool.take_marks(&layer.medium);
-        layer.read_only = layer.is_worn_out();
+        layer.flash.health = self.health;
+        layer.flash.pool.take_marks(&layer.flash.medium);
+        layer.flash.read_only = layer.is_worn_out();
         let mut found = layer.scan();
         layer.void_given_up(&mut found);
         layer.fill_tables(&found);
         layer.erase_void_blocks();
-        let short = |layer: &PageMapped<_>| layer.pool.free(Tier::Main) <= layer.policies.reserve;
-        while !layer.read_only && short(&layer) && layer.collect_next() {}
-        layer.read_only |= short(&layer);
-        layer.counters.assert_conserved(layer.medium.seen());
+        let short =
+            |layer: &PageMapped<_>| layer.flash.pool.free(Tier::Main) <= layer.policies.reserve;
+        while !layer.flash.read_only && short(&layer) && layer.collect_next() {}
+        layer.flash.read_only |= short(&layer);
+        layer.flash.counters.assert_conserved(layer.flash.medium.seen());
         Ok(layer)
     }
 }
 
 impl PageMapped<Contents> {
     fn scan(&mut self) -> Found {
-        let (blocks, pages) = (self.geometry.blocks(), self.geometry.pages_per_block());
+        let (blocks, pages) = (self.flash.geometry.blocks(), self.flash.geometry.pages_per_block());
         let mut found = Found {
-            newest: vec![None; self.table.len() as usize],
+            newest: vec![None; self.flash.table.len() as usize],
             version: Version(0),
             used: vec![0; blocks as usize],
             reads: 0,
         };
         // In the order of opening: of two equal versions the first, which is the original, stays.
-        let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.medium.is_bad(b)).collect();
-        order.sort_by_key(|&block| self.medium.opened(block));
+        let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.flash.medium.is_bad(b)).collect();
+        order.sort_by_key(|&block| self.flash.medium.opened(block));
         for block in order {
             for offset in 0..pages {
                 let page = Page { block, offset };
-                match self.medium.holds(page) {
+                match self.flash.medium.holds(page) {
                     Holds::Erased => continue,
                     Holds::Torn => {}
                     Holds::Data(stamp) => found.take(stamp, page),
@@ -115,29 +117,29 @@ impl PageMapped<Contents> {
             }
             let count = found.used[block as usize];
             if count > 0 {
-                self.medium.read(PageRun { block, offset: 0, count }, Cause::Map);
+                self.flash.medium.read(PageRun { block, offset: 0, count }, Cause::Map);
                 found.reads += u64::from(count);
             }
         }
-        self.counters.reads[Cause::Map] += found.reads;
-        self.version = found.version;
+        self.flash.counters.reads[Cause::Map] += found.reads;
+        self.flash.version = found.version;
         found
     }
 
     /// Drops what the newest trim pages say was given up.
     fn void_given_up(&mut self, found: &mut Found) {
         let Some(mut trims) = self.trims.take() else { return };
-        for index in 0..trims.pages(&self.geometry) {
+        for index in 0..trims.pages(&self.flash.geometry) {
             let newest = found.newest[(trims.first + index) as usize];
             let Some((version, page)) = newest else { continue };
-            let words = self.medium.words(page).expect("a trim page has its bits");
+            let words = self.flash.medium.words(page).expect("a trim page has its bits");
             let first = trims.first_of(index);
             let set = (0_u32..64).flat_map(|bit| {
                 words.iter().zip((0_u32..).step_by(64)).filter_map(move |(word, base)| {
                     (word >> bit & 1 == 1).then_some(first + base + bit)
                 })
             });
-            for logical in set.filter(|&logical| logical < self.geometry.logical_pages()) {
+            for logical in set.filter(|&logical| logical < self.flash.geometry.logical_pages()) {
                 let newest = &mut found.newest[logical as usize];
                 if newest.is_none_or(|(written, _)| written < version) {
                     *newest = None;
@@ -151,27 +153,29 @@ impl PageMapped<Contents> {
     /// Map, valid pages, and blocks in the order in which they were opened.
     fn fill_tables(&mut self, found: &Found) {
         let mut used = Vec::new();
-        for block in 0..self.geometry.blocks() {
+        for block in 0..self.flash.geometry.blocks() {
             if found.used[block as usize] > 0 {
-                self.pool.take(block);
+                self.flash.pool.take(block);
                 used.push(block);
                 self.stream_of[block as usize] = self.policies.streams.count() - 1;
-                if self.policies.cache.is_on() && self.medium.mode(block) == CellMode::SingleBit {
-                    self.pool.set_tier(block, Tier::Cache);
+                if self.policies.cache.is_on()
+                    && self.flash.medium.mode(block) == CellMode::SingleBit
+                {
+                    self.flash.pool.set_tier(block, Tier::Cache);
                 }
             }
         }
-        let host = self.geometry.logical_pages();
-        let maps = host..host + self.policies.map.pages(&self.geometry);
+        let host = self.flash.geometry.logical_pages();
+        let maps = host..host + self.policies.map.pages(&self.flash.geometry);
         for (logical, newest) in (0..).zip(&found.newest) {
             let Some((_, page)) = *newest else { continue };
-            self.table.set(logical, page);
-            self.pool.add_valid(page.block, 1);
-            self.mapped += 1;
+            self.flash.table.set(logical, page);
+            self.flash.pool.add_valid(page.block, 1);
+            self.flash.mapped += 1;
             // A block of a known class holds nothing else.
             if self.policies.streams.of_class(logical) == Some(0) {
                 self.stream_of[page.block as usize] = 0;
-                self.pool.set_tier(page.block, Tier::Hot);
+                self.flash.pool.set_tier(page.block, Tier::Hot);
             }
             if maps.contains(&logical) {
                 self.stream_of[page.block as usize] = self.policies.map_stream();
@@ -179,14 +183,14 @@ impl PageMapped<Contents> {
             // What a translation page says may be older than what was found.
             self.note_moved(page, 1);
         }
-        used.sort_by_key(|&block| self.medium.opened(block));
-        used.into_iter().for_each(|block| self.pool.close(block, 0));
+        used.sort_by_key(|&block| self.flash.medium.opened(block));
+        used.into_iter().for_each(|block| self.flash.pool.close(block, 0));
     }
 
     fn erase_void_blocks(&mut self) {
-        for block in 0..self.geometry.blocks() {
-            if self.pool.state(block) == State::Closed && self.pool.valid(block) == 0 {
-                self.pool.take_victim(block);
+        for block in 0..self.flash.geometry.blocks() {
+            if self.flash.pool.state(block) == State::Closed && self.flash.pool.valid(block) == 0 {
+                self.flash.pool.take_victim(block);
                 self.erase(block, Cause::Map);
             }
         }

@@ -21,10 +21,10 @@ use crate::cause::Cause;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::failures::Failures;
-use crate::geometry::{Page, PageRun};
+use crate::geometry::Page;
 use crate::medium::{CellMode, Medium};
 use crate::page_map::PageMapped;
-use crate::pool::{State, Tier};
+use crate::pool::Tier;
 use crate::translation::{Event, Events};
 use boardlab_media::{BitErrors, ErrorRates, Row, Stress};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
@@ -351,103 +351,51 @@ impl<M: Medium> PageMapped<M> {
     /// # Panics
     /// When the part has been used.
     pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
-        assert_eq!(self.counters.programs.total(), 0, "a part has its quality from the beginning");
-        let (reserve, blocks) = (self.policies.reserve, self.geometry.blocks());
+        let (reserve, blocks) = (self.policies.reserve, self.flash.geometry.blocks());
         let least = self.reserve_needed(of.program_failures > 0);
         if reserve < least {
             let what = "reserve of free blocks, where blocks may die,";
             let (found, least, most) = (reserve.into(), least.into(), blocks.into());
             return Err(Error::Policy { what, found, least, most });
         }
-        let mut health = Health::new(of, blocks, seed)?;
-        let mut draw = seed.stream("ftl.factory");
-        // Block 0 is always good: every data sheet guarantees it.
-        for block in 1..blocks {
-            if draw.chance(of.factory_bad.into(), 65_536) {
-                self.medium.mark_bad(block);
-                self.pool.retire(block);
-                health.factory_bad += 1;
-            }
-        }
-        self.health = Some(Box::new(health));
+        self.flash.draw_quality(of, seed)?;
         if self.is_worn_out() {
-            let logical = self.policies.logical_blocks(&self.geometry);
-            let needed = self.blocks_needed(self.table.len());
-            let blocks = blocks - self.pool.retired();
+            let logical = self.policies.logical_blocks(&self.flash.geometry);
+            let needed = self.blocks_needed(self.flash.table.len());
+            let blocks = self.flash.good_blocks();
             return Err(Error::TooFewBlocks { blocks, needed, logical });
         }
         Ok(self)
     }
 
-    /// What has become of the blocks, where that is modelled.
-    #[must_use]
-    pub fn health(&self) -> Option<&Health> {
-        self.health.as_deref()
-    }
-
     /// Good blocks beyond those that the device needs to take data.
     #[must_use]
     pub fn spare_blocks(&self) -> u32 {
-        let needed = self.blocks_needed(self.table.len());
-        (self.geometry.blocks() - self.pool.retired()).saturating_sub(needed)
+        let needed = self.blocks_needed(self.flash.table.len());
+        self.flash.good_blocks().saturating_sub(needed)
     }
 
     pub(crate) fn is_worn_out(&self) -> bool {
-        self.geometry.blocks() - self.pool.retired() < self.blocks_needed(self.table.len())
+        self.flash.good_blocks() < self.blocks_needed(self.flash.table.len())
     }
 
     /// An erased block goes where it belongs: back to its set, or out of use.
     pub(crate) fn release(&mut self, block: u32) {
-        if self.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
+        if self.flash.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
             self.retire(block);
         } else {
             let home = self.home(block);
-            self.pool.release(block, home);
+            self.flash.pool.release(block, home);
         }
-    }
-
-    /// The host reads pages that lie next to each other: reads again what does not correct.
-    #[inline]
-    pub(crate) fn correct(&mut self, run: PageRun) {
-        let reads = self.health.as_deref().is_some_and(Health::reads_are_corrected);
-        for offset in (run.offset..run.offset + run.count).take_while(|_| reads) {
-            self.correct_page(Page { block: run.block, offset }, Cause::Host);
-        }
-    }
-
-    fn correct_page(&mut self, page: Page, cause: Cause) {
-        let (now, bits) = (self.now, self.geometry.page().get() * 8);
-        let Some(health) = self.health.as_deref_mut() else { return };
-        let flash = (&mut self.medium, &mut self.counters, &mut self.events);
-        health.correct(page, (now, bits), flash, cause);
     }
 
     /// Writes the next queued block anew; whether there was one.
     pub(crate) fn refresh_next(&mut self) -> bool {
-        while let Some(block) = self.health.as_deref_mut().and_then(Health::next_queued) {
-            if self.pool.state(block) != State::Closed {
-                continue;
-            }
-            let stream = match self.pool.tier(block) {
-                Tier::Main | Tier::Hot => self.stream_of_copy(block),
-                Tier::Cache => 0,
-            };
-            return self.empty(block, stream, Cause::Refresh);
-        }
-        false
-    }
-
-    /// Looks at the first page of as many blocks as the patrol has come to by `now`.
-    pub(crate) fn patrol(&mut self, now: Instant) {
-        let blocks = self.geometry.blocks();
-        let Some(health) = self.health.as_deref_mut() else { return };
-        for block in health.patrolled(now, blocks) {
-            if self.pool.state(block) == State::Closed && self.pool.valid(block) > 0 {
-                let page = Page { block, offset: 0 };
-                self.medium.read(page.into(), Cause::Refresh);
-                self.counters.reads[Cause::Refresh] += 1;
-                self.correct_page(page, Cause::Refresh);
-            }
-        }
+        let Some(block) = self.flash.next_to_refresh() else { return false };
+        let stream = match self.flash.pool.tier(block) {
+            Tier::Main | Tier::Hot => self.stream_of_copy(block),
+            Tier::Cache => 0,
+        };
+        self.empty(block, stream, Cause::Refresh)
     }
 }

@@ -154,7 +154,7 @@ impl<M: Medium> PageMapped<M> {
                 self.fill(block, stream, CellMode::SingleBit);
                 return true;
             }
-            self.events.add(Event::CacheFull);
+            self.flash.events.add(Event::CacheFull);
             if self.policies.cache.when_full == WhenFull::Bypass || !self.fold_oldest() {
                 return false;
             }
@@ -163,22 +163,23 @@ impl<M: Medium> PageMapped<M> {
 
     fn take_cache_block(&mut self) -> Option<u32> {
         let CacheSize::Dynamic(most) = self.policies.cache.size else {
-            return self.pool.take_free(Tier::Cache);
+            return self.flash.pool.take_free(Tier::Cache);
         };
-        let (used, more) = (self.cache_blocks(), self.policies.cache.pages(&self.geometry));
-        let room = self.pool.free(Tier::Main) > self.policies.reserve;
+        let (used, more) = (self.cache_blocks(), self.policies.cache.pages(&self.flash.geometry));
+        let room = self.flash.pool.free(Tier::Main) > self.policies.reserve;
         if used >= most || !room || !self.fit_beside(used + 1, more) {
             return None;
         }
-        let block = self.pool.take_free(Tier::Main)?;
-        self.pool.set_tier(block, Tier::Cache);
+        let block = self.flash.pool.take_free(Tier::Main)?;
+        self.flash.pool.set_tier(block, Tier::Cache);
         Some(block)
     }
 
     /// Blocks of the cache that hold data, the open one included.
     pub(crate) fn cache_blocks(&self) -> u32 {
         let open = self.frontiers[usize::from(self.policies.cache_stream())].block();
-        let closed = u32::try_from(self.pool.closed(Tier::Cache).len()).expect("blocks fit u32");
+        let closed =
+            u32::try_from(self.flash.pool.closed(Tier::Cache).len()).expect("blocks fit u32");
         closed + u32::from(open.is_some())
     }
 
@@ -187,10 +188,10 @@ impl<M: Medium> PageMapped<M> {
     fn fit_beside(&self, cached: u32, more: u32) -> bool {
         let open = [0, self.policies.cache_stream()];
         let room: u32 = open.iter().map(|&stream| self.frontiers[usize::from(stream)].room()).sum();
-        let map = self.policies.map.pages(&self.geometry);
-        let pages = (self.mapped + map + room + more).min(self.table.len());
-        let good = self.geometry.blocks() - self.pool.retired();
-        self.blocks_needed(pages) + cached + u32::from(self.health.is_some()) <= good
+        let map = self.policies.map.pages(&self.flash.geometry);
+        let pages = (self.flash.mapped + map + room + more).min(self.flash.table.len());
+        let good = self.flash.geometry.blocks() - self.flash.pool.retired();
+        self.blocks_needed(pages) + cached + u32::from(self.flash.health.is_some()) <= good
     }
 
     /// An ordinary block will be filled with new data: a dynamic cache gives back blocks that these will need.
@@ -198,9 +199,9 @@ impl<M: Medium> PageMapped<M> {
         if !matches!(self.policies.cache.size, CacheSize::Dynamic(_)) {
             return;
         }
-        let more = self.geometry.pages_per_block();
+        let more = self.flash.geometry.pages_per_block();
         while self.cache_blocks() > 0 && !self.fit_beside(self.cache_blocks(), more) {
-            if self.pool.closed(Tier::Cache).is_empty() {
+            if self.flash.pool.closed(Tier::Cache).is_empty() {
                 self.close(self.policies.cache_stream());
             } else if !self.fold_oldest() {
                 break;
@@ -214,9 +215,9 @@ impl<M: Medium> PageMapped<M> {
         if self.frontiers[usize::from(stream)].room() == 0 {
             self.close(stream);
         }
-        let Some(victim) = self.pool.by_age(Tier::Cache).next() else { return false };
+        let Some(victim) = self.flash.pool.by_age(Tier::Cache).next() else { return false };
         let (room, pages) = (self.frontiers[0].room(), self.pages_to_move(victim, Cause::Fold));
-        while pages > room && self.pool.free(Tier::Main) <= self.policies.reserve {
+        while pages > room && self.flash.pool.free(Tier::Main) <= self.policies.reserve {
             if !self.collect_next() {
                 return false;
             }
@@ -227,14 +228,14 @@ impl<M: Medium> PageMapped<M> {
     /// Whether emptying a block for `cause` moves all its pages, stale ones among them.
     pub(crate) fn moves_stale(&self, victim: u32, cause: Cause) -> bool {
         let whole = cause == Cause::Fold && self.policies.cache.folding == Folding::Whole;
-        whole && self.pool.valid(victim) > 0
+        whole && self.flash.pool.valid(victim) > 0
     }
 
     /// Pages that emptying a block for `cause` programs.
     pub(crate) fn pages_to_move(&self, victim: u32, cause: Cause) -> u32 {
         match self.moves_stale(victim, cause) {
-            true => self.medium.programmed(victim),
-            false => self.pool.valid(victim),
+            true => self.flash.medium.programmed(victim),
+            false => self.flash.pool.valid(victim),
         }
     }
 
@@ -246,7 +247,7 @@ impl<M: Medium> PageMapped<M> {
     /// The set that an erased block returns to.
     pub(crate) fn home(&self, block: u32) -> Tier {
         match self.policies.cache.size {
-            CacheSize::Fixed(_) => self.pool.tier(block),
+            CacheSize::Fixed(_) => self.flash.pool.tier(block),
             CacheSize::None | CacheSize::Dynamic(_) => Tier::Main,
         }
     }

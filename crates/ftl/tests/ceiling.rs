@@ -273,7 +273,7 @@ fn whatever_is_done_nothing_is_busy_for_longer_than_there_is_time() {
             at = ftl.write(at, Extent::new(first, count)).unwrap().accepted;
             bytes += setup.geometry.page() * u64::from(count);
         }
-        let end = ftl.flush(at).finished.max(ftl.medium().quiet());
+        let end = ftl.flush(at).finished.max(ftl.flash().medium().quiet());
         let (busy, total) = (ftl.busy(), end.since(Instant::ZERO));
         for resource in busy.channels.iter().chain(&busy.dies).chain([&busy.link]) {
             assert!(*resource <= total, "seed {seed}: {resource:?} of {total:?}: {setup:?}");
@@ -350,7 +350,7 @@ fn collection_shows_as_work_of_its_own_and_slows_the_host_down() {
         at = done.accepted;
     }
     assert!(slow > quick * 10, "{slow} with collection, {quick} without");
-    let busy = ftl.medium().busy();
+    let busy = ftl.flash().medium().busy();
     let dies: Duration = busy.dies.iter().copied().sum();
     assert_eq!(busy.by_cause.total(), dies.as_nanos(), "all work of the dies has a cause");
     assert!(busy.by_cause[Cause::Collection] * 2 > busy.by_cause[Cause::Host]);
@@ -365,7 +365,7 @@ fn an_incomplete_group_is_programmed_by_a_flush_and_can_be_read_before() {
     assert_eq!(read.work.total(), 0, "what is in the buffer is not read from cells");
     let flushed = ftl.flush(read.accepted);
     assert!(flushed.finished.since(read.accepted) >= micros(1_000));
-    assert_eq!(ftl.medium().quiet(), flushed.finished);
+    assert_eq!(ftl.flash().medium().quiet(), flushed.finished);
     let again = ftl.flush(flushed.finished);
     assert_eq!(again.finished, flushed.finished, "once");
 }

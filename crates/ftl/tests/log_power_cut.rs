@@ -86,7 +86,7 @@ impl Device {
     }
 
     fn is_on(&self) -> bool {
-        self.ftl.medium().is_on()
+        self.ftl.flash().medium().is_on()
     }
 
     fn held(&mut self, first: u32, count: u32) -> Vec<Version> {
@@ -120,7 +120,7 @@ impl Device {
 
     /// A unit, or the first part of it, is written in order or given up.
     fn unit(&mut self, draw: &mut Stream) {
-        let pages = self.ftl.geometry().pages_per_block();
+        let pages = self.ftl.flash().geometry().pages_per_block();
         let first = below(draw, PAGES / pages) * pages;
         if draw.chance(1, 3) {
             return self.trim(first, pages);
@@ -175,7 +175,7 @@ impl Device {
             }
             self.ftl = remains.recover(Seed::new(self.seed)).unwrap();
             if self.is_on() {
-                self.ftl.medium_mut().cut_after(u64::MAX);
+                self.ftl.flash_mut().medium_mut().cut_after(u64::MAX);
                 return (self, cuts);
             }
             cuts += 1;
@@ -204,7 +204,7 @@ impl Device {
     /// Runs until power is lost, recovers and compares.
     fn survive(mut self, draw: &mut Stream) -> (Self, u32) {
         let steps = if draw.chance(1, 2) { 60 } else { 1_500 };
-        self.ftl.medium_mut().cut_after(draw.below(steps));
+        self.ftl.flash_mut().medium_mut().cut_after(draw.below(steps));
         while self.is_on() && !self.ftl.wear().read_only {
             self.step(draw);
         }
@@ -233,7 +233,7 @@ fn cuts(
             let more;
             (device, more) = device.survive(&mut draw);
             let wrong = std::mem::take(&mut device.wrong);
-            let most = (more + 1) * safety.flushed_at_risk(device.ftl.geometry());
+            let most = (more + 1) * safety.flushed_at_risk(device.ftl.flash().geometry());
             assert!(
                 wrong <= most,
                 "seed {seed}: {wrong} flushed pages lost, at most {most} may be"
@@ -331,7 +331,7 @@ fn what_is_at_risk_in_the_log_for_writes_in_order_is_safe_before_an_older_copy_i
     for _ in 0..16 {
         write(40);
     }
-    ftl.medium_mut().cut_after(0);
+    ftl.flash_mut().medium_mut().cut_after(0);
     ftl.write(NOW, Extent::new(18, 1)).unwrap();
     let mut ftl = restarted(ftl);
     let found = version(&mut ftl, 17);
@@ -362,9 +362,9 @@ fn recovery_reads_each_page_that_is_not_erased_once_and_merges_what_was_open() {
     for unit in [1, 2, 3] {
         ftl.write(NOW, Extent::new(unit * 16 + 5, 2)).unwrap();
     }
-    let part = *ftl.geometry();
-    let used =
-        (0..part.pages()).filter(|&page| ftl.medium().holds(part.locate(page)) != Holds::Erased);
+    let part = *ftl.flash().geometry();
+    let used = (0..part.pages())
+        .filter(|&page| ftl.flash().medium().holds(part.locate(page)) != Holds::Erased);
     let used = u64::try_from(used.count()).unwrap();
     let wear = ftl.wear().erases.iter().sum::<u32>();
     let ftl = restarted(ftl);

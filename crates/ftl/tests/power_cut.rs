@@ -142,7 +142,7 @@ impl Device {
     }
 
     fn is_on(&self) -> bool {
-        self.ftl.medium().is_on()
+        self.ftl.flash().medium().is_on()
     }
 
     fn held(&mut self, first: u32, count: u32) -> Vec<Version> {
@@ -201,7 +201,7 @@ impl Device {
             }
             self.ftl = remains.recover(Seed::new(self.seed)).unwrap();
             if self.is_on() {
-                self.ftl.medium_mut().cut_after(u64::MAX);
+                self.ftl.flash_mut().medium_mut().cut_after(u64::MAX);
                 return (self, cuts);
             }
             cuts += 1;
@@ -228,7 +228,7 @@ impl Device {
     /// Runs until power is lost, recovers and compares.
     fn survive(mut self, draw: &mut Stream) -> (Self, u32) {
         let steps = if draw.chance(1, 2) { 60 } else { 1_500 };
-        self.ftl.medium_mut().cut_after(draw.below(steps));
+        self.ftl.flash_mut().medium_mut().cut_after(draw.below(steps));
         // A device that takes no more data may never come so far: then it is switched off.
         let mut left = 2_000;
         while self.is_on() && left > 0 {
@@ -271,7 +271,7 @@ fn cuts(devices: u64, mortal: bool, safety: impl Fn(&mut Stream) -> PowerSafety)
             let more;
             (device, more) = device.survive(&mut draw);
             let wrong = std::mem::take(&mut device.wrong);
-            let most = (more + 1) * safety.flushed_at_risk(device.ftl.geometry());
+            let most = (more + 1) * safety.flushed_at_risk(device.ftl.flash().geometry());
             assert!(
                 wrong <= most,
                 "seed {seed}: {wrong} flushed pages lost, at most {most} may be"
@@ -283,7 +283,8 @@ fn cuts(devices: u64, mortal: bool, safety: impl Fn(&mut Stream) -> PowerSafety)
         let wear = device.ftl.wear();
         all.retired += wear.retired - wear.factory_bad;
         all.ended += u32::from(wear.read_only);
-        all.failed_programs += device.ftl.health().map_or(0, |health| health.failed_programs);
+        all.failed_programs +=
+            device.ftl.flash().health().map_or(0, |health| health.failed_programs);
     }
     all
 }
@@ -363,9 +364,10 @@ fn recovery_costs_a_read_for_each_page_that_is_not_erased_and_keeps_wear() {
         ftl.write(NOW, Extent::new(turn % 190, 10)).unwrap();
     }
     let wear = ftl.wear().erases;
-    let part = *ftl.geometry();
-    let used = (0..part.pages())
-        .filter(|&page| ftl.medium().holds(part.locate(page)) != boardlab_ftl::Holds::Erased);
+    let part = *ftl.flash().geometry();
+    let used = (0..part.pages()).filter(|&page| {
+        ftl.flash().medium().holds(part.locate(page)) != boardlab_ftl::Holds::Erased
+    });
     let used = u64::try_from(used.count()).unwrap();
     let ftl = restarted(ftl);
     assert_eq!(ftl.counters().reads[Cause::Map], used);
@@ -430,12 +432,12 @@ fn blocks_marked_bad_stay_bad_and_wear_goes_on_when_power_comes_back() {
             let _ = ftl.write(NOW, Extent::new(below(&mut draw, 200), 1));
         }
         ftl.flush(NOW);
-        let (before, cycles) = (ftl.wear().retired, ftl.health().unwrap().cycles(7));
+        let (before, cycles) = (ftl.wear().retired, ftl.flash().health().unwrap().cycles(7));
         assert!(before >= retired);
         ftl = restarted(ftl);
         retired = ftl.wear().retired;
         assert!(retired >= before, "{retired} bad blocks, {before} before");
-        assert!(ftl.health().unwrap().cycles(7) >= cycles);
+        assert!(ftl.flash().health().unwrap().cycles(7) >= cycles);
         if ftl.wear().read_only {
             break;
         }
@@ -456,14 +458,14 @@ fn a_cut_in_a_program_that_fails_spoils_nothing_that_was_flushed() {
         let mut safe = vec![Version(0); 200];
         let mut last = safe.clone();
         for _ in 0..40 {
-            ftl.medium_mut().cut_after(draw.below(60));
+            ftl.flash_mut().medium_mut().cut_after(draw.below(60));
             for _ in 0..30 {
                 let page = below(&mut draw, 200);
                 if let Ok(done) = ftl.write(NOW, Extent::new(page, 1)) {
                     last[page as usize] = done.version;
                 }
                 ftl.flush(NOW);
-                if !ftl.medium().is_on() {
+                if !ftl.flash().medium().is_on() {
                     break;
                 }
                 safe.clone_from(&last);
@@ -478,7 +480,7 @@ fn a_cut_in_a_program_that_fails_spoils_nothing_that_was_flushed() {
             last = found;
             ftl.assert_sound();
         }
-        failed += ftl.health().unwrap().failed_programs;
+        failed += ftl.flash().health().unwrap().failed_programs;
         ended += u32::from(ftl.wear().read_only);
     }
     assert!(failed > 1_000 && ended > 10, "{failed} programs failed, {ended} devices ended");

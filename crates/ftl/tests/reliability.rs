@@ -85,7 +85,7 @@ fn cells_used_with_one_bit_wear_less() {
         for _ in 0..2_000 {
             ftl.write(Instant::ZERO, Extent::new(0, 4)).unwrap();
         }
-        let health = ftl.health().unwrap();
+        let health = ftl.flash().health().unwrap();
         (0..100).map(|block| health.cycles(block)).sum::<u64>()
     };
     let (native, cached) = (worn(CacheSize::None), worn(CacheSize::Fixed(5)));
@@ -212,8 +212,8 @@ fn a_read_that_does_not_correct_is_tried_again_and_takes_longer() {
         now = done.finished;
     }
     assert!(plain.len() > 100 && retried.len() > 100, "{} {}", plain.len(), retried.len());
-    assert_eq!(retried.iter().sum::<u64>(), ftl.health().unwrap().retries);
-    assert_eq!(ftl.counters().reads[Cause::Retry], ftl.health().unwrap().retries);
+    assert_eq!(retried.iter().sum::<u64>(), ftl.flash().health().unwrap().retries);
+    assert_eq!(ftl.counters().reads[Cause::Retry], ftl.flash().health().unwrap().retries);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_program_that_fails_is_made_up_for_and_its_block_given_up() {
     let mut ftl = layer(policies, &of, 5, Contents::new).unwrap();
     let mut shadow = vec![Version(0); LOGICAL as usize];
     let mut draw = Seed::new(5).stream("pages");
-    while ftl.health().unwrap().failed_programs < 8 {
+    while ftl.flash().health().unwrap().failed_programs < 8 {
         let page = below(&mut draw, LOGICAL);
         shadow[page as usize] = ftl.write(Instant::ZERO, Extent::new(page, 1)).unwrap().version;
     }
@@ -314,7 +314,7 @@ fn programs_fail_as_often_as_the_part_says() {
         let mut ftl = layer(policies, &of, seed, Untimed::new).unwrap();
         while ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).is_ok() {}
         programs += ftl.counters().programs.total();
-        failed += ftl.health().unwrap().failed_programs;
+        failed += ftl.flash().health().unwrap().failed_programs;
     }
     // Of 900 failures the standard deviation is 30.
     assert!(failed > 500 && (programs / failed).abs_diff(1_000) < 120, "{failed} of {programs}");

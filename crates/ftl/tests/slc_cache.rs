@@ -135,14 +135,14 @@ fn a_dynamic_cache_is_as_large_as_what_is_free() {
 fn a_dynamic_cache_leaves_the_blocks_that_a_full_card_needs() {
     let cache = Cache { size: CacheSize::Dynamic(100), fold_after: None, ..Cache::default() };
     let mut ftl = card(cache);
-    let needed = ftl.policies().blocks_needed(ftl.geometry().logical_blocks());
-    let spare = ftl.geometry().blocks() - needed;
+    let needed = ftl.policies().blocks_needed(ftl.flash().geometry().logical_blocks());
+    let spare = ftl.flash().geometry().blocks() - needed;
     let mut now = Instant::ZERO;
     let mut most = 0;
     for round in 0..3 {
         for first in (0..LOGICAL).step_by(64) {
             now = ftl.write(now, Extent::new(first, 64)).unwrap().accepted;
-            let cached = ftl.pool().closed(Tier::Cache).len();
+            let cached = ftl.flash().pool().closed(Tier::Cache).len();
             most = if round > 0 { most.max(cached) } else { 0 };
         }
     }
@@ -179,7 +179,7 @@ fn a_request_longer_than_what_the_cache_takes_is_cut() {
     let mut ftl = card(Cache { admission: short, ..fixed(16, WhenFull::Fold) });
     let done = ftl.write(Instant::ZERO, Extent::new(0, 100)).unwrap();
     assert!(done.events.has(Event::PastCache));
-    let tier = |page| ftl.pool().tier(ftl.locate(page).unwrap().block);
+    let tier = |page| ftl.flash().pool().tier(ftl.flash().locate(page).unwrap().block);
     assert_eq!([tier(0), tier(39)], [Tier::Cache; 2]);
     assert_eq!([tier(40), tier(99)], [Tier::Main; 2]);
 }
@@ -203,7 +203,7 @@ fn folding_whole_blocks_programs_what_is_stale_too() {
     assert_eq!(whole.counters().programs[Cause::Fold], 192);
     assert_eq!(whole.counters().reads[Cause::Fold], 192);
     for page in 0..192 {
-        assert_eq!(whole.locate(page).is_some(), page % 2 == 1, "page {page}");
+        assert_eq!(whole.flash().locate(page).is_some(), page % 2 == 1, "page {page}");
     }
     let fold = |ftl: &PageMapped<Timed>| ftl.busy().by_cause[Cause::Fold];
     assert!(fold(&whole) > fold(&valid) * 3 / 2, "{} and {}", fold(&whole), fold(&valid));

@@ -49,7 +49,7 @@ fn rewrite(mut ftl: PageMapped<Untimed>, region: u32, pages: u64) -> Run {
         let written = pages - left;
         if worn_at.is_none() && written / 1_000_000 > checked {
             checked = written / 1_000_000;
-            let worn = ftl.pool().wear().iter().any(|&erases| erases > RATED);
+            let worn = ftl.flash().pool().wear().iter().any(|&erases| erases > RATED);
             worn_at = worn.then_some(written * 16_384);
         }
     }

@@ -43,7 +43,7 @@ impl Layer for PageMapped<Contents> {
     }
 
     fn medium(&mut self) -> &mut Contents {
-        self.medium_mut()
+        self.flash_mut().medium_mut()
     }
 
     fn rebuilt(self, seed: u64) -> Self {
@@ -61,7 +61,7 @@ impl Layer for LogBlocks<Contents> {
     }
 
     fn medium(&mut self) -> &mut Contents {
-        self.medium_mut()
+        self.flash_mut().medium_mut()
     }
 
     fn rebuilt(self, seed: u64) -> Self {

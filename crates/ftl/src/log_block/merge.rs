@@ -44,7 +44,7 @@ impl<M: Medium> LogBlocks<M> {
         if self.policies.levelling_time == LevellingTime::InTheWay {
             self.level();
         }
-        self.writable()
+        self.flash.writable()
     }
 
     fn empty_oldest_shared(&mut self) -> Result<(), Error> {
@@ -52,8 +52,8 @@ impl<M: Medium> LogBlocks<M> {
         let oldest = oldest.expect("there are too many logs");
         let (block, end) = (oldest.block(), oldest.frontier.next());
         for offset in 0..end {
-            let Some(logical) = self.table.holder(Page { block, offset }) else { continue };
-            self.merge(self.geometry.locate(logical).block, false)?;
+            let Some(logical) = self.flash.table.holder(Page { block, offset }) else { continue };
+            self.merge(self.flash.geometry.locate(logical).block, false)?;
         }
         self.secure_before_erase(block)?;
         self.logs.retain(|log| log.frontier.block() != Some(block));
@@ -83,22 +83,22 @@ impl<M: Medium> LogBlocks<M> {
 
     pub(super) fn take_target(&mut self) -> Result<u32, Error> {
         // None only when blocks have died.
-        let block = self.pool.take_free(Tier::Main).ok_or_else(|| self.refused())?;
+        let block = self.flash.pool.take_free(Tier::Main).ok_or_else(|| self.flash.refused())?;
         self.prepare(block, CellMode::Native);
         Ok(block)
     }
 
     pub(super) fn prepare(&mut self, block: u32, mode: CellMode) {
         self.mode_of[block as usize] = mode;
-        self.medium.open(block, mode);
-        if let Some(health) = &mut self.health {
-            health.open(block, mode, self.now);
+        self.flash.medium.open(block, mode);
+        if let Some(health) = &mut self.flash.health {
+            health.open(block, mode, self.flash.now);
         }
     }
 
     pub(super) fn has_data(&self, unit: u32) -> bool {
         let (first, pages) = self.pages_of(unit);
-        self.table.neighbours(first, pages) != (None, pages)
+        self.flash.table.neighbours(first, pages) != (None, pages)
     }
 
     /// Copies what a unit has from offset `from` on to the same offsets of `target`, and fills up what its
@@ -111,7 +111,7 @@ impl<M: Medium> LogBlocks<M> {
         cause: Option<Cause>,
     ) -> u32 {
         let (first, pages) = self.pages_of(unit);
-        let held = |offset: &u32| self.table.get(first + offset).is_some();
+        let held = |offset: &u32| self.flash.table.get(first + offset).is_some();
         let end = (from..pages).rev().find(held).map_or(from, |last| last + 1);
         let full = self.end_of_target(from, end);
         if full > from {
@@ -126,10 +126,10 @@ impl<M: Medium> LogBlocks<M> {
 
     /// Copies pages of a unit to the same offsets of `target`; where it has none, fills up.
     fn copy_range(&mut self, unit: u32, range: Range<u32>, target: u32, cause: Option<Cause>) {
-        let first = self.geometry.first_page(unit);
+        let first = self.flash.geometry.first_page(unit);
         let mut offset = range.start;
         while offset < range.end {
-            let (page, same) = self.table.neighbours(first + offset, range.end - offset);
+            let (page, same) = self.flash.table.neighbours(first + offset, range.end - offset);
             let to = PageRun { block: target, offset, count: same };
             match page {
                 Some(page) => self.copy(page, first + offset, to, cause),
@@ -153,14 +153,14 @@ impl<M: Medium> LogBlocks<M> {
         self.offsets.extend(from.offset..from.offset + to.count);
         self.logical.clear();
         self.logical.extend(logical..logical + to.count);
-        self.table.drop_run(from, to.count);
-        self.pool.invalidate(from.block, to.count);
-        self.table.set_run(logical, Page { block: to.block, offset: to.offset }, to.count);
-        self.pool.add_valid(to.block, to.count);
+        self.flash.table.drop_run(from, to.count);
+        self.flash.pool.invalidate(from.block, to.count);
+        self.flash.table.set_run(logical, Page { block: to.block, offset: to.offset }, to.count);
+        self.flash.pool.add_valid(to.block, to.count);
         let (offsets, logical) = (&self.offsets[..], &self.logical[..]);
-        self.medium.copy(Copies { from: from.block, offsets, logical, to }, cause);
-        self.counters.reads[cause] += u64::from(to.count);
-        self.counters.programs[cause] += u64::from(to.count);
+        self.flash.medium.copy(Copies { from: from.block, offsets, logical, to }, cause);
+        self.flash.counters.reads[cause] += u64::from(to.count);
+        self.flash.counters.programs[cause] += u64::from(to.count);
     }
 
     fn cause_of(&self, block: u32) -> Cause {
@@ -171,8 +171,8 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     fn fill(&mut self, run: PageRun) {
-        self.medium.program(run, Stamp::FILLER, Cause::Padding);
-        self.counters.programs[Cause::Padding] += u64::from(run.count);
+        self.flash.medium.program(run, Stamp::FILLER, Cause::Padding);
+        self.flash.counters.programs[Cause::Padding] += u64::from(run.count);
     }
 
     /// `target`, or no block, holds all that a unit has: erases its logs and the block before.
@@ -192,10 +192,10 @@ impl<M: Medium> LogBlocks<M> {
         let old = std::mem::replace(&mut self.data[unit as usize], target);
         if target != NONE {
             self.unit_of[target as usize] = unit;
-            self.pool.close(target, self.counters.written);
+            self.flash.pool.close(target, self.flash.counters.written);
         }
         if old != NONE {
-            self.pool.take_victim(old);
+            self.flash.pool.take_victim(old);
             self.discard(old, cause);
         }
     }
@@ -203,35 +203,37 @@ impl<M: Medium> LogBlocks<M> {
     /// Erases an open block, which is free then.
     pub(super) fn discard(&mut self, block: u32, cause: Option<Cause>) {
         let cause = cause.unwrap_or_else(|| self.cause_of(block));
-        self.medium.erase(block, cause);
-        self.counters.erases[cause] += 1;
+        self.flash.medium.erase(block, cause);
+        self.flash.counters.erases[cause] += 1;
         self.release(block);
         self.leveller.erased(block);
-        self.counters.assert_conserved(self.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.seen());
     }
 
     /// The host gave up pages of a unit: if it has none any more, its blocks come free.
     pub(super) fn return_emptied(&mut self, unit: u32) {
         if !self.has_data(unit) {
-            self.counters.emptied += u64::from(self.data[unit as usize] != NONE);
+            self.flash.counters.emptied += u64::from(self.data[unit as usize] != NONE);
             self.replace_data_block(unit, NONE, Some(Cause::Host));
         }
     }
 
     /// One move of wear levelling; whether there was any.
     fn level(&mut self) -> bool {
-        if self.read_only || self.pool.free(Tier::Main) == 0 {
+        if self.flash.read_only || self.flash.pool.free(Tier::Main) == 0 {
             return false;
         }
-        let Some(next) = self.leveller.next(&self.pool, &mut self.random) else { return false };
+        let Some(next) = self.leveller.next(&self.flash.pool, &mut self.random) else {
+            return false;
+        };
         let (block, target) = match next {
-            Move::OntoWorn(block) => (block, self.pool.take_most_worn()),
-            Move::Anywhere(block) => (block, self.pool.take_free(Tier::Main)),
+            Move::OntoWorn(block) => (block, self.flash.pool.take_most_worn()),
+            Move::Anywhere(block) => (block, self.flash.pool.take_free(Tier::Main)),
         };
         let target = target.expect("a block is free");
         self.rewrite(block, target, Cause::Levelling);
         self.leveller.holds_cold(target);
-        self.counters.levelled += 1;
+        self.flash.counters.levelled += 1;
         true
     }
 

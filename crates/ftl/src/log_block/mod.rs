@@ -24,17 +24,16 @@ pub mod route;
 use crate::cause::Cause;
 use crate::counters::Counters;
 use crate::error::Error;
+use crate::flash::Flash;
 use crate::free::Allocation;
 use crate::frontier::Frontier;
-use crate::geometry::{Geometry, Page, PageRun};
+use crate::geometry::{Geometry, Page};
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::policy::levelling::{Leveller, Levelling};
 use crate::pool::{Pool, State, Tier};
 use crate::power::PowerSafety;
-use crate::reliability::Health;
-use crate::table::Table;
 use crate::timed::Busy;
-use crate::translation::{Completion, Events, Extent, Occupancy, Pace, Translation, Wear};
+use crate::translation::{Completion, Extent, Occupancy, Pace, Translation, Wear};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 use policies::{LogCells, LogPolicies};
 use std::collections::BTreeSet;
@@ -84,13 +83,9 @@ impl Log {
 /// A layer on a medium.
 #[derive(Debug, Clone)]
 pub struct LogBlocks<M> {
-    geometry: Geometry,
+    flash: Flash<M>,
     policies: LogPolicies,
-    table: Table,
-    pool: Pool,
     leveller: Leveller,
-    medium: M,
-    counters: Counters,
     merges: Merges,
     random: Stream,
     /// By unit: its data block.
@@ -102,18 +97,10 @@ pub struct LogBlocks<M> {
     logs: Vec<Log>,
     /// Counts pieces of requests: the clock of [`Log::used`].
     turn: u64,
-    version: Version,
-    /// Logical pages with data.
-    mapped: u32,
-    read_only: bool,
-    health: Option<Box<Health>>,
     /// What makes it safe to lose power, where the part cares.
     safety: Option<PowerSafety>,
     /// Units of which the host gave up pages that are still to be found in the flash.
     due: BTreeSet<u32>,
-    /// When the present request began.
-    now: Instant,
-    events: Events,
     /// Kept to keep their memory.
     offsets: Vec<u32>,
     logical: Vec<u32>,
@@ -139,13 +126,9 @@ impl<M: Medium> LogBlocks<M> {
         (0..policies.fixed_blocks()).for_each(|block| pool.assign(block, Tier::Cache));
         let blocks = geometry.blocks() as usize;
         Ok(Self {
-            geometry,
+            flash: Flash::new(geometry, geometry.logical_pages(), pool, medium),
             policies,
-            table: Table::new(geometry, geometry.logical_pages()),
-            pool,
             leveller: Leveller::new(policies.levelling, geometry.blocks()),
-            medium,
-            counters: Counters::default(),
             merges: Merges::default(),
             random: seed.stream("ftl.levelling"),
             data: vec![NONE; geometry.logical_blocks() as usize],
@@ -153,23 +136,22 @@ impl<M: Medium> LogBlocks<M> {
             mode_of: vec![CellMode::Native; blocks],
             logs: Vec::new(),
             turn: 0,
-            version: Version(0),
-            mapped: 0,
-            read_only: false,
-            health: None,
             safety: None,
             due: BTreeSet::new(),
-            now: Instant::ZERO,
-            events: Events::default(),
             offsets: Vec::new(),
             logical: Vec::new(),
         })
     }
 
-    /// The shape of the part.
+    /// The flash behind it.
     #[must_use]
-    pub const fn geometry(&self) -> &Geometry {
-        &self.geometry
+    pub const fn flash(&self) -> &Flash<M> {
+        &self.flash
+    }
+
+    /// The flash behind it, to ask it something.
+    pub const fn flash_mut(&mut self) -> &mut Flash<M> {
+        &mut self.flash
     }
 
     /// What was chosen.
@@ -184,57 +166,30 @@ impl<M: Medium> LogBlocks<M> {
         self.merges
     }
 
-    /// The blocks.
-    #[must_use]
-    pub const fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// The flash below.
-    #[must_use]
-    pub const fn medium(&self) -> &M {
-        &self.medium
-    }
-
-    /// The flash below, to ask it something.
-    pub const fn medium_mut(&mut self) -> &mut M {
-        &mut self.medium
-    }
-
-    /// Where a logical page lies.
-    #[must_use]
-    pub fn locate(&self, logical: u32) -> Option<Page> {
-        self.table.get(logical)
-    }
-
-    const fn refused(&self) -> Error {
-        Error::ReadOnly { retired: self.pool.retired() }
-    }
-
-    fn writable(&self) -> Result<(), Error> {
-        if self.read_only { Err(self.refused()) } else { Ok(()) }
-    }
-
     /// First logical page of a unit, and how many it has.
     fn pages_of(&self, unit: u32) -> (u32, u32) {
-        let first = self.geometry.first_page(unit);
-        (first, self.geometry.pages_per_block().min(self.pages() - first))
+        let first = self.flash.geometry.first_page(unit);
+        (first, self.flash.geometry.pages_per_block().min(self.pages() - first))
     }
 
     /// Writes what one unit has of an extent, or the first part of it; says how much.
     fn write_part(&mut self, first: u32, count: u32) -> Result<u32, Error> {
-        let Page { block: unit, offset } = self.geometry.locate(first);
-        let count = count.min(self.geometry.pages_per_block() - offset);
+        let Page { block: unit, offset } = self.flash.geometry.locate(first);
+        let count = count.min(self.flash.geometry.pages_per_block() - offset);
         let at = self.log_for(unit, offset)?;
         let log = &mut self.logs[at];
         log.in_order &= offset == log.frontier.next();
         let run = log.frontier.take(count);
-        self.mapped = self.mapped + run.count - self.drop_pages(first, run.count);
-        self.table.set_run(first, Page { block: run.block, offset: run.offset }, run.count);
-        self.pool.add_valid(run.block, run.count);
-        self.medium.program(run, Stamp { logical: first, version: self.version }, Cause::Host);
-        self.counters.programs[Cause::Host] += u64::from(run.count);
-        self.counters.written += u64::from(run.count);
+        self.flash.mapped = self.flash.mapped + run.count - self.drop_pages(first, run.count);
+        self.flash.table.set_run(first, Page { block: run.block, offset: run.offset }, run.count);
+        self.flash.pool.add_valid(run.block, run.count);
+        self.flash.medium.program(
+            run,
+            Stamp { logical: first, version: self.flash.version },
+            Cause::Host,
+        );
+        self.flash.counters.programs[Cause::Host] += u64::from(run.count);
+        self.flash.counters.written += u64::from(run.count);
         Ok(run.count)
     }
 
@@ -242,11 +197,11 @@ impl<M: Medium> LogBlocks<M> {
     fn drop_pages(&mut self, first: u32, count: u32) -> u32 {
         let (mut at, mut dropped) = (first, 0);
         while at < first + count {
-            let (old, same) = self.table.neighbours(at, first + count - at);
+            let (old, same) = self.flash.table.neighbours(at, first + count - at);
             at += same;
             let Some(old) = old else { continue };
-            self.table.drop_run(old, same);
-            self.pool.invalidate(old.block, same);
+            self.flash.table.drop_run(old, same);
+            self.flash.pool.invalidate(old.block, same);
             let mut logs = self.logs.iter_mut();
             if let Some(log) = logs.find(|log| log.frontier.block() == Some(old.block)) {
                 log.whole = false;
@@ -262,19 +217,9 @@ impl<M: Medium> LogBlocks<M> {
         if let Some(run) = log.frontier.fill_up(pages).filter(|run| run.count > 0) {
             // The pages that belong here can no longer be put here.
             log.in_order = false;
-            self.medium.program(run, Stamp::FILLER, Cause::Padding);
-            self.counters.programs[Cause::Padding] += u64::from(run.count);
+            self.flash.medium.program(run, Stamp::FILLER, Cause::Padding);
+            self.flash.counters.programs[Cause::Padding] += u64::from(run.count);
         }
-    }
-
-    fn begin(&mut self, at: Instant) {
-        self.events = Events::default();
-        self.now = at;
-        self.medium.begin(at);
-    }
-
-    fn end(&mut self) -> Completion {
-        Completion::of(self.medium.end(), self.events, self.version)
     }
 
     /// Looks through all tables: every valid page is some logical page's, in a log or at its own place
@@ -285,50 +230,54 @@ impl<M: Medium> LogBlocks<M> {
     /// When something does not fit.
     pub fn assert_sound(&self) {
         let mut mapped = 0_u32;
-        for logical in 0..self.table.len() {
-            let Some(page) = self.table.get(logical) else { continue };
-            assert_eq!(self.table.holder(page), Some(logical), "{page} holds what lies there");
-            let own = self.geometry.locate(logical);
+        for logical in 0..self.flash.table.len() {
+            let Some(page) = self.flash.table.get(logical) else { continue };
+            assert_eq!(
+                self.flash.table.holder(page),
+                Some(logical),
+                "{page} holds what lies there"
+            );
+            let own = self.flash.geometry.locate(logical);
             let in_data = self.data[own.block as usize] == page.block && own.offset == page.offset;
             let mut logs = self.logs.iter().filter(|log| [own.block, NONE].contains(&log.unit));
             let in_log = logs.any(|log| log.block() == page.block);
             assert!(in_data || in_log, "{page} is no place for logical page {logical}");
             mapped += 1;
         }
-        assert_eq!(mapped, self.mapped, "as many logical pages have data");
-        let blocks = 0..self.geometry.blocks();
-        let valid: u32 = blocks.clone().map(|block| self.pool.valid(block)).sum();
+        assert_eq!(mapped, self.flash.mapped, "as many logical pages have data");
+        let blocks = 0..self.flash.geometry.blocks();
+        let valid: u32 = blocks.clone().map(|block| self.flash.pool.valid(block)).sum();
         assert_eq!(valid, mapped, "as many pages are valid as have data");
-        let count = |state| blocks.clone().filter(|&b| self.pool.state(b) == state).count();
-        let listed = self.pool.free(Tier::Main) + self.pool.free(Tier::Cache);
+        let count = |state| blocks.clone().filter(|&b| self.flash.pool.state(b) == state).count();
+        let listed = self.flash.pool.free(Tier::Main) + self.flash.pool.free(Tier::Cache);
         assert_eq!(count(State::Free), listed as usize, "every free block is listed");
         assert_eq!(count(State::Open), self.logs.len(), "every open block is a log");
         let data = self.data.iter().filter(|&&block| block != NONE).count();
         assert_eq!(count(State::Closed), data, "every closed block is a data block");
-        self.counters.assert_conserved(self.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.seen());
     }
 }
 
 impl<M: Medium> Translation for LogBlocks<M> {
     fn pages(&self) -> u32 {
-        self.geometry.logical_pages()
+        self.flash.geometry.logical_pages()
     }
 
     fn page_size(&self) -> Bytes {
-        self.geometry.page()
+        self.flash.geometry.page()
     }
 
     fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
         let Extent { mut first, mut count } = extent.within(self.pages())?;
-        self.writable()?;
-        self.begin(at);
-        self.version.0 += 1;
+        self.flash.writable()?;
+        self.flash.begin(at);
+        self.flash.version.0 += 1;
         while count > 0 {
             let done = self.write_part(first, count)?;
             first += done;
             count -= done;
         }
-        Ok(self.end())
+        Ok(self.flash.end())
     }
 
     fn write_paced(
@@ -337,9 +286,9 @@ impl<M: Medium> Translation for LogBlocks<M> {
         extent: Extent,
         pace: Pace,
     ) -> Result<Completion, Error> {
-        self.medium.pace(pace.each);
+        self.flash.medium.pace(pace.each);
         let done = self.write(at, extent);
-        self.medium.pace(Duration::ZERO);
+        self.flash.medium.pace(Duration::ZERO);
         done
     }
 
@@ -349,66 +298,54 @@ impl<M: Medium> Translation for LogBlocks<M> {
         extent: Extent,
         versions: &mut [Version],
     ) -> Result<Completion, Error> {
-        let Extent { first, count } = extent.within(self.pages())?;
-        self.begin(at);
-        self.counters.read += u64::from(count);
-        let mut next = first;
-        while next < first + count {
-            let (page, same) = self.table.neighbours(next, first + count - next);
-            if let Some(Page { block, offset }) = page {
-                self.medium.read(PageRun { block, offset, count: same }, Cause::Host);
-                self.counters.reads[Cause::Host] += u64::from(same);
-                self.correct(PageRun { block, offset, count: same });
-            }
-            next += same;
-        }
-        for (version, logical) in versions.iter_mut().zip(first..) {
-            *version = self.locate(logical).map_or(Version(0), |page| self.medium.version(page));
-        }
-        Ok(self.end())
+        let extent = extent.within(self.pages())?;
+        self.flash.begin(at);
+        self.flash.read(extent, versions);
+        Ok(self.flash.end())
     }
 
     fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
         let Extent { first, count } = extent.within(self.pages())?;
-        self.writable()?;
-        self.begin(at);
-        self.version.0 += 1;
+        self.flash.writable()?;
+        self.flash.begin(at);
+        self.flash.version.0 += 1;
         let dropped = self.drop_pages(first, count);
-        self.mapped -= dropped;
-        self.counters.trimmed += u64::from(dropped);
-        self.table.clear_run(first, count);
+        self.flash.mapped -= dropped;
+        self.flash.counters.trimmed += u64::from(dropped);
+        self.flash.table.clear_run(first, count);
         if dropped > 0 {
-            let last = self.geometry.locate(first + count - 1).block;
-            let units = self.geometry.locate(first).block..=last;
+            let last = self.flash.geometry.locate(first + count - 1).block;
+            let units = self.flash.geometry.locate(first).block..=last;
             match self.safety {
                 None => units.for_each(|unit| self.return_emptied(unit)),
                 Some(_) => self.due.extend(units),
             }
         }
-        Ok(self.end())
+        Ok(self.flash.end())
     }
 
     fn flush(&mut self, at: Instant) -> Completion {
-        self.begin(at);
-        self.counters.flushes += 1;
+        self.flash.begin(at);
+        self.flash.counters.flushes += 1;
         self.secure();
-        let units = self.geometry.stripe().units;
+        let units = self.flash.geometry.stripe().units;
         for at in 0..self.logs.len() {
             self.fill_up(at, units);
         }
-        self.medium.flush();
-        self.end()
+        self.flash.medium.flush();
+        self.flash.end()
     }
 
     fn idle(&mut self, from: Instant, until: Instant) -> Instant {
-        let (mut now, mut moves) = (from, self.geometry.blocks());
-        self.now = until;
-        self.medium.background(from);
-        self.patrol(until);
-        while now <= until && !self.read_only {
-            self.medium.background(now);
+        let (mut now, mut moves) = (from, self.flash.geometry.blocks());
+        self.flash.now = until;
+        self.flash.medium.background(from);
+        self.flash
+            .patrol(until, |flash, block| flash.table.holder(Page { block, offset: 0 }).is_some());
+        while now <= until && !self.flash.read_only {
+            self.flash.medium.background(now);
             let busy = self.background(&mut moves);
-            let done = self.medium.end().finished;
+            let done = self.flash.medium.end().finished;
             if !busy {
                 break;
             }
@@ -418,26 +355,11 @@ impl<M: Medium> Translation for LogBlocks<M> {
     }
 
     fn counters(&self) -> &Counters {
-        &self.counters
+        &self.flash.counters
     }
 
     fn wear(&self) -> Wear {
-        let erases = self.pool.wear().to_vec();
-        let health = self.health();
-        let cycles = |health: &Health| {
-            let blocks = 0..self.geometry.blocks();
-            blocks.map(|block| u32::try_from(health.cycles(block)).unwrap_or(u32::MAX)).collect()
-        };
-        Wear {
-            worn: health.map_or_else(|| erases.clone(), cycles),
-            erases,
-            single_bit: self.policies.fixed_blocks(),
-            retired: self.pool.retired(),
-            factory_bad: health.map_or(0, |health| health.factory_bad),
-            spare_blocks: self.spare_blocks(),
-            read_only: self.read_only,
-            unreadable: health.map_or(0, |health| health.unreadable),
-        }
+        self.flash.wear(self.policies.fixed_blocks(), self.spare_blocks())
     }
 
     fn occupancy(&self) -> Occupancy {
@@ -448,13 +370,13 @@ impl<M: Medium> Translation for LogBlocks<M> {
             LogCells::Ordinary => 0,
         };
         Occupancy {
-            pages: self.mapped,
-            free_blocks: self.pool.free(Tier::Main),
+            pages: self.flash.mapped,
+            free_blocks: self.flash.pool.free(Tier::Main),
             cache_blocks: u32::try_from(logs).unwrap_or(u32::MAX),
         }
     }
 
     fn busy(&self) -> Busy {
-        self.medium.busy()
+        self.flash.busy()
     }
 }

@@ -28,7 +28,11 @@ impl<M: Medium> LogBlocks<M> {
     /// When the layer has been used.
     #[must_use]
     pub fn power_safe(mut self, safety: PowerSafety) -> Self {
-        assert_eq!(self.version.0 + u64::from(self.mapped), 0, "chosen before the first use");
+        assert_eq!(
+            self.flash.version.0 + u64::from(self.flash.mapped),
+            0,
+            "chosen before the first use"
+        );
         self.safety = Some(safety);
         self
     }
@@ -41,16 +45,17 @@ impl<M: Medium> LogBlocks<M> {
 
     /// The end of what is programmed to gather a unit that has pages from `from` to `end`.
     pub(super) fn end_of_target(&self, from: u32, end: u32) -> u32 {
-        let group = self.geometry.stripe().program_pages();
+        let group = self.flash.geometry.stripe().program_pages();
         let full = end.next_multiple_of(group);
         // The label needs a page, unless all pages are there.
-        let label = self.safety.is_some() && full == from && from < self.geometry.pages_per_block();
+        let label =
+            self.safety.is_some() && full == from && from < self.flash.geometry.pages_per_block();
         if label { full + group } else { full }
     }
 
     pub(super) fn label(&mut self, block: u32, unit: u32, pages: u32) {
         if self.safety.is_some() {
-            self.medium.label(block, Label { unit, version: self.version, pages });
+            self.flash.medium.label(block, Label { unit, version: self.flash.version, pages });
         }
     }
 
@@ -76,7 +81,7 @@ impl<M: Medium> LogBlocks<M> {
             // Only on a device that has just become read-only: what was given up may be back.
             return;
         }
-        let padding = safety.padding(&self.geometry);
+        let padding = safety.padding(&self.flash.geometry);
         for at in 0..self.logs.len() {
             if self.mode_of[self.logs[at].block() as usize] == CellMode::Native {
                 self.fill_up(at, padding);
@@ -96,7 +101,7 @@ impl<M: Medium> LogBlocks<M> {
     pub(super) fn secure_before_erase(&mut self, block: u32) -> Result<(), Error> {
         let Some(safety) = self.safety else { return Ok(()) };
         self.gather_due()?;
-        let padding = safety.padding(&self.geometry);
+        let padding = safety.padding(&self.flash.geometry);
         let at_risk = |log: &super::Log| !log.frontier.next().is_multiple_of(padding);
         let native = |layer: &Self, log: &super::Log| {
             layer.mode_of[log.block() as usize] == CellMode::Native && log.block() != block
@@ -145,7 +150,7 @@ mod tests {
         let new = write(&mut layer, 5);
         // The background comes to empty one log before the host is back.
         assert!(layer.background(&mut 0));
-        layer.medium.cut_after(0);
+        layer.flash.medium.cut_after(0);
         write(&mut layer, 6);
         let mut remains = layer.into_remains().unwrap();
         remains.medium.restart();

@@ -22,6 +22,7 @@ use super::{Log, LogBlocks, NONE, Takes};
 use crate::cause::Cause;
 use crate::contents::{Contents, Holds};
 use crate::error::Error;
+use crate::flash::Flash;
 use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{CellMode, Label, Medium, Stamp, Version};
@@ -63,7 +64,7 @@ impl LogBlocks<Contents> {
     /// Gives the layer back when it was not [`LogBlocks::power_safe`].
     pub fn into_remains(self) -> Result<LogRemains, Box<Self>> {
         let Some(safety) = self.safety else { return Err(Box::new(self)) };
-        let Self { medium, geometry, policies, mut health, .. } = self;
+        let (policies, Flash { medium, geometry, mut health, .. }) = (self.policies, self.flash);
         if let Some(health) = &mut health {
             health.forget();
         }
@@ -79,9 +80,9 @@ impl LogRemains {
     pub fn recover(self, seed: Seed) -> Result<LogBlocks<Contents>, Error> {
         let layer = LogBlocks::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety);
-        layer.health = self.health;
-        layer.pool.take_marks(&layer.medium);
-        layer.read_only = layer.is_worn_out();
+        layer.flash.health = self.health;
+        layer.flash.pool.take_marks(&layer.flash.medium);
+        layer.flash.read_only = layer.is_worn_out();
         let found = layer.scan();
         layer.fill_tables(&found);
         layer.erase_void(|block| !found.is_label[block as usize]);
@@ -91,7 +92,7 @@ impl LogRemains {
         } else {
             layer.keep_scattered();
         }
-        layer.counters.assert_conserved(layer.medium.seen());
+        layer.flash.counters.assert_conserved(layer.flash.medium.seen());
         Ok(layer)
     }
 }
@@ -111,19 +112,19 @@ impl Found {
 
 impl LogBlocks<Contents> {
     fn scan(&mut self) -> Found {
-        let blocks = self.geometry.blocks();
+        let blocks = self.flash.geometry.blocks();
         let mut found = Found {
             whole: vec![None; self.data.len()],
             is_label: vec![false; blocks as usize],
-            newest: vec![None; self.table.len() as usize],
+            newest: vec![None; self.flash.table.len() as usize],
             data: vec![0; blocks as usize],
             used: vec![0; blocks as usize],
             version: Version(0),
         };
-        let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.medium.is_bad(b)).collect();
-        order.sort_by_key(|&block| self.medium.opened(block));
+        let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.flash.medium.is_bad(b)).collect();
+        order.sort_by_key(|&block| self.flash.medium.opened(block));
         for &block in &order {
-            let Some(label) = self.medium.whole(block) else { continue };
+            let Some(label) = self.flash.medium.whole(block) else { continue };
             found.version = found.version.max(label.version);
             let newest = &mut found.whole[label.unit as usize];
             if newest.is_none_or(|(other, _)| other.version <= label.version) {
@@ -133,17 +134,17 @@ impl LogBlocks<Contents> {
         found.whole.iter().flatten().for_each(|&(_, block)| found.is_label[block as usize] = true);
         // Of equal versions the first counts: the original.
         order.into_iter().for_each(|block| self.scan_block(block, &mut found));
-        self.version = found.version;
+        self.flash.version = found.version;
         found
     }
 
     fn scan_block(&mut self, block: u32, found: &mut Found) {
-        for offset in 0..self.geometry.pages_per_block() {
+        for offset in 0..self.flash.geometry.pages_per_block() {
             let page = Page { block, offset };
-            match self.medium.holds(page) {
+            match self.flash.medium.holds(page) {
                 Holds::Erased => continue,
                 Holds::Data(stamp) if stamp.logical != Stamp::NOTHING => {
-                    found.take(stamp, page, self.geometry.locate(stamp.logical).block);
+                    found.take(stamp, page, self.flash.geometry.locate(stamp.logical).block);
                     found.data[block as usize] += 1;
                 }
                 Holds::Data(_) | Holds::Torn => {}
@@ -152,31 +153,32 @@ impl LogBlocks<Contents> {
         }
         let count = found.used[block as usize];
         if count > 0 {
-            self.medium.read(PageRun { block, offset: 0, count }, Cause::Map);
-            self.counters.reads[Cause::Map] += u64::from(count);
+            self.flash.medium.read(PageRun { block, offset: 0, count }, Cause::Map);
+            self.flash.counters.reads[Cause::Map] += u64::from(count);
         }
     }
 
     /// Map, valid pages and wear; blocks that are not erased are open for now.
     fn fill_tables(&mut self, found: &Found) {
-        for block in 0..self.geometry.blocks() {
-            self.mode_of[block as usize] = self.medium.mode(block);
+        for block in 0..self.flash.geometry.blocks() {
+            self.mode_of[block as usize] = self.flash.medium.mode(block);
             if found.used[block as usize] > 0 {
-                self.pool.take(block);
+                self.flash.pool.take(block);
             }
         }
         for (logical, newest) in (0..).zip(&found.newest) {
             let Some((_, page)) = *newest else { continue };
-            self.table.set(logical, page);
-            self.pool.add_valid(page.block, 1);
-            self.mapped += 1;
+            self.flash.table.set(logical, page);
+            self.flash.pool.add_valid(page.block, 1);
+            self.flash.mapped += 1;
         }
     }
 
     /// Erases open blocks in which nothing is valid and that `may` go.
     fn erase_void(&mut self, may: impl Fn(u32) -> bool) {
-        for block in 0..self.geometry.blocks() {
-            let void = self.pool.state(block) == State::Open && self.pool.valid(block) == 0;
+        for block in 0..self.flash.geometry.blocks() {
+            let void =
+                self.flash.pool.state(block) == State::Open && self.flash.pool.valid(block) == 0;
             if void && may(block) {
                 self.discard(block, Some(Cause::Map));
             }
@@ -185,10 +187,11 @@ impl LogBlocks<Contents> {
 
     /// Takes for data blocks those that hold all of a unit, at its place, and nothing that is void.
     fn adopt(&mut self, found: &Found) {
-        for unit in 0..self.geometry.logical_blocks() {
+        for unit in 0..self.flash.geometry.logical_blocks() {
             let (first, pages) = self.pages_of(unit);
-            let mut held = (0..pages)
-                .filter_map(|offset| self.table.get(first + offset).map(|page| (page, offset)));
+            let mut held = (0..pages).filter_map(|offset| {
+                self.flash.table.get(first + offset).map(|page| (page, offset))
+            });
             let Some((Page { block, .. }, _)) = held.clone().next() else { continue };
             let all = held.clone().count();
             // A whole block has pages of no other unit, and a clean one no others at all.
@@ -199,14 +202,14 @@ impl LogBlocks<Contents> {
             if placed && clean && ordinary {
                 self.data[unit as usize] = block;
                 self.unit_of[block as usize] = unit;
-                self.pool.close(block, 0);
+                self.flash.pool.close(block, 0);
             }
         }
     }
 
     /// Brings every other unit with data into a block of its own, while there is one; whether there was.
     fn merge_scattered(&mut self, found: &Found) -> bool {
-        for unit in 0..self.geometry.logical_blocks() {
+        for unit in 0..self.flash.geometry.logical_blocks() {
             if self.data[unit as usize] != NONE || !self.has_data(unit) {
                 continue;
             }
@@ -223,9 +226,9 @@ impl LogBlocks<Contents> {
 
     /// Blocks that could not be merged are logs that nothing more goes into.
     fn keep_scattered(&mut self) {
-        assert!(self.read_only, "before the cut there was a block to merge into");
-        for block in 0..self.geometry.blocks() {
-            if self.pool.state(block) == State::Open {
+        assert!(self.flash.read_only, "before the cut there was a block to merge into");
+        for block in 0..self.flash.geometry.blocks() {
+            if self.flash.pool.state(block) == State::Open {
                 self.logs.push(Log {
                     unit: NONE,
                     takes: Takes::Any,

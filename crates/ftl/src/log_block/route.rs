@@ -61,7 +61,7 @@ impl<M: Medium> LogBlocks<M> {
                 }
                 self.merge_for_host(unit)?;
             }
-            None => self.events.add(Event::OpenUnitMiss),
+            None => self.flash.events.add(Event::OpenUnitMiss),
         }
         if self.count(Takes::Next) == units {
             self.merge_longest_unused(|_| true)?;
@@ -89,7 +89,7 @@ impl<M: Medium> LogBlocks<M> {
             None => self.make_way(unit)?,
         }
         if self.count(Takes::Next) == self.policies.sequential {
-            self.events.add(Event::LogsFull);
+            self.flash.events.add(Event::LogsFull);
             self.merge_longest_unused(next)?;
         }
         self.open(unit, Takes::Next).map(Some)
@@ -111,14 +111,14 @@ impl<M: Medium> LogBlocks<M> {
         if mine < chain as usize {
             self.make_way(unit)?;
         } else {
-            self.events.add(Event::LogsFull);
+            self.flash.events.add(Event::LogsFull);
             match owner {
                 NONE => self.merge_oldest_shared()?,
                 unit => self.merge_for_host(unit)?,
             }
         }
         if self.count(Takes::Any) == all {
-            self.events.add(Event::LogsFull);
+            self.flash.events.add(Event::LogsFull);
             self.merge_longest_unused(any)?;
         }
         self.open(owner, Takes::Any)
@@ -130,7 +130,7 @@ impl<M: Medium> LogBlocks<M> {
         if self.is_open(unit) {
             return Ok(());
         }
-        self.events.add(Event::OpenUnitMiss);
+        self.flash.events.add(Event::OpenUnitMiss);
         let mut open: Vec<u32> = self.logs.iter().map(|log| log.unit).collect();
         open.sort_unstable();
         open.dedup();
@@ -148,15 +148,15 @@ impl<M: Medium> LogBlocks<M> {
     fn open(&mut self, unit: u32, takes: Takes) -> Result<usize, Error> {
         let (mode, pages) = match (self.policies.cells, takes) {
             (LogCells::SingleBit { .. }, Takes::Any) => {
-                (CellMode::SingleBit, self.policies.log_pages(&self.geometry))
+                (CellMode::SingleBit, self.policies.log_pages(&self.flash.geometry))
             }
-            _ => (CellMode::Native, self.geometry.pages_per_block()),
+            _ => (CellMode::Native, self.flash.geometry.pages_per_block()),
         };
         let block = match mode {
             CellMode::SingleBit if self.policies.fixed_blocks() > 0 => self.take_fixed(),
-            _ => self.pool.take_free(Tier::Main),
+            _ => self.flash.pool.take_free(Tier::Main),
         };
-        let block = block.ok_or_else(|| self.refused())?;
+        let block = block.ok_or_else(|| self.flash.refused())?;
         self.prepare(block, mode);
         self.logs.push(Log {
             unit,
@@ -171,11 +171,11 @@ impl<M: Medium> LogBlocks<M> {
 
     /// A block of those that are only ever logs; one of the others where one of them has died.
     fn take_fixed(&mut self) -> Option<u32> {
-        if let Some(block) = self.pool.take_free(Tier::Cache) {
+        if let Some(block) = self.flash.pool.take_free(Tier::Cache) {
             return Some(block);
         }
-        let block = self.pool.take_free(Tier::Main)?;
-        self.pool.set_tier(block, Tier::Cache);
+        let block = self.flash.pool.take_free(Tier::Main)?;
+        self.flash.pool.set_tier(block, Tier::Cache);
         Some(block)
     }
 }

@@ -60,7 +60,7 @@ impl Faults {
         seed: Seed,
     ) -> Self {
         let last = errors.retries.iter().copied().min().unwrap_or(1_000).min(1_000);
-        let page = layer.geometry().page();
+        let page = layer.flash().geometry().page();
         let drawn = seed.stream("life.uncorrectable").next_u64();
         let uniform = (real(drawn >> 11) + 0.5) / 9_007_199_254_740_992.0;
         Self {
@@ -71,7 +71,7 @@ impl Faults {
             scale,
             reads: of.reads_a_day / real(super::limits::DAY.as_nanos()),
             shelf: of.shelf,
-            before: vec![(0, 0.0); layer.geometry().blocks() as usize],
+            before: vec![(0, 0.0); layer.flash().geometry().blocks() as usize],
             looked: Instant::ZERO,
             expected: 0.0,
             first: -uniform.ln(),
@@ -80,11 +80,11 @@ impl Faults {
 
     /// Looks at all blocks; whether something was lost since the beginning.
     pub fn look(&mut self, layer: &PageMapped<Untimed>, now: Instant) -> bool {
-        let Some(health) = layer.health() else { return false };
+        let Some(health) = layer.flash().health() else { return false };
         let passed = now.saturating_since(self.looked);
         self.looked = now;
-        for block in 0..layer.geometry().blocks() {
-            let valid = f64::from(layer.pool().valid(block)) * self.scale.pages();
+        for block in 0..layer.flash().geometry().blocks() {
+            let valid = f64::from(layer.flash().pool().valid(block)) * self.scale.pages();
             self.expected += self.rise(health, block, (now, passed)) * valid * self.codewords;
         }
         self.expected >= self.first || health.unreadable > 0

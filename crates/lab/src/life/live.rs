@@ -97,7 +97,7 @@ pub fn live(
     let horizon = horizon.as_secs_f64();
     let stop = loop {
         let written = life.write();
-        let good = model.geometry.blocks() - life.layer.pool().retired();
+        let good = model.geometry.blocks() - life.layer.flash().pool().retired();
         life.advance(model, work, pace.at(good));
         life.note_first_bad();
         life.look_when_due();
@@ -170,7 +170,7 @@ impl Course {
 
     /// About a block of the load.
     fn write(&mut self) -> Result<(), Error> {
-        let (at, pages) = (instant(self.seconds), self.layer.geometry().pages_per_block());
+        let (at, pages) = (instant(self.seconds), self.layer.flash().geometry().pages_per_block());
         batch(&mut self.layer, &mut self.places, at, pages)
     }
 
@@ -187,14 +187,14 @@ impl Course {
     }
 
     fn note_first_bad(&mut self) {
-        let bad = self.layer.pool().retired();
+        let bad = self.layer.flash().pool().retired();
         if self.first_bad.is_none() && bad > self.factory_bad() {
             self.first_bad = Some(self.point());
         }
     }
 
     fn factory_bad(&self) -> u32 {
-        self.layer.health().map_or(0, |health| health.factory_bad)
+        self.layer.flash().health().map_or(0, |health| health.factory_bad)
     }
 
     fn look_when_due(&mut self) {
@@ -210,7 +210,7 @@ impl Course {
         let wear = self.layer.wear();
         self.looks.push(Look {
             at: self.point(),
-            mean: sum / f64::from(self.layer.geometry().blocks()),
+            mean: sum / f64::from(self.layer.flash().geometry().blocks()),
             least: worn.iter().copied().fold(f64::INFINITY, f64::min),
             most: worn.iter().copied().fold(0.0, f64::max),
             grown_bad: wear.retired - wear.factory_bad,
@@ -225,12 +225,12 @@ impl Course {
     }
 
     fn cycles(&self, of: impl Fn(u32) -> u64) -> Vec<f64> {
-        let blocks = 0..self.layer.geometry().blocks();
+        let blocks = 0..self.layer.flash().geometry().blocks();
         blocks.map(|block| real(of(block)) / 1_000.0 * self.step).collect()
     }
 
     fn worn(&self) -> Vec<f64> {
-        self.cycles(|block| self.layer.health().map_or(0, |health| health.worn(block)))
+        self.cycles(|block| self.layer.flash().health().map_or(0, |health| health.worn(block)))
     }
 
     fn ended(mut self, read_only: bool) -> Lived {
@@ -244,7 +244,8 @@ impl Course {
             end,
             counters: *self.layer.counters(),
             worn: self.worn(),
-            lives: self.cycles(|block| self.layer.health().map_or(0, |health| health.life(block))),
+            lives: self
+                .cycles(|block| self.layer.flash().health().map_or(0, |health| health.life(block))),
             factory_bad: wear.factory_bad,
             grown_bad: wear.retired - wear.factory_bad,
             spare: self.spare,

@@ -86,8 +86,8 @@ fn wear(model: &Model, work: &Work, blocks: u32, seed: Seed) -> Result<f64, Erro
     let mut places = Places::new(work, model, seed);
     let first = places.prepared(work.days.stale, model.geometry.logical_pages());
     layer.write(Instant::ZERO, first)?;
-    let pages = u64::from(layer.geometry().pages());
-    let block = f64::from(layer.geometry().pages_per_block());
+    let pages = u64::from(layer.flash().geometry().pages());
+    let block = f64::from(layer.flash().geometry().pages_per_block());
     advance(&mut layer, &mut places, WARM * pages)?;
     let (mut before, mut last) = (f64::INFINITY, 0.0);
     for _ in 0..WINDOWS {
@@ -105,8 +105,8 @@ fn wear(model: &Model, work: &Work, blocks: u32, seed: Seed) -> Result<f64, Erro
 
 /// Thousandths of cycles of all blocks.
 fn total(layer: &PageMapped<Untimed>) -> u64 {
-    let Some(health) = layer.health() else { return 0 };
-    (0..layer.geometry().blocks()).map(|block| health.worn(block)).sum()
+    let Some(health) = layer.flash().health() else { return 0 };
+    (0..layer.flash().geometry().blocks()).map(|block| health.worn(block)).sum()
 }
 
 /// Runs the load until so many more pages were programmed.
@@ -117,7 +117,7 @@ fn advance(
 ) -> Result<(), Error> {
     let end = layer.counters().programs.total() + programs;
     while layer.counters().programs.total() < end {
-        batch(layer, places, Instant::ZERO, layer.geometry().pages_per_block())?;
+        batch(layer, places, Instant::ZERO, layer.flash().geometry().pages_per_block())?;
         layer.idle(Instant::ZERO, Instant::ZERO);
     }
     Ok(())
