@@ -153,6 +153,15 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         self.singly = singly;
     }
 
+    /// What the link layer of an end does.
+    #[must_use]
+    pub const fn state(&self, side: Side) -> State {
+        match side {
+            Side::Host => self.host.state,
+            Side::Device => self.device.state,
+        }
+    }
+
     /// What an end has met.
     #[must_use]
     pub const fn tally(&self, side: Side) -> &Tally {
@@ -214,10 +223,11 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         if self.host.state == State::NoComm {
             return !self.powered && asleep(self.host_agent.wake());
         }
-        let free = |station: &Station| station.is_free() && !station.sending.again;
-        free(&self.host)
-            && free(&self.device)
-            && (self.faults.is_empty() || self.is_quiet())
+        let rests = |station: &Station| station.state == State::Idle && !station.sending.again;
+        let free = self.faults.is_empty() && self.host.is_free() && self.device.is_free();
+        rests(&self.host)
+            && rests(&self.device)
+            && (free || self.is_quiet())
             && asleep(self.host_agent.wake())
             && asleep(self.device_agent.wake())
     }

@@ -11,7 +11,7 @@
 //!
 //! | what | tick |
 //! |---|---|
-//! | a free end asks its agent (`wake` not later than t, SYNC seen last, SYNC sent since it is free) | t |
+//! | a free end asks its agent (`wake` not later than t, SYNC seen and SYNC sent since it is idle) | t |
 //! | X_RDY for what the agent gave | t + 1 until R_RDY was seen; a host that sees X_RDY instead takes the frame |
 //! | X_RDY arrives at a free end (or a yielding host) at t: R_RDY | t + 1 until SOF was seen |
 //! | R_RDY arrives at t: SOF, and the agent's `supply(t, 0)` is asked in that tick | t + 1 |

@@ -63,6 +63,9 @@ pub(super) struct Station {
     pub(super) seen: Option<Primitive>,
     /// SYNC was sent since it became idle.
     rested: bool,
+    /// SYNC was heard in that time. What comes after it does not matter, unless it is X_RDY: filler whose CONT
+    /// was lost would shut the end off for good.
+    cleared: bool,
     /// Since when it has sent nothing but payload or nothing but R_IP, ALIGNs aside.
     pub(super) plain: Tick,
     /// Its way to the other end.
@@ -103,6 +106,7 @@ impl Station {
             state: State::Idle,
             seen: Some(Primitive::Sync),
             rested: false,
+            cleared: true,
             plain: Tick::ZERO,
             lane: Lane::new(end.latency),
             suppressor: Suppressor::new(),
@@ -126,7 +130,7 @@ impl Station {
     /// The link is up.
     pub(super) fn come_up(&mut self) {
         self.enter(State::Idle);
-        self.seen = Some(Primitive::Sync);
+        (self.seen, self.cleared) = (Some(Primitive::Sync), true);
         (self.suppressor, self.expander) = (Suppressor::new(), Expander::new());
         self.lane.clear();
     }
@@ -134,14 +138,14 @@ impl Station {
     #[inline]
     pub(super) fn enter(&mut self, state: State) {
         self.state = state;
-        self.rested = false;
+        (self.rested, self.cleared) = (false, false);
         self.active = true;
     }
 
     /// Whether nothing is to be done at this end but to ask its agent.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
-        self.state == State::Idle && self.rested && self.seen == Some(Primitive::Sync)
+        self.state == State::Idle && self.rested && self.cleared
     }
 
     /// What is sent at `now`, which does not carry ALIGN.
@@ -276,6 +280,7 @@ impl Station {
                 Heard::Data(_) | Heard::Invalid => None,
             };
             self.hear(agent, now, heard);
+            self.cleared |= heard == Heard::Primitive(Primitive::Sync);
         }
         if self.state.receives() || self.state == State::RcvEof {
             self.work_fifo(agent, now);
@@ -309,7 +314,11 @@ impl Station {
                 self.enter(State::RcvData);
             }
             (State::RcvChkRdy, P(XRdy)) => {}
-            (State::RcvChkRdy, _) => self.enter(State::Idle),
+            (State::RcvChkRdy, _) => {
+                // The X_RDY was none. No answer of this end is waited for, so neither is SYNC.
+                self.enter(State::Idle);
+                self.cleared = true;
+            }
             (state, heard) if state.sends() => self.hear_sending(agent, now, heard),
             (state, heard) if state.receives() => self.hear_receiving(agent, now, heard),
             (State::RcvEof, P(Sync)) => self.lose_frame(agent, now, State::Idle),
