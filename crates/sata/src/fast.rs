@@ -32,9 +32,6 @@ use crate::wire::fis::Fis;
 use crate::wire::{Speed, Tick, align};
 use flow::{Ends, Flow, given_up};
 
-/// How far ahead of a frame agents are asked whether they give up.
-const HORIZON: u64 = 1 << 22;
-
 /// One end and its agent.
 #[derive(Debug, Clone)]
 struct Port<A> {
@@ -166,7 +163,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
     /// its end.
     pub fn run(&mut self, limit: Tick) -> Stop {
         if self.hangs {
-            match given_up(&self.host.agent, &self.device.agent, self.now, limit) {
+            match given_up(&self.host.agent, self.now, limit.after(1)) {
                 Some(at) => self.give_up(at),
                 None => return self.stop(limit),
             }
@@ -300,14 +297,12 @@ impl Parts<'_> {
                 Ok(free)
             }
             Outgoing::Data(dwords) => {
-                let calm = start.after(HORIZON);
-                let gives_up = from.agent.gives_up(calm) || to.agent.gives_up(calm);
                 let mut ends = Ends {
                     from: from.end,
                     to: to.end,
                     forth: u64::from(from.end.latency),
                     back: u64::from(to.end.latency),
-                    calm: if gives_up { start } else { calm },
+                    calm: align::tick_of(sof),
                     sender: &mut from.agent,
                     receiver: &mut to.agent,
                 };
@@ -316,6 +311,10 @@ impl Parts<'_> {
                     Reception::Accept if passed.good => Reception::Accept,
                     _ => Reception::Refuse,
                 };
+                let answer = answered(passed.taken, to.end.latency);
+                if let Some(at) = given_up(&from.agent, passed.taken, answer) {
+                    return Err(at);
+                }
                 let free = acknowledge(from, to, passed.taken, reception, None);
                 // Slots between SOF and EOF that nothing went in, and the wait after EOF.
                 let came = align::tick_of(passed.eof).after(u64::from(from.end.latency));

@@ -125,3 +125,20 @@ fn frames_in_closed_form_end_as_event_by_event() {
         assert!(run(false) == run(true), "seed {seed}");
     }
 }
+
+#[test]
+fn a_link_whose_host_has_nothing_to_send_is_idle_and_not_turning_around() {
+    let commands = [Command { kind: Kind::Read, sectors: 16 }; 20];
+    let run = |pause| {
+        let (mut host, device) = prompt(&commands);
+        host.common.wait(pause);
+        let mut engine = Engine::new(plain_wiring(Speed::Gen3, 12), host, device);
+        engine.run(Tick::NEVER);
+        engine.shares()
+    };
+    let (prompt, idle) = (run(1), run(10_000));
+    assert_eq!((idle.payload, idle.framing), (prompt.payload, prompt.framing));
+    assert!(idle.overhead - prompt.overhead > 20 * 4_000, "{idle:?}");
+    // Handshakes take as long as ever, but for the ALIGNs that they meet.
+    assert!(idle.turnaround.abs_diff(prompt.turnaround) < 61 * 12, "{prompt:?} {idle:?}");
+}

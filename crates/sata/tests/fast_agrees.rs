@@ -3,8 +3,9 @@
 
 mod pair;
 
-use boardlab_sata::link::{self, Stop, Wiring};
-use boardlab_sata::{Tick, fast};
+use boardlab_sata::link::{self, Item, Run, Stop, Wiring};
+use boardlab_sata::wire::{Primitive, align};
+use boardlab_sata::{Shares, Tick, fast};
 use boardlab_sim::{Seed, Stream};
 use pair::{Command, Common, Device, Host, Kind, Told, random_wiring, skewed};
 
@@ -74,5 +75,63 @@ fn both_engines_tell_agents_the_same_at_the_same_ticks() {
 #[test]
 fn both_engines_agree_on_commands_up_to_the_largest() {
     let cases = if std::env::var_os("BOARDLAB_FULL").is_some() { 1_000 } else { 10 };
-    (1_000..1_000 + cases).for_each(|seed| compare(seed, 15));
+    (1_000..1_000 + cases).for_each(|seed| compare(seed, 16));
+}
+
+/// Slots of a run.
+fn slots(run: &Run) -> u64 {
+    align::slots_before(run.until) - align::slots_before(run.from)
+}
+
+/// Payload, framing and slots without payload between SOF and EOF, read from what a lane carried.
+fn read_lane(runs: &[Run]) -> Shares {
+    let mut shares = Shares::default();
+    let frames = runs.split(|run| run.item == Item::Primitive(Primitive::Sof)).skip(1);
+    for frame in frames {
+        let eof = frame.iter().position(|run| run.item == Item::Primitive(Primitive::Eof)).unwrap();
+        if frame[..eof].iter().all(|run| run.item != Item::Header) {
+            continue;
+        }
+        let all: u64 = frame[..eof].iter().map(slots).sum();
+        let data: u64 = frame[..eof].iter().filter(|run| run.item == Item::Data).map(slots).sum();
+        shares.payload += data;
+        shares.framing += 4;
+        // Header and CRC.
+        shares.hold += all - data - 2;
+    }
+    shares
+}
+
+/// Slots that a receiver took to empty its FIFO after EOF, give or take one a frame.
+fn read_waits(sender: &[Run], receiver: &[Run], latency: u32) -> u64 {
+    let is = |run: &&Run, primitive| run.item == Item::Primitive(primitive);
+    let answers = receiver.iter().filter(|run| is(run, Primitive::ROk));
+    let ends = sender.iter().filter(|run| is(run, Primitive::Eof));
+    ends.zip(answers)
+        .map(|(eof, answer)| {
+            let came = eof.from.after(u64::from(latency) + 1);
+            align::slots_before(answer.from) - align::slots_before(came)
+        })
+        .sum()
+}
+
+#[test]
+fn shares_are_those_that_a_trace_of_the_dword_engine_shows() {
+    for seed in 0..200 {
+        let case = Case::random(seed, 4);
+        let mut engine = fast::Engine::new(case.wiring, case.host.clone(), case.device.clone());
+        engine.run(Tick::NEVER);
+        let shares = engine.shares();
+        let mut engine = link::Engine::new(case.wiring, case.host.clone(), case.device.clone());
+        engine.record();
+        engine.run(Tick::NEVER);
+        let trace = engine.trace();
+        let (host, device) = (read_lane(&trace.host), read_lane(&trace.device));
+        assert_eq!(shares.payload, host.payload + device.payload, "seed {seed}");
+        assert_eq!(shares.framing, host.framing + device.framing, "seed {seed}");
+        let waits = read_waits(&trace.host, &trace.device, case.wiring.host.latency)
+            + read_waits(&trace.device, &trace.host, case.wiring.device.latency);
+        let hold = host.hold + device.hold + waits;
+        assert!(shares.hold.abs_diff(hold) * 4 <= shares.framing, "seed {seed}: {hold} {shares:?}");
+    }
 }

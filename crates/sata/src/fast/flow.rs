@@ -33,42 +33,36 @@ impl<S: Agent, R: Agent> Ends<'_, S, R> {
     /// comes any more.
     #[inline]
     fn go_on(&mut self, next: Tick) -> Result<(), Tick> {
-        if next > self.calm {
-            if let Some(at) = given_up(self.sender, self.receiver, self.calm, next) {
+        if next.0 - 1 > self.calm.0 {
+            let given_up =
+                [given_up(self.sender, self.calm, next), given_up(self.receiver, self.calm, next)];
+            if let Some(at) = given_up.into_iter().flatten().min() {
                 return Err(at);
             }
-            self.calm = next;
+            self.calm = Tick(next.0 - 1);
         }
         if next == Tick::NEVER { Err(next) } else { Ok(()) }
     }
 }
 
-/// The first tick after `calm` up to `next` in which one of two agents gives up a frame.
-pub(super) fn given_up(
-    one: &impl Agent,
-    other: &impl Agent,
-    calm: Tick,
-    next: Tick,
-) -> Option<Tick> {
-    let at = gives_up(one, calm, next).min(gives_up(other, calm, next));
-    (at != Tick::NEVER && at <= next).then_some(at)
-}
-
-/// When `agent` is asked and gives up: at its wake, and once in 256 ticks after that. It is taken for
-/// granted that who gives up does not change its mind.
-fn gives_up(agent: &impl Agent, calm: Tick, next: Tick) -> Tick {
-    if !agent.gives_up(next) {
-        return Tick::NEVER;
+/// When after `calm` and before `next` `agent` is asked and gives a frame up: at its wake, and once
+/// in 256 ticks after that; what else happens in that tick comes first. It is taken for granted that who gives up does not change its mind.
+#[inline]
+pub(super) fn given_up(agent: &impl Agent, calm: Tick, next: Tick) -> Option<Tick> {
+    let last = Tick(next.0 - 1);
+    if last <= calm || !agent.gives_up(last) {
+        return None;
     }
-    let (mut patient, mut over) = (calm.0, next.0);
+    let (mut patient, mut over) = (calm.0, last.0);
     while over - patient > 1 {
         let middle = patient + (over - patient) / 2;
         if agent.gives_up(Tick(middle)) { over = middle } else { patient = middle }
     }
-    match agent.wake() {
+    let at = match agent.wake() {
         wake if wake.0 < over => Tick(over | (align::PERIOD - 1)),
         wake => wake,
-    }
+    };
+    (at < next).then_some(at)
 }
 
 /// How a data phase ended.
@@ -118,8 +112,9 @@ impl Flow {
             first: sof + 2,
         };
         if let Some(passed) = course.end(supply, drain)
-            && passed.taken <= ends.calm
             && !self.by_events
+            && !ends.sender.gives_up(passed.taken)
+            && !ends.receiver.gives_up(passed.taken)
         {
             self.load.fill(ends.sender, dwords);
             self.load.take(ends.receiver, dwords);

@@ -178,6 +178,11 @@ impl Common {
         }
     }
 
+    /// Waits at random up to `pause` ticks before it sends something.
+    pub(crate) const fn wait(&mut self, pause: u64) {
+        self.pause = pause;
+    }
+
     fn note(&mut self, now: Tick, told: Told) {
         assert!(self.log.last().is_none_or(|&(at, _)| at <= now), "time goes back: {told:?}");
         self.log.push((now, told));

@@ -1,0 +1,212 @@
+//! Both engines with agents that speak at the same time, refuse what they get, hang and give up.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod pair;
+
+use boardlab_sata::link::{self, Stop, Wiring};
+use boardlab_sata::wire::fis::SetDeviceBits;
+use boardlab_sata::{Agent, Counting, Fis, Gate, Outcome, Outgoing, Reception, Tick, fast};
+use boardlab_sim::{Seed, Stream};
+use pair::{random_wiring, skewed};
+use std::collections::VecDeque;
+
+/// What was told to an end, or asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Next(bool),
+    Sent(Outcome),
+    Received(u32, Reception),
+    Begun,
+    Supply(u32),
+    Drain(u32),
+    Ended(bool),
+    Reset,
+}
+
+/// Says what it has to say after a pause, whatever the other end does.
+#[derive(Debug, Clone)]
+struct Chatter {
+    stream: Stream,
+    script: VecDeque<Outgoing>,
+    pause: u64,
+    ready: Tick,
+    /// In a hundred: FISes refused, gates that never open.
+    refuses: u64,
+    hangs: u64,
+    /// Gives up so long after something happened; hosts only.
+    patience: Option<u64>,
+    deadline: Tick,
+    log: Vec<(Tick, Told)>,
+    digest: u64,
+}
+
+impl Chatter {
+    fn new(stream: &mut Stream, patience: Option<u64>, hangs: u64) -> Self {
+        let length = 1 + stream.below(12);
+        let script = (0..length).map(|at| something(stream, at)).collect();
+        Self {
+            script,
+            pause: 1 + skewed(stream, 11),
+            ready: Tick(skewed(stream, 10)),
+            refuses: stream.below(3) * 15,
+            hangs,
+            patience,
+            deadline: Tick::NEVER,
+            log: Vec::new(),
+            digest: 0,
+            stream: Seed::new(stream.next_u64()).stream("chatter"),
+        }
+    }
+
+    fn note(&mut self, now: Tick, told: Told) {
+        assert!(self.log.last().is_none_or(|&(at, _)| at <= now), "time goes back: {told:?}");
+        self.log.push((now, told));
+    }
+
+    fn pause(&mut self, now: Tick) {
+        self.ready = now.after(self.stream.below(self.pause));
+        self.deadline = Tick::NEVER;
+    }
+
+    fn gate(&mut self, now: Tick, passed: u32) -> Gate {
+        if self.stream.below(100) < self.hangs {
+            return Gate { until: passed + 1, at: Tick::NEVER };
+        }
+        let until = passed + 1 + u32::try_from(skewed(&mut self.stream, 12)).unwrap();
+        Gate { until, at: now.after(skewed(&mut self.stream, 9)) }
+    }
+}
+
+fn something(stream: &mut Stream, at: u64) -> Outgoing {
+    let active = u32::try_from(at).unwrap();
+    match stream.below(3) {
+        0 => Outgoing::Data(1 + u32::try_from(stream.below(2_048)).unwrap()),
+        _ => {
+            Outgoing::Fis(Fis::SetDeviceBits(SetDeviceBits { active, ..SetDeviceBits::default() }))
+        }
+    }
+}
+
+impl Agent for Chatter {
+    fn wake(&self) -> Tick {
+        if self.script.is_empty() { self.deadline } else { self.ready.min(self.deadline) }
+    }
+    fn next(&mut self, now: Tick) -> Option<Outgoing> {
+        if self.gives_up(now) {
+            self.note(now, Told::Next(true));
+            return Some(Outgoing::Reset);
+        }
+        let next = self.script.front().copied().filter(|_| self.ready <= now);
+        self.note(now, Told::Next(next.is_some()));
+        next
+    }
+    fn gives_up(&self, now: Tick) -> bool {
+        self.deadline <= now
+    }
+    fn sent(&mut self, now: Tick, outcome: Outcome) {
+        self.note(now, Told::Sent(outcome));
+        self.script.pop_front();
+        self.pause(now);
+    }
+    fn received(&mut self, now: Tick, fis: &Fis) -> Reception {
+        let Fis::SetDeviceBits(bits) = fis else { panic!("never sent: {fis}") };
+        let refused = self.stream.below(100) < self.refuses;
+        let reception = if refused { Reception::Refuse } else { Reception::Accept };
+        self.note(now, Told::Received(bits.active, reception));
+        self.pause(now);
+        reception
+    }
+    fn supply(&mut self, now: Tick, sent: u32) -> Gate {
+        self.note(now, Told::Supply(sent));
+        self.deadline = self.patience.map_or(Tick::NEVER, |ticks| now.after(ticks));
+        self.gate(now, sent)
+    }
+    fn fill(&mut self, first: u32, words: &mut [u32]) {
+        (first..).zip(words).for_each(|(at, word)| *word = at.wrapping_mul(0x9E37_79B9));
+    }
+    fn describe(&mut self) -> Option<Counting> {
+        None
+    }
+    fn begin(&mut self, now: Tick) {
+        self.note(now, Told::Begun);
+        self.deadline = self.patience.map_or(Tick::NEVER, |ticks| now.after(ticks));
+    }
+    fn drain(&mut self, now: Tick, taken: u32) -> Gate {
+        self.note(now, Told::Drain(taken));
+        self.gate(now, taken)
+    }
+    fn take(&mut self, words: &[u32]) {
+        let add = |digest, &word| boardlab_sim::mix(digest ^ u64::from(word));
+        self.digest = words.iter().fold(self.digest, add);
+    }
+    fn take_described(&mut self, _dwords: u32, _words: Counting) {
+        panic!("nothing is described");
+    }
+    fn end(&mut self, now: Tick, good: bool) -> Reception {
+        self.note(now, Told::Ended(good));
+        self.pause(now);
+        let refused = self.stream.below(100) < self.refuses;
+        if refused { Reception::Refuse } else { Reception::Accept }
+    }
+    fn reset(&mut self, now: Tick) {
+        self.note(now, Told::Reset);
+        self.script.pop_front();
+        self.pause(now);
+    }
+}
+
+struct Case {
+    wiring: Wiring,
+    host: Chatter,
+    device: Chatter,
+}
+
+impl Case {
+    fn compare(&self, seed: u64) -> Vec<(Tick, Told)> {
+        let mut fast = fast::Engine::new(self.wiring, self.host.clone(), self.device.clone());
+        assert_eq!(fast.run(Tick::NEVER), Stop::Idle, "seed {seed}");
+        assert_eq!(fast.shares().total(), fast.now().0, "seed {seed}");
+        let mut slow = link::Engine::new(self.wiring, self.host.clone(), self.device.clone());
+        assert_eq!(slow.run(Tick::NEVER), Stop::Idle, "seed {seed}");
+        let (fast, slow) = (fast.into_agents(), slow.into_agents());
+        for (fast, slow) in [(&fast.1, &slow.1), (&fast.0, &slow.0)] {
+            let differ = fast.log.iter().zip(&slow.log).position(|(fast, slow)| fast != slow);
+            if let Some(at) = differ {
+                let around = at.saturating_sub(6)..(at + 3).min(fast.log.len()).min(slow.log.len());
+                let show = |log: &[(Tick, Told)]| format!("{:?}", &log[around.clone()]);
+                panic!("seed {seed}, call {at}:\n{}\n{}", show(&fast.log), show(&slow.log));
+            }
+            assert_eq!((fast.log.len(), fast.digest), (slow.log.len(), slow.digest), "seed {seed}");
+        }
+        fast.0.log
+    }
+}
+
+#[test]
+fn frames_that_collide_or_are_refused_come_out_alike() {
+    let mut refused = 0;
+    for seed in 0..2_000 {
+        let mut stream = Seed::new(seed).stream("chatter");
+        let wiring = random_wiring(&mut stream);
+        let host = Chatter::new(&mut stream, None, 0);
+        let device = Chatter::new(&mut stream, None, 0);
+        let log = Case { wiring, host, device }.compare(seed);
+        refused += log.iter().filter(|(_, told)| *told == Told::Sent(Outcome::Refused)).count();
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+#[test]
+fn frames_that_hang_are_given_up_alike() {
+    let mut resets = 0;
+    for seed in 0..1_000 {
+        let mut stream = Seed::new(seed).stream("hang");
+        let wiring = random_wiring(&mut stream);
+        let patience = 100 + skewed(&mut stream, 16);
+        let host = Chatter::new(&mut stream, Some(patience), 5);
+        let device = Chatter::new(&mut stream, None, 5);
+        let log = Case { wiring, host, device }.compare(seed);
+        resets += log.iter().filter(|(_, told)| *told == Told::Reset).count();
+    }
+    assert!(resets > 100, "{resets}");
+}
