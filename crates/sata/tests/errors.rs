@@ -8,21 +8,24 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod drive;
 mod toy;
 
+use boardlab_sata::device::{Ssd, Storage, WriteCache};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Report, Settings,
     Transfer,
 };
 use boardlab_sata::link::{End, Engine, Fault, Part, Place, Side, What, Wiring};
 use boardlab_sata::wire::Primitive;
+use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Tick};
-use boardlab_sim::{Duration, Instant, Seed, Stream};
+use boardlab_sim::{Bytes, Duration, Seed, Stream};
 use std::collections::BTreeSet;
 use toy::Toy;
 
 const FIRST_SEED: u64 = 0;
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 400;
 const ALL_SEEDS: u64 = 100_000;
 /// Sectors that the jobs write.
 const SECTORS: u64 = 96;
@@ -122,7 +125,7 @@ fn fault(stream: &mut Stream) -> Fault {
 trait Drive: Agent {
     /// Whether a command that has ended may yet be lost.
     fn forgets(&self) -> bool;
-    fn cut(&mut self, at: Instant);
+    fn cut(&mut self, at: Tick);
 }
 
 impl Drive for Toy {
@@ -130,7 +133,17 @@ impl Drive for Toy {
         false
     }
 
-    fn cut(&mut self, _at: Instant) {}
+    fn cut(&mut self, _at: Tick) {}
+}
+
+impl Drive for Ssd<drive::Layer> {
+    fn forgets(&self) -> bool {
+        matches!(self.storage().drive().write_cache, WriteCache::Back(_))
+    }
+
+    fn cut(&mut self, at: Tick) {
+        self.cut_power(at);
+    }
 }
 
 /// What a sector may hold: versions that are read now, and that are there after a power cut.
@@ -253,7 +266,7 @@ fn run<D: Drive>(stream: &mut Stream, drive: D, seen: &mut Seen) {
         let cut = engine.now();
         model.cut = Some(cut);
         engine.cut_device();
-        engine.device_mut().cut(Speed::Gen2.instant(cut));
+        engine.device_mut().cut(cut);
         engine.run(cut.after(stream.below(10_000)));
         engine.restore_device();
         seen.cuts += 1;
@@ -300,11 +313,43 @@ fn all_runs<D: Drive>(name: &str, drive: impl Fn(&mut Stream) -> D) -> Seen {
     seen
 }
 
+/// A drive of a kind that the stream chooses.
+fn ssd(stream: &mut Stream) -> Ssd<drive::Layer> {
+    const BLOCKS: u32 = 12;
+    let size = Bytes::kib(4 << stream.below(5));
+    let write_cache = match stream.below(3) {
+        0 => WriteCache::Through,
+        1 => WriteCache::Back(size),
+        _ => WriteCache::Protected(size),
+    };
+    let drive = boardlab_sata::device::Drive {
+        look_ahead: stream.chance(1, 2),
+        activates_early: stream.chance(1, 2),
+        frame: 128 * (1 + u32::try_from(stream.below(16)).unwrap()),
+        identify_frame: 128 >> stream.below(3),
+        idle_after: drive::micros(100 << stream.below(8)),
+        ..drive::drive(drive::sectors(BLOCKS), write_cache)
+    };
+    let layer = drive::layer(BLOCKS, boardlab_ftl::Policies::default());
+    let storage = Storage::new(drive, layer, true).unwrap();
+    Ssd::new(Speed::Gen2, storage, Identify::new("SSD", 1, Speed::Gen2)).unwrap()
+}
+
 #[test]
 fn faults_never_hang_the_host_or_pass_wrong_data() {
-    let seen = all_runs("faults of a toy", |_| Toy::new(1_000));
+    let seen = all_runs("faults", ssd);
+    check(&seen);
+}
+
+#[test]
+fn a_drive_that_knows_only_sectors_fares_no_better() {
+    check(&all_runs("faults of a toy", |_| Toy::new(1_000)));
+}
+
+/// Everything was met.
+fn check(seen: &Seen) {
     eprintln!("{seen:?}");
-    let Seen { reissues, resets, errors, unexpected, cuts, good, given_up, .. } = seen;
+    let Seen { reissues, resets, errors, unexpected, cuts, good, given_up, .. } = *seen;
     for count in [reissues, resets, errors, unexpected, cuts, good, given_up] {
         assert!(count > 0, "{seen:?}");
     }
