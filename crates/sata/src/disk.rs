@@ -30,6 +30,8 @@ use boardlab_block::{
 };
 use boardlab_ftl::{Cause, Event, Translation};
 use boardlab_sim::{Duration, Instant};
+use std::ops::Range;
+
 use bus::{ACTIVATE, Bus, DEVICE_BITS, DMA_SETUP, Passed, REGISTER};
 
 /// Sectors of the payload of a Data FIS.
@@ -159,10 +161,12 @@ impl<T: Translation> Disk<T> {
         self.host = self.host.max(accepted) + self.driver.submit;
         self.counts.commands += 1;
         let command = self.bus.fis(Side::Host, self.host, REGISTER);
+        let at = command.came + self.storage.drive().command;
         if self.is_queued() {
-            self.bus.fis(Side::Device, command.came, REGISTER);
+            // The next command may come when the drive has accepted this one.
+            self.host = self.bus.fis(Side::Device, at, REGISTER).came;
         }
-        Started { accepted, at: command.came + self.storage.drive().command }
+        Started { accepted, at }
     }
 
     /// The drive is done at `at` and says so. Returns when the host has noticed.
@@ -207,8 +211,8 @@ impl<T: Translation> Disk<T> {
         }
     }
 
-    /// The Data FISes of a read. Returns when the drive knows that the last has come; or when it saw that it
-    /// cannot go on, and why.
+    /// The Data FISes of a read, each as long as what the flash was asked for. Returns when the drive knows that the last has
+    /// come; or when it saw that it cannot go on, and why.
     fn receive(
         &mut self,
         reading: &mut Reading,
@@ -217,28 +221,19 @@ impl<T: Translation> Disk<T> {
         let (mut now, mut is_first) = (at, self.is_queued());
         let largest = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
         while !reading.is_over() {
-            let first = reading.next();
-            let end = (first + largest).min(reading.extent().blocks().end);
-            let ready = reading.ready(first, now).map_err(|refusal| (now, refusal))?;
-            now = now.max(ready.map_or(now, |ready| ready.at));
+            let ready = reading.first().map_err(|refusal| (now, refusal))?;
+            now = now.max(ready.unwrap_or(now));
             if std::mem::take(&mut is_first) {
                 now = self.bus.fis(Side::Device, now, DMA_SETUP).known;
             }
-            let (storage, mut refused) = (&mut self.storage, None);
-            let dwords = (end - first) * u64::from(SECTOR_DWORDS);
-            let passed = self.bus.frame(Side::Device, now, dwords, |start, bus| {
-                let flow = Flow { bus, now: start, next: first, end };
-                flow.out_of(storage, reading).unwrap_or_else(|(at, refusal)| {
-                    refused = Some(refusal);
-                    at
-                })
+            let first = reading.next();
+            let end = reading.reach().min(first + largest);
+            let passed = self.bus.frame(Side::Device, now, dwords(end - first), |start, bus| {
+                as_ready(reading, bus, start, first..end)
             });
-            now = passed.known;
             self.counts.data += 1;
-            if let Some(refusal) = refused {
-                return Err((now, refusal));
-            }
-            self.storage.sent(reading, now, end - reading.next());
+            now = passed.known;
+            self.storage.sent(reading, now, end - first);
         }
         Ok(now)
     }
@@ -272,19 +267,15 @@ impl<T: Translation> Disk<T> {
             let next = (first + FRAME).min(end);
             let room = if early { now } else { now.max(self.storage.room()) };
             let activate = self.bus.fis(Side::Device, room, ACTIVATE);
-            let (storage, mut refused) = (&mut self.storage, None);
-            let dwords = (next - first) * u64::from(SECTOR_DWORDS);
-            let passed = self.bus.frame(Side::Host, activate.came, dwords, |start, bus| {
-                let flow = Flow { bus, now: start, next: first, end: next };
-                flow.into(storage, extent.first.0, data).unwrap_or_else(|refusal| {
-                    refused = Some(refusal);
-                    start
-                })
+            // A Data FIS goes to flash when it has come to its end; until there is room for it, it meets HOLD.
+            let (room, length) = (self.storage.room(), dwords(next - first));
+            let passed = self.bus.frame(Side::Host, activate.came, length, |start, bus| {
+                start.max(room) + bus.span(length)
             });
             self.counts.data += 1;
-            if let Some(refusal) = refused {
-                return Err(refusal);
-            }
+            let piece = Extent::new(first, next - first);
+            let data = within(data, first - extent.first.0, piece.count);
+            self.storage.write(passed.came, piece, data)?;
             (now, first) = (passed.came, next);
         }
         Ok(now)
@@ -304,9 +295,8 @@ impl<T: Translation> Disk<T> {
     fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, block::Error> {
         let started = self.start_alone(at);
         let activate = self.bus.fis(Side::Device, started.at, ACTIVATE);
-        let dwords = u64::from(SECTOR_DWORDS);
-        let flow = |start, bus: &Bus| start + bus.span(dwords);
-        let Passed { came, .. } = self.bus.frame(Side::Host, activate.came, dwords, flow);
+        let flow = |start, bus: &Bus| start + bus.span(dwords(1));
+        let Passed { came, .. } = self.bus.frame(Side::Host, activate.came, dwords(1), flow);
         let done = self.storage.trim(came, extent);
         let ended = self.end_alone(done.unwrap_or(came));
         match done {
@@ -426,7 +416,7 @@ fn part<'a>(request: Extent, data: Payload<'a>, command: Extent) -> Data<'a> {
 fn within(data: Data<'_>, from: u64, count: u64) -> Data<'_> {
     let (whole, part) = (Extent::new(0, from + count), Extent::new(from, count));
     match data {
-        Data::Counting(words) => Data::Counting(words.from(from * u64::from(SECTOR_DWORDS))),
+        Data::Counting(words) => Data::Counting(words.from(dwords(from))),
         Data::Bytes(bytes) => Data::Bytes(slice(whole, bytes, part)),
         Data::Words(words) => {
             let at = |sectors: u64| (SECTOR * sectors).to_usize() / 4;
@@ -443,54 +433,19 @@ fn slice(whole: Extent, bytes: &[u8], part: Extent) -> &[u8] {
     &bytes[start..start + at(part.count)]
 }
 
-/// The payload of a Data FIS, a group of the flash at a time.
-struct Flow<'a> {
-    bus: &'a Bus,
-    now: Instant,
-    /// The first sector that did not pass, and one past the last.
-    next: u64,
-    end: u64,
+/// Payload dwords of so many sectors.
+const fn dwords(sectors: u64) -> u64 {
+    sectors * SECTOR_DWORDS as u64
 }
 
-impl Flow<'_> {
-    fn pass(&mut self, from: Instant, end: u64) {
-        let dwords = (end - self.next) * u64::from(SECTOR_DWORDS);
-        self.now = self.now.max(from) + self.bus.span(dwords);
-        self.next = end;
+/// When the last of the sectors has gone out, if the first can go at `start` and each when it is out of the flash.
+fn as_ready(reading: &Reading, bus: &Bus, start: Instant, sectors: Range<u64>) -> Instant {
+    let (mut now, mut next) = (start, sectors.start);
+    while next < sectors.end {
+        let Ok(Some(ready)) = reading.ready(next, now) else { break };
+        let end = ready.end.min(sectors.end);
+        now = now.max(ready.at) + bus.span(dwords(end - next));
+        next = end;
     }
-
-    /// Sectors go out as they come from the flash.
-    fn out_of<T: Translation>(
-        mut self,
-        storage: &mut Storage<T>,
-        reading: &mut Reading,
-    ) -> Result<Instant, (Instant, Refusal)> {
-        while self.next < self.end {
-            match reading.ready(self.next, self.now) {
-                Ok(Some(ready)) => self.pass(ready.at, ready.end.min(self.end)),
-                // The buffer is full of what went already.
-                Ok(None) => storage.sent(reading, self.now, self.next - reading.next()),
-                Err(refusal) => return Err((self.now, refusal)),
-            }
-        }
-        Ok(self.now)
-    }
-
-    /// Sectors are taken as the buffer has room.
-    fn into<T: Translation>(
-        mut self,
-        storage: &mut Storage<T>,
-        start: u64,
-        data: Data<'_>,
-    ) -> Result<Instant, Refusal> {
-        let page = storage.translation().page_size() / SECTOR;
-        let group = page * u64::from(storage.drive().stripe.program_pages());
-        while self.next < self.end {
-            let (first, end) = (self.next, (self.next / group + 1) * group);
-            self.pass(storage.room(), end.min(self.end));
-            let extent = Extent::new(first, self.next - first);
-            storage.write(self.now, extent, within(data, first - start, extent.count))?;
-        }
-        Ok(self.now)
-    }
+    now
 }

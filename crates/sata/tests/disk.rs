@@ -10,12 +10,17 @@ mod drive;
 use boardlab_block::{
     BlockDevice, Cache, Discarded, Error, Extent, Noise, Payload, Request, Target,
 };
-use boardlab_sata::Speed;
-use boardlab_sata::device::WriteCache;
+use boardlab_ftl::Policies;
+use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::disk::{Disk, Driver};
+use boardlab_sata::host::{
+    Addressing, Build, Data as HostData, Direction, Host, Job, Pattern, Settings, Transfer,
+};
 use boardlab_sata::link::{End, Wiring};
+use boardlab_sata::wire::identify::Identify;
+use boardlab_sata::{Speed, Stop, Tick, fast};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed, Stream};
-use drive::{Layer, micros, storage};
+use drive::{Layer, layer, micros, storage};
 
 const FIRST_SEED: u64 = 0;
 const SEEDS: u64 = 30;
@@ -269,4 +274,93 @@ fn collection_is_named_as_the_cause() {
         causes += u64::from(done.cause == Some(boardlab_block::Cause::Collection));
     }
     assert!(causes > 0, "the drive is full and overwritten");
+}
+
+/// Times of jobs over the FIS engine: a command after the other, the end of one the start of the next.
+fn over_the_engine(wiring: Wiring, drive: Drive, jobs: &[Transfer]) -> Vec<Duration> {
+    let storage = Storage::new(drive, layer(40, Policies::default()), true).unwrap();
+    let ssd = Ssd::new(wiring.speed, storage, Identify::new("SSD", 1, wiring.speed)).unwrap();
+    let host = Host::new(wiring.speed, Settings::free(Build::Sequencer));
+    let mut engine = fast::Engine::new(wiring, host, ssd);
+    jobs.iter().for_each(|job| engine.host_mut().push(Job::Transfer(job.clone())));
+    assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
+    let reports = engine.host().reports();
+    assert!(reports.iter().all(|report| report.outcome == Ok(())));
+    reports.iter().map(|report| report.time(wiring.speed)).collect()
+}
+
+/// The same as requests.
+fn as_requests(wiring: Wiring, drive: Drive, jobs: &[Transfer]) -> Vec<Duration> {
+    let storage = Storage::new(drive, layer(40, Policies::default()), true).unwrap();
+    let queue = matches!(jobs[0].addressing, Addressing::Queued(_)).then_some(1);
+    let mut disk = Disk::new(storage, &wiring, driver(queue));
+    let mut clock = Clock::new();
+    let mut time = |job: &Transfer| {
+        let start = clock.now();
+        for number in 0..job.commands() {
+            let first = job.first + number * u64::from(job.each);
+            let extent = Extent::new(first, job.each.into());
+            let request = match job.direction {
+                Direction::Read => Request::Read { extent, into: Target::Nowhere },
+                Direction::Write => {
+                    Request::Write { extent, data: Payload::Repeated(1), durable: false }
+                }
+            };
+            disk.wait(&mut clock, request).unwrap();
+        }
+        clock.now().since(start)
+    };
+    jobs.iter().map(&mut time).collect()
+}
+
+#[test]
+fn one_command_at_a_time_takes_as_long_as_over_an_engine() {
+    let mut stream = Seed::new(5).stream("sizes");
+    /// A hundredth, in ten-thousandths.
+    const WORST: u64 = 100;
+    let mut worst = 0;
+    for number in 0..120 {
+        let mut wiring = wiring();
+        wiring.speed = Speed::ALL[number % 3];
+        wiring.host.latency = 1 + u32::try_from(stream.below(20)).unwrap();
+        wiring.device.latency = 1 + u32::try_from(stream.below(20)).unwrap();
+        let cache = match stream.below(2) {
+            0 => WriteCache::Through,
+            _ => WriteCache::Protected(Bytes::kib(64)),
+        };
+        let drive = Drive {
+            look_ahead: stream.chance(1, 2),
+            activates_early: stream.chance(1, 2),
+            frame: 128 << stream.below(5),
+            ..drive::drive(drive::sectors(40), cache)
+        };
+        let addressing = match stream.below(2) {
+            0 => Addressing::Lba48,
+            _ => Addressing::Queued(1),
+        };
+        let mut job = |direction| {
+            let each = match stream.below(4) {
+                0 => 8,
+                1 => 1 + u32::try_from(stream.below(64)).unwrap(),
+                2 => 256,
+                _ => 2_000,
+            };
+            let transfer = Transfer::looped(direction, stream.below(8_000), each, 4);
+            transfer.with_addressing(addressing).with_data(match direction {
+                Direction::Read => HostData::Ignored,
+                Direction::Write => HostData::Pattern(Pattern::Increment),
+            })
+        };
+        let jobs = [Direction::Write, Direction::Write, Direction::Read, Direction::Read];
+        let jobs = jobs.map(&mut job);
+        let times = [over_the_engine, as_requests].map(|run| run(wiring, drive, &jobs));
+        // Over the engine the first one waits for the signature.
+        for ((job, expected), found) in jobs.iter().zip(&times[0]).zip(&times[1]).skip(1) {
+            let (expected, found) = (expected.as_nanos(), found.as_nanos());
+            let off = expected.abs_diff(found) * 10_000 / expected;
+            worst = worst.max(off);
+            assert!(off <= WORST, "{number}: {expected} ns, here {found} ns: {job:?} {drive:?}");
+        }
+    }
+    assert!(worst > 0, "they are two computations");
 }

@@ -348,7 +348,6 @@ fn a_drive_that_knows_only_sectors_fares_no_better() {
 
 /// Everything was met.
 fn check(seen: &Seen) {
-    eprintln!("{seen:?}");
     let Seen { reissues, resets, errors, unexpected, cuts, good, given_up, .. } = *seen;
     for count in [reissues, resets, errors, unexpected, cuts, good, given_up] {
         assert!(count > 0, "{seen:?}");

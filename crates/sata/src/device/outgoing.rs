@@ -161,6 +161,8 @@ impl<T: Translation> Storage<T> {
         if !self.ahead.groups.is_empty() && self.ahead.first == first {
             std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
             (reading.asked, reading.reach) = (self.ahead.end, self.ahead.reach);
+            // Nobody looks for them before the command is decoded.
+            reading.groups.iter_mut().for_each(|group| group.at = group.at.max(at));
             self.counts.ahead += 1;
         }
         self.ahead.groups.clear();
