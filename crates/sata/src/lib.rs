@@ -11,6 +11,73 @@
 //! - [`arithmetic`]: link rates in closed form. [`shares`]: [`Shares`], where a link's time goes.
 //! - [`device`]: the SSD: commands, buffer, translation layer. [`host`]: the builds of a host.
 //! - [`disk`]: the same drive on its link as a block device.
+//!
+//! ```
+//! use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+//! use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
+//! use boardlab_sata::host::{Build, Direction, Host, Job, Settings, Transfer};
+//! use boardlab_sata::link::{End, Wiring};
+//! use boardlab_sata::wire::identify::Identify;
+//! use boardlab_sata::{Speed, Tick, fast};
+//! use boardlab_sim::{Bytes, Duration, Rate, Seed};
+//!
+//! let micros = Duration::from_micros;
+//! let rate = |bytes| Rate::new(Bytes::new(bytes), micros(1)).expect("neither is zero");
+//! // Flash: eight dies on four channels of 200 MB/s, with a buffer of 64 groups; 100,000 pages of 4 KiB.
+//! let stripe = Stripe { channels: 4, dies: 2, planes: 2, units: 1 };
+//! let geometry = Geometry::new(128, 1_024, Bytes::kib(4), 100_000)?.striped(stripe)?;
+//! let cells = CellTimes::uniform(micros(25), micros(200), micros(1_500));
+//! let timing = Timing {
+//!     native: cells.clone(),
+//!     single_bit: cells,
+//!     channel: rate(200),
+//!     link: rate(1 << 40),
+//!     command: Duration::ZERO,
+//!     slots: 64,
+//!     cache_program: false,
+//! };
+//! let medium = Timed::new(&geometry, &timing)?;
+//! let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1))?;
+//! // The drive before them, and both on a link.
+//! let drive = Drive {
+//!     sectors: 800_000,
+//!     lba48: true,
+//!     queue: Some(32),
+//!     command: micros(5),
+//!     stripe,
+//!     window: Bytes::kib(256),
+//!     look_ahead: true,
+//!     write_cache: WriteCache::Through,
+//!     idle_after: Duration::from_millis(100),
+//!     activates_early: true,
+//!     frame: 2_048,
+//!     identify_frame: 128,
+//! };
+//! let ssd = Ssd::new(
+//!     Speed::Gen2,
+//!     Storage::new(drive, layer, true)?,
+//!     Identify::new("EXAMPLE SSD", drive.sectors, Speed::Gen2),
+//! )?;
+//! let end =
+//!     End { latency: 12, holda_after: 10, fifo: 128, hold_from: 64, hold_to: 32, continues: true };
+//! let wiring = Wiring { speed: Speed::Gen2, host: end, device: end };
+//! let host = Host::new(Speed::Gen2, Settings::free(Build::Sequencer));
+//! let mut engine = fast::Engine::new(wiring, host, ssd);
+//! // Four commands of 32 MiB each way, in a pattern that the host verifies.
+//! for direction in [Direction::Write, Direction::Read] {
+//!     engine.host_mut().push(Job::Transfer(Transfer::looped(direction, 0, 65_536, 4)));
+//! }
+//! engine.run(Tick::NEVER);
+//! for report in engine.host().reports() {
+//!     assert_eq!(report.outcome, Ok(()));
+//!     let rate = report.bytes().get() / report.time(Speed::Gen2).as_micros();
+//!     assert!((200..297).contains(&rate), "{rate} MB/s");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The key decision: an end of the link is an [`Agent`] that says when it can go on, and does not know which engine
+//! asks. So what is checked dword by dword for a thousand frames is computed frame by frame for millions.
 
 pub mod agent;
 pub mod arithmetic;

@@ -17,6 +17,8 @@
 //! reset and what was under way is sent one by one without the queue, so that the error is told of the right command;
 //! Linux reads the log page 10h of the drive instead, which is left out. So are soft resets, hot plug, interrupts and
 //! power management of the link.
+//!
+//! A complete example is at the head of the crate.
 
 pub mod build;
 mod command;
