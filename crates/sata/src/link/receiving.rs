@@ -16,8 +16,10 @@ impl Station {
     pub(super) fn hear_receiving<A: Agent>(&mut self, agent: &mut A, now: Tick, heard: Heard) {
         use Heard::Primitive as P;
         use Primitive::{Eof, Hold, Sync, Wtrm};
+        if let Heard::Data(dword) = heard {
+            return self.dword(agent, now, dword);
+        }
         match (self.state, heard) {
-            (_, Heard::Data(dword)) => self.dword(agent, now, dword),
             (_, P(Eof)) => self.frame_ended(agent, now),
             (_, P(Sync)) => self.lose_frame(agent, now, State::Idle),
             (_, P(Wtrm)) => self.lose_frame(agent, now, State::BadEnd),

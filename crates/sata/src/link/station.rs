@@ -299,6 +299,12 @@ impl Station {
     fn hear<A: Agent>(&mut self, agent: &mut A, now: Tick, heard: Heard) {
         use Heard::Primitive as P;
         use Primitive::{RRdy, Sof, Sync, XRdy};
+        if self.state.receives() {
+            return self.hear_receiving(agent, now, heard);
+        }
+        if self.state.sends() {
+            return self.hear_sending(agent, now, heard);
+        }
         match (self.state, heard) {
             (State::Idle | State::SyncEscape, P(XRdy)) => self.enter(State::RcvChkRdy),
             (State::SyncEscape | State::GoodEnd | State::BadEnd, P(Sync)) => {
@@ -319,8 +325,6 @@ impl Station {
                 self.enter(State::Idle);
                 self.cleared = true;
             }
-            (state, heard) if state.sends() => self.hear_sending(agent, now, heard),
-            (state, heard) if state.receives() => self.hear_receiving(agent, now, heard),
             (State::RcvEof, P(Sync)) => self.lose_frame(agent, now, State::Idle),
             _ => {}
         }
