@@ -21,6 +21,8 @@ use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Speed, Stop, Tick, fast};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed, Stream};
 use drive::{Layer, layer, micros, storage};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 const FIRST_SEED: u64 = 0;
 const SEEDS: u64 = 30;
@@ -127,19 +129,19 @@ fn reads_a_second(depth: u32) -> u64 {
     let mut device = filled(Some(depth));
     let pages = device.geometry().count / 8;
     let (mut stream, count) = (Seed::new(7).stream("places"), 2_000);
-    let mut ends = std::collections::BinaryHeap::new();
+    let mut ends = BinaryHeap::new();
     let start = device.storage().quiet();
     let mut last = start;
     for _ in 0..count {
         let mut at = start;
         if ends.len() == usize::try_from(depth).unwrap() {
-            let std::cmp::Reverse(first) = ends.pop().unwrap();
+            let Reverse(first) = ends.pop().unwrap();
             at = first;
         }
         let extent = Extent::new(stream.below(pages) * 8, 8);
         let request = Request::Read { extent, into: Target::Nowhere };
         let done = device.submit(at, request).unwrap();
-        ends.push(std::cmp::Reverse(done.ended));
+        ends.push(Reverse(done.ended));
         last = last.max(done.ended);
     }
     count * 1_000_000_000 / last.since(start).as_nanos()
@@ -289,28 +291,66 @@ fn over_the_engine(wiring: Wiring, drive: Drive, jobs: &[Transfer]) -> Vec<Durat
     reports.iter().map(|report| report.time(wiring.speed)).collect()
 }
 
-/// The same as requests.
+/// The same as requests, so many at once.
 fn as_requests(wiring: Wiring, drive: Drive, jobs: &[Transfer]) -> Vec<Duration> {
     let storage = Storage::new(drive, layer(40, Policies::default()), true).unwrap();
-    let queue = matches!(jobs[0].addressing, Addressing::Queued(_)).then_some(1);
+    let queue = match jobs[0].addressing {
+        Addressing::Queued(depth) => Some(depth),
+        _ => None,
+    };
     let mut disk = Disk::new(storage, &wiring, driver(queue));
-    let mut clock = Clock::new();
+    let (mut now, depth) = (Instant::ZERO, usize::try_from(queue.unwrap_or(1)).unwrap());
     let mut time = |job: &Transfer| {
-        let start = clock.now();
+        let (start, mut ends) = (now, BinaryHeap::new());
         for number in 0..job.commands() {
-            let first = job.first + number * u64::from(job.each);
-            let extent = Extent::new(first, job.each.into());
+            if ends.len() == depth {
+                let Reverse(first) = ends.pop().unwrap();
+                now = first;
+            }
+            let extent = Extent::new(job.first + number * u64::from(job.each), job.each.into());
             let request = match job.direction {
                 Direction::Read => Request::Read { extent, into: Target::Nowhere },
                 Direction::Write => {
                     Request::Write { extent, data: Payload::Repeated(1), durable: false }
                 }
             };
-            disk.wait(&mut clock, request).unwrap();
+            ends.push(Reverse(disk.submit(now, request).unwrap().ended));
         }
-        clock.now().since(start)
+        now = ends.into_iter().map(|Reverse(end)| end).max().unwrap();
+        now.since(start)
     };
     jobs.iter().map(&mut time).collect()
+}
+
+#[test]
+fn a_queue_takes_about_as_long_as_over_an_engine_and_as_long_where_link_or_flash_are_busy() {
+    let back = WriteCache::Protected(Bytes::kib(64));
+    for (direction, each, cache, depth, most) in [
+        (Direction::Read, 64, WriteCache::Through, 2, 10),
+        (Direction::Read, 64, WriteCache::Through, 32, 10),
+        (Direction::Read, 8, WriteCache::Through, 2, 10),
+        (Direction::Read, 8, WriteCache::Through, 32, 20),
+        // Here the engine's device serves what is ready first, and keeps commands off the link.
+        (Direction::Read, 8, WriteCache::Through, 4, 300),
+        (Direction::Write, 8, back, 4, 10),
+        (Direction::Write, 64, back, 32, 10),
+        (Direction::Write, 16, WriteCache::Through, 2, 60),
+        (Direction::Write, 16, WriteCache::Through, 32, 10),
+    ] {
+        let drive = Drive { look_ahead: false, ..drive::drive(drive::sectors(40), cache) };
+        let make = |way| {
+            let transfer = Transfer::looped(way, 0, each, 200);
+            transfer.with_addressing(Addressing::Queued(depth)).with_data(match way {
+                Direction::Read => HostData::Ignored,
+                Direction::Write => HostData::Pattern(Pattern::Increment),
+            })
+        };
+        let jobs = [make(Direction::Write), make(direction)];
+        let times = [over_the_engine, as_requests].map(|run| run(wiring(), drive, &jobs)[1]);
+        let [engine, disk] = times.map(Duration::as_nanos);
+        let off = engine.abs_diff(disk) * 1_000 / engine;
+        assert!(off <= most, "{direction:?} {each} {depth}: {engine} ns, here {disk} ns");
+    }
 }
 
 #[test]
