@@ -26,7 +26,7 @@ pub const FIS_FRAMING: u64 = 3;
 const REGISTER: u64 = 5;
 const DMA_ACTIVATE: u64 = 1;
 
-/// Where the data of a command go.
+/// Which way data go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To the host: Data FISes one after the other.

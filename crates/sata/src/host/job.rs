@@ -6,6 +6,8 @@
 //! `include/linux/ata.h`) for [`Addressing::Either`]. Left out: forced unit access, PIO reads and writes, power
 //! management.
 
+pub use crate::arithmetic::Direction;
+
 use crate::host::report::Refusal;
 use crate::wire::identify::Identify;
 use crate::wire::{Counting, Step};
@@ -28,15 +30,6 @@ pub enum Job {
         /// With what value: the count register.
         value: u8,
     },
-}
-
-/// Which way data go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// To the host.
-    Read,
-    /// To the drive.
-    Write,
 }
 
 /// With which commands sectors are named.

@@ -34,6 +34,15 @@ impl Speed {
         }
     }
 
+    /// Ticks and the nanoseconds that they take: 3 in 80 at 1.5 Gb/s.
+    const fn ticks_in_nanos(self) -> (u64, u64) {
+        match self {
+            Self::Gen1 => (3, 80),
+            Self::Gen2 => (3, 40),
+            Self::Gen3 => (3, 20),
+        }
+    }
+
     /// The instant at which tick `tick` begins, rounded down to nanoseconds.
     ///
     /// # Panics
@@ -42,28 +51,29 @@ impl Speed {
     #[inline]
     pub fn instant(self, tick: Tick) -> Instant {
         assert!(tick != Tick::NEVER, "Speed::instant: never");
-        Instant::from_nanos(scale(tick.0, 1_000_000_000, self.dword_clock().get()))
+        Instant::ZERO + self.time_of(tick.0)
     }
 
     /// The time of `count` dwords, rounded down to nanoseconds.
     #[must_use]
     #[inline]
     pub fn time_of(self, count: u64) -> Duration {
-        Duration::from_nanos(scale(count, 1_000_000_000, self.dword_clock().get()))
+        let (ticks, nanos) = self.ticks_in_nanos();
+        Duration::from_nanos(match count.checked_mul(nanos) {
+            Some(product) => product / ticks,
+            None => narrow(u128::from(count) * u128::from(nanos) / u128::from(ticks)),
+        })
     }
 
     /// The first tick that does not begin before `at`.
     #[must_use]
     #[inline]
     pub fn tick_from(self, at: Instant) -> Tick {
-        // 37.5 MHz is 3/80 of a tick in a nanosecond, the others twice and four times that.
-        let (numerator, denominator) = match self {
-            Self::Gen1 => (3, 80),
-            Self::Gen2 => (3, 40),
-            Self::Gen3 => (3, 20),
-        };
-        let scaled = u128::from(at.as_nanos()) * numerator;
-        Tick(u64::try_from(scaled.div_ceil(denominator)).unwrap_or(u64::MAX))
+        let (ticks, nanos) = self.ticks_in_nanos();
+        Tick(match at.as_nanos().checked_mul(ticks) {
+            Some(product) => product.div_ceil(nanos),
+            None => narrow((u128::from(at.as_nanos()) * u128::from(ticks)).div_ceil(nanos.into())),
+        })
     }
 
     /// The ticks that cover `span`, rounded up.
@@ -84,10 +94,9 @@ impl fmt::Display for Speed {
     }
 }
 
-#[inline]
-fn scale(count: u64, numerator: u64, denominator: u64) -> u64 {
-    let scaled = u128::from(count) * u128::from(numerator) / u128::from(denominator);
-    u64::try_from(scaled).unwrap_or(u64::MAX)
+/// `value`, or the end of time.
+fn narrow(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 /// A point in time on a link: dwords since it came up.
@@ -133,6 +142,21 @@ mod tests {
         assert_eq!(Speed::Gen2.instant(Tick(3)), Instant::from_nanos(40));
         assert_eq!(Speed::Gen1.time_of(3), Duration::from_nanos(80));
         assert_eq!(Speed::Gen3.time_of(3), Duration::from_nanos(20));
+    }
+
+    #[test]
+    fn ticks_and_instants_hold_to_the_end_of_time() {
+        for speed in Speed::ALL {
+            let second = speed.dword_clock().get();
+            assert_eq!(speed.time_of(second), Duration::from_secs(1));
+            for at in [u64::MAX, u64::MAX / 3, u64::MAX / 3 + 1, u64::MAX / 81] {
+                let ticks = (u128::from(at) * u128::from(second)).div_ceil(1_000_000_000);
+                assert_eq!(u128::from(speed.tick_from(Instant::from_nanos(at)).0), ticks);
+                let nanos = u128::from(at) * 1_000_000_000 / u128::from(second);
+                let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+                assert_eq!(speed.time_of(at).as_nanos(), nanos);
+            }
+        }
     }
 
     #[test]
