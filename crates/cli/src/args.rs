@@ -8,6 +8,7 @@ use boardlab_image::{ByteOrder, Hints};
 use boardlab_lab::fio::OUTPUTS;
 use boardlab_lab::quantity;
 use boardlab_lab::registry::{self, Experiment};
+use boardlab_lab::sata::console::bench::DRIVE;
 use boardlab_lab::source::Kind;
 use boardlab_report::Format;
 use boardlab_sim::{Bytes, Seed};
@@ -124,6 +125,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         action: ImageAction,
     },
+    /// Work with a SATA drive as the host of the SATA evaluation does
+    #[command(after_help = SATA)]
+    Sata {
+        /// What to do with it.
+        #[command(subcommand)]
+        action: SataAction,
+    },
     /// Print the completions for a shell
     #[command(after_help = COMPLETIONS)]
     Completions {
@@ -221,6 +229,20 @@ Examples:
   boardlab image extract dump.bin files
   boardlab image extract dump.bin configuration /etc --partial";
 
+const SATA: &str = "\
+Examples:
+  boardlab sata console
+  boardlab sata console photofast-g-monster-v2-128gb";
+
+const SATA_CONSOLE: &str = "\
+The menu asks on standard output and takes its answers, one a line, from standard input: a terminal, a
+file or a pipe. It ends with the input, or with q. Each command really goes over the link, dword by dword.
+
+Examples:
+  boardlab sata console
+  boardlab sata console transcend-ts32gssd25s-m
+  boardlab sata console --set board.sata_host.latency=30";
+
 const COMPLETIONS: &str = "\
 Examples:
   boardlab completions bash > ~/.local/share/bash-completion/completions/boardlab
@@ -270,6 +292,21 @@ pub(crate) enum ImageAction {
         /// What is known of the flash.
         #[command(flatten)]
         flash: Flash,
+    },
+}
+
+/// What `sata` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SataAction {
+    /// Open the serial menu of the host: identify, write, read, dump
+    #[command(after_help = SATA_CONSOLE)]
+    Console {
+        /// Drive: name of a built-in part, or path of a part file
+        #[arg(value_name = "PART", default_value = DRIVE, value_hint = ValueHint::FilePath)]
+        part: String,
+        /// Value in place of the one in the drive (part.*) or the board (board.*)
+        #[arg(long, value_name = "KEY=VALUE")]
+        set: Vec<String>,
     },
 }
 

@@ -74,6 +74,10 @@ pub(crate) enum Error {
     },
     /// The result has no output of fio, and that was asked for.
     NoOutputOfFio,
+    /// A form or a folder for the result of a command that has none.
+    NoResult,
+    /// Standard input cannot be read.
+    Stdin(io::Error),
     /// Standard output cannot be written.
     Stdout(io::Error),
 }
@@ -196,6 +200,16 @@ impl Error {
                 help: "--format fio, fio-json and fio-terse are for runs of fio jobs, such as \
                        `boardlab run card-fio`"
                     .into(),
+            },
+            Self::NoResult => Message {
+                title: "a menu has no result for --format or --out".into(),
+                place: None,
+                help: "redirect what it prints: boardlab sata console < answers > printed".into(),
+            },
+            Self::Stdin(problem) => Message {
+                title: format!("cannot read standard input: {}", reason(problem)),
+                place: None,
+                help: "type the answers, or give them as a file or a pipe".into(),
             },
             Self::Stdout(problem) => Message {
                 title: format!("cannot write to standard output: {}", reason(problem)),

@@ -105,12 +105,17 @@ pub(crate) fn colored(color: Color, on_terminal: bool) -> bool {
     }
 }
 
-/// Prints `text`. A reader that closed the pipe has seen enough: no error.
+/// Prints `text`.
 fn print(text: &[u8]) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text).and_then(|()| stdout.flush()) {
+    finished(stdout.write_all(text).and_then(|()| stdout.flush())).map(|_| ())
+}
+
+/// What became of printing. A reader that closed the pipe has seen enough: no error.
+pub(crate) fn finished(printed: io::Result<()>) -> Result<Status, Error> {
+    match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Stdout(error)),
-        _ => Ok(()),
+        _ => Ok(Status::Done),
     }
 }
 

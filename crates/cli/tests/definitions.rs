@@ -20,6 +20,7 @@ fn the_help_lists_the_commands() {
         "report",
         "compare",
         "image",
+        "sata",
         "completions",
         "man",
     ];
@@ -70,6 +71,7 @@ fn every_command_has_a_man_page() {
         commands().iter().map(|command| format!("boardlab-{command}.1")).collect();
     expected.push("boardlab.1".into());
     expected.extend(["info", "ls", "extract"].map(|name| format!("boardlab-image-{name}.1")));
+    expected.push("boardlab-sata-console.1".into());
     expected.sort();
     assert_eq!(scratch.names("man/man1"), expected);
     for name in expected {

@@ -12,6 +12,7 @@ mod powercut;
 mod report;
 mod reproduce;
 mod run;
+mod sata;
 mod sweep;
 mod tune;
 
@@ -36,6 +37,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
         Command::Report { runs } => report::perform(runs, options),
         Command::Compare { a, b } => compare::perform(a, b, options),
         Command::Image { action } => image::perform(action, options),
+        Command::Sata { action } => sata::perform(action, options),
         Command::Completions { shell } => completions::perform(*shell, options),
         Command::Man => man::perform(options),
     }

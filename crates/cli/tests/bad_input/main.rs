@@ -12,6 +12,7 @@ mod bench;
 mod board;
 mod card;
 mod case;
+mod console;
 mod image;
 mod life;
 mod limits;
@@ -27,7 +28,7 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 15] = [
+const TABLES: [&[Case]; 16] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
@@ -43,6 +44,7 @@ const TABLES: [&[Case]; 15] = [
     arguments::FOLDERS,
     saved::CASES,
     image::CASES,
+    console::CASES,
 ];
 
 #[test]
@@ -139,4 +141,9 @@ fn a_file_that_is_no_saved_result_is_refused() {
 #[test]
 fn a_file_that_is_no_image_is_refused() {
     check(image::CASES);
+}
+
+#[test]
+fn a_menu_for_what_is_no_drive_is_refused() {
+    check(console::CASES);
 }

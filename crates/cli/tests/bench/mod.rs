@@ -40,12 +40,24 @@ impl Outcome {
 
 /// Runs `boardlab` in `folder`, at most for `limit`.
 pub(crate) fn run_within(limit: Duration, folder: &Path, arguments: &[&str]) -> Outcome {
+    run_with(Stdio::null(), limit, folder, arguments)
+}
+
+/// Runs `boardlab` in `folder` with `input` on its standard input.
+pub(crate) fn run_fed(folder: &Path, input: &str, arguments: &[&str]) -> Outcome {
+    let path = folder.join("input");
+    fs::write(&path, input).expect("the folder can be written");
+    let input = fs::File::open(&path).expect("it was written just now");
+    run_with(input.into(), Duration::from_secs(120), folder, arguments)
+}
+
+fn run_with(input: Stdio, limit: Duration, folder: &Path, arguments: &[&str]) -> Outcome {
     let start = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_boardlab"))
         .args(arguments)
         .current_dir(folder)
         .env_remove("NO_COLOR")
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

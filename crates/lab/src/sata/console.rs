@@ -1,11 +1,14 @@
 //! The serial menu of the host: four items, their questions, and what a transfer's speed was.
 //!
-//! Layer: rank 8. Main types: [`Console`], [`Machine`], which it drives. The words are those of the figures of sata.md; where the original is not known, they
-//! are ours: what is said of a wrong answer, the dump, and the end. A drive without 48-bit commands gets the
-//! menu with 28-bit ones, of at most 256 sectors.
+//! Layer: rank 8. Main types: [`Console`], [`Machine`], which it drives, and [`bench::Bench`], the machine of a
+//! drive on a link. The words are those of the figures of sata.md. Where the original is not known they are
+//! ours: what is said of a wrong answer, the dump, the end. A drive without 48-bit commands gets the menu
+//! with 28-bit ones, of at most 256 sectors.
 //!
 //! As in the original the words of a transfer lie in a buffer in DDR: a write puts the pattern there first, a read
 //! compares what has come there with the pattern.
+
+pub mod bench;
 
 use boardlab_sata::host::{Direction, Failure, Pattern};
 use boardlab_sata::wire::Identify;
@@ -63,17 +66,27 @@ pub struct Console<M, R, W> {
     dumped: usize,
 }
 
+/// Which line does not work any more.
+#[derive(Debug)]
+pub enum Broken {
+    /// The answers cannot be read.
+    Input(io::Error),
+    /// The questions cannot be printed.
+    Output(io::Error),
+}
+
 /// Why the menu ends.
 enum Stop {
     /// The input has ended, or the user has.
     Ended,
-    /// A line does not work any more.
-    Line(io::Error),
+    /// A line is broken.
+    Broken(Broken),
 }
 
+/// Of what is printed; the one place that reads says so itself.
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        Self::Line(error)
+        Self::Broken(Broken::Output(error))
     }
 }
 
@@ -89,13 +102,13 @@ impl<M: Machine, R: BufRead, W: Write> Console<M, R, W> {
     ///
     /// # Errors
     /// Of the two lines. What the machine says goes to the output.
-    pub fn run(&mut self) -> io::Result<()> {
-        self.identify()?;
+    pub fn run(&mut self) -> Result<(), Broken> {
+        self.identify().map_err(Broken::Output)?;
         loop {
             match self.turn() {
                 Ok(()) => {}
-                Err(Stop::Ended) => return self.output.flush(),
-                Err(Stop::Line(error)) => return Err(error),
+                Err(Stop::Ended) => return self.output.flush().map_err(Broken::Output),
+                Err(Stop::Broken(broken)) => return Err(broken),
             }
         }
     }
@@ -219,11 +232,12 @@ impl<M: Machine, R: BufRead, W: Write> Console<M, R, W> {
         let expected = format!("0 to {}, the drive's last sector", end - 1);
         let first = self.number(question, 0..=end - 1, &expected)?;
         let question = format!("Enter Sector Count (Decimal value 1-{largest}) => ");
-        let (most, why) = match end - first {
-            left if left < largest => (left, ", where the drive ends"),
-            _ => (largest, ""),
+        let (most, expected) = match end - first {
+            1 => (1, "1, the drive's last sector".to_owned()),
+            left if left < largest => (left, format!("1 to {left}, where the drive ends")),
+            _ => (largest, format!("1 to {largest}")),
         };
-        let sectors = self.number(&question, 1..=most, &format!("1 to {most}{why}"))?;
+        let sectors = self.number(&question, 1..=most, &expected)?;
         let question = "Enter Pattern (0)=>Inc32 (1)=>Dec32 : ";
         let pattern = match self.number(question, 0..=1, "0 or 1")? {
             0 => Pattern::Increment,
@@ -285,15 +299,23 @@ impl<M: Machine, R: BufRead, W: Write> Console<M, R, W> {
 
     /// The next line without spaces around it. Of a longer one than [`LINE`] the rest is thrown away.
     fn line(&mut self) -> Result<String, Stop> {
-        let mut bytes = Vec::new();
-        if self.input.by_ref().take(LINE).read_until(b'\n', &mut bytes)? == 0 {
-            return Err(Stop::Ended);
+        match read_line(&mut self.input) {
+            Ok(Some(line)) => Ok(line),
+            Ok(None) => Err(Stop::Ended),
+            Err(error) => Err(Stop::Broken(Broken::Input(error))),
         }
-        if !bytes.ends_with(b"\n") {
-            self.input.skip_until(b'\n')?;
-        }
-        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
+}
+
+fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    if input.by_ref().take(LINE).read_until(b'\n', &mut bytes)? == 0 {
+        return Ok(None);
+    }
+    if !bytes.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned()))
 }
 
 /// An answer as a message repeats it: short, and without what moves a terminal's cursor.

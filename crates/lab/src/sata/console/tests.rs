@@ -137,6 +137,13 @@ fn wrong_answers_are_told_and_asked_again() {
 }
 
 #[test]
+fn the_last_sector_is_one_sector() {
+    let found = told(toy(100, true), "2\n99\n2\n1\n0\nq\n");
+    assert_eq!(found[3], "`2` cannot be: expected 1, the drive's last sector");
+    assert_eq!(found[6], "Transfer speed : 400MB/s");
+}
+
+#[test]
 fn the_input_may_end_anywhere() {
     let input = b"1\n2\n0\n4\n0\n3\n0\n4\n0\n4\n";
     for length in 0..=input.len() {

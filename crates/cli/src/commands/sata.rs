@@ -1,0 +1,28 @@
+//! `boardlab sata`: a SATA drive, as the host of the SATA evaluation talks to it.
+
+use crate::args::{Form, Options, SataAction};
+use crate::error::Error;
+use crate::exit::Status;
+use crate::output;
+use boardlab_lab::sata::console::{Broken, Console, bench};
+use std::io::{self, IsTerminal, Write};
+
+/// Does `action`.
+pub(super) fn perform(action: &SataAction, options: &Options) -> Result<Status, Error> {
+    let SataAction::Console { part, set } = action;
+    if options.out.is_some() || !matches!(options.format, Form::Table) {
+        return Err(Error::NoResult);
+    }
+    let machine = bench::open(part, set, options.seed)?;
+    let (input, output) = (io::stdin().lock(), io::stdout().lock());
+    let on_terminal = input.is_terminal();
+    if on_terminal && !options.quiet {
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(io::stderr().lock(), "a simulated drive; q or Ctrl-D ends");
+    }
+    match Console::new(machine, input, output, !on_terminal).run() {
+        Ok(()) => Ok(Status::Done),
+        Err(Broken::Input(error)) => Err(Error::Stdin(error)),
+        Err(Broken::Output(error)) => output::finished(Err(error)),
+    }
+}
