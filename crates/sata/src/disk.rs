@@ -16,8 +16,8 @@
 //! Source: Linux 6.1 for what becomes which command: `sd_setup_read_write_cmnd` and `ata_build_rw_tf`; FUA is off
 //! (`libata.fua`), so that a durable write is followed by FLUSH CACHE EXT; zeros are written as data; a discard is
 //! DATA SET MANAGEMENT with up to 64 ranges of 65,535 sectors (`ATA_MAX_TRIM_RNUM`). Flushes and discards are not
-//! queued: they wait for the queue, and it for them. Left out: errors of the link, and what an error of the queue
-//! costs the other commands in it.
+//! queued: they wait for the queue, and it for them. Left out: resets of the link, and what an error of
+//! the queue costs the other commands in it.
 
 mod bus;
 
@@ -29,7 +29,7 @@ use boardlab_block::{
     BlockDevice, Completion, Discarded, Extent, Geometry, Payload, Queue, Request, Target,
 };
 use boardlab_ftl::{Cause, Event, Translation};
-use boardlab_sim::{Duration, Instant};
+use boardlab_sim::{Duration, Instant, Stream};
 use std::ops::Range;
 
 use bus::{ACTIVATE, Bus, DEVICE_BITS, DMA_SETUP, Passed, REGISTER};
@@ -59,8 +59,8 @@ pub struct Counts {
     pub commands: u64,
     /// Data FISes.
     pub data: u64,
-    /// Nanoseconds from the start of frames with data to the end of their payload, HOLD included.
-    pub data_ns: u64,
+    /// Commands that were sent again because their data were damaged on the link.
+    pub reissues: u64,
 }
 
 /// A drive, its link and its driver.
@@ -76,8 +76,24 @@ pub struct Disk<T> {
     host: Instant,
     /// When a command that is not queued ends.
     barrier: Instant,
+    /// One in so many Data FISes is damaged.
+    damage: Option<(u64, Stream)>,
     counts: Counts,
 }
+
+/// Times that a command is sent before it is given up: those of Linux, `SD_MAX_RETRIES` and one.
+const TRIES: u32 = 6;
+
+/// Why a command came to no good end.
+#[derive(Debug, Clone, Copy)]
+enum Why {
+    Refused(Refusal),
+    /// A Data FIS was damaged.
+    Damaged,
+}
+
+/// When the drive saw that, and why.
+type Broken = (Instant, Why);
 
 /// A command under way.
 #[derive(Debug, Clone, Copy)]
@@ -119,8 +135,25 @@ impl<T: Translation> Disk<T> {
             reading: Reading::new(),
             host: Instant::ZERO,
             barrier: Instant::ZERO,
+            damage: None,
             counts: Counts::default(),
         }
+    }
+
+    /// The same on a link that damages one in `one_in` Data FISes: the drive ends the command with ICRC, and the host
+    /// sends it again.
+    ///
+    /// # Panics
+    /// When `one_in` is zero.
+    #[must_use]
+    pub fn damaged(mut self, one_in: u64, stream: Stream) -> Self {
+        assert!(one_in > 0, "Disk::damaged: one in no frames");
+        self.damage = Some((one_in, stream));
+        self
+    }
+
+    fn is_damaged(&mut self) -> bool {
+        self.damage.as_mut().is_some_and(|(one_in, stream)| stream.chance(1, *one_in))
     }
 
     /// What it did.
@@ -158,23 +191,51 @@ impl<T: Translation> Disk<T> {
     /// A command goes to the drive when there is room for it.
     fn start(&mut self, at: Instant) -> Started {
         let accepted = self.queue.accept(at.max(self.barrier));
-        self.host = self.host.max(accepted) + self.driver.submit;
+        Started { accepted, at: self.issue(accepted) }
+    }
+
+    /// The host makes a command and sends it. Returns when the drive begins to do it.
+    fn issue(&mut self, at: Instant) -> Instant {
+        self.host = self.host.max(at) + self.driver.submit;
         self.counts.commands += 1;
         let command = self.bus.fis(Side::Host, self.host, REGISTER);
-        let at = command.came + self.storage.drive().command;
+        let begun = command.came + self.storage.drive().command;
         if self.is_queued() {
             // The next command may come when the drive has accepted this one.
-            self.host = self.bus.fis(Side::Device, at, REGISTER).came;
+            self.host = self.bus.fis(Side::Device, begun, REGISTER).came;
         }
-        Started { accepted, at }
+        begun
     }
 
     /// The drive is done at `at` and says so. Returns when the host has noticed.
-    fn end(&mut self, at: Instant) -> Instant {
+    fn tell(&mut self, at: Instant) -> Instant {
         let dwords = if self.is_queued() { DEVICE_BITS } else { REGISTER };
-        let ended = self.bus.fis(Side::Device, at, dwords).came + self.driver.complete;
-        self.queue.hold(ended);
-        ended
+        self.bus.fis(Side::Device, at, dwords).came + self.driver.complete
+    }
+
+    /// A command from its start to its end; `once` moves its data, and says when the drive is done.
+    fn command(
+        &mut self,
+        at: Instant,
+        mut once: impl FnMut(&mut Self, Instant) -> Result<Instant, Broken>,
+    ) -> Result<Completion, Broken> {
+        let started = self.start(at);
+        let (mut now, mut tries) = (started.at, 1);
+        loop {
+            let done = once(self, now);
+            let told = self.tell(*done.as_ref().unwrap_or_else(|(at, _)| at));
+            match done {
+                Err((_, Why::Damaged)) if tries < TRIES => {
+                    tries += 1;
+                    self.counts.reissues += 1;
+                    now = self.issue(told);
+                }
+                done => {
+                    self.queue.hold(told);
+                    return done.map(|_| completion(started, told)).map_err(|(_, why)| (told, why));
+                }
+            }
+        }
     }
 
     /// A command that is not queued goes when all others have ended, and others when it has.
@@ -194,34 +255,31 @@ impl<T: Translation> Disk<T> {
 
     /// Reads what one command names.
     fn read(&mut self, at: Instant, extent: Extent) -> Result<Completion, block::Error> {
-        let started = self.start(at);
         let mut reading = std::mem::take(&mut self.reading);
-        self.storage.begin_read(&mut reading, started.at, extent);
-        let moved = self.receive(&mut reading, started.at);
-        self.storage.end_read(&mut reading);
+        let done = self.command(at, |disk, at| {
+            disk.storage.begin_read(&mut reading, at, extent);
+            let moved = disk.receive(&mut reading, at);
+            disk.storage.end_read(&mut reading);
+            moved
+        });
         self.reading = reading;
-        let ended = self.end(*moved.as_ref().unwrap_or_else(|(at, _)| at));
-        match moved {
-            Ok(_) => Ok(completion(started, ended)),
-            Err((_, Refusal::Unreadable { sector })) => {
-                let extent = Extent::new(sector, 1);
-                Err(block::Error::Uncorrectable { extent, ended })
+        done.map_err(|(ended, why)| match why {
+            Why::Refused(Refusal::Unreadable { sector }) => {
+                block::Error::Uncorrectable { extent: Extent::new(sector, 1), ended }
             }
-            Err((_, Refusal::WornOut)) => Err(block::Error::ReadOnly { extent }),
-        }
+            Why::Refused(Refusal::WornOut) | Why::Damaged => {
+                block::Error::Uncorrectable { extent, ended }
+            }
+        })
     }
 
     /// The Data FISes of a read, each as long as what the flash was asked for. Returns when the drive knows that the last has
     /// come; or when it saw that it cannot go on, and why.
-    fn receive(
-        &mut self,
-        reading: &mut Reading,
-        at: Instant,
-    ) -> Result<Instant, (Instant, Refusal)> {
+    fn receive(&mut self, reading: &mut Reading, at: Instant) -> Result<Instant, Broken> {
         let (mut now, mut is_first) = (at, self.is_queued());
         let largest = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
         while !reading.is_over() {
-            let ready = reading.first().map_err(|refusal| (now, refusal))?;
+            let ready = reading.first().map_err(|refusal| (now, Why::Refused(refusal)))?;
             now = now.max(ready.unwrap_or(now));
             if std::mem::take(&mut is_first) {
                 now = self.bus.fis(Side::Device, now, DMA_SETUP).known;
@@ -233,6 +291,9 @@ impl<T: Translation> Disk<T> {
             });
             self.counts.data += 1;
             now = passed.known;
+            if self.is_damaged() {
+                return Err((now, Why::Damaged));
+            }
             self.storage.sent(reading, now, end - first);
         }
         Ok(now)
@@ -245,18 +306,18 @@ impl<T: Translation> Disk<T> {
         extent: Extent,
         data: Data<'_>,
     ) -> Result<Completion, block::Error> {
-        let started = self.start(at);
-        let moved = self.send(started.at, extent, data);
-        let done = moved.and_then(|came| self.storage.end_write(came));
-        let ended = self.end(done.unwrap_or_else(|_| self.storage.room().max(started.at)));
-        match done {
-            Ok(_) => Ok(completion(started, ended)),
-            Err(_) => Err(block::Error::ReadOnly { extent }),
-        }
+        let done = self.command(at, |disk, at| {
+            let came = disk.send(at, extent, data)?;
+            disk.storage.end_write(came).map_err(|refusal| (came, Why::Refused(refusal)))
+        });
+        done.map_err(|(ended, why)| match why {
+            Why::Refused(_) => block::Error::ReadOnly { extent },
+            Why::Damaged => block::Error::WriteFailed { extent, ended },
+        })
     }
 
     /// The Data FISes of a write. Returns when the last of them has come.
-    fn send(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<Instant, Refusal> {
+    fn send(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<Instant, Broken> {
         let (mut now, end) = (at, extent.blocks().end);
         let early = self.storage.drive().activates_early;
         if self.is_queued() {
@@ -275,7 +336,11 @@ impl<T: Translation> Disk<T> {
             self.counts.data += 1;
             let piece = Extent::new(first, next - first);
             let data = within(data, first - extent.first.0, piece.count);
-            self.storage.write(passed.came, piece, data)?;
+            if self.is_damaged() {
+                return Err((passed.came, Why::Damaged));
+            }
+            let wrote = self.storage.write(passed.came, piece, data);
+            wrote.map_err(|refusal| (passed.came, Why::Refused(refusal)))?;
             (now, first) = (passed.came, next);
         }
         Ok(now)
@@ -365,8 +430,10 @@ impl<T: Translation> BlockDevice for Disk<T> {
         request.check(&self.geometry)?;
         self.bus.forget(at);
         self.storage.take_work();
+        let before = self.counts.reissues;
         let done = self.carry_out(at, request)?;
-        Ok(Completion { cause: cause(&self.storage.take_work()), ..done })
+        let again = (self.counts.reissues > before).then_some(block::Cause::Link);
+        Ok(Completion { cause: again.or_else(|| cause(&self.storage.take_work())), ..done })
     }
 }
 

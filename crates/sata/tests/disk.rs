@@ -262,6 +262,31 @@ fn flushes_wait_for_the_queue_and_the_queue_for_them() {
 }
 
 #[test]
+fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
+    let write = |mut device: Disk<Layer>| {
+        let (extent, data) = (Extent::new(0, 64), Payload::Repeated(3));
+        let request = Request::Write { extent, data, durable: false };
+        (device.submit(Instant::ZERO, request), *device.counts())
+    };
+    let cache = WriteCache::Protected(Bytes::kib(256));
+    let (clean, _) = write(disk(Some(4), cache));
+    let mut hit = 0;
+    for seed in 0..20 {
+        let device = disk(Some(4), cache).damaged(8, Seed::new(seed).stream("damage"));
+        let (done, counts) = write(device);
+        let (done, clean) = (done.unwrap(), clean.clone().unwrap());
+        let again = counts.reissues > 0;
+        hit += u32::from(again);
+        assert_eq!(done.ended > clean.ended, again, "seed {seed}");
+        assert_eq!(done.cause, again.then_some(boardlab_block::Cause::Link), "seed {seed}");
+    }
+    assert!((2..18).contains(&hit), "four Data FISes, one in eight damaged: {hit} of 20");
+    let (refused, counts) = write(disk(Some(4), cache).damaged(1, Seed::new(0).stream("all")));
+    assert!(matches!(refused, Err(Error::WriteFailed { .. })), "{refused:?}");
+    assert_eq!((counts.commands, counts.reissues), (6, 5));
+}
+
+#[test]
 fn collection_is_named_as_the_cause() {
     let mut device = filled(Some(1));
     let mut clock = Clock::new();
