@@ -60,6 +60,19 @@ impl Contents {
         self.journal.push_back(Entry { extent, held, progress: Progress::Waiting });
     }
 
+    /// Sectors were written, and handed to the layer below in one step: see [`Contents::handed`].
+    #[inline]
+    pub(crate) fn came_on_its_way(
+        &mut self,
+        extent: Extent,
+        held: Held,
+        finished: Option<Instant>,
+    ) {
+        let progress = finished.map_or(Progress::Gathered, Progress::Sent);
+        self.gathered += usize::from(finished.is_none());
+        self.journal.push_back(Entry { extent, held, progress });
+    }
+
     /// What waits of `extent` went to the layer below, which programs it until `finished`, or waits for more. No
     /// entry lies on both sides of its ends.
     #[inline]
@@ -86,6 +99,9 @@ impl Contents {
     /// All that was gathered is programmed until `finished`.
     #[inline]
     pub(crate) fn programmed(&mut self, finished: Instant) {
+        if self.gathered == 0 {
+            return;
+        }
         let mut left = std::mem::take(&mut self.gathered);
         for entry in self.journal.iter_mut().rev() {
             if left == 0 {

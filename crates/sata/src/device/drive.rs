@@ -3,6 +3,7 @@
 //! Layer: configuration. Main types: [`Drive`], [`WriteCache`], [`Refusal`]. Everything comes from a part file; nothing here
 //! has a default. What lies behind the face, cells, map and erased blocks, comes from `boardlab-ftl`.
 
+use crate::device::outgoing::FRAME;
 use crate::error::Error;
 use crate::wire::identify::{SECTORS_28, SECTORS_48};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
@@ -86,7 +87,7 @@ impl Drive {
         range("mapped pages that a die programs at once", group, 1, u64::MAX)?;
         let frame = u64::from(self.frame);
         // A Data FIS is whole in the buffer, wherever it begins.
-        let least = group + frame / u64::from(SECTOR_DWORDS);
+        let least = group.max(FRAME) + frame / u64::from(SECTOR_DWORDS);
         range("sectors of the read buffer", window, least, u64::MAX)?;
         let cut = frame.next_multiple_of(SECTOR_DWORDS.into());
         range("dwords of a Data FIS", frame, cut.max(SECTOR_DWORDS.into()), LARGEST_DATA.into())?;

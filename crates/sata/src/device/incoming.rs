@@ -118,20 +118,23 @@ impl<T: Translation> Storage<T> {
         self.rest(at);
         self.counts.written += extent.count;
         self.ahead.drop_overlap(extent);
-        let (start, end) = (extent.first.0, extent.blocks().end);
-        let mut first = start;
-        while first < end {
-            let boundary = (first / self.group + 1) * self.group;
-            let piece = Extent::new(first, boundary.min(end) - first);
+        let (first, end) = (extent.first.0, extent.blocks().end);
+        let boundary = self.groups.down(end);
+        if self.open.count == 0 && boundary == end && self.pages.down(first) == first {
+            self.write_whole(at, extent, data)?;
+        } else {
             if self.open.blocks().end != first {
                 self.hand_over(at)?;
                 self.open = Extent::new(first, 0);
             }
-            self.keep(piece, start, data);
-            self.open.count += piece.count;
-            first += piece.count;
-            if first == boundary {
-                self.hand_over(at)?;
+            let cut = boundary.max(first);
+            for piece in [first..cut, cut..end] {
+                self.keep(piece.clone(), first, data);
+                self.open.count += piece.end - piece.start;
+                if piece.end == boundary && self.open.count > 0 {
+                    self.hand_over(at)?;
+                    self.open = Extent::new(boundary, 0);
+                }
             }
         }
         if let Some(contents) = &mut self.contents {
@@ -161,18 +164,32 @@ impl<T: Translation> Storage<T> {
         unsettled > MOST_UNSETTLED && !self.partial.order.is_empty()
     }
 
-    /// Keeps what a piece within one group holds, page by page where it is not whole.
+    /// Whole pages up to the end of a group came, and nothing before them waits.
     #[inline]
-    fn keep(&mut self, piece: Extent, start: u64, data: Data<'_>) {
-        let page = self.page;
+    fn write_whole(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<(), Refusal> {
+        if !self.partial.pages.is_empty() {
+            let (first, end) = (extent.first.0, extent.blocks().end);
+            self.partial.remove_all(self.pages.index(first)..self.pages.index(end));
+        }
+        let finished = self.program(at, extent)?;
+        if let Some(contents) = &mut self.contents {
+            contents.came_on_its_way(extent, Held::of(data, 0..extent.count), finished);
+        }
+        Ok(())
+    }
+
+    /// Keeps what sectors hold that neighbours of a write from `start` on, page by page where they are not whole.
+    #[inline]
+    fn keep(&mut self, piece: Range<u64>, start: u64, data: Data<'_>) {
+        let pages = self.pages;
         let Some(contents) = &mut self.contents else { return };
-        let (mut first, end) = (piece.first.0, piece.blocks().end);
+        let (mut first, end) = (piece.start, piece.end);
         while first < end {
-            let whole_end = end / page * page;
-            let to = if first % page == 0 && whole_end > first {
+            let (line, whole_end) = (pages.down(first), pages.down(end));
+            let to = if line == first && whole_end > first {
                 whole_end
             } else {
-                ((first / page + 1) * page).min(end)
+                (line + pages.size).min(end)
             };
             let held = Held::of(data, first - start..to - start);
             contents.came(Extent::new(first, to - first), held);
@@ -187,51 +204,56 @@ impl<T: Translation> Storage<T> {
         if run.count == 0 {
             return Ok(());
         }
-        let (start, end) = (run.first.0, run.blocks().end);
-        let (mut first, mut last) = (start.div_ceil(self.page), end / self.page);
-        if first > last || start % self.page != 0 {
-            let page = start / self.page;
-            let sectors =
-                start - page * self.page..end.min((page + 1) * self.page) - page * self.page;
-            if self.partial.put(page, filled(sectors)) {
-                first = page;
-                last = last.max(page + 1);
+        let (start, end, page) = (run.first.0, run.blocks().end, self.pages.size);
+        let (head, mut last) = (self.pages.index(start), self.pages.index(end));
+        let mut first = head + u64::from(start > head * page);
+        if first > head {
+            let sectors = start - head * page..end.min(first * page) - head * page;
+            if self.partial.put(head, filled(sectors)) {
+                (first, last) = (head, last.max(head + 1));
             }
         }
-        if first <= last && last * self.page < end {
-            let sectors = 0..end - last * self.page;
-            last += u64::from(self.partial.put(last, filled(sectors)));
+        if first <= last && last * page < end {
+            last += u64::from(self.partial.put(last, filled(0..end - last * page)));
         }
         if first >= last {
             return Ok(());
         }
         self.partial.remove_all(first..last);
-        self.program(at, Extent::new(first * self.page, (last - first) * self.page))
+        self.program_waiting(at, Extent::new(first * page, (last - first) * page))
     }
 
-    /// Whole pages go to the layer below.
-    #[inline]
-    fn program(&mut self, at: Instant, extent: Extent) -> Result<(), Refusal> {
-        let pages = self.pages(extent);
-        let Ok(done) = self.translation.write(at, pages) else {
-            if let Some(contents) = &mut self.contents {
-                contents.refused(extent);
+    /// Whole pages, which wait, go to the layer below.
+    fn program_waiting(&mut self, at: Instant, extent: Extent) -> Result<(), Refusal> {
+        let handed = self.program(at, extent);
+        if let Some(contents) = &mut self.contents {
+            match handed {
+                Ok(finished) => contents.handed(extent, finished),
+                Err(_) => contents.refused(extent),
             }
-            return Err(self.worn_out());
-        };
+        }
+        handed.map(|_| ())
+    }
+
+    /// Whole pages go to the layer below. Returns when they are on flash, unless it waits for more.
+    #[inline]
+    fn program(&mut self, at: Instant, extent: Extent) -> Result<Option<Instant>, Refusal> {
+        let pages = self.pages_of(extent);
+        let Ok(done) = self.translation.write(at, pages) else { return Err(self.worn_out()) };
         self.work.add(&done);
         self.room = self.room.max(done.accepted);
         self.finished = self.finished.max(done.finished);
         self.dirty = true;
         let group = self.drive.stripe.program_pages();
-        let position = self.position + pages.count;
-        self.position = position % group;
-        let Some(contents) = &mut self.contents else { return Ok(()) };
+        let mut position = self.position + pages.count;
         if position >= group {
-            contents.programmed(done.finished);
+            position %= group;
+            if let Some(contents) = &mut self.contents {
+                contents.programmed(done.finished);
+            }
         }
-        contents.handed(extent, (self.position == 0).then_some(done.finished));
-        Ok(())
+        self.position = position;
+        Ok((position == 0).then_some(done.finished))
     }
 
     /// All that waits goes to the layer below. Returns when it was handed over.
@@ -247,16 +269,17 @@ impl<T: Translation> Storage<T> {
     /// The page that has waited longest is read, and written with what came of it.
     fn write_oldest(&mut self, at: Instant) -> Result<Instant, Refusal> {
         let Some((page, sectors)) = self.partial.take_oldest() else { return Ok(at) };
-        let extent = Extent::new(page * self.page, self.page);
+        let size = self.pages.size;
+        let extent = Extent::new(page * size, size);
         self.counts.merged += 1;
-        let read = self.translation.read(at, self.pages(extent), &mut []);
+        let read = self.translation.read(at, self.pages_of(extent), &mut []);
         let read = read.map_err(|_| Refusal::WornOut)?;
         self.work.add(&read);
         if read.events.has(Event::Unreadable) {
             self.lose(extent, sectors);
         }
         let now = read.finished.max(at);
-        self.program(now, extent)?;
+        self.program_waiting(now, extent)?;
         Ok(now)
     }
 
@@ -275,7 +298,7 @@ impl<T: Translation> Storage<T> {
 
     /// Whether sectors wait that lie in one of the pages of `extent`.
     pub(crate) fn touches_buffer(&self, extent: Extent) -> bool {
-        let pages = extent.first.0 / self.page..extent.blocks().end.div_ceil(self.page);
+        let pages = self.pages.span(extent);
         self.open.overlaps(extent) || self.partial.holds_any(pages)
     }
 
@@ -289,9 +312,9 @@ impl<T: Translation> Storage<T> {
         if self.partial.pages.is_empty() {
             return false;
         }
-        (start / self.page..end.div_ceil(self.page)).all(|page| {
-            let first = page * self.page;
-            let sectors = start.max(first) - first..end.min(first + self.page) - first;
+        self.pages.span(extent).all(|page| {
+            let first = page * self.pages.size;
+            let sectors = start.max(first) - first..end.min(first + self.pages.size) - first;
             self.partial.holds(page, filled(sectors))
         })
     }

@@ -14,7 +14,7 @@ use boardlab_sim::Instant;
 use std::collections::VecDeque;
 
 /// Sectors of the longest Data FIS.
-const FRAME: u64 = (LARGEST_DATA / SECTOR_DWORDS) as u64;
+pub(crate) const FRAME: u64 = (LARGEST_DATA / SECTOR_DWORDS) as u64;
 
 /// Neighbouring sectors that come out of the flash together.
 #[derive(Debug, Clone, Copy)]
@@ -154,6 +154,7 @@ impl<T: Translation> Storage<T> {
     pub fn begin_read(&mut self, reading: &mut Reading, at: Instant, extent: Extent) {
         self.check(extent);
         self.rest(at);
+        self.settle(at);
         let (first, end) = (extent.first.0, extent.blocks().end);
         reading.groups.clear();
         (reading.extent, reading.sent, reading.asked) = (extent, first, first);
@@ -183,7 +184,16 @@ impl<T: Translation> Storage<T> {
             reading.groups.pop_front();
         }
         self.quiet = self.quiet.max(at);
+        self.settle(at);
         self.ask(reading, at);
+    }
+
+    /// What was written and is on flash need not be looked for among what is not.
+    #[inline]
+    fn settle(&mut self, at: Instant) {
+        if let Some(contents) = &mut self.contents {
+            contents.settle(at);
+        }
     }
 
     /// A read is over, or given up. What was read beyond its end is kept for the next.
@@ -207,11 +217,12 @@ impl<T: Translation> Storage<T> {
     pub fn read(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
         self.check(extent);
         self.rest(at);
+        self.settle(at);
         self.counts.read += extent.count;
         let (mut first, end) = (extent.first.0, extent.blocks().end);
         let mut ready = at;
         while first < end {
-            let boundary = ((first / self.group + 1) * self.group).min(end);
+            let boundary = (self.pieces.down(first) + self.pieces.size).min(end);
             let group = self.fetch(at, Extent::new(first, boundary - first));
             if let Some(sector) = group.bad {
                 return Err(Refusal::Unreadable { sector });
@@ -231,7 +242,7 @@ impl<T: Translation> Storage<T> {
             reading.limit = reading.extent.blocks().end.max(reading.asked);
         }
         while reading.asked < reading.limit {
-            let boundary = (reading.asked / self.group + 1) * self.group;
+            let boundary = self.pieces.down(reading.asked) + self.pieces.size;
             let end = boundary.min(reading.limit);
             if end > reading.sent + self.window && !reading.groups.is_empty() {
                 break;
@@ -245,7 +256,7 @@ impl<T: Translation> Storage<T> {
         }
     }
 
-    /// Asks for sectors of one group.
+    /// Asks for neighbouring sectors.
     #[inline]
     fn fetch(&mut self, at: Instant, extent: Extent) -> Group {
         let end = extent.blocks().end;
@@ -253,7 +264,7 @@ impl<T: Translation> Storage<T> {
             return Group { end, at, bad: None };
         }
         let lost = self.contents.as_mut().and_then(|contents| contents.first_lost(extent));
-        let read = self.translation.read(at, self.pages(extent), &mut []);
+        let read = self.translation.read(at, self.pages_of(extent), &mut []);
         let read = read.expect("the layer has all pages of the drive");
         self.work.add(&read);
         let at = read.finished;

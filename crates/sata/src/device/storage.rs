@@ -21,7 +21,7 @@ use crate::SECTOR;
 use crate::device::contents::Contents;
 use crate::device::drive::{Drive, Refusal, WriteCache};
 use crate::device::incoming::Partial;
-use crate::device::outgoing::Ahead;
+use crate::device::outgoing::{Ahead, FRAME};
 use crate::device::store::Held;
 use crate::error::Error;
 use crate::wire::Counting;
@@ -29,6 +29,7 @@ use boardlab_block::Extent;
 use boardlab_ftl as ftl;
 use boardlab_ftl::{ByCause, Events, Translation};
 use boardlab_sim::Instant;
+use std::ops::Range;
 
 /// What a drive did so far, besides what its translation layer counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,14 +67,53 @@ impl Work {
     }
 }
 
+/// Lines a number of sectors apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grid {
+    pub(crate) size: u64,
+    /// Of sizes that are powers of two, nearly all: shifting is ten times as fast as dividing.
+    shift: Option<u32>,
+}
+
+impl Grid {
+    pub(crate) const fn new(size: u64) -> Self {
+        let shift = if size.is_power_of_two() { Some(size.trailing_zeros()) } else { None };
+        Self { size, shift }
+    }
+
+    /// The number of lines up to `sector`, the first one not counted.
+    #[inline]
+    pub(crate) const fn index(self, sector: u64) -> u64 {
+        match self.shift {
+            Some(shift) => sector >> shift,
+            None => sector / self.size,
+        }
+    }
+
+    /// The last line that is not beyond `sector`.
+    #[inline]
+    pub(crate) const fn down(self, sector: u64) -> u64 {
+        self.index(sector) * self.size
+    }
+
+    /// What lies between lines, by number, of which `extent` has sectors.
+    #[inline]
+    pub(crate) const fn span(self, extent: Extent) -> Range<u64> {
+        let end = extent.blocks().end;
+        self.index(extent.first.0)..self.index(end + self.size - 1)
+    }
+}
+
 /// A drive without its protocol.
 #[derive(Debug, Clone)]
 pub struct Storage<T> {
     pub(crate) drive: Drive,
     pub(crate) translation: T,
-    /// Sectors of a mapped page, of what a die programs at once, and of the read buffer.
-    pub(crate) page: u64,
-    pub(crate) group: u64,
+    /// Lines between mapped pages, between what dies program at once, and between what is read at once.
+    pub(crate) pages: Grid,
+    pub(crate) groups: Grid,
+    pub(crate) pieces: Grid,
+    /// Sectors of the read buffer.
     pub(crate) window: u64,
     /// None where nothing is kept.
     pub(crate) contents: Option<Contents>,
@@ -110,8 +150,9 @@ impl<T: Translation> Storage<T> {
         let page = translation.page_size() / SECTOR;
         let group = page * u64::from(drive.stripe.program_pages());
         Ok(Self {
-            page,
-            group,
+            pages: Grid::new(page),
+            groups: Grid::new(group),
+            pieces: Grid::new(group * FRAME.div_ceil(group)),
             window: drive.window / SECTOR,
             contents: kept.then(Contents::default),
             open: Extent::new(0, 0),
@@ -231,10 +272,11 @@ impl<T: Translation> Storage<T> {
     pub fn trim(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
         self.check(extent);
         self.rest(at);
-        let first = extent.first.0.div_ceil(self.page) * self.page;
-        let mut end = extent.blocks().end / self.page * self.page;
+        let page = self.pages.size;
+        let first = extent.first.0.next_multiple_of(page);
+        let mut end = self.pages.down(extent.blocks().end);
         if extent.blocks().end == self.drive.sectors {
-            end = self.drive.sectors.next_multiple_of(self.page);
+            end = self.drive.sectors.next_multiple_of(page);
         }
         if first >= end {
             return Ok(at);
@@ -242,7 +284,7 @@ impl<T: Translation> Storage<T> {
         let whole = Extent::new(first, end - first);
         let at = if self.touches_buffer(whole) { self.write_out(at)? } else { at };
         self.ahead.drop_overlap(whole);
-        let done = self.translation.trim(at, self.pages(whole)).map_err(|_| Refusal::WornOut)?;
+        let done = self.translation.trim(at, self.pages_of(whole)).map_err(|_| Refusal::WornOut)?;
         self.work.add(&done);
         self.finished = self.finished.max(done.finished);
         self.counts.trimmed += whole.count;
@@ -314,10 +356,10 @@ impl<T: Translation> Storage<T> {
 
     /// The pages that an extent touches.
     #[inline]
-    pub(crate) fn pages(&self, extent: Extent) -> ftl::Extent {
-        let (first, end) = (extent.first.0 / self.page, extent.blocks().end.div_ceil(self.page));
+    pub(crate) fn pages_of(&self, extent: Extent) -> ftl::Extent {
+        let pages = self.pages.span(extent);
         let number = |page| u32::try_from(page).expect("the layer numbers its pages in 32 bits");
-        ftl::Extent::new(number(first), number(end - first))
+        ftl::Extent::new(number(pages.start), number(pages.end - pages.start))
     }
 
     /// Forgets which pages wait, for the layer below takes no more.
