@@ -276,3 +276,36 @@ fn an_agent_that_refuses_a_frame_makes_it_refused() {
     assert_eq!(engine.host().outcomes(), [Outcome::Refused]);
     assert_eq!(engine.tally(Side::Device).refusals, 1);
 }
+
+#[test]
+fn filler_whose_cont_was_lost_does_not_shut_a_free_end_off() {
+    // The device says SYNC, SYNC, CONT, and filler from then on.
+    for (tick, what) in
+        [(2, What::Lost), (50, What::Primitive(Primitive::XRdy)), (2, What::Data(5))]
+    {
+        let mut wiring = link();
+        wiring.device.continues = true;
+        let mut engine = Engine::new(wiring, Talker::new().fis(100, command()), Talker::new());
+        engine.inject(Fault { from: Side::Device, place: Place::Tick(Tick(tick)), what });
+        finish(&mut engine, 10_000);
+        // As without the fault: X_RDY a tick later, two ways and their answer, SOF, seven dwords, a way.
+        let received = 100 + 1 + 15 + 2 + 7 + 6;
+        assert_eq!(engine.device().log, [(Tick(received), Event::Fis(command()))], "{what:?}");
+        assert_eq!(engine.resets(), 0);
+    }
+}
+
+#[test]
+fn what_was_to_be_sent_again_is_forgotten_with_the_link() {
+    let mut engine = Engine::new(link(), Talker::new().fis(0, command()), Talker::new());
+    engine.inject(at(0, Part::Crc, What::Flip(1)));
+    while engine.tally(Side::Host).retries == 0 {
+        engine.run(engine.now().after(1));
+    }
+    engine.cut_device();
+    engine.host_mut().posts.clear();
+    engine.restore_device();
+    finish(&mut engine, 100_000);
+    assert_eq!(engine.device().events(), [Event::Reset]);
+    assert_eq!(engine.host().events(), [Event::Reset]);
+}
