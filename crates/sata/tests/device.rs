@@ -417,3 +417,40 @@ fn a_cut_of_power_leaves_a_drive_that_can_be_used() {
     assert_eq!(rig.listen().end(), (0x50, 1));
     assert_eq!(rig.long(0x25, 0, 64).words(), (0..64 * 128).collect::<Vec<u32>>());
 }
+
+#[test]
+fn what_cannot_be_read_is_told_and_what_is_lost_stays_told_until_it_is_written() {
+    use boardlab_ftl::Policies;
+    use boardlab_sata::Speed;
+    use boardlab_sata::device::{Ssd, Storage};
+    use drive::{Spoiled, layer};
+    let pages = [3, 5].into();
+    let layer = Spoiled { layer: layer(BLOCKS, Policies::default()), pages };
+    let drive = drive::drive(sectors(BLOCKS), WriteCache::Through);
+    let storage = Storage::new(drive, layer, true).unwrap();
+    let identity = Identify::new("BOARDLAB SPOILED", 1, Speed::Gen2);
+    let mut rig = Rig::new(Ssd::new(Speed::Gen2, storage, identity).unwrap());
+    rig.listen();
+    // Page 3 is sectors 24 to 31, read together with page 2.
+    let seen = rig.long(0x25, 0, 64);
+    assert_eq!((seen.end(), seen.ends[0].lba), ((0x51, 0x40), 16));
+    assert_eq!(seen.data.len(), 1, "what comes before is sent");
+    assert_eq!(rig.long(0x25, 27, 2).ends[0].lba, 27);
+    assert_eq!(rig.long(0x25, 16, 8).end(), (0x50, 0), "the page beside it");
+    // Of a queue, it ends the queue.
+    rig.queue(0x60, 9, 24, 1);
+    let seen = rig.listen();
+    assert_eq!((seen.bits[0].status, seen.bits[0].error, seen.data.len()), (0x51, 0x40, 0));
+    rig.ssd.reset(Tick(rig.now));
+    rig.listen();
+    // Part of page 5 is written: the rest of it is lost, and nothing is made up.
+    assert_eq!(rig.long(0x35, 42, 2).end(), (0x50, 0));
+    assert_eq!(rig.long(0x25, 42, 2).words(), (0..256).collect::<Vec<u32>>());
+    let seen = rig.long(0x25, 40, 8);
+    assert_eq!((seen.end(), seen.ends[0].lba), ((0x51, 0x40), 40));
+    assert_eq!(rig.long(0x25, 44, 1).end(), (0x51, 0x40));
+    assert_eq!(rig.ssd.storage().counts().lost, 6);
+    // Written whole, it is as good as new.
+    assert_eq!(rig.long(0x35, 24, 24).end(), (0x50, 0));
+    assert_eq!(rig.long(0x25, 24, 24).words(), (0..24 * 128).collect::<Vec<u32>>());
+}

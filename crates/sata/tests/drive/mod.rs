@@ -4,12 +4,15 @@
 
 pub mod rig;
 
-use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_ftl::{
+    Busy, CellTimes, Completion, Counters, Error, Event, Extent, Geometry, Occupancy, PageMapped,
+    Policies, Stripe, Timed, Timing, Translation, Version, Wear,
+};
 use boardlab_sata::Speed;
 use boardlab_sata::device::Ssd;
 use boardlab_sata::device::{Drive, Storage, WriteCache};
 use boardlab_sata::wire::identify::Identify;
-use boardlab_sim::{Bytes, Duration, Rate, Seed};
+use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
 /// Sectors of a mapped page.
 pub const PAGE: u64 = 8;
@@ -87,4 +90,68 @@ pub fn rig(drive: Drive, blocks: u32) -> rig::Rig {
     let signature = rig.listen();
     assert_eq!((signature.ends[0].lba, signature.ends[0].count), (1, 1));
     rig
+}
+
+/// A layer some pages of which cannot be read.
+#[derive(Debug, Clone)]
+pub struct Spoiled<T> {
+    pub layer: T,
+    pub pages: std::collections::BTreeSet<u32>,
+}
+
+impl<T: Translation> Translation for Spoiled<T> {
+    fn pages(&self) -> u32 {
+        self.layer.pages()
+    }
+
+    fn page_size(&self) -> Bytes {
+        self.layer.page_size()
+    }
+
+    fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
+        let done = self.layer.write(at, extent)?;
+        self.pages.retain(|page| !(extent.first..extent.first + extent.count).contains(page));
+        Ok(done)
+    }
+
+    fn read(
+        &mut self,
+        at: Instant,
+        extent: Extent,
+        versions: &mut [Version],
+    ) -> Result<Completion, Error> {
+        let mut done = self.layer.read(at, extent, versions)?;
+        if self.pages.range(extent.first..extent.first + extent.count).next().is_some() {
+            done.events.add(Event::Unreadable);
+        }
+        Ok(done)
+    }
+
+    fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error> {
+        self.layer.trim(at, extent)
+    }
+
+    fn flush(&mut self, at: Instant) -> Completion {
+        self.layer.flush(at)
+    }
+
+    fn idle(&mut self, from: Instant, until: Instant) -> Instant {
+        self.layer.idle(from, until)
+    }
+
+    fn counters(&self) -> &Counters {
+        self.layer.counters()
+    }
+
+    fn wear(&self) -> Wear {
+        self.layer.wear()
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        self.layer.occupancy()
+    }
+
+    fn busy(&self) -> Busy {
+        self.layer.busy()
+    }
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses what it needs")]
 
 use super::Layer;
+use boardlab_ftl::Translation;
 use boardlab_sata::device::Ssd;
 use boardlab_sata::wire::fis::{DmaSetup, Fis, PioSetup, RegisterD2h, RegisterH2d, SetDeviceBits};
 use boardlab_sata::{Agent, Counting, Outcome, Outgoing, Reception, Tick};
@@ -52,8 +53,8 @@ impl Seen {
 
 /// A drive and its host.
 #[derive(Debug, Clone)]
-pub struct Rig {
-    pub ssd: Ssd<Layer>,
+pub struct Rig<T = Layer> {
+    pub ssd: Ssd<T>,
     pub now: u64,
     /// Words to be written next, by dword of the command.
     pub source: Counting,
@@ -71,8 +72,8 @@ pub struct Rig {
     pub left: u64,
 }
 
-impl Rig {
-    pub fn new(ssd: Ssd<Layer>) -> Self {
+impl<T: Translation> Rig<T> {
+    pub fn new(ssd: Ssd<T>) -> Self {
         let source = Counting { first: 0, step: boardlab_sata::wire::Step::Up };
         Self {
             ssd,
