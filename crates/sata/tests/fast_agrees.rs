@@ -3,11 +3,11 @@
 
 mod pair;
 
-use boardlab_sata::link::{self, Item, Run, Stop, Wiring};
+use boardlab_sata::link::{self, End, Item, Run, Stop, Wiring};
 use boardlab_sata::wire::{Primitive, align};
 use boardlab_sata::{Shares, Tick, fast};
 use boardlab_sim::{Seed, Stream};
-use pair::{Command, Common, Device, Host, Kind, Told, random_wiring, skewed};
+use pair::{Command, Common, Device, Flow, Host, Kind, Told, random_wiring, skewed};
 
 /// A case: what is wired, who stands at the ends.
 struct Case {
@@ -36,6 +36,14 @@ impl Case {
         engine.into_agents()
     }
 
+    /// Runs both engines and asserts that they are alike.
+    fn compare(&self, seed: u64) -> (Host, Device) {
+        let (fast, slow) = (self.by_fis(), self.by_dword());
+        assert_equal(seed, "host", &fast.0.common, &slow.0.common);
+        assert_equal(seed, "device", &fast.1.common, &slow.1.common);
+        fast
+    }
+
     fn by_dword(&self) -> (Host, Device) {
         let mut engine = link::Engine::new(self.wiring, self.host.clone(), self.device.clone());
         assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
@@ -60,22 +68,51 @@ fn assert_equal(seed: u64, which: &str, fast: &Common, slow: &Common) {
     assert_eq!((fast.received, fast.digest), (slow.received, slow.digest), "seed {seed}, {which}");
 }
 
-fn compare(seed: u64, bits: u64) {
-    let case = Case::random(seed, bits);
-    let (fast, slow) = (case.by_fis(), case.by_dword());
-    assert_equal(seed, "host", &fast.0.common, &slow.0.common);
-    assert_equal(seed, "device", &fast.1.common, &slow.1.common);
-}
-
 #[test]
 fn both_engines_tell_agents_the_same_at_the_same_ticks() {
-    (0..1_000).for_each(|seed| compare(seed, 6));
+    (0..1_000).for_each(|seed| drop(Case::random(seed, 6).compare(seed)));
 }
 
 #[test]
 fn both_engines_agree_on_commands_up_to_the_largest() {
     let cases = if std::env::var_os("BOARDLAB_FULL").is_some() { 1_000 } else { 10 };
-    (1_000..1_000 + cases).for_each(|seed| compare(seed, 16));
+    (1_000..1_000 + cases).for_each(|seed| drop(Case::random(seed, 16).compare(seed)));
+}
+
+#[test]
+fn both_engines_agree_where_hold_comes_and_goes_all_the_time() {
+    for seed in 0..1_000 {
+        let mut case = Case::random(seed, 4);
+        let mut stream = Seed::new(seed).stream("tight");
+        for end in [&mut case.wiring.host, &mut case.wiring.device] {
+            let hold_from = 1 + u32::try_from(stream.below(6)).unwrap();
+            let hold_to = u32::try_from(stream.below(hold_from.into())).unwrap();
+            let fifo = end.fifo.max(hold_from + 300);
+            *end = End { hold_from, hold_to, fifo, ..*end };
+        }
+        for common in [&mut case.host.common, &mut case.device.common] {
+            let size = 1 + u32::try_from(stream.below(5)).unwrap();
+            common.drains = Flow::Chunks(size, stream.below(12));
+            common.supplies = Flow::Ragged(2 + size, 1 + stream.below(30));
+        }
+        case.compare(seed);
+    }
+}
+
+#[test]
+fn frames_that_a_fifo_has_no_room_for_are_refused_alike() {
+    let mut refused = 0;
+    for seed in 0..500 {
+        let mut case = Case::random(seed, 5);
+        let mut stream = Seed::new(seed).stream("room");
+        for end in [&mut case.wiring.host, &mut case.wiring.device] {
+            end.fifo -= u32::try_from(stream.below(u64::from(end.fifo))).unwrap();
+        }
+        let (host, device) = case.compare(seed);
+        let log = host.common.log.iter().chain(&device.common.log);
+        refused += log.filter(|(_, told)| *told == Told::Ended(false)).count();
+    }
+    assert!(refused > 100, "{refused}");
 }
 
 /// Slots of a run.

@@ -210,3 +210,67 @@ fn frames_that_hang_are_given_up_alike() {
     }
     assert!(resets > 100, "{resets}");
 }
+
+/// A chatter whose wake has always come, and who says nothing before it has heard something.
+#[derive(Debug, Clone)]
+struct Shy(Chatter);
+
+impl Agent for Shy {
+    fn wake(&self) -> Tick {
+        Tick::ZERO
+    }
+    fn next(&mut self, now: Tick) -> Option<Outgoing> {
+        if self.0.log.is_empty() { None } else { self.0.next(now) }
+    }
+    fn sent(&mut self, now: Tick, outcome: Outcome) {
+        self.0.sent(now, outcome);
+    }
+    fn received(&mut self, now: Tick, fis: &Fis) -> Reception {
+        self.0.received(now, fis)
+    }
+    fn supply(&mut self, now: Tick, sent: u32) -> Gate {
+        self.0.supply(now, sent)
+    }
+    fn fill(&mut self, first: u32, words: &mut [u32]) {
+        self.0.fill(first, words);
+    }
+    fn describe(&mut self) -> Option<Counting> {
+        None
+    }
+    fn begin(&mut self, now: Tick) {
+        self.0.begin(now);
+    }
+    fn drain(&mut self, now: Tick, taken: u32) -> Gate {
+        self.0.drain(now, taken)
+    }
+    fn take(&mut self, words: &[u32]) {
+        self.0.take(words);
+    }
+    fn take_described(&mut self, dwords: u32, words: Counting) {
+        self.0.take_described(dwords, words);
+    }
+    fn end(&mut self, now: Tick, good: bool) -> Reception {
+        self.0.end(now, good)
+    }
+    fn reset(&mut self, now: Tick) {
+        self.0.reset(now);
+    }
+}
+
+#[test]
+fn an_agent_with_nothing_to_say_at_its_wake_is_asked_again_when_something_has_come() {
+    let mut stream = Seed::new(1).stream("shy");
+    let wiring = random_wiring(&mut stream);
+    let mut shy = Chatter::new(&mut stream, None, 0);
+    (shy.refuses, shy.pause) = (0, 1);
+    let mut other = shy.clone();
+    other.ready = Tick(5_000);
+    let mut engine = fast::Engine::new(wiring, Shy(shy.clone()), other);
+    assert_eq!(engine.run(Tick(2_000)), Stop::Limit);
+    assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
+    let (host, device) = engine.into_agents();
+    assert!(host.0.script.is_empty() && device.script.is_empty());
+    let heard = |told: &&(Tick, Told)| matches!(told.1, Told::Received(..) | Told::Ended(_));
+    assert_eq!(host.0.log.iter().filter(heard).count(), shy.script.len());
+    assert_eq!(device.log.iter().filter(heard).count(), shy.script.len());
+}

@@ -81,7 +81,7 @@ impl Course<'_> {
         }
         // All that was sent has come and lies in the FIFO when the gate opens.
         let hold_to = self.to.hold_to.max(1);
-        if sent > self.to.fifo || came(sent) > open || sent <= hold_to {
+        if sent > self.to.fifo || came(sent) > open {
             return None;
         }
         let empty = open.after(u64::from(sent - hold_to) - 1);

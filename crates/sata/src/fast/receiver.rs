@@ -139,7 +139,14 @@ impl Receiver {
         // The lines begin anew with a new stream.
         let before = Tick(now.0 - 1);
         match change {
-            Change::End => self.ended = true,
+            Change::End => {
+                self.ended = true;
+                self.settle(before, self.arrived(before));
+                // A frame that has lost dwords is thrown away as it ends.
+                if self.overflown {
+                    self.from = Tick::NEVER;
+                }
+            }
             Change::Stop { sent } => {
                 self.settle(before, self.arrived(before));
                 self.stream = Stream::Still(sent);
@@ -172,7 +179,7 @@ impl Receiver {
         self.settle(now, arrived);
         // Until EOF has come a frame might go on up to the largest one.
         let last = if self.ended { self.dwords } else { LARGEST_DATA.max(self.dwords) };
-        if self.taken == self.promised && self.taken < last {
+        if self.taken == self.promised && self.taken < last && !self.is_done() {
             load.take(agent, self.taken);
             self.promise(agent.drain(now, self.taken));
         }

@@ -207,7 +207,7 @@ impl Sender {
         let slot = align::slots_before(now.after(1));
         match self.mode {
             Mode::Going | Mode::Ready if hold => {
-                self.answer = self.answer.or(Some(slot + self.answers_after - 1));
+                self.answer = Some(slot + self.answers_after - 1);
             }
             Mode::Going | Mode::Ready => self.answer = None,
             Mode::Held if !hold => (self.mode, self.slot) = (Mode::Ready, slot),

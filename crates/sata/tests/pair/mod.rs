@@ -458,12 +458,12 @@ pub(crate) fn random_wiring(stream: &mut Stream) -> Wiring {
     let mut latency = || u32::try_from(skewed(stream, 8)).unwrap();
     let (host, device) = (latency(), latency());
     let mut end = |latency: u32, other: u32| {
-        let hold_from = u32::try_from(2 + skewed(stream, 11)).unwrap();
+        let hold_from = u32::try_from(1 + skewed(stream, 11)).unwrap();
         End {
             latency,
             fifo: hold_from + 40 + latency + other,
             hold_from,
-            hold_to: 1 + u32::try_from(stream.below(u64::from(hold_from) - 1)).unwrap(),
+            hold_to: u32::try_from(stream.below(u64::from(hold_from))).unwrap(),
             holda_after: 1 + u32::try_from(stream.below(20)).unwrap(),
             continues: stream.chance(1, 2),
         }
