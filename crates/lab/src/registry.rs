@@ -70,7 +70,7 @@ pub struct Experiment {
 }
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
-pub const EXPERIMENTS: [Experiment; 7] = [
+pub const EXPERIMENTS: [Experiment; 8] = [
     Experiment {
         name: "nor",
         published: true,
@@ -111,6 +111,17 @@ pub const EXPERIMENTS: [Experiment; 7] = [
         published: false,
         scenario: fio::SCENARIO,
         title: "fio jobs on an SD card or an eMMC",
+        check: Some(fio::check),
+        run: Some(fio::run),
+        tune: None,
+        powercut: None,
+        life: None,
+    },
+    Experiment {
+        name: "drive-fio",
+        published: false,
+        scenario: fio::DRIVES,
+        title: "fio jobs on a SATA drive",
         check: Some(fio::check),
         run: Some(fio::run),
         tune: None,

@@ -45,7 +45,7 @@ fn the_built_in_scenario_gives_tables_and_what_fio_prints() {
 #[test]
 fn a_job_file_is_run_on_the_card_by_its_path() {
     let path = job_file("path", &format!("{SMALL}write_bw_log=pace\n"));
-    let run = run(path.to_str().unwrap(), &["card.fill=1 %"]).unwrap();
+    let run = run(path.to_str().unwrap(), &["device.fill=1 %"]).unwrap();
     assert!(run.tables[0].rows.iter().any(|row| row.id == "a.0.write"));
     assert!(run.attachments.iter().any(|one| one.name == "pace_bw.1.log"));
 }
@@ -82,12 +82,46 @@ fn included_files_lie_beside_the_job_and_variables_in_the_scenario() {
 fn a_scenario_without_jobs_and_a_file_that_is_none_are_refused() {
     let text = refusal("card-fio", &["fio.file=/nothing/job.fio"]);
     assert!(text.contains("`fio.file`") && text.contains("no such file"), "{text}");
-    let text = refusal("card-fio", &["card.fill=101 %"]);
-    assert!(text.contains("card.fill"), "{text}");
+    let text = refusal("card-fio", &["device.fill=101 %"]);
+    assert!(text.contains("device.fill"), "{text}");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_result() {
     let once = run("card-fio", &[]).unwrap();
     assert_eq!(once, run("card-fio", &[]).unwrap());
+}
+
+#[test]
+fn jobs_run_on_a_drive_whose_queue_makes_random_reads_faster() {
+    let run = run("drive-fio", &[]).unwrap();
+    let ids: Vec<_> = run.tables.iter().map(|table| table.id.as_str()).collect();
+    assert_eq!(ids, ["fio", "causes", "drive", "flash"]);
+    let rate = |row: &str| {
+        let rows = &run.tables[0].rows;
+        let found = rows.iter().find(|one| one.id.starts_with(row) && one.id.ends_with("read"));
+        let row = found.unwrap_or_else(|| panic!("{row} is not among {rows:?}"));
+        row.cells["bandwidth_bytes_per_s"].value.as_f64().unwrap()
+    };
+    let (one, queue) = (rate("one-at-a-time."), rate("queue."));
+    assert!(queue > 5.0 * one, "{queue} against {one}");
+    // 6 Gb/s carry no more than this.
+    assert!(rate("read.") < 594.2e6 && rate("read.") > 300e6, "{}", rate("read."));
+}
+
+#[test]
+fn a_drive_of_the_evaluation_takes_the_same_jobs() {
+    let path = job_file("drive", SMALL);
+    let set = ["part=buffalo-shd-nsum30g", "board=linux-ahci"];
+    let run = run(path.to_str().unwrap(), &set).unwrap();
+    assert!(run.title.contains("Buffalo"), "{}", run.title);
+    assert!(run.tables[0].rows.iter().any(|row| row.id == "a.0.write"));
+}
+
+#[test]
+fn a_board_without_a_place_for_the_device_is_refused() {
+    let text = refusal("drive-fio", &["board=raspberry-pi-4"]);
+    assert!(text.contains("tells of no controller") && text.contains("linux-ahci"), "{text}");
+    let text = refusal("drive-fio", &["part=s29gl512p"]);
+    assert!(text.contains("kind") || text.contains("sata"), "{text}");
 }

@@ -10,6 +10,7 @@ use crate::managed::{self, Layer};
 use boardlab_ftl as ftl;
 use boardlab_ftl::{Extent, Timed, Translation};
 use boardlab_sata as sata;
+use boardlab_sata::Speed;
 use boardlab_sata::device::{Drive, Storage, WriteCache};
 use boardlab_sata::link::{End, Wiring};
 use boardlab_sata::wire::identify::{Feature, Identify};
@@ -94,7 +95,20 @@ pub fn compose(
     kept: bool,
     seed: Seed,
 ) -> Result<Composed, Failure> {
-    let wiring = wiring(part, host)?;
+    at_port(part, (host.speed, host.end), kept, seed)
+}
+
+/// The same at any port: the fastest speed and the end of the link that it has.
+///
+/// # Errors
+/// [`Failure`]: what does not fit together.
+pub fn at_port(
+    part: &DrivePart,
+    port: (Speed, End),
+    kept: bool,
+    seed: Seed,
+) -> Result<Composed, Failure> {
+    let wiring = linked(part, port)?;
     let geometry = part.geometry()?;
     let medium = Timed::new(&geometry, &part.managed.timing())?;
     let layer = Layer::new(&part.managed, geometry, medium, seed)?;
@@ -108,14 +122,18 @@ pub fn compose(
 /// # Errors
 /// [`Failure::Headroom`].
 pub fn wiring(part: &DrivePart, host: &SataHost) -> Result<Wiring, Failure> {
+    linked(part, (host.speed, host.end))
+}
+
+fn linked(part: &DrivePart, (speed, host): (Speed, End)) -> Result<Wiring, Failure> {
     let headroom = |whose: &'static str, end: &End, other: &End| {
         let (left, needed) = (end.fifo - end.hold_from, end.headroom(other));
         let fits = left >= needed;
         if fits { Ok(()) } else { Err(Failure::Headroom { end: whose, left, needed }) }
     };
-    headroom("host", &host.end, &part.end)?;
-    headroom("drive", &part.end, &host.end)?;
-    Ok(Wiring { speed: host.speed.min(part.speed), host: host.end, device: part.end })
+    headroom("host", &host, &part.end)?;
+    headroom("drive", &part.end, &host)?;
+    Ok(Wiring { speed: speed.min(part.speed), host, device: part.end })
 }
 
 fn identify(part: &DrivePart, drive: &Drive) -> Result<Identify, Failure> {

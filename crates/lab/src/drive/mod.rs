@@ -4,6 +4,7 @@
 //!
 //! - [`part`]: [`part::DrivePart`], everything that a part file says of a drive, as plain data.
 //! - [`board`]: [`board::SataHost`], the end of a board and what its sequencers cost.
+//! - [`driver`]: [`driver::Ahci`], a controller with a queue and its driver.
 //! - [`housekeeping`]: a named state of a drive, in which it pauses once.
 //! - [`mod@compose`]: [`fn@compose::compose`], a drive on that host with its link.
 //!
@@ -12,6 +13,7 @@
 
 pub mod board;
 pub mod compose;
+pub mod driver;
 pub mod housekeeping;
 mod limits;
 pub mod part;

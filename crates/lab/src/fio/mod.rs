@@ -1,36 +1,37 @@
-//! A bench for the user's own fio jobs: a card, a slot, and a job file.
+//! A bench for the user's own fio jobs: a card in a slot or a drive on SATA, and a job file.
 //!
-//! Layer: rank 8. In reading order: [`scenario`] (what is run on what), `jobs` (the text of the jobs, and what is
+//! Layer: rank 8. In reading order: [`scenario`] (what is run on what), `device` (what the jobs see), `jobs` (the text of the jobs, and what is
 //! wrong with it), `pace` (throughput and causes over time), `tables`. The result has our tables and charts, and
 //! fio's own outputs as attachments, which `--format fio`, `fio-json` and `fio-terse` print.
 
 pub mod scenario;
 
+mod device;
 pub(crate) mod jobs;
 mod pace;
 mod tables;
 
-use crate::card::board::Host;
-use crate::card::compose::compose;
 use crate::error::Error;
-use crate::managed::Layer;
 use crate::registry::{Failure, Request, VERSION};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
 use boardlab_block::{BlockDevice, Extent, Over, Payload};
 use boardlab_codec::crc::crc32;
 use boardlab_result::{Attachment, RunResult};
-use boardlab_sd::{Card, Data};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_workload::fio;
 use boardlab_workload::fio::account::Log;
 use boardlab_workload::fio::output;
 
+use device::Device;
 use pace::Pace;
 use scenario::Scenario;
 
 /// The scenario that `boardlab run FILE.fio` puts a job file into.
 pub(crate) const SCENARIO: &str = "card-fio";
+
+/// The scenario of jobs on a SATA drive.
+pub(crate) const DRIVES: &str = "drive-fio";
 
 /// The files of `--format fio`, `fio-json` and `fio-terse`.
 pub const OUTPUTS: [(&str, &str); 3] = [
@@ -42,7 +43,7 @@ pub const OUTPUTS: [(&str, &str); 3] = [
 fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
     let reading = document.read(|section| scenario::read(&section, document.source().folder()))?;
-    let title = format!("fio on {}", reading.value.part.name);
+    let title = format!("fio on {}", reading.value.composition.name());
     let mut run = RunResult::new(request.scenario, &title, request.seed.get(), VERSION);
     run.parameters = reading.parameters;
     Ok((reading.value, run))
@@ -52,47 +53,42 @@ fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
 pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     let (scenario, _) = read(request)?;
     jobs::parse(&scenario.jobs)?;
-
     Ok(crc32(0, scenario.jobs.text.as_bytes()))
 }
 
-/// Runs the jobs on an erased card, or on one that was filled before.
+/// Runs the jobs on an erased device, or on one that was filled before.
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (scenario, mut run) = read(request)?;
     let file = jobs::parse(&scenario.jobs)?;
-    let mut card = card(&scenario.part, &scenario.host, request)?;
+    let mut device = Device::new(&scenario.composition, request.seed)?;
     let mut clock = Clock::new();
-    let fill = scenario.fill.of(card.geometry().size());
-    self::fill(&mut card, &mut clock, fill).map_err(|error| failed("filling the card", error))?;
-    let (started, before) = (clock.now(), tables::Before::of(&card));
-    let mut card = Over::new(Pace::from(started), card);
+    let fill = scenario.fill.of(device.geometry().size());
+    self::fill(&mut device, &mut clock, fill)
+        .map_err(|error| failed("filling the device", error))?;
+    let (started, before) = (clock.now(), tables::Before::of(&device));
+    let mut device = Over::new(Pace::from(started), device);
     let host = fio::Host { seed: request.seed, ..fio::Host::default() };
-    let done = fio::run(&mut card, &mut clock, &file, &host).map_err(|failure| match failure {
-        fio::Failure::Job { job, what } => {
-            Failure::Input(Error::Job { file: scenario.jobs.name.clone(), job, what: what.into() })
-        }
-        failure => failed("fio", failure),
-    })?;
-    let (pace, card) = card.into_parts();
+    let done =
+        fio::run(&mut device, &mut clock, &file, &host).map_err(|failure| match failure {
+            fio::Failure::Job { job, what } => Failure::Input(Error::Job {
+                file: scenario.jobs.name.clone(),
+                job,
+                what: what.into(),
+            }),
+            failure => failed("fio", failure),
+        })?;
+    let (pace, device) = device.into_parts();
     run.tables.push(output::table::table("fio", "Jobs", &done));
     run.tables.extend(tables::causes(&pace));
-    run.tables.extend([tables::flash(&card, &before), tables::operations(&card, &before)]);
+    run.tables.extend([tables::flash(&device, &before), tables::operations(&device, &before)]);
     pace.draw(&mut run);
     run.warnings.extend(done.notes.iter().map(ToString::to_string));
-    tables::findings(&mut run, &pace);
+    tables::findings(&mut run, &pace, device.name());
     run.attachments = attachments(&file, &done);
     run.virtual_time_ns = done.ended.since(started).as_nanos();
     name_parameters(&mut run);
     run.count_provenance();
     Ok(run)
-}
-
-fn card(
-    part: &crate::card::part::CardPart,
-    host: &Host,
-    request: &Request<'_>,
-) -> Result<Card<Layer>, Failure> {
-    compose(part, host, Data::Lost, request.seed).map_err(|error| failed("the card", error))
 }
 
 fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
@@ -105,21 +101,21 @@ fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -
 
 /// Writes the first `length` bytes in sequence, then everything reaches the flash.
 fn fill<D: BlockDevice>(
-    card: &mut D,
+    device: &mut D,
     clock: &mut Clock,
     length: Bytes,
 ) -> Result<(), block::Error> {
-    let size = card.geometry().block;
+    let size = device.geometry().block;
     let (blocks, step) = (length / size, Bytes::mib(4) / size);
     let mut first = 0;
     while first < blocks {
         let extent = Extent::new(first, step.min(blocks - first));
         let write = Write { extent, data: Payload::Repeated(0xFF), durable: false };
-        clock.advance_to(card.submit(clock.now(), write)?.ended);
+        clock.advance_to(device.submit(clock.now(), write)?.ended);
         first += extent.count;
     }
     if blocks > 0 {
-        card.flush(clock)?;
+        device.flush(clock)?;
     }
     Ok(())
 }

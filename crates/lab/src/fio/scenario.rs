@@ -1,11 +1,14 @@
-//! The scenario of a fio bench: which card in which slot, how full, and the jobs.
+//! The scenario of a fio bench: which device on which board, how full, and the jobs.
 //!
-//! Layer: rank 8. Main types: [`Scenario`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
+//! Layer: rank 8. Main types: [`Scenario`], [`Composition`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
 //! a file of their own, which goes before. Variables of a job file come from the scenario, never from the environment.
 
 use crate::card::{board, part};
 use crate::data_file;
 use crate::document::{Read, Section};
+use crate::drive::DrivePart;
+use crate::drive::driver::{self, Ahci};
+use crate::drive::part as drive;
 use crate::quantity::Ratio;
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
@@ -17,15 +20,42 @@ const JOBS: Bytes = Bytes::mib(1);
 /// What is run on what.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// The card.
-    pub part: part::CardPart,
-    /// What it is put into.
-    pub host: board::Host,
-    /// The share of the card that is written, in sequence, before the jobs.
+    /// The device, and what it is put into.
+    pub composition: Composition,
+    /// The share of it that is written, in sequence, before the jobs.
     pub fill: Ratio,
     /// The jobs.
     pub jobs: Jobs,
 }
+
+/// A device and its host.
+#[derive(Debug, Clone)]
+pub enum Composition {
+    /// A card or an eMMC in its slot.
+    Card(Box<part::CardPart>, Box<board::Host>),
+    /// A SATA drive at its controller.
+    Drive(Box<DrivePart>, Box<Ahci>),
+}
+
+impl Composition {
+    /// What the device is, one line.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Card(part, _) => &part.name,
+            Self::Drive(part, _) => &part.name,
+        }
+    }
+}
+
+/// Kinds of parts that can be under the jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Card,
+    Drive,
+}
+
+const KINDS: [(&str, Kind); 3] = [("sd", Kind::Card), ("emmc", Kind::Card), ("sata", Kind::Drive)];
 
 /// Jobs of fio as text.
 #[derive(Debug, Clone)]
@@ -47,18 +77,42 @@ pub struct Jobs {
 pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
-    let part = section.section("part", part::read);
-    let host = section.section("board", board::read);
-    let fill = section.section("card", |card| {
+    let composition = composition(section);
+    let fill = section.section("device", |device| {
         let whole = Ratio::from_millionths(1_000_000);
-        let fill = card.key::<Ratio>("fill").within(Ratio::default(), whole).required();
-        card.finish()?;
+        let fill = device.key::<Ratio>("fill").within(Ratio::default(), whole).required();
+        device.finish()?;
         fill
     });
     let jobs = section.section("fio", |fio| jobs(&fio, folder));
     section.finish()?;
     let (_, _) = (title?, experiment?);
-    Ok(Scenario { part: part?, host: host?, fill: fill?, jobs: jobs? })
+    Ok(Scenario { composition: composition?, fill: fill?, jobs: jobs? })
+}
+
+/// Part and board; what the board must have follows from the kind of the part.
+fn composition(section: &Section<'_>) -> Read<Composition> {
+    let kind = section.section("part", |part| {
+        let kind = part.one_of("kind", &KINDS);
+        part.leave_rest();
+        kind
+    });
+    match kind {
+        Ok(Kind::Card) => {
+            let (part, host) =
+                (section.section("part", part::read), section.section("board", board::read));
+            Ok(Composition::Card(Box::new(part?), Box::new(host?)))
+        }
+        Ok(Kind::Drive) => {
+            let (part, host) =
+                (section.section("part", drive::read), section.section("board", driver::read));
+            Ok(Composition::Drive(Box::new(part?), Box::new(host?)))
+        }
+        Err(reported) => section.section("board", |board| {
+            board.leave_rest();
+            Err(reported)
+        }),
+    }
 }
 
 /// The jobs of the section `fio`.

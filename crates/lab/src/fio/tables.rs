@@ -2,24 +2,23 @@
 //!
 //! Layer: rank 8. Functions: [`causes`], [`flash`], [`operations`], [`findings`].
 
+use super::device::{Device, Did};
 use super::pace::Pace;
-use crate::managed::Layer;
 use boardlab_block::{Cause, Kind};
-use boardlab_ftl::{Counters, Translation};
+use boardlab_ftl::Counters;
 use boardlab_result::{Cell, Row, RunResult, Table};
-use boardlab_sd::{Card, Counts};
 
 /// What was counted before the jobs began.
 pub(super) struct Before {
     counters: Counters,
-    counts: Counts,
+    did: Did,
     erases: u64,
 }
 
 impl Before {
-    pub(super) fn of(card: &Card<Layer>) -> Self {
-        let erases = card.translation().wear().summary().total;
-        Self { counters: *card.translation().counters(), counts: *card.counts(), erases }
+    pub(super) fn of(device: &Device) -> Self {
+        let erases = device.layer().wear().summary().total;
+        Self { counters: *device.layer().counters(), did: device.did(), erases }
     }
 }
 
@@ -52,20 +51,16 @@ pub(super) fn causes(pace: &Pace) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// What card and flash did for the jobs, in all.
-pub(super) fn flash(card: &Card<Layer>, before: &Before) -> Table {
-    let layer = card.translation();
-    let (did, counts, wear) = (
-        layer.counters().since(&before.counters),
-        card.counts().since(&before.counts),
-        layer.wear(),
-    );
+/// What device and flash did for the jobs, in all.
+pub(super) fn flash(device: &Device, before: &Before) -> Table {
+    let (layer, name, ours) = (device.layer(), device.name(), device.did());
+    let (did, wear) = (layer.counters().since(&before.counters), layer.wear());
     let (page, summary) = (layer.page_size().get(), wear.summary());
     #[allow(clippy::cast_precision_loss, reason = "a ratio for display")]
     let amplification = did.programs.total() as f64 / did.written.max(1) as f64;
     let mut table = Table::new(
-        "card",
-        "What the card did for the jobs (factor: pages programmed for each of the host)",
+        name,
+        format!("What the {name} did for the jobs (factor: pages programmed for each of the host)"),
     )
     .column("commands_count", "commands")
     .column("merged_count", "merged")
@@ -78,8 +73,8 @@ pub(super) fn flash(card: &Card<Layer>, before: &Before) -> Table {
     .column("unreadable_count", "lost");
     table.rows.push(
         Row::new("jobs", "")
-            .cell("commands_count", Cell::int(counts.commands))
-            .cell("merged_count", Cell::int(counts.merged))
+            .cell("commands_count", Cell::int(ours.commands - before.did.commands))
+            .cell("merged_count", Cell::int(ours.merged - before.did.merged))
             .cell("written_bytes", Cell::int(did.written * page))
             .cell("programmed_bytes", Cell::int(did.programs.total() * page))
             .cell("amplification", Cell::real(amplification))
@@ -92,8 +87,8 @@ pub(super) fn flash(card: &Card<Layer>, before: &Before) -> Table {
 }
 
 /// What was programmed and read for the jobs, by cause.
-pub(super) fn operations(card: &Card<Layer>, before: &Before) -> Table {
-    let layer = card.translation();
+pub(super) fn operations(device: &Device, before: &Before) -> Table {
+    let layer = device.layer();
     let (did, page) = (layer.counters().since(&before.counters), layer.page_size().get());
     let mut table = Table::new("flash", "What the flash did for the jobs, by cause")
         .column("programmed_bytes", "programmed")
@@ -114,14 +109,14 @@ pub(super) fn operations(card: &Card<Layer>, before: &Before) -> Table {
 }
 
 /// What slowed the jobs most, in a sentence.
-pub(super) fn findings(run: &mut RunResult, pace: &Pace) {
+pub(super) fn findings(run: &mut RunResult, pace: &Pace, device: &str) {
     for kind in [Kind::Read, Kind::Write] {
         let all: u64 = pace.slowed(kind).map(|(_, slowed)| slowed.time.as_nanos()).sum();
         let most = pace.slowed(kind).max_by_key(|(_, slowed)| slowed.time);
         let Some((Some(cause), slowed)) = most else { continue };
         let share = u128::from(slowed.time.as_nanos()) * 100 / u128::from(all.max(1));
         run.find(format!(
-            "{share} % of the time of {}s was in requests that the card slowed for this cause: {}.",
+            "{share} % of the time of {}s was in requests that the {device} slowed for this cause: {}.",
             kind.name(),
             cause.name(),
         ));

@@ -1,0 +1,98 @@
+//! What the jobs may run on: a card in a slot, or a drive on a SATA host.
+//!
+//! Layer: rank 8. Main type: [`Device`], either of them as a block device over the same translation layers.
+
+use super::failed;
+use super::scenario::Composition;
+use crate::card::compose::compose;
+use crate::drive;
+use crate::drive::compose::Flash;
+use crate::registry::Failure;
+use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
+use boardlab_ftl::Translation;
+use boardlab_sata::disk::Disk;
+use boardlab_sd::{Card, Data};
+use boardlab_sim::{Instant, Seed};
+
+/// A device with flash behind it.
+pub(super) enum Device {
+    /// An SD card or an eMMC.
+    Card(Box<Card<crate::managed::Layer>>),
+    /// A drive.
+    Drive(Box<Disk<Flash>>),
+}
+
+/// What a device did that no translation layer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Did {
+    /// Commands.
+    pub commands: u64,
+    /// Pages that had to be read because only some of their sectors were written.
+    pub merged: u64,
+}
+
+impl Device {
+    /// A new and empty device; what is written to it is forgotten.
+    ///
+    /// # Errors
+    /// When part and board do not fit together.
+    pub(super) fn new(composition: &Composition, seed: Seed) -> Result<Self, Failure> {
+        Ok(match composition {
+            Composition::Card(part, host) => {
+                let card = compose(part, host, Data::Lost, seed);
+                Self::Card(Box::new(card.map_err(|error| failed("the card", error))?))
+            }
+            Composition::Drive(part, host) => {
+                let drive = drive::compose::at_port(part, (host.speed, host.end), false, seed)
+                    .map_err(|error| failed("the drive", error))?;
+                Self::Drive(Box::new(Disk::new(drive.storage, &drive.wiring, host.driver)))
+            }
+        })
+    }
+
+    /// The translation layer behind it.
+    pub(super) fn layer(&self) -> &dyn Translation {
+        match self {
+            Self::Card(card) => card.translation(),
+            Self::Drive(disk) => disk.storage().translation(),
+        }
+    }
+
+    /// What it did so far.
+    pub(super) fn did(&self) -> Did {
+        match self {
+            Self::Card(card) => {
+                let counts = card.counts();
+                Did { commands: counts.commands, merged: counts.merged }
+            }
+            Self::Drive(disk) => {
+                let (counts, merged) = (disk.counts(), disk.storage().counts().merged);
+                Did { commands: counts.commands, merged }
+            }
+        }
+    }
+
+    /// What it is called.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Card(_) => "card",
+            Self::Drive(_) => "drive",
+        }
+    }
+}
+
+impl BlockDevice for Device {
+    fn geometry(&self) -> &Geometry {
+        match self {
+            Self::Card(card) => card.geometry(),
+            Self::Drive(disk) => disk.geometry(),
+        }
+    }
+
+    fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, Error> {
+        match self {
+            Self::Card(card) => card.submit(at, request),
+            Self::Drive(disk) => disk.submit(at, request),
+        }
+    }
+}
