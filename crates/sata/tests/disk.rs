@@ -427,5 +427,6 @@ fn one_command_at_a_time_takes_as_long_as_over_an_engine() {
             assert!(off <= WORST, "{number}: {expected} ns, here {found} ns: {job:?} {drive:?}");
         }
     }
+
     assert!(worst > 0, "they are two computations");
 }

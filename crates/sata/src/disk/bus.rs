@@ -56,10 +56,14 @@ impl Bus {
 
     /// The time of so many dwords, with the ALIGNs among them, to the nearest nanosecond.
     pub(super) fn span(&self, dwords: u64) -> Duration {
-        let clock = u128::from(self.speed.dword_clock().get()) * u128::from(align::SLOTS);
-        let nanos = u128::from(dwords) * u128::from(align::PERIOD) * 1_000_000_000;
-        let nearest = (nanos + clock / 2) / clock;
-        Duration::from_nanos(u64::try_from(nearest).unwrap_or(u64::MAX))
+        // A dword of the slowest speed takes 80/3 ns; this way all fits u64.
+        let in_80_ns = match self.speed {
+            Speed::Gen1 => 3,
+            Speed::Gen2 => 6,
+            Speed::Gen3 => 12,
+        };
+        let (numerator, denominator) = (dwords * align::PERIOD * 80, align::SLOTS * in_80_ns);
+        Duration::from_nanos((numerator + denominator / 2) / denominator)
     }
 
     /// Nothing more will be asked for before `at`.
@@ -91,12 +95,12 @@ impl Bus {
         };
         // X_RDY there, R_RDY back, SOF, header; and behind the payload CRC, EOF.
         let before = self.span(ours + theirs + 4);
-        let start = self.gap(from, ready, before + self.span(dwords + 2 + ours));
+        let start = self.gap(from, ready, before + self.span(dwords + 1 + ours));
         let way = self.span(ours);
         let came = match from {
             Side::Device => flow(start + before, self) + way,
             Side::Host => flow(start + before + way, self),
-        } + self.span(2);
+        } + self.span(1);
         // R_OK back, SYNC there, SYNC back.
         let known = came + self.span(1 + theirs);
         let over = known + self.span(1 + ours);
@@ -141,5 +145,78 @@ impl Bus {
 impl Taken {
     fn latest(&self) -> Instant {
         self.free[0].max(self.free[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::End;
+
+    fn bus(speed: Speed) -> Bus {
+        let end = |latency| End {
+            latency,
+            holda_after: 1,
+            fifo: 64,
+            hold_from: 32,
+            hold_to: 16,
+            continues: false,
+        };
+        Bus::new(&Wiring { speed, host: end(3), device: end(5) })
+    }
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    #[test]
+    fn a_stretch_of_dwords_takes_the_time_of_its_aligns_too() {
+        for speed in Speed::ALL {
+            for dwords in [0, 127, 254, 25_400, 254_000_000] {
+                let exact = speed.time_of(dwords * 256 / 254).as_nanos();
+                let span = bus(speed).span(dwords).as_nanos();
+                assert!(span >= exact && span <= exact + 60, "{speed} {dwords}: {span} {exact}");
+            }
+        }
+        assert_eq!(bus(Speed::Gen2).span(254 * 3), Duration::from_nanos(256 * 40));
+    }
+
+    #[test]
+    fn a_frame_takes_its_three_round_trips() {
+        let mut bus = bus(Speed::Gen2);
+        let near = |one: Instant, other: Instant| {
+            // Each part is rounded by itself.
+            assert!(one.as_nanos().abs_diff(other.as_nanos()) <= 4, "{one} {other}");
+        };
+        // Ways of 3, 5 and 3 dwords; X_RDY, R_RDY, SOF and CRC; five of the FIS; then EOF is there.
+        let asked = bus.fis(Side::Host, at(1_000), REGISTER).came;
+        near(asked, at(1_000) + bus.span(3 + 5 + 3 + 4 + 5));
+        // R_OK, SYNC and SYNC; then the device may begin.
+        let answered = bus.fis(Side::Device, asked, REGISTER).came;
+        near(answered, asked + bus.span(1 + 5 + 1 + 3 + 1) + bus.span(5 + 3 + 5 + 4 + 5));
+    }
+
+    #[test]
+    fn a_short_frame_goes_into_a_gap_and_a_long_one_behind() {
+        let mut bus = bus(Speed::Gen2);
+        let first = bus.fis(Side::Device, at(0), 1);
+        let far = bus.fis(Side::Device, at(50_000), 1);
+        let short = bus.fis(Side::Device, first.known, 7);
+        assert!(short.known < at(50_000));
+        let long =
+            bus.frame(Side::Device, first.known, 4_000, |start, bus| start + bus.span(4_000));
+        assert!(long.came > far.known + bus.span(4_000));
+        bus.forget(Instant::MAX);
+        assert_eq!(bus.taken.len(), 0);
+    }
+
+    #[test]
+    fn frames_without_a_gap_between_them_are_one() {
+        let mut bus = bus(Speed::Gen3);
+        let mut now = at(0);
+        for _ in 0..1_000 {
+            now = bus.frame(Side::Device, now, 2_048, |start, bus| start + bus.span(2_048)).known;
+        }
+        assert_eq!(bus.taken.len(), 1);
     }
 }
