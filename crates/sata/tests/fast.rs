@@ -142,3 +142,47 @@ fn a_link_whose_host_has_nothing_to_send_is_idle_and_not_turning_around() {
     // Handshakes take as long as ever, but for the ALIGNs that they meet.
     assert!(idle.turnaround.abs_diff(prompt.turnaround) < 61 * 12, "{prompt:?} {idle:?}");
 }
+
+#[test]
+fn a_frame_that_nobody_gives_up_hangs_and_costs_no_more_than_the_limit() {
+    let (mut host, device) = prompt(&[Command { kind: Kind::Read, sectors: 16 }]);
+    host.common.drains = Flow::Late(u64::MAX);
+    let mut engine = Engine::new(plain_wiring(Speed::Gen2, 12), host, device);
+    for limit in [1_000, 5_000_000] {
+        assert_eq!(engine.run(Tick(limit)), Stop::Limit);
+        assert_eq!(engine.now(), Tick(limit));
+        assert_eq!(engine.shares().total(), limit);
+    }
+}
+
+#[test]
+fn a_run_stops_at_its_limit_and_goes_on_as_if_it_had_not() {
+    let commands = [Command { kind: Kind::Write, sectors: 160 }; 3];
+    let run = |step: u64| {
+        let (mut host, device) = prompt(&commands);
+        host.common.wait(3_000);
+        let mut engine = Engine::new(plain_wiring(Speed::Gen2, 12), host, device);
+        let mut limit = Tick(step);
+        while engine.run(limit) == Stop::Limit {
+            // A frame that has begun is brought to its end.
+            assert!(engine.now() >= limit && engine.now().since(limit) < 2_500, "{limit}");
+            limit = limit.after(step);
+        }
+        let shares = engine.shares();
+        let (host, device) = engine.into_agents();
+        (host.common.log, device.common.log, shares)
+    };
+    let whole = run(u64::MAX);
+    for step in [1, 100, 3_333] {
+        assert!(run(step) == whole, "{step}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "HOLD must end below where it begins")]
+fn a_fifo_whose_hold_never_ends_is_refused() {
+    let mut wiring = plain_wiring(Speed::Gen1, 1);
+    wiring.device.hold_to = wiring.device.hold_from;
+    let (host, device) = prompt(&[]);
+    let _engine = Engine::new(wiring, host, device);
+}
