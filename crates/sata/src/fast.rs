@@ -296,35 +296,46 @@ impl Parts<'_> {
                 self.ledger.turn(from.free);
                 Ok(free)
             }
-            Outgoing::Data(dwords) => {
-                let mut ends = Ends {
-                    from: from.end,
-                    to: to.end,
-                    forth: u64::from(from.end.latency),
-                    back: u64::from(to.end.latency),
-                    calm: align::tick_of(sof),
-                    sender: &mut from.agent,
-                    receiver: &mut to.agent,
-                };
-                let passed = self.flow.pass(&mut ends, dwords, sof)?;
-                let reception = match to.agent.end(passed.taken, passed.good) {
-                    Reception::Accept if passed.good => Reception::Accept,
-                    _ => Reception::Refuse,
-                };
-                let answer = answered(passed.taken, to.end.latency);
-                if let Some(at) = given_up(&from.agent, passed.taken, answer) {
-                    return Err(at);
-                }
-                let free = acknowledge(from, to, passed.taken, reception, None);
-                // Slots between SOF and EOF that nothing went in, and the wait after EOF.
-                let came = align::tick_of(passed.eof).after(u64::from(from.end.latency));
-                let waited = align::slots_before(passed.taken) - align::slots_before(came);
-                let stood = passed.eof - sof - u64::from(dwords) - 3;
-                self.ledger.data(from.free, dwords, stood + waited);
-                Ok(free)
-            }
+            Outgoing::Data(dwords) => self.carry_data(from, to, dwords, sof),
             Outgoing::Reset => Ok(start),
         }
+    }
+
+    /// Carries a Data FIS whose SOF goes in slot `sof`.
+    #[inline]
+    fn carry_data<S: Agent, R: Agent>(
+        self,
+        from: &mut Port<S>,
+        to: &mut Port<R>,
+        dwords: u32,
+        sof: u64,
+    ) -> Result<Tick, Tick> {
+        let latency = u64::from(from.end.latency);
+        let mut ends = Ends {
+            from: from.end,
+            to: to.end,
+            forth: latency,
+            back: u64::from(to.end.latency),
+            calm: align::tick_of(sof),
+            sender: &mut from.agent,
+            receiver: &mut to.agent,
+        };
+        let passed = self.flow.pass(&mut ends, dwords, sof)?;
+        let reception = match to.agent.end(passed.taken, passed.good) {
+            Reception::Accept if passed.good => Reception::Accept,
+            _ => Reception::Refuse,
+        };
+        let known = answered(passed.taken, to.end.latency);
+        if let Some(at) = given_up(&from.agent, passed.taken, known) {
+            return Err(at);
+        }
+        let free = acknowledge(from, to, passed.taken, reception, None);
+        // Slots between SOF and EOF that nothing went in, and the wait after EOF.
+        let came = align::tick_of(passed.eof).after(latency);
+        let waited = align::slots_before(passed.taken) - align::slots_before(came);
+        let stood = passed.eof - sof - u64::from(dwords) - 3;
+        self.ledger.data(from.free, dwords, stood + waited);
+        Ok(free)
     }
 }
 

@@ -28,7 +28,8 @@ pub struct Shares {
     pub turnaround: u64,
     /// Frames of data that stand still: the sender or the receiver waits, or empties its FIFO after EOF.
     pub hold: u64,
-    /// The link is idle, or down: neither end has anything to send.
+    /// The link is idle, or down: neither end has anything to send. A frame that was given up counts here
+    /// from its beginning on.
     pub overhead: u64,
 }
 
