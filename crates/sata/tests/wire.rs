@@ -6,7 +6,10 @@ use boardlab_sata::wire::crc::crc;
 use boardlab_sata::wire::fis::{
     DataView, DmaActivate, Fis, Kind, RegisterD2h, RegisterH2d, data, status,
 };
-use boardlab_sata::wire::{Primitive, Scrambler, align, frame, scrambler};
+use boardlab_sata::wire::{
+    Identify, Primitive, Scrambler, Speed, align, frame, identify, scrambler,
+};
+use boardlab_sim::{Seed, Stream};
 
 /// A command of `command` as hosts send it.
 fn command(command: u8, device: u8, lba: u64, count: u16) -> Fis {
@@ -201,6 +204,67 @@ fn a_lost_dword_is_refused() {
         received.remove(at);
         assert!(frame::open(&mut received).is_err(), "without dword {at}");
     }
+}
+
+/// Random dwords, often with the first byte of a FIS.
+fn random(stream: &mut Stream, length: usize) -> Vec<u32> {
+    let word = |stream: &mut Stream| u32::try_from(stream.next_u64() >> 32).unwrap();
+    let mut words: Vec<u32> = (0..length).map(|_| word(stream)).collect();
+    if let Some(first) = words.first_mut().filter(|_| stream.chance(3, 4)) {
+        let kind = Kind::ALL[usize::try_from(stream.below(8)).unwrap()];
+        *first = (*first & !0xFF) | u32::from(kind.code());
+    }
+    words
+}
+
+#[test]
+fn any_dwords_are_a_fis_that_is_written_as_it_was_read_or_an_error() {
+    const SEED: u64 = 5;
+    let mut stream = Seed::new(SEED).stream("any_dwords");
+    let (mut known, mut refused) = (0, 0);
+    for case in 0..100_000 {
+        let length = usize::try_from(stream.below(9)).unwrap();
+        let received = random(&mut stream, length);
+        let Ok(fis) = Fis::parse(&received) else {
+            refused += 1;
+            continue;
+        };
+        let sent = words(&fis);
+        assert_eq!(Fis::parse(&sent), Ok(fis), "seed {SEED}, case {case}: {received:08X?}");
+        assert_eq!(sent.len(), received.len(), "seed {SEED}, case {case}");
+        // Reserved bits have gone; nothing has come.
+        let came = received.iter().zip(&sent).any(|(received, sent)| sent & !received != 0);
+        assert!(!came, "seed {SEED}, case {case}: {received:08X?} became {sent:08X?}");
+        known += 1;
+    }
+    assert!(known > 5_000 && refused > 50_000, "{known} known, {refused} refused");
+}
+
+#[test]
+fn any_words_are_a_drive_that_is_written_as_it_was_read_or_an_error() {
+    const SEED: u64 = 5;
+    let mut stream = Seed::new(SEED).stream("any_words");
+    let plain = Identify::new("DRIVE", 1_000_000, Speed::Gen3).emit_payload().unwrap();
+    let (mut known, mut refused) = (0, 0);
+    for case in 0..20_000 {
+        let mut payload = plain;
+        // Without the signature of the checksum, which would refuse them all.
+        payload[identify::DWORDS - 1] = 0;
+        for _ in 0..stream.below(12) {
+            let at = usize::try_from(stream.below(127)).unwrap();
+            payload[at] = random(&mut stream, 1)[0];
+        }
+        let Ok(drive) = Identify::parse(&payload) else {
+            refused += 1;
+            continue;
+        };
+        let written = drive.emit_payload().unwrap_or_else(|error| {
+            panic!("seed {SEED}, case {case}: {drive:?}: {error}");
+        });
+        assert_eq!(Identify::parse(&written).as_ref(), Ok(&drive), "seed {SEED}, case {case}");
+        known += 1;
+    }
+    assert!(known > 1_000 && refused > 1_000, "{known} known, {refused} refused");
 }
 
 #[test]
