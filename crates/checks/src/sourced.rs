@@ -12,8 +12,18 @@ use toml::de::{DeTable, DeValue};
 /// What a parameter may rest on.
 const ORIGINS: [&str; 6] = ["datasheet", "published", "derived", "measured", "assumed", "fitted"];
 /// Keys whose texts are names and prose, which may begin with a number.
-const PROSE: [&str; 8] =
-    ["id", "title", "name", "description", "note", "source", "vendor", "schema"];
+const PROSE: [&str; 10] = [
+    "id",
+    "title",
+    "name",
+    "description",
+    "note",
+    "source",
+    "vendor",
+    "schema",
+    "serial",
+    "firmware",
+];
 const UNITS: [&str; 32] = [
     "ns", "us", "ms", "s", "min", "h", "d", "days", "years", "bit", "bits", "B", "KiB", "MiB",
     "GiB", "TiB", "kB", "MB", "GB", "Hz", "kHz", "MHz", "GHz", "V", "mV", "A", "mA", "uA", "W",
