@@ -335,6 +335,24 @@ fn a_cache_gathers_pages_that_come_in_parts_and_tells_of_what_it_loses() {
 }
 
 #[test]
+fn a_page_that_waits_for_the_other_plane_is_not_on_flash() {
+    let mut storage = storage(40, WriteCache::Back(Bytes::kib(64)));
+    let later = Instant::ZERO + micros(15_000);
+    storage.write(Instant::ZERO, Extent::new(0, 8), Data::Repeated(7)).unwrap();
+    // Something else comes: the page is handed over, and its die programs two at once.
+    storage.write(Instant::ZERO, Extent::new(800, 3), Data::Repeated(7)).unwrap();
+    let mut other = storage.clone();
+    storage.cut_power(later);
+    assert_eq!(sector(&mut storage, 0), [0; 512]);
+    // With its neighbour it is programmed.
+    other.write(Instant::ZERO, Extent::new(1_600, 8), Data::Repeated(8)).unwrap();
+    other.write(Instant::ZERO, Extent::new(2_400, 3), Data::Repeated(7)).unwrap();
+    other.cut_power(later);
+    assert_eq!((sector(&mut other, 0), sector(&mut other, 1_600)), ([7; 512], [8; 512]));
+    assert_eq!(sector(&mut other, 800), [0; 512]);
+}
+
+#[test]
 fn numbers_that_do_not_fit_are_refused_with_what_is_needed() {
     let good = drive::drive(sectors(40), WriteCache::Through);
     let refused =

@@ -273,6 +273,25 @@ mod tests {
     }
 
     #[test]
+    fn a_read_across_older_and_newer_writes_ends_each_where_the_next_begins() {
+        let mut contents = Contents::default();
+        contents.came(Extent::new(0, 8), Held::Repeated(1));
+        contents.came(Extent::new(2, 2), Held::Repeated(2));
+        let mut buffer = [0; 10 * 512];
+        contents.fill(Extent::new(0, 10), &mut buffer);
+        let found: Vec<u8> = buffer.chunks(512).map(|sector| sector[511]).collect();
+        assert_eq!(found, [1, 1, 2, 2, 1, 1, 1, 1, 0, 0]);
+        let up =
+            |sector: u64| Counting { first: 0, step: crate::wire::Step::Up }.from(sector * 128);
+        contents.came(Extent::new(0, 4), Held::Counting(up(0)));
+        contents.came(Extent::new(4, 4), Held::Counting(up(4)));
+        assert_eq!(contents.counting(Extent::new(1, 6)), Some(up(1)));
+        contents.came(Extent::new(3, 1), Held::Counting(up(4)));
+        assert_eq!(contents.counting(Extent::new(1, 6)), None);
+        assert_eq!(contents.counting(Extent::new(1, 2)), Some(up(1)));
+    }
+
+    #[test]
     fn a_refused_write_leaves_what_was_there() {
         let mut contents = Contents::default();
         contents.came(Extent::new(0, 2), Held::Repeated(1));
