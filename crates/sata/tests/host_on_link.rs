@@ -7,8 +7,8 @@ mod toy;
 
 use boardlab_sata::device::{Ssd, WriteCache};
 use boardlab_sata::host::{
-    Addressing, Build, Costs, Data, Direction, Host, Job, Limits, Pattern, Report, Settings,
-    Transfer,
+    Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Pattern, Report,
+    Settings, Transfer,
 };
 use boardlab_sata::link::{End, Engine, Fault, Part, Place, Side, What, Wiring};
 use boardlab_sata::wire::Primitive;
@@ -162,5 +162,41 @@ fn patterns_are_the_same_words_on_the_link() {
         engine.run(Tick::NEVER);
         assert!(engine.host().reports().iter().all(|report| report.outcome == Ok(())));
         assert_eq!(engine.device().word(100, 99), pattern.at(100).word(99));
+    }
+}
+
+#[test]
+fn a_drive_whose_power_stays_away_is_given_up() {
+    let mut engine = Engine::new(wiring(), host(), ssd());
+    engine.run(Tick(50_000));
+    engine.cut_device();
+    jobs(Addressing::Lba48).into_iter().for_each(|job| engine.host_mut().push(job));
+    assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
+    let reports = engine.host_mut().take_reports();
+    assert_eq!(reports.len(), 4);
+    for report in &reports {
+        let Err(Failure::Timeout { resets: 2, .. }) = report.outcome else { panic!("{report:?}") };
+    }
+    engine.restore_device();
+    jobs(Addressing::Lba48).into_iter().for_each(|job| engine.host_mut().push(job));
+    engine.run(Tick::NEVER);
+    let reports = engine.host_mut().take_reports();
+    assert!(reports.iter().all(|report| report.outcome == Ok(())), "{reports:?}");
+}
+
+#[test]
+fn a_drive_that_loses_its_power_in_a_job_and_gets_it_back_finishes_the_job() {
+    // The host bears two timeouts of 75,000 ticks.
+    for away in [1, 60_000, 140_000] {
+        let mut engine = Engine::new(wiring(), host(), ssd());
+        jobs(Addressing::Queued(2)).into_iter().for_each(|job| engine.host_mut().push(job));
+        engine.run(Tick(4_000));
+        engine.cut_device();
+        engine.device_mut().cut_power(Tick(4_000));
+        engine.run(Tick(4_000 + away));
+        engine.restore_device();
+        engine.run(Tick::NEVER);
+        let reports = engine.host_mut().take_reports();
+        assert!(reports.iter().all(|report| report.outcome == Ok(())), "{away}: {reports:?}");
     }
 }

@@ -115,6 +115,8 @@ pub struct Host {
     /// The drive's signature has come.
     is_up: bool,
     wants_reset: bool,
+    /// It has asked for a reset, and none came: nobody is there.
+    has_asked: bool,
     /// Resets since a command last succeeded.
     resets: u32,
     /// When the sequencer is free.
@@ -149,6 +151,7 @@ impl Host {
             ending_status: 0,
             is_up: false,
             wants_reset: false,
+            has_asked: false,
             resets: 0,
             free: Tick::ZERO,
             deadline: Tick::NEVER,
@@ -345,7 +348,9 @@ impl Host {
         let Some(run) = &mut self.run else { return };
         run.report.outcome = Err(failure);
         run.again.clear();
-        self.wants_reset |= self.busy != 0;
+        if self.busy != 0 {
+            (self.wants_reset, self.has_asked) = (true, false);
+        }
         (self.busy, self.issue, self.accepting) = (0, None, None);
         self.phase = Phase::None;
         self.free = self.free.max(now);

@@ -20,10 +20,10 @@ impl Host {
     /// What can be sent, and from when on.
     #[inline]
     fn offer(&self) -> (Tick, Offer) {
-        if self.wants_reset {
-            return (Tick::ZERO, Offer::Reset);
-        }
         let reset = (self.deadline, Offer::Reset);
+        if self.wants_reset {
+            return if self.has_asked { reset } else { (Tick::ZERO, Offer::Reset) };
+        }
         if !self.is_up {
             return reset;
         }
@@ -41,6 +41,23 @@ impl Host {
 
     fn slot(&mut self, tag: u8) -> &mut Slot {
         &mut self.slots[usize::from(tag)]
+    }
+
+    /// What was waited for did not come in time.
+    fn time_out(&mut self, now: Tick) {
+        if self.has_asked {
+            self.count_reset();
+        }
+        (self.wants_reset, self.has_asked) = (true, false);
+        if self.resets >= self.settings.limits.resets {
+            self.fail(now, Failure::Timeout { at: now, resets: self.resets });
+        }
+    }
+
+    fn count_reset(&mut self) {
+        let Some(run) = &mut self.run else { return };
+        run.report.resets += 1;
+        self.resets += 1;
     }
 
     const fn is_busy(&self, tag: u8) -> bool {
@@ -162,7 +179,7 @@ impl Host {
             self.recall();
         }
         self.is_up = true;
-        self.wants_reset = false;
+        (self.wants_reset, self.has_asked) = (false, false);
         self.free = self.free.max(now);
         self.prepare(now);
     }
@@ -273,7 +290,7 @@ impl Host {
             run.is_serial = true;
         }
         self.recall();
-        self.wants_reset = true;
+        (self.wants_reset, self.has_asked) = (true, false);
     }
 
     fn set_device_bits(&mut self, now: Tick, fis: &SetDeviceBits) -> Reception {
@@ -398,14 +415,12 @@ impl Agent for Host {
 
     #[inline]
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
-        if self.run.is_none() && !self.wants_reset && !self.jobs.is_empty() {
+        let may_begin = !self.wants_reset || self.has_asked;
+        if self.run.is_none() && may_begin && !self.jobs.is_empty() {
             self.take_up(now);
         }
-        if self.deadline <= now && !self.wants_reset {
-            self.wants_reset = true;
-            if self.resets >= self.settings.limits.resets {
-                self.fail(now, Failure::Timeout { at: now, resets: self.resets });
-            }
+        if self.deadline <= now {
+            self.time_out(now);
         }
         let (at, offer) = self.offer();
         if at > now {
@@ -413,7 +428,12 @@ impl Agent for Host {
         }
         self.offered = offer;
         match offer {
-            Offer::Reset => Some(Outgoing::Reset),
+            Offer::Reset => {
+                self.has_asked = true;
+                let waits = self.run.is_some();
+                self.deadline = if waits { now.after(self.pace.timeout) } else { Tick::NEVER };
+                Some(Outgoing::Reset)
+            }
             Offer::Data(dwords) => Some(Outgoing::Data(dwords)),
             Offer::Command => self
                 .issue
@@ -426,9 +446,9 @@ impl Agent for Host {
         // A frame that hung while there was nothing to do is noticed when there is: the job is taken up then, and its
         // time runs.
         let waits = self.run.is_none() && !self.jobs.is_empty();
-        self.wants_reset
-            || self.deadline <= now
-            || (waits && self.free.after(self.pace.timeout) <= now)
+        let idle = if waits { self.free.after(self.pace.timeout) } else { Tick::NEVER };
+        let at = self.deadline.min(idle);
+        (self.wants_reset && !self.has_asked) || (at != Tick::NEVER && at <= now)
     }
 
     #[inline]
@@ -529,15 +549,15 @@ impl Agent for Host {
 
     fn reset(&mut self, now: Tick) {
         self.is_up = false;
-        self.wants_reset = false;
+        (self.wants_reset, self.has_asked) = (false, false);
         self.frame = Frame::default();
         self.offered = Offer::Nothing;
         self.deadline = Tick::NEVER;
         self.recall();
         self.free = self.free.max(now);
-        let Some(run) = &mut self.run else { return };
-        run.report.resets += 1;
-        self.resets += 1;
-        self.deadline = now.after(self.pace.timeout);
+        self.count_reset();
+        if self.run.is_some() {
+            self.deadline = now.after(self.pace.timeout);
+        }
     }
 }

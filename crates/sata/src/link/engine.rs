@@ -256,6 +256,10 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         self.device.arrive(&mut self.device_agent, now, to_device);
         let host_resets = self.host.decide(&mut self.host_agent, now);
         let device_resets = self.device.decide(&mut self.device_agent, now);
+        if !self.powered && self.host_agent.gives_up(now) {
+            // COMRESETs that nobody answers.
+            self.host_agent.next(now);
+        }
         self.now = now.after(1);
         if host_resets || device_resets {
             self.reset(now);
@@ -306,11 +310,25 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         true
     }
 
+    /// The first tick up to `limit` at which the host gives up a device without power.
+    fn patience(&self, limit: Tick) -> Tick {
+        let (mut patient, mut over) = (self.now.0, limit.0);
+        let ends = |tick| self.host_agent.gives_up(Tick(tick));
+        if ends(patient) || !ends(over) {
+            return if ends(patient) { self.now } else { limit };
+        }
+        while over - patient > 1 {
+            let middle = patient + (over - patient) / 2;
+            if ends(middle) { over = middle } else { patient = middle }
+        }
+        Tick(over)
+    }
+
     /// The first tick up to `limit` at which the agents, the gates or the faults may do something.
     fn next_event(&self, limit: Tick) -> Tick {
         let limit = limit.min(self.up).min(self.faults.first_tick());
         if self.host.state == State::NoComm {
-            return limit;
+            return if self.powered { limit } else { self.patience(limit) };
         }
         let limit = self.host.next_event(&self.host_agent, self.now, limit);
         self.device.next_event(&self.device_agent, self.now, limit)
