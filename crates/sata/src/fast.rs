@@ -11,7 +11,7 @@
 //!
 //! Each arrow takes the latency of the end that it leaves, is answered in the tick after it came, and
 //! goes in the next slot, which is a tick without ALIGN ([`crate::wire::align`]). Only a data phase in which
-//! somebody waits needs more steps, some for every HOLD ([`flow`]).
+//! somebody waits needs more steps, some for every HOLD (`flow`).
 //!
 //! Where nothing goes wrong on the wire the ticks are those of the dword engine, one for one. Left out: faults
 //! of the wire, primitives themselves (no trace), and stopping within a frame: [`Engine::run`] ends

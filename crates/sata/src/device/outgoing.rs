@@ -1,6 +1,6 @@
 //! How sectors leave the flash: groups asked for ahead of the link, as many as the buffer holds.
 //!
-//! Layer: part of [`Storage`]. Main types: [`Reading`], a read under way; [`Ahead`], what was read beyond the end
+//! Layer: part of [`Storage`]. Main types: [`Reading`], a read under way; `Ahead`, what was read beyond the end
 //! of the last command. The flash is asked for what a die reads at once; when the host has taken
 //! a group, its place in the buffer is free for the next. A command that begins where the last one ended finds what was read
 //! ahead, and has the drive go on beyond its own end.

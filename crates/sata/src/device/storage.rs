@@ -7,7 +7,7 @@
 //! [`Storage::end_write`]. Pieces gather to what a die programs at once, and go to the layer when that
 //! is complete; a page of which only some sectors came is read first. A read ([`Storage::begin_read`]) asks
 //! the flash for so much as the buffer holds, and for more as the host takes it ([`Storage::sent`]);
-//! [`Reading::ready`] says when which sectors are there.
+//! [`Reading::ready`](crate::device::Reading::ready) says when which sectors are there.
 //!
 //! ```text
 //!   write --> run of sectors --> groups --------> Translation::write --> accepted: room

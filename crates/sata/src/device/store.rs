@@ -1,6 +1,6 @@
 //! What the sectors of a drive hold, as briefly as it was told.
 //!
-//! Layer: below the drive. Main types: [`Data`], what a write brings; [`Store`], runs of sectors in a tree.
+//! Layer: below the drive. Main types: [`Data`], what a write brings; `Store`, runs of sectors in a tree.
 //! Neighbouring runs that go on as they began are one, so that a drive swept with a pattern takes one run,
 //! and what a sector holds is found in logarithmic time. The run that is being written lies beside the tree until
 //! something else is written or read: a sweep costs an addition a frame.
