@@ -76,7 +76,7 @@ pub trait Agent {
 
     /// Whether it gives up whatever is going on and resets the link: asked at its wake also while the link
     /// is not free, because a frame may hang, and once in 256 ticks after it. Who gives up at a tick does so at
-    /// every later one, until the reset. If so, [`Agent::next`] gives [`Outgoing::Reset`].
+    /// every later one, until it has asked for the reset. If so, [`Agent::next`] gives [`Outgoing::Reset`].
     fn gives_up(&self, _now: Tick) -> bool {
         false
     }
