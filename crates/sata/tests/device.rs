@@ -7,8 +7,8 @@ use boardlab_sata::device::{Drive, WriteCache};
 use boardlab_sata::wire::Step;
 use boardlab_sata::wire::fis::RegisterH2d;
 use boardlab_sata::wire::identify::{Feature, Identify};
-use boardlab_sata::{Agent, Counting, Fis, Reception, Tick};
-use boardlab_sim::{Bytes, Seed};
+use boardlab_sata::{Agent, Counting, Fis, Outcome, Reception, Tick};
+use boardlab_sim::{Bytes, Seed, Stream};
 use drive::rig::{Payload, Rig};
 use drive::{micros, rig, sectors};
 
@@ -453,4 +453,77 @@ fn what_cannot_be_read_is_told_and_what_is_lost_stays_told_until_it_is_written()
     // Written whole, it is as good as new.
     assert_eq!(rig.long(0x35, 24, 24).end(), (0x50, 0));
     assert_eq!(rig.long(0x25, 24, 24).words(), (0..24 * 128).collect::<Vec<u32>>());
+}
+
+/// Something that a host should not do, or not now.
+fn disturb(rig: &mut Rig, stream: &mut Stream) {
+    const CODES: [u8; 12] =
+        [0xC8, 0xCA, 0x25, 0x35, 0x60, 0x61, 0xEC, 0xEF, 0x06, 0x2F, 0xEA, 0x27];
+    let now = Tick(rig.now);
+    match stream.below(8) {
+        0 => {
+            rig.ssd.begin(now);
+            let _ = rig.ssd.drain(now, 0);
+            let dwords = 1 + u32::try_from(stream.below(4_000)).unwrap();
+            rig.ssd.take_described(dwords, UP);
+            rig.ssd.take(&[7; 13]);
+            rig.ssd.end(now, stream.chance(1, 2));
+        }
+        1 => {
+            let control = if stream.chance(1, 2) { 0x04 } else { 0 };
+            let fis = RegisterH2d { control, ..Default::default() };
+            rig.ssd.received(now, &Fis::RegisterH2d(fis));
+        }
+        2 => rig.ssd.reset(now),
+        3 => {
+            // Something goes out, and is not taken.
+            if rig.ssd.wake() <= now && rig.ssd.next(now).is_some() {
+                let outcome = if stream.chance(1, 2) { Outcome::Refused } else { Outcome::Escaped };
+                rig.ssd.sent(now, outcome);
+            }
+        }
+        _ => {
+            let any = |stream: &mut Stream| u16::try_from(stream.below(1 << 16)).unwrap();
+            let small = |stream: &mut Stream| u16::try_from(stream.below(300)).unwrap();
+            let wild = stream.chance(1, 8);
+            let code = CODES[usize::try_from(stream.below(12)).unwrap()];
+            let fis = RegisterH2d {
+                is_command: true,
+                command: if wild { any(stream).to_le_bytes()[0] } else { code },
+                lba: if wild { stream.next_u64() >> 16 } else { stream.below(70_000) },
+                features: if wild { any(stream) } else { small(stream) },
+                count: if wild { any(stream) } else { small(stream) },
+                device: if wild { any(stream).to_le_bytes()[0] } else { 0x40 },
+                ..Default::default()
+            };
+            assert_eq!(rig.ssd.received(now, &Fis::RegisterH2d(fis)), Reception::Accept);
+        }
+    }
+    rig.now += stream.below(2_000);
+}
+
+#[test]
+fn no_order_of_commands_data_and_resets_stops_a_drive_or_spoils_what_it_holds() {
+    let seeds = if std::env::var_os("BOARDLAB_FULL").is_some() { 100_000 } else { 1_000 };
+    for seed in 0..seeds {
+        let mut stream = Seed::new(seed).stream("disturb");
+        let mut rig = small();
+        for _ in 0..60 {
+            disturb(&mut rig, &mut stream);
+            if stream.chance(1, 4) {
+                rig.left = u64::MAX >> 8;
+                rig.listen();
+            }
+        }
+        rig.ssd.reset(Tick(rig.now));
+        rig.control(0x00);
+        rig.listen();
+        let first = stream.below(60_000);
+        rig.source = Counting { first: 9, step: Step::Down };
+        assert_eq!(rig.long(0x35, first, 70).end(), GOOD, "seed {seed}");
+        let words = rig.long(0x25, first, 70).words();
+        let right = (0..70 * 128).map(|at| 9_u32.wrapping_sub(at));
+        assert!(words.iter().copied().eq(right), "seed {seed}");
+        rig.ssd.storage().translation().assert_sound();
+    }
 }
