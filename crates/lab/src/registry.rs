@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::document::Document;
 use crate::error::Error;
 use crate::source::Kind;
-use crate::{fio, life, nandfs, nor, sdwear};
+use crate::{fio, life, nandfs, nor, sata, sdwear};
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::fmt;
@@ -104,7 +104,17 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         powercut: None,
         life: None,
     },
-    not_built("sata", "sata-ssd", "SSD transfer rates of a SATA host"),
+    Experiment {
+        name: "sata",
+        published: true,
+        scenario: "sata-ssd",
+        title: "SSD transfer rates of a SATA host",
+        check: Some(sata::check),
+        run: Some(sata::run),
+        tune: None,
+        powercut: None,
+        life: None,
+    },
     not_built("fcse", "context-switch", "Context switches with the Fast Context Switch Extension"),
     Experiment {
         name: "fio",

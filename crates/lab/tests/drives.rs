@@ -90,9 +90,10 @@ fn a_fifo_without_headroom_is_refused() {
     let part = read("transcend-ts32gssd25s-m").value;
     let mut host = host();
     assert_eq!(wiring(&part, &host).unwrap().speed, host.speed);
-    host.end.hold_from = host.end.fifo - 44;
     let needed = 20 + host.end.latency + part.end.latency;
-    assert_eq!(wiring(&part, &host), Err(Failure::Headroom { end: "host", left: 44, needed }));
+    host.end.hold_from = host.end.fifo - needed + 1;
+    let left = needed - 1;
+    assert_eq!(wiring(&part, &host), Err(Failure::Headroom { end: "host", left, needed }));
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub fn read(section: Section<'_>) -> Read<DrivePart> {
 }
 
 fn check(section: &Section<'_>, part: &DrivePart) -> Read<()> {
-    const ADDRESSED: u64 = 1 << 28;
+    const ADDRESSED: u64 = boardlab_sata::wire::identify::SECTORS_28;
     if !part.drive.lba48 && part.drive.sectors > ADDRESSED {
         let problem = "are more than commands of 28 bits can address, and the drive has no others";
         let expected = format!("at most {ADDRESSED}, or lba48 = true in [commands]");

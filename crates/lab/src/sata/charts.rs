@@ -1,0 +1,158 @@
+//! The pictures of the SATA experiment, as data.
+//!
+//! Layer: rank 8. Rates are drawn in MB/s of 10^6 bytes, in which the publication counts.
+
+use super::measure::{Pair, Tested};
+use super::scenario::Scenario;
+use super::tables::{all_shares, rows};
+use super::told::{float, round};
+use super::what_if::{Queued, Sized};
+use super::{Measured, means};
+use crate::reference::Reference;
+use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_sata::arithmetic::Direction;
+
+const MB: f64 = 1e6;
+/// The two directions: their names and their places in a row.
+const WAYS: [(&str, usize); 2] = [("write", 0), ("read", 1)];
+
+/// All of them; with the printed rows where there are such.
+pub(super) fn all(
+    run: &mut RunResult,
+    scenario: &Scenario,
+    measured: &Measured,
+    print: Option<&Reference>,
+) {
+    let loops = &scenario.continuous.loops;
+    let drives = [
+        ("x25-e", "Intel X25-E", "table5-1", &measured.intel),
+        ("g-monster", "G-Monster V2", "table5-2", &measured.g_monster),
+    ];
+    for (id, name, table, tested) in drives {
+        let printed = print.and_then(|print| means::printed(print, table, loops).ok());
+        throughput(run, (id, name), loops, tested, printed.as_deref());
+    }
+    shares(run, measured);
+    sizes(run, &measured.sizes);
+    queue(run, &measured.queue);
+}
+
+fn mb(rate: f64) -> f64 {
+    round(rate / MB, 3)
+}
+
+/// Throughput over the loops of a run.
+fn throughput(
+    run: &mut RunResult,
+    (id, name): (&str, &str),
+    loops: &[u64],
+    tested: &Tested,
+    printed: Option<&[[f64; 2]]>,
+) {
+    let axes = [
+        Axis { log2: true, ..Axis::fitting("loops of 32 MiB") },
+        Axis::fitting("throughput (MB/s)"),
+    ];
+    let caption = "Lines are ours, points the print, each of which was run once; the dashed line is what the link alone allows to reads.";
+    let title = format!("{name}: throughput over the length of a run");
+    let mut chart = Chart::new(format!("sata-{id}"), title, caption, axes);
+    let mut draw = |run: &mut RunResult, label: &str, rates: &[[f64; 2]], at: usize, style| {
+        let points = loops.iter().zip(rates).map(|(&count, row)| (float(count), mb(row[at])));
+        let curve = format!("{id}_{label}").replace([' ', ','], "_");
+        run.draw(&curve, "mb_per_s", &points.collect::<Vec<_>>());
+        chart.layers.push(Layer::new(label, curve, style));
+    };
+    let ours = rows(&tested.firmware, loops);
+    for (way, at) in WAYS {
+        draw(run, way, &ours, at, Style::Line);
+        if let Some(printed) = printed {
+            draw(run, &format!("{way}, print"), printed, at, Style::Points);
+        }
+    }
+    let most = float(tested.link.rate(Direction::Read));
+    let limit = vec![[most, most]; loops.len()];
+    draw(run, "link alone, read", &limit, 1, Style::Dashed);
+    run.charts.push(chart);
+}
+
+/// What the time of each run was spent on.
+fn shares(run: &mut RunResult, measured: &Measured) {
+    let axes = [Axis::fitting("drive and build"), Axis::from_zero("share of the time (%)")];
+    let caption = "HOLD is a drive that throttles, turnaround the handshake of frames; idle is the end of a write in the drive and the \
+                   sequencing of commands.";
+    let title = "Where the time of the link goes";
+    let mut chart = Chart::new("sata-shares", title, caption, axes);
+    let all = all_shares(measured);
+    chart.categories = all.iter().map(|(_, title, _)| title.clone()).collect();
+    let kinds = all.first().map_or_else(Vec::new, |(_, _, shares)| {
+        shares.named().iter().map(|(name, _)| *name).collect()
+    });
+    for (kind, name) in kinds.into_iter().enumerate() {
+        let share = |shares: &boardlab_sata::Shares| {
+            round(float(shares.named()[kind].1) / float(shares.total().max(1)) * 100.0, 3)
+        };
+        let points = all.iter().enumerate().map(|(at, (_, _, shares))| (place(at), share(shares)));
+        let curve = format!("share_{}", name.to_lowercase());
+        run.draw(&curve, "percent", &points.collect::<Vec<_>>());
+        let label = if name == "overhead" { "idle" } else { name };
+        chart.layers.push(Layer::new(label, curve, Style::Stacked));
+    }
+    run.charts.push(chart);
+}
+
+fn place(at: usize) -> f64 {
+    float(u64::try_from(at).unwrap_or(u64::MAX))
+}
+
+fn rate(pair: &Pair, at: usize) -> f64 {
+    pair.named()[at].1.rate()
+}
+
+/// Throughput over the size of a command.
+fn sizes(run: &mut RunResult, all: &[Sized]) {
+    let axes = [
+        Axis { log2: true, ..Axis::fitting("sectors of a command") },
+        Axis::from_zero("throughput (MB/s)"),
+    ];
+    let caption = "Dashed: what the link alone allows. From 2,048 sectors on nobody notices who sequences reads; writes end on flash, and wait for it.";
+    let title = "Intel X25-E: throughput over the size of a command";
+    let mut chart = Chart::new("sata-command-size", title, caption, axes);
+    for (way, at) in WAYS {
+        let curves = [
+            ("link alone", Style::Dashed),
+            ("firmware", Style::Line),
+            ("state machine", Style::Line),
+        ];
+        for (which, (name, style)) in curves.into_iter().enumerate() {
+            let points = all.iter().map(|one| {
+                let (firmware, sequencer) = (&one.firmware, &one.sequencer);
+                let rates = [one.link[at], rate(firmware, at), rate(sequencer, at)];
+                (f64::from(one.sectors), mb(rates[which]))
+            });
+            let curve = format!("size_{name}_{way}").replace(' ', "_");
+            run.draw(&curve, "mb_per_s", &points.collect::<Vec<_>>());
+            chart.layers.push(Layer::new(format!("{name}, {way}"), curve, style));
+        }
+    }
+    run.charts.push(chart);
+}
+
+/// Throughput over the depth of the queue.
+fn queue(run: &mut RunResult, all: &[Queued]) {
+    if all.len() < 2 {
+        return;
+    }
+    let axes = [Axis::fitting("commands in the queue"), Axis::from_zero("throughput (MB/s)")];
+    let caption = "Small commands at random places on a link of 6 Gb/s: with more of them at once more dies have something to do.";
+    let title = "The example drive: throughput over the depth of its queue";
+    let mut chart = Chart::new("sata-queue", title, caption, axes);
+    let name = |one: &Queued| one.depth.map_or_else(|| "off".into(), |depth| depth.to_string());
+    chart.categories = all.iter().map(name).collect();
+    for (way, at) in WAYS {
+        let points = all.iter().enumerate().map(|(number, one)| (place(number), mb(one.rates[at])));
+        let curve = format!("queue_{way}");
+        run.draw(&curve, "mb_per_s", &points.collect::<Vec<_>>());
+        chart.layers.push(Layer::new(way, curve, Style::Bars));
+    }
+    run.charts.push(chart);
+}

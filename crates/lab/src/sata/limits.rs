@@ -1,0 +1,14 @@
+//! The largest values that an experiment of this kind can take in a time that a reader will wait for.
+
+use boardlab_sim::{Bytes, Duration};
+
+/// Commands of a run.
+pub(super) const LOOPS: u64 = 65_536;
+/// What a drive is left alone for between runs.
+pub(super) const REST: Duration = Duration::from_secs(24 * 3_600);
+/// What is moved at each point of a what-if.
+pub(super) const VOLUME: Bytes = Bytes::mib(1 << 10);
+/// What a drive of a what-if has at least, and a cache that is tried at most.
+pub(super) const LEAST: Bytes = Bytes::mib(64);
+/// A write cache that is tried.
+pub(super) const CACHE: Bytes = Bytes::mib(1 << 10);

@@ -1,0 +1,334 @@
+//! The tables of the SATA experiment.
+//!
+//! Layer: rank 8. `figure4`, `table2-1` and `table5-1` to `table7-1` stand beside the print, with how far ours are off; the others are
+//! ours.
+
+use super::Measured;
+use super::judge::{off, printed_rate};
+use super::means;
+use super::measure::{Pair, Tested};
+use super::scenario::Scenario;
+use super::told::{float, real, round};
+use super::what_if::{Cached, Queued, Sized, Sped};
+use crate::error::Error;
+use crate::reference::Reference;
+use boardlab_result::{Cell, Origin, Row, RunResult, Table};
+use boardlab_sata::SECTOR;
+use boardlab_sata::device::WriteCache;
+use boardlab_sata::shares::Shares;
+
+/// All of them.
+///
+/// # Errors
+/// When the reference lacks a figure.
+pub(super) fn all(
+    run: &mut RunResult,
+    scenario: &Scenario,
+    measured: &Measured,
+    print: Option<&Reference>,
+) -> Result<(), Error> {
+    let loops = &scenario.continuous.loops;
+    let both = [("table5-1", &measured.intel), ("table5-2", &measured.g_monster)];
+    let mut tables = vec![rated(measured), single(measured)];
+    tables.extend(both.map(|(id, tested)| continuous(id, tested, loops)));
+    tables.extend(sequencers(measured, loops));
+    tables.extend([overheads(scenario), whole_drives(measured)]);
+    if let Some(reference) = print {
+        for table in &mut tables {
+            add_off(table, reference)?;
+        }
+        tables.push(means::table(measured, reference, loops)?);
+    }
+    tables.push(shares(measured));
+    tables.extend([sizes(&measured.sizes), speeds(&measured.speeds)]);
+    tables.extend([caches(&measured.caches), queue(&measured.queue)]);
+    tables.push(fitted(run));
+    run.tables = tables;
+    Ok(())
+}
+
+fn rate(value: f64) -> Cell {
+    Cell::real(value.round())
+}
+
+/// A row of rates, one for each direction.
+fn pair(id: impl Into<String>, title: impl Into<String>, rates: [f64; 2]) -> Row {
+    let [write, read] = rates;
+    let row = Row::new(id, title).of_unit("bytes_per_s");
+    row.cell("write", rate(write)).cell("read", rate(read))
+}
+
+fn rates(pair: &Pair) -> [f64; 2] {
+    [pair.write.rate(), pair.read.rate()]
+}
+
+fn directions(id: &str, title: &str) -> Table {
+    Table::new(id, title).column("write", "write").column("read", "read")
+}
+
+/// What the makers promise, beside what the drives do.
+fn rated(measured: &Measured) -> Table {
+    let mut table = directions("table2-1", "What the drives do, beside what their makers promise");
+    let [transcend, _] = &measured.swept;
+    table.rows = vec![
+        pair("intel-x25-e", "Intel X25-E, one command", rates(&measured.intel.single)),
+        pair("g-monster-v2", "G-Monster V2, one command", rates(&measured.g_monster.single)),
+        pair("transcend", "Transcend, the whole drive", rates(&transcend.firmware)),
+    ];
+    table
+}
+
+fn single(measured: &Measured) -> Table {
+    let mut table = directions("figure4", "A single command");
+    let row = |id, title, tested: &Tested| pair(id, title, rates(&tested.single)).at_the_head();
+    table.rows = vec![
+        row("intel-x25-e", "Intel X25-E", &measured.intel),
+        row("g-monster-v2", "G-Monster V2", &measured.g_monster),
+    ];
+    table
+}
+
+/// The rates of each row of a table of loops.
+pub(super) fn rows(pair: &Pair, loops: &[u64]) -> Vec<[f64; 2]> {
+    let each = 1..=loops.len();
+    each.map(|count| [pair.write.rate_of(count), pair.read.rate_of(count)]).collect()
+}
+
+fn continuous(id: &str, tested: &Tested, loops: &[u64]) -> Table {
+    let name = if id == "table5-1" { "Intel X25-E" } else { "G-Monster V2" };
+    let title = format!("{name}, commands one after the other, sequenced by firmware");
+    let mut table = directions(id, &title);
+    let rates = rows(&tested.firmware, loops);
+    table.rows = loops
+        .iter()
+        .enumerate()
+        .map(|(at, &count)| {
+            let (bytes, _) = tested.firmware.write.first(at + 1);
+            let plural = if count == 1 { "" } else { "s" };
+            pair(count.to_string(), format!("{count} loop{plural}, {bytes}"), rates[at])
+        })
+        .collect();
+    table.rows.push(pair("mean", "mean of the rows", means::arithmetic(&rates)).at_the_head());
+    table
+}
+
+fn sequencers(measured: &Measured, loops: &[u64]) -> Option<Table> {
+    let tested = &measured.g_monster;
+    let sequencer = tested.sequencer.as_ref()?;
+    let most = loops.last().copied().unwrap_or(0);
+    let title = format!("G-Monster V2, {most} loops, by who sequences the commands");
+    let mut table = directions("table6-1", &title);
+    table.rows = vec![
+        pair("firmware", "firmware", rates(&tested.firmware)).at_the_head(),
+        pair("sequencer", "state machine", rates(sequencer)).at_the_head(),
+    ];
+    Some(table)
+}
+
+/// The costs of the builds, and what they are of a command at the two rates of the text.
+fn overheads(scenario: &Scenario) -> Table {
+    const RATES: [f64; 2] = [150e6, 220e6];
+    let mut table =
+        directions("table6-2", "Overhead of a command, and its share at 150 and 220 MB/s");
+    let bytes = real(SECTOR * u64::from(scenario.continuous.sectors));
+    let host = &scenario.host;
+    let of = |overhead: &crate::drive::board::Overhead| {
+        [overhead.write, overhead.read].map(|span| float(span.as_nanos()))
+    };
+    let (firmware, sequencer) = (of(&host.firmware), of(&host.sequencer));
+    let command = RATES.map(|rate| bytes / rate * 1e9);
+    let share = |costs: [f64; 2]| [0, 1].map(|at| round(costs[at] / command[at], 8));
+    let rows = [
+        ("firmware", "firmware, a command", "ns", firmware),
+        ("sequencer", "state machine, a command", "ns", sequencer),
+        ("command", "a command at 150 and 220 MB/s", "ns", command.map(f64::round)),
+        ("firmware_share", "firmware, of that", "ratio", share(firmware)),
+        ("sequencer_share", "state machine, of that", "ratio", share(sequencer)),
+    ];
+    let row = |(id, title, unit, [write, read]): (&str, &str, &str, [f64; 2])| {
+        let row = Row::new(id, title).of_unit(unit);
+        row.cell("write", Cell::real(write)).cell("read", Cell::real(read))
+    };
+    table.rows = rows.into_iter().map(row).collect();
+    table
+}
+
+fn whole_drives(measured: &Measured) -> Table {
+    let [transcend, buffalo] = &measured.swept;
+    let title = format!("Whole drives with 28-bit commands: {} sectors", transcend.sectors);
+    let mut table = directions("table7-1", &title);
+    table.rows = vec![
+        pair("transcend", "Transcend TS32GSSD25S-M", rates(&transcend.firmware)).at_the_head(),
+        pair("buffalo", "Buffalo SHD-NSUM30G", rates(&buffalo.firmware)).at_the_head(),
+    ];
+    table
+}
+
+/// Says beside each printed rate how far ours is off.
+fn add_off(table: &mut Table, reference: &Reference) -> Result<(), Error> {
+    if table.id == "table6-2" {
+        return Ok(());
+    }
+    let columns = ["write", "read"];
+    *table = std::mem::replace(table, Table::new("", ""))
+        .column("write_off_ratio", "write, off by")
+        .column("read_off_ratio", "read, off by");
+    let id = table.id.clone();
+    for row in &mut table.rows {
+        for column in columns {
+            let ours = row.cells.get(column).and_then(|cell| cell.value.as_f64());
+            let Some(print) = printed_rate(reference, &id, &row.id, column)? else { continue };
+            let Some(ours) = ours else { continue };
+            let cell = Cell::real(round(off(ours, print), 6));
+            row.cells.insert(format!("{column}_off_ratio"), cell);
+        }
+    }
+    Ok(())
+}
+
+/// Where the time of the runs went.
+fn shares(measured: &Measured) -> Table {
+    let mut table = Table::new("shares", "Where the time of the link goes")
+        .column("payload_ratio", "payload")
+        .column("framing_ratio", "framing")
+        .column("align_ratio", "ALIGN")
+        .column("turnaround_ratio", "turnaround")
+        .column("hold_ratio", "HOLD")
+        .column("overhead_ratio", "idle");
+    for (id, title, shares) in all_shares(measured) {
+        let total = float(shares.total().max(1));
+        let mut row = Row::new(id, title);
+        for (name, ticks) in shares.named() {
+            let column = format!("{}_ratio", name.to_lowercase());
+            row = row.cell(column, Cell::real(round(float(ticks) / total, 5)));
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+/// The runs whose time is looked into: id, title and shares.
+pub(super) fn all_shares(measured: &Measured) -> Vec<(String, String, Shares)> {
+    let Measured { intel, g_monster, swept, .. } = measured;
+    let mut runs = vec![
+        ("intel-x25-e", "X25-E, firmware", &intel.firmware),
+        ("g-monster-v2", "G-Monster V2, firmware", &g_monster.firmware),
+    ];
+    let sequencer = g_monster.sequencer.as_ref();
+    runs.extend(
+        sequencer.map(|pair| ("g-monster-v2-sequencer", "G-Monster V2, state machine", pair)),
+    );
+    runs.push(("transcend", "Transcend, 28-bit", &swept[0].firmware));
+    runs.push(("buffalo", "Buffalo, 28-bit", &swept[1].firmware));
+    let both = runs.into_iter().flat_map(|(id, title, pair)| {
+        pair.named()
+            .map(|(way, ran)| (format!("{id}/{way}"), format!("{title}, {way}"), ran.shares))
+    });
+    both.collect()
+}
+
+/// Four columns of rates: of link and drive, each way.
+fn against_link(id: &str, title: &str) -> Table {
+    Table::new(id, title)
+        .column("link_write_bytes_per_s", "link alone, write")
+        .column("write_bytes_per_s", "write")
+        .column("link_read_bytes_per_s", "link alone, read")
+        .column("read_bytes_per_s", "read")
+}
+
+fn beside_link(row: Row, link: [f64; 2], ours: [f64; 2]) -> Row {
+    let [link_write, link_read] = link;
+    let [write, read] = ours;
+    row.cell("link_write_bytes_per_s", rate(link_write))
+        .cell("write_bytes_per_s", rate(write))
+        .cell("link_read_bytes_per_s", rate(link_read))
+        .cell("read_bytes_per_s", rate(read))
+}
+
+fn sizes(all: &[Sized]) -> Table {
+    let title = "X25-E by the size of its commands, and what the link alone would allow";
+    let mut table = against_link("command-size", title)
+        .column("sequencer_write_bytes_per_s", "state machine, write")
+        .column("sequencer_read_bytes_per_s", "state machine, read");
+    for one in all {
+        let bytes = SECTOR * u64::from(one.sectors);
+        let row = Row::new(one.sectors.to_string(), format!("{} sectors, {bytes}", one.sectors));
+        let [write, read] = rates(&one.sequencer);
+        table.rows.push(
+            beside_link(row, one.link, rates(&one.firmware))
+                .cell("sequencer_write_bytes_per_s", rate(write))
+                .cell("sequencer_read_bytes_per_s", rate(read)),
+        );
+    }
+    table
+}
+
+fn speeds(all: &[Sped]) -> Table {
+    let title = "X25-E by the speed of its link, sequenced by the state machine";
+    let mut table = against_link("link-speed", title);
+    table.rows = all
+        .iter()
+        .map(|one| {
+            let name = one.speed.to_string();
+            let row = Row::new(name.replace([' ', '/'], ""), name);
+            beside_link(row, one.link, rates(&one.pair))
+        })
+        .collect();
+    table
+}
+
+/// What the cache of a row is.
+pub(super) fn cache_name(cache: WriteCache) -> (String, String) {
+    match cache {
+        WriteCache::Through => ("through".into(), "a write ends on flash".into()),
+        WriteCache::Back(size) | WriteCache::Protected(size) => {
+            ("back".into(), format!("a write ends in a buffer of {size}"))
+        }
+    }
+}
+
+fn caches(all: &[Cached]) -> Table {
+    let title = "G-Monster V2, writes by what ends them and who sequences them";
+    let mut table = Table::new("write-cache", title)
+        .column("firmware_bytes_per_s", "firmware")
+        .column("sequencer_bytes_per_s", "state machine")
+        .column("gain_ratio", "gain");
+    for one in all {
+        let (firmware, sequencer) = (one.firmware.write.rate(), one.sequencer.write.rate());
+        let (id, title) = cache_name(one.cache);
+        table.rows.push(
+            Row::new(id, title)
+                .cell("firmware_bytes_per_s", rate(firmware))
+                .cell("sequencer_bytes_per_s", rate(sequencer))
+                .cell("gain_ratio", Cell::real(round(sequencer / firmware - 1.0, 6))),
+        );
+    }
+    table
+}
+
+fn queue(all: &[Queued]) -> Table {
+    let title = "The example at random places, by the depth of its queue";
+    let mut table = directions("queue", title);
+    table.rows = all
+        .iter()
+        .map(|one| match one.depth {
+            None => pair("off", "not queued", one.rates),
+            Some(depth) => pair(depth.to_string(), format!("{depth} queued"), one.rates),
+        })
+        .collect();
+    table
+}
+
+/// Every fitted parameter by the drive that it belongs to.
+fn fitted(run: &RunResult) -> Table {
+    let mut table = Table::new("fitted", "What was fitted, and to what")
+        .column("value", "value")
+        .column("source", "to what");
+    for one in run.parameters.iter().filter(|one| one.origin == Origin::Fitted) {
+        let row = Row::new(one.key.clone(), "")
+            .cell("value", Cell::text(one.value.clone()))
+            .cell("source", Cell::text(one.source.clone()));
+        table.rows.push(row);
+    }
+    table
+}
