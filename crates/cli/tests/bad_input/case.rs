@@ -228,6 +228,14 @@ pub(crate) fn write_right_files(scratch: &Scratch) {
     scratch.write("card-part.toml", repository("parts/sd/kioxia-16gb.toml"));
     scratch.write("card-board.toml", repository("boards/raspberry-pi-4.toml"));
     scratch.write("life.toml", repository("scenarios/sd-life.toml"));
+    let scenario = repository("scenarios/sata-ssd.toml");
+    let scenario = scenario.replacen("\"intel-x25-e-32gb\"", "\"drive-part.toml\"", 1);
+    let scenario = scenario.replacen("\"transcend-ts32gssd25s-m\"", "\"drive28-part.toml\"", 1);
+    let scenario = scenario.replacen("\"ml505\"", "\"sata-board.toml\"", 1);
+    scratch.write("sata.toml", scenario);
+    scratch.write("drive-part.toml", repository("parts/sata/intel-x25-e-32gb.toml"));
+    scratch.write("drive28-part.toml", repository("parts/sata/transcend-ts32gssd25s-m.toml"));
+    scratch.write("sata-board.toml", repository("boards/ml505.toml"));
 }
 
 /// What every answer to wrong input has in common.

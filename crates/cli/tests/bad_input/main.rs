@@ -13,6 +13,7 @@ mod board;
 mod card;
 mod case;
 mod console;
+mod drive;
 mod image;
 mod life;
 mod limits;
@@ -28,7 +29,7 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 16] = [
+const TABLES: [&[Case]; 17] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
@@ -37,6 +38,7 @@ const TABLES: [&[Case]; 16] = [
     limits::CASES,
     nand::CASES,
     card::CASES,
+    drive::CASES,
     life::CASES,
     set::CASES,
     sweep::CASES,
@@ -106,6 +108,11 @@ fn wrong_input_of_the_nand_experiment_is_refused() {
 #[test]
 fn a_wrong_card_is_refused() {
     check(card::CASES);
+}
+
+#[test]
+fn a_wrong_drive_or_what_it_cannot_do_is_refused() {
+    check(drive::CASES);
 }
 
 #[test]
