@@ -15,6 +15,7 @@
 //! being programmed reads as before; `boardlab-ftl` models torn pages and the rebuilding of a map.
 
 use crate::SECTOR;
+use crate::device::drive::Refusal;
 use crate::device::store::{Held, Store};
 use crate::wire::Counting;
 use boardlab_block::Extent;
@@ -93,6 +94,18 @@ impl Contents {
                 self.waiting -= 1;
                 self.gathered += gathered;
             }
+        }
+    }
+
+    /// What waits of `extent` waits no more: the layer below took or refused it, or what overwrites it.
+    pub(crate) fn left_waiting(
+        &mut self,
+        extent: Extent,
+        handed: Result<Option<Instant>, Refusal>,
+    ) {
+        match handed {
+            Ok(finished) => self.handed(extent, finished),
+            Err(_) => self.refused(extent),
         }
     }
 

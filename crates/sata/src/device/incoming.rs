@@ -167,11 +167,16 @@ impl<T: Translation> Storage<T> {
     /// Whole pages up to the end of a group came, and nothing before them waits.
     #[inline]
     fn write_whole(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<(), Refusal> {
-        if !self.partial.pages.is_empty() {
-            let (first, end) = (extent.first.0, extent.blocks().end);
-            self.partial.remove_all(self.pages.index(first)..self.pages.index(end));
+        let pages = self.pages.index(extent.first.0)..self.pages.index(extent.blocks().end);
+        let overwrites = self.partial.holds_any(pages.clone());
+        if overwrites {
+            self.partial.remove_all(pages);
         }
-        let finished = self.program(at, extent)?;
+        let handed = self.program(at, extent);
+        if overwrites && let Some(contents) = &mut self.contents {
+            contents.left_waiting(extent, handed);
+        }
+        let finished = handed?;
         if let Some(contents) = &mut self.contents {
             contents.came_on_its_way(extent, Held::of(data, 0..extent.count), finished);
         }
@@ -227,10 +232,7 @@ impl<T: Translation> Storage<T> {
     fn program_waiting(&mut self, at: Instant, extent: Extent) -> Result<(), Refusal> {
         let handed = self.program(at, extent);
         if let Some(contents) = &mut self.contents {
-            match handed {
-                Ok(finished) => contents.handed(extent, finished),
-                Err(_) => contents.refused(extent),
-            }
+            contents.left_waiting(extent, handed);
         }
         handed.map(|_| ())
     }
@@ -317,5 +319,69 @@ impl<T: Translation> Storage<T> {
             let sectors = start.max(first) - first..end.min(first + self.pages.size) - first;
             self.partial.holds(page, filled(sectors))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::drive::{Drive, WriteCache};
+    use crate::wire::{Counting, Step};
+    use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+    use boardlab_sim::{Duration, Rate, Seed};
+
+    /// A drive of two dies with pages of 4 KiB and a write cache.
+    fn cached() -> Storage<PageMapped<Timed>> {
+        let micros = Duration::from_micros;
+        let rate = Rate::new(Bytes::new(200), micros(1)).unwrap();
+        let stripe = Stripe { channels: 2, dies: 1, planes: 1, units: 1 };
+        let geometry =
+            Geometry::new(64, 64, Bytes::kib(4), 2_000).unwrap().striped(stripe).unwrap();
+        let cells = CellTimes::uniform(micros(50), micros(400), micros(2_000));
+        let timing = Timing {
+            native: cells.clone(),
+            single_bit: cells,
+            channel: rate,
+            link: rate,
+            command: Duration::ZERO,
+            slots: 8,
+            cache_program: false,
+        };
+        let medium = Timed::new(&geometry, &timing).unwrap();
+        let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
+        let drive = Drive {
+            sectors: 16_000,
+            lba48: true,
+            queue: None,
+            command: Duration::ZERO,
+            stripe,
+            window: Bytes::kib(64),
+            look_ahead: false,
+            write_cache: WriteCache::Back(Bytes::kib(64)),
+            idle_after: Duration::from_secs(1),
+            activates_early: true,
+            frame: 2_048,
+            identify_frame: 128,
+        };
+        Storage::new(drive, layer, true).unwrap()
+    }
+
+    #[test]
+    fn what_waited_of_a_page_does_not_wait_on_when_the_page_is_overwritten() {
+        let mut storage = cached();
+        let words = |sector| Data::Counting(Counting { first: sector, step: Step::Up });
+        storage.write(Instant::ZERO, Extent::new(3, 1), words(0)).unwrap();
+        let mut now = storage.end_write(Instant::ZERO).unwrap();
+        for frame in (1..900).chain([0]) {
+            now = now.max(storage.write(now, Extent::new(frame * 16, 16), words(7)).unwrap());
+        }
+        now = storage.flush(now).unwrap() + Duration::from_millis(1);
+        let contents = storage.contents.as_mut().unwrap();
+        contents.settle(now);
+        assert_eq!(contents.unsettled(), 0);
+        storage.cut_power(now);
+        let mut sector = [0; 512];
+        storage.fill(Extent::new(3, 1), &mut sector);
+        assert_eq!(sector[..4], (7_u32 + 3 * 128).to_le_bytes());
     }
 }
