@@ -25,6 +25,14 @@ struct Group {
     bad: Option<u64>,
 }
 
+impl Group {
+    /// One past the last sector before which all can be read.
+    #[inline]
+    fn good(&self) -> u64 {
+        self.bad.unwrap_or(self.end)
+    }
+}
+
 /// A read that is under way; kept and used again, it allocates nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
@@ -112,8 +120,8 @@ impl Reading {
     #[inline]
     pub fn first(&self) -> Result<Option<Instant>, Refusal> {
         match self.groups.front() {
-            Some(&Group { bad: Some(bad), .. }) => {
-                Err(Refusal::Unreadable { sector: bad.max(self.sent) })
+            Some(group) if group.good() <= self.sent => {
+                Err(Refusal::Unreadable { sector: self.sent })
             }
             Some(group) => Ok(Some(group.at)),
             None => Ok(None),
@@ -130,13 +138,14 @@ impl Reading {
         let mut found: Option<Ready> = None;
         let last = self.extent.blocks().end;
         for group in self.groups.iter().filter(|group| group.end > sector) {
-            match (&mut found, group.bad) {
-                (None, Some(bad)) => return Err(Refusal::Unreadable { sector: bad.max(sector) }),
-                (None, None) => found = Some(Ready { end: group.end.min(last), at: group.at }),
-                (Some(ready), None) if group.at.max(ready.at) <= now => {
-                    ready.end = group.end.min(last);
-                }
-                _ => break,
+            match &mut found {
+                None if group.good() <= sector => return Err(Refusal::Unreadable { sector }),
+                None => found = Some(Ready { end: group.good().min(last), at: group.at }),
+                Some(ready) if group.at.max(ready.at) <= now => ready.end = group.good().min(last),
+                Some(_) => break,
+            }
+            if group.bad.is_some() {
+                break;
             }
             if group.end >= last.min(sector + FRAME) {
                 break;
@@ -249,8 +258,8 @@ impl<T: Translation> Storage<T> {
             }
             let group = self.fetch(at, Extent::new(reading.asked, end - reading.asked));
             reading.groups.push_back(group);
-            if group.bad.is_none() && reading.reach == reading.asked {
-                reading.reach = end;
+            if reading.reach == reading.asked {
+                reading.reach = group.good();
             }
             reading.asked = end;
         }
@@ -267,9 +276,27 @@ impl<T: Translation> Storage<T> {
         let read = self.translation.read(at, self.pages_of(extent), &mut []);
         let read = read.expect("the layer has all pages of the drive");
         self.work.add(&read);
-        let at = read.finished;
-        let unreadable = read.events.has(Event::Unreadable).then_some(extent.first.0);
+        let mut at = read.finished;
+        let unreadable =
+            read.events.has(Event::Unreadable).then(|| self.first_unreadable(&mut at, extent));
         self.quiet = self.quiet.max(at);
-        Group { end, at, bad: unreadable.or(lost) }
+        let bad = unreadable.into_iter().chain(lost).min();
+        Group { end, at, bad }
+    }
+
+    /// The first sector of an extent that could not be read as a whole: its pages are read one by one.
+    #[cold]
+    fn first_unreadable(&mut self, now: &mut Instant, extent: Extent) -> u64 {
+        let (size, first) = (self.pages.size, extent.first.0);
+        let bad = self.pages.span(extent).find(|page| {
+            let page = self.pages_of(Extent::new(page * size, 1));
+            let read = self.translation.read(*now, page, &mut []);
+            let read = read.expect("the layer has all pages of the drive");
+            self.work.add(&read);
+            *now = read.finished.max(*now);
+            read.events.has(Event::Unreadable)
+        });
+        // What could be read at the second try is told all the same: the first sector is as good as any.
+        bad.map_or(first, |page| first.max(page * size))
     }
 }
