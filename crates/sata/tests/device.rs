@@ -328,13 +328,8 @@ fn an_error_of_the_queue_ends_all_and_the_log_tells_which() {
     assert_eq!((failed.error, failed.active), (0x84, 0));
     assert_eq!(seen.phases.len(), 2, "the others are over");
     assert_eq!(rig.long(0x25, 0, 1).end(), (0x51, 0x04), "until the host knows which");
-    let log = rig.command(
-        RegisterH2d { command: 0x2F, lba: 0x10, count: 1, device: 0xE0, ..Default::default() },
-        0,
-    );
-    let bytes: Vec<u8> = log.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = log_page(&mut rig);
     assert_eq!((u64::from(bytes[0]), bytes[3]), (seen.phases[1].buffer, 0x84));
-    assert_eq!(bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_add(byte)), 0);
     assert_eq!(rig.long(0x25, 0, 1).end(), GOOD);
     // Beyond the end, a tag in use, a command that is not queued: each ends the queue.
     rig.queue(0x60, 0, sectors(BLOCKS), 1);
@@ -344,7 +339,38 @@ fn an_error_of_the_queue_ends_all_and_the_log_tells_which() {
     rig.queue(0x60, 5, 0, 16);
     rig.queue(0x60, 5, 16, 16);
     let seen = rig.listen();
-    assert_eq!((seen.bits.len(), seen.bits[0].status, seen.data.len()), (1, 0x51, 0));
+    // The first was taken; BSY of the second is cleared by a Register FIS alone.
+    assert_eq!((seen.ends.len(), seen.bits.len(), seen.data.len()), (2, 0, 0));
+    assert_eq!((seen.ends[1].status, seen.ends[1].error), (0x51, 0x04));
+    assert_eq!(log_page(&mut rig)[0], 5);
+    rig.queue(0x60, 7, 0, 16);
+    assert_eq!(rig.simple(0xE5, 0, 0).ends[1].status, 0x51);
+    assert_eq!(log_page(&mut rig)[0], 0x80, "not of a queued command");
+    assert_eq!(rig.long(0x25, 0, 1).end(), GOOD);
+}
+
+/// Page 10h of the log after an error: all tags are over, then come the data.
+fn log_page(rig: &mut Rig) -> Vec<u8> {
+    let fis =
+        RegisterH2d { command: 0x2F, lba: 0x10, count: 1, device: 0xE0, ..Default::default() };
+    let seen = rig.command(fis, 0);
+    assert_eq!((seen.bits.len(), seen.setups.len(), seen.ends.len()), (1, 1, 0));
+    let bits = seen.bits[0];
+    assert_eq!((bits.status, bits.error, bits.active), (0x50, 0, u32::MAX));
+    let bytes: Vec<u8> = seen.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+    assert_eq!(bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_add(byte)), 0);
+    bytes
+}
+
+#[test]
+fn a_tag_beyond_the_queue_halts_it() {
+    let drive = Drive { queue: Some(4), ..drive::drive(sectors(BLOCKS), WriteCache::Through) };
+    let mut rig = rig(drive, BLOCKS);
+    rig.queue(0x61, 4, 0, 1);
+    assert_eq!(rig.listen().end(), (0x51, 0x04));
+    assert_eq!(rig.long(0x25, 0, 1).end(), (0x51, 0x04), "until the host knows which");
+    assert_eq!(log_page(&mut rig)[0], 4);
+    assert_eq!(rig.long(0x25, 0, 1).end(), GOOD);
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub(crate) enum Request {
     },
     QueueLog,
     Nothing,
+    /// Queued, with a tag beyond the queue.
+    NoSuchTag(u8),
     /// Not known, or not of this drive.
     Unknown,
 }
@@ -113,13 +115,12 @@ fn long(fis: &RegisterH2d) -> Request {
 /// READ FPDMA QUEUED, WRITE FPDMA QUEUED: the count is in the features, the tag in the count.
 fn queued(fis: &RegisterH2d, depth: u32) -> Request {
     let extent = Extent::new(fis.lba, count(fis.features));
-    match u8::try_from(fis.count >> 3 & 0x1F) {
-        Ok(tag) if u32::from(tag) < depth => {
-            let writes = fis.command == 0x61;
-            by_address(fis, Move { extent, writes, tag: Some(tag), short: false })
-        }
-        _ => Request::Unknown,
+    let tag = fis.count.to_le_bytes()[0] >> 3;
+    if u32::from(tag) >= depth {
+        return Request::NoSuchTag(tag);
     }
+    let writes = fis.command == 0x61;
+    by_address(fis, Move { extent, writes, tag: Some(tag), short: false })
 }
 
 /// Cylinders and heads must not be taken for an LBA.
@@ -201,7 +202,7 @@ mod tests {
             );
         }
         let beyond = fis(0x60, 0, 8 << 3);
-        assert_eq!(Request::of(&beyond, &drive(true, Some(8))), Request::Unknown, "tag 8 of 8");
+        assert_eq!(Request::of(&beyond, &drive(true, Some(8))), Request::NoSuchTag(8));
         let cylinders = RegisterH2d { device: 0xA0, ..fis(0xC8, 1, 1) };
         assert_eq!(Request::of(&cylinders, &old), Request::Unknown);
         let feature = RegisterH2d { features: 0x42, ..fis(0xEF, 0, 0) };

@@ -53,15 +53,22 @@ impl<T: Translation> Ssd<T> {
         let request = Request::of(fis, self.storage.drive());
         let tag = match request {
             Request::Move(what) => what.tag,
+            Request::NoSuchTag(tag) => Some(tag),
             _ => None,
         };
-        // A command in the way of another ends both, and one with a tag that is in use ends the queue.
-        let in_use = tag.is_some_and(|tag| self.queue.all() >> tag & 1 == 1);
-        if self.busy || in_use || (tag.is_none() && self.queue.all() != 0) {
-            let halts = self.queue.all() != 0;
+        // A command in the way of another ends both; a queue ends with one that is not queued, and with a tag that
+        // is in use or that there is not. The host waits for a Register FIS: no other one clears BSY.
+        let is_wrong = match tag {
+            Some(tag) => self.queue.all() >> tag & 1 == 1 || request == Request::NoSuchTag(tag),
+            None => self.queue.all() != 0,
+        };
+        if self.busy || is_wrong {
             self.give_up_all();
             self.command = *fis;
-            return if halts { self.halt(now, tag, Failure::ABORTED) } else { self.abort(now) };
+            if is_wrong {
+                self.note_in_log(tag, Failure::ABORTED);
+            }
+            return self.abort(now);
         }
         self.command = *fis;
         if self.queue.halted && request != Request::QueueLog {
@@ -75,7 +82,7 @@ impl<T: Translation> Ssd<T> {
                 Err(_) => self.abort(now),
             },
             Request::QueueLog => {
-                self.queue.halted = false;
+                self.clear_queue(at);
                 self.send_page(at, self.log);
             }
             Request::Trim(blocks) => {
@@ -95,7 +102,7 @@ impl<T: Translation> Ssd<T> {
                 let last = if short { last.min(identify::SECTORS_28) } else { last };
                 self.answer(at, last, 0);
             }
-            Request::Unknown => self.abort(now),
+            Request::Unknown | Request::NoSuchTag(_) => self.abort(now),
         }
     }
 
@@ -167,6 +174,16 @@ impl<T: Translation> Ssd<T> {
         };
         let tick = self.tick(at);
         self.outbox.push_back((Fis::PioSetup(fis), tick));
+    }
+
+    /// The host asks which command failed: before it is told, whatever it still takes for queued is declared over.
+    fn clear_queue(&mut self, at: Instant) {
+        if std::mem::take(&mut self.queue.halted) {
+            let (status, active) = (READY, u32::MAX);
+            let fis = SetDeviceBits { interrupt: true, status, active, ..Default::default() };
+            let tick = self.tick(at);
+            self.outbox.push_back((Fis::SetDeviceBits(fis), tick));
+        }
     }
 
     /// The next Data FIS of a write may come.
@@ -249,15 +266,15 @@ impl<T: Translation> Ssd<T> {
             Some(tag) => {
                 self.queue.moving &= !(1 << tag);
                 self.give_up_all();
-                self.halt(now, Some(tag), failure);
+                self.halt(now, tag, failure);
             }
         }
     }
 
     /// A queued command has failed, and with it the queue.
-    pub(crate) fn halt(&mut self, now: Tick, tag: Option<u8>, failure: Failure) {
+    pub(crate) fn halt(&mut self, now: Tick, tag: u8, failure: Failure) {
         self.tally.failed += 1;
-        self.note_in_log(tag, failure);
+        self.note_in_log(Some(tag), failure);
         let (status, error) = (READY | status::ERR, failure.error);
         let fis = SetDeviceBits { interrupt: true, status, error, ..SetDeviceBits::default() };
         self.outbox.push_back((Fis::SetDeviceBits(fis), now));

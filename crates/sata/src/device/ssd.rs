@@ -172,6 +172,7 @@ impl<T: Translation> Ssd<T> {
     pub fn cut_power(&mut self, now: Tick) {
         self.storage.cut_power(self.speed.instant(now));
         self.auto_activate = false;
+        self.held_in_reset = false;
         self.forget(now);
     }
 
