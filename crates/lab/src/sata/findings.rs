@@ -125,7 +125,7 @@ fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         "The unit. A MB/s of the tables is 10^6 bytes a second, and a command of 32 MB is {:.0} bytes: as MiB/s {} would be {}, above the \
          {} that the link carries when nobody ever waits (8 KiB in a Data FIS, 2 of 256 dwords ALIGN). The text below table \
          6-2 takes 32 MB for 32 x 10^6 bytes: a command then takes {:.0} ms at 150 MB/s, exactly it is {:.1} ms ({}). Its shares \
-         of 0.75 and 0.21 % become {:.3} and {:.3} %; the conclusion is the same.",
+         of {:.2} and {:.2} % become {:.3} and {:.3} %; the conclusion is the same.",
         facts.command(),
         mb_per_s(rate),
         mb_per_s(binary),
@@ -133,6 +133,8 @@ fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         text * 1e3,
         exact * 1e3,
         percent(exact / text - 1.0),
+        printed(reference, "table6-2", "firmware_share", "write")? * 100.0,
+        printed(reference, "table6-2", "sequencer_share", "write")? * 100.0,
         facts.scenario.host.firmware.write.as_secs_f64() / exact * 100.0,
         facts.scenario.host.sequencer.write.as_secs_f64() / exact * 100.0,
     ))
@@ -302,10 +304,14 @@ fn single(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let second = printed(reference, "figure4", "g-monster-v2", "write")?;
     let second_looped = printed(reference, "table5-2", "1", "write")?;
     let ours = &facts.measured.g_monster.single.write;
+    let cut_off = printed(reference, "figure4", "intel-x25-e", "read")?;
+    let read = printed(reference, "table5-1", "1", "read")?;
     Ok(format!(
-        "Single commands are printed without decimals, and cut off: 286 stands for the 286.60 of a loop of one. The X25-E's {:.0} against {} in a loop \
+        "Single commands are printed without decimals, and cut off: {:.0} stands for the {} of a loop of one. The X25-E's {:.0} against {} in a loop \
          of one are {} a command ({} if it was rounded, up to {} if it was cut), somewhat more than the overhead of firmware ({}). The G-Monster's {:.0} is below its {} in a loop of one, although that \
          includes the overhead: another state of the drive; here it is {}.",
+        cut_off / 1e6,
+        mb_per_s(read),
         write / 1e6,
         mb_per_s(looped),
         micros(late),

@@ -86,20 +86,23 @@ pub(super) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<S
         let (firmware, sequencer) =
             (slowed(facts, swept, host.firmware.write), slowed(facts, swept, host.sequencer.write));
         told.push(format!(
-            "{row} was measured at {}, {} a command in total; with 1600 or 450 us on top of what its flash takes it would write at {} or {}",
+            "{row} was measured at {}, {} a command in total; with {} or {} on top of what its flash takes it would write at {} or {}",
             mb_per_s(write),
             of_rate(facts, write),
+            span(host.firmware.write),
+            span(host.sequencer.write),
             mb_per_s(firmware),
             mb_per_s(sequencer),
         ));
     }
     let [first, _] = &facts.measured.swept;
     Ok(format!(
-        "What {} commands of {:.0} KiB say of the 1600 us. If firmware spent them on every command, nothing could be written faster than {}: {}. So most of the 1600 us of a \
+        "What {} commands of {:.0} KiB say of the {}. If firmware spent them on every command, nothing could be written faster than {}: {}. So most of the overhead of a \
          command of 32 MB is the end of a write in the drive, which empties its buffer, and not the work of a MicroBlaze ({:.0} cycles at 100 MHz). Here the sequencing of these \
          commands costs {}, the figure of reads, and the drive's own end of a write follows from its flash.",
         first.commands,
         command(facts) / 1_024.0,
+        span(host.firmware.write),
         mb_per_s(ceiling),
         told.join("; "),
         overhead * 100e6,
