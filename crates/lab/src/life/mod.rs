@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 8. In reading order: [`scenario`] (card, load, days), [`model`] (the card in full, and scaled),
 //! [`places`] (which pages a load writes), `recorded` (jobs of fio, traces), [`pace`] (what puts a scaled card right),
-//! [`live`] (one card), [`faults`] (when data can no longer be corrected), [`study`] (many cards), [`factors`] (what a
+//! [`live`] (one card), [`faults`] (when data can no longer be corrected), [`mod@study`] (many cards), [`factors`] (what a
 //! life is made of), `what_if` (what else could be chosen), `tables`, `charts`, `findings`.
 //!
 //! Equations, parameters and known error: docs/models/life.md.

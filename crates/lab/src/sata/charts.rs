@@ -77,7 +77,7 @@ fn throughput(
 
 /// What the time of each run was spent on.
 fn shares(run: &mut RunResult, measured: &Measured) {
-    let axes = [Axis::fitting("drive and build"), Axis::from_zero("share of the time (%)")];
+    let axes = [Axis::fitting("drive and build"), Axis::from_zero("share of the time")];
     let caption = "HOLD is a drive that throttles, turnaround the handshake of frames; idle is the end of a write in the drive and the \
                    sequencing of commands.";
     let title = "Where the time of the link goes";
@@ -89,11 +89,11 @@ fn shares(run: &mut RunResult, measured: &Measured) {
     });
     for (kind, name) in kinds.into_iter().enumerate() {
         let share = |shares: &boardlab_sata::Shares| {
-            round(float(shares.named()[kind].1) / float(shares.total().max(1)) * 100.0, 3)
+            round(float(shares.named()[kind].1) / float(shares.total().max(1)), 5)
         };
         let points = all.iter().enumerate().map(|(at, (_, _, shares))| (place(at), share(shares)));
         let curve = format!("share_{}", name.to_lowercase());
-        run.draw(&curve, "percent", &points.collect::<Vec<_>>());
+        run.draw(&curve, "ratio", &points.collect::<Vec<_>>());
         let label = if name == "overhead" { "idle" } else { name };
         chart.layers.push(Layer::new(label, curve, Style::Stacked));
     }

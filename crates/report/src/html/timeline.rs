@@ -99,7 +99,7 @@ fn x(timeline: &Timeline) -> Value {
         "type": "quantitative",
         "title": timeline.time,
         "scale": { "zero": false, "nice": false },
-        "axis": { "grid": true, "labelFlush": false },
+        "axis": { "grid": true, "labelFlush": false, "labelOverlap": "greedy", "labelSeparation": 12 },
     })
 }
 

@@ -329,6 +329,11 @@ impl Drawing<'_> {
             // A bar whose foot is cut off lies about its height.
             scale["zero"] = json!(true);
         }
+        if layer.style == Style::Stacked && layer.unit == "ratio" {
+            // Shares of a whole, which rounding must not make more than it.
+            scale["domain"] = json!([0, 1]);
+            scale["clamp"] = json!(true);
+        }
         json!({
             "field": "y",
             "type": "quantitative",
