@@ -370,18 +370,19 @@ impl<T: Translation> Disk<T> {
         }
     }
 
-    /// Every command of a request; the last to end ends it.
+    /// Every command of a request, of at most `most` sectors, cut at multiples of `unit`; the last to end ends it.
     fn each(
         &mut self,
         at: Instant,
         extent: Extent,
-        most: u64,
+        (most, unit): (u64, u64),
         mut command: impl FnMut(&mut Self, Instant, Extent) -> Result<Completion, block::Error>,
     ) -> Result<Completion, block::Error> {
         let (mut all, end) = (None::<Completion>, extent.blocks().end);
         let mut first = extent.first.0;
         while first < end {
-            let count = most.min(end - first);
+            let cut = first + most;
+            let count = if cut < end { cut - cut % unit } else { end } - first;
             let one = command(self, at, Extent::new(first, count))?;
             let ended = all.map_or(one.ended, |all| all.ended.max(one.ended));
             all = Some(Completion { ended, ..all.unwrap_or(one) });
@@ -391,7 +392,7 @@ impl<T: Translation> Disk<T> {
     }
 
     fn carry_out(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, block::Error> {
-        let largest = u64::from(self.driver.largest);
+        let largest = (u64::from(self.driver.largest), 1);
         match request {
             Request::Read { extent, into } => {
                 let done = self.each(at, extent, largest, Self::read)?;
@@ -415,7 +416,11 @@ impl<T: Translation> Disk<T> {
                     disk.write(at, command, Data::Repeated(0))
                 })
             }
-            Request::Discard { extent } => self.each(at, extent, RANGES, Self::trim),
+            Request::Discard { extent } => {
+                // No page lies in two commands, for neither would give it up.
+                let page = self.geometry.physical / SECTOR;
+                self.each(at, extent, (RANGES, page), Self::trim)
+            }
             Request::Flush => self.flush(at),
         }
     }

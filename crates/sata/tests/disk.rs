@@ -10,7 +10,7 @@ mod drive;
 use boardlab_block::{
     BlockDevice, Cache, Discarded, Error, Extent, Noise, Payload, Request, Target,
 };
-use boardlab_ftl::Policies;
+use boardlab_ftl::{Geometry, PageMapped, Policies, Timed};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::disk::{Disk, Driver};
 use boardlab_sata::host::{
@@ -193,6 +193,29 @@ fn requests_of_a_size_beyond_the_largest_are_split() {
     let (whole, pieces) = (write(&mut device), write(&mut split));
     assert_eq!((device.counts().commands, split.counts().commands), (1, 20));
     assert!(pieces > whole, "each command waits for its own end on flash");
+}
+
+#[test]
+fn a_discard_of_several_commands_leaves_no_page_between_them() {
+    let pages = 40_000;
+    let geometry = Geometry::new(pages / 1_024 + 8, 1_024, Bytes::kib(64), pages).unwrap();
+    let geometry = geometry.striped(drive::STRIPE).unwrap();
+    let medium = Timed::new(&geometry, &drive::timing()).unwrap();
+    let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
+    let sectors = u64::from(pages) * 128;
+    let plan = Drive { window: Bytes::mib(1), ..drive::drive(sectors, WriteCache::Through) };
+    let storage = Storage::new(plan, layer, true).unwrap();
+    let mut device = Disk::new(storage, &wiring(), driver(None));
+    let mut clock = Clock::new();
+    // The first command ends between these sectors, wherever it is cut.
+    let middle = Extent::new(64 * 65_535 - 512, 1_024);
+    device.write(&mut clock, middle, &[7; 512 * 1_024]).unwrap();
+    let discard = Request::Discard { extent: Extent::new(1, sectors - 1) };
+    device.submit(clock.now(), discard).unwrap();
+    assert_eq!(device.counts().commands, 3);
+    let mut found = vec![1; 512 * 1_024];
+    device.read(&mut clock, middle, &mut found).unwrap();
+    assert!(found.iter().all(|&byte| byte == 0));
 }
 
 #[test]

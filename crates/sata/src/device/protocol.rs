@@ -398,21 +398,28 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// Ranges to be given up: 48 bits of address and 16 bits of count each.
+    /// Ranges to be given up: 48 bits of address and 16 bits of count each. Those that go on where the one before ends are
+    /// one with it: a page that lies in both is given up.
     pub(crate) fn trim_ranges(&mut self, at: Instant) -> Result<Instant, Failure> {
         let sectors = self.storage.drive().sectors;
-        let mut done = at;
+        let mut ranges: Vec<Extent> = Vec::new();
         for pair in self.frame.words().chunks_exact(2) {
             let (low, high) = (u64::from(pair[0]), u64::from(pair[1]));
             let (first, count) = (low | (high & 0xFFFF) << 32, high >> 16);
-            if count == 0 {
-                continue;
+            match ranges.last_mut() {
+                _ if count == 0 => {}
+                Some(last) if last.blocks().end == first => last.count += count,
+                _ => ranges.push(Extent::new(first, count)),
             }
-            if first + count > sectors {
+        }
+        let mut done = at;
+        for range in ranges {
+            let (first, end) = (range.first.0, range.blocks().end);
+            if end > sectors {
                 let sector = first.max(sectors);
                 return Err(Failure { error: error::IDNF | error::ABRT, sector });
             }
-            let ended = self.storage.trim(at, Extent::new(first, count));
+            let ended = self.storage.trim(at, range);
             done = done.max(ended.map_err(|refusal| Failure::of(refusal, first))?);
         }
         Ok(done)
