@@ -188,6 +188,17 @@ fn the_end_of_the_drive_is_reached_and_not_passed() {
 }
 
 #[test]
+fn a_sector_that_failed_is_told_with_all_its_bits() {
+    let drive = large(20_000_000, true);
+    for addressing in [Addressing::Lba28, Addressing::Lba48] {
+        let beyond = job(Read, 19_999_900, 256, 1).with_addressing(addressing);
+        let (reports, _) = run::<Fises>(Build::Firmware, drive.clone(), &[Job::Transfer(beyond)]);
+        let Err(Failure::Drive(taskfile)) = reports[0].outcome else { panic!("{reports:?}") };
+        assert_eq!((taskfile.error, taskfile.lba), (0x14, 20_000_000), "{addressing:?}");
+    }
+}
+
+#[test]
 fn sectors_on_both_sides_of_twenty_eight_bits_are_told_apart() {
     let edge = 1 << 28;
     let make =

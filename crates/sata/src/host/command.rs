@@ -56,6 +56,11 @@ impl Command {
         matches!(self.code, Code::Transfer { form: Form::Queued, .. })
     }
 
+    /// Whether its address has 28 bits, of which four are in the device register.
+    pub(crate) const fn is_short(&self) -> bool {
+        matches!(self.code, Code::Transfer { form: Form::Short, .. })
+    }
+
     /// The same without the queue, as it is sent after an error of the queue.
     pub(crate) fn unqueued(self) -> Self {
         match self.code {

@@ -186,13 +186,17 @@ impl Host {
 
     fn taskfile(&self, tag: u8, fis: &RegisterD2h) -> Taskfile {
         let command = &self.slots[usize::from(tag)].command;
+        let lba = match command.is_short() {
+            true => fis.lba & 0xFF_FFFF | u64::from(fis.device & 0x0F) << 24,
+            false => fis.lba,
+        };
         Taskfile {
             command: command.opcode(),
             first: command.lba,
             sectors: command.sectors,
             status: fis.status,
             error: fis.error,
-            lba: fis.lba,
+            lba,
         }
     }
 

@@ -89,7 +89,8 @@ pub struct Taskfile {
     pub status: u8,
     /// Error.
     pub error: u8,
-    /// The LBA registers: the sector that failed, where there was one.
+    /// The LBA registers, and after a command of 28 bits the four in the device register: the sector that failed,
+    /// where there was one.
     pub lba: u64,
 }
 
