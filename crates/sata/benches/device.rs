@@ -46,6 +46,7 @@ fn device() -> Device {
         sectors: u64::from(logical) * 8,
         lba48: true,
         queue: Some(32),
+        trims: true,
         command: micros(20),
         stripe: STRIPE,
         window: Bytes::kib(512),

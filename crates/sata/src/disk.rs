@@ -119,7 +119,7 @@ impl<T: Translation> Disk<T> {
             physical: page,
             optimal: page * u64::from(drive.stripe.program_pages()),
             depth: queue.unwrap_or(1),
-            discard: Some(discard),
+            discard: drive.trims.then_some(discard),
             cache: match drive.write_cache {
                 WriteCache::Back(size) => block::Cache::Volatile(size),
                 WriteCache::Through | WriteCache::Protected(_) => block::Cache::None,

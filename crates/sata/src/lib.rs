@@ -43,6 +43,7 @@
 //!     sectors: 800_000,
 //!     lba48: true,
 //!     queue: Some(32),
+//!     trims: true,
 //!     command: micros(5),
 //!     stripe,
 //!     window: Bytes::kib(256),

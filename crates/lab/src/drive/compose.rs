@@ -143,6 +143,7 @@ fn identify(part: &DrivePart, drive: &Drive) -> Result<Identify, Failure> {
         firmware: part.identity.firmware.clone(),
         lba_48: drive.lba48,
         queue_depth: drive.queue.map(|depth| u8::try_from(depth).unwrap_or(u8::MAX)),
+        trims: drive.trims,
         flush_ext: drive.lba48,
         write_cache: feature(drive.write_cache != WriteCache::Through),
         look_ahead: feature(drive.look_ahead),

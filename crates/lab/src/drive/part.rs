@@ -83,11 +83,12 @@ pub fn read(section: Section<'_>) -> Read<DrivePart> {
     let housekeeping = section.optional_section("housekeeping", housekeeping);
     let managed = Managed::read(&section);
     section.finish()?;
-    let (managed, (speed, end), (lba48, queue)) = (managed?, link?, commands?);
+    let (managed, (speed, end), (lba48, queue, trims)) = (managed?, link?, commands?);
     let drive = Drive {
         sectors: sectors?,
         lba48,
         queue,
+        trims,
         stripe: managed.flash.stripe(managed.page),
         ..controller?
     };
@@ -135,14 +136,15 @@ fn identity(section: Section<'_>) -> Read<Identity> {
     Ok(Identity { model: model?, serial: serial?, firmware: firmware? })
 }
 
-fn commands(section: Section<'_>) -> Read<(bool, Option<u32>)> {
+fn commands(section: Section<'_>) -> Read<(bool, Option<u32>, bool)> {
     let lba48 = section.required::<bool>("lba48");
     let queue = match section.has("queue") {
         true => count(&section, "queue", 1, 32).map(Some),
         false => Ok(None),
     };
+    let trims = section.key::<bool>("trim").or(false);
     section.finish()?;
-    Ok((lba48?, queue?))
+    Ok((lba48?, queue?, trims?))
 }
 
 /// What the section says of the drive; the rest comes from others.
@@ -168,6 +170,7 @@ fn controller(section: Section<'_>) -> Read<Drive> {
         sectors: 0,
         lba48: false,
         queue: None,
+        trims: false,
         command: command?,
         stripe: boardlab_ftl::Stripe::SINGLE,
         window: window?,

@@ -80,7 +80,7 @@ impl Request {
             0xE1 | 0xE3 => Self::Nothing,
             0xE5 => Self::PowerMode,
             0xEF => set(fis),
-            0x06 if drive.lba48 && fis.features & TRIM == TRIM => Self::Trim(count(fis.count)),
+            0x06 if drive.trims && fis.features & TRIM == TRIM => Self::Trim(count(fis.count)),
             0xF8 => Self::NativeMax { short: true },
             0x27 if drive.lba48 => Self::NativeMax { short: false },
             0x2F if drive.queue.is_some() && fis.lba & 0xFF == QUEUE_ERROR && fis.count == 1 => {
@@ -153,6 +153,7 @@ mod tests {
             sectors: 1 << 27,
             lba48,
             queue,
+            trims: lba48,
             command: Duration::ZERO,
             stripe: Stripe::SINGLE,
             window: Bytes::kib(64),

@@ -353,6 +353,7 @@ mod tests {
             sectors: 16_000,
             lba48: true,
             queue: None,
+            trims: true,
             command: Duration::ZERO,
             stripe,
             window: Bytes::kib(64),

@@ -65,6 +65,7 @@ pub fn drive(sectors: u64, write_cache: WriteCache) -> Drive {
         sectors,
         lba48: true,
         queue: Some(32),
+        trims: true,
         command: micros(5),
         stripe: STRIPE,
         window: Bytes::kib(128),

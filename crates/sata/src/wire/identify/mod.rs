@@ -82,6 +82,8 @@ pub struct Identify {
     pub speed: Speed,
     /// Commands that NCQ queues, 1 to 32; `None` without NCQ.
     pub queue_depth: Option<u8>,
+    /// DATA SET MANAGEMENT with TRIM, of one block of ranges; what was given up reads as zeros.
+    pub trims: bool,
     /// Most sectors of a DRQ block of READ and WRITE MULTIPLE.
     pub multiple: u8,
     /// The highest Ultra DMA mode, 0 to 6: a name only on a serial link.
@@ -117,6 +119,7 @@ impl Identify {
             lba_48: true,
             speed,
             queue_depth: None,
+            trims: false,
             multiple: 16,
             udma: 6,
             write_cache: Feature::On,
@@ -233,6 +236,11 @@ impl Identify {
             }
             words[word::QUEUE] = u16::from(depth - 1);
             words[word::SATA] |= bit::NCQ;
+        }
+        if self.trims {
+            words[word::ADDITIONAL] = bit::TRIMMED_ZEROS;
+            words[word::TRIM_BLOCKS] = 1;
+            words[word::DATA_SET] = bit::TRIM;
         }
         words[word::RESET] = if self.bridged { bit::RESET_OF_DEVICE_0 } else { 0 };
         // Serial, of the revisions up to the first that has the speed: 1.0a, 2.6, 3.0.

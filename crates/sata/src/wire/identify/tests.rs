@@ -7,6 +7,7 @@ fn drive() -> Identify {
         serial: "CVEM8480000Q032HGN".into(),
         firmware: "045C8621".into(),
         queue_depth: Some(32),
+        trims: true,
         ..Identify::new("SSDSA2SH032G1GN INTEL", 62_500_000, Speed::Gen2)
     }
 }

@@ -20,6 +20,7 @@ pub(super) mod word {
     pub(in super::super) const MULTIWORD: usize = 63;
     pub(in super::super) const PIO: usize = 64;
     pub(in super::super) const CYCLES: Range<usize> = 65..69;
+    pub(in super::super) const ADDITIONAL: usize = 69;
     pub(in super::super) const QUEUE: usize = 75;
     pub(in super::super) const SATA: usize = 76;
     pub(in super::super) const MAJOR: usize = 80;
@@ -30,8 +31,10 @@ pub(super) mod word {
     pub(in super::super) const UDMA: usize = 88;
     pub(in super::super) const RESET: usize = 93;
     pub(in super::super) const SECTORS_48: Range<usize> = 100..104;
+    pub(in super::super) const TRIM_BLOCKS: usize = 105;
     pub(in super::super) const SECTOR: usize = 106;
     pub(in super::super) const SECTOR_WORDS: Range<usize> = 117..119;
+    pub(in super::super) const DATA_SET: usize = 169;
     pub(in super::super) const ROTATION: usize = 217;
     pub(in super::super) const TRANSPORT: usize = 222;
     pub(in super::super) const INTEGRITY: usize = 255;
@@ -42,6 +45,10 @@ pub(super) mod bit {
     pub(in super::super) const FILLED: u16 = 0x4000;
     /// Of word 0: not an ATA device.
     pub(in super::super) const NOT_ATA: u16 = 0x8000;
+    /// Of word 69: what TRIM gave up reads the same every time, and as zeros.
+    pub(in super::super) const TRIMMED_ZEROS: u16 = 0x4020;
+    /// Of word 169.
+    pub(in super::super) const TRIM: u16 = 0x0001;
     pub(in super::super) const DMA: u16 = 0x0100;
     pub(in super::super) const LBA: u16 = 0x0200;
     pub(in super::super) const GEN_1: u16 = 0x0002;
@@ -157,6 +164,12 @@ impl<'a> IdentifyView<'a> {
         (self.sata() & bit::NCQ != 0).then_some(depth)
     }
 
+    /// DATA SET MANAGEMENT with TRIM.
+    #[must_use]
+    pub const fn trims(&self) -> bool {
+        self.0[word::DATA_SET] & bit::TRIM != 0
+    }
+
     /// The highest Ultra DMA mode, 0 to 6, and 0 where there is none.
     fn udma(self) -> u8 {
         let modes = self.0[word::UDMA] & 0x7F;
@@ -218,6 +231,7 @@ impl<'a> IdentifyView<'a> {
             lba_48: self.lba_48(),
             speed: self.speed(),
             queue_depth: self.queue_depth(),
+            trims: self.trims(),
             multiple: self.0[word::MULTIPLE].to_le_bytes()[0],
             udma: self.udma(),
             write_cache: self.feature(bit::WRITE_CACHE),
