@@ -302,6 +302,30 @@ fn a_command_that_goes_on_finds_what_was_read_ahead() {
 }
 
 #[test]
+fn what_is_written_while_it_is_read_ahead_is_read_anew() {
+    for written in [None, Some(Extent::new(80, 8)), Some(Extent::new(1_000, 8))] {
+        let mut storage = storage(40, WriteCache::Through);
+        let mut now = sweep(&mut storage, Instant::ZERO, Extent::new(0, 2_048));
+        let (mut reading, before) = (Reading::new(), storage.counts().ahead);
+        for first in [0, 32, 64] {
+            storage.begin_read(&mut reading, now, Extent::new(first, 32));
+            if let Some(extent) = written.filter(|_| first == 32) {
+                storage.write(now, extent, Data::Repeated(1)).unwrap();
+                now = storage.end_write(now).unwrap();
+            }
+            while !reading.is_over() {
+                now = now.max(reading.first().unwrap().unwrap());
+                storage.sent(&mut reading, now, 8);
+            }
+            storage.end_read(&mut reading);
+        }
+        let found = storage.counts().ahead - before;
+        let expected = u64::from(written != Some(Extent::new(80, 8)));
+        assert_eq!(found, expected, "{written:?}");
+    }
+}
+
+#[test]
 fn a_page_of_which_a_part_is_written_is_read_first() {
     let mut storage = storage(40, WriteCache::Through);
     let written = sweep(&mut storage, Instant::ZERO, Extent::new(0, 64));

@@ -12,6 +12,7 @@ use boardlab_block::Extent;
 use boardlab_ftl::{Event, Translation};
 use boardlab_sim::Instant;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Sectors of the longest Data FIS.
 pub(crate) const FRAME: u64 = (LARGEST_DATA / SECTOR_DWORDS) as u64;
@@ -59,6 +60,8 @@ pub(crate) struct Ahead {
     expected: Option<u64>,
     /// Reads under way.
     active: u32,
+    /// From the first to the last sector that was written while there were any.
+    written: Option<Range<u64>>,
 }
 
 impl Ahead {
@@ -69,6 +72,15 @@ impl Ahead {
         if !self.groups.is_empty() && first < self.end && self.first < end {
             self.groups.clear();
         }
+        if self.active > 0 {
+            let before = self.written.take().unwrap_or(first..end);
+            self.written = Some(before.start.min(first)..before.end.max(end));
+        }
+    }
+
+    /// Whether sectors of `range` may have been written since the reads under way began.
+    fn is_written(&self, range: Range<u64>) -> bool {
+        self.written.as_ref().is_some_and(|all| all.start < range.end && range.start < all.end)
     }
 }
 
@@ -179,6 +191,9 @@ impl<T: Translation> Storage<T> {
         let goes_on =
             self.look_ahead && self.ahead.active == 0 && self.ahead.expected == Some(first);
         reading.limit = if goes_on { self.drive.sectors } else { end }.max(reading.asked);
+        if self.ahead.active == 0 {
+            self.ahead.written = None;
+        }
         self.ahead.active += 1;
         self.ahead.expected = Some(end);
         self.ask(reading, at);
@@ -208,7 +223,8 @@ impl<T: Translation> Storage<T> {
     /// A read is over, or given up. What was read beyond its end is kept for the next.
     pub fn end_read(&mut self, reading: &mut Reading) {
         self.ahead.active = self.ahead.active.saturating_sub(1);
-        if reading.is_over() && !reading.groups.is_empty() {
+        let is_new = !self.ahead.is_written(reading.sent..reading.asked);
+        if reading.is_over() && !reading.groups.is_empty() && is_new {
             std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
             (self.ahead.first, self.ahead.end) = (reading.sent, reading.asked);
             self.ahead.reach = reading.reach;
