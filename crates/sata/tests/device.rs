@@ -6,7 +6,7 @@ mod drive;
 use boardlab_sata::device::{Drive, WriteCache};
 use boardlab_sata::wire::Step;
 use boardlab_sata::wire::fis::RegisterH2d;
-use boardlab_sata::wire::identify::{Feature, Identify};
+use boardlab_sata::wire::identify::{self, Feature, Identify};
 use boardlab_sata::{Agent, Counting, Fis, Outcome, Reception, Tick};
 use boardlab_sim::{Bytes, Seed, Stream};
 use drive::rig::{Payload, Rig};
@@ -147,6 +147,17 @@ fn identify_data_come_in_one_data_fis_or_in_several() {
         assert_eq!(rig.simple(0xEF, 0x82, 0).end(), GOOD);
         let identity = Identify::parse(&rig.simple(0xEC, 0, 0).words()).unwrap();
         assert_eq!((identity.write_cache, identity.look_ahead), (Feature::Off, Feature::On));
+    }
+}
+
+#[test]
+fn trim_is_announced_where_it_is_known_without_a_promise_of_zeros() {
+    for trims in [true, false] {
+        let drive = Drive { trims, ..drive::drive(sectors(BLOCKS), WriteCache::Through) };
+        let mut rig = rig(drive, BLOCKS);
+        let words = identify::words(&rig.simple(0xEC, 0, 0).words()).unwrap();
+        let expected = if trims { (1, 1, 0x4000) } else { (0, 0, 0) };
+        assert_eq!((words[169], words[105], words[69]), expected);
     }
 }
 

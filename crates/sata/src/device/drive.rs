@@ -48,7 +48,7 @@ pub struct Drive {
     pub lba48: bool,
     /// Commands that can be queued, 1 to 32; `None` where queueing is not known.
     pub queue: Option<u32>,
-    /// DATA SET MANAGEMENT with TRIM is known; what was given up reads as zeros.
+    /// DATA SET MANAGEMENT with TRIM is known; whole pages that were given up read as zeros.
     pub trims: bool,
     /// From a command to its first effect: the controller's own time.
     pub command: Duration,

@@ -122,6 +122,7 @@ impl<T: Translation> Ssd<T> {
             queue_depth: depth,
             flush: true,
             flush_ext: drive.lba48,
+            trims: drive.trims,
             ..identity
         };
         identity.emit_payload()?;

@@ -82,7 +82,7 @@ pub struct Identify {
     pub speed: Speed,
     /// Commands that NCQ queues, 1 to 32; `None` without NCQ.
     pub queue_depth: Option<u8>,
-    /// DATA SET MANAGEMENT with TRIM, of one block of ranges; what was given up reads as zeros.
+    /// DATA SET MANAGEMENT with TRIM, of one block of ranges; what was given up reads the same every time.
     pub trims: bool,
     /// Most sectors of a DRQ block of READ and WRITE MULTIPLE.
     pub multiple: u8,
@@ -238,7 +238,7 @@ impl Identify {
             words[word::SATA] |= bit::NCQ;
         }
         if self.trims {
-            words[word::ADDITIONAL] = bit::TRIMMED_ZEROS;
+            words[word::ADDITIONAL] = bit::TRIMMED_SAME;
             words[word::TRIM_BLOCKS] = 1;
             words[word::DATA_SET] = bit::TRIM;
         }

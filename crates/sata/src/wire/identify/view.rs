@@ -45,8 +45,9 @@ pub(super) mod bit {
     pub(in super::super) const FILLED: u16 = 0x4000;
     /// Of word 0: not an ATA device.
     pub(in super::super) const NOT_ATA: u16 = 0x8000;
-    /// Of word 69: what TRIM gave up reads the same every time, and as zeros.
-    pub(in super::super) const TRIMMED_ZEROS: u16 = 0x4020;
+    /// Of word 69: what TRIM gave up reads the same every time. Bit 5, that it reads as zeros, would not be true of
+    /// parts of pages.
+    pub(in super::super) const TRIMMED_SAME: u16 = 0x4000;
     /// Of word 169.
     pub(in super::super) const TRIM: u16 = 0x0001;
     pub(in super::super) const DMA: u16 = 0x0100;
