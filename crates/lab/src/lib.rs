@@ -91,3 +91,4 @@ pub mod sata;
 pub mod sdwear;
 
 pub mod sweep;
+mod told;

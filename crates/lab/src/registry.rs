@@ -28,6 +28,15 @@ pub struct Request<'a> {
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
 }
 
+impl Request<'_> {
+    /// Whether the scenario is a built-in one with nothing set, so that published figures are about it.
+    pub(crate) fn is_as_published(&self) -> bool {
+        let text = self.document.source().text();
+        let built_in = catalog::all(Kind::Scenario).iter().any(|file| file.text == text);
+        built_in && !self.document.is_overridden()
+    }
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress<'a> {

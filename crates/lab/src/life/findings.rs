@@ -8,7 +8,8 @@ use super::model::Model;
 use super::places::real;
 use super::scenario::Scenario;
 use super::study::Study;
-use super::tables::{round, years};
+use super::tables::years;
+use crate::told::round;
 use boardlab_result::RunResult;
 
 fn size(bytes: f64) -> String {

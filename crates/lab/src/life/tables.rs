@@ -5,14 +5,9 @@
 use super::factors::{Factor, causes};
 use super::live::{Lived, Point};
 use super::study::{Band, Study};
+use crate::told::round;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sd::{LifeTime, PreEol};
-
-/// With so many decimals.
-pub(super) fn round(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
-    (value * scale).round() / scale
-}
 
 /// With three digits that count.
 pub(super) fn years(value: f64) -> f64 {

@@ -1,9 +1,10 @@
 //! The pictures of the NAND experiment, as data.
 
 use super::measure::{Column, Mounting, PHASES, memory};
-use super::tables::{Ports, round};
+use super::tables::Ports;
 use crate::error::Error;
 use crate::reference::{Reference, ReferenceTable};
+use crate::told::round;
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Structure;

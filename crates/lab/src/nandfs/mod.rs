@@ -30,7 +30,6 @@ pub(crate) use powercut::powercut;
 use crate::catalog;
 use crate::reference::Reference;
 use crate::registry::{Failure, Request, VERSION};
-use crate::source::Kind;
 use boardlab_result::{Parameter, RunResult, Table};
 use measure::{Column, Mounting};
 use scenario::Scenario;
@@ -46,9 +45,7 @@ struct Read {
 fn read(request: &Request<'_>) -> Result<Read, Failure> {
     let document = request.document;
     let reading = document.read(|section| scenario::read(&section))?;
-    let built_in = catalog::all(Kind::Scenario).iter();
-    let mut same = built_in.filter(|file| file.text == document.source().text());
-    let as_published = !document.is_overridden() && same.next().is_some();
+    let as_published = request.is_as_published();
     let mut parameters = reading.parameters;
     if reading.value.errors.rates.is_none() {
         // What no run asks for explains nothing.

@@ -3,6 +3,7 @@
 use super::board::Port;
 use super::fit::{self, Fit, Observation};
 use super::measure::{Column, Mounting, PHASES, Timed, memory};
+use crate::told::round;
 
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Duration;
@@ -13,12 +14,6 @@ pub(super) type Ports = [Port; 2];
 
 fn time(span: Duration) -> Cell {
     Cell::int(span.as_nanos())
-}
-
-/// `value` with so many decimals.
-pub(super) fn round(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
-    (value * scale).round() / scale
 }
 
 /// A table with a column for each filesystem.

@@ -3,9 +3,9 @@
 use super::Runs;
 use super::scenario::Scenario;
 use super::simulate::{Measured, host, nanos, poll_loop, program_time};
-use super::tables::round;
 use crate::error::Error;
 use crate::reference::Reference;
+use crate::told::round;
 use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};

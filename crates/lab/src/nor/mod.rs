@@ -25,7 +25,6 @@ pub(crate) use tune::tune;
 use crate::catalog;
 use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
-use crate::source::Kind;
 use board::BoardSpec;
 use boardlab_codec::crc::crc32;
 use boardlab_nor::Host;
@@ -84,9 +83,7 @@ fn read(request: &Request<'_>) -> Result<Read, Failure> {
     let document = request.document;
     let reading = document
         .read(|section| scenario::read(&section, request.seed, document.source().folder()))?;
-    let built_in = catalog::all(Kind::Scenario).iter();
-    let mut same = built_in.filter(|file| file.text == document.source().text());
-    let as_published = !document.is_overridden() && same.next().is_some();
+    let as_published = request.is_as_published();
     Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
 }
 

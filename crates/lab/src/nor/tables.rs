@@ -1,6 +1,7 @@
 //! Tables 4, 5 and 6 with the publication's step names, and the what-if table.
 
 use super::simulate::Measured;
+use crate::told::round;
 use boardlab_nor::driver::Step;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::{Bytes, Phase, Rate};
@@ -99,10 +100,4 @@ pub(super) fn what_if(size: Bytes, stock: &Measured, all: &[WhatIf<'_>]) -> Tabl
         );
     }
     table
-}
-
-/// `value` with so many decimals.
-pub(super) fn round(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
-    (value * scale).round() / scale
 }

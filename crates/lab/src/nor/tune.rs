@@ -3,9 +3,9 @@
 use super::erase::{self, Erased};
 use super::scenario::{Scenario, System, Tune, Wait};
 use super::simulate::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
-use super::tables::round;
 use super::{Read, blank, charts, patch, read};
 use crate::registry::{Failure, Progress, Request};
+use crate::told::round;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, PollLoop, Replay, Tried};
 use boardlab_nor::{Host, Pause};

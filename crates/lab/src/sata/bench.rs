@@ -123,7 +123,7 @@ impl Ran {
     /// Bytes a second of the first transfers.
     pub(super) fn rate_of(&self, count: usize) -> f64 {
         let (bytes, time) = self.first(count);
-        super::told::real(bytes) / time.as_secs_f64()
+        crate::told::real(bytes) / time.as_secs_f64()
     }
 
     /// Bytes a second of all transfers.

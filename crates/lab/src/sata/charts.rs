@@ -5,10 +5,10 @@
 use super::measure::{Pair, Tested};
 use super::scenario::Scenario;
 use super::tables::{all_shares, rows};
-use super::told::{float, round};
 use super::what_if::{Queued, Sized};
 use super::{Measured, means};
 use crate::reference::Reference;
+use crate::told::{float, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sata::arithmetic::Direction;
 

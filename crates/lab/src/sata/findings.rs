@@ -8,10 +8,11 @@
 use super::judge::{NEAR, NEAR_WHOLE, off, printed_rate};
 use super::measure::Tested;
 use super::scenario::Scenario;
-use super::told::{float, mb_per_s, micros, percent, real};
+use super::told::{mb_per_s, micros, percent};
 use super::{Measured, beyond, means, sequencing, tables};
 use crate::error::Error;
 use crate::reference::Reference;
+use crate::told::{float, real};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sata::arithmetic::{Direction, Link};
 use boardlab_sata::{LARGEST_DATA, SECTOR};
@@ -290,7 +291,7 @@ fn pause(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         "The dip of the G-Monster's reads at 128 loops is a pause, not a rate. Against the rate of the shorter rows ({}) the print takes {} more: \
          about the same time in each. It is {state}. What the drive did then is not known; nothing else was changed for these rows.",
         mb_per_s(usual),
-        super::told::listed(&extra.collect::<Vec<_>>()),
+        crate::told::listed(&extra.collect::<Vec<_>>()),
     ))
 }
 

@@ -7,9 +7,9 @@
 use super::Measured;
 use super::judge::printed_rate;
 use super::tables::rows;
-use super::told::float;
 use crate::error::Error;
 use crate::reference::Reference;
+use crate::told::float;
 use boardlab_result::{Cell, Row, Table};
 
 /// The mean of the rows.

@@ -27,7 +27,6 @@ mod what_if;
 use crate::catalog;
 use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
-use crate::source::Kind;
 use bench::Cause;
 use boardlab_result::{Parameter, RunResult, Timeline};
 use boardlab_sim::{Duration, Seed};
@@ -50,9 +49,7 @@ struct Read {
 fn read(request: &Request<'_>) -> Result<Read, Failure> {
     let document = request.document;
     let reading = document.read(|section| scenario::read(&section))?;
-    let mut same = catalog::all(Kind::Scenario).iter();
-    let built_in = same.any(|file| file.text == document.source().text());
-    let as_published = !document.is_overridden() && built_in;
+    let as_published = request.is_as_published();
     Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
 }
 

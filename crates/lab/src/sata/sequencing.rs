@@ -5,9 +5,10 @@
 use super::findings::{Facts, printed};
 use super::means;
 use super::measure::Swept;
-use super::told::{float, mb_per_s, micros, percent, real, span};
+use super::told::{mb_per_s, micros, percent, span};
 use crate::error::Error;
 use crate::reference::Reference;
+use crate::told::{float, real};
 use boardlab_sata::SECTOR;
 
 /// The gain that table 6-1 prints, and the one that table 6-2 explains.

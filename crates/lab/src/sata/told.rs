@@ -2,19 +2,7 @@
 //!
 //! Layer: rank 8, formatting. A rate in MB/s counts in 10^6 bytes, as the publication does.
 
-use boardlab_sim::{Bytes, Duration};
-
-/// A count of bytes as a figure.
-#[allow(clippy::cast_precision_loss, reason = "display, and ratios of volumes")]
-pub(super) fn real(bytes: Bytes) -> f64 {
-    bytes.get() as f64
-}
-
-/// A count as a figure.
-#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
-pub(super) fn float(count: u64) -> f64 {
-    count as f64
-}
+use boardlab_sim::Duration;
 
 /// `286.60 MB/s`.
 pub(super) fn mb_per_s(rate: f64) -> String {
@@ -39,21 +27,6 @@ pub(super) fn span(span: Duration) -> String {
     micros(span.as_secs_f64())
 }
 
-/// `value` with so many decimals.
-pub(super) fn round(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
-    (value * scale).round() / scale
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn listed(names: &[String]) -> String {
-    match names {
-        [] => "none".into(),
-        [one] => one.clone(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +36,5 @@ mod tests {
         assert_eq!(mb_per_s(286_600_000.0), "286.60 MB/s");
         assert_eq!((percent(0.0053), percent(-0.000_013)), ("+0.53 %".into(), "-0.0013 %".into()));
         assert_eq!((micros(0.0016), micros(3e-6)), ("1600 us".into(), "3.0 us".into()));
-        assert_eq!(listed(&["a", "b", "c"].map(String::from)), "a, b and c");
     }
 }

@@ -5,9 +5,9 @@
 
 use super::bench::Cause;
 use super::scenario::Scenario;
-use super::told::{float, round};
 use super::what_if::small;
 use crate::drive::compose::{Composed, compose};
+use crate::told::{float, round};
 use boardlab_result::{Activity, Span, Timeline};
 use boardlab_sata::device::Ssd;
 use boardlab_sata::host::{Build, Data, Direction, Host, Job, Limits, Transfer};

@@ -8,10 +8,10 @@
 use super::bench::{Bench, Cause, whole};
 use super::measure::Pair;
 use super::scenario::Scenario;
-use super::told::{float, real};
 use crate::drive::board::SataHost;
 use crate::drive::compose::{Composed, age, compose};
 use crate::drive::part::DrivePart;
+use crate::told::{float, real};
 use boardlab_block::{BlockDevice as _, Extent, Payload, Request, Target};
 use boardlab_sata::arithmetic::{self, Link};
 use boardlab_sata::device::WriteCache;

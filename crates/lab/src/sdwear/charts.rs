@@ -9,8 +9,8 @@ use super::measure::Rates;
 use super::power::Told;
 use super::rewrites::Rewritten;
 use super::tables::levelling;
-use super::told::{real, round};
 use super::wear::Worn;
+use crate::told::{real, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::Bytes;
 

@@ -29,7 +29,6 @@ use crate::catalog;
 use crate::in_order::in_order;
 use crate::reference::Reference;
 use crate::registry::{Failure, Progress, Request, VERSION};
-use crate::source::Kind;
 use boardlab_ftl::Levelling;
 use boardlab_result::{Parameter, RunResult};
 use free::{Cause, Free};
@@ -56,9 +55,7 @@ fn read(request: &Request<'_>) -> Result<Read, Failure> {
     let document = request.document;
     let reading = document.read(|section| scenario::read(&section))?;
     let candidates = rewrites::candidates(document, &reading.value)?;
-    let built_in = catalog::all(Kind::Scenario).iter();
-    let mut same = built_in.filter(|file| file.text == document.source().text());
-    let as_published = !document.is_overridden() && same.next().is_some();
+    let as_published = request.is_as_published();
     Ok(Read { scenario: reading.value, candidates, parameters: reading.parameters, as_published })
 }
 

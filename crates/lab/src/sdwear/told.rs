@@ -2,6 +2,7 @@
 //!
 //! Layer: rank 8, formatting. Volumes are in units of 1,000, as drives are sold; rates in both.
 
+use crate::told::real;
 use boardlab_sim::{Bytes, Duration};
 
 const MIB: f64 = 1_048_576.0;
@@ -14,12 +15,6 @@ pub(super) fn mib_per_s(rate: f64) -> String {
 /// `18.2 MiB/s (19.1 MB/s)`.
 pub(super) fn both(rate: f64) -> String {
     format!("{:.2} MiB/s ({:.2} MB/s)", rate / MIB, rate / 1e6)
-}
-
-/// A count of bytes as a figure.
-#[allow(clippy::cast_precision_loss, reason = "display, and ratios of volumes")]
-pub(super) fn real(bytes: Bytes) -> f64 {
-    bytes.get() as f64
 }
 
 /// `3.56 TB`.
@@ -37,21 +32,6 @@ pub(super) fn seconds(span: Duration) -> String {
     format!("{:.1} s", span.as_secs_f64())
 }
 
-/// `value` with so many decimals.
-pub(super) fn round(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
-    (value * scale).round() / scale
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn listed(names: &[String]) -> String {
-    match names {
-        [] => "none".into(),
-        [one] => one.clone(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,8 +40,5 @@ mod tests {
     fn numbers_are_told_as_people_write_them() {
         assert_eq!(both(19_125_000.0), "18.24 MiB/s (19.12 MB/s)");
         assert_eq!(tb(Bytes::new(3_560_000_000_000)), "3.560 TB");
-        let names = ["a", "b", "c"].map(String::from);
-        assert_eq!(listed(&names), "a, b and c");
-        assert_eq!((listed(&names[..1]), listed(&[])), ("a".into(), "none".into()));
     }
 }
