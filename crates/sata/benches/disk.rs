@@ -6,10 +6,8 @@
 mod drive;
 
 use boardlab_block::{BlockDevice, Extent, Payload, Request, Target};
-use boardlab_sata::Speed;
 use boardlab_sata::device::WriteCache;
 use boardlab_sata::disk::{Disk, Driver};
-use boardlab_sata::link::{End, Wiring};
 use boardlab_sim::{Bytes, Duration, Instant, Seed};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use drive::Layer;
@@ -20,19 +18,10 @@ const REQUESTS: u64 = 10_000;
 
 /// A full disk, its pages, and when it is quiet.
 fn disk() -> (Disk<Layer>, u64, Instant) {
-    let end = End {
-        latency: 12,
-        holda_after: 10,
-        fifo: 128,
-        hold_from: 64,
-        hold_to: 32,
-        continues: true,
-    };
-    let wiring = Wiring { speed: Speed::Gen2, host: end, device: end };
     let submit = Duration::from_micros(2);
     let driver = Driver { queue: Some(32), largest: 65_535, submit, complete: submit };
     let storage = drive::storage(400, WriteCache::Protected(Bytes::kib(256)));
-    let mut disk = Disk::new(storage, &wiring, driver);
+    let mut disk = Disk::new(storage, &drive::wiring(), driver);
     let extent = disk.geometry().whole();
     let request = Request::Write { extent, data: Payload::Repeated(1), durable: false };
     let ended = disk.submit(Instant::ZERO, request).map_or(Instant::ZERO, |done| done.ended);

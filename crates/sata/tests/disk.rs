@@ -16,29 +16,17 @@ use boardlab_sata::disk::{Disk, Driver};
 use boardlab_sata::host::{
     Addressing, Build, Data as HostData, Direction, Host, Job, Pattern, Settings, Transfer,
 };
-use boardlab_sata::link::{End, Wiring};
+use boardlab_sata::link::Wiring;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Speed, Stop, Tick, fast};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed, Stream};
-use drive::{Layer, layer, micros, storage};
+use drive::{Layer, layer, micros, storage, wiring};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const FIRST_SEED: u64 = 0;
 const SEEDS: u64 = 30;
 const STEPS: usize = 200;
-
-fn wiring() -> Wiring {
-    let end = End {
-        latency: 12,
-        holda_after: 10,
-        fifo: 128,
-        hold_from: 64,
-        hold_to: 32,
-        continues: true,
-    };
-    Wiring { speed: Speed::Gen2, host: end, device: end }
-}
 
 fn driver(queue: Option<u32>) -> Driver {
     Driver { queue, largest: 65_535, submit: Duration::ZERO, complete: Duration::ZERO }

@@ -11,11 +11,11 @@ use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
     Range, Refusal, Report, Settings, Transfer,
 };
-use boardlab_sata::link::{End, Wiring};
+use boardlab_sata::link::Wiring;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Stop, Tick, fast, link};
 use boardlab_sim::{Bytes, Duration, Seed};
-use drive::{Layer, micros};
+use drive::{Layer, micros, wiring};
 
 type Drives = Ssd<Layer>;
 
@@ -51,18 +51,6 @@ engine!(fast::Engine<Host, Drives>);
 
 type Dwords = link::Engine<Host, Drives>;
 type Fises = fast::Engine<Host, Drives>;
-
-fn wiring() -> Wiring {
-    let end = End {
-        latency: 12,
-        holda_after: 10,
-        fifo: 128,
-        hold_from: 64,
-        hold_to: 32,
-        continues: true,
-    };
-    Wiring { speed: Speed::Gen2, host: end, device: end }
-}
 
 fn costs() -> Costs {
     Costs {

@@ -10,24 +10,13 @@ use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Pattern, Report,
     Settings, Transfer,
 };
-use boardlab_sata::link::{End, Engine, Fault, Part, Place, Side, What, Wiring};
+use boardlab_sata::link::{Engine, Fault, Part, Place, Side, What};
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Stop, Tick, fast};
 use boardlab_sim::Duration;
+use drive::wiring;
 use toy::Toy;
-
-fn wiring() -> Wiring {
-    let end = End {
-        latency: 12,
-        holda_after: 10,
-        fifo: 128,
-        hold_from: 64,
-        hold_to: 32,
-        continues: true,
-    };
-    Wiring { speed: Speed::Gen2, host: end, device: end }
-}
 
 fn host() -> Host {
     let limits = Limits { timeout: Duration::from_millis(1), reissues: 3, resets: 2 };

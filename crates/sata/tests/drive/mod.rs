@@ -11,6 +11,7 @@ use boardlab_ftl::{
 use boardlab_sata::Speed;
 use boardlab_sata::device::Ssd;
 use boardlab_sata::device::{Drive, Storage, WriteCache};
+use boardlab_sata::link::{End, Wiring};
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
@@ -25,6 +26,19 @@ pub const STRIPE: Stripe = Stripe { channels: 2, dies: 2, planes: 2, units: 1 };
 
 pub fn micros(count: u64) -> Duration {
     Duration::from_micros(count)
+}
+
+/// A link of 3 Gb/s with equal ends.
+pub fn wiring() -> Wiring {
+    let end = End {
+        latency: 12,
+        holda_after: 10,
+        fifo: 128,
+        hold_from: 64,
+        hold_to: 32,
+        continues: true,
+    };
+    Wiring { speed: Speed::Gen2, host: end, device: end }
 }
 
 /// A link that takes no time.
