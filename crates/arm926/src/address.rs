@@ -1,0 +1,81 @@
+//! Addresses of the three kinds that FCSE makes, and the core's cycles.
+//!
+//! Layer: rank 3, bottom of this crate. [`Virtual`] is what a program uses; [`Modified`] is the virtual
+//! address after FCSE (MVA), by which caches and TLB are indexed and tagged; [`Physical`] is what goes to the bus.
+
+use serde::{Deserialize, Serialize};
+
+/// An address as the program gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Virtual(pub u32);
+
+/// A virtual address after FCSE: below 32 MB the process number times 32 MB is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Modified(pub u32);
+
+/// An address on the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Physical(pub u32);
+
+/// Bytes of a cache line.
+pub const LINE: u32 = 32;
+
+/// Below this virtual address FCSE applies: 32 MB.
+pub const SLOT: u32 = 0x0200_0000;
+
+/// A count of core clock cycles: an instant since reset, or a span.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[repr(transparent)]
+pub struct Cycles(pub u64);
+
+impl Cycles {
+    /// Never: later than any run lasts.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// Adds a span; stays at [`Cycles::NEVER`].
+    #[must_use]
+    pub const fn plus(self, span: u64) -> Self {
+        Self(self.0.saturating_add(span))
+    }
+}
+
+impl Virtual {
+    /// The MVA under the FCSE process number `pid` (0 to 127).
+    #[must_use]
+    pub const fn modified(self, pid: u8) -> Modified {
+        if self.0 < SLOT { Modified(self.0 | ((pid as u32) << 25)) } else { Modified(self.0) }
+    }
+}
+
+impl Modified {
+    /// The first byte of its cache line.
+    #[must_use]
+    pub const fn line(self) -> Self {
+        Self(self.0 & !(LINE - 1))
+    }
+}
+
+impl Physical {
+    /// The first byte of its cache line.
+    #[must_use]
+    pub const fn line(self) -> Self {
+        Self(self.0 & !(LINE - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fcse_moves_the_lowest_32_megabytes_only() {
+        assert_eq!(Virtual(0x0010_0000).modified(3), Modified(0x0610_0000));
+        assert_eq!(Virtual(0x0200_0000).modified(3), Modified(0x0200_0000));
+        assert_eq!(Virtual(0x01FF_FFFF).modified(0), Modified(0x01FF_FFFF));
+    }
+}

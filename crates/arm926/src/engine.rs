@@ -1,0 +1,28 @@
+//! How a core is run: the trait [`Engine`], and the reference.
+//!
+//! Layer: rank 3. All state is in the [`Processor`]; an engine holds derived data only. Engines may therefore take turns at any
+//! instruction, and all leave the same registers, memory, cycles, statistics and trace hash.
+
+use crate::bus::Bus;
+use crate::processor::{Limit, Processor, Stop};
+
+/// A way to run a core.
+pub trait Engine<B: Bus> {
+    /// Runs to the limit, which is met exactly: at the first boundary between two instructions where it is reached.
+    fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop;
+
+    /// Forgets what it derived: memory or registers were changed from outside, or it is another core.
+    fn forget(&mut self);
+}
+
+/// Instruction by instruction, each lookup made: what the other engines are compared with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Interpreter;
+
+impl<B: Bus> Engine<B> for Interpreter {
+    fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
+        processor.run(limit)
+    }
+
+    fn forget(&mut self) {}
+}

@@ -1,0 +1,497 @@
+//! One form for the instructions of ARM and Thumb.
+//!
+//! Layer: rank 3. [`Instruction`] is a [`Condition`] and an [`Operation`]; `decode` makes it from words
+//! and half-words, `execute` and the fast engine read it. Source: ARM DDI 0100E, chapters A3 to A7. A Thumb instruction is
+//! written as the ARM operation of the same effect, with offsets of branches and of literals relative to the instruction's own address + 8
+//! or + 4 as `r15` reads in its state; a Thumb literal load and `ADD Rd, PC` align that value ([`Operation::Address`],
+//! [`Offset::Literal`]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::registers::Psr;
+
+/// A register number, 0 to 15.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Register(u8);
+
+impl Register {
+    /// r13.
+    pub const SP: Self = Self(13);
+    /// r14.
+    pub const LR: Self = Self(14);
+    /// r15.
+    pub const PC: Self = Self(15);
+
+    /// The register whose number is in the lowest four bits of `field`.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "masked to four bits")]
+    pub const fn field(field: u32) -> Self {
+        Self((field & 15) as u8)
+    }
+
+    /// Its number as an index, 0 to 15.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// When an instruction takes effect: the values of the condition field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Condition {
+    /// Z set.
+    Eq,
+    /// Z clear.
+    Ne,
+    /// C set.
+    Cs,
+    /// C clear.
+    Cc,
+    /// N set.
+    Mi,
+    /// N clear.
+    Pl,
+    /// V set.
+    Vs,
+    /// V clear.
+    Vc,
+    /// C set and Z clear.
+    Hi,
+    /// C clear or Z set.
+    Ls,
+    /// N equals V.
+    Ge,
+    /// N differs from V.
+    Lt,
+    /// Z clear, N equals V.
+    Gt,
+    /// Z set, or N differs from V.
+    Le,
+    /// Always; also what is in the unconditional space.
+    Al,
+}
+
+impl Condition {
+    /// Whether it holds with the flags of `status`.
+    #[must_use]
+    pub const fn holds(self, status: Psr) -> bool {
+        let (n, z) = (status.has(Psr::N), status.has(Psr::Z));
+        let (c, v) = (status.has(Psr::C), status.has(Psr::V));
+        match self {
+            Self::Eq => z,
+            Self::Ne => !z,
+            Self::Cs => c,
+            Self::Cc => !c,
+            Self::Mi => n,
+            Self::Pl => !n,
+            Self::Vs => v,
+            Self::Vc => !v,
+            Self::Hi => c && !z,
+            Self::Ls => !c || z,
+            Self::Ge => n == v,
+            Self::Lt => n != v,
+            Self::Gt => !z && n == v,
+            Self::Le => z || n != v,
+            Self::Al => true,
+        }
+    }
+}
+
+/// The sixteen data-processing operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the mnemonics of the architecture")]
+pub enum DataOperation {
+    And,
+    Eor,
+    Sub,
+    Rsb,
+    Add,
+    Adc,
+    Sbc,
+    Rsc,
+    Tst,
+    Teq,
+    Cmp,
+    Cmn,
+    Orr,
+    Mov,
+    Bic,
+    Mvn,
+}
+
+/// A kind of shift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Shift {
+    /// To the left.
+    Lsl,
+    /// To the right with zeros.
+    Lsr,
+    /// To the right with the sign.
+    Asr,
+    /// Around.
+    Ror,
+    /// By one to the right through the carry flag.
+    Rrx,
+}
+
+/// The second operand of a data-processing instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Operand {
+    /// A constant.
+    Immediate {
+        /// After rotation.
+        value: u32,
+        /// The carry out of the shifter; unchanged carry where the rotation is zero.
+        carry: Option<bool>,
+    },
+    /// A register, shifted by a constant: 0 to 31 for LSL (0: no shift), 1 to 32 for LSR and ASR, 1 to 31 for
+    /// ROR, 1 for RRX.
+    Shifted {
+        /// What is shifted.
+        rm: Register,
+        /// How.
+        shift: Shift,
+        /// By how many bits.
+        amount: u8,
+    },
+    /// A register, shifted by the lowest byte of another one (never RRX).
+    ShiftedBy {
+        /// What is shifted.
+        rm: Register,
+        /// How.
+        shift: Shift,
+        /// By how many bits.
+        rs: Register,
+    },
+}
+
+/// What a single transfer moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Item {
+    /// A word.
+    Word,
+    /// A byte, extended with zeros.
+    Byte,
+    /// A half-word, extended with zeros.
+    Half,
+    /// A byte, extended with its sign; loads only.
+    SignedByte,
+    /// A half-word, extended with its sign; loads only.
+    SignedHalf,
+    /// Two words into or from an even register and the next.
+    Double,
+}
+
+/// The offset of a single transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Offset {
+    /// A signed constant.
+    Immediate(i32),
+    /// A constant to `r15` whose lowest two bits count as zero: Thumb literal loads.
+    Literal(i32),
+    /// A register, shifted by a constant as in [`Operand::Shifted`], added or subtracted.
+    Register {
+        /// The register.
+        rm: Register,
+        /// How it is shifted.
+        shift: Shift,
+        /// By how many bits.
+        amount: u8,
+        /// Subtracted instead of added.
+        subtract: bool,
+    },
+}
+
+/// When the base of a transfer changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Index {
+    /// The offset counts; the base stays.
+    Offset,
+    /// The offset counts, and its sum becomes the base.
+    Pre,
+    /// The base alone counts, and the sum becomes the base.
+    Post,
+    /// As `Post`, with the permissions of user mode (LDRT, STRT, LDRBT, STRBT).
+    PostUser,
+}
+
+/// A load or store of one item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Load; store otherwise.
+    pub load: bool,
+    /// What moves.
+    pub item: Item,
+    /// From or to.
+    pub rd: Register,
+    /// The base.
+    pub rn: Register,
+    /// The offset.
+    pub offset: Offset,
+    /// What happens to the base.
+    pub index: Index,
+}
+
+/// A load or store of several words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct BlockTransfer {
+    /// Load; store otherwise.
+    pub load: bool,
+    /// The base.
+    pub rn: Register,
+    /// Bit n: register n.
+    pub list: u16,
+    /// Addresses rise from the base; fall otherwise.
+    pub up: bool,
+    /// The base itself is left out, before the first or after the last word.
+    pub before: bool,
+    /// The base is written back.
+    pub writeback: bool,
+    /// The S bit: user registers, or with r15 in the list of a load: CPSR from SPSR.
+    pub user: bool,
+}
+
+/// Which half of a register a 16-bit multiply takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Half {
+    /// Bits 15 to 0.
+    Bottom,
+    /// Bits 31 to 16.
+    Top,
+}
+
+/// A multiply of 16-bit halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum HalfMultiply {
+    /// SMULxy, or SMLAxy with an accumulator.
+    Short {
+        /// Half of `rm`.
+        x: Half,
+        /// Half of `rs`.
+        y: Half,
+        /// The accumulator.
+        rn: Option<Register>,
+    },
+    /// SMULWy, or SMLAWy with an accumulator.
+    Wide {
+        /// Half of `rs`.
+        y: Half,
+        /// The accumulator.
+        rn: Option<Register>,
+    },
+    /// SMLALxy: `rd` is the high word.
+    Long {
+        /// Half of `rm`.
+        x: Half,
+        /// Half of `rs`.
+        y: Half,
+        /// The low word.
+        low: Register,
+    },
+}
+
+/// The saturating additions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the mnemonics of the architecture")]
+pub enum Saturating {
+    Qadd,
+    Qsub,
+    Qdadd,
+    Qdsub,
+}
+
+/// An access to a coprocessor's register: MCR and MRC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CoprocessorAccess {
+    /// MRC: from the coprocessor; MCR otherwise.
+    pub load: bool,
+    /// The coprocessor's number, 0 to 15.
+    pub coprocessor: u8,
+    /// opcode 1.
+    pub opcode1: u8,
+    /// CRn.
+    pub crn: u8,
+    /// CRm.
+    pub crm: u8,
+    /// opcode 2.
+    pub opcode2: u8,
+    /// The register of the core; r15 in an MRC sets the flags N, Z, C, V.
+    pub rd: Register,
+}
+
+/// What an instruction does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Operation {
+    /// Data processing.
+    Data {
+        /// Which.
+        operation: DataOperation,
+        /// Sets the flags; with `rd` r15: CPSR from SPSR.
+        s: bool,
+        /// The result (not of the four comparisons).
+        rd: Register,
+        /// The first operand (not of MOV and MVN).
+        rn: Register,
+        /// The second operand.
+        operand: Operand,
+    },
+    /// Thumb `ADD Rd, PC, #n`: `r15` with its lowest two bits zero, plus `offset`.
+    Address {
+        /// The result.
+        rd: Register,
+        /// What is added.
+        offset: u32,
+    },
+    /// MUL, MLA.
+    Multiply {
+        /// Sets N and Z.
+        s: bool,
+        /// The result.
+        rd: Register,
+        /// The first factor.
+        rm: Register,
+        /// The second factor.
+        rs: Register,
+        /// What is added.
+        rn: Option<Register>,
+    },
+    /// UMULL, UMLAL, SMULL, SMLAL.
+    MultiplyLong {
+        /// Of signed numbers.
+        signed: bool,
+        /// Adds to what is in the result.
+        accumulate: bool,
+        /// Sets N and Z.
+        s: bool,
+        /// The high word of the result.
+        high: Register,
+        /// The low word of the result.
+        low: Register,
+        /// The first factor.
+        rm: Register,
+        /// The second factor.
+        rs: Register,
+    },
+    /// The 16-bit multiplies.
+    MultiplyHalf {
+        /// Which.
+        kind: HalfMultiply,
+        /// The result, or its high word.
+        rd: Register,
+        /// The first factor.
+        rm: Register,
+        /// The second factor.
+        rs: Register,
+    },
+    /// QADD and its kin: `rm` op `rn`.
+    Saturating {
+        /// Which.
+        kind: Saturating,
+        /// The result.
+        rd: Register,
+        /// The first operand.
+        rm: Register,
+        /// The second operand, doubled in QDADD and QDSUB.
+        rn: Register,
+    },
+    /// Leading zeros.
+    Clz {
+        /// The result.
+        rd: Register,
+        /// What is counted.
+        rm: Register,
+    },
+    /// LDR, STR and their kin.
+    Transfer(Transfer),
+    /// LDM, STM.
+    BlockTransfer(BlockTransfer),
+    /// SWP, SWPB.
+    Swap {
+        /// Of a byte.
+        byte: bool,
+        /// Receives.
+        rd: Register,
+        /// Is stored.
+        rm: Register,
+        /// The address.
+        rn: Register,
+    },
+    /// PLD: nothing on this core.
+    Preload {
+        /// The base.
+        rn: Register,
+        /// The offset.
+        offset: Offset,
+    },
+    /// B, BL.
+    Branch {
+        /// To `r15` as read, plus this.
+        offset: i32,
+        /// The return address goes to r14.
+        link: bool,
+    },
+    /// BLX to an address: to Thumb code.
+    BranchToThumb {
+        /// To `r15` as read, plus this (a multiple of two).
+        offset: i32,
+    },
+    /// BX, BLX to a register.
+    BranchExchange {
+        /// Address and state.
+        rm: Register,
+        /// The return address goes to r14.
+        link: bool,
+    },
+    /// The first half of a Thumb BL or BLX: r14 = `r15` as read + `offset`.
+    BranchPrefix {
+        /// The upper part.
+        offset: i32,
+    },
+    /// The second half of a Thumb BL or BLX: to r14 + `offset`, r14 = the next address with bit 0 set.
+    BranchSuffix {
+        /// The lower part.
+        offset: u32,
+        /// BLX: to ARM code, at a multiple of four.
+        exchange: bool,
+    },
+    /// MRS.
+    ReadStatus {
+        /// The result.
+        rd: Register,
+        /// SPSR; CPSR otherwise.
+        saved: bool,
+    },
+    /// MSR.
+    WriteStatus {
+        /// SPSR; CPSR otherwise.
+        saved: bool,
+        /// The bits that the field mask names.
+        mask: u32,
+        /// The value: an immediate or a plain register.
+        operand: Operand,
+    },
+    /// SWI.
+    SoftwareInterrupt {
+        /// 24 bits in ARM state, 8 in Thumb state.
+        comment: u32,
+    },
+    /// BKPT: a prefetch abort.
+    Breakpoint {
+        /// 16 bits in ARM state, 8 in Thumb state.
+        comment: u32,
+    },
+    /// MCR, MRC.
+    Coprocessor(CoprocessorAccess),
+    /// What the architecture leaves undefined, and coprocessor instructions that nobody takes.
+    Undefined,
+}
+
+/// A decoded instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Instruction {
+    /// When.
+    pub condition: Condition,
+    /// What.
+    pub operation: Operation,
+}

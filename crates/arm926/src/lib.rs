@@ -1,0 +1,47 @@
+//! The ARM926EJ-S: what it executes, what its caches hold, and how many cycles it takes.
+//!
+//! Layer: rank 3; uses `sim` only and knows no board. In reading order:
+//!
+//! - [`address`]: virtual, modified virtual and physical addresses; [`Cycles`].
+//! - [`bus`]: [`Bus`], all that the core sees of a board.
+//! - [`instruction`]: [`Instruction`], one form for ARM and Thumb. [`decode`] makes it from words.
+//! - [`registers`]: [`Registers`], [`Psr`] and [`Mode`] with their banks. [`exception`]: vectors and entry.
+//! - [`timing`]: [`Pipeline`], the cycles of the five-stage pipeline and its interlocks.
+//! - [`memory`]: [`Memory`], the system control coprocessor with MMU, TLB, caches and write buffer.
+//! - [`processor`]: [`Processor`], all of the above; `step` is the reference interpreter.
+//!
+//! - [`engine`]: [`Engine`], the ways to run it; [`Interpreter`]. [`ram`]: [`Ram`], a bus for tests.
+//!
+//! Sources: ARM DDI 0100E (architecture), DDI 0198D (ARM926EJ-S), DDI 0222B (ARM9EJ-S pipeline).
+//! Left out: Jazelle, the tightly coupled memories, the ETM and the coprocessor interface (accesses to
+//! coprocessors other than 15 are undefined instructions).
+
+pub mod address;
+pub mod bus;
+pub mod config;
+pub mod decode;
+pub mod engine;
+pub mod error;
+pub mod exception;
+pub mod execute;
+pub mod instruction;
+pub mod memory;
+pub mod processor;
+pub mod ram;
+pub mod recorder;
+pub mod registers;
+pub mod timing;
+
+pub use address::{Cycles, Modified, Physical, Virtual};
+pub use bus::{Bus, BusFault, Lines, Reply, Waits, Width};
+pub use config::Config;
+pub use engine::{Engine, Interpreter};
+pub use error::Error;
+pub use exception::Exception;
+pub use instruction::{Condition, Instruction, Operation, Register};
+pub use memory::{Abort, Access, Memory};
+pub use processor::{Limit, Processor, Stop};
+pub use ram::Ram;
+pub use recorder::{Event, Recorder};
+pub use registers::{Mode, Psr, Registers};
+pub use timing::Pipeline;

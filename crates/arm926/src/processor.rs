@@ -1,0 +1,356 @@
+//! The core: registers, pipeline, memory system and bus together; interrupts, exceptions, stops.
+//!
+//! Layer: rank 3. [`Processor`] is the whole state of a machine's core; [`Processor::step`] is the reference interpreter,
+//! one instruction at a time. The instants of one instruction: it is fetched at the clock's `now`, its data are accessed
+//! when the fetch is done, and then the clock moves on by the pipeline's cycles. Interrupts are looked at
+//! between any two instructions.
+
+use boardlab_sim::mix;
+use serde::{Deserialize, Serialize};
+
+use crate::address::{Cycles, Virtual};
+use crate::bus::{Bus, Lines, Width};
+use crate::config::Config;
+use crate::decode;
+use crate::exception::Exception;
+use crate::execute::{self, End};
+use crate::memory::{Access, Memory};
+use crate::recorder::{Event, Recorder};
+use crate::registers::{Psr, Registers};
+use crate::timing::{Outcome, Pipeline};
+
+/// Cycles of entering an exception that is not an SWI, from the boundary before it to the vector's fetch (as SWI's three; assumed).
+pub const ENTRY: u64 = 3;
+
+/// A trace hash takes in the whole state of the core once in so many cycles.
+pub const CHECKPOINT: u64 = 1 << 16;
+
+/// How far to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// To the first boundary at or after this cycle.
+    pub cycles: Cycles,
+    /// To this count of instructions since reset.
+    pub instructions: u64,
+}
+
+impl Limit {
+    /// Without end.
+    pub const NONE: Self = Self { cycles: Cycles::NEVER, instructions: u64::MAX };
+
+    /// To a cycle.
+    #[must_use]
+    pub const fn cycles(cycles: Cycles) -> Self {
+        Self { cycles, instructions: u64::MAX }
+    }
+
+    /// To a count of instructions since reset.
+    #[must_use]
+    pub const fn instructions(instructions: u64) -> Self {
+        Self { cycles: Cycles::NEVER, instructions }
+    }
+}
+
+/// Why a run ended. The state is that between two instructions; going on is always possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The limit was reached.
+    Limit,
+    /// The next instruction is a semihosting call: do it, then [`Processor::return_from_call`].
+    Semihosting,
+    /// The core waits for an interrupt, and none can come.
+    Asleep,
+    /// An exception was to be taken, and its vector holds nothing.
+    NoHandler {
+        /// Which.
+        exception: Exception,
+        /// The instruction that caused it, or before which it came.
+        at: u32,
+    },
+}
+
+/// What was executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Counts {
+    /// Instructions, those included whose condition was not met.
+    pub instructions: u64,
+    /// Of these: the condition was not met.
+    pub skipped: u64,
+    /// Exceptions taken, by [`Exception`] as index.
+    pub exceptions: [u64; 8],
+    /// Cycles spent waiting for an interrupt.
+    pub asleep: u64,
+}
+
+/// A running hash over the states and events of a run; equal runs have equal ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TraceHash {
+    value: u64,
+    next: Cycles,
+}
+
+impl TraceHash {
+    /// Takes in one value.
+    pub fn note(&mut self, value: u64) {
+        self.value = mix(self.value.rotate_left(5) ^ value);
+    }
+
+    /// The hash.
+    #[must_use]
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// When the next state is taken in: at the first boundary at or after this cycle.
+    #[must_use]
+    pub const fn next(&self) -> Cycles {
+        self.next
+    }
+}
+
+/// A core on its bus.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Processor<B> {
+    /// The registers.
+    pub registers: Registers,
+    /// The memory system.
+    pub memory: Memory,
+    /// What the last instruction left pending.
+    pub pipeline: Pipeline,
+    /// Cycles since reset.
+    pub now: Cycles,
+    /// What was executed.
+    pub counts: Counts,
+    /// Hash over the run so far.
+    pub trace: TraceHash,
+    /// Notes events, if there is one.
+    pub recorder: Option<Recorder>,
+    /// The board.
+    pub bus: B,
+    pub(crate) asleep: bool,
+    lines_irq: bool,
+    lines_fiq: bool,
+    lines_until: Cycles,
+}
+
+impl<B: Bus> Processor<B> {
+    /// A core after reset, at its reset vector.
+    #[must_use]
+    pub fn new(config: &Config, bus: B) -> Self {
+        let mut registers = Registers::new();
+        registers.pc = Exception::Reset.vector(config.high_vectors);
+        Self {
+            registers,
+            memory: Memory::new(config),
+            pipeline: Pipeline::IDLE,
+            now: Cycles(0),
+            counts: Counts::default(),
+            trace: TraceHash { value: 0, next: Cycles(CHECKPOINT) },
+            recorder: None,
+            bus,
+            asleep: false,
+            lines_irq: false,
+            lines_fiq: false,
+            lines_until: Cycles(0),
+        }
+    }
+
+    /// Runs instruction by instruction.
+    pub fn run(&mut self, limit: Limit) -> Stop {
+        while self.now < limit.cycles && self.counts.instructions < limit.instructions {
+            if let Some(stop) = self.step_within(limit.cycles) {
+                return stop;
+            }
+        }
+        Stop::Limit
+    }
+
+    /// One instruction, or the entry of an interrupt, or a span of sleep.
+    pub fn step(&mut self) -> Option<Stop> {
+        self.step_within(Cycles::NEVER)
+    }
+
+    /// As [`Processor::step`]; sleep ends at `limit`.
+    pub fn step_within(&mut self, limit: Cycles) -> Option<Stop> {
+        match self.boundary(limit) {
+            Boundary::Execute => self.execute_next(),
+            Boundary::Done => None,
+            Boundary::Stop(stop) => Some(stop),
+        }
+    }
+
+    /// When the engine must next come to [`Processor::boundary`]: the first boundary at or after this cycle.
+    #[must_use]
+    pub fn deadline(&self) -> Cycles {
+        if self.asleep || self.interrupt().is_some() {
+            return self.now;
+        }
+        self.lines_until.min(self.trace.next)
+    }
+
+    /// What happens between two instructions: trace, interrupt lines, sleep, interrupts.
+    fn boundary(&mut self, limit: Cycles) -> Boundary {
+        if self.now >= self.trace.next {
+            self.checkpoint();
+        }
+        if self.memory.take_touched() || self.now >= self.lines_until {
+            self.ask_lines();
+        }
+        if self.asleep {
+            if !(self.lines_irq || self.lines_fiq) {
+                return self.sleep(limit);
+            }
+            self.asleep = false;
+        }
+        match self.interrupt() {
+            Some(exception) => {
+                let at = self.registers.pc;
+                self.enter(exception, at).map_or(Boundary::Done, Boundary::Stop)
+            }
+            None => Boundary::Execute,
+        }
+    }
+
+    fn ask_lines(&mut self) {
+        let Lines { irq, fiq, until } = self.bus.lines(self.now);
+        (self.lines_irq, self.lines_fiq, self.lines_until) = (irq, fiq, until);
+    }
+
+    /// The interrupt that is to be taken now.
+    const fn interrupt(&self) -> Option<Exception> {
+        let status = self.registers.cpsr();
+        if self.lines_fiq && !status.has(Psr::F) {
+            Some(Exception::Fiq)
+        } else if self.lines_irq && !status.has(Psr::I) {
+            Some(Exception::Irq)
+        } else {
+            None
+        }
+    }
+
+    /// Moves the clock to the next instant at which something may happen.
+    fn sleep(&mut self, limit: Cycles) -> Boundary {
+        if self.lines_until == Cycles::NEVER {
+            return Boundary::Stop(Stop::Asleep);
+        }
+        let to = self.lines_until.min(self.trace.next).min(limit);
+        self.counts.asleep += to.0 - self.now.0;
+        self.now = to;
+        Boundary::Done
+    }
+
+    /// Takes the state of the core into the trace hash.
+    fn checkpoint(&mut self) {
+        let Self { registers, now, counts, trace, .. } = self;
+        trace.note(now.0);
+        trace.note(counts.instructions);
+        trace.note(u64::from(registers.pc) << 32 | u64::from(registers.cpsr().0));
+        for &value in &registers.r {
+            trace.note(u64::from(value));
+        }
+        trace.next = Cycles(now.0 / CHECKPOINT * CHECKPOINT + CHECKPOINT);
+    }
+
+    /// Fetches, decodes and executes.
+    fn execute_next(&mut self) -> Option<Stop> {
+        let at = self.registers.pc;
+        let status = self.registers.cpsr();
+        let thumb = status.thumb();
+        let width = if thumb { Width::Half } else { Width::Word };
+        let access = Access { at: Virtual(at), width, privileged: status.mode().privileged() };
+        let code = match self.memory.fetch(access, &mut self.bus, &mut self.now) {
+            Ok(code) => code,
+            Err(abort) => {
+                self.memory.note_prefetch_abort(abort);
+                return self.enter(Exception::PrefetchAbort, at);
+            }
+        };
+        let instruction = if thumb { decode::thumb(low_half(code)) } else { decode::arm(code) };
+        let following = at.wrapping_add(width.bytes());
+        self.registers.pc = following;
+        self.counts.instructions += 1;
+        if !instruction.condition.holds(status) {
+            self.counts.skipped += 1;
+            self.now.0 += u64::from(self.pipeline.advance(&instruction, Outcome::Skipped));
+            self.memory.retire(false);
+            return None;
+        }
+        let exception = match execute::execute(self, &instruction, at) {
+            End::Done(outcome) => {
+                self.now.0 += u64::from(self.pipeline.advance(&instruction, outcome));
+                self.memory.retire(self.registers.pc != following);
+                return None;
+            }
+            End::SoftwareInterrupt { comment } => {
+                if self.memory.config().semihosting && semihosting(comment, thumb) {
+                    self.registers.pc = at;
+                    self.counts.instructions -= 1;
+                    return Some(Stop::Semihosting);
+                }
+                Exception::SoftwareInterrupt
+            }
+            End::Undefined => Exception::Undefined,
+            End::Breakpoint => Exception::PrefetchAbort,
+            End::Abort(abort) => {
+                self.memory.note_data_abort(abort);
+                Exception::DataAbort
+            }
+        };
+        self.enter(exception, at)
+    }
+
+    /// Takes `exception` at the instruction at `at`: banks, return address, vector. Stops instead where the vector is empty.
+    pub(crate) fn enter(&mut self, exception: Exception, at: u32) -> Option<Stop> {
+        let vector = exception.vector(self.memory.high_vectors());
+        if self.memory.config().stop_without_handler
+            && matches!(self.memory.peek(Virtual(vector), &self.bus), None | Some(0))
+        {
+            self.registers.pc = at;
+            return Some(Stop::NoHandler { exception, at });
+        }
+        let before = self.registers.cpsr();
+        if let Some(recorder) = &mut self.recorder {
+            let call =
+                if exception == Exception::SoftwareInterrupt { self.registers.r[7] } else { 0 };
+            recorder.note(self.now, Event::Exception { exception, at, from: before.mode(), call });
+        }
+        self.trace.note(self.now.0 << 3 | exception as u64);
+        self.trace.note(u64::from(at));
+        self.counts.exceptions[exception as usize] += 1;
+        self.registers.set_cpsr(exception.status(before));
+        self.registers.set_spsr(before);
+        self.registers.r[14] = exception.link(at, before.thumb());
+        self.registers.pc = vector;
+        self.pipeline = Pipeline::IDLE;
+        self.now.0 += ENTRY;
+        self.memory.retire(true);
+        None
+    }
+
+    /// Goes on behind a semihosting call with `result` in r0; the call takes one cycle.
+    pub fn return_from_call(&mut self, result: u32) {
+        let size = if self.registers.cpsr().thumb() { 2 } else { 4 };
+        self.registers.r[0] = result;
+        self.registers.pc = self.registers.pc.wrapping_add(size);
+        self.counts.instructions += 1;
+        self.pipeline = Pipeline::IDLE;
+        self.now.0 += 1;
+    }
+}
+
+/// What is to be done at a boundary.
+enum Boundary {
+    Execute,
+    Done,
+    Stop(Stop),
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+const fn low_half(word: u32) -> u16 {
+    word as u16
+}
+
+/// The comment fields of semihosting calls: 0x123456 in ARM state, 0xAB in Thumb state.
+const fn semihosting(comment: u32, thumb: bool) -> bool {
+    if thumb { comment == 0xAB } else { comment == 0x12_3456 }
+}

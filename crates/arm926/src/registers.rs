@@ -1,0 +1,274 @@
+//! The registers: sixteen that are seen, their banks, and the status registers.
+//!
+//! Layer: rank 3. Main types: [`Registers`], [`Psr`], [`Mode`]. Source: ARM DDI 0100E, A2.2 to A2.5.
+//! r15 is kept apart as [`Registers::pc`], the address of the instruction that is executed next; what an instruction reads as r15 is
+//! that address + 8 (ARM) or + 4 (Thumb), and the executor's business.
+
+use serde::{Deserialize, Serialize};
+
+/// The processor modes, by their bits in a status register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Mode {
+    /// 10000: unprivileged.
+    User = 0x10,
+    /// 10001: fast interrupt.
+    Fiq = 0x11,
+    /// 10010: interrupt.
+    Irq = 0x12,
+    /// 10011: supervisor.
+    Supervisor = 0x13,
+    /// 10111: memory faults.
+    Abort = 0x17,
+    /// 11011: undefined instructions.
+    Undefined = 0x1B,
+    /// 11111: privileged, with the registers of user mode.
+    System = 0x1F,
+}
+
+impl Mode {
+    /// The mode of the five lowest bits of a status register, if there is one.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match bits & 31 {
+            0x10 => Some(Self::User),
+            0x11 => Some(Self::Fiq),
+            0x12 => Some(Self::Irq),
+            0x13 => Some(Self::Supervisor),
+            0x17 => Some(Self::Abort),
+            0x1B => Some(Self::Undefined),
+            0x1F => Some(Self::System),
+            _ => None,
+        }
+    }
+
+    /// Its five bits in a status register.
+    #[must_use]
+    #[allow(clippy::cast_lossless, reason = "const: the discriminant is the value of the field")]
+    pub const fn bits(self) -> u32 {
+        self as u32
+    }
+
+    /// Anything but user mode.
+    #[must_use]
+    pub const fn privileged(self) -> bool {
+        !matches!(self, Self::User)
+    }
+
+    /// Where the banked r13, r14 and SPSR of the mode are: 0 for user and system mode, which share theirs and have no SPSR.
+    const fn bank(self) -> usize {
+        match self {
+            Self::User | Self::System => 0,
+            Self::Fiq => 1,
+            Self::Irq => 2,
+            Self::Supervisor => 3,
+            Self::Abort => 4,
+            Self::Undefined => 5,
+        }
+    }
+}
+
+/// A program status register. Bits outside [`Psr::DEFINED`] read as zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Psr(pub u32);
+
+impl Psr {
+    /// Negative.
+    pub const N: u32 = 1 << 31;
+    /// Zero.
+    pub const Z: u32 = 1 << 30;
+    /// Carry.
+    pub const C: u32 = 1 << 29;
+    /// Overflow.
+    pub const V: u32 = 1 << 28;
+    /// Saturation happened.
+    pub const Q: u32 = 1 << 27;
+    /// IRQs are masked.
+    pub const I: u32 = 1 << 7;
+    /// FIQs are masked.
+    pub const F: u32 = 1 << 6;
+    /// Thumb state.
+    pub const T: u32 = 1 << 5;
+    /// The bits that this core has (Jazelle's J is left out).
+    pub const DEFINED: u32 = 0xF800_00FF;
+
+    /// The mode; a pattern that is no mode counts as [`Mode::System`] (unpredictable in the architecture).
+    #[must_use]
+    pub const fn mode(self) -> Mode {
+        match Mode::from_bits(self.0) {
+            Some(mode) => mode,
+            None => Mode::System,
+        }
+    }
+
+    /// Whether any of `bits` is set.
+    #[must_use]
+    pub const fn has(self, bits: u32) -> bool {
+        self.0 & bits != 0
+    }
+
+    /// In Thumb state.
+    #[must_use]
+    pub const fn thumb(self) -> bool {
+        self.has(Self::T)
+    }
+}
+
+/// What is out of sight in a mode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Bank {
+    r13: u32,
+    r14: u32,
+    spsr: u32,
+}
+
+/// All registers of the core.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Registers {
+    /// r0 to r14 as the current mode sees them.
+    pub r: [u32; 15],
+    /// The address of the instruction that is executed next.
+    pub pc: u32,
+    /// The current status; change its mode with [`Registers::set_cpsr`] only.
+    cpsr: Psr,
+    /// r13, r14 and SPSR of the modes that are not current (those of the current mode are stale here, save its SPSR).
+    banks: [Bank; 6],
+    /// r8 to r12 of the other side of the FIQ bank.
+    other_high: [u32; 5],
+}
+
+impl Default for Registers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Registers {
+    /// As after reset: supervisor mode, interrupts masked, ARM state, all else zero.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            r: [0; 15],
+            pc: 0,
+            cpsr: Psr(Psr::I | Psr::F | Mode::Supervisor.bits()),
+            banks: [Bank::default(); 6],
+            other_high: [0; 5],
+        }
+    }
+
+    /// The current status.
+    #[must_use]
+    pub const fn cpsr(&self) -> Psr {
+        self.cpsr
+    }
+
+    /// Writes the current status, and changes the banks with the mode.
+    pub fn set_cpsr(&mut self, value: Psr) {
+        let value = Psr(value.0 & Psr::DEFINED);
+        let (old, new) = (self.cpsr.mode(), value.mode());
+        self.cpsr = value;
+        if old == new {
+            return;
+        }
+        if (old == Mode::Fiq) != (new == Mode::Fiq) {
+            for (seen, other) in self.r[8..13].iter_mut().zip(&mut self.other_high) {
+                std::mem::swap(seen, other);
+            }
+        }
+        if old.bank() != new.bank() {
+            let bank = &mut self.banks[old.bank()];
+            (bank.r13, bank.r14) = (self.r[13], self.r[14]);
+            let bank = &self.banks[new.bank()];
+            (self.r[13], self.r[14]) = (bank.r13, bank.r14);
+        }
+    }
+
+    /// Replaces the flags N, Z, C, V by the four highest bits of `nzcv`.
+    #[inline]
+    pub const fn set_flags(&mut self, nzcv: u32) {
+        self.cpsr.0 = (self.cpsr.0 & 0x0FFF_FFFF) | (nzcv & 0xF000_0000);
+    }
+
+    /// Sets Q, which only MSR clears.
+    pub const fn saturate(&mut self) {
+        self.cpsr.0 |= Psr::Q;
+    }
+
+    /// Enters Thumb or ARM state.
+    pub const fn set_thumb(&mut self, thumb: bool) {
+        self.cpsr.0 = if thumb { self.cpsr.0 | Psr::T } else { self.cpsr.0 & !Psr::T };
+    }
+
+    /// The saved status of the current mode; of user and system mode, which have none, the current one.
+    #[must_use]
+    pub const fn spsr(&self) -> Psr {
+        match self.cpsr.mode() {
+            Mode::User | Mode::System => self.cpsr,
+            mode => Psr(self.banks[mode.bank()].spsr),
+        }
+    }
+
+    /// Writes the saved status of the current mode; nothing in user and system mode.
+    pub fn set_spsr(&mut self, value: Psr) {
+        let bank = self.cpsr.mode().bank();
+        if bank != 0 {
+            self.banks[bank].spsr = value.0 & Psr::DEFINED;
+        }
+    }
+
+    /// Register `index` (0 to 14) of user mode, whatever the mode is.
+    #[must_use]
+    pub fn user(&self, index: usize) -> u32 {
+        let mode = self.cpsr.mode();
+        match index {
+            8..=12 if mode == Mode::Fiq => self.other_high[index - 8],
+            13 if mode.bank() != 0 => self.banks[0].r13,
+            14 if mode.bank() != 0 => self.banks[0].r14,
+            _ => self.r[index],
+        }
+    }
+
+    /// Writes register `index` (0 to 14) of user mode, whatever the mode is.
+    pub fn set_user(&mut self, index: usize, value: u32) {
+        let mode = self.cpsr.mode();
+        match index {
+            8..=12 if mode == Mode::Fiq => self.other_high[index - 8] = value,
+            13 if mode.bank() != 0 => self.banks[0].r13 = value,
+            14 if mode.bank() != 0 => self.banks[0].r14 = value,
+            _ => self.r[index] = value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(mode: Mode) -> Psr {
+        Psr(Psr::I | Psr::F | mode.bits())
+    }
+
+    #[test]
+    fn each_mode_has_its_own_stack_pointer_and_fiq_also_r8_to_r12() {
+        let mut registers = Registers::new();
+        let modes =
+            [Mode::User, Mode::Fiq, Mode::Irq, Mode::Supervisor, Mode::Abort, Mode::Undefined];
+        for (mode, value) in modes.into_iter().zip(1..) {
+            registers.set_cpsr(status(mode));
+            registers.r[13] = value;
+            registers.r[8] = value * 100;
+            registers.set_spsr(Psr(value << 28));
+        }
+        for (mode, value) in modes.into_iter().zip(1..) {
+            registers.set_cpsr(status(mode));
+            assert_eq!(registers.r[13], value, "{mode:?}");
+            let r8 = if mode == Mode::Fiq { 200 } else { 600 };
+            assert_eq!(registers.r[8], r8, "{mode:?}");
+            assert_eq!(registers.user(13), 1);
+            assert_eq!(registers.user(8), 600);
+        }
+        registers.set_cpsr(status(Mode::System));
+        assert_eq!(registers.r[13], 1, "system mode shares the registers of user mode");
+    }
+}
