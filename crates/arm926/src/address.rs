@@ -47,6 +47,7 @@ impl Cycles {
 impl Virtual {
     /// The MVA under the FCSE process number `pid` (0 to 127).
     #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "const: the number has seven bits")]
     pub const fn modified(self, pid: u8) -> Modified {
         if self.0 < SLOT { Modified(self.0 | ((pid as u32) << 25)) } else { Modified(self.0) }
     }

@@ -40,7 +40,7 @@ impl Exception {
 
     /// The address of its vector.
     #[must_use]
-    #[allow(clippy::cast_lossless, reason = "const: the number of a vector, 0 to 7")]
+    #[allow(clippy::cast_possible_truncation, reason = "const: the number of a vector, 0 to 7")]
     pub const fn vector(self, high: bool) -> u32 {
         (if high { 0xFFFF_0000 } else { 0 }) + 4 * self as u32
     }

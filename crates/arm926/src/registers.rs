@@ -44,7 +44,10 @@ impl Mode {
 
     /// Its five bits in a status register.
     #[must_use]
-    #[allow(clippy::cast_lossless, reason = "const: the discriminant is the value of the field")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "const: the discriminant is the value of the field"
+    )]
     pub const fn bits(self) -> u32 {
         self as u32
     }
