@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::registers::Psr;
 
+mod display;
+
+pub use display::Listed;
+
 /// A register number, 0 to 15.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
