@@ -53,8 +53,8 @@ pub struct Reply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusFault;
 
-/// The interrupt lines at one instant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The interrupt lines at one instant. The default is that none is asserted, but for no time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lines {
     /// nIRQ is asserted.
     pub irq: bool,
@@ -62,6 +62,8 @@ pub struct Lines {
     pub fiq: bool,
     /// The next cycle at which a line may change although the core touches nothing; [`Cycles::NEVER`] if none.
     pub until: Cycles,
+    /// The board asks the run to end here ([`crate::Stop::Board`]): the guest did what the board cannot answer for.
+    pub halt: bool,
 }
 
 /// What the core is connected to.
@@ -112,4 +114,7 @@ pub trait Bus {
     /// What is at the aligned word `at`, without side effect and without time: for debuggers and checks. Nothing where
     /// there is no memory.
     fn peek(&self, at: Physical) -> Option<u32>;
+
+    /// Replaces the aligned word at `at`, without time: for debuggers and loaders. Tells whether there is memory.
+    fn poke(&mut self, at: Physical, value: u32) -> bool;
 }

@@ -67,6 +67,8 @@ pub enum Stop {
         /// The instruction that caused it, or before which it came.
         at: u32,
     },
+    /// The board asked for it ([`Lines::halt`]). Going on asks the board again.
+    Board,
 }
 
 /// What was executed.
@@ -131,6 +133,7 @@ pub struct Processor<B> {
     lines_irq: bool,
     lines_fiq: bool,
     lines_until: Cycles,
+    lines_halt: bool,
 }
 
 impl<B: Bus> Processor<B> {
@@ -152,6 +155,7 @@ impl<B: Bus> Processor<B> {
             lines_irq: false,
             lines_fiq: false,
             lines_until: Cycles(0),
+            lines_halt: false,
         }
     }
 
@@ -182,7 +186,7 @@ impl<B: Bus> Processor<B> {
     /// When the engine must next come to [`Processor::boundary`]: the first boundary at or after this cycle.
     #[must_use]
     pub fn deadline(&self) -> Cycles {
-        if self.asleep || self.interrupt().is_some() {
+        if self.asleep || self.lines_halt || self.interrupt().is_some() {
             return self.now;
         }
         self.lines_until.min(self.trace.next)
@@ -193,8 +197,11 @@ impl<B: Bus> Processor<B> {
         if self.now >= self.trace.next {
             self.checkpoint();
         }
-        if self.memory.take_touched() || self.now >= self.lines_until {
+        if self.memory.take_touched() || self.now >= self.lines_until || self.lines_halt {
             self.ask_lines();
+            if self.lines_halt {
+                return Boundary::Stop(Stop::Board);
+            }
         }
         if self.asleep {
             if !(self.lines_irq || self.lines_fiq) {
@@ -212,8 +219,9 @@ impl<B: Bus> Processor<B> {
     }
 
     fn ask_lines(&mut self) {
-        let Lines { irq, fiq, until } = self.bus.lines(self.now);
+        let Lines { irq, fiq, until, halt } = self.bus.lines(self.now);
         (self.lines_irq, self.lines_fiq, self.lines_until) = (irq, fiq, until);
+        self.lines_halt = halt;
     }
 
     /// The interrupt that is to be taken now.

@@ -93,12 +93,17 @@ impl Bus for Ram {
     fn lines(&mut self, now: Cycles) -> Lines {
         let (irq, fiq) = (self.irq_from <= now, self.fiq_from <= now);
         let later = [self.irq_from, self.fiq_from].into_iter().filter(|&from| from > now);
-        Lines { irq, fiq, until: later.min().unwrap_or(Cycles::NEVER) }
+        Lines { irq, fiq, until: later.min().unwrap_or(Cycles::NEVER), halt: false }
     }
 
     fn peek(&self, at: Physical) -> Option<u32> {
         let start = at.0 as usize;
         let word = self.bytes.get(start..start.checked_add(4)?)?;
         Some(u32::from_le_bytes(word.try_into().ok()?))
+    }
+
+    fn poke(&mut self, at: Physical, value: u32) -> bool {
+        let part = self.part(at, 4);
+        part.map(|part| part.copy_from_slice(&value.to_le_bytes())).is_ok()
     }
 }

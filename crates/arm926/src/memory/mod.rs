@@ -225,6 +225,14 @@ impl Memory {
         bus.peek(Physical(at.0))
     }
 
+    /// Replaces the aligned word at `at` as the program sees it, without time and without change of the state of lookups: for debuggers,
+    /// and for what a semihosting call returns. Lines of both caches that hold the word change with memory. Tells whether there
+    /// is memory. The engine must [forget](crate::Engine::forget) if code was changed.
+    pub fn poke<B: Bus>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
+        self.lookaside.forget_all();
+        bus.poke(Physical(at.0), value)
+    }
+
     /// What the fast engine remembers.
     pub const fn lookaside(&mut self) -> &mut Lookaside {
         &mut self.lookaside
