@@ -1,0 +1,227 @@
+//! The table of cycles: one function for each class of instructions.
+//!
+//! Layer: rank 3. [`look_up`] gives the [`Timing`] of an executed operation. The rows, their sources and what is assumed are in
+//! docs/models/arm926-pipeline.md; the comments here name the row of ARM DDI 0222B, table 8.2.
+
+use super::{Readiness, RegisterSet, Timing};
+use crate::instruction::{
+    BlockTransfer, CoprocessorAccess, DataOperation, HalfMultiply, Item, Offset, Operand,
+    Operation, Register, Shift, Transfer,
+};
+
+/// A timing of so many cycles that needs nothing and leaves nothing.
+const fn plain(cycles: u8) -> Timing {
+    Timing {
+        operands: 0,
+        stored: 0,
+        accumulated: 0,
+        cycles,
+        written: 0,
+        late: 0,
+        readiness: Readiness::Ready,
+    }
+}
+
+/// r15 is never waited for.
+const fn set(register: Register) -> RegisterSet {
+    (1 << register.index()) & !(1 << 15)
+}
+
+fn optional(register: Option<Register>) -> RegisterSet {
+    register.map_or(0, set)
+}
+
+/// An instruction on registers alone, with a result that is ready at once.
+const fn simple(cycles: u8, operands: RegisterSet, rd: Register) -> Timing {
+    Timing { operands, written: set(rd), ..plain(cycles) }
+}
+
+/// The timing of an executed operation; `unaligned`: a word was rotated on its way in.
+pub(super) fn look_up(operation: &Operation, unaligned: bool) -> Timing {
+    match *operation {
+        Operation::Data { operation, rd, rn, operand, .. } => data(operation, rd, rn, operand),
+        Operation::Address { rd, .. } => simple(1, 0, rd),
+        Operation::Clz { rd, rm } => simple(1, set(rm), rd),
+        Operation::Multiply { .. }
+        | Operation::MultiplyLong { .. }
+        | Operation::MultiplyHalf { .. } => multiply(operation),
+        Operation::Saturating { rd, rm, rn, .. } => Timing {
+            late: set(rd),
+            readiness: Readiness::Saturated,
+            ..simple(1, set(rm) | set(rn), rd)
+        },
+        Operation::Transfer(transfer) => single(&transfer, unaligned),
+        Operation::BlockTransfer(transfer) => block(&transfer),
+        Operation::Swap { byte, rd, rm, rn } => swap(byte || unaligned, rd, rm, rn),
+        Operation::Preload { rn, offset } => {
+            Timing { operands: set(rn) | index(offset), ..plain(1 + scaling(offset)) }
+        }
+        Operation::BranchPrefix { .. } => simple(1, 0, Register::LR),
+        Operation::BranchSuffix { .. } => Timing { operands: set(Register::LR), ..plain(3) },
+        Operation::BranchExchange { rm, .. } => Timing { operands: set(rm), ..plain(3) },
+        // Branches, taken; and the entry into an exception, as SWI's row.
+        Operation::Branch { .. }
+        | Operation::BranchToThumb { .. }
+        | Operation::SoftwareInterrupt { .. }
+        | Operation::Breakpoint { .. }
+        | Operation::Undefined => plain(3),
+        Operation::ReadStatus { rd, .. } => simple(2, 0, rd),
+        Operation::WriteStatus { mask, operand, .. } => write_status(mask, operand),
+        Operation::Coprocessor(access) => coprocessor(&access),
+    }
+}
+
+/// The registers of a second operand.
+fn of_operand(operand: Operand) -> RegisterSet {
+    match operand {
+        Operand::Immediate { .. } => 0,
+        Operand::Shifted { rm, .. } => set(rm),
+        Operand::ShiftedBy { rm, rs, .. } => set(rm) | set(rs),
+    }
+}
+
+/// Rows 'Data Op': 1; 2 with a register-controlled shift; with r15 as destination 3 of ADD, SUB, RSB, ADC, SBC, and 4 of the others and with a
+/// shifted operand (RSC is among the others in the manual's list).
+fn data(operation: DataOperation, rd: Register, rn: Register, operand: Operand) -> Timing {
+    use DataOperation::{Adc, Add, Cmn, Cmp, Mov, Mvn, Rsb, Sbc, Sub, Teq, Tst};
+    let by_register = matches!(operand, Operand::ShiftedBy { .. });
+    let shifted = match operand {
+        Operand::Immediate { .. } => false,
+        Operand::Shifted { shift, amount, .. } => shift != Shift::Lsl || amount != 0,
+        Operand::ShiftedBy { .. } => true,
+    };
+    let first = if matches!(operation, Mov | Mvn) { 0 } else { set(rn) };
+    let operands = first | of_operand(operand);
+    if matches!(operation, Tst | Teq | Cmp | Cmn) {
+        return Timing { operands, ..plain(1 + u8::from(by_register)) };
+    }
+    let own = if rd != Register::PC {
+        1
+    } else if matches!(operation, Add | Sub | Rsb | Adc | Sbc) && !shifted {
+        3
+    } else {
+        4
+    };
+    simple(own + u8::from(by_register), operands, rd)
+}
+
+/// Rows MUL, MLA: 2, or 4 with flags; SMULL and its kin: 3, or 5 with flags; SMULxy, SMLAxy and the wide ones: 1; SMLALxy: 2. A
+/// product without flags comes a cycle late, of two words the high one.
+fn multiply(operation: &Operation) -> Timing {
+    let (cycles, s, result, late, factors, accumulated) = match *operation {
+        Operation::Multiply { s, rd, rm, rs, rn } => {
+            (2, s, set(rd), set(rd), set(rm) | set(rs), optional(rn))
+        }
+        Operation::MultiplyLong { accumulate, s, high, low, rm, rs, .. } => {
+            let both = set(high) | set(low);
+            (3, s, both, set(high), set(rm) | set(rs), if accumulate { both } else { 0 })
+        }
+        Operation::MultiplyHalf { kind, rd, rm, rs } => {
+            let factors = set(rm) | set(rs);
+            match kind {
+                HalfMultiply::Short { rn, .. } | HalfMultiply::Wide { rn, .. } => {
+                    (1, false, set(rd), set(rd), factors, optional(rn))
+                }
+                HalfMultiply::Long { low, .. } => {
+                    let both = set(rd) | set(low);
+                    (2, false, both, set(rd), factors, both)
+                }
+            }
+        }
+        _ => (1, true, 0, 0, 0, 0),
+    };
+    let product = Timing { operands: factors, accumulated, written: result, ..plain(cycles) };
+    if s {
+        Timing { cycles: cycles + 2, ..product }
+    } else {
+        Timing { late, readiness: Readiness::Product, ..product }
+    }
+}
+
+fn index(offset: Offset) -> RegisterSet {
+    match offset {
+        Offset::Immediate(_) | Offset::Literal(_) => 0,
+        Offset::Register { rm, .. } => set(rm),
+    }
+}
+
+/// A scaled register offset takes one cycle more.
+fn scaling(offset: Offset) -> u8 {
+    match offset {
+        Offset::Immediate(_) | Offset::Literal(_) => 0,
+        Offset::Register { shift, amount, .. } => u8::from(shift != Shift::Lsl || amount != 0),
+    }
+}
+
+/// The register after an even one.
+fn second(rd: Register) -> RegisterSet {
+    set(rd) << 1 & !(1 << 15)
+}
+
+/// Rows LDR, LDRD, STR, STRD.
+fn single(transfer: &Transfer, unaligned: bool) -> Timing {
+    use crate::instruction::Index;
+    let Transfer { load, item, rd, rn, offset, index: when } = *transfer;
+    let operands = set(rn) | index(offset);
+    let base = if when == Index::Offset { 0 } else { set(rn) };
+    let cycles = 1 + scaling(offset) + u8::from(item == Item::Double);
+    let timing = Timing { operands, written: base, ..plain(cycles) };
+    if !load {
+        return Timing { stored: set(rd), ..timing };
+    }
+    if rd == Register::PC {
+        return Timing { cycles: cycles + 4, ..timing };
+    }
+    if item == Item::Double {
+        let late = second(rd);
+        let written = base | set(rd) | late;
+        return Timing { written, late, readiness: Readiness::Loaded, ..timing };
+    }
+    let straight = item == Item::Word && !unaligned;
+    let readiness = if straight { Readiness::Loaded } else { Readiness::Rotated };
+    Timing { written: base | set(rd), late: set(rd), readiness, ..timing }
+}
+
+/// Rows LDM: n, and 2 of one register; the last word comes a cycle late; n + 4 with r15. STM: n, and 2 of one register; the first
+/// register must be there in time. An empty list counts as one register.
+fn block(transfer: &BlockTransfer) -> Timing {
+    let BlockTransfer { load, rn, list, writeback, .. } = *transfer;
+    let count = u8::try_from(list.count_ones().max(1)).unwrap_or(16);
+    let base = if writeback { set(rn) } else { 0 };
+    let timing = Timing { operands: set(rn), written: base, ..plain(count.max(2)) };
+    if !load {
+        let first = list & list.wrapping_neg() & !(1 << 15);
+        return Timing { stored: first, ..timing };
+    }
+    let written = base | list & !(1 << 15);
+    if list & (1 << 15) != 0 {
+        return Timing { cycles: count + 4, written, ..timing };
+    }
+    if count < 2 {
+        return Timing { written, ..timing };
+    }
+    let late = 1 << list.ilog2();
+    Timing { written, late, readiness: Readiness::Loaded, ..timing }
+}
+
+/// Row SWP: 2, the loaded byte is used 3. A rotated word counts as a byte.
+fn swap(rotated: bool, rd: Register, rm: Register, rn: Register) -> Timing {
+    let timing = Timing { stored: set(rm), ..simple(2, set(rn), rd) };
+    if rotated { Timing { late: set(rd), readiness: Readiness::Loaded, ..timing } } else { timing }
+}
+
+/// Row MSR: 1 if only the flags are written, else 3.
+fn write_status(mask: u32, operand: Operand) -> Timing {
+    let flags_only = mask & 0x00FF_FFFF == 0;
+    Timing { operands: of_operand(operand), ..plain(if flags_only { 1 } else { 3 }) }
+}
+
+/// Rows MCR and MRC without busy-waiting: 1; what MRC brings comes a cycle late.
+fn coprocessor(access: &CoprocessorAccess) -> Timing {
+    if access.load {
+        let late = set(access.rd);
+        Timing { late, readiness: Readiness::Loaded, ..simple(1, 0, access.rd) }
+    } else {
+        Timing { stored: set(access.rd), ..plain(1) }
+    }
+}
