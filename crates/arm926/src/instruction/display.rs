@@ -355,12 +355,12 @@ impl Listed<'_> {
     fn block(&self, f: &mut fmt::Formatter<'_>, block: &BlockTransfer) -> fmt::Result {
         let BlockTransfer { load, rn, list, up, before, writeback, user } = *block;
         let condition = self.instruction.condition;
+        let stacked = rn == Register::SP && writeback && !user && list.count_ones() > 1;
         let user = if user { "^" } else { "" };
-        let stacked = rn == Register::SP && writeback && list.count_ones() > 1;
         let registers = List(list);
         match (load, up, before) {
-            (false, false, true) if stacked => write!(f, "push{condition} {registers}{user}"),
-            (true, true, false) if stacked => write!(f, "pop{condition} {registers}{user}"),
+            (false, false, true) if stacked => write!(f, "push{condition} {registers}"),
+            (true, true, false) if stacked => write!(f, "pop{condition} {registers}"),
             _ => {
                 let kind = if load { "ldm" } else { "stm" };
                 let order = match (up, before) {
@@ -423,7 +423,7 @@ impl Listed<'_> {
                 write!(f, ", {operand}")
             }
             Operation::SoftwareInterrupt { comment } => write!(f, "svc{condition} {comment:#x}"),
-            Operation::Breakpoint { comment } => write!(f, "bkpt {comment:#x}"),
+            Operation::Breakpoint { comment } => write!(f, "bkpt{condition} {comment:#x}"),
             _ => Ok(()),
         }
     }
