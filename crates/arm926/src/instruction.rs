@@ -34,6 +34,12 @@ impl Register {
         Self((field & 15) as u8)
     }
 
+    /// Its number, 0 to 15.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0 as u32
+    }
+
     /// Its number as an index, 0 to 15.
     #[must_use]
     pub const fn index(self) -> usize {

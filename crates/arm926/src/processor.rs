@@ -74,7 +74,7 @@ pub enum Stop {
 /// What was executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Counts {
-    /// Instructions, those included whose condition was not met.
+    /// Instructions, those included whose condition was not met, and those that could not be fetched.
     pub instructions: u64,
     /// Of these: the condition was not met.
     pub skipped: u64,
@@ -241,7 +241,7 @@ impl<B: Bus> Processor<B> {
         if self.lines_until == Cycles::NEVER {
             return Boundary::Stop(Stop::Asleep);
         }
-        let to = self.lines_until.min(self.trace.next).min(limit);
+        let to = self.lines_until.min(self.trace.next).min(limit).max(self.now.plus(1));
         self.counts.asleep += to.0 - self.now.0;
         self.now = to;
         Boundary::Done
@@ -269,6 +269,7 @@ impl<B: Bus> Processor<B> {
         let code = match self.memory.fetch(access, &mut self.bus, &mut self.now) {
             Ok(code) => code,
             Err(abort) => {
+                self.counts.instructions += 1;
                 self.memory.note_prefetch_abort(abort);
                 return self.enter(Exception::PrefetchAbort, at);
             }

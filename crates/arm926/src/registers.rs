@@ -166,9 +166,11 @@ impl Registers {
         self.cpsr
     }
 
-    /// Writes the current status, and changes the banks with the mode.
+    /// Writes the current status, and changes the banks with the mode. A pattern that is no mode leaves the mode as it was
+    /// (unpredictable in the architecture).
     pub fn set_cpsr(&mut self, value: Psr) {
-        let value = Psr(value.0 & Psr::DEFINED);
+        let mode = if Mode::from_bits(value.0).is_some() { value.0 } else { self.cpsr.0 };
+        let value = Psr(value.0 & Psr::DEFINED & !31 | mode & 31);
         let (old, new) = (self.cpsr.mode(), value.mode());
         self.cpsr = value;
         if old == new {

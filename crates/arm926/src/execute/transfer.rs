@@ -1,0 +1,192 @@
+//! Loads and stores of one item, and SWP.
+//!
+//! Layer: rank 3. The base is written after the access, so that an abort leaves it; a loaded register after the base.
+//! Source: ARM DDI 0100E, A5.2, A5.3 and A4.1.
+
+use super::{End, exchange, offset, read, read_late, write};
+use crate::address::Virtual;
+use crate::bus::{Bus, Width};
+use crate::instruction::{Index, Item, Offset, Register, Transfer};
+use crate::memory::{Abort, Access};
+use crate::processor::Processor;
+use crate::timing::Outcome;
+
+/// LDR, STR and their kin.
+#[inline]
+pub(super) fn single<B: Bus>(processor: &mut Processor<B>, transfer: &Transfer, at: u32) -> End {
+    let registers = &processor.registers;
+    let base = match transfer.offset {
+        Offset::Literal(_) => read(registers, transfer.rn, at) & !3,
+        _ => read(registers, transfer.rn, at),
+    };
+    let moved = base.wrapping_add(offset(registers, &transfer.offset, at));
+    let address = match transfer.index {
+        Index::Offset | Index::Pre => moved,
+        Index::Post | Index::PostUser => base,
+    };
+    let place = Place {
+        address,
+        privileged: transfer.index != Index::PostUser && registers.cpsr().mode().privileged(),
+    };
+    let done = if transfer.load {
+        load(processor, transfer, place, moved)
+    } else {
+        store(processor, transfer, place, at).map(|()| {
+            write_base(processor, transfer, moved);
+            Outcome::Executed
+        })
+    };
+    done.map_or_else(End::Abort, End::Done)
+}
+
+/// Where a transfer goes, and with whose permissions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) address: u32,
+    pub(super) privileged: bool,
+}
+
+impl Place {
+    const fn access(self, width: Width) -> Access {
+        Access { at: Virtual(self.address), width, privileged: self.privileged }
+    }
+
+    /// The following word.
+    pub(super) const fn next(self) -> Self {
+        Self { address: self.address.wrapping_add(4), ..self }
+    }
+}
+
+/// Reads at `place`.
+#[inline]
+pub(super) fn read_at<B: Bus>(
+    processor: &mut Processor<B>,
+    place: Place,
+    width: Width,
+) -> Result<u32, Abort> {
+    let Processor { memory, bus, now, .. } = processor;
+    memory.read(place.access(width), bus, now)
+}
+
+/// Writes at `place`.
+#[inline]
+pub(super) fn write_at<B: Bus>(
+    processor: &mut Processor<B>,
+    place: Place,
+    width: Width,
+    value: u32,
+) -> Result<(), Abort> {
+    let Processor { memory, bus, now, .. } = processor;
+    memory.write(place.access(width), value, bus, now)
+}
+
+/// Writes the base back, if the transfer does so.
+#[inline]
+fn write_base<B: Bus>(processor: &mut Processor<B>, transfer: &Transfer, moved: u32) {
+    if transfer.index != Index::Offset {
+        write(&mut processor.registers, transfer.rn, moved);
+    }
+}
+
+#[inline]
+fn load<B: Bus>(
+    processor: &mut Processor<B>,
+    transfer: &Transfer,
+    place: Place,
+    moved: u32,
+) -> Result<Outcome, Abort> {
+    let low = place.address & 3;
+    let (value, unaligned) = match transfer.item {
+        Item::Word => {
+            let word = read_at(processor, place, Width::Word)?;
+            (word.rotate_right(8 * low), low != 0)
+        }
+        Item::Byte => (read_at(processor, place, Width::Byte)?, false),
+        Item::SignedByte => (extended(read_at(processor, place, Width::Byte)?, 24), false),
+        Item::Half => (read_at(processor, place, Width::Half)?, low & 1 != 0),
+        Item::SignedHalf => (extended(read_at(processor, place, Width::Half)?, 16), low & 1 != 0),
+        Item::Double => {
+            let first = read_at(processor, place, Width::Word)?;
+            let second = read_at(processor, place.next(), Width::Word)?;
+            write_base(processor, transfer, moved);
+            put(processor, transfer.rd, first);
+            put(processor, following(transfer.rd), second);
+            return Ok(Outcome::Executed);
+        }
+    };
+    write_base(processor, transfer, moved);
+    put(processor, transfer.rd, value);
+    Ok(if unaligned { Outcome::Unaligned } else { Outcome::Executed })
+}
+
+/// Writes what was loaded; to r15 with bit 0 as the state.
+#[inline]
+pub(super) fn put<B: Bus>(processor: &mut Processor<B>, rd: Register, value: u32) {
+    match processor.registers.r.get_mut(rd.index()) {
+        Some(place) => *place = value,
+        None => exchange(&mut processor.registers, value),
+    }
+}
+
+#[inline]
+fn store<B: Bus>(
+    processor: &mut Processor<B>,
+    transfer: &Transfer,
+    place: Place,
+    at: u32,
+) -> Result<(), Abort> {
+    let value = read_late(&processor.registers, transfer.rd, at);
+    match transfer.item {
+        Item::Word => write_at(processor, place, Width::Word, value),
+        Item::Byte | Item::SignedByte => write_at(processor, place, Width::Byte, value & 0xFF),
+        Item::Half | Item::SignedHalf => write_at(processor, place, Width::Half, value & 0xFFFF),
+        Item::Double => {
+            let second = read_late(&processor.registers, following(transfer.rd), at);
+            write_at(processor, place, Width::Word, value)?;
+            write_at(processor, place.next(), Width::Word, second)
+        }
+    }
+}
+
+/// The odd register of a double word.
+const fn following(rd: Register) -> Register {
+    Register::field(rd.number() | 1)
+}
+
+/// The operands of SWP.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Swap {
+    pub(super) byte: bool,
+    pub(super) rd: Register,
+    pub(super) rm: Register,
+    pub(super) rn: Register,
+}
+
+/// SWP and SWPB.
+pub(super) fn swap<B: Bus>(processor: &mut Processor<B>, swap: &Swap, at: u32) -> End {
+    let registers = &processor.registers;
+    let privileged = registers.cpsr().mode().privileged();
+    let place = Place { address: read(registers, swap.rn, at), privileged };
+    let value = read_late(registers, swap.rm, at);
+    let low = place.address & 3;
+    let (width, value, rotation, outcome) = match (swap.byte, low) {
+        (true, _) => (Width::Byte, value & 0xFF, 0, Outcome::Executed),
+        (false, 0) => (Width::Word, value, 0, Outcome::Executed),
+        (false, _) => (Width::Word, value, 8 * low, Outcome::Unaligned),
+    };
+    let swapped = read_at(processor, place, width)
+        .and_then(|loaded| write_at(processor, place, width, value).map(|()| loaded));
+    match swapped {
+        Ok(loaded) => {
+            write(&mut processor.registers, swap.rd, loaded.rotate_right(rotation));
+            End::Done(outcome)
+        }
+        Err(abort) => End::Abort(abort),
+    }
+}
+
+/// `value` with the sign of its lower part, which lies `above` bits below the top.
+#[inline]
+const fn extended(value: u32, above: u32) -> u32 {
+    (value.cast_signed() << above >> above).cast_unsigned()
+}
