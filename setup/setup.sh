@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sets up a Debian machine that has Rust (rustup), gcc and Python: installs the missing packages of
-# debian-packages.txt, fetches the crates, and prepares the kernel that tests compare with. Does
-# nothing, without network, when all is there.
+# debian-packages.txt, fetches the crates, and prepares the Python packages and the kernel that tests
+# compare with. Does nothing, without network, when all is there.
 #
 # usage: setup/setup.sh [run|test]   `run` leaves out what only the tests need
 set -eu
@@ -62,6 +62,17 @@ prepare_guest() {
     oracles/guest.sh prepare .setup/guest || fail "the guest could not be prepared (the reason is above)"
 }
 
+# The Python packages that tests compare with, in an environment of their own.
+prepare_python() {
+    say "fetching the Python packages of setup/python-packages.txt into .setup/python"
+    rm -rf .setup/python .setup/python-packages-*
+    mkdir -p .setup
+    python3 -m venv .setup/python </dev/null || fail "python3 could not make an environment (its message is above)"
+    .setup/python/bin/pip install -q --disable-pip-version-check --no-deps --require-hashes \
+        -r setup/python-packages.txt </dev/null || fail "pip could not install the packages (its message is above)"
+    : >"$1"
+}
+
 case $level in run | test) ;; *) fail "usage: setup/setup.sh [run|test]" ;; esac
 
 command -v cargo >/dev/null ||
@@ -82,6 +93,12 @@ fi
 stamp=.setup/crates-$(cat Cargo.lock fuzz/Cargo.lock rust-toolchain.toml | sha256sum | cut -c1-16)
 if [ ! -e "$stamp" ]; then
     fetch_crates "$stamp"
+    did=something
+fi
+
+wheels=.setup/python-packages-$(sha256sum <setup/python-packages.txt | cut -c1-16)
+if [ "$level" = test ] && [ ! -e "$wheels" ]; then
+    prepare_python "$wheels"
     did=something
 fi
 

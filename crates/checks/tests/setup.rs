@@ -13,6 +13,10 @@ use std::process::{Command, Stdio};
 /// The crates of the fuzz targets have a lock file of their own.
 const FETCH_FUZZ: &str = "cargo fetch --locked --manifest-path fuzz/Cargo.toml";
 
+/// The Python packages are pinned by their digests.
+const FETCH_WHEELS: &str = "pip install -q --disable-pip-version-check --no-deps --require-hashes \
+                            -r setup/python-packages.txt";
+
 /// A machine with stand-ins. `installed/NAME` says that a package is there.
 struct Machine {
     scratch: Scratch,
@@ -43,6 +47,10 @@ exec "$@""#;
 
 const APT_CACHE: &str = r#"echo "apt-cache $*" >>"$MACHINE/calls"
 [ ! -e "$MACHINE/no-lists" ]"#;
+const PYTHON: &str = r#"echo "python3 $*" >>"$MACHINE/calls"
+mkdir -p .setup/python/bin
+printf '#!/bin/sh\necho "pip $*" >>"$MACHINE/calls"\n[ ! -e "$MACHINE/no-network" ]\n' >.setup/python/bin/pip
+chmod +x .setup/python/bin/pip"#;
 const GUEST: &str = r#"if [ "$1" = ready ]; then [ -e "$MACHINE/guest" ]; exit; fi
 echo "guest.sh $*" >>"$MACHINE/calls"
 [ ! -e "$MACHINE/no-network" ] && : >"$MACHINE/guest""#;
@@ -60,6 +68,7 @@ impl Machine {
             ("apt-cache", APT_CACHE),
             ("cargo", CARGO),
             ("cc", ":"),
+            ("python3", PYTHON),
             ("id", "echo \"$FAKE_USER\""),
             ("sudo", SUDO),
         ];
@@ -71,7 +80,9 @@ impl Machine {
         for name in ["setup/setup.sh", "setup/test.sh"] {
             machine.script(&format!("tree/{name}"), &repository.read(name));
         }
-        for name in ["setup/debian-packages.txt", "rust-toolchain.toml"] {
+        for name in
+            ["setup/debian-packages.txt", "setup/python-packages.txt", "rust-toolchain.toml"]
+        {
             machine.write(&format!("tree/{name}"), &repository.read(name));
         }
         for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
@@ -136,10 +147,13 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             blktrace busybox-static chromium cpio fio fio-examples fonts-dejavu-core g++ kmod \
-             mtd-utils patch qemu-system-x86",
+             blktrace busybox-static chromium cpio fio fio-examples fonts-dejavu-core g++ \
+             gcc-arm-none-eabi gdb-multiarch kmod mtd-utils patch python3-venv qemu-system-arm \
+             qemu-system-x86",
             "cargo fetch --locked",
             FETCH_FUZZ,
+            "python3 -m venv .setup/python",
+            FETCH_WHEELS,
             "apt-cache show linux-image-amd64",
             "guest.sh prepare .setup/guest",
         ]
@@ -171,7 +185,7 @@ fn set_up_fetches_crates_again_when_the_lock_file_changes() {
 fn set_up_without_root_uses_sudo_or_says_what_to_install() {
     let sudo = Machine { user: "1000", sudo: true, ..Machine::new() };
     assert_eq!(sudo.run("setup/setup.sh", &[]).status, 0);
-    assert_eq!(sudo.calls().len(), 5);
+    assert_eq!(sudo.calls().len(), 7);
 
     let plain = Machine { user: "1000", ..Machine::new() };
     let refused = plain.run("setup/setup.sh", &[]);
@@ -203,6 +217,21 @@ fn set_up_of_the_guest_renews_missing_package_lists_and_fails_without_a_network(
     );
     fs::remove_file(machine.path("no-network")).unwrap();
     assert!(machine.run("setup/setup.sh", &[]).out.contains("preparing the guest"));
+}
+
+#[test]
+fn set_up_fetches_python_packages_again_when_the_list_changes_or_the_network_failed() {
+    let machine = Machine::new();
+    machine.write("no-network", "");
+    let failed = machine.run("setup/setup.sh", &[]);
+    assert_eq!(failed.status, 1);
+    assert!(failed.err.contains("pip could not install"), "{}", failed.err);
+    fs::remove_file(machine.path("no-network")).unwrap();
+    assert!(machine.run("setup/setup.sh", &[]).out.contains("fetching the Python packages"));
+    let _ = machine.calls();
+    machine.write("tree/setup/python-packages.txt", "changed\n");
+    assert_eq!(machine.run("setup/setup.sh", &[]).status, 0);
+    assert_eq!(machine.calls(), ["python3 -m venv .setup/python", FETCH_WHEELS]);
 }
 
 #[test]
