@@ -24,6 +24,7 @@ pub mod engine;
 pub mod error;
 pub mod exception;
 pub mod execute;
+pub mod fast;
 pub mod instruction;
 pub mod memory;
 pub mod processor;

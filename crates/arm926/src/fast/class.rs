@@ -1,0 +1,123 @@
+//! Which instructions go into blocks.
+//!
+//! Layer: rank 3. [`of`] tells the [`Class`] of an instruction. What is rare, or does something unusual with r15, is left to the reference
+//! interpreter and so exists once.
+
+use super::block::Piece;
+use crate::address::Virtual;
+use crate::instruction::{
+    BlockTransfer, Index, Instruction, Item, Operand, Operation, Register, Transfer,
+};
+
+/// How an instruction goes into a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// It goes on with the next one.
+    Plain,
+    /// It jumps when executed: the last one of its block.
+    Jump,
+    /// It is left to the reference interpreter.
+    Rare,
+}
+
+/// Bytes of an instruction.
+pub(super) const fn size(thumb: bool) -> u32 {
+    if thumb { 2 } else { 4 }
+}
+
+/// The class of an instruction.
+pub(super) fn of(instruction: &Instruction, thumb: bool) -> Class {
+    match instruction.operation {
+        Operation::Data { operation, s, rd, rn, operand } => {
+            use crate::instruction::DataOperation::{Cmn, Cmp, Teq, Tst};
+            let late = match operand {
+                Operand::ShiftedBy { rm, rs, .. } => [rm, rs, rn].contains(&Register::PC),
+                _ => false,
+            };
+            let jumps = rd == Register::PC && !matches!(operation, Tst | Teq | Cmp | Cmn);
+            match (late, jumps, s) {
+                (true, ..) | (_, true, true) => Class::Rare,
+                (_, true, false) => Class::Jump,
+                _ => Class::Plain,
+            }
+        }
+        Operation::Address { rd, .. } => plain_unless(rd == Register::PC),
+        Operation::Multiply { rd, rm, rs, rn, .. } => {
+            plain_unless([rd, rm, rs, rn.unwrap_or(rd)].contains(&Register::PC))
+        }
+        Operation::MultiplyLong { high, low, rm, rs, .. } => {
+            plain_unless([high, low, rm, rs].contains(&Register::PC))
+        }
+        Operation::Clz { rd, rm } => plain_unless([rd, rm].contains(&Register::PC)),
+        Operation::Transfer(transfer) => single(&transfer),
+        Operation::BlockTransfer(transfer) => several(&transfer),
+        Operation::Preload { .. } => Class::Plain,
+        Operation::BranchPrefix { .. } => plain_unless(!thumb),
+        Operation::Branch { .. }
+        | Operation::BranchToThumb { .. }
+        | Operation::BranchSuffix { .. } => Class::Jump,
+        Operation::BranchExchange { rm, .. } => {
+            if rm == Register::PC {
+                Class::Rare
+            } else {
+                Class::Jump
+            }
+        }
+        _ => Class::Rare,
+    }
+}
+
+const fn plain_unless(rare: bool) -> Class {
+    if rare { Class::Rare } else { Class::Plain }
+}
+
+fn single(transfer: &Transfer) -> Class {
+    let Transfer { load, item, rd, rn, index, .. } = *transfer;
+    let writes_base = index != Index::Offset;
+    let odd = item == Item::Double && (rd.index() % 2 != 0 || rd.index() >= 14);
+    let unusual_base = writes_base && (rn == Register::PC || rn == rd);
+    let unusual_pair = item == Item::Double && writes_base && rn.index() == rd.index() + 1;
+    if index == Index::PostUser || odd || unusual_base || unusual_pair {
+        return Class::Rare;
+    }
+    match (rd == Register::PC, load, item) {
+        (false, ..) => Class::Plain,
+        (true, true, Item::Word) => Class::Jump,
+        _ => Class::Rare,
+    }
+}
+
+fn several(transfer: &BlockTransfer) -> Class {
+    let BlockTransfer { load, rn, list, writeback, user, .. } = *transfer;
+    let with_base = writeback && list >> rn.index() & 1 != 0;
+    if user || list == 0 || rn == Register::PC || with_base {
+        return Class::Rare;
+    }
+    match (list >> 15 != 0, load) {
+        (false, _) => Class::Plain,
+        (true, true) => Class::Jump,
+        (true, false) => Class::Rare,
+    }
+}
+
+/// Where the last of `pieces`, a jump, leads, if that does not depend on registers.
+pub(super) fn target(pieces: &[Piece], thumb: bool) -> Option<(Virtual, bool)> {
+    let (last, before) = pieces.split_last()?;
+    let r15 = last.at.0.wrapping_add(if thumb { 4 } else { 8 });
+    match last.instruction.operation {
+        Operation::Branch { offset, .. } => Some((Virtual(r15.wrapping_add_signed(offset)), thumb)),
+        Operation::BranchToThumb { offset } => {
+            Some((Virtual(r15.wrapping_add_signed(offset) & !1), true))
+        }
+        Operation::BranchSuffix { offset, exchange } => {
+            let prefix = before.last()?;
+            let Operation::BranchPrefix { offset: upper } = prefix.instruction.operation else {
+                return None;
+            };
+            let link = prefix.at.0.wrapping_add(4).wrapping_add_signed(upper);
+            let to = link.wrapping_add(offset);
+            Some((Virtual(if exchange { to & !3 } else { to & !1 }), !exchange))
+        }
+        _ => None,
+    }
+}
