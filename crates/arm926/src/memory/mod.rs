@@ -129,6 +129,12 @@ impl Memory {
         0
     }
 
+    /// The base of the first-level translation table: with the process number it tells processes apart.
+    #[must_use]
+    pub const fn table_base(&self) -> u32 {
+        0
+    }
+
     /// Tells that the instruction in execution was left behind, with the next one at the following address, or with a jump:
     /// a new FCSE process number becomes effective for fetches after two instructions, or with a jump.
     #[inline]
