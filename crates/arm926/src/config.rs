@@ -57,8 +57,18 @@ pub enum TlbIndex {
     /// The five lowest bits of the page's number, whatever the size of the page is (assumed).
     #[default]
     Low,
-    /// Those bits combined by exclusive or with the ten next groups of five, so that FCSE slots spread (assumed).
+    /// All groups of five bits of the page's number combined by exclusive or, so that FCSE slots spread (assumed).
     Folded,
+}
+
+/// How the main part of the TLB picks the way that a new entry replaces. The manual excludes it from the programmer's model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TlbReplacement {
+    /// The ways of a set in turn (assumed).
+    #[default]
+    RoundRobin,
+    /// By a shift register with feedback that moves on with each replacement (assumed).
+    PseudoRandom,
 }
 
 /// One core as it was made and wired.
@@ -70,6 +80,8 @@ pub struct Config {
     pub data_cache: CacheSize,
     /// The index of the TLB.
     pub tlb_index: TlbIndex,
+    /// The replacement of the TLB.
+    pub tlb_replacement: TlbReplacement,
     /// Core clock cycles a bus clock cycle (HCLKEN): at least 1.
     pub bus_ratio: u8,
     /// VINITHI: exceptions go to 0xFFFF0000 after reset.
@@ -89,6 +101,7 @@ impl Default for Config {
             instruction_cache: CacheSize::KIB_16,
             data_cache: CacheSize::KIB_16,
             tlb_index: TlbIndex::Low,
+            tlb_replacement: TlbReplacement::RoundRobin,
             bus_ratio: 2,
             high_vectors: false,
             semihosting: true,

@@ -1,20 +1,37 @@
 //! The memory system: system control coprocessor, MMU, TLB, caches that hold data, write buffer.
 //!
 //! Layer: rank 3. [`Memory`] answers the core's fetches, reads and writes, and adds the cycles that the core waits to the clock
-//! it is given. It is generic over the [`Bus`] at each call, so that it can be copied and saved without a board.
-//! Source: ARM DDI 0198D, chapters 2 to 6.
+//! it is given. It is generic over the [`Bus`] at each call, so that it can be copied and saved without a board. What the caches hold is
+//! what the program sees: a line that memory no longer agrees with stays as it is. In reading order: `control` (the coprocessor's
+//! registers), `mmu` (tables and permissions), `tlb`, `cache`, `write_buffer` (and the bus in time), `data` and `fetch` (the two
+//! sides), `maintenance` (the operations of c7 and c8), `view` (looking without touching, for debuggers and the fast engine).
+//! Equations, parameters and known errors: docs/models/arm926-memory.md. Source: ARM DDI 0198D, chapters 2 to 6.
 
+mod cache;
+pub mod control;
+mod data;
+mod fetch;
 pub mod lookaside;
+pub mod maintenance;
+mod mmu;
 pub mod statistics;
+mod tlb;
+mod view;
+mod write_buffer;
 
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Cycles, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
 use crate::config::Config;
-use crate::instruction::CoprocessorAccess;
+use cache::Cache;
+use control::Control;
+use fetch::Current;
 pub use lookaside::Lookaside;
+use mmu::Region;
 pub use statistics::Statistics;
+use tlb::{Entry, Tlb};
+use write_buffer::WriteBuffer;
 
 /// A data access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,8 +66,10 @@ pub enum AbortKind {
     FirstLevelExternal = 0b1100,
     /// External abort on a second-level walk, 1110.
     SecondLevelExternal = 0b1110,
-    /// External abort on the access itself, 1000.
+    /// External abort on the access itself, of a section or without the MMU, 1000.
     External = 0b1000,
+    /// External abort on the access itself, of a page, 1010.
+    PageExternal = 0b1010,
 }
 
 /// An access that failed.
@@ -77,10 +96,50 @@ pub enum Effect {
     WaitForInterrupt,
 }
 
+/// Where an access goes.
+#[derive(Debug, Clone, Copy)]
+struct Route {
+    physical: Physical,
+    region: Region,
+    section: bool,
+    domain: u8,
+}
+
+impl Route {
+    /// Without the MMU.
+    const fn flat(at: Modified) -> Self {
+        Self { physical: Physical(at.0), region: Region::Strong, section: true, domain: 0 }
+    }
+
+    /// By an entry of the TLB; the region is still to be told.
+    #[inline]
+    const fn of(entry: &Entry, at: Modified) -> Self {
+        Self {
+            physical: entry.physical(at),
+            region: Region::Strong,
+            section: entry.section,
+            domain: entry.domain,
+        }
+    }
+
+    /// The bus answered with an error.
+    const fn external(&self, at: Modified) -> Abort {
+        let kind = if self.section { AbortKind::External } else { AbortKind::PageExternal };
+        Abort { kind, domain: self.domain, at }
+    }
+}
+
 /// The memory system of one core.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Saved")]
 pub struct Memory {
     config: Config,
+    control: Control,
+    tlb: Tlb,
+    instructions: Cache,
+    data: Cache,
+    buffer: WriteBuffer,
+    current: Current,
     statistics: Statistics,
     /// A transfer went over the bus as a single read or write since it was last asked.
     touched: bool,
@@ -88,12 +147,60 @@ pub struct Memory {
     lookaside: Lookaside,
 }
 
+/// A memory system as it was saved, by whomever: its parts may not fit together.
+#[derive(Deserialize)]
+struct Saved {
+    config: Config,
+    control: Control,
+    tlb: Tlb,
+    instructions: Cache,
+    data: Cache,
+    buffer: WriteBuffer,
+    current: Current,
+    statistics: Statistics,
+    touched: bool,
+}
+
+impl TryFrom<Saved> for Memory {
+    type Error = &'static str;
+
+    fn try_from(saved: Saved) -> Result<Self, Self::Error> {
+        let Saved { config, control, tlb, instructions, data, buffer, current, .. } = saved;
+        let sound = instructions.is_sound(config.instruction_cache)
+            && data.is_sound(config.data_cache)
+            && tlb.is_sound();
+        let memory = Self {
+            config,
+            control,
+            tlb,
+            instructions,
+            data,
+            buffer,
+            current,
+            statistics: saved.statistics,
+            touched: saved.touched,
+            lookaside: Lookaside::default(),
+        };
+        if sound && memory.current_is_sound() {
+            Ok(memory)
+        } else {
+            Err("the saved caches, TLB and configuration of the core do not fit together")
+        }
+    }
+}
+
 impl Memory {
-    /// As after reset: MMU and caches off.
+    /// As after reset: MMU and caches off, nothing in them.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
             config: config.clone(),
+            control: Control::new(config),
+            tlb: Tlb::new(config),
+            instructions: Cache::new(config.instruction_cache),
+            data: Cache::new(config.data_cache),
+            buffer: WriteBuffer::new(config.bus_ratio),
+            current: Current::NONE,
             statistics: Statistics::default(),
             touched: false,
             lookaside: Lookaside::default(),
@@ -117,184 +224,138 @@ impl Memory {
         std::mem::replace(&mut self.touched, false)
     }
 
-    /// Exceptions go to the high vectors.
-    #[must_use]
-    pub const fn high_vectors(&self) -> bool {
-        self.config.high_vectors
-    }
-
-    /// The FCSE process number that data accesses use.
-    #[must_use]
-    pub const fn pid(&self) -> u8 {
-        0
-    }
-
-    /// The base of the first-level translation table: with the process number it tells processes apart.
-    #[must_use]
-    pub const fn table_base(&self) -> u32 {
-        0
-    }
-
-    /// Tells that the instruction in execution was left behind, with the next one at the following address, or with a jump:
-    /// a new FCSE process number becomes effective for fetches after two instructions, or with a jump.
-    #[inline]
-    pub const fn retire(&mut self, _jumped: bool) {}
-
-    /// Fetches the word (ARM) or half-word (Thumb) at `at`.
-    ///
-    /// # Errors
-    ///
-    /// An [`Abort`], which the core takes only if the instruction is executed.
-    pub fn fetch<B: Bus>(
-        &mut self,
-        access: Access,
-        bus: &mut B,
-        now: &mut Cycles,
-    ) -> Result<u32, Abort> {
-        let reply = bus.read(Physical(access.at.0), access.width, *now);
-        reply.map(|reply| reply.value).map_err(|_| self.external(access))
-    }
-
-    /// Reads; the value is right-aligned.
-    ///
-    /// # Errors
-    ///
-    /// An [`Abort`].
-    pub fn read<B: Bus>(
-        &mut self,
-        access: Access,
-        bus: &mut B,
-        now: &mut Cycles,
-    ) -> Result<u32, Abort> {
-        self.touched = true;
-        let at = access.at.0 & !(access.width.bytes() - 1);
-        let reply = bus.read(Physical(at), access.width, *now);
-        reply.map(|reply| reply.value).map_err(|_| self.external(access))
-    }
-
-    /// Writes the lowest bits of `value`.
-    ///
-    /// # Errors
-    ///
-    /// An [`Abort`].
-    pub fn write<B: Bus>(
-        &mut self,
-        access: Access,
-        value: u32,
-        bus: &mut B,
-        now: &mut Cycles,
-    ) -> Result<(), Abort> {
-        self.touched = true;
-        let at = access.at.0 & !(access.width.bytes() - 1);
-        let waits = bus.write(Physical(at), access.width, value, *now);
-        waits.map(|_| ()).map_err(|_| self.external(access))
-    }
-
-    /// MRC from coprocessor 15.
-    ///
-    /// # Errors
-    ///
-    /// [`Undefined`].
-    pub fn control_read<B: Bus>(
-        &mut self,
-        _access: &CoprocessorAccess,
-        _bus: &mut B,
-        _now: &mut Cycles,
-    ) -> Result<u32, Undefined> {
-        Err(Undefined)
-    }
-
-    /// MCR to coprocessor 15.
-    ///
-    /// # Errors
-    ///
-    /// [`Undefined`].
-    pub fn control_write<B: Bus>(
-        &mut self,
-        _access: &CoprocessorAccess,
-        _value: u32,
-        _bus: &mut B,
-        _now: &mut Cycles,
-    ) -> Result<Effect, Undefined> {
-        Err(Undefined)
-    }
-
-    /// Notes a data abort that is taken: data fault status and fault address.
-    pub const fn note_data_abort(&mut self, _abort: Abort) {}
-
-    /// Notes a prefetch abort that is taken: instruction fault status.
-    pub const fn note_prefetch_abort(&mut self, _abort: Abort) {}
-
-    /// Reads the aligned word at `at` as the program sees it, without time and without change of state: for debuggers.
-    #[must_use]
-    pub fn peek<B: Bus>(&self, at: Virtual, bus: &B) -> Option<u32> {
-        bus.peek(Physical(at.0))
-    }
-
-    /// Replaces the aligned word at `at` as the program sees it, without time and without change of the state of lookups: for debuggers,
-    /// and for what a semihosting call returns. Lines of both caches that hold the word change with memory. Tells whether there
-    /// is memory. The engine must [forget](crate::Engine::forget) if code was changed.
-    pub fn poke<B: Bus>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
-        self.lookaside.forget_all();
-        bus.poke(Physical(at.0), value)
-    }
-
-    /// What the fast engine remembers.
-    pub const fn lookaside(&mut self) -> &mut Lookaside {
-        &mut self.lookaside
-    }
-
-    /// What the fast engine remembers, and the bytes of the data cache that it points into.
-    pub const fn hits(&mut self) -> (&mut Lookaside, &mut [u8]) {
-        (&mut self.lookaside, &mut [])
-    }
-
-    /// Counts hits that the fast engine took from [`Lookaside`], each with its lookup of the TLB: reads and writes of the data
-    /// cache, and lines entered by fetching.
-    pub const fn note_hits(&mut self, _reads: u64, _writes: u64, _lines: u64) {}
-
     /// Whether a single transfer went over the bus that [`Memory::take_touched`] has not told yet.
     #[must_use]
     pub const fn touched(&self) -> bool {
         self.touched
     }
 
-    /// The contents of the line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up, and
-    /// it lies in the instruction cache.
+    /// Exceptions go to the high vectors.
     #[must_use]
-    pub fn current_line(&self, _at: Virtual, _privileged: bool) -> Option<&[u8; 32]> {
-        None
+    pub const fn high_vectors(&self) -> bool {
+        self.control.has(control::HIGH_VECTORS)
     }
 
-    /// Makes the line of `at` the current one without looking it up: the fast engine knows that it would hit.
-    pub const fn enter_line(&mut self, _at: Virtual, _privileged: bool) {}
+    /// Loads of the pc do not change to Thumb state (the control register's L4).
+    #[must_use]
+    pub const fn armv4_loads(&self) -> bool {
+        self.control.has(control::ARMV4_LOADS)
+    }
+
+    /// The FCSE process number that data accesses use.
+    #[must_use]
+    pub const fn pid(&self) -> u8 {
+        self.control.pid
+    }
 
     /// The FCSE process number that fetches use, if no other one is about to become effective for them.
     #[must_use]
     pub const fn fetch_pid(&self) -> Option<u8> {
-        Some(0)
+        if self.control.pid_delay == 0 { Some(self.control.fetch_pid) } else { None }
     }
 
-    /// Where in the data cache's array ([`Memory::data_array`]) the line is that an access at `at` would hit, with its translation and
-    /// permission in the TLB; for `write` only if the line is written back and its half at `at` already dirty. Nothing where the
-    /// access would do more than read or write those bytes and count, or where the checker of coherence watches the line.
+    /// The base of the first-level translation table: with the process number it tells processes apart.
     #[must_use]
-    pub fn data_line(&self, _at: Virtual, _privileged: bool, _write: bool) -> Option<usize> {
-        None
+    pub const fn table_base(&self) -> u32 {
+        self.control.table
     }
 
-    /// Whether a fetch at `at` would hit with its translation and permission in the TLB, and the line's contents.
-    #[must_use]
-    pub fn instruction_line(&self, _at: Virtual, _privileged: bool) -> Option<&[u8; 32]> {
-        None
+    /// Tells that the instruction in execution was left behind, with the next one at the following address, or with a jump:
+    /// a new FCSE process number becomes effective for fetches after two instructions, or with a jump.
+    #[inline]
+    pub fn retire(&mut self, jumped: bool) {
+        if self.control.pid_delay > 0 {
+            self.change_pid(jumped);
+        }
     }
 
-    /// The bytes of the data cache, line after line.
-    pub fn data_array(&mut self) -> &mut [u8] {
-        &mut []
+    /// Moves on towards the new process number; the current line lies in the old one's slot.
+    fn change_pid(&mut self, jumped: bool) {
+        self.control.retire(jumped);
+        if self.control.pid_delay == 0 {
+            self.current = Current::NONE;
+            self.lookaside.forget_all();
+        }
     }
 
-    fn external(&self, access: Access) -> Abort {
-        Abort { kind: AbortKind::External, domain: 0, at: access.at.modified(self.pid()) }
+    /// The translation of `at`, by the TLB or a walk, if domain and permission allow the access.
+    #[inline]
+    fn translate<B: Bus>(
+        &mut self,
+        at: Modified,
+        privileged: bool,
+        write: bool,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Entry, Abort> {
+        self.statistics.tlb_lookups += 1;
+        let entry = match self.tlb.find(at) {
+            Some(entry) => *entry,
+            None => self.walk(at, bus, now)?,
+        };
+        match self.allows(&entry, privileged, write) {
+            Ok(()) => Ok(entry),
+            Err(kind) => Err(Abort { kind, domain: entry.domain, at }),
+        }
     }
+
+    /// Whether domain and permission allow an access. Domain value 2, which is reserved, allows none.
+    #[inline]
+    fn allows(&self, entry: &Entry, privileged: bool, write: bool) -> Result<(), AbortKind> {
+        let system_rom = self.control.bits >> 8 & 3;
+        match self.control.domains >> (2 * u32::from(entry.domain)) & 3 {
+            3 => Ok(()),
+            1 if mmu::permits(entry.permission, system_rom, privileged, write) => Ok(()),
+            1 if entry.section => Err(AbortKind::SectionPermission),
+            1 => Err(AbortKind::PagePermission),
+            _ if entry.section => Err(AbortKind::SectionDomain),
+            _ => Err(AbortKind::PageDomain),
+        }
+    }
+
+    /// Reads descriptors from memory, one single transfer each, and keeps what they say in the TLB.
+    fn walk<B: Bus>(
+        &mut self,
+        at: Modified,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Entry, Abort> {
+        let Self { buffer, statistics, touched, .. } = self;
+        statistics.tlb_misses += 1;
+        let walked = mmu::walk(self.control.table, at, |descriptor| {
+            statistics.waiting.write_buffer += buffer.before_read(descriptor, 4, now);
+            let start = buffer.free(*now);
+            *touched = true;
+            statistics.descriptors += 1;
+            let reply = bus.read(descriptor, Width::Word, start).ok()?;
+            let cycles = buffer.span(1, reply.waits);
+            buffer.occupy(start, cycles);
+            let until = start.plus(cycles);
+            statistics.waiting.walk += until.0 - now.0;
+            *now = until;
+            Some(reply.value)
+        });
+        let entry = walked.map_err(|fault| Abort { kind: fault.kind, domain: fault.domain, at })?;
+        if let Some(old) = self.tlb.insert(entry) {
+            self.lookaside.translation_gone(Modified(old.base), old.size());
+        }
+        self.lookaside.translation_gone(Modified(entry.base), entry.size());
+        Ok(entry)
+    }
+
+    /// Notes a data abort that is taken: data fault status and fault address.
+    pub fn note_data_abort(&mut self, abort: Abort) {
+        self.control.data_status = status(abort);
+        self.control.fault_address = abort.at.0;
+    }
+
+    /// Notes a prefetch abort that is taken: instruction fault status.
+    pub fn note_prefetch_abort(&mut self, abort: Abort) {
+        self.control.instruction_status = status(abort);
+    }
+}
+
+/// A fault status register.
+fn status(abort: Abort) -> u32 {
+    u32::from(abort.domain) << 4 | abort.kind as u32
 }

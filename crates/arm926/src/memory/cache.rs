@@ -1,0 +1,256 @@
+//! A cache with its data: four ways of 32-byte lines, indexed and tagged by the modified virtual address.
+//!
+//! Layer: rank 3. [`Cache`] is the arrays and the choice of a victim; what a hit or a miss means, and what goes over the bus, is
+//! decided by the memory system. A line has its MVA and its physical address, a dirty bit for each half, and its bytes. Hits change
+//! nothing. Source: ARM DDI 0198D, 4.1 and 2.3.8; the order of replacement is assumed (see docs/models/arm926-memory.md).
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::{LINE, Modified, Physical};
+use crate::bus::Width;
+use crate::config::CacheSize;
+
+/// Lines of a set.
+pub(crate) const WAYS: usize = 4;
+
+/// Bytes of a line, as a length.
+pub(crate) const LENGTH: usize = 32;
+
+/// Set in the tag of a line that holds something.
+const VALID: u32 = 1;
+
+/// Both halves of a line.
+pub(crate) const BOTH: u8 = 3;
+
+/// One cache.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Cache {
+    /// The lines' MVA and whether they are valid, the four of a set side by side.
+    tags: Vec<u32>,
+    /// The lines' physical addresses.
+    physical: Vec<u32>,
+    /// Bit 0: the first half is dirty; bit 1: the second.
+    dirty: Vec<u8>,
+    /// The lines' bytes.
+    bytes: Vec<u8>,
+    /// The way behind the one that was filled last, set by set.
+    next: Vec<u8>,
+    /// The pseudo-random replacement's shift register.
+    random: u16,
+    /// The L bits of the lockdown register: ways that are not filled.
+    locked: u8,
+    /// Where the next test-and-clean begins.
+    tested: u32,
+    /// How many lines are dirty.
+    dirty_lines: u32,
+}
+
+impl Cache {
+    /// All invalid.
+    pub(crate) fn new(size: CacheSize) -> Self {
+        let sets = size.sets() as usize;
+        let lines = sets * WAYS;
+        Self {
+            tags: vec![0; lines],
+            physical: vec![0; lines],
+            dirty: vec![0; lines],
+            bytes: vec![0; lines * LENGTH],
+            next: vec![0; sets],
+            random: 0xACE1,
+            locked: 0,
+            tested: 0,
+            dirty_lines: 0,
+        }
+    }
+
+    /// Whether the arrays are those of a cache of this size: a saved one may say anything.
+    pub(crate) fn is_sound(&self, size: CacheSize) -> bool {
+        let sets = size.sets() as usize;
+        let lines = sets * WAYS;
+        self.tags.len() == lines
+            && self.physical.len() == lines
+            && self.dirty.len() == lines
+            && self.bytes.len() == lines * LENGTH
+            && self.next.len() == sets
+            && self.next.iter().all(|&way| usize::from(way) < WAYS)
+            && self
+                .tags
+                .iter()
+                .enumerate()
+                .all(|(line, tag)| tag & VALID == 0 || (*tag >> 5) as usize % sets == line / WAYS)
+            && (self.dirty_lines as usize) == self.dirty.iter().filter(|&&dirty| dirty != 0).count()
+            && self.random != 0
+    }
+
+    /// How many sets there are.
+    pub(crate) fn sets(&self) -> usize {
+        self.next.len()
+    }
+
+    fn set(&self, at: Modified) -> usize {
+        (at.0 / LINE) as usize & (self.next.len() - 1)
+    }
+
+    /// The line that holds `at`.
+    #[inline]
+    pub(crate) fn find(&self, at: Modified) -> Option<usize> {
+        let first = self.set(at) * WAYS;
+        let tag = at.line().0 | VALID;
+        let set = self.tags.get(first..first + WAYS)?;
+        set.iter().position(|&other| other == tag).map(|way| first + way)
+    }
+
+    /// The line of a set and way as c7 gives them: the way in the two highest bits, the set from bit 5 on.
+    pub(crate) fn by_set_and_way(&self, value: u32) -> usize {
+        self.set(Modified(value)) * WAYS + (value >> 30) as usize
+    }
+
+    /// The line that the next fill of `at` replaces: the first invalid one, else by turn or by chance. None if all ways are locked.
+    pub(crate) fn victim(&mut self, at: Modified, round_robin: bool) -> Option<usize> {
+        let set = self.set(at);
+        let first = set * WAYS;
+        let locked = self.locked;
+        let open = |way: &usize| locked >> *way & 1 == 0;
+        if let Some(way) = (0..WAYS).filter(open).find(|way| self.tags[first + way] & VALID == 0) {
+            return Some(first + way);
+        }
+        let start = if round_robin {
+            usize::from(self.next[set])
+        } else {
+            self.random = shift(self.random);
+            usize::from(self.random) % WAYS
+        };
+        (0..WAYS).map(|step| (start + step) % WAYS).find(open).map(|way| first + way)
+    }
+
+    /// Puts a clean line in.
+    pub(crate) fn install(
+        &mut self,
+        line: usize,
+        at: Modified,
+        physical: Physical,
+        bytes: &[u8; LENGTH],
+    ) {
+        self.invalidate(line);
+        self.tags[line] = at.line().0 | VALID;
+        self.physical[line] = physical.line().0;
+        self.bytes[line * LENGTH..][..LENGTH].copy_from_slice(bytes);
+        self.next[line / WAYS] = ((line + 1) % WAYS).to_le_bytes()[0];
+    }
+
+    /// The MVA of a line, if it is valid.
+    pub(crate) fn address(&self, line: usize) -> Option<Modified> {
+        let tag = self.tags[line];
+        (tag & VALID != 0).then_some(Modified(tag & !VALID))
+    }
+
+    /// Where a line came from.
+    pub(crate) fn physical(&self, line: usize) -> Physical {
+        Physical(self.physical[line])
+    }
+
+    /// The dirty bits of a line.
+    pub(crate) fn dirty(&self, line: usize) -> u8 {
+        self.dirty[line]
+    }
+
+    /// How many lines are dirty.
+    pub(crate) const fn dirty_lines(&self) -> u32 {
+        self.dirty_lines
+    }
+
+    /// The bytes of a line.
+    pub(crate) fn contents(&self, line: usize) -> Option<&[u8; LENGTH]> {
+        self.bytes.get(line * LENGTH..)?.first_chunk()
+    }
+
+    /// All bytes, line after line.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// What a line holds at `at`; lower bits than those of the width do not count.
+    #[inline]
+    pub(crate) fn load(&self, line: usize, at: u32, width: Width) -> u32 {
+        let offset = line * LENGTH + (at & (LINE - 1) & !(width.bytes() - 1)) as usize;
+        match width {
+            Width::Byte => u32::from(self.bytes[offset]),
+            Width::Half => {
+                u32::from(u16::from_le_bytes([self.bytes[offset], self.bytes[offset + 1]]))
+            }
+            Width::Word => {
+                self.bytes[offset..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
+            }
+        }
+    }
+
+    /// Changes what a line holds at `at`.
+    #[inline]
+    pub(crate) fn store(&mut self, line: usize, at: u32, width: Width, value: u32) {
+        let offset = line * LENGTH + (at & (LINE - 1) & !(width.bytes() - 1)) as usize;
+        let length = width.bytes() as usize;
+        self.bytes[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
+    }
+
+    /// Marks the half with `at` as dirty.
+    #[inline]
+    pub(crate) fn soil(&mut self, line: usize, at: u32) {
+        let dirty = &mut self.dirty[line];
+        self.dirty_lines += u32::from(*dirty == 0);
+        *dirty |= half(at);
+    }
+
+    /// Marks a line as clean.
+    pub(crate) fn clean(&mut self, line: usize) {
+        self.dirty_lines -= u32::from(self.dirty[line] != 0);
+        self.dirty[line] = 0;
+    }
+
+    /// Drops a line with what is dirty in it.
+    pub(crate) fn invalidate(&mut self, line: usize) {
+        self.clean(line);
+        self.tags[line] = 0;
+    }
+
+    /// Drops all lines.
+    pub(crate) fn invalidate_all(&mut self) {
+        self.tags.fill(0);
+        self.dirty.fill(0);
+        self.dirty_lines = 0;
+    }
+
+    /// Looks for a dirty line from where the last test ended: at most so many sets, one a cycle. The dirty line, and the sets.
+    pub(crate) fn test(&mut self, most: u32) -> (Option<usize>, u32) {
+        for looked in 1..=most {
+            let set = self.tested as usize & (self.sets() - 1);
+            let first = set * WAYS;
+            if let Some(line) = (first..first + WAYS).find(|&line| self.dirty[line] != 0) {
+                self.tested = u32::try_from(set).unwrap_or(0);
+                return (Some(line), looked);
+            }
+            self.tested = u32::try_from(set + 1).unwrap_or(0);
+        }
+        (None, most)
+    }
+
+    /// The L bits.
+    pub(crate) const fn locked(&self) -> u8 {
+        self.locked
+    }
+
+    /// Writes the L bits.
+    pub(crate) fn lock(&mut self, ways: u8) {
+        self.locked = ways & 0xF;
+    }
+}
+
+/// The dirty bit of the half with `at`.
+pub(crate) const fn half(at: u32) -> u8 {
+    if at & (LINE / 2) == 0 { 1 } else { 2 }
+}
+
+/// The next state of a shift register of 16 bits with feedback (taps 16, 14, 13, 11): all states but zero in turn.
+pub(crate) const fn shift(state: u16) -> u16 {
+    let bit = (state ^ state >> 2 ^ state >> 3 ^ state >> 5) & 1;
+    state >> 1 | bit << 15
+}

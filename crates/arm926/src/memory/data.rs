@@ -1,0 +1,185 @@
+//! The data side: the data cache, fills, write-backs, and accesses past it.
+//!
+//! Layer: rank 3; methods of [`Memory`]. A read that misses fills a line, the word that is wanted first; a write that misses goes to
+//! memory only. What a fill replaces goes into the write-back buffer first, half by half as far as it is dirty, and on the bus behind
+//! the fill. An access to a region that is not cached does not look into the cache, and finds memory
+//! even where a line has newer data. Source: ARM DDI 0198D, 4.1 to 4.4.
+
+use super::mmu::Region;
+use super::{Abort, AbortKind, Access, Memory, Route, control};
+use crate::address::{Cycles, LINE, Modified, Physical};
+use crate::bus::Bus;
+
+impl Memory {
+    /// Reads; the value is right-aligned.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`].
+    #[inline]
+    pub fn read<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        let at = self.control.modified(access.at);
+        let route = self.data_route(access, at, false, bus, now)?;
+        if !route.region.is_cached() {
+            return self.read_past(access, route, bus, now);
+        }
+        self.statistics.data_cache.reads += 1;
+        if let Some(line) = self.data.find(at) {
+            return Ok(self.data.load(line, at.0, access.width));
+        }
+        self.statistics.data_cache.read_misses += 1;
+        match self.fill_data(at, route, bus, now)? {
+            Some(line) => Ok(self.data.load(line, at.0, access.width)),
+            None => self.read_past(access, route, bus, now),
+        }
+    }
+
+    /// Writes the lowest bits of `value`.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`].
+    #[inline]
+    pub fn write<B: Bus>(
+        &mut self,
+        access: Access,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        let at = self.control.modified(access.at);
+        let route = self.data_route(access, at, true, bus, now)?;
+        if route.region.is_cached() {
+            self.statistics.data_cache.writes += 1;
+            if let Some(line) = self.data.find(at) {
+                self.data.store(line, at.0, access.width, value);
+                if route.region == Region::WriteBack {
+                    self.data.soil(line, at.0);
+                    return Ok(());
+                }
+            } else {
+                self.statistics.data_cache.write_misses += 1;
+            }
+        }
+        self.write_past(access, route, value, bus, now)
+    }
+
+    /// Where a data access goes, after the checks of alignment, translation, domain and permission.
+    #[inline]
+    fn data_route<B: Bus>(
+        &mut self,
+        access: Access,
+        at: Modified,
+        write: bool,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Route, Abort> {
+        let misaligned = at.0 & (access.width.bytes() - 1) != 0;
+        if misaligned && self.control.has(control::ALIGNMENT) {
+            return Err(Abort { kind: AbortKind::Alignment, domain: 0, at });
+        }
+        if !self.control.has(control::MMU) {
+            return Ok(Route::flat(at));
+        }
+        let entry = self.translate(at, access.privileged, write, bus, now)?;
+        Ok(Route { region: self.data_region(&entry), ..Route::of(&entry, at) })
+    }
+
+    /// Fills a line; none if all ways are locked.
+    fn fill_data<B: Bus>(
+        &mut self,
+        at: Modified,
+        route: Route,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Option<usize>, Abort> {
+        let round_robin = self.control.has(control::ROUND_ROBIN);
+        let Some(line) = self.data.victim(at, round_robin) else { return Ok(None) };
+        self.write_line_back(line, bus, now);
+        let from = route.physical.line();
+        self.statistics.waiting.write_buffer += self.buffer.before_read(from, LINE, now);
+        let start = self.buffer.free(*now);
+        let mut contents = [0; 32];
+        let waits = bus.read_line(from, &mut contents, start).map_err(|_| route.external(at))?;
+        self.buffer.occupy(start, self.buffer.span(8, waits));
+        let until = start.plus(self.buffer.span(1, waits));
+        self.statistics.waiting.data += until.0 - now.0;
+        *now = until;
+        if let Some(old) = self.data.address(line) {
+            self.statistics.data_cache.replaced += 1;
+            self.lookaside.data_line_gone(old);
+        }
+        self.data.install(line, at, from, &contents);
+        Ok(Some(line))
+    }
+
+    /// Reads from the bus: behind all buffered writes if the region is neither cached nor buffered.
+    fn read_past<B: Bus>(
+        &mut self,
+        access: Access,
+        route: Route,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        let length = access.width.bytes();
+        let at = Physical(route.physical.0 & !(length - 1));
+        self.statistics.waiting.write_buffer += if route.region == Region::Strong {
+            self.buffer.drain(now)
+        } else {
+            self.buffer.before_read(at, length, now)
+        };
+        let start = self.buffer.free(*now);
+        self.touched = true;
+        self.statistics.uncached_reads += 1;
+        let reply = bus
+            .read(at, access.width, start)
+            .map_err(|_| route.external(self.control.modified(access.at)))?;
+        let cycles = self.buffer.span(1, reply.waits);
+        self.buffer.occupy(start, cycles);
+        let until = start.plus(cycles);
+        self.statistics.waiting.uncached += until.0 - now.0;
+        *now = until;
+        Ok(reply.value)
+    }
+
+    /// Writes to the bus, through the store buffer unless the region is neither cached nor buffered.
+    fn write_past<B: Bus>(
+        &mut self,
+        access: Access,
+        route: Route,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        let at = Physical(route.physical.0 & !(access.width.bytes() - 1));
+        self.touched = true;
+        if route.region != Region::Strong {
+            self.statistics.buffered_writes += 1;
+            match bus.write(at, access.width, value, *now) {
+                Ok(waits) => {
+                    let waited = self.buffer.store(at, access.width, waits, now);
+                    self.statistics.waiting.write_buffer += waited;
+                }
+                Err(_) => self.statistics.lost_writes += 1,
+            }
+            return Ok(());
+        }
+        self.statistics.waiting.write_buffer += self.buffer.drain(now);
+        let start = self.buffer.free(*now);
+        self.statistics.unbuffered_writes += 1;
+        let waits = bus
+            .write(at, access.width, value, start)
+            .map_err(|_| route.external(self.control.modified(access.at)))?;
+        let cycles = self.buffer.span(1, waits);
+        self.buffer.occupy(start, cycles);
+        let until = start.plus(cycles);
+        self.statistics.waiting.uncached += until.0 - now.0;
+        *now = until;
+        Ok(())
+    }
+}

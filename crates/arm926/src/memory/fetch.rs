@@ -1,0 +1,193 @@
+//! The instruction side: the current line, the instruction cache, fetches past it.
+//!
+//! Layer: rank 3; methods of [`Memory`]. While fetching stays in the line of the preceding fetch, with the same privilege, nothing
+//! is looked up: neither TLB nor cache, as the core's fetches of a line it has need neither. That current line is part of the
+//! state. Any write to the coprocessor drops it, and so does a change of the process number that fetches use; exceptions, and what the
+//! data side does to the TLB, do not. Fetches past the cache are looked up one by one. Source: ARM DDI 0198D, 4.3; that the
+//! core goes on when its word of a filled line has come, and finds the others when it needs them, is assumed.
+
+use serde::{Deserialize, Serialize};
+
+use super::mmu::Region;
+use super::{Abort, Access, Memory, Route, control};
+use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
+use crate::bus::Bus;
+
+/// The line that the preceding fetch was in.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Current {
+    /// Its virtual address, bit 1, and bit 0 for privileged fetches; 0 for none.
+    key: u32,
+    /// Its place in the cache.
+    line: u32,
+}
+
+impl Current {
+    /// No line.
+    pub(super) const NONE: Self = Self { key: 0, line: 0 };
+
+    #[inline]
+    fn is(&self, at: Virtual, privileged: bool) -> bool {
+        self.key == key(at, privileged)
+    }
+
+    fn place(self) -> usize {
+        self.line as usize
+    }
+}
+
+#[inline]
+fn key(at: Virtual, privileged: bool) -> u32 {
+    at.0 & !(LINE - 1) | 2 | u32::from(privileged)
+}
+
+impl Memory {
+    /// Fetches the word (ARM) or half-word (Thumb) at `at`.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`], which the core takes only if the instruction is executed.
+    #[inline]
+    pub fn fetch<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        if self.current.is(access.at, access.privileged) {
+            return Ok(self.instructions.load(self.current.place(), access.at.0, access.width));
+        }
+        self.fetch_elsewhere(access, bus, now)
+    }
+
+    /// Enters another line, or fetches past the cache.
+    fn fetch_elsewhere<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        self.current = Current::NONE;
+        let at = self.control.fetch_modified(access.at);
+        let route = self.fetch_route(at, access.privileged, bus, now)?;
+        if route.region.is_cached() {
+            self.statistics.instruction_cache.reads += 1;
+            let line = match self.instructions.find(at) {
+                Some(line) => Some(line),
+                None => {
+                    self.statistics.instruction_cache.read_misses += 1;
+                    self.fill_instructions(at, route, bus, now)?
+                }
+            };
+            if let Some(line) = line {
+                self.make_current(access.at, access.privileged, line);
+                return Ok(self.instructions.load(line, at.0, access.width));
+            }
+        }
+        self.fetch_past(access, route, bus, now)
+    }
+
+    /// Where a fetch goes: cached by the C bit of its region and the control register's I, and everywhere with the MMU off.
+    fn fetch_route<B: Bus>(
+        &mut self,
+        at: Modified,
+        privileged: bool,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Route, Abort> {
+        let on = self.control.has(control::INSTRUCTION_CACHE);
+        if !self.control.has(control::MMU) {
+            return Ok(Route { region: Region::of(on, false), ..Route::flat(at) });
+        }
+        let entry = self.translate(at, privileged, false, bus, now)?;
+        Ok(Route { region: Region::of(on && entry.cacheable, false), ..Route::of(&entry, at) })
+    }
+
+    fn make_current(&mut self, at: Virtual, privileged: bool, line: usize) {
+        self.current = Current { key: key(at, privileged), line: u32::try_from(line).unwrap_or(0) };
+    }
+
+    /// Fills a line; none if all ways are locked.
+    fn fill_instructions<B: Bus>(
+        &mut self,
+        at: Modified,
+        route: Route,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Option<usize>, Abort> {
+        let round_robin = self.control.has(control::ROUND_ROBIN);
+        let Some(line) = self.instructions.victim(at, round_robin) else { return Ok(None) };
+        let start = self.buffer.free(*now);
+        let mut contents = [0; 32];
+        let waits = bus
+            .read_line(route.physical.line(), &mut contents, start)
+            .map_err(|_| route.external(at))?;
+        self.buffer.occupy(start, self.buffer.span(8, waits));
+        let until = start.plus(self.buffer.span(1, waits));
+        self.statistics.waiting.fetch += until.0 - now.0;
+        *now = until;
+        if let Some(old) = self.instructions.address(line) {
+            self.statistics.instruction_cache.replaced += 1;
+            self.lookaside.instruction_line_gone(old);
+        }
+        self.instructions.install(line, at, route.physical, &contents);
+        self.lookaside.instruction_line_filled(at.line(), &contents);
+        Ok(Some(line))
+    }
+
+    fn fetch_past<B: Bus>(
+        &mut self,
+        access: Access,
+        route: Route,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        let at = Physical(route.physical.0 & !(access.width.bytes() - 1));
+        let start = self.buffer.free(*now);
+        self.touched = true;
+        self.statistics.uncached_fetches += 1;
+        let reply = bus
+            .read(at, access.width, start)
+            .map_err(|_| route.external(self.control.fetch_modified(access.at)))?;
+        let cycles = self.buffer.span(1, reply.waits);
+        self.buffer.occupy(start, cycles);
+        let until = start.plus(cycles);
+        self.statistics.waiting.fetch += until.0 - now.0;
+        *now = until;
+        Ok(reply.value)
+    }
+
+    /// Brings the line of `at` into the instruction cache, if its region is cached and can be read (c7, prefetch).
+    pub(super) fn prefetch<B: Bus>(&mut self, at: Modified, bus: &mut B, now: &mut Cycles) {
+        let Ok(route) = self.fetch_route(at, true, bus, now) else { return };
+        let cached = route.region.is_cached();
+        if cached && self.instructions.find(at).is_none() {
+            self.statistics.instruction_cache.read_misses += 1;
+            // A line that cannot be read is not there; the operation has no way to say so.
+            let _ = self.fill_instructions(at, route, bus, now);
+        }
+    }
+
+    /// The contents of the line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up, and
+    /// it lies in the instruction cache.
+    #[must_use]
+    pub fn current_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
+        if self.current.is(at, privileged) {
+            return self.instructions.contents(self.current.place());
+        }
+        None
+    }
+
+    /// Makes the line of `at` the current one without looking it up: the fast engine knows that it would hit.
+    pub fn enter_line(&mut self, at: Virtual, privileged: bool) {
+        match self.instructions.find(self.control.fetch_modified(at)) {
+            Some(line) => self.make_current(at, privileged, line),
+            None => self.current = Current::NONE,
+        }
+    }
+
+    /// Whether the current line is one of the cache: a saved one may say anything.
+    pub(super) fn current_is_sound(&self) -> bool {
+        self.current.key == 0 || self.instructions.contents(self.current.place()).is_some()
+    }
+}

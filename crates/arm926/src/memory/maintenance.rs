@@ -1,0 +1,180 @@
+//! The operations of c7 and c8: on lines of the caches, on the buffers, on the TLB.
+//!
+//! Layer: rank 3; methods of [`Memory`]. Operations on one line take an MVA, to which FCSE is not applied, or a set and way; they work
+//! whether the cache is on or off. Source: ARM DDI 0198D, 2.3.6 and 2.3.8. That test-and-clean looks at one set a cycle and at most
+//! at [`TESTED_SETS`] in one go is assumed: the manual says "a number of lines".
+
+use super::cache::{BOTH, LENGTH};
+use super::{Effect, Memory, Undefined};
+use crate::address::{Cycles, LINE, Modified, Physical};
+use crate::bus::Bus;
+use crate::instruction::CoprocessorAccess;
+
+/// The sets that one test-and-clean looks at (assumed).
+pub const TESTED_SETS: u32 = 8;
+
+/// The Z flag, as MRC to r15 takes it from a word.
+const ZERO: u32 = 1 << 30;
+
+/// What becomes of a line.
+#[derive(Clone, Copy)]
+enum Operation {
+    Invalidate,
+    Clean,
+    CleanAndInvalidate,
+}
+
+impl Memory {
+    /// A write to c7.
+    pub(super) fn operate<B: Bus>(
+        &mut self,
+        access: &CoprocessorAccess,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Effect, Undefined> {
+        use Operation::{Clean, CleanAndInvalidate, Invalidate};
+        match (access.crm, access.opcode2) {
+            (0, 4) => {
+                self.drain(now);
+                return Ok(Effect::WaitForInterrupt);
+            }
+            (5, 0) => self.invalidate_instructions(),
+            (5, 1) => {
+                if let Some(line) = self.instructions.find(Modified(value)) {
+                    self.drop_instruction_line(line);
+                }
+            }
+            (5, 2) => self.drop_instruction_line(self.instructions.by_set_and_way(value)),
+            (6, 0) => self.invalidate_data(),
+            (7, 0) => {
+                self.invalidate_instructions();
+                self.invalidate_data();
+            }
+            (10, 4) => self.drain(now),
+            (13, 1) => self.prefetch(Modified(value), bus, now),
+            (6, by @ (1 | 2)) => self.line_operation(Invalidate, by == 1, value, bus, now),
+            (10, by @ (1 | 2)) => self.line_operation(Clean, by == 1, value, bus, now),
+            (14, by @ (1 | 2)) => self.line_operation(CleanAndInvalidate, by == 1, value, bus, now),
+            _ => return Err(Undefined),
+        }
+        Ok(Effect::None)
+    }
+
+    /// Waits until both buffers are empty.
+    pub(super) fn drain(&mut self, now: &mut Cycles) {
+        self.statistics.waiting.write_buffer += self.buffer.drain(now);
+    }
+
+    fn invalidate_instructions(&mut self) {
+        self.instructions.invalidate_all();
+        self.lookaside.forget_all();
+    }
+
+    fn invalidate_data(&mut self) {
+        self.data.invalidate_all();
+        self.lookaside.forget_all();
+    }
+
+    fn drop_instruction_line(&mut self, line: usize) {
+        if let Some(at) = self.instructions.address(line) {
+            self.instructions.invalidate(line);
+            self.lookaside.instruction_line_gone(at);
+        }
+    }
+
+    fn line_operation<B: Bus>(
+        &mut self,
+        operation: Operation,
+        by_address: bool,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) {
+        let line = if by_address {
+            self.data.find(Modified(value))
+        } else {
+            Some(self.data.by_set_and_way(value))
+        };
+        let Some((line, at)) = line.and_then(|line| Some((line, self.data.address(line)?))) else {
+            return;
+        };
+        if !matches!(operation, Operation::Invalidate) {
+            self.write_line_back(line, bus, now);
+        }
+        if !matches!(operation, Operation::Clean) {
+            self.data.invalidate(line);
+            self.lookaside.data_line_gone(at);
+        }
+    }
+
+    /// Puts what is dirty of a line into the write-back buffer, and leaves it clean.
+    pub(super) fn write_line_back<B: Bus>(&mut self, line: usize, bus: &mut B, now: &mut Cycles) {
+        let dirty = self.data.dirty(line);
+        let Some(contents) = self.data.contents(line) else { return };
+        let (offset, bytes) = match dirty {
+            0 => return,
+            1 => (0, &contents[..LENGTH / 2]),
+            2 => (LINE / 2, &contents[LENGTH / 2..]),
+            _ => (0, &contents[..]),
+        };
+        let at = Physical(self.data.physical(line).0 + offset);
+        self.statistics.waiting.write_buffer += self.buffer.before_write_back(now);
+        self.statistics.data_cache.half_lines_written += if dirty == BOTH { 2 } else { 1 };
+        match bus.write_burst(at, bytes, *now) {
+            Ok(waits) => {
+                let length = if dirty == BOTH { LINE } else { LINE / 2 };
+                self.buffer.write_back(at, length, waits, *now);
+            }
+            Err(_) => self.statistics.lost_writes += 1,
+        }
+        self.data.clean(line);
+        if let Some(at) = self.data.address(line) {
+            self.lookaside.data_line_cleaned(at);
+        }
+    }
+
+    /// A read of c7: test and clean, test, clean and invalidate. Z is set if no line is dirty afterwards.
+    pub(super) fn test_and_clean<B: Bus>(
+        &mut self,
+        access: &CoprocessorAccess,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Undefined> {
+        let invalidate = match (access.crm, access.opcode2) {
+            (10, 3) => false,
+            (14, 3) => true,
+            _ => return Err(Undefined),
+        };
+        let most = TESTED_SETS.min(self.config.data_cache.sets());
+        let (line, looked) = self.data.test(most);
+        let waited = u64::from(looked - 1);
+        self.statistics.waiting.maintenance += waited;
+        now.0 += waited;
+        if let Some(line) = line {
+            self.write_line_back(line, bus, now);
+        }
+        if self.data.dirty_lines() > 0 {
+            return Ok(0);
+        }
+        if invalidate {
+            self.invalidate_data();
+        }
+        Ok(ZERO)
+    }
+
+    /// A write to c8. The TLB is unified: the operations of the two sides do the same.
+    pub(super) fn invalidate_translation(
+        &mut self,
+        access: &CoprocessorAccess,
+        value: u32,
+    ) -> Result<Effect, Undefined> {
+        match (access.crm, access.opcode2) {
+            (5..=7, 0) => self.tlb.invalidate_all(),
+            (5..=7, 1) => self.tlb.invalidate(Modified(value)),
+            _ => return Err(Undefined),
+        }
+        self.lookaside.forget_all();
+        Ok(Effect::None)
+    }
+}

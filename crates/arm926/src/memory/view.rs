@@ -1,0 +1,121 @@
+//! Looking at the memory system without touching it, and hits that are taken without lookups.
+//!
+//! Layer: rank 3; methods of [`Memory`]. [`Memory::peek`] and [`Memory::poke`] are for debuggers: no time, no change of what later lookups
+//! find. The others are for the fast engine, which takes hits from [`Lookaside`] and counts them here.
+
+use super::mmu::{self, Region};
+use super::tlb::Entry;
+use super::{Lookaside, Memory, control};
+use crate::address::{LINE, Modified, Physical, Virtual};
+use crate::bus::{Bus, Width};
+
+impl Memory {
+    /// Reads the aligned word at `at` as the program sees it, without time and without change of state: for debuggers.
+    #[must_use]
+    pub fn peek<B: Bus>(&self, at: Virtual, bus: &B) -> Option<u32> {
+        let at = Modified(self.control.modified(at).0 & !3);
+        let (physical, cached) = self.place(at, bus)?;
+        match self.data.find(at).filter(|_| cached) {
+            Some(line) => Some(self.data.load(line, at.0, Width::Word)),
+            None => bus.peek(physical),
+        }
+    }
+
+    /// Replaces the aligned word at `at` as the program sees it, without time and without change of the state of lookups: for debuggers,
+    /// and for what a semihosting call returns. Lines of both caches that hold the word change with memory. Tells whether there
+    /// is memory. The engine must [forget](crate::Engine::forget) if code was changed.
+    pub fn poke<B: Bus>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
+        self.lookaside.forget_all();
+        let at = Modified(self.control.modified(at).0 & !3);
+        let Some((physical, _)) = self.place(at, bus) else { return false };
+        for cache in [&mut self.instructions, &mut self.data] {
+            if let Some(line) = cache.find(at) {
+                cache.store(line, at.0, Width::Word, value);
+            }
+        }
+        bus.poke(physical, value)
+    }
+
+    /// Where `at` lies, by the TLB or the tables in memory, and whether data there are cached.
+    fn place<B: Bus>(&self, at: Modified, bus: &B) -> Option<(Physical, bool)> {
+        if !self.control.has(control::MMU) {
+            return Some((Physical(at.0), false));
+        }
+        let entry = match self.tlb.find(at) {
+            Some(entry) => *entry,
+            None => mmu::walk(self.control.table, at, |descriptor| bus.peek(descriptor)).ok()?,
+        };
+        Some((entry.physical(at), self.data_region(&entry).is_cached()))
+    }
+
+    /// What a region's bits mean for data.
+    #[inline]
+    pub(super) const fn data_region(&self, entry: &Entry) -> Region {
+        Region::of(entry.cacheable && self.control.has(control::DATA_CACHE), entry.bufferable)
+    }
+
+    /// What the fast engine remembers.
+    pub const fn lookaside(&mut self) -> &mut Lookaside {
+        &mut self.lookaside
+    }
+
+    /// What the fast engine remembers, and the bytes of the data cache that it points into.
+    pub fn hits(&mut self) -> (&mut Lookaside, &mut [u8]) {
+        (&mut self.lookaside, self.data.bytes_mut())
+    }
+
+    /// Counts hits that the fast engine took from [`Lookaside`], each with its lookup of the TLB if the MMU is on: reads and writes of
+    /// the data cache, and lines entered by fetching.
+    pub const fn note_hits(&mut self, reads: u64, writes: u64, lines: u64) {
+        self.statistics.data_cache.reads += reads;
+        self.statistics.data_cache.writes += writes;
+        self.statistics.instruction_cache.reads += lines;
+        if self.control.has(control::MMU) {
+            self.statistics.tlb_lookups += reads + writes + lines;
+        }
+    }
+
+    /// Where in the data cache's array ([`Memory::data_array`]) the line is that an access at `at` would hit, with its translation and
+    /// permission in the TLB; for `write` only if the line is written back and its half at `at` already dirty. Nothing where the
+    /// access would do more than read or write those bytes and count, or where the checker of coherence watches the line.
+    #[must_use]
+    pub fn data_line(&self, at: Virtual, privileged: bool, write: bool) -> Option<usize> {
+        if !self.control.has(control::MMU) {
+            return None;
+        }
+        let at = self.control.modified(at);
+        let entry = self.tlb.find(at)?;
+        self.allows(entry, privileged, write).ok()?;
+        let region = self.data_region(entry);
+        if !region.is_cached() || write && region != Region::WriteBack {
+            return None;
+        }
+        let line = self.data.find(at)?;
+        if write && self.data.dirty(line) & super::cache::half(at.0) == 0 {
+            return None;
+        }
+        Some(line * LINE as usize)
+    }
+
+    /// Whether a fetch at `at` would hit with its translation and permission in the TLB, and the line's contents.
+    #[must_use]
+    pub fn instruction_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
+        if !self.control.has(control::INSTRUCTION_CACHE) {
+            return None;
+        }
+        let at = self.control.fetch_modified(at);
+        if self.control.has(control::MMU) {
+            let entry = self.tlb.find(at)?;
+            self.allows(entry, privileged, false).ok()?;
+            if !entry.cacheable {
+                return None;
+            }
+        }
+        self.instructions.contents(self.instructions.find(at)?)
+    }
+
+    /// The bytes of the data cache, line after line.
+    pub fn data_array(&mut self) -> &mut [u8] {
+        self.data.bytes_mut()
+    }
+}

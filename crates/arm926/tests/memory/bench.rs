@@ -1,0 +1,210 @@
+//! A memory system on a board that notes each transfer, with tables that tests write by hand.
+
+use boardlab_arm926::bus::{Bus, BusFault, Lines, Reply, Waits, Width};
+use boardlab_arm926::instruction::CoprocessorAccess;
+use boardlab_arm926::memory::{Abort, Access, Effect, Memory, Statistics, Undefined, control};
+use boardlab_arm926::{Config, Cycles, Physical, Ram, Virtual};
+
+/// The first-level table of most tests.
+pub const TABLE: u32 = 0x4000;
+
+/// C and B bits of a descriptor.
+pub const STRONG: u32 = 0;
+pub const BUFFERED: u32 = 4;
+pub const THROUGH: u32 = 8;
+pub const BACK: u32 = 12;
+
+/// What went over the bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transfer {
+    Read(u32, Width),
+    Write(u32, Width, u32),
+    Line(u32),
+    Burst(u32, Vec<u8>),
+}
+
+/// RAM that notes what is done to it, and when.
+#[derive(Debug, Clone)]
+pub struct Board {
+    pub ram: Ram,
+    pub transfers: Vec<(u64, Transfer)>,
+}
+
+impl Bus for Board {
+    fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Result<Reply, BusFault> {
+        assert_eq!(at.0 % width.bytes(), 0);
+        self.transfers.push((now.0, Transfer::Read(at.0, width)));
+        self.ram.read(at, width, now)
+    }
+
+    fn write(
+        &mut self,
+        at: Physical,
+        width: Width,
+        value: u32,
+        now: Cycles,
+    ) -> Result<Waits, BusFault> {
+        assert_eq!(at.0 % width.bytes(), 0);
+        self.transfers.push((now.0, Transfer::Write(at.0, width, value)));
+        self.ram.write(at, width, value, now)
+    }
+
+    fn read_line(
+        &mut self,
+        at: Physical,
+        line: &mut [u8; 32],
+        now: Cycles,
+    ) -> Result<Waits, BusFault> {
+        assert_eq!(at.0 % 32, 0);
+        self.transfers.push((now.0, Transfer::Line(at.0)));
+        self.ram.read_line(at, line, now)
+    }
+
+    fn write_burst(&mut self, at: Physical, data: &[u8], now: Cycles) -> Result<Waits, BusFault> {
+        assert!(matches!((at.0 % 32, data.len()), (0, 32) | (0 | 16, 16)));
+        self.transfers.push((now.0, Transfer::Burst(at.0, data.to_vec())));
+        self.ram.write_burst(at, data, now)
+    }
+
+    fn lines(&mut self, now: Cycles) -> Lines {
+        self.ram.lines(now)
+    }
+
+    fn peek(&self, at: Physical) -> Option<u32> {
+        self.ram.peek(at)
+    }
+
+    fn poke(&mut self, at: Physical, value: u32) -> bool {
+        self.ram.poke(at, value)
+    }
+}
+
+/// A memory system under test.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    pub memory: Memory,
+    pub board: Board,
+    pub now: Cycles,
+}
+
+impl Bench {
+    /// After reset: 8 MB of RAM with two wait states before the first word of a transfer and one before each other.
+    pub fn new(config: &Config) -> Self {
+        let ram = Ram::new(8 << 20, Waits { first: 2, next: 1 });
+        let board = Board { ram, transfers: Vec::new() };
+        Self { memory: Memory::new(config), board, now: Cycles(0) }
+    }
+
+    /// With flat sections of 8 MB of the kind `bits`, client access for all, and everything on that `on` names.
+    pub fn mapped(config: &Config, bits: u32, on: u32) -> Self {
+        let mut bench = Self::new(config);
+        for megabyte in 0..8 {
+            bench.section(megabyte << 20, megabyte << 20, bits);
+        }
+        bench.start(on | control::MMU);
+        bench
+    }
+
+    /// A section with all permissions in domain 0.
+    pub fn section(&mut self, at: u32, to: u32, bits: u32) {
+        self.word(TABLE + (at >> 20) * 4, to & 0xFFF0_0000 | 0xC00 | bits | 2);
+    }
+
+    /// Writes a word of memory behind the core's back.
+    pub fn word(&mut self, at: u32, value: u32) {
+        self.board.ram.put(at as usize, &[value]);
+    }
+
+    /// A word of memory as the board has it.
+    pub fn memory_word(&self, at: u32) -> u32 {
+        self.board.ram.peek(Physical(at)).unwrap()
+    }
+
+    /// Switches on with the table of most tests and domain 0 as client.
+    pub fn start(&mut self, on: u32) {
+        self.write_control((2, 0, 0), TABLE);
+        self.write_control((3, 0, 0), 1);
+        self.write_control((1, 0, 0), on);
+    }
+
+    /// MCR p15, 0, value, crn, crm, opcode2.
+    pub fn write_control(&mut self, (crn, crm, opcode2): (u8, u8, u8), value: u32) -> Effect {
+        self.try_write((crn, crm, opcode2), value).unwrap()
+    }
+
+    pub fn try_write(&mut self, register: (u8, u8, u8), value: u32) -> Result<Effect, Undefined> {
+        let access = access(register, false);
+        self.memory.control_write(&access, value, &mut self.board, &mut self.now)
+    }
+
+    /// MRC p15, 0, value, crn, crm, opcode2.
+    pub fn read_control(&mut self, register: (u8, u8, u8)) -> u32 {
+        self.try_read(register).unwrap()
+    }
+
+    pub fn try_read(&mut self, register: (u8, u8, u8)) -> Result<u32, Undefined> {
+        let access = access(register, true);
+        self.memory.control_read(&access, &mut self.board, &mut self.now)
+    }
+
+    pub fn load(&mut self, at: u32) -> u32 {
+        self.try_load(at, Width::Word, true).unwrap()
+    }
+
+    pub fn try_load(&mut self, at: u32, width: Width, privileged: bool) -> Result<u32, Abort> {
+        let access = Access { at: Virtual(at), width, privileged };
+        self.memory.read(access, &mut self.board, &mut self.now)
+    }
+
+    pub fn store(&mut self, at: u32, value: u32) {
+        self.try_store(at, Width::Word, true, value).unwrap();
+    }
+
+    pub fn try_store(
+        &mut self,
+        at: u32,
+        width: Width,
+        privileged: bool,
+        value: u32,
+    ) -> Result<(), Abort> {
+        let access = Access { at: Virtual(at), width, privileged };
+        self.memory.write(access, value, &mut self.board, &mut self.now)
+    }
+
+    pub fn fetch(&mut self, at: u32) -> u32 {
+        self.try_fetch(at, Width::Word, true).unwrap()
+    }
+
+    pub fn try_fetch(&mut self, at: u32, width: Width, privileged: bool) -> Result<u32, Abort> {
+        let access = Access { at: Virtual(at), width, privileged };
+        self.memory.fetch(access, &mut self.board, &mut self.now)
+    }
+
+    /// The cycles that `what` takes.
+    pub fn cycles<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> u64 {
+        let before = self.now.0;
+        what(self);
+        self.now.0 - before
+    }
+
+    /// What goes over the bus while `what` is done.
+    pub fn transfers<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> Vec<Transfer> {
+        self.board.transfers.clear();
+        what(self);
+        self.board.transfers.drain(..).map(|(_, transfer)| transfer).collect()
+    }
+
+    pub fn counts(&self) -> Statistics {
+        *self.memory.statistics()
+    }
+
+    /// Lets time pass, so that the bus is idle and the buffers empty.
+    pub fn rest(&mut self) {
+        self.now.0 += 10_000;
+    }
+}
+
+fn access((crn, crm, opcode2): (u8, u8, u8), load: bool) -> CoprocessorAccess {
+    let rd = boardlab_arm926::Register::field(0);
+    CoprocessorAccess { load, coprocessor: 15, opcode1: 0, crn, crm, opcode2, rd }
+}

@@ -1,0 +1,6 @@
+//! The memory system: MMU, TLB, caches that hold data, buffers, coprocessor registers.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bench;
+mod caches;
