@@ -6,17 +6,17 @@ use boardlab_arm926::memory::{Abort, Access, Effect, Memory, Statistics, Undefin
 use boardlab_arm926::{Config, Cycles, Physical, Ram, Virtual};
 
 /// The first-level table of most tests.
-pub const TABLE: u32 = 0x4000;
+pub(crate) const TABLE: u32 = 0x4000;
 
 /// C and B bits of a descriptor.
-pub const STRONG: u32 = 0;
-pub const BUFFERED: u32 = 4;
-pub const THROUGH: u32 = 8;
-pub const BACK: u32 = 12;
+pub(crate) const STRONG: u32 = 0;
+pub(crate) const BUFFERED: u32 = 4;
+pub(crate) const THROUGH: u32 = 8;
+pub(crate) const BACK: u32 = 12;
 
 /// What went over the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transfer {
+pub(crate) enum Transfer {
     Read(u32, Width),
     Write(u32, Width, u32),
     Line(u32),
@@ -25,9 +25,9 @@ pub enum Transfer {
 
 /// RAM that notes what is done to it, and when.
 #[derive(Debug, Clone)]
-pub struct Board {
-    pub ram: Ram,
-    pub transfers: Vec<(u64, Transfer)>,
+pub(crate) struct Board {
+    pub(crate) ram: Ram,
+    pub(crate) transfers: Vec<(u64, Transfer)>,
 }
 
 impl Bus for Board {
@@ -81,22 +81,22 @@ impl Bus for Board {
 
 /// A memory system under test.
 #[derive(Debug, Clone)]
-pub struct Bench {
-    pub memory: Memory,
-    pub board: Board,
-    pub now: Cycles,
+pub(crate) struct Bench {
+    pub(crate) memory: Memory,
+    pub(crate) board: Board,
+    pub(crate) now: Cycles,
 }
 
 impl Bench {
     /// After reset: 8 MB of RAM with two wait states before the first word of a transfer and one before each other.
-    pub fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         let ram = Ram::new(8 << 20, Waits { first: 2, next: 1 });
         let board = Board { ram, transfers: Vec::new() };
         Self { memory: Memory::new(config), board, now: Cycles(0) }
     }
 
     /// With flat sections of 8 MB of the kind `bits`, client access for all, and everything on that `on` names.
-    pub fn mapped(config: &Config, bits: u32, on: u32) -> Self {
+    pub(crate) fn mapped(config: &Config, bits: u32, on: u32) -> Self {
         let mut bench = Self::new(config);
         for megabyte in 0..8 {
             bench.section(megabyte << 20, megabyte << 20, bits);
@@ -106,61 +106,74 @@ impl Bench {
     }
 
     /// A section with all permissions in domain 0.
-    pub fn section(&mut self, at: u32, to: u32, bits: u32) {
+    pub(crate) fn section(&mut self, at: u32, to: u32, bits: u32) {
         self.word(TABLE + (at >> 20) * 4, to & 0xFFF0_0000 | 0xC00 | bits | 2);
     }
 
     /// Writes a word of memory behind the core's back.
-    pub fn word(&mut self, at: u32, value: u32) {
+    pub(crate) fn word(&mut self, at: u32, value: u32) {
         self.board.ram.put(at as usize, &[value]);
     }
 
     /// A word of memory as the board has it.
-    pub fn memory_word(&self, at: u32) -> u32 {
+    pub(crate) fn memory_word(&self, at: u32) -> u32 {
         self.board.ram.peek(Physical(at)).unwrap()
     }
 
     /// Switches on with the table of most tests and domain 0 as client.
-    pub fn start(&mut self, on: u32) {
+    pub(crate) fn start(&mut self, on: u32) {
         self.write_control((2, 0, 0), TABLE);
         self.write_control((3, 0, 0), 1);
         self.write_control((1, 0, 0), on);
     }
 
     /// MCR p15, 0, value, crn, crm, opcode2.
-    pub fn write_control(&mut self, (crn, crm, opcode2): (u8, u8, u8), value: u32) -> Effect {
+    pub(crate) fn write_control(
+        &mut self,
+        (crn, crm, opcode2): (u8, u8, u8),
+        value: u32,
+    ) -> Effect {
         self.try_write((crn, crm, opcode2), value).unwrap()
     }
 
-    pub fn try_write(&mut self, register: (u8, u8, u8), value: u32) -> Result<Effect, Undefined> {
+    pub(crate) fn try_write(
+        &mut self,
+        register: (u8, u8, u8),
+        value: u32,
+    ) -> Result<Effect, Undefined> {
         let access = access(register, false);
         self.memory.control_write(&access, value, &mut self.board, &mut self.now)
     }
 
     /// MRC p15, 0, value, crn, crm, opcode2.
-    pub fn read_control(&mut self, register: (u8, u8, u8)) -> u32 {
+    pub(crate) fn read_control(&mut self, register: (u8, u8, u8)) -> u32 {
         self.try_read(register).unwrap()
     }
 
-    pub fn try_read(&mut self, register: (u8, u8, u8)) -> Result<u32, Undefined> {
+    pub(crate) fn try_read(&mut self, register: (u8, u8, u8)) -> Result<u32, Undefined> {
         let access = access(register, true);
         self.memory.control_read(&access, &mut self.board, &mut self.now)
     }
 
-    pub fn load(&mut self, at: u32) -> u32 {
+    pub(crate) fn load(&mut self, at: u32) -> u32 {
         self.try_load(at, Width::Word, true).unwrap()
     }
 
-    pub fn try_load(&mut self, at: u32, width: Width, privileged: bool) -> Result<u32, Abort> {
+    pub(crate) fn try_load(
+        &mut self,
+        at: u32,
+        width: Width,
+        privileged: bool,
+    ) -> Result<u32, Abort> {
         let access = Access { at: Virtual(at), width, privileged };
         self.memory.read(access, &mut self.board, &mut self.now)
     }
 
-    pub fn store(&mut self, at: u32, value: u32) {
+    pub(crate) fn store(&mut self, at: u32, value: u32) {
         self.try_store(at, Width::Word, true, value).unwrap();
     }
 
-    pub fn try_store(
+    pub(crate) fn try_store(
         &mut self,
         at: u32,
         width: Width,
@@ -171,35 +184,40 @@ impl Bench {
         self.memory.write(access, value, &mut self.board, &mut self.now)
     }
 
-    pub fn fetch(&mut self, at: u32) -> u32 {
+    pub(crate) fn fetch(&mut self, at: u32) -> u32 {
         self.try_fetch(at, Width::Word, true).unwrap()
     }
 
-    pub fn try_fetch(&mut self, at: u32, width: Width, privileged: bool) -> Result<u32, Abort> {
+    pub(crate) fn try_fetch(
+        &mut self,
+        at: u32,
+        width: Width,
+        privileged: bool,
+    ) -> Result<u32, Abort> {
         let access = Access { at: Virtual(at), width, privileged };
         self.memory.fetch(access, &mut self.board, &mut self.now)
     }
 
     /// The cycles that `what` takes.
-    pub fn cycles<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> u64 {
+    pub(crate) fn cycles<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> u64 {
         let before = self.now.0;
         what(self);
         self.now.0 - before
     }
 
     /// What goes over the bus while `what` is done.
-    pub fn transfers<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> Vec<Transfer> {
+    pub(crate) fn transfers<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> Vec<Transfer> {
         self.board.transfers.clear();
         what(self);
         self.board.transfers.drain(..).map(|(_, transfer)| transfer).collect()
     }
 
-    pub fn counts(&self) -> Statistics {
+    pub(crate) fn counts(&self) -> Statistics {
         *self.memory.statistics()
     }
 
     /// Lets time pass, so that the bus is idle and the buffers empty.
-    pub fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         self.now.0 += 10_000;
     }
 }
