@@ -86,6 +86,7 @@ pub mod fio;
 pub mod life;
 pub mod nandfs;
 pub mod nor;
+pub mod os;
 pub mod registry;
 pub mod sata;
 pub mod sdwear;

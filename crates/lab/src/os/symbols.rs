@@ -1,0 +1,180 @@
+//! The names of addresses: functions and labels of an ELF file.
+//!
+//! Layer: rank 8. Main type: [`Symbols`]. A symbol without a size reaches to the next one; the assembler's marks of ARM code,
+//! Thumb code and data (`$a`, `$t`, `$d`; ARM IHI 0044F, 4.6.5) are no names. A file without symbols has none: that is no
+//! error. Leaves out: lines of the source.
+
+use object::read::elf::ElfFile32;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
+use std::fmt;
+
+/// Longest name that is kept; those of C++ may be longer.
+const NAME: usize = 200;
+
+/// A name and the addresses that it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol {
+    /// The first address; of Thumb code without bit 0.
+    pub start: u32,
+    /// The first address behind it, as a sum that may be 2^32.
+    pub end: u64,
+    /// Its name.
+    pub name: String,
+}
+
+/// The symbols of code, by address.
+#[derive(Debug, Clone, Default)]
+pub struct Symbols {
+    /// Sorted; none overlaps the next.
+    code: Vec<Symbol>,
+    /// All with a name, data too: for lookups by name.
+    named: Vec<(String, u32)>,
+}
+
+impl Symbols {
+    /// The symbols of the ELF file `bytes`; none of what is no ELF file, and none where its table is broken.
+    #[must_use]
+    pub fn of_elf(bytes: &[u8]) -> Self {
+        let Ok(file) = ElfFile32::<object::Endianness>::parse(bytes) else {
+            return Self::default();
+        };
+        let mut found = Vec::new();
+        let mut named = Vec::new();
+        for symbol in file.symbols() {
+            let Ok(name) = symbol.name() else { continue };
+            let Ok(address) = u32::try_from(symbol.address()) else { continue };
+            if name.is_empty() || name.starts_with('$') || symbol.is_undefined() {
+                continue;
+            }
+            let section = symbol.section_index().and_then(|at| file.section_by_index(at).ok());
+            let in_code = section.is_some_and(|section| section.kind() == SectionKind::Text);
+            let is_code = match symbol.kind() {
+                SymbolKind::Text => true,
+                SymbolKind::Unknown | SymbolKind::Label => in_code,
+                _ => false,
+            };
+            let name: String = name.chars().take(NAME).collect();
+            named.push((name.clone(), address));
+            if is_code {
+                // Of the names at one address that with a size comes first, then a global one.
+                let rank = (symbol.size() == 0, !symbol.is_global());
+                found.push((address & !1, rank, symbol.size(), name));
+            }
+        }
+        named.sort_unstable();
+        found.sort_unstable();
+        found.dedup_by_key(|(start, ..)| *start);
+        Self { code: without_overlaps(found), named }
+    }
+
+    /// The code symbol that `at` lies in.
+    #[must_use]
+    pub fn at(&self, at: u32) -> Option<&Symbol> {
+        self.index_of(at).map(|index| &self.code[index])
+    }
+
+    /// The number of the code symbol that `at` lies in, as in [`Symbols::code`].
+    #[must_use]
+    pub fn index_of(&self, at: u32) -> Option<usize> {
+        let behind = self.code.partition_point(|symbol| symbol.start <= at);
+        let index = behind.checked_sub(1)?;
+        (u64::from(at) < self.code[index].end).then_some(index)
+    }
+
+    /// The symbols of code by address.
+    #[must_use]
+    pub fn code(&self) -> &[Symbol] {
+        &self.code
+    }
+
+    /// The address of `name`, of code or data.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<u32> {
+        let at = self.named.partition_point(|(other, _)| other.as_str() < name);
+        self.named.get(at).filter(|(other, _)| other == name).map(|(_, address)| *address)
+    }
+
+    /// `at` as people name it: `main+0x10`, or the address alone.
+    #[must_use]
+    pub const fn name(&self, at: u32) -> Named<'_> {
+        Named { symbols: self, at }
+    }
+
+    /// ` (main+0x10)` to put behind an address, or nothing.
+    #[must_use]
+    pub fn suffix(&self, at: u32) -> String {
+        self.at(at).map_or_else(String::new, |_| format!(" ({})", self.name(at)))
+    }
+}
+
+/// Gives the symbols without a size the room up to the next, and cuts what reaches into the next.
+fn without_overlaps(found: Vec<(u32, (bool, bool), u64, String)>) -> Vec<Symbol> {
+    /// A label reaches no farther than this: what lies behind belongs to nobody.
+    const LABEL: u64 = 1 << 16;
+    let mut code: Vec<Symbol> = Vec::with_capacity(found.len());
+    for (start, _, size, name) in found {
+        if let Some(last) = code.last_mut() {
+            last.end = last.end.min(u64::from(start));
+        }
+        let size = if size == 0 { LABEL } else { size };
+        code.push(Symbol { start, end: u64::from(start) + size, name });
+    }
+    code
+}
+
+/// An address with its name.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    symbols: &'a Symbols,
+    at: u32,
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.symbols.at(self.at) {
+            Some(symbol) if symbol.start == self.at => f.write_str(&symbol.name),
+            Some(symbol) => write!(f, "{}+{:#x}", symbol.name, self.at - symbol.start),
+            None => write!(f, "{:#010x}", self.at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbols(found: &[(u32, u64, &str)]) -> Symbols {
+        let found = found
+            .iter()
+            .map(|(start, size, name)| (*start, (*size == 0, false), *size, String::from(*name)));
+        Symbols { code: without_overlaps(found.collect()), named: Vec::new() }
+    }
+
+    #[test]
+    fn an_address_has_the_name_of_the_function_around_it() {
+        let symbols = symbols(&[(0x100, 0x20, "first"), (0x140, 0, "label"), (0x150, 8, "last")]);
+        let name = |at| symbols.name(at).to_string();
+        assert_eq!(name(0x100), "first");
+        assert_eq!(name(0x11C), "first+0x1c");
+        assert_eq!(name(0x120), "0x00000120", "behind the end of a function");
+        assert_eq!(name(0x14C), "label+0xc", "a label reaches to the next symbol");
+        assert_eq!(name(0x158), "0x00000158");
+        assert_eq!(name(0), "0x00000000");
+        assert_eq!(symbols.suffix(0x104), " (first+0x4)");
+        assert_eq!(symbols.suffix(0x120), "");
+    }
+
+    #[test]
+    fn a_function_at_the_end_of_memory_does_not_wrap() {
+        let symbols = symbols(&[(0xFFFF_FF00, 0x100, "top")]);
+        assert_eq!(symbols.name(0xFFFF_FFFC).to_string(), "top+0xfc");
+        assert_eq!(symbols.name(0).to_string(), "0x00000000");
+    }
+
+    #[test]
+    fn what_is_no_elf_file_has_no_symbols() {
+        for bytes in [&b""[..], b"\x7fELF", b"text that is no ELF file at all", &[0; 4096]] {
+            assert!(Symbols::of_elf(bytes).code().is_empty());
+        }
+    }
+}
