@@ -218,6 +218,11 @@ impl<B: Bus> Processor<B> {
         }
     }
 
+    /// Asks the board at the next boundary: its lines may have changed from outside, between two runs.
+    pub const fn ask_again(&mut self) {
+        self.lines_until = Cycles(0);
+    }
+
     fn ask_lines(&mut self) {
         let Lines { irq, fiq, until, halt } = self.bus.lines(self.now);
         (self.lines_irq, self.lines_fiq, self.lines_until) = (irq, fiq, until);

@@ -1,0 +1,101 @@
+//! The core's clock against the other clocks of the board.
+//!
+//! Layer: rank 4, bottom of this crate. Main type: [`CoreClock`]. All clocks start with the core's first cycle and run exactly at their
+//! rates: the ticks of a clock that have passed are a whole number, rounded down from the cycles of the core, and the
+//! cycle at which a tick comes is rounded up. So the two directions agree, and nothing drifts.
+//! Left out: tolerance and phase of oscillators.
+
+use boardlab_arm926::Cycles;
+use boardlab_sim::{Hertz, Instant};
+use serde::{Deserialize, Serialize};
+
+/// The clock that counts [`Cycles`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoreClock {
+    hertz: u64,
+}
+
+impl CoreClock {
+    /// A core at `rate`, which is not zero.
+    #[must_use]
+    pub const fn new(rate: Hertz) -> Self {
+        Self { hertz: rate.get() }
+    }
+
+    /// Its rate.
+    #[must_use]
+    pub const fn rate(self) -> Hertz {
+        Hertz::from_hz(self.hertz)
+    }
+
+    /// Ticks of a clock of `rate` that have passed at `now`.
+    #[must_use]
+    pub fn ticks(self, rate: Hertz, now: Cycles) -> u64 {
+        scale(now.0, rate.get(), self.hertz, Round::Down)
+    }
+
+    /// The cycle at which that many ticks of a clock of `rate` have passed.
+    #[must_use]
+    pub fn cycle_of(self, rate: Hertz, ticks: u64) -> Cycles {
+        Cycles(scale(ticks, self.hertz, rate.get(), Round::Up))
+    }
+
+    /// The instant of virtual time at `now`, rounded down to a nanosecond.
+    #[must_use]
+    pub fn instant(self, now: Cycles) -> Instant {
+        Instant::from_nanos(scale(now.0, NANOSECONDS, self.hertz, Round::Down))
+    }
+
+    /// The first cycle at or after `instant`.
+    #[must_use]
+    pub fn cycle_at(self, instant: Instant) -> Cycles {
+        Cycles(scale(instant.as_nanos(), self.hertz, NANOSECONDS, Round::Up))
+    }
+}
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy)]
+enum Round {
+    Down,
+    Up,
+}
+
+/// `value` times `numerator` / `denominator`; the largest number where it is beyond 64 bits.
+fn scale(value: u64, numerator: u64, denominator: u64, round: Round) -> u64 {
+    let product = u128::from(value) * u128::from(numerator);
+    let denominator = u128::from(denominator);
+    let result = match round {
+        Round::Down => product / denominator,
+        Round::Up => product.div_ceil(denominator),
+    };
+    u64::try_from(result).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_has_passed_at_its_cycle_and_not_one_before() {
+        for core in [200_000_000, 199_999_999, 33_333_333, 7, 1] {
+            let clock = CoreClock::new(Hertz::from_hz(core));
+            for rate in [1, 100, 1_000_000, 24_000_000, core] {
+                let rate = Hertz::from_hz(rate);
+                for tick in [1, 2, 3, 99, 1_000_003] {
+                    let at = clock.cycle_of(rate, tick);
+                    assert!(clock.ticks(rate, at) >= tick, "{core} {rate:?} {tick}");
+                    assert!(clock.ticks(rate, Cycles(at.0 - 1)) < tick, "{core} {rate:?} {tick}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_64_bits_is_never() {
+        let clock = CoreClock::new(Hertz::from_hz(200_000_000));
+        assert_eq!(clock.cycle_of(Hertz::from_hz(1), u64::MAX), Cycles::NEVER);
+        assert_eq!(clock.cycle_at(Instant::from_nanos(1)), Cycles(1));
+        assert_eq!(clock.instant(Cycles(3)), Instant::from_nanos(15));
+    }
+}

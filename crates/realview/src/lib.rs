@@ -1,0 +1,45 @@
+//! The ARM RealView Emulation Baseboard around an ARM926EJ-S, as QEMU's `-M realview-eb -cpu arm926 -m 128` has it.
+//!
+//! Layer: rank 4; uses `arm926`, `block` and `sim`. In reading order:
+//!
+//! - [`settings`]: [`Settings`], what can be chosen of a board. [`error`]: what cannot be.
+//! - [`map`]: what is where. `clock`: the core's clock against the others. `sdram`: the memory.
+//! - `system`, `uart`, `timer`, `interrupts`, `rtc`: the devices.
+//! - [`board`]: [`Board`], all of these on one bus.
+//! - [`elf`]: [`Program`], what can be loaded. [`semihosting`]: the host's side.
+//! - [`machine`]: [`Machine`], which runs a program; [`Outcome`], how that ends.
+//!
+//! ```
+//! use boardlab_arm926::{Limit, Physical, Virtual};
+//! use boardlab_realview::{Machine, Outcome, Settings};
+//!
+//! let mut machine = Machine::new(&Settings::default()).unwrap();
+//! // mov r0, #42; b .
+//! let code = [0xE3A0_002A_u32, 0xEAFF_FFFE].map(u32::to_le_bytes);
+//! machine.load_raw(Physical(0), code.as_flattened()).unwrap();
+//! assert_eq!(machine.run(Limit::instructions(10)), Outcome::Limit);
+//! assert_eq!(machine.peek(Virtual(0)), Some(0xE3A0_002A));
+//! ```
+
+pub mod board;
+pub mod clock;
+pub mod elf;
+pub mod error;
+mod interrupts;
+pub mod machine;
+pub mod map;
+mod rtc;
+mod sdram;
+pub mod semihosting;
+pub mod settings;
+mod system;
+mod timer;
+mod uart;
+
+pub use board::{Board, Halt, Touch, Warning};
+pub use clock::CoreClock;
+pub use elf::{Program, Segment, Symbol, SymbolKind, Symbols};
+pub use error::Error;
+pub use machine::{Machine, Outcome};
+pub use map::Part;
+pub use settings::{Settings, Timing};

@@ -1,0 +1,295 @@
+//! Semihosting: what a program asks of the debugger that it believes to run under.
+//!
+//! Layer: rank 4. Main type: [`Semihosting`]. Source: ARM DUI 0203J, chapter 8 "Semihosting"; `SYS_EXIT_EXTENDED` and `SYS_TICKFREQ` from
+//! ARM's "Semihosting for AArch32 and AArch64", 2.0. A program reaches the console, the time, its command line and its exit; files are
+//! refused, because a guest is not to see the host. Memory is read and written as the program sees it, without
+//! time and without traces in caches.
+
+use boardlab_arm926::{Processor, Virtual};
+use serde::{Deserialize, Serialize};
+
+use crate::board::{Board, OUTPUT, Warning};
+
+/// What is answered for failure.
+const FAILED: u32 = u32::MAX;
+/// The reason of an exit that is the program's own wish.
+pub const APPLICATION_EXIT: u32 = 0x2_0026;
+/// The error numbers of C that are told.
+const NOT_PERMITTED: u32 = 1;
+const BAD_HANDLE: u32 = 9;
+
+mod call {
+    pub(super) const OPEN: u32 = 0x01;
+    pub(super) const CLOSE: u32 = 0x02;
+    pub(super) const WRITE_CHARACTER: u32 = 0x03;
+    pub(super) const WRITE_STRING: u32 = 0x04;
+    pub(super) const WRITE: u32 = 0x05;
+    pub(super) const READ: u32 = 0x06;
+    pub(super) const READ_CHARACTER: u32 = 0x07;
+    pub(super) const IS_ERROR: u32 = 0x08;
+    pub(super) const IS_TERMINAL: u32 = 0x09;
+    pub(super) const CLOCK: u32 = 0x10;
+    pub(super) const TIME: u32 = 0x11;
+    pub(super) const ERROR_NUMBER: u32 = 0x13;
+    pub(super) const COMMAND_LINE: u32 = 0x15;
+    pub(super) const HEAP: u32 = 0x16;
+    pub(super) const EXIT: u32 = 0x18;
+    pub(super) const EXIT_EXTENDED: u32 = 0x20;
+    pub(super) const ELAPSED: u32 = 0x30;
+    pub(super) const TICK_RATE: u32 = 0x31;
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The program goes on with this in r0.
+    Return(u32),
+    /// The program ends.
+    Exit {
+        /// Why.
+        reason: u32,
+        /// Its exit code.
+        code: u32,
+    },
+    /// The call reads, and nothing was typed.
+    Wait,
+}
+
+/// The state of the host's side.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Semihosting {
+    /// What was typed and not yet read.
+    typed: std::collections::VecDeque<u8>,
+    /// Nothing more will be typed.
+    closed: bool,
+    /// Open handles, one bit each: 1 reads, 2 and 3 write.
+    open: u8,
+    error: u32,
+    pub(crate) command_line: String,
+    /// The first address behind the program.
+    pub(crate) heap: u32,
+}
+
+impl Semihosting {
+    /// The host types.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.typed.extend(bytes);
+    }
+
+    /// The host will type no more.
+    pub(crate) const fn close_input(&mut self) {
+        self.closed = true;
+    }
+
+    /// Serves the call that `processor` stands at.
+    pub(crate) fn serve(&mut self, processor: &mut Processor<Board>) -> Answer {
+        let [number, block, ..] = processor.registers.r;
+        processor.bus.note(1 << 62 | u64::from(number), block, processor.now);
+        let answer = match number {
+            call::WRITE_CHARACTER => write_character(processor, block),
+            call::WRITE_STRING => write_string(processor, block),
+            call::READ_CHARACTER => return self.read_character(),
+            call::READ => return self.read(processor, block).unwrap_or(Answer::Return(FAILED)),
+            call::EXIT => {
+                let code = u32::from(block != APPLICATION_EXIT);
+                return Answer::Exit { reason: block, code };
+            }
+            call::EXIT_EXTENDED => return exit_extended(processor, block),
+            call::OPEN => self.open(processor, block),
+            call::CLOSE => self.close(processor, block),
+            call::WRITE => self.write(processor, block),
+            call::IS_ERROR => word(processor, block).map(|status| status >> 31),
+            call::IS_TERMINAL => word(processor, block).map(|handle| self.is_open(handle).into()),
+            call::ERROR_NUMBER => Some(self.error),
+            call::COMMAND_LINE => self.tell_command_line(processor, block),
+            call::HEAP => self.tell_heap(processor, block),
+            _ => time(processor, number, block),
+        };
+        if answer.is_none() && !is_known(number) {
+            processor.bus.warn(Warning::SemihostingCall { call: number });
+        }
+        Answer::Return(answer.unwrap_or(FAILED))
+    }
+
+    fn is_open(&self, handle: u32) -> bool {
+        (1..=3).contains(&handle) && self.open >> handle & 1 == 1
+    }
+
+    fn fail(&mut self, error: u32) -> Option<u32> {
+        self.error = error;
+        None
+    }
+
+    /// Opens `:tt`: for reading, writing or appending, by the mode.
+    fn open(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
+        let [name, mode, length] = words(processor, block)?;
+        let is_console = length == 3 && bytes(processor, name, 3)? == b":tt";
+        if !is_console || mode > 11 {
+            processor.bus.warn(Warning::SemihostingFile);
+            return self.fail(NOT_PERMITTED);
+        }
+        let handle = 1 + mode / 4;
+        self.open |= 1 << handle;
+        Some(handle)
+    }
+
+    fn close(&mut self, processor: &Processor<Board>, block: u32) -> Option<u32> {
+        let handle = word(processor, block)?;
+        if !self.is_open(handle) {
+            return self.fail(BAD_HANDLE);
+        }
+        self.open &= !(1 << handle);
+        Some(0)
+    }
+
+    /// Writes to the console, and tells how many bytes it did not write.
+    fn write(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
+        let [handle, from, length] = words(processor, block)?;
+        if !self.is_open(handle) || handle == 1 {
+            self.error = BAD_HANDLE;
+            return Some(length);
+        }
+        let part = u32::try_from(OUTPUT).map_or(length, |most| length.min(most));
+        let text = bytes(processor, from, part)?;
+        processor.bus.put_output(0, &text);
+        Some(length - part)
+    }
+
+    fn read_character(&mut self) -> Answer {
+        match self.typed.pop_front() {
+            Some(byte) => Answer::Return(byte.into()),
+            None if self.closed => Answer::Return(FAILED),
+            None => Answer::Wait,
+        }
+    }
+
+    /// Reads what was typed, up to a line, and tells how many bytes of the buffer stay empty.
+    fn read(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<Answer> {
+        let [handle, to, length] = words(processor, block)?;
+        if handle != 1 || !self.is_open(handle) {
+            self.error = BAD_HANDLE;
+            return None;
+        }
+        if self.typed.is_empty() && !self.closed && length > 0 {
+            return Some(Answer::Wait);
+        }
+        let line = self.typed.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
+        let ready = line.unwrap_or(self.typed.len());
+        let count = usize::try_from(length).map_or(ready, |length| ready.min(length));
+        let text: Vec<u8> = self.typed.drain(..count).collect();
+        put_bytes(processor, to, &text)?;
+        Some(Answer::Return(length - u32::try_from(count).unwrap_or(length)))
+    }
+
+    /// Fills the program's buffer, with a zero behind, and tells the length.
+    fn tell_command_line(&self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
+        let [buffer, room] = words(processor, block)?;
+        let mut text = self.command_line.clone().into_bytes();
+        let length = u32::try_from(text.len()).ok()?;
+        if room <= length {
+            return None;
+        }
+        text.push(0);
+        put_bytes(processor, buffer, &text)?;
+        put_word(processor, block.wrapping_add(4), length)?;
+        Some(0)
+    }
+
+    /// Four words: the heap's base and limit, the stack's base and limit. Both lie between the program and the end of memory.
+    fn tell_heap(&self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
+        let target = word(processor, block)?;
+        let (low, high) = (self.heap.next_multiple_of(4096), processor.bus.memory_size());
+        for (index, value) in (0..).zip([low, high, high, low]) {
+            put_word(processor, target.wrapping_add(4 * index), value)?;
+        }
+        Some(0)
+    }
+}
+
+fn is_known(number: u32) -> bool {
+    matches!(number, 0x01..=0x09 | 0x10 | 0x11 | 0x13 | 0x15 | 0x16 | 0x30 | 0x31)
+}
+
+fn write_character(processor: &mut Processor<Board>, at: u32) -> Option<u32> {
+    let text = bytes(processor, at, 1)?;
+    processor.bus.put_output(0, &text);
+    Some(processor.registers.r[0])
+}
+
+/// Writes up to a zero; a string without one ends where the console is full.
+fn write_string(processor: &mut Processor<Board>, at: u32) -> Option<u32> {
+    let mut text = Vec::new();
+    for offset in (0..).take(OUTPUT) {
+        match byte(processor, at.wrapping_add(offset))? {
+            0 => break,
+            byte => text.push(byte),
+        }
+    }
+    processor.bus.put_output(0, &text);
+    Some(processor.registers.r[0])
+}
+
+fn exit_extended(processor: &Processor<Board>, block: u32) -> Answer {
+    let Some([reason, code]) = words(processor, block) else { return Answer::Return(FAILED) };
+    let code = if reason == APPLICATION_EXIT { code } else { 1 };
+    Answer::Exit { reason, code }
+}
+
+/// The calls that tell the time: since reset, of the real-time clock, and in cycles of the core.
+fn time(processor: &mut Processor<Board>, number: u32, block: u32) -> Option<u32> {
+    let (now, clock) = (processor.now, processor.bus.clock());
+    match number {
+        call::CLOCK => {
+            let hundredths = clock.ticks(boardlab_sim::Hertz::from_hz(100), now);
+            u32::try_from(hundredths % (1 << 31)).ok()
+        }
+        call::TIME => Some(processor.bus.seconds(now)),
+        call::ELAPSED => {
+            let [low, high] = [now.0 & 0xFFFF_FFFF, now.0 >> 32].map(u32::try_from);
+            put_word(processor, block, low.ok()?)?;
+            put_word(processor, block.wrapping_add(4), high.ok()?)?;
+            Some(0)
+        }
+        call::TICK_RATE => u32::try_from(clock.rate().get()).ok(),
+        _ => None,
+    }
+}
+
+/// The byte at `at` as the program sees it.
+fn byte(processor: &Processor<Board>, at: u32) -> Option<u8> {
+    let word = processor.memory.peek(Virtual(at & !3), &processor.bus)?;
+    word.to_le_bytes().get(usize::try_from(at & 3).ok()?).copied()
+}
+
+fn bytes(processor: &Processor<Board>, at: u32, count: u32) -> Option<Vec<u8>> {
+    (0..count).map(|offset| byte(processor, at.wrapping_add(offset))).collect()
+}
+
+fn word(processor: &Processor<Board>, at: u32) -> Option<u32> {
+    let bytes = bytes(processor, at, 4)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn words<const COUNT: usize>(processor: &Processor<Board>, at: u32) -> Option<[u32; COUNT]> {
+    let mut values = [0; COUNT];
+    for (offset, value) in (0..).step_by(4).zip(&mut values) {
+        *value = word(processor, at.wrapping_add(offset))?;
+    }
+    Some(values)
+}
+
+fn put_bytes(processor: &mut Processor<Board>, at: u32, bytes: &[u8]) -> Option<()> {
+    for (offset, &byte) in (0..).zip(bytes) {
+        let address = at.wrapping_add(offset);
+        let (aligned, shift) = (Virtual(address & !3), (address & 3) * 8);
+        let Processor { memory, bus, .. } = processor;
+        let old = memory.peek(aligned, bus)?;
+        let new = (old & !(0xFF << shift)) | u32::from(byte) << shift;
+        memory.poke(aligned, new, bus).then_some(())?;
+    }
+    Some(())
+}
+
+fn put_word(processor: &mut Processor<Board>, at: u32, value: u32) -> Option<()> {
+    put_bytes(processor, at, &value.to_le_bytes())
+}

@@ -1,0 +1,140 @@
+//! The system registers at 0x10000000: identity, counters, flags, lock and reset.
+//!
+//! Layer: rank 4. Main type: [`System`]. Sources: ARM DUI 0303, "Status and system control registers"; QEMU 7.2
+//! `hw/misc/arm_sysctl.c` for the values that its board tells. Left out: oscillators, PCI, flash and display control, which read
+//! as what was written or zero and do nothing.
+
+use boardlab_arm926::Cycles;
+use boardlab_sim::Hertz;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::CoreClock;
+
+/// SYS_ID: what QEMU's board tells.
+pub(crate) const ID: u32 = 0xC140_0400;
+/// SYS_PROCID0: what QEMU's board with an ARM926EJ-S tells.
+pub(crate) const PROCESSOR: u32 = 0x0200_0000;
+/// What must be written to SYS_LOCK before SYS_RESETCTL can be.
+pub(crate) const UNLOCK: u32 = 0xA05F;
+
+const HUNDREDTHS: Hertz = Hertz::from_hz(100);
+const REFERENCE: Hertz = Hertz::from_hz(24_000_000);
+
+/// Card detect and write protect switches, as SYS_MCI shows them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Slot {
+    /// Bit 0.
+    pub(crate) present: bool,
+    /// Bit 1.
+    pub(crate) protected: bool,
+}
+
+/// The registers that hold something.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct System {
+    leds: u32,
+    lock: u32,
+    flags: u32,
+    lasting_flags: u32,
+    reset: u32,
+    oscillators: [u32; 5],
+    configuration: [u32; 2],
+    pub(crate) slot: Slot,
+}
+
+impl System {
+    pub(crate) fn read(&self, offset: u32, now: Cycles, clock: CoreClock) -> u32 {
+        match offset {
+            0x00 => ID,
+            0x08 => self.leds,
+            0x0C | 0x10 | 0x14 | 0x18 | 0x1C => self.oscillators[index(offset - 0x0C)],
+            0x20 => self.lock,
+            0x24 => low(clock.ticks(HUNDREDTHS, now)),
+            0x28 | 0x2C => self.configuration[index(offset - 0x28)],
+            0x30 => self.flags,
+            0x38 => self.lasting_flags,
+            0x40 => self.reset,
+            0x48 => u32::from(self.slot.present) | u32::from(self.slot.protected) << 1,
+            0x5C => low(clock.ticks(REFERENCE, now)),
+            0x84 => PROCESSOR,
+            _ => 0,
+        }
+    }
+
+    /// Tells whether the board is to be reset.
+    pub(crate) fn write(&mut self, offset: u32, value: u32) -> bool {
+        match offset {
+            0x08 => self.leds = value & 0xFF,
+            0x0C | 0x10 | 0x14 | 0x18 | 0x1C => self.oscillators[index(offset - 0x0C)] = value,
+            0x20 => self.lock = value & 0xFFFF,
+            0x28 | 0x2C => self.configuration[index(offset - 0x28)] = value,
+            0x30 => self.flags |= value,
+            0x34 => self.flags &= !value,
+            0x38 => self.lasting_flags |= value,
+            0x3C => self.lasting_flags &= !value,
+            0x40 if self.lock == UNLOCK => {
+                self.reset = value;
+                return value != 0;
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+fn index(offset: u32) -> usize {
+    usize::try_from(offset / 4).expect("an offset of a few words")
+}
+
+/// The 32 bits that a counter of 32 bits shows.
+#[allow(clippy::cast_possible_truncation, reason = "a counter of 32 bits wraps")]
+const fn low(count: u64) -> u32 {
+    count as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOCK: CoreClock = CoreClock::new(Hertz::from_hz(200_000_000));
+
+    #[test]
+    fn counters_follow_the_core_clock_exactly() {
+        let system = System::default();
+        let second = Cycles(200_000_000);
+        assert_eq!(system.read(0x5C, second, CLOCK), 24_000_000);
+        assert_eq!(system.read(0x5C, Cycles(second.0 - 1), CLOCK), 23_999_999);
+        assert_eq!(system.read(0x24, second, CLOCK), 100);
+        let wrapped = Cycles(second.0 * 200);
+        assert_eq!(system.read(0x5C, wrapped, CLOCK), 505_032_704, "4.8e9 modulo 2^32");
+    }
+
+    #[test]
+    fn flags_are_set_and_cleared_by_bit() {
+        let mut system = System::default();
+        system.write(0x30, 0xF0);
+        system.write(0x30, 0x0F);
+        system.write(0x34, 0x81);
+        assert_eq!(system.read(0x30, Cycles(0), CLOCK), 0x7E);
+        system.write(0x38, 3);
+        system.write(0x3C, 1);
+        assert_eq!(system.read(0x38, Cycles(0), CLOCK), 2);
+    }
+
+    #[test]
+    fn reset_needs_the_lock_to_be_open() {
+        let mut system = System::default();
+        assert!(!system.write(0x40, 8));
+        system.write(0x20, UNLOCK);
+        assert!(system.write(0x40, 8));
+        system.write(0x20, 0);
+        assert!(!system.write(0x40, 8));
+    }
+
+    #[test]
+    fn identity_is_that_of_qemus_board() {
+        let system = System::default();
+        assert_eq!(system.read(0x00, Cycles(0), CLOCK), 0xC140_0400);
+        assert_eq!(system.read(0x84, Cycles(0), CLOCK), 0x0200_0000);
+    }
+}
