@@ -271,6 +271,7 @@ impl<B: Bus> Processor<B> {
         let thumb = status.thumb();
         let width = if thumb { Width::Half } else { Width::Word };
         let access = Access { at: Virtual(at), width, privileged: status.mode().privileged() };
+        self.memory.note_instruction(at, self.now);
         let code = match self.memory.fetch(access, &mut self.bus, &mut self.now) {
             Ok(code) => code,
             Err(abort) => {

@@ -149,6 +149,12 @@ impl Cache {
         Physical(self.physical[line])
     }
 
+    /// The dirty line that came from `physical` and is not that of `apart`.
+    pub(crate) fn dirty_holder(&self, physical: Physical, apart: Modified) -> Option<Modified> {
+        let mut lines = (0..self.tags.len()).filter(|&line| self.physical[line] == physical.0);
+        lines.find_map(|line| self.address(line).filter(|&at| self.dirty[line] != 0 && at != apart))
+    }
+
     /// The dirty bits of a line.
     pub(crate) fn dirty(&self, line: usize) -> u8 {
         self.dirty[line]

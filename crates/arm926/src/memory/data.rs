@@ -23,6 +23,19 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<u32, Abort> {
+        if self.checker.is_some() {
+            return self.read_checked(access, bus, now);
+        }
+        self.read_plain(access, bus, now)
+    }
+
+    #[inline]
+    pub(super) fn read_plain<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
         let at = self.control.modified(access.at);
         let route = self.data_route(access, at, false, bus, now)?;
         if !route.region.is_cached() {
@@ -46,6 +59,20 @@ impl Memory {
     /// An [`Abort`].
     #[inline]
     pub fn write<B: Bus>(
+        &mut self,
+        access: Access,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        if self.checker.is_some() {
+            return self.write_checked(access, value, bus, now);
+        }
+        self.write_plain(access, value, bus, now)
+    }
+
+    #[inline]
+    pub(super) fn write_plain<B: Bus>(
         &mut self,
         access: Access,
         value: u32,

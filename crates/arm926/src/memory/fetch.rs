@@ -54,6 +54,19 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<u32, Abort> {
+        if self.checker.is_some() {
+            return self.fetch_checked(access, bus, now);
+        }
+        self.fetch_plain(access, bus, now)
+    }
+
+    #[inline]
+    pub(super) fn fetch_plain<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
         if self.current.is(access.at, access.privileged) {
             return Ok(self.instructions.load(self.current.place(), access.at.0, access.width));
         }
@@ -166,6 +179,11 @@ impl Memory {
             // A line that cannot be read is not there; the operation has no way to say so.
             let _ = self.fill_instructions(at, route, bus, now);
         }
+    }
+
+    /// Where in the cache the current line is, if `at` lies in it.
+    pub(super) fn current_place(&self, at: Virtual, privileged: bool) -> Option<usize> {
+        self.current.is(at, privileged).then(|| self.current.place())
     }
 
     /// The contents of the line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up, and

@@ -4,10 +4,13 @@
 //! it is given. It is generic over the [`Bus`] at each call, so that it can be copied and saved without a board. What the caches hold is
 //! what the program sees: a line that memory no longer agrees with stays as it is. In reading order: `control` (the coprocessor's
 //! registers), `mmu` (tables and permissions), `tlb`, `cache`, `write_buffer` (and the bus in time), `data` and `fetch` (the two
-//! sides), `maintenance` (the operations of c7 and c8), `view` (looking without touching, for debuggers and the fast engine).
+//! sides), `maintenance` (the operations of c7 and c8), `view` (looking without touching, for debuggers and the fast engine),
+//! `check` and `checked` (the checker of coherence).
 //! Equations, parameters and known errors: docs/models/arm926-memory.md. Source: ARM DDI 0198D, chapters 2 to 6.
 
 mod cache;
+pub mod check;
+mod checked;
 pub mod control;
 mod data;
 mod fetch;
@@ -25,6 +28,7 @@ use crate::address::{Cycles, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
 use crate::config::Config;
 use cache::Cache;
+use check::Checker;
 use control::Control;
 use fetch::Current;
 pub use lookaside::Lookaside;
@@ -143,6 +147,7 @@ pub struct Memory {
     statistics: Statistics,
     /// A transfer went over the bus as a single read or write since it was last asked.
     touched: bool,
+    checker: Option<Box<Checker>>,
     #[serde(skip)]
     lookaside: Lookaside,
 }
@@ -159,6 +164,7 @@ struct Saved {
     current: Current,
     statistics: Statistics,
     touched: bool,
+    checker: Option<Box<Checker>>,
 }
 
 impl TryFrom<Saved> for Memory {
@@ -179,6 +185,7 @@ impl TryFrom<Saved> for Memory {
             current,
             statistics: saved.statistics,
             touched: saved.touched,
+            checker: saved.checker,
             lookaside: Lookaside::default(),
         };
         if sound && memory.current_is_sound() {
@@ -203,6 +210,7 @@ impl Memory {
             current: Current::NONE,
             statistics: Statistics::default(),
             touched: false,
+            checker: config.check_coherence.then(Box::default),
             lookaside: Lookaside::default(),
         }
     }

@@ -33,11 +33,12 @@ impl Memory {
                 cache.store(line, at.0, Width::Word, value);
             }
         }
+        self.note_poke(physical, value, bus);
         bus.poke(physical, value)
     }
 
     /// Where `at` lies, by the TLB or the tables in memory, and whether data there are cached.
-    fn place<B: Bus>(&self, at: Modified, bus: &B) -> Option<(Physical, bool)> {
+    pub(super) fn place<B: Bus>(&self, at: Modified, bus: &B) -> Option<(Physical, bool)> {
         if !self.control.has(control::MMU) {
             return Some((Physical(at.0), false));
         }

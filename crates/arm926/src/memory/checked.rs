@@ -1,0 +1,196 @@
+//! Accesses under the eye of the checker of coherence.
+//!
+//! Layer: rank 3; methods of [`Memory`]. Each does what the plain access does, at the same cost in cycles, and compares afterwards: the
+//! translation with the newest descriptors, the cache line with where its address now lies, the value with what was last
+//! written there. Both engines run instruction by instruction while there is a checker.
+
+use super::check::{Checker, Holder, Stale, Use, Violation};
+use super::tlb::Entry;
+use super::{Abort, Access, Memory, control, mmu};
+use crate::address::{Cycles, Modified, Physical};
+use crate::bus::{Bus, Width};
+
+impl Memory {
+    /// What the checker of coherence found so far; nothing without one.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        self.checker.as_ref().map_or(&[], |checker| checker.violations())
+    }
+
+    /// The checker of coherence, if the configuration asks for one.
+    #[must_use]
+    pub fn checker(&self) -> Option<&Checker> {
+        self.checker.as_deref()
+    }
+
+    /// Tells the checker which instruction the next accesses belong to.
+    #[inline]
+    pub(crate) fn note_instruction(&mut self, pc: u32, now: Cycles) {
+        if let Some(checker) = &mut self.checker {
+            checker.instruction(pc, now);
+        }
+    }
+
+    /// As [`Memory::read`].
+    pub(super) fn read_checked<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        let at = self.control.modified(access.at);
+        let (before, hit) = (self.statistics.tlb_misses, self.data.find(at));
+        let result = self.read_plain(access, bus, now);
+        self.compare(|memory, checker| {
+            memory.check_translation(checker, at, before, bus);
+            let Ok(value) = result else { return };
+            let Some((physical, cached)) = memory.place(at, bus) else { return };
+            let physical = aligned(physical, access.width);
+            if !memory.is_moved(checker, at, physical, hit.filter(|_| cached))
+                && checker.differs(physical, access.width, value)
+            {
+                let holder = memory.holder(at, physical, bus);
+                checker.stale(Use::Data, at, physical, &holder);
+            }
+        });
+        result
+    }
+
+    /// As [`Memory::write`].
+    pub(super) fn write_checked<B: Bus>(
+        &mut self,
+        access: Access,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        let at = self.control.modified(access.at);
+        let (before, hit) = (self.statistics.tlb_misses, self.data.find(at));
+        let result = self.write_plain(access, value, bus, now);
+        self.compare(|memory, checker| {
+            memory.check_translation(checker, at, before, bus);
+            if result.is_err() {
+                return;
+            }
+            let Some((physical, cached)) = memory.place(at, bus) else { return };
+            let physical = aligned(physical, access.width);
+            memory.is_moved(checker, at, physical, hit.filter(|_| cached));
+            checker.wrote(physical, access.width, value, bus);
+        });
+        result
+    }
+
+    /// As [`Memory::fetch`].
+    pub(super) fn fetch_checked<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        let at = self.control.fetch_modified(access.at);
+        let (before, looked) = (self.statistics.tlb_misses, self.statistics.tlb_lookups);
+        let result = self.fetch_plain(access, bus, now);
+        self.compare(|memory, checker| {
+            if memory.statistics.tlb_lookups != looked {
+                memory.check_translation(checker, at, before, bus);
+            }
+            let Ok(value) = result else { return };
+            let mapped = memory.place(at, bus).map(|(physical, _)| physical);
+            let place = memory.current_place(access.at, access.privileged);
+            let line = place.map(|place| memory.instructions.physical(place));
+            let from = line.map(|line| Physical(line.0 | at.0 & 31));
+            let Some(physical) = from.or(mapped) else { return };
+            let physical = aligned(physical, access.width);
+            if mapped.is_some_and(|mapped| mapped.line() != physical.line()) {
+                checker.report(Stale::InstructionNotInvalidated, at, physical);
+            } else if checker.differs(physical, access.width, value) {
+                let holder = memory.holder(at, physical, bus);
+                checker.stale(Use::Instruction, at, physical, &holder);
+            }
+        });
+        result
+    }
+
+    /// A write from outside, which all that holds the word took over.
+    pub(super) fn note_poke<B: Bus>(&mut self, physical: Physical, value: u32, bus: &B) {
+        if let Some(checker) = &mut self.checker {
+            checker.wrote(physical, Width::Word, value, bus);
+        }
+    }
+
+    /// With the checker beside the memory system.
+    fn compare(&mut self, check: impl FnOnce(&Self, &mut Checker)) {
+        if let Some(mut checker) = self.checker.take() {
+            check(self, &mut checker);
+            self.checker = Some(checker);
+        }
+    }
+
+    /// Compares the translation that was just used: after a walk the descriptors that it found in memory, else what the TLB kept.
+    fn check_translation<B: Bus>(
+        &self,
+        checker: &mut Checker,
+        at: Modified,
+        misses_before: u64,
+        bus: &B,
+    ) {
+        if !self.control.has(control::MMU) {
+            return;
+        }
+        let table = self.control.table;
+        if self.statistics.tlb_misses != misses_before {
+            // What the walk says is in the TLB by now, or was a fault: only the descriptors on its way matter.
+            let _ = mmu::walk(table, at, |descriptor| {
+                let found = bus.peek(descriptor)?;
+                if checker.differs(descriptor, Width::Word, found) {
+                    let holder = self.holder(at, descriptor, bus);
+                    checker.stale(Use::Descriptor, at, descriptor, &holder);
+                }
+                Some(found)
+            });
+        } else if let Some(entry) = self.tlb.find(at) {
+            let newest = |descriptor| {
+                checker.newest(descriptor, Width::Word).or_else(|| bus.peek(descriptor))
+            };
+            let fresh = mmu::walk(table, at, newest);
+            if !fresh.is_ok_and(|fresh| same(&fresh, entry)) {
+                let from = if entry.section { entry.first } else { entry.second };
+                checker.report(Stale::Translation(Physical(from)), at, Physical(from));
+            }
+        }
+    }
+
+    /// Whether the line that an access hit came from other memory than where its address lies now, which is reported.
+    fn is_moved(
+        &self,
+        checker: &mut Checker,
+        at: Modified,
+        physical: Physical,
+        hit: Option<usize>,
+    ) -> bool {
+        let moved = hit.is_some_and(|line| self.data.physical(line) != physical.line());
+        if moved {
+            checker.report(Stale::DataNotInvalidated, at, physical);
+        }
+        moved
+    }
+
+    /// Where the newest contents of the line at `physical` may be, apart from the line of `at` itself.
+    fn holder<B: Bus>(&self, at: Modified, physical: Physical, bus: &B) -> Holder {
+        let dirty = self.data.dirty_holder(physical.line(), at.line());
+        Holder { dirty, memory: bus.peek(Physical(physical.0 & !3)) }
+    }
+}
+
+/// The first byte of what an access moves: the lowest bits of an address that is not aligned are ignored.
+const fn aligned(physical: Physical, width: Width) -> Physical {
+    Physical(physical.0 & !(width.bytes() - 1))
+}
+
+/// Whether two entries translate alike.
+fn same(one: &Entry, other: &Entry) -> bool {
+    let key = |entry: &Entry| {
+        (entry.base, entry.mask, entry.physical, entry.permission, entry.domain, entry.section)
+    };
+    key(one) == key(other) && (one.cacheable, one.bufferable) == (other.cacheable, other.bufferable)
+}
