@@ -150,9 +150,15 @@ impl Cache {
     }
 
     /// The dirty line that came from `physical` and is not that of `apart`.
-    pub(crate) fn dirty_holder(&self, physical: Physical, apart: Modified) -> Option<Modified> {
+    pub(crate) fn dirty_holder(
+        &self,
+        physical: Physical,
+        apart: Option<Modified>,
+    ) -> Option<Modified> {
         let mut lines = (0..self.tags.len()).filter(|&line| self.physical[line] == physical.0);
-        lines.find_map(|line| self.address(line).filter(|&at| self.dirty[line] != 0 && at != apart))
+        lines.find_map(|line| {
+            self.address(line).filter(|&at| self.dirty[line] != 0 && Some(at) != apart)
+        })
     }
 
     /// The dirty bits of a line.

@@ -49,7 +49,7 @@ impl Memory {
             if !memory.is_moved(checker, at, physical, hit.filter(|_| cached))
                 && checker.differs(physical, access.width, value)
             {
-                let holder = memory.holder(at, physical, bus);
+                let holder = memory.holder(Some(at), physical, bus);
                 checker.stale(Use::Data, at, physical, &holder);
             }
         });
@@ -104,7 +104,7 @@ impl Memory {
             if mapped.is_some_and(|mapped| mapped.line() != physical.line()) {
                 checker.report(Stale::InstructionNotInvalidated, at, physical);
             } else if checker.differs(physical, access.width, value) {
-                let holder = memory.holder(at, physical, bus);
+                let holder = memory.holder(None, physical, bus);
                 checker.stale(Use::Instruction, at, physical, &holder);
             }
         });
@@ -143,7 +143,7 @@ impl Memory {
             let _ = mmu::walk(table, at, |descriptor| {
                 let found = bus.peek(descriptor)?;
                 if checker.differs(descriptor, Width::Word, found) {
-                    let holder = self.holder(at, descriptor, bus);
+                    let holder = self.holder(None, descriptor, bus);
                     checker.stale(Use::Descriptor, at, descriptor, &holder);
                 }
                 Some(found)
@@ -175,9 +175,9 @@ impl Memory {
         moved
     }
 
-    /// Where the newest contents of the line at `physical` may be, apart from the line of `at` itself.
-    fn holder<B: Bus>(&self, at: Modified, physical: Physical, bus: &B) -> Holder {
-        let dirty = self.data.dirty_holder(physical.line(), at.line());
+    /// Where the newest contents of the line at `physical` may be, besides the data cache line that was read.
+    fn holder<B: Bus>(&self, read: Option<Modified>, physical: Physical, bus: &B) -> Holder {
+        let dirty = self.data.dirty_holder(physical.line(), read.map(Modified::line));
         Holder { dirty, memory: bus.peek(Physical(physical.0 & !3)) }
     }
 }

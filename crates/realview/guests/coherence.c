@@ -1,0 +1,95 @@
+/*
+ * Four ways to lose coherence on a core with virtual caches. FAULT says which maintenance is left out:
+ *
+ *   0  none: all is as it should be, and nothing may be reported
+ *   1  new code is not cleaned to memory        (data cache clean)
+ *   2  old code is not invalidated              (instruction cache invalidate)
+ *   3  a dirty line is read by another address  (data cache clean)
+ *   4  a clean line is older than its synonym   (data cache invalidate)
+ *   5  a descriptor is dirty at a walk          (data cache clean)
+ *   6  a descriptor changed, the TLB did not    (TLB invalidate)
+ *
+ * Each part runs in any case; the exit code is 0 when the run came to its end, whatever it read.
+ */
+#include "guest.h"
+
+#ifndef FAULT
+#define FAULT 0
+#endif
+
+#define ALIAS_ONE 0x40000000u
+#define ALIAS_TWO 0x50000000u
+#define PAGE 0x06000000u
+
+/* In memory: eight times bx lr, so that stale code comes back. */
+static uint32_t code[8] __attribute__((aligned(32))) = {
+    0xe12fff1eu, 0xe12fff1eu, 0xe12fff1eu, 0xe12fff1eu,
+    0xe12fff1eu, 0xe12fff1eu, 0xe12fff1eu, 0xe12fff1eu,
+};
+
+static void clean(uint32_t at)
+{
+    MCR(0, 7, 10, 1, at);
+    MCR(0, 7, 10, 4, 0);
+}
+
+/* Writes a function that returns `value`, and calls it. */
+static uint32_t patch_and_call(uint32_t value)
+{
+    volatile uint32_t *words = code;
+    words[0] = 0xe3a00000u | value; /* mov r0, #value */
+    words[1] = 0xe12fff1eu;         /* bx lr */
+    if (FAULT != 1)
+        clean((uint32_t)code);
+    if (FAULT != 2)
+        MCR(0, 7, 5, 1, code);
+    return ((uint32_t(*)(void))code)();
+}
+
+static void code_part(void)
+{
+    print_unsigned(patch_and_call(1));
+    print_unsigned(patch_and_call(2));
+}
+
+static void synonym_part(void)
+{
+    map(ALIAS_ONE, PAGE, SECTION_CACHED);
+    map(ALIAS_TWO, PAGE, SECTION_CACHED);
+    REGISTER(ALIAS_ONE); /* reads allocate, writes do not */
+    if (FAULT == 4)
+        REGISTER(ALIAS_TWO); /* and stays in the cache */
+    REGISTER(ALIAS_ONE) = 7;
+    if (FAULT != 3)
+        clean(ALIAS_ONE);
+    print_unsigned(REGISTER(ALIAS_TWO));
+    caches_flush();
+}
+
+static void descriptor_part(void)
+{
+    REGISTER(PAGE) = 1;
+    REGISTER(PAGE + 0x100000) = 2;
+    caches_flush();
+    map(ALIAS_ONE, PAGE, SECTION_UNCACHED);
+    print_unsigned(REGISTER(ALIAS_ONE));
+    volatile uint32_t *entry = &table[ALIAS_ONE >> 20];
+    (void)*entry; /* so that the write hits, and stays in the cache */
+    *entry = (PAGE + 0x100000) | SECTION_UNCACHED;
+    if (FAULT != 5)
+        clean((uint32_t)entry);
+    if (FAULT != 6)
+        MCR(0, 8, 7, 1, ALIAS_ONE);
+    print_unsigned(REGISTER(ALIAS_ONE));
+}
+
+int main(void)
+{
+    mmu_start(CONTROL_DATA_CACHE | CONTROL_INSTRUCTION_CACHE);
+    (void)*(volatile uint32_t *)code;
+    code_part();
+    synonym_part();
+    descriptor_part();
+    print("\n");
+    return 0;
+}

@@ -1,0 +1,76 @@
+//! Each kind of incoherence is reported with the instruction and the missing maintenance, and right maintenance is not.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod guest;
+
+use boardlab_arm926::memory::check::{Stale, Violation};
+use boardlab_arm926::{Config, Limit};
+use boardlab_realview::{Machine, Outcome, Program, Settings};
+
+/// Runs `coherence.c` with one kind of maintenance left out; what it prints and what the checker finds, with the function.
+fn run(fault: u32, check: bool) -> Option<(String, Vec<(Violation, String)>)> {
+    let elf = guest::build_bytes("coherence.c", &[&format!("-DFAULT={fault}"), "-fno-inline"])?;
+    let program = Program::parse(&elf).unwrap();
+    let core = Config { check_coherence: check, ..Config::default() };
+    let mut machine = Machine::new(&Settings { core, ..Settings::default() }).unwrap();
+    machine.load(&program).unwrap();
+    let outcome = machine.run(Limit::instructions(1_000_000));
+    assert!(matches!(outcome, Outcome::Exit { code: 0, .. }), "{outcome}");
+    let console = String::from_utf8(machine.take_console()).unwrap();
+    let symbol = |pc| program.symbols.at(pc).map_or_else(String::new, |(at, _)| at.name.clone());
+    let found = machine.processor().memory.violations();
+    Some((console, found.iter().map(|&found| (found, symbol(found.pc))).collect()))
+}
+
+/// The kinds that were found, and the functions where.
+fn kinds(found: &[(Violation, String)]) -> Vec<(&'static str, &str)> {
+    let kind = |stale| match stale {
+        Stale::InstructionNotCleaned(_) => "instruction not cleaned",
+        Stale::InstructionNotInvalidated => "instruction not invalidated",
+        Stale::DirtySynonym(_) => "dirty synonym",
+        Stale::DataNotInvalidated => "data not invalidated",
+        Stale::DescriptorNotCleaned(_) => "descriptor not cleaned",
+        Stale::Translation(_) => "translation",
+        Stale::Lost => "lost",
+    };
+    let mut kinds: Vec<_> =
+        found.iter().map(|(found, place)| (kind(found.stale), place.as_str())).collect();
+    kinds.dedup();
+    kinds
+}
+
+#[test]
+fn the_right_maintenance_is_not_reported() {
+    let Some((console, found)) = run(0, true) else { return };
+    assert_eq!(kinds(&found), []);
+    assert_eq!(console, "12712\n");
+}
+
+#[test]
+fn each_missing_operation_is_reported_where_it_strikes() {
+    let cases = [
+        (1, "instruction not cleaned", "code"),
+        (2, "instruction not invalidated", "code"),
+        (3, "dirty synonym", "synonym_part"),
+        (4, "data not invalidated", "synonym_part"),
+        (5, "descriptor not cleaned", "descriptor_part"),
+        (6, "translation", "descriptor_part"),
+    ];
+    for (fault, kind, place) in cases {
+        let Some((console, found)) = run(fault, true) else { return };
+        let kinds = kinds(&found);
+        assert!(kinds.contains(&(kind, place)), "fault {fault}: {kinds:?}, printed {console}");
+        assert!(kinds.iter().all(|(other, _)| *other == kind), "fault {fault}: {kinds:?}");
+        assert_ne!(console, "12712\n", "fault {fault} is one that the program feels");
+    }
+}
+
+#[test]
+fn the_checker_changes_no_result() {
+    for fault in [0, 3] {
+        let Some((with, _)) = run(fault, true) else { return };
+        let Some((without, found)) = run(fault, false) else { return };
+        assert_eq!(with, without);
+        assert!(found.is_empty());
+    }
+}
