@@ -1,5 +1,5 @@
 /*
- * Four ways to lose coherence on a core with virtual caches. FAULT says which maintenance is left out:
+ * Six ways to lose coherence on a core with virtual caches. FAULT says which maintenance is left out:
  *
  *   0  none: all is as it should be, and nothing may be reported
  *   1  new code is not cleaned to memory        (data cache clean)
@@ -8,6 +8,9 @@
  *   4  a clean line is older than its synonym   (data cache invalidate)
  *   5  a descriptor is dirty at a walk          (data cache clean)
  *   6  a descriptor changed, the TLB did not    (TLB invalidate)
+ *   7  a dirty line is thrown away              (data cache clean before the invalidate)
+ *   8  an address gets other memory             (data cache clean and invalidate)
+ *   9  code is mapped over other code           (instruction cache invalidate)
  *
  * Each part runs in any case; the exit code is 0 when the run came to its end, whatever it read.
  */
@@ -83,6 +86,44 @@ static void descriptor_part(void)
     print_unsigned(REGISTER(ALIAS_ONE));
 }
 
+static void invalidate_part(void)
+{
+    (void)REGISTER(PAGE);
+    REGISTER(PAGE) = 3;
+    if (FAULT != 7)
+        clean(PAGE);
+    MCR(0, 7, 6, 1, PAGE);
+    print_unsigned(REGISTER(PAGE));
+}
+
+static void remap_part(void)
+{
+    REGISTER(PAGE) = 4;
+    REGISTER(PAGE + 0x100000) = 5;
+    caches_flush();
+    map(ALIAS_ONE, PAGE, SECTION_CACHED);
+    print_unsigned(REGISTER(ALIAS_ONE));
+    if (FAULT != 8)
+        MCR(0, 7, 14, 1, ALIAS_ONE);
+    map(ALIAS_ONE, PAGE + 0x100000, SECTION_CACHED);
+    print_unsigned(REGISTER(ALIAS_ONE));
+}
+
+static void code_remap_part(void)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        REGISTER(PAGE + i * 0x100000) = 0xe3a00006u + i; /* mov r0, #6 + i */
+        REGISTER(PAGE + i * 0x100000 + 4) = 0xe12fff1eu; /* bx lr */
+    }
+    caches_flush();
+    for (uint32_t i = 0; i < 2; i++) {
+        map(ALIAS_TWO, PAGE + i * 0x100000, SECTION_CACHED);
+        if (FAULT != 9)
+            MCR(0, 7, 5, 0, 0);
+        print_unsigned(((uint32_t(*)(void))ALIAS_TWO)());
+    }
+}
+
 int main(void)
 {
     mmu_start(CONTROL_DATA_CACHE | CONTROL_INSTRUCTION_CACHE);
@@ -90,6 +131,9 @@ int main(void)
     code_part();
     synonym_part();
     descriptor_part();
+    invalidate_part();
+    remap_part();
+    code_remap_part();
     print("\n");
     return 0;
 }
