@@ -83,9 +83,51 @@ pub enum Condition {
 }
 
 impl Condition {
+    /// All of them, in the order of the condition field.
+    pub const ALL: [Self; 15] = [
+        Self::Eq,
+        Self::Ne,
+        Self::Cs,
+        Self::Cc,
+        Self::Mi,
+        Self::Pl,
+        Self::Vs,
+        Self::Vc,
+        Self::Hi,
+        Self::Ls,
+        Self::Ge,
+        Self::Lt,
+        Self::Gt,
+        Self::Le,
+        Self::Al,
+    ];
+
+    /// For each condition: bit n is set if it holds when N, Z, C, V are n.
+    const HOLDS: [u16; 15] = {
+        let mut table = [0; 15];
+        let mut index = 0;
+        while index < 15 {
+            let mut flags = 0;
+            while flags < 16 {
+                if Self::ALL[index].is_met(Psr(flags << 28)) {
+                    table[index] |= 1 << flags;
+                }
+                flags += 1;
+            }
+            index += 1;
+        }
+        table
+    };
+
     /// Whether it holds with the flags of `status`.
+    #[inline]
     #[must_use]
     pub const fn holds(self, status: Psr) -> bool {
+        Self::HOLDS[self as usize] >> (status.0 >> 28) & 1 != 0
+    }
+
+    /// As the table of conditions defines it (DDI 0100E, table A3-1).
+    const fn is_met(self, status: Psr) -> bool {
         let (n, z) = (status.has(Psr::N), status.has(Psr::Z));
         let (c, v) = (status.has(Psr::C), status.has(Psr::V));
         match self {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::{Cycles, Virtual};
 use crate::bus::{Bus, Lines, Width};
 use crate::config::Config;
-use crate::decode;
+use crate::decode::Memo;
 use crate::exception::Exception;
 use crate::execute::{self, End};
 use crate::memory::{Access, Memory};
@@ -133,6 +133,8 @@ pub struct Processor<B> {
     lines_irq: bool,
     lines_fiq: bool,
     lines_until: Cycles,
+    #[serde(skip)]
+    memo: Memo,
     lines_halt: bool,
 }
 
@@ -155,6 +157,7 @@ impl<B: Bus> Processor<B> {
             lines_irq: false,
             lines_fiq: false,
             lines_until: Cycles(0),
+            memo: Memo::default(),
             lines_halt: false,
         }
     }
@@ -280,19 +283,24 @@ impl<B: Bus> Processor<B> {
                 return self.enter(Exception::PrefetchAbort, at);
             }
         };
-        let instruction = if thumb { decode::thumb(low_half(code)) } else { decode::arm(code) };
+        let decoded = *self.memo.decode(code, thumb);
+        let instruction = decoded.instruction;
         let following = at.wrapping_add(width.bytes());
         self.registers.pc = following;
         self.counts.instructions += 1;
         if !instruction.condition.holds(status) {
             self.counts.skipped += 1;
-            self.now.0 += u64::from(self.pipeline.advance(&instruction, Outcome::Skipped));
+            self.now.0 += u64::from(self.pipeline.pass(&decoded.skipped));
             self.memory.retire(false);
             return None;
         }
         let exception = match execute::execute(self, &instruction, at) {
             End::Done(outcome) => {
-                self.now.0 += u64::from(self.pipeline.advance(&instruction, outcome));
+                let cycles = match outcome {
+                    Outcome::Executed => self.pipeline.pass(&decoded.executed),
+                    _ => self.pipeline.advance(&instruction, outcome),
+                };
+                self.now.0 += u64::from(cycles);
                 self.memory.retire(self.registers.pc != following);
                 return None;
             }
@@ -358,11 +366,6 @@ enum Boundary {
     Execute,
     Done,
     Stop(Stop),
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
-const fn low_half(word: u32) -> u16 {
-    word as u16
 }
 
 /// The comment fields of semihosting calls: 0x123456 in ARM state, 0xAB in Thumb state.

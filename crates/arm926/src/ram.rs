@@ -56,8 +56,12 @@ impl Ram {
 }
 
 impl Bus for Ram {
+    #[inline]
     fn read(&mut self, at: Physical, width: Width, _now: Cycles) -> Result<Reply, BusFault> {
         let waits = self.waits;
+        if width == Width::Word {
+            return self.peek(at).map(|value| Reply { value, waits }).ok_or(BusFault);
+        }
         let part = self.part(at, width.bytes() as usize)?;
         let value = part.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));
         Ok(Reply { value, waits })
@@ -96,6 +100,7 @@ impl Bus for Ram {
         Lines { irq, fiq, until: later.min().unwrap_or(Cycles::NEVER), halt: false }
     }
 
+    #[inline]
     fn peek(&self, at: Physical) -> Option<u32> {
         let start = at.0 as usize;
         let word = self.bytes.get(start..start.checked_add(4)?)?;

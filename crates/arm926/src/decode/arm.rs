@@ -19,24 +19,8 @@ pub(super) fn decode(word: u32) -> Instruction {
 
 /// The condition of a condition field; nothing for 1111.
 pub(super) const fn condition(field: u32) -> Option<Condition> {
-    Some(match field & 15 {
-        0 => Condition::Eq,
-        1 => Condition::Ne,
-        2 => Condition::Cs,
-        3 => Condition::Cc,
-        4 => Condition::Mi,
-        5 => Condition::Pl,
-        6 => Condition::Vs,
-        7 => Condition::Vc,
-        8 => Condition::Hi,
-        9 => Condition::Ls,
-        10 => Condition::Ge,
-        11 => Condition::Lt,
-        12 => Condition::Gt,
-        13 => Condition::Le,
-        14 => Condition::Al,
-        _ => return None,
-    })
+    let field = (field & 15) as usize;
+    if field < Condition::ALL.len() { Some(Condition::ALL[field]) } else { None }
 }
 
 const fn conditional(word: u32) -> Operation {

@@ -5,9 +5,11 @@
 //! [`Operation::Undefined`]: crate::Operation::Undefined
 
 mod arm;
+mod memo;
 mod thumb;
 
 use crate::instruction::Instruction;
+pub(crate) use memo::Memo;
 
 /// Decodes an ARM word.
 #[must_use]
