@@ -13,14 +13,16 @@ use boardlab_arm926::{Bus, BusFault, Cycles, Lines, Physical, Reply, Waits, Widt
 use boardlab_sim::mix;
 use serde::{Deserialize, Serialize};
 
+use crate::card::Card;
 use crate::clock::CoreClock;
 use crate::error::Error;
 use crate::interrupts::Controller;
 use crate::map::{Device, Part, Place, place};
+use crate::mci::Interface;
 use crate::rtc::Rtc;
 use crate::sdram::Sdram;
 use crate::settings::{Settings, Timing};
-use crate::system::System;
+use crate::system::{Slot, System};
 use crate::timer::DualTimer;
 use crate::uart::Uart;
 
@@ -29,6 +31,7 @@ mod input {
     pub(super) const TIMER: [usize; 2] = [4, 5];
     pub(super) const CLOCK: usize = 10;
     pub(super) const UART: [usize; 4] = [12, 13, 14, 15];
+    pub(super) const CARDS: [usize; 2] = [17, 18];
 }
 
 /// Bytes of output that are kept for the host; a run ends when there are more.
@@ -83,6 +86,7 @@ pub struct Board {
     uarts: [Uart; 4],
     timers: [DualTimer; 2],
     rtc: Rtc,
+    cards: Interface,
     interrupts: Controller,
     /// What was sent and not yet taken, by UART.
     output: [Vec<u8>; 4],
@@ -115,6 +119,7 @@ impl Board {
             uarts: [const { Uart::new() }; 4],
             timers: [const { DualTimer::new() }; 2],
             rtc: Rtc::new(settings.start),
+            cards: Interface::default(),
             interrupts: Controller::new(),
             output: [const { Vec::new() }; 4],
             warnings: Vec::new(),
@@ -151,6 +156,23 @@ impl Board {
     #[must_use]
     pub fn seconds(&self, now: Cycles) -> u32 {
         self.rtc.seconds(now, self.clock)
+    }
+
+    /// Puts a card in the slot, in the place of the one that was there.
+    pub fn insert_card(&mut self, card: Card) {
+        self.system.slot = Slot { present: true, protected: card.is_protected() };
+        self.cards.insert(card);
+        self.lines = Lines::default();
+    }
+
+    /// The card in the slot.
+    #[must_use]
+    pub const fn card(&self) -> Option<&Card> {
+        self.cards.card()
+    }
+
+    pub(crate) const fn card_mut(&mut self) -> Option<&mut Card> {
+        self.cards.card_mut()
     }
 
     /// The host types on a UART, 0 to 3. The core must be told ([`boardlab_arm926::Processor::ask_again`]).
@@ -231,12 +253,16 @@ impl Board {
         for (uart, input) in self.uarts.iter().zip(input::UART) {
             self.interrupts.set_input(input, uart.line());
         }
+        self.cards.advance(now, self.clock);
+        for (line, input) in self.cards.lines().into_iter().zip(input::CARDS) {
+            self.interrupts.set_input(input, line);
+        }
     }
 
     /// When an input of the interrupt controller may next change by itself.
     fn next(&self) -> Cycles {
         let timers = self.timers.iter().map(|timer| timer.next(self.clock));
-        timers.fold(self.rtc.next(self.clock), Ord::min)
+        timers.fold(self.rtc.next(self.clock).min(self.cards.next()), Ord::min)
     }
 
     fn nothing_at(&mut self, at: u32, write: bool) -> BusFault {
@@ -254,6 +280,7 @@ impl Board {
         self.lines = Lines::default();
         let value = match device {
             Device::System => self.system.read(offset, now, self.clock),
+            Device::Cards => self.cards.read(offset, now, self.clock),
             Device::Uart(number) => self.uarts[usize::from(number & 3)].read(offset),
             Device::Timer(number) => {
                 self.timers[usize::from(number & 1)].read(offset, now, self.clock)
@@ -291,6 +318,7 @@ impl Board {
                     self.ask_to_halt(Halt::Reset);
                 }
             }
+            Device::Cards => self.cards.write(offset, value, now, self.clock),
             Device::Uart(number) => self.write_uart(number & 3, offset, value),
             Device::Timer(number) => {
                 self.timers[usize::from(number & 1)].write(offset, value, now, self.clock);

@@ -25,6 +25,46 @@ pub enum Error {
         /// The first bytes.
         found: [u8; 4],
     },
+    /// A size that no card has: none, beyond 2 TiB, or one that its CSD register cannot tell.
+    CardSize {
+        /// The size.
+        size: Bytes,
+    },
+    /// A device under a card that has other blocks than 512 bytes.
+    CardBlock {
+        /// Those.
+        found: Bytes,
+    },
+    /// A card whose medium is a device: what it holds cannot be saved.
+    SnapshotOfDevice,
+    /// Not a snapshot: another beginning.
+    NotSnapshot,
+    /// A snapshot of another version.
+    SnapshotVersion {
+        /// Its version.
+        found: u32,
+        /// The one that is read.
+        expected: u32,
+    },
+    /// A snapshot of another length than it says.
+    SnapshotLength {
+        /// What it says.
+        expected: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// A snapshot whose bytes were changed.
+    SnapshotCrc {
+        /// The CRC-32 that it tells.
+        expected: u32,
+        /// That of what it holds.
+        found: u32,
+    },
+    /// A snapshot whose contents cannot be.
+    SnapshotContents {
+        /// What of it.
+        reason: String,
+    },
     /// An ELF file of another word size.
     ElfClass {
         /// EI_CLASS; 1 is expected.
@@ -119,18 +159,46 @@ impl fmt::Display for Error {
             ),
             Self::CoreClock => write!(f, "a core clock of 0 Hz: expected at least 1 Hz"),
             Self::BusRatio => write!(f, "0 core cycles a bus cycle: expected at least 1"),
+            Self::CardSize { size } => write!(
+                f,
+                "a card of {size}: expected whole multiples of 512 KiB, up to 2 TiB, or a power of two"
+            ),
+            Self::CardBlock { found } => {
+                write!(f, "a card on blocks of {found}: expected blocks of 512 bytes")
+            }
             Self::ElfEmpty => write!(f, "the ELF file has no segment to load"),
             Self::ImageBeyondMemory { at, length, memory } => write!(
                 f,
                 "an image of {length} bytes at {at:#010x} does not fit {} MiB of SDRAM",
                 memory >> 20
             ),
-            _ => self.fmt_elf(f),
+            _ => self.fmt_snapshot(f),
         }
     }
 }
 
 impl Error {
+    fn fmt_snapshot(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SnapshotOfDevice => {
+                write!(f, "the card's medium is a device, which a snapshot cannot hold")
+            }
+            Self::NotSnapshot => write!(f, "not a snapshot: it does not begin with its magic"),
+            Self::SnapshotVersion { found, expected } => write!(
+                f,
+                "a snapshot of version {found}: expected {expected}; make it anew with this version"
+            ),
+            Self::SnapshotLength { expected, found } => {
+                write!(f, "a snapshot of {found} bytes that says {expected}: is the file cut off?")
+            }
+            Self::SnapshotCrc { expected, found } => {
+                write!(f, "a damaged snapshot: its CRC is {found:08x}, and it says {expected:08x}")
+            }
+            Self::SnapshotContents { reason } => write!(f, "a snapshot that cannot be: {reason}"),
+            _ => self.fmt_elf(f),
+        }
+    }
+
     fn fmt_elf(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotElf { found } => {

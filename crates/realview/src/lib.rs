@@ -4,10 +4,10 @@
 //!
 //! - [`settings`]: [`Settings`], what can be chosen of a board. [`error`]: what cannot be.
 //! - [`map`]: what is where. `clock`: the core's clock against the others. `sdram`: the memory.
-//! - `system`, `uart`, `timer`, `interrupts`, `rtc`: the devices.
+//! - `system`, `uart`, `timer`, `interrupts`, `rtc`, `mci`: the devices. [`card`]: the memory card in its slot.
 //! - [`board`]: [`Board`], all of these on one bus.
 //! - [`elf`]: [`Program`], what can be loaded. [`semihosting`]: the host's side.
-//! - [`machine`]: [`Machine`], which runs a program; [`Outcome`], how that ends.
+//! - [`machine`]: [`Machine`], which runs a program; [`Outcome`], how that ends. `snapshot`: it saved and restored.
 //!
 //! ```
 //! use boardlab_arm926::{Limit, Physical, Virtual};
@@ -22,21 +22,25 @@
 //! ```
 
 pub mod board;
+pub mod card;
 pub mod clock;
 pub mod elf;
 pub mod error;
 mod interrupts;
 pub mod machine;
 pub mod map;
+mod mci;
 mod rtc;
 mod sdram;
 pub mod semihosting;
 pub mod settings;
+mod snapshot;
 mod system;
 mod timer;
 mod uart;
 
 pub use board::{Board, Halt, Touch, Warning};
+pub use card::{Card, Medium};
 pub use clock::CoreClock;
 pub use elf::{Program, Segment, Symbol, SymbolKind, Symbols};
 pub use error::Error;

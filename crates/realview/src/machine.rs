@@ -11,6 +11,7 @@ use boardlab_arm926::{
 };
 
 use crate::board::{Board, Halt, Touch};
+use crate::card::Card;
 use crate::elf::Program;
 use crate::error::Error;
 use crate::semihosting::{Answer, Semihosting};
@@ -163,6 +164,12 @@ impl Machine {
         self.semihosting.heap = self.semihosting.heap.max(end);
         self.engine.forget();
         Ok(())
+    }
+
+    /// Puts a card in the slot, in the place of the one that was there.
+    pub fn insert_card(&mut self, card: Card) {
+        self.processor.bus.insert_card(card);
+        self.processor.ask_again();
     }
 
     /// What the program is told as its command line.

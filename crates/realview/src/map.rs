@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Device {
     /// System registers.
     System,
+    /// PL181, memory cards.
+    Cards,
     /// PL011 number 0 to 3.
     Uart(u8),
     /// SP804 number 0 or 1, with two counters each.
@@ -43,8 +45,6 @@ pub enum Part {
     SerialBus,
     /// PL041, audio.
     Audio,
-    /// PL181, memory cards.
-    Cards,
     /// PL050, keyboard and mouse.
     Keyboard,
     /// The character display.
@@ -93,7 +93,6 @@ impl Part {
             Self::SystemController => "system controller (SP810)",
             Self::SerialBus => "two-wire serial bus",
             Self::Audio => "audio interface (PL041)",
-            Self::Cards => "card reader (PL181)",
             Self::Keyboard => "keyboard and mouse interfaces (PL050)",
             Self::CharacterDisplay => "character display",
             Self::SerialPort => "synchronous serial port (PL022)",
@@ -123,6 +122,7 @@ pub const fn place(at: u32) -> Place {
     let offset = at & 0xFFF;
     let device = match at >> 12 {
         0x1_0000 => Device::System,
+        0x1_0005 => Device::Cards,
         0x1_0009 => Device::Uart(0),
         0x1_000A => Device::Uart(1),
         0x1_000B => Device::Uart(2),
@@ -148,7 +148,6 @@ const fn not_modelled(page: u32) -> Option<Part> {
         0x1_0001 => Part::SystemController,
         0x1_0002 => Part::SerialBus,
         0x1_0004 => Part::Audio,
-        0x1_0005 => Part::Cards,
         0x1_0006 | 0x1_0007 => Part::Keyboard,
         0x1_0008 => Part::CharacterDisplay,
         0x1_000D => Part::SerialPort,

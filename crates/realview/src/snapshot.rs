@@ -1,0 +1,166 @@
+//! A machine as bytes, and back.
+//!
+//! Layer: rank 4. It adds [`Machine::snapshot`] and [`Machine::restore`]. All state is saved: core, caches with their contents, devices, memory, card,
+//! what was printed and typed and not yet taken. A restored machine goes on as the saved one would have, to the last bit of
+//! its trace hash. The bytes, little-endian:
+//!
+//! ```text
+//!  0  "BLRVEB" 0D 0A   magic, which a transfer as text breaks
+//!  8  u32              version
+//! 12  u32              CRC-32 of the body
+//! 16  u64              length of the body
+//! 24  body             postcard of `Body`; memory and card as the pages that are not zero
+//! ```
+//!
+//! Source of the body's encoding: the postcard wire format, version 1. The version is raised whenever anything that is saved changes its
+//! shape. What a snapshot is not: a format for keeping; it is read by the version that wrote it.
+
+use boardlab_arm926::Processor;
+use boardlab_sim::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::board::Board;
+use crate::card::{BLOCK, Card, Medium, TOGETHER};
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::semihosting::Semihosting;
+
+const MAGIC: [u8; 8] = *b"BLRVEB\r\n";
+const HEADER: usize = 24;
+/// The version of all that is saved.
+pub(crate) const VERSION: u32 = 1;
+/// The largest card that a snapshot may ask memory for: 32 GiB of described blocks.
+const CARD_LIMIT: u64 = 64 << 20;
+
+/// What is saved, borrowed from a machine.
+#[derive(Serialize)]
+struct Body<'a> {
+    processor: &'a Processor<Board>,
+    semihosting: &'a Semihosting,
+    card: Option<Vec<Chunk>>,
+}
+
+/// What is restored.
+#[derive(Deserialize)]
+struct Restored {
+    processor: Processor<Board>,
+    semihosting: Semihosting,
+    card: Option<Vec<Chunk>>,
+}
+
+/// Some blocks of a card that are not zero: the first, and their bytes.
+#[derive(Serialize, Deserialize)]
+struct Chunk {
+    first: u64,
+    bytes: Vec<u8>,
+}
+
+impl Machine {
+    /// The machine as bytes, but for its engine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SnapshotOfDevice`].
+    pub fn snapshot(&self) -> Result<Vec<u8>, Error> {
+        let card = self.processor.bus.card().map(saved).transpose()?;
+        let Self { processor, semihosting, .. } = self;
+        let body = postcard::to_stdvec(&Body { processor, semihosting, card }).map_err(contents)?;
+        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&crc32fast::hash(&body).to_le_bytes());
+        bytes.extend_from_slice(&Bytes::of(&body).get().to_le_bytes());
+        bytes.extend_from_slice(&body);
+        Ok(bytes)
+    }
+
+    /// A machine from bytes that [`Machine::snapshot`] made, run by the reference interpreter.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] for what is not such bytes: truncated, damaged, of another version.
+    pub fn restore(bytes: &[u8]) -> Result<Self, Error> {
+        let body = body(bytes)?;
+        let restored: Restored = postcard::from_bytes(body).map_err(contents)?;
+        let Restored { mut processor, semihosting, card: chunks } = restored;
+        match (processor.bus.card_mut(), chunks) {
+            (Some(card), Some(chunks)) => {
+                let medium = medium(card, &chunks)?;
+                card.put_medium(medium);
+            }
+            (None, None) => {}
+            _ => return Err(reason("a card without contents, or contents without a card")),
+        }
+        Ok(Self::from_parts(processor, semihosting))
+    }
+}
+
+/// The body, with all of the header checked.
+fn body(bytes: &[u8]) -> Result<&[u8], Error> {
+    let header = bytes.get(..HEADER);
+    if bytes.get(..MAGIC.len()) != Some(&MAGIC) {
+        return Err(Error::NotSnapshot);
+    }
+    let short = || Error::SnapshotLength {
+        expected: u64::try_from(HEADER).unwrap_or_default(),
+        found: Bytes::of(bytes).get(),
+    };
+    let header = header.ok_or_else(short)?;
+    let word = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let (found, expected) = (word(8), VERSION);
+    if found != expected {
+        return Err(Error::SnapshotVersion { found, expected });
+    }
+    let body = &bytes[HEADER..];
+    let length = u64::from(word(16)) | u64::from(word(20)) << 32;
+    if Bytes::of(body).get() != length {
+        return Err(Error::SnapshotLength { expected: length, found: Bytes::of(body).get() });
+    }
+    let (expected, found) = (word(12), crc32fast::hash(body));
+    if found != expected {
+        return Err(Error::SnapshotCrc { expected, found });
+    }
+    Ok(body)
+}
+
+/// The blocks of a card that are not zero.
+fn saved(card: &Card) -> Result<Vec<Chunk>, Error> {
+    let step = u64::try_from(TOGETHER).unwrap_or(1);
+    let mut chunks = Vec::new();
+    let mut first = 0;
+    while first < card.blocks() {
+        let count = usize::try_from((card.blocks() - first).min(step)).unwrap_or(TOGETHER);
+        let mut bytes = vec![0; count * BLOCK];
+        card.contents(first, &mut bytes).ok_or(Error::SnapshotOfDevice)?;
+        if bytes.iter().any(|&byte| byte != 0) {
+            chunks.push(Chunk { first, bytes });
+        }
+        first += step;
+    }
+    Ok(chunks)
+}
+
+/// A medium for the card with these contents.
+fn medium(card: &Card, chunks: &[Chunk]) -> Result<Medium, Error> {
+    if card.blocks() > CARD_LIMIT {
+        return Err(reason("a card beyond 32 GiB"));
+    }
+    let size = Bytes::new(card.blocks() * Bytes::of(&[0; BLOCK]).get());
+    let mut medium = Medium::empty(size)?;
+    // The card may have been written at any instant before the snapshot: its blocks come back at the beginning of time.
+    for chunk in chunks {
+        let written = medium.write(boardlab_sim::Instant::ZERO, chunk.first, &chunk.bytes);
+        written.ok_or_else(|| reason("blocks beyond the card"))?;
+    }
+    Ok(medium)
+}
+
+fn contents(error: postcard::Error) -> Error {
+    reason(&error.to_string())
+}
+
+fn reason(text: &str) -> Error {
+    Error::SnapshotContents { reason: text.to_owned() }
+}
