@@ -19,7 +19,7 @@ use crate::recorder::{Event, Recorder};
 use crate::registers::{Psr, Registers};
 use crate::timing::{Outcome, Pipeline};
 
-/// Cycles of entering an exception that is not an SWI, from the boundary before it to the vector's fetch (as SWI's three; assumed).
+/// Cycles of entering an exception, from the boundary before it to the vector's fetch (DDI 0214B, 9.18; that a data abort takes no more is assumed).
 pub const ENTRY: u64 = 3;
 
 /// A trace hash takes in the whole state of the core once in so many cycles.
