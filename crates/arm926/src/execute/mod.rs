@@ -142,7 +142,7 @@ const fn pipeline_pc(registers: &Registers, at: u32) -> u32 {
 
 /// What `register` reads as in the instruction at `at`.
 #[inline]
-fn read(registers: &Registers, register: Register, at: u32) -> u32 {
+pub(crate) fn read(registers: &Registers, register: Register, at: u32) -> u32 {
     match registers.r.get(register.index()) {
         Some(&value) => value,
         None => pipeline_pc(registers, at),
@@ -179,7 +179,7 @@ const fn exchange(registers: &mut Registers, target: u32) {
 
 /// The offset of a single transfer, to be added.
 #[inline]
-fn offset(registers: &Registers, offset: &Offset, at: u32) -> u32 {
+pub(crate) fn offset(registers: &Registers, offset: &Offset, at: u32) -> u32 {
     match *offset {
         Offset::Immediate(constant) | Offset::Literal(constant) => {
             0u32.wrapping_add_signed(constant)

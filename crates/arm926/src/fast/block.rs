@@ -110,6 +110,13 @@ impl Block {
         Some(builder.finish())
     }
 
+    /// Whether a piece is the first one of its line.
+    #[must_use]
+    pub fn enters_line(&self, piece: usize) -> bool {
+        let line = |index: usize| self.pieces.get(index).map(|piece| piece.line);
+        piece.checked_sub(1).is_none_or(|before| line(before) != line(piece))
+    }
+
     /// The most cycles of the pipeline that it takes.
     #[must_use]
     pub fn longest(&self) -> u32 {

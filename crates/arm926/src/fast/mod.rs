@@ -1,9 +1,202 @@
 //! The fast engine: blocks of predecoded instructions, and lookups left out that would hit.
 //!
-//! Layer: rank 3. [`block`]: what is known of a run of instructions before it runs; the compiler uses it too.
+//! Layer: rank 3. Main types: [`Fast`], the engine; [`block::Block`], what is known of a run of instructions before it runs, which the
+//! compiler uses too. A block runs only if no boundary inside it can matter (its cycles end before the next deadline) and while each line that it enters
+//! is known to hit with the contents that it was made from. Any access that is not a known hit, and whatever is rare, is left to
+//! [`Processor::step_within`] for one instruction, with the exact state in front of it. See docs/models/arm926-engines.md.
 
+mod access;
 pub mod block;
+mod chain;
 mod class;
+mod code;
+mod compute;
+mod lower;
+mod span;
+mod step;
 
+use crate::address::Virtual;
+use crate::bus::Bus;
+use crate::engine::Engine;
+use crate::memory::Memory;
+use crate::memory::lookaside::new_stamp;
+use crate::processor::{Limit, Processor, Stop};
 pub use block::Block;
+use block::Key;
+use chain::{From, Left, Place, Start};
 pub use class::Class;
+use code::Codes;
+use span::Span;
+
+/// The engine of predecoded blocks.
+#[derive(Debug, Default)]
+pub struct Fast {
+    codes: Codes,
+    /// The way that led to where the processor is, if that is not chained yet.
+    from: Option<From>,
+}
+
+impl<B: Bus> Engine<B> for Fast {
+    fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
+        let mut resume = None;
+        while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
+            let wanted = stop_cycle(processor, limit)
+                .and_then(|stop| Some((stop, self.place(processor, resume.take())?)));
+            let start = wanted.map(|(stop, place)| (place, self.verify(processor, place, stop)));
+            let slow = match start {
+                None => None,
+                Some((place, None)) => Some(place),
+                Some((_, Some(start))) => match chain::run(&self.codes, processor, start) {
+                    Left::Slow(place) => Some(place),
+                    left => {
+                        resume = self.note(left);
+                        continue;
+                    }
+                },
+            };
+            let span = slow.and_then(|place| self.span(processor, place));
+            if let Some(stop) = processor.step_within(limit.cycles) {
+                return stop;
+            }
+            resume = slow.and_then(|place| self.next_piece(processor, place));
+            if let Some(span) = span {
+                span.remember(&mut processor.memory);
+            }
+        }
+        Stop::Limit
+    }
+
+    fn forget(&mut self) {
+        self.codes.clear();
+        self.from = None;
+    }
+}
+
+/// The cycle before which everything that is run must end; nothing if the next boundary must be looked at.
+fn stop_cycle<B: Bus>(processor: &Processor<B>, limit: Limit) -> Option<u64> {
+    let instructions = limit.instructions - processor.counts.instructions;
+    // Each instruction takes a cycle at least.
+    let by_count = processor.now.plus(instructions);
+    let stop = processor.deadline().min(limit.cycles).min(by_count);
+    (!processor.memory.touched() && processor.now < stop).then_some(stop.0)
+}
+
+/// What a fetch at `at` would execute: contents of a line that is current or would hit.
+fn contents(memory: &Memory, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
+    memory.current_line(at, privileged).or_else(|| memory.instruction_line(at, privileged))
+}
+
+/// The stamp of a line that is current or would hit.
+fn stamp_of(memory: &mut Memory, at: Virtual, privileged: bool) -> u64 {
+    let known = memory.lookaside().hits(privileged).stamp(at.0);
+    if known != 0 {
+        known
+    } else if memory.instruction_line(at, privileged).is_some() {
+        memory.lookaside().add_line(at, privileged)
+    } else {
+        new_stamp()
+    }
+}
+
+impl Fast {
+    /// An engine that knows nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The piece that is to be executed: `resume`, or the start of a code.
+    fn place<B>(&mut self, processor: &Processor<B>, resume: Option<Place>) -> Option<Place> {
+        if resume.is_some() {
+            return resume;
+        }
+        let from = self.from.take();
+        let status = processor.registers.cpsr();
+        let at = Virtual(processor.registers.pc);
+        let key = Key {
+            at,
+            modified: at.modified(processor.memory.fetch_pid()?),
+            thumb: status.thumb(),
+            privileged: status.mode().privileged(),
+            pipeline: processor.pipeline,
+        };
+        let code = match self.codes.find(&key) {
+            Some(code) => code,
+            None if !self.codes.is_warm(at.0) => return None,
+            None => {
+                let memory = &processor.memory;
+                let block = Block::build(key, |at| contents(memory, at, key.privileged))?;
+                self.codes.add(block)
+            }
+        };
+        match from {
+            Some(From::Way { code: before, way }) => {
+                if let Some(before) = self.codes.get_mut(before) {
+                    before.ways[way].link = code;
+                }
+            }
+            Some(From::Jump { target, .. }) => self.codes.note_jump(target, code),
+            None => {}
+        }
+        Some(Place { code, piece: 0 })
+    }
+
+    /// Whether the code at `place` ends in time and its line has the contents that it was made from.
+    fn verify<B>(
+        &mut self,
+        processor: &mut Processor<B>,
+        place: Place,
+        stop: u64,
+    ) -> Option<Start> {
+        let code = self.codes.get_mut(place.code)?;
+        let piece = code.block.pieces.get(place.piece)?;
+        let ahead = u64::from(code.longest - piece.before);
+        if processor.now.0.saturating_add(ahead) >= stop {
+            return None;
+        }
+        let (at, line, privileged) = (piece.at, piece.line, code.block.key.privileged);
+        let memory = &mut processor.memory;
+        let current = memory.current_line(at, privileged);
+        let is_current = current.is_some();
+        let found = current.or_else(|| memory.instruction_line(at, privileged))?;
+        if *found != code.block.lines[line].contents {
+            self.codes.retire(place.code);
+            return None;
+        }
+        if !is_current && !code.block.enters_line(place.piece) {
+            return None;
+        }
+        let stamp = stamp_of(memory, at, privileged);
+        code.set_stamp(line, stamp);
+        Some(Start { place, stamp: if is_current { stamp } else { 0 }, stop })
+    }
+
+    /// Where to go on after the reference has executed the piece at `place`, if it went on straight.
+    fn next_piece<B>(&self, processor: &Processor<B>, place: Place) -> Option<Place> {
+        let code = self.codes.get(place.code)?;
+        let piece = code.block.pieces.get(place.piece + 1)?;
+        let (status, pipeline) = (processor.registers.cpsr(), processor.pipeline);
+        let same = processor.registers.pc == piece.at.0
+            && status.thumb() == code.block.key.thumb
+            && status.mode().privileged() == code.block.key.privileged
+            && (pipeline == piece.pipeline || Some(pipeline) == piece.if_skipped);
+        same.then_some(Place { piece: place.piece + 1, ..place })
+    }
+
+    /// Notes which way is to be chained, or where to go on.
+    const fn note(&mut self, left: Left) -> Option<Place> {
+        match left {
+            Left::Line(place) => return Some(place),
+            Left::Behind(from) => self.from = Some(from),
+            Left::Slow(_) | Left::Nowhere => {}
+        }
+        None
+    }
+
+    /// What the piece at `place` will access.
+    fn span<B>(&self, processor: &Processor<B>, place: Place) -> Option<Span> {
+        let code = self.codes.get(place.code)?;
+        let piece = code.block.pieces.get(place.piece)?;
+        Span::of(processor, piece)
+    }
+}

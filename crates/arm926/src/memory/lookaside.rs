@@ -274,7 +274,7 @@ impl Lookaside {
 }
 
 /// A number that no stay of a line had before, of no core: so that engines and cores can be paired in any way.
-fn new_stamp() -> u64 {
+pub(crate) fn new_stamp() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

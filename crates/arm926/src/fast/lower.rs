@@ -1,0 +1,193 @@
+//! From the pieces of a block to steps.
+//!
+//! Layer: rank 3. [`lower`] makes the steps of a block and tells where those of each piece begin. What depends on the address alone is
+//! computed here: r15 as operand, links, literal addresses.
+
+use super::access::{self, Moved};
+use super::block::{Block, Exit, Piece};
+use super::class;
+use super::compute::{self, Second};
+use super::step::{self, Step};
+use crate::instruction::{
+    BlockTransfer, Condition, DataOperation, Index, Offset, Operand, Operation, Register, Shift,
+    Transfer,
+};
+
+/// The steps of a block, and of each piece the number of its first step.
+pub(super) struct Lowered {
+    pub(super) steps: Vec<Step>,
+    pub(super) firsts: Vec<u16>,
+    /// Of each line but the first, the number of the step that enters it.
+    pub(super) entries: Vec<u16>,
+}
+
+/// The steps of `block`.
+pub(super) fn lower(block: &Block) -> Lowered {
+    let mut lowered = Lowered { steps: Vec::new(), firsts: Vec::new(), entries: Vec::new() };
+    let mut line = 0;
+    for (index, piece) in block.pieces.iter().enumerate() {
+        let last = index + 1 == block.pieces.len();
+        lowered.firsts.push(u16::try_from(lowered.steps.len()).unwrap_or(u16::MAX));
+        if piece.line != line {
+            line = piece.line;
+            let entered = &block.lines[line];
+            lowered.entries.push(u16::try_from(lowered.steps.len()).unwrap_or(u16::MAX));
+            lowered.steps.push(step::line_entry(entered.at.0, entered.stamp));
+        }
+        let own = of_piece(piece, block.key.thumb, last && block.executed.is_some_and(known));
+        let condition = piece.instruction.condition;
+        if condition != Condition::Al && last {
+            lowered.steps.push(step::leave(condition));
+        } else if condition != Condition::Al {
+            let count = u8::try_from(own.len()).unwrap_or(0);
+            lowered.steps.push(step::skip(condition, count, piece.executed - piece.skipped));
+        }
+        lowered.steps.extend(own);
+    }
+    lowered
+}
+
+/// Where an exit leads is known.
+const fn known(exit: Exit) -> bool {
+    exit.to.is_some()
+}
+
+/// The steps of one piece without its condition; `known`: where it leads.
+fn of_piece(piece: &Piece, thumb: bool, known: bool) -> Vec<Step> {
+    let at = piece.at.0;
+    let following = at.wrapping_add(class::size(thumb));
+    let r15 = at.wrapping_add(if thumb { 4 } else { 8 });
+    let mut steps = Vec::with_capacity(2);
+    match piece.instruction.operation {
+        Operation::Data { operation, s, rd, rn, operand } => {
+            if rn == Register::PC || matches!(operand, Operand::Shifted { rm: Register::PC, .. }) {
+                steps.push(constant(Register::PC, r15));
+            }
+            steps.push(of_data(operation, s, [rd, rn], operand, thumb));
+        }
+        Operation::Address { rd, offset } => {
+            steps.push(constant(rd, (r15 & !3).wrapping_add(offset)));
+        }
+        Operation::Multiply { .. } | Operation::MultiplyLong { .. } | Operation::Clz { .. } => {
+            steps.push(of_product(piece.instruction.operation));
+        }
+        Operation::Transfer(transfer) => {
+            let base = if matches!(transfer.offset, Offset::Literal(_)) { r15 & !3 } else { r15 };
+            let of_index = matches!(transfer.offset, Offset::Register { rm: Register::PC, .. });
+            if transfer.rn == Register::PC || of_index {
+                steps.push(constant(Register::PC, base));
+            }
+            steps.push(of_transfer(&transfer));
+        }
+        Operation::BlockTransfer(transfer) => steps.push(of_several(&transfer)),
+        Operation::Branch { link: true, .. } => steps.push(constant(Register::LR, following)),
+        Operation::BranchToThumb { .. } => steps.push(constant(Register::LR, following)),
+        Operation::BranchExchange { rm, link } => {
+            let step = Step::new(compute::exchange).m(rm).s(u8::from(link));
+            steps.push(step.imm(following | u32::from(thumb)));
+        }
+        Operation::BranchPrefix { offset } => {
+            steps.push(constant(Register::LR, r15.wrapping_add_signed(offset)));
+        }
+        Operation::BranchSuffix { .. } if known => {
+            steps.push(constant(Register::LR, following | 1));
+        }
+        Operation::BranchSuffix { offset, exchange } => {
+            steps.push(Step::new(compute::suffix).imm(offset).s(u8::from(exchange)));
+            steps.push(constant(Register::LR, following | 1));
+        }
+        _ => {}
+    }
+    steps
+}
+
+fn constant(rd: Register, value: u32) -> Step {
+    Step::new(compute::constant).d(rd).imm(value)
+}
+
+fn of_data(
+    operation: DataOperation,
+    s: bool,
+    [rd, rn]: [Register; 2],
+    operand: Operand,
+    thumb: bool,
+) -> Step {
+    use DataOperation::{Cmn, Cmp, Teq, Tst};
+    let compares = matches!(operation, Tst | Teq | Cmp | Cmn);
+    let (second, rm, amount, imm) = match operand {
+        Operand::Immediate { value, carry: None } => (Second::Immediate, rn, 0, value),
+        Operand::Immediate { value, carry: Some(carry) } => {
+            (Second::Rotated, rn, u8::from(carry), value)
+        }
+        Operand::Shifted { rm, shift: Shift::Lsl, amount: 0 } => (Second::Register, rm, 0, 0),
+        Operand::Shifted { rm, shift, amount } => (Second::Shifted(shift), rm, amount, 0),
+        Operand::ShiftedBy { rm, shift, rs } => (Second::ShiftedBy(shift), rm, step::byte(rs), 0),
+    };
+    let jumps = rd == Register::PC && !compares;
+    let run = if jumps {
+        compute::of_jump(operation, second)
+    } else {
+        compute::of_data(operation, second, s || compares)
+    };
+    let step = Step::new(run).d(rd).n(rn).m(rm).s(amount).imm(imm);
+    if jumps { Step { d: u8::from(thumb), ..step } } else { step }
+}
+
+fn of_product(operation: Operation) -> Step {
+    match operation {
+        Operation::Multiply { s, rd, rm, rs, rn } => {
+            let run = match (rn.is_some(), s) {
+                (false, false) => compute::multiply::<false, false>,
+                (false, true) => compute::multiply::<false, true>,
+                (true, false) => compute::multiply::<true, false>,
+                (true, true) => compute::multiply::<true, true>,
+            };
+            Step::new(run).d(rd).n(rm).m(rs).s(rn.map_or(0, step::byte))
+        }
+        Operation::MultiplyLong { signed, accumulate, s, high, low, rm, rs } => {
+            let how = u32::from(signed) | u32::from(accumulate) << 1 | u32::from(s) << 2;
+            Step::new(compute::multiply_long).d(high).n(rm).m(rs).s(step::byte(low)).imm(how)
+        }
+        Operation::Clz { rd, rm } => Step::new(compute::leading_zeros).d(rd).m(rm),
+        _ => Step::new(compute::constant).d(Register::PC),
+    }
+}
+
+fn of_transfer(transfer: &Transfer) -> Step {
+    let Transfer { load, item, rd, rn, offset, index } = *transfer;
+    let (moved, rm, amount, imm) = match offset {
+        Offset::Immediate(offset) | Offset::Literal(offset) => {
+            (Moved::Immediate, rn, 0, offset.cast_unsigned())
+        }
+        Offset::Register { rm, shift: Shift::Lsl, amount, subtract: false } => {
+            (Moved::Added, rm, amount, 0)
+        }
+        Offset::Register { rm, shift: Shift::Lsl, amount, subtract: true } => {
+            (Moved::Subtracted, rm, amount, 0)
+        }
+        Offset::Register { rm, shift, amount, subtract } => {
+            (Moved::Shifted, rm, amount, access::encoded(shift, subtract))
+        }
+    };
+    let run = if load {
+        access::of_load(item, moved, index, rd == Register::PC)
+    } else {
+        access::of_store(item, moved, index)
+    };
+    debug_assert!(index != Index::PostUser, "left to the reference");
+    Step::new(run).d(rd).n(rn).m(rm).s(amount).imm(imm)
+}
+
+fn of_several(transfer: &BlockTransfer) -> Step {
+    let BlockTransfer { load, rn, list, up, before, writeback, .. } = *transfer;
+    let count = u8::try_from(list.count_ones()).unwrap_or(16);
+    let down = if up { 0 } else { 4 * count };
+    let lowest = u8::from(before == up) * 4;
+    let run = match (load, list >> 15 != 0) {
+        (true, true) => access::load_several_jump,
+        (true, false) => access::load_several,
+        (false, _) => access::store_several,
+    };
+    let step = Step::new(run).n(rn).s(lowest.wrapping_sub(down)).imm(u32::from(list));
+    Step { m: count, d: u8::from(writeback) | u8::from(!up) << 1, ..step }
+}
