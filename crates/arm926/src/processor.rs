@@ -221,6 +221,13 @@ impl<B: Bus> Processor<B> {
         }
     }
 
+    /// Asks for the interrupt lines now if the next boundary, which is not passed yet, would ask because of a transfer.
+    pub(crate) fn settle(&mut self) {
+        if self.now < self.trace.next && !self.asleep && self.memory.take_touched() {
+            self.ask_lines();
+        }
+    }
+
     /// Asks the board at the next boundary: its lines may have changed from outside, between two runs.
     pub const fn ask_again(&mut self) {
         self.lines_until = Cycles(0);

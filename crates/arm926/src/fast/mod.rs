@@ -73,7 +73,11 @@ impl<B: Bus> Engine<B> for Fast {
 }
 
 /// The cycle before which everything that is run must end; nothing if the next boundary must be looked at.
-fn stop_cycle<B: Bus>(processor: &Processor<B>, limit: Limit) -> Option<u64> {
+fn stop_cycle<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<u64> {
+    processor.settle();
+    if processor.memory.armv4_loads() {
+        return None;
+    }
     let instructions = limit.instructions - processor.counts.instructions;
     // Each instruction takes a cycle at least.
     let by_count = processor.now.plus(instructions);
