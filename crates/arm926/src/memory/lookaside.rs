@@ -338,9 +338,9 @@ mod tests {
                 forget(&mut lookaside, line);
                 assert_eq!(known(&lookaside), left);
             };
-            check(|lookaside, line| lookaside.data_line_gone(line), [false, false, true]);
-            check(|lookaside, line| lookaside.data_line_cleaned(line), [true, false, true]);
-            check(|lookaside, line| lookaside.instruction_line_gone(line), [true, true, false]);
+            check(Lookaside::data_line_gone, [false, false, true]);
+            check(Lookaside::data_line_cleaned, [true, false, true]);
+            check(Lookaside::instruction_line_gone, [true, true, false]);
             check(|lookaside, _| lookaside.forget_all(), [false; 3]);
         }
     }
