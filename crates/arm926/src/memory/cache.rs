@@ -117,7 +117,7 @@ impl Cache {
         let start = if round_robin {
             usize::from(self.next[set])
         } else {
-            self.random = shift(self.random);
+            self.random = shift(shift(self.random));
             usize::from(self.random) % WAYS
         };
         (0..WAYS).map(|step| (start + step) % WAYS).find(open).map(|way| first + way)

@@ -4,3 +4,7 @@
 
 mod bench;
 mod caches;
+mod control;
+mod fcse;
+mod mmu;
+mod tlb;
