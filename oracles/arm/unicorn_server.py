@@ -146,8 +146,11 @@ class Server:
         banks = stream.read(112) if flags & BANKS else b""
         memory = stream.read(code_length + data_length)
         self.executed += 1
-        if self.executed % FLUSH_AFTER == 0 or flags & VERDICT:
+        if self.executed % FLUSH_AFTER == 0:
             self.uc.ctl_flush_tb()
+        if flags & VERDICT:
+            # Another single instruction may have jumped here, and what lay here then was translated.
+            self.uc.ctl_remove_cache(base, base + len(memory))
         uclib.uc_mem_write(
             self.uc._uch, ctypes.c_uint64(base), memory, ctypes.c_size_t(len(memory))
         )
