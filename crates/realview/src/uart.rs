@@ -171,10 +171,13 @@ impl Uart {
         None
     }
 
-    /// Turning the FIFOs on or off empties them; what the host typed comes back in as far as there is room.
+    /// Turning the FIFOs on or off empties them; what they held is received again as far as there is room, because the host may have typed
+    /// it at any later time.
     fn set_line(&mut self, value: u32) {
         if (self.line ^ value) & FIFO_ENABLE != 0 {
-            self.fifo.clear();
+            while let Some(byte) = self.fifo.pop_back() {
+                self.typed.push_front(byte);
+            }
         }
         self.line = value;
         self.receive();
@@ -224,6 +227,14 @@ mod tests {
         assert_eq!(read, (0..40).collect::<Vec<_>>());
         assert_eq!(uart.read(0x18) & 0x50, 0x10, "empty");
         assert_eq!(uart.read(0x00), 0);
+    }
+
+    #[test]
+    fn nothing_that_was_typed_is_lost_when_the_fifo_is_turned_on() {
+        let mut uart = Uart::new();
+        uart.push(b"abc");
+        uart.write(0x2C, FIFO_ENABLE);
+        assert_eq!([0; 3].map(|_| uart.read(0x00)), [b'a', b'b', b'c'].map(u32::from));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) const BLOCK: usize = 512;
 /// What a card keeps its blocks on.
 pub enum Medium {
     /// Memory that answers at once.
-    Kept(RamBlock),
+    Kept(Box<RamBlock>),
     /// A device.
     Given(Box<dyn BlockDevice + Send>),
 }
@@ -39,7 +39,7 @@ impl Medium {
         if !geometry.is_sound() || geometry.size() != size {
             return Err(Error::CardSize { size });
         }
-        Ok(Self::Kept(RamBlock::new(geometry)))
+        Ok(Self::Kept(Box::new(RamBlock::new(geometry))))
     }
 
     /// Memory with these contents.
@@ -71,7 +71,7 @@ impl Medium {
 
     fn device(&mut self) -> &mut dyn BlockDevice {
         match self {
-            Self::Kept(ram) => ram,
+            Self::Kept(ram) => ram.as_mut(),
             Self::Given(device) => device.as_mut(),
         }
     }
