@@ -3,7 +3,7 @@
 
 mod guest;
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -73,8 +73,8 @@ fn on_qemu(elf: &Path, size: Bytes) -> Option<Ran> {
         eprintln!("skipped: needs qemu-system-arm");
         return None;
     }
-    let mut blocks = std::fs::read(&path).unwrap_or_default();
-    blocks.truncate(4096);
+    let mut blocks = vec![0; 4096];
+    std::fs::File::open(&path).unwrap().read_exact(&mut blocks).unwrap();
     std::fs::remove_file(&path).unwrap();
     let console = String::from_utf8_lossy(&output.stdout).into_owned();
     Some(Ran { console, code: code.try_into().unwrap(), blocks })
