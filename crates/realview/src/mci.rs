@@ -90,7 +90,7 @@ impl Interface {
         self.card = Some(card);
     }
 
-    const fn from_card(&self) -> bool {
+    const fn is_read(&self) -> bool {
         self.data & control::FROM_CARD != 0
     }
 
@@ -106,7 +106,7 @@ impl Interface {
         }
         let words = self.fifo.len();
         let when = |condition: bool, bits: u32| if condition { bits } else { 0 };
-        let flags = if self.from_card() {
+        let flags = if self.is_read() {
             status::RECEIVE_ACTIVE
                 | when(words == 0, status::RECEIVE_EMPTY)
                 | when(words > 0, status::RECEIVE_AVAILABLE)
@@ -138,7 +138,7 @@ impl Interface {
         let instant = clock.instant(now);
         while self.data & control::DATA != 0 && self.left > 0 {
             match self.progress(instant) {
-                Progress::Now if self.from_card() => self.receive(),
+                Progress::Now if self.is_read() => self.receive(),
                 Progress::Now => self.send(instant),
                 Progress::At(instant) => {
                     self.wake = Some(clock.cycle_at(instant));
@@ -152,16 +152,16 @@ impl Interface {
 
     /// Whether a word can pass.
     fn progress(&mut self, now: Instant) -> Progress {
-        let (from_card, words) = (self.from_card(), self.fifo.len());
+        let (read, words) = (self.is_read(), self.fifo.len());
         match &mut self.card {
-            Some(card) if from_card && words < DEPTH => card.sending(self.left, now),
-            Some(card) if !from_card && words > 0 => card.receiving(now),
+            Some(card) if read && words < DEPTH => card.sending(self.left, now),
+            Some(card) if !read && words > 0 => card.receiving(now),
             _ => Progress::Waits,
         }
     }
 
     fn fail(&mut self) {
-        self.raised |= if self.from_card() { status::DATA_TIMEOUT } else { status::DATA_CRC_FAIL };
+        self.raised |= if self.is_read() { status::DATA_TIMEOUT } else { status::DATA_CRC_FAIL };
         self.data &= !control::DATA;
         self.fifo.clear();
     }
@@ -245,7 +245,7 @@ impl Interface {
             0x3C => self.masks[0],
             0x40 => self.masks[1],
             0x48 => self.words_left(),
-            0x80..=0xBC if self.from_card() => {
+            0x80..=0xBC if self.is_read() => {
                 let word = self.fifo.pop_front().unwrap_or_default();
                 self.advance(now, clock);
                 word
@@ -258,7 +258,7 @@ impl Interface {
     fn words_left(&self) -> u32 {
         let held = u32::try_from(self.fifo.len()).unwrap_or_default();
         let passing = self.left.div_ceil(4);
-        if self.from_card() { passing + held } else { passing.saturating_sub(held) }
+        if self.is_read() { passing + held } else { passing.saturating_sub(held) }
     }
 
     pub(crate) fn write(&mut self, offset: u32, value: u32, now: Cycles, clock: CoreClock) {
@@ -283,7 +283,7 @@ impl Interface {
             0x38 => self.raised &= !(value & status::STATIC),
             0x3C => self.masks[0] = value,
             0x40 => self.masks[1] = value,
-            0x80..=0xBC if !self.from_card() && self.is_active() && self.fifo.len() < DEPTH => {
+            0x80..=0xBC if !self.is_read() && self.is_active() && self.fifo.len() < DEPTH => {
                 self.fifo.push_back(value);
             }
             _ => {}

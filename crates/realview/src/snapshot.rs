@@ -64,7 +64,8 @@ impl Machine {
     pub fn snapshot(&self) -> Result<Vec<u8>, Error> {
         let card = self.processor.bus.card().map(saved).transpose()?;
         let Self { processor, semihosting, .. } = self;
-        let body = postcard::to_stdvec(&Body { processor, semihosting, card }).map_err(contents)?;
+        let body = postcard::to_stdvec(&Body { processor, semihosting, card })
+            .map_err(|error| reason(&error.to_string()))?;
         let mut bytes = Vec::with_capacity(HEADER + body.len());
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -81,7 +82,8 @@ impl Machine {
     /// [`Error`] for what is not such bytes: truncated, damaged, of another version.
     pub fn restore(bytes: &[u8]) -> Result<Self, Error> {
         let body = body(bytes)?;
-        let restored: Restored = postcard::from_bytes(body).map_err(contents)?;
+        let restored: Restored =
+            postcard::from_bytes(body).map_err(|error| reason(&error.to_string()))?;
         let Restored { mut processor, semihosting, card: chunks } = restored;
         match (processor.bus.card_mut(), chunks) {
             (Some(card), Some(chunks)) => {
@@ -155,10 +157,6 @@ fn medium(card: &Card, chunks: &[Chunk]) -> Result<Medium, Error> {
         written.ok_or_else(|| reason("blocks beyond the card"))?;
     }
     Ok(medium)
-}
-
-fn contents(error: postcard::Error) -> Error {
-    reason(&error.to_string())
 }
 
 fn reason(text: &str) -> Error {
