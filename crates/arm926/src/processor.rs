@@ -290,7 +290,7 @@ impl<B: Bus> Processor<B> {
                 return self.enter(Exception::PrefetchAbort, at);
             }
         };
-        let decoded = *self.memo.decode(code, thumb);
+        let decoded = *self.memo.decode(at, code, thumb);
         let instruction = decoded.instruction;
         let following = at.wrapping_add(width.bytes());
         self.registers.pc = following;

@@ -1,14 +1,15 @@
-//! What was decoded lately, by word.
+//! What was decoded lately.
 //!
-//! Layer: rank 3. [`Memo`] is a table over pure functions: a word always decodes to the same instruction with the same timing, wherever it
-//! lies, so nothing here ever becomes stale. The reference interpreter is twice as fast with it.
+//! Layer: rank 3. [`Memo`] is a table over pure functions: a word always decodes to the same instruction with the same timing, so what is
+//! found is compared with the word that was fetched, and nothing here ever becomes stale. Its place is that of the address, which is known
+//! before the word is. The reference interpreter is twice as fast with it.
 
 use super::{arm, thumb};
 use crate::instruction::{Condition, Instruction, Operation};
 use crate::timing::{Outcome, Timing};
 
 /// Entries of the table: a power of two.
-const ENTRIES: usize = 1024;
+const ENTRIES: usize = 2048;
 
 /// A decoded word.
 #[derive(Debug, Clone, Copy)]
@@ -50,11 +51,11 @@ impl Default for Memo {
 }
 
 impl Memo {
-    /// The word as an instruction of ARM or Thumb state.
+    /// The word that was fetched from `at` as an instruction of ARM or Thumb state.
     #[inline]
-    pub(crate) fn decode(&mut self, word: u32, in_thumb: bool) -> &Decoded {
+    pub(crate) fn decode(&mut self, at: u32, word: u32, in_thumb: bool) -> &Decoded {
         let key = u64::from(word) | if in_thumb { THUMB } else { 0 };
-        let entry = &mut self.entries[place(word)];
+        let entry = &mut self.entries[place(at)];
         if entry.key != key {
             *entry = decoded(key, word, in_thumb);
         }
@@ -62,10 +63,10 @@ impl Memo {
     }
 }
 
-/// Where a word is: by the upper bits of its product with a number near the golden ratio.
+/// Where the instruction at an address is.
 #[inline]
-const fn place(word: u32) -> usize {
-    (word.wrapping_mul(0x9E37_79B1) >> (32 - ENTRIES.ilog2())) as usize
+const fn place(at: u32) -> usize {
+    (at >> 1) as usize & (ENTRIES - 1)
 }
 
 #[cold]
@@ -85,15 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_share_an_entry_and_both_states_are_kept_apart() {
+    fn words_at_one_address_and_both_states_are_kept_apart() {
         let mut memo = Memo::default();
-        let shared: Vec<u32> = (0..).filter(|&word| place(word) == place(0)).take(50).collect();
-        for _ in 0..2 {
-            for &word in &shared {
-                assert_eq!(memo.decode(word, false).instruction, arm(word));
-                let half = low_half(word);
-                assert_eq!(memo.decode(u32::from(half), true).instruction, thumb(half));
-            }
+        for word in [0xE3A0_0001, 0xE3A0_0002, 0, 0xE3A0_0001] {
+            assert_eq!(memo.decode(0x1000, word, false).instruction, arm(word));
+            let half = low_half(word);
+            assert_eq!(memo.decode(0x1000, u32::from(half), true).instruction, thumb(half));
+            assert_eq!(memo.decode(0x1000, u32::from(half), false).instruction, arm(half.into()));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Layer: rank 3. The base is written after the access, so that an abort leaves it; a loaded register after the base.
 //! Source: ARM DDI 0100E, A5.2, A5.3 and A4.1.
 
-use super::{End, exchange, offset, read, read_late, write};
+use super::{End, exchange, jump, offset, read, read_late, write};
 use crate::address::Virtual;
 use crate::bus::{Bus, Width};
 use crate::instruction::{Index, Item, Offset, Register, Transfer};
@@ -119,11 +119,12 @@ fn load<B: Bus>(
     Ok(if unaligned { Outcome::Unaligned } else { Outcome::Executed })
 }
 
-/// Writes what was loaded; to r15 with bit 0 as the state.
+/// Writes what was loaded; to r15 with bit 0 as the state, unless the control register's L4 asks for loads as ARMv4 has them.
 #[inline]
 pub(super) fn put<B: Bus>(processor: &mut Processor<B>, rd: Register, value: u32) {
     match processor.registers.r.get_mut(rd.index()) {
         Some(place) => *place = value,
+        None if processor.memory.armv4_loads() => jump(&mut processor.registers, value),
         None => exchange(&mut processor.registers, value),
     }
 }
