@@ -9,7 +9,23 @@ use crate::error::Error;
 
 /// The size of a cache: 4 to 128 KiB in powers of two, four ways of 32-byte lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub struct CacheSize(u8);
+
+impl TryFrom<u8> for CacheSize {
+    type Error = Error;
+
+    /// From the power of two that KiB are, as it is saved.
+    fn try_from(power: u8) -> Result<Self, Error> {
+        Self::from_kib(1_u32.checked_shl(power.into()).unwrap_or(0))
+    }
+}
+
+impl From<CacheSize> for u8 {
+    fn from(size: CacheSize) -> Self {
+        size.0
+    }
+}
 
 impl CacheSize {
     /// 16 KiB, as most parts have it.

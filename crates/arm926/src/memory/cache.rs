@@ -67,19 +67,26 @@ impl Cache {
     pub(crate) fn is_sound(&self, size: CacheSize) -> bool {
         let sets = size.sets() as usize;
         let lines = sets * WAYS;
+        let dirty = self.dirty.iter().filter(|&&dirty| dirty != 0).count();
         self.tags.len() == lines
             && self.physical.len() == lines
             && self.dirty.len() == lines
             && self.bytes.len() == lines * LENGTH
             && self.next.len() == sets
             && self.next.iter().all(|&way| usize::from(way) < WAYS)
-            && self
-                .tags
-                .iter()
-                .enumerate()
-                .all(|(line, tag)| tag & VALID == 0 || (*tag >> 5) as usize % sets == line / WAYS)
-            && (self.dirty_lines as usize) == self.dirty.iter().filter(|&&dirty| dirty != 0).count()
+            && (0..lines).all(|line| self.line_is_sound(line, sets))
+            && self.dirty_lines as usize == dirty
             && self.random != 0
+    }
+
+    fn line_is_sound(&self, line: usize, sets: usize) -> bool {
+        let (tag, dirty) = (self.tags[line], self.dirty[line]);
+        let fits = if tag & VALID == 0 {
+            dirty == 0
+        } else {
+            dirty <= BOTH && (tag / LINE) as usize % sets == line / WAYS
+        };
+        fits && self.physical[line].is_multiple_of(LINE)
     }
 
     /// How many sets there are.

@@ -98,6 +98,11 @@ impl Control {
         }
     }
 
+    /// Whether each field is one that it can have: a saved one may say anything.
+    pub(super) const fn is_sound(&self) -> bool {
+        self.pid < 128 && self.fetch_pid < 128 && self.pid_delay <= PID_DELAY
+    }
+
     #[inline]
     pub(super) const fn has(&self, bit: u32) -> bool {
         self.bits & bit != 0

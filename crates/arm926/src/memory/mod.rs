@@ -174,7 +174,9 @@ impl TryFrom<Saved> for Memory {
         let Saved { config, control, tlb, instructions, data, buffer, current, .. } = saved;
         let sound = instructions.is_sound(config.instruction_cache)
             && data.is_sound(config.data_cache)
-            && tlb.is_sound();
+            && tlb.is_sound()
+            && control.is_sound()
+            && buffer.is_sound(config.bus_ratio);
         let memory = Self {
             config,
             control,

@@ -72,6 +72,15 @@ impl Entry {
         at.0 & self.mask == self.base
     }
 
+    fn is_sound(&self) -> bool {
+        !self.is_valid()
+            || SHIFTS.contains(&self.shift)
+                && self.mask == !(self.size() - 1)
+                && self.base & !self.mask == 0
+                && self.domain < 16
+                && self.permission < 4
+    }
+
     const fn is_valid(&self) -> bool {
         self.base != INVALID
     }
@@ -131,10 +140,7 @@ impl Tlb {
             |shift| main.iter().filter(|entry| entry.is_valid() && entry.shift == shift).count();
         lockable.len() == LOCKABLE
             && SHIFTS.iter().zip(self.sizes).all(|(&shift, size)| count(shift) == usize::from(size))
-            && self.entries.iter().all(|entry| {
-                !entry.is_valid()
-                    || SHIFTS.contains(&entry.shift) && entry.mask == !(entry.size() - 1)
-            })
+            && self.entries.iter().all(Entry::is_sound)
             && usize::from(self.locked) == lockable.iter().filter(|entry| entry.is_valid()).count()
             && usize::from(self.victim) < LOCKABLE
             && self.random != 0

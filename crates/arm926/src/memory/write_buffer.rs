@@ -56,6 +56,13 @@ impl WriteBuffer {
         Self { ratio: u64::from(ratio.max(1)), free_at: 0, pending: VecDeque::new() }
     }
 
+    /// Whether it could have come to this: a saved one may say anything.
+    pub(crate) fn is_sound(&self, ratio: u8) -> bool {
+        self.ratio == u64::from(ratio.max(1))
+            && self.pending.len() <= ADDRESSES + 1
+            && self.pending.iter().all(|other| other.words <= WORDS && other.length <= 4 * WORDS)
+    }
+
     /// The core cycles of a burst: one bus cycle for the address, one for each word, and the wait states.
     pub(crate) fn span(&self, words: u32, waits: Waits) -> u64 {
         let rest = u64::from(words.saturating_sub(1));
@@ -158,7 +165,8 @@ impl WriteBuffer {
         let ratio = self.ratio;
         let Some(last) = self.pending.back_mut() else { return false };
         let follows = last.open && !last.begun && width == Width::Word;
-        if !follows || last.at + last.length != at.0 || at.0.is_multiple_of(BURST_LIMIT) {
+        if !follows || last.at.wrapping_add(last.length) != at.0 || at.0.is_multiple_of(BURST_LIMIT)
+        {
             return false;
         }
         last.length += 4;

@@ -40,7 +40,7 @@ fn the_cache_type_tells_the_sizes_as_configured() {
 fn the_control_register_keeps_the_bits_that_exist() {
     let mut bench = bench();
     assert_eq!(bench.read_control((1, 0, 0)), 0x0009_0078);
-    bench.write_control((1, 0, 0), 0xFFFF_FFFF & !1);
+    bench.write_control((1, 0, 0), !1);
     assert_eq!(bench.read_control((1, 0, 0)), 0x0009_F37E);
     bench.write_control((1, 0, 0), 0);
     assert_eq!(bench.read_control((1, 0, 0)), 0x0009_0078);

@@ -13,7 +13,7 @@ fn bench(bits: u32, on: u32) -> Bench {
     for slot in 0..4 {
         bench.section(slot << 25 | 0x10_0000, (slot + 1) << 20, bits);
         for word in 0..64 {
-            bench.word((slot + 1) << 20 | word * 4, slot << 16 | word);
+            bench.word(((slot + 1) << 20) + word * 4, slot << 16 | word);
         }
     }
     bench.start(on | MMU);

@@ -5,6 +5,8 @@
 mod bench;
 mod caches;
 mod control;
+mod costs;
 mod fcse;
 mod mmu;
+mod random;
 mod tlb;
