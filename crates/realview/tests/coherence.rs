@@ -3,19 +3,25 @@
 
 mod guest;
 
+use boardlab_arm926::fast::Fast;
 use boardlab_arm926::memory::check::{Stale, Violation};
-use boardlab_arm926::{Config, Limit};
-use boardlab_realview::{Machine, Outcome, Program, Settings};
+use boardlab_arm926::{Config, Engine, Interpreter, Limit};
+use boardlab_realview::{Board, Machine, Outcome, Program, Settings};
 
 /// What the program prints with all its maintenance.
 const RIGHT: &str = "1271234567\n";
 
 /// Runs `coherence.c` with one kind of maintenance left out; what it prints and what the checker finds, with the function.
-fn run(fault: u32, check: bool) -> Option<(String, Vec<(Violation, String)>)> {
+fn run(
+    fault: u32,
+    check: bool,
+    engine: impl Engine<Board> + Send + 'static,
+) -> Option<(String, Vec<(Violation, String)>)> {
     let elf = guest::build_bytes("coherence.c", &[&format!("-DFAULT={fault}"), "-fno-inline"])?;
     let program = Program::parse(&elf).unwrap();
     let core = Config { check_coherence: check, ..Config::default() };
-    let mut machine = Machine::new(&Settings { core, ..Settings::default() }).unwrap();
+    let settings = Settings { core, ..Settings::default() };
+    let mut machine = Machine::new(&settings).unwrap().with_engine(engine);
     machine.load(&program).unwrap();
     let outcome = machine.run(Limit::instructions(1_000_000));
     assert!(matches!(outcome, Outcome::Exit { code: 0, .. }), "{outcome}");
@@ -44,7 +50,7 @@ fn kinds(found: &[(Violation, String)]) -> Vec<(&'static str, &str)> {
 
 #[test]
 fn the_right_maintenance_is_not_reported() {
-    let Some((console, found)) = run(0, true) else { return };
+    let Some((console, found)) = run(0, true, Interpreter) else { return };
     assert_eq!(kinds(&found), []);
     assert_eq!(console, RIGHT);
 }
@@ -63,7 +69,7 @@ fn each_missing_operation_is_reported_where_it_strikes() {
         (9, "instruction not invalidated", ""),
     ];
     for (fault, kind, place) in cases {
-        let Some((console, found)) = run(fault, true) else { return };
+        let Some((console, found)) = run(fault, true, Interpreter) else { return };
         let kinds = kinds(&found);
         assert!(kinds.contains(&(kind, place)), "fault {fault}: {kinds:?}, printed {console}");
         assert!(kinds.iter().all(|(other, _)| *other == kind), "fault {fault}: {kinds:?}");
@@ -74,9 +80,18 @@ fn each_missing_operation_is_reported_where_it_strikes() {
 #[test]
 fn the_checker_changes_no_result() {
     for fault in [0, 3] {
-        let Some((with, _)) = run(fault, true) else { return };
-        let Some((without, found)) = run(fault, false) else { return };
+        let Some((with, _)) = run(fault, true, Interpreter) else { return };
+        let Some((without, found)) = run(fault, false, Interpreter) else { return };
         assert_eq!(with, without);
         assert!(found.is_empty());
+    }
+}
+
+#[test]
+fn the_fast_engine_finds_the_same() {
+    for fault in 0..10 {
+        let Some(reference) = run(fault, true, Interpreter) else { return };
+        let Some(fast) = run(fault, true, Fast::new()) else { return };
+        assert_eq!(reference, fast, "fault {fault}");
     }
 }

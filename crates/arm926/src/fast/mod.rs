@@ -75,7 +75,7 @@ impl<B: Bus> Engine<B> for Fast {
 /// The cycle before which everything that is run must end; nothing if the next boundary must be looked at.
 fn stop_cycle<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<u64> {
     processor.settle();
-    if processor.memory.armv4_loads() {
+    if processor.memory.armv4_loads() || processor.memory.checker().is_some() {
         return None;
     }
     let instructions = limit.instructions - processor.counts.instructions;
