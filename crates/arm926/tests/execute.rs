@@ -108,7 +108,7 @@ fn shifted(kind: usize, mut value: u32, amount: u32, mut carry: bool) -> (u32, b
             0 => (value << 1, value >> 31 != 0),
             1 => (value >> 1, value & 1 != 0),
             2 => (value >> 1 | value & 0x8000_0000, value & 1 != 0),
-            _ => (value >> 1 | value << 31, value & 1 != 0),
+            _ => (value.rotate_right(1), value & 1 != 0),
         };
     }
     (value, carry)
