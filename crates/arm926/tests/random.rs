@@ -34,10 +34,6 @@ fn address(stream: &mut Stream) -> u32 {
     if stream.chance(7, 8) { value % u32::try_from(SIZE).unwrap() } else { value }
 }
 
-fn config() -> Config {
-    Config { stop_without_handler: false, semihosting: false, ..Config::default() }
-}
-
 /// A core with random memory and interrupts.
 fn core(stream: &mut Stream) -> Processor<Ram> {
     let mut ram = Ram::new(SIZE, Waits { first: 2, next: 1 });
