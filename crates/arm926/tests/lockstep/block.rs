@@ -265,7 +265,8 @@ impl<'a> Block<'a> {
     pub fn fits(&self, address: u32, need: Need) -> bool {
         let (low, high) = self.window();
         let low = if need.load { self.base } else { low };
-        address.is_multiple_of(need.align) && address >= low && address + need.size <= high
+        let room = high - low - need.size;
+        address.is_multiple_of(need.align) && address.wrapping_sub(low) <= room
     }
 
     /// An offset from `min` to `max` in steps of `step` with which all of `values` fit.
