@@ -145,6 +145,7 @@ impl Machine {
         let status = Psr(Psr::I | Psr::F | state | Mode::Supervisor.bits());
         self.processor.registers.set_cpsr(status);
         self.processor.registers.pc = entry;
+        self.semihosting.pending = None;
         self.semihosting.heap = self.semihosting.heap.max(program.end());
         self.engine.forget();
         Ok(())
@@ -179,6 +180,11 @@ impl Machine {
 
     /// Runs to the limit, which is met exactly, or until something ends the run. Going on is always possible.
     pub fn run(&mut self, limit: Limit) -> Outcome {
+        if self.semihosting.pending.take() == Some(self.processor.registers.pc)
+            && let Some(outcome) = self.serve()
+        {
+            return outcome;
+        }
         loop {
             let slice = self.processor.now.plus(SLICE).min(limit.cycles);
             let stop = self.engine.run(&mut self.processor, Limit { cycles: slice, ..limit });
@@ -232,10 +238,17 @@ impl Machine {
         }
     }
 
-    /// Serves a semihosting call; tells how the run ends, if it does.
+    /// Serves the semihosting call that the core stands at; tells how the run ends, if it does.
     fn serve(&mut self) -> Option<Outcome> {
-        match self.semihosting.serve(&mut self.processor) {
+        let answer = self.semihosting.serve(&mut self.processor);
+        if !matches!(answer, Answer::Return(_)) {
+            // The call was fetched and must not be fetched again, however often the host asks.
+            self.semihosting.pending = Some(self.processor.registers.pc);
+        }
+        match answer {
             Answer::Return(result) => {
+                let Processor { registers, now, bus, .. } = &mut self.processor;
+                bus.note(1 << 62 | u64::from(registers.r[0]), result, *now);
                 self.processor.return_from_call(result);
                 self.processor.bus.halt().is_some().then_some(())?;
                 self.processor.bus.take_halt();

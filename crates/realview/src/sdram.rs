@@ -80,7 +80,7 @@ impl Sdram {
 impl Serialize for Sdram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pages = (0..).zip(self.bytes.chunks(PAGE));
-        let pages = pages.filter(|(_, page)| page.iter().any(|&byte| byte != 0));
+        let pages = pages.filter(|(_, page)| **page != [0; PAGE][..page.len()]);
         Saved { size: self.size(), pages: pages.collect() }.serialize(serializer)
     }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Semihosting {
     /// Open handles, one bit each: 1 reads, 2 and 3 write.
     open: u8,
     error: u32,
+    /// The call that is still to be answered, by its address: it read and nothing was typed, or it ended the program.
+    pub(crate) pending: Option<u32>,
     pub(crate) command_line: String,
     /// The first address behind the program.
     pub(crate) heap: u32,
@@ -84,7 +86,6 @@ impl Semihosting {
     /// Serves the call that `processor` stands at.
     pub(crate) fn serve(&mut self, processor: &mut Processor<Board>) -> Answer {
         let [number, block, ..] = processor.registers.r;
-        processor.bus.note(1 << 62 | u64::from(number), block, processor.now);
         let answer = match number {
             call::WRITE_CHARACTER => write_character(processor, block),
             call::WRITE_STRING => write_string(processor, block),

@@ -1,5 +1,5 @@
 //! One program uses each device: it prints the same here and on QEMU, leaves the same card, and ends with the same code.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod guest;
 
