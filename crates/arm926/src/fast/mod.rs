@@ -34,6 +34,8 @@ pub struct Fast {
     codes: Codes,
     /// The way that led to where the processor is, if that is not chained yet.
     from: Option<From>,
+    /// Instructions that were left to the reference interpreter.
+    stepped: u64,
 }
 
 impl<B: Bus> Engine<B> for Fast {
@@ -54,6 +56,7 @@ impl<B: Bus> Engine<B> for Fast {
                     }
                 },
             };
+            self.stepped += 1;
             let span = slow.and_then(|place| self.span(processor, place));
             if let Some(stop) = processor.step_within(limit.cycles) {
                 return stop;
@@ -107,6 +110,12 @@ impl Fast {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// How many instructions were left to the reference interpreter since the engine was made.
+    #[must_use]
+    pub const fn stepped(&self) -> u64 {
+        self.stepped
     }
 
     /// The piece that is to be executed: `resume`, or the start of a code.

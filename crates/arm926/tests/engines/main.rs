@@ -1,0 +1,95 @@
+//! Engines are compared with the reference interpreter: the same programs, and after every stretch the whole state is the same, to the byte.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+mod program;
+mod world;
+
+use boardlab_arm926::fast::Fast;
+use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Processor};
+use boardlab_sim::{Seed, Stream};
+use world::{Board, draw};
+
+/// The whole state as bytes.
+fn state(processor: &Processor<Board>) -> Vec<u8> {
+    postcard::to_stdvec(processor).unwrap()
+}
+
+/// A limit a random way ahead: cycles or instructions, often few.
+fn limit(stream: &mut Stream, processor: &Processor<Board>) -> Limit {
+    let reach = [3, 100, 600, 2000][draw(stream, 4) as usize];
+    let ahead = 1 + stream.below(reach);
+    if stream.chance(1, 2) {
+        Limit::instructions(processor.counts.instructions + ahead)
+    } else {
+        Limit::cycles(Cycles(processor.now.0 + ahead))
+    }
+}
+
+/// What two cores differ in.
+fn differences(expected: &Processor<Board>, found: &Processor<Board>) -> String {
+    let short = |core: &Processor<Board>| {
+        format!(
+            "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
+            core.registers,
+            core.pipeline,
+            core.now,
+            core.counts,
+            core.memory.statistics()
+        )
+    };
+    let memory = expected.bus.ram.bytes().iter().zip(found.bus.ram.bytes());
+    let first = memory.enumerate().find(|(_, (a, b))| a != b).map(|(at, _)| at);
+    format!(
+        "expected {}found {}first byte of memory that differs: {first:x?}",
+        short(expected),
+        short(found)
+    )
+}
+
+/// Runs one random program by the reference and by `engine` in turns with the reference; how many instructions.
+fn compare(seed: u64, engine: &mut impl Engine<Board>) -> u64 {
+    let mut stream = Seed::new(seed).stream("engines");
+    let (arm, thumb) = (program::arm(&mut stream), program::thumb(&mut stream));
+    let mut expected = world::start(&mut stream, &arm, &thumb);
+    let mut found = expected.clone();
+    engine.forget();
+    for stretch in 0..40 {
+        if stream.chance(2, 3) {
+            let (place, mode) =
+                (program::target(&mut stream), [0x10, 0x1F, 0x13][draw(&mut stream, 3) as usize]);
+            let bases: [u32; 7] =
+                std::array::from_fn(|_| world::BACK + world::DATA + draw(&mut stream, 0x4000));
+            for core in [&mut expected, &mut found] {
+                world::go_on_at(core, place, mode, bases);
+            }
+        }
+        let limit = limit(&mut stream, &expected);
+        let stop = Interpreter.run(&mut expected, limit);
+        let other = if stream.chance(1, 8) {
+            Interpreter.run(&mut found, limit)
+        } else {
+            engine.run(&mut found, limit)
+        };
+        let place = format!("seed {seed}, stretch {stretch}");
+        assert_eq!(stop, other, "{place}: {}", differences(&expected, &found));
+        assert!(state(&expected) == state(&found), "{place}: {}", differences(&expected, &found));
+    }
+    if std::env::var_os("DBG").is_some() {
+        eprintln!("{seed} {:?} {:?}", expected.counts, expected.memory.statistics());
+    }
+    expected.counts.instructions
+}
+
+/// How many programs: more where time does not matter.
+fn programs() -> u64 {
+    if std::env::var_os("BOARDLAB_FULL").is_some() { 20_000 } else { 100 }
+}
+
+#[test]
+fn the_fast_engine_leaves_the_same_state_as_the_reference_at_any_instant() {
+    let mut engine = Fast::new();
+    let instructions: u64 = (0..programs()).map(|seed| compare(seed, &mut engine)).sum();
+    let stepped = engine.stepped();
+    eprintln!("{instructions} instructions, {stepped} of them by the reference");
+    assert!(stepped * 10 < instructions * 9, "the fast engine ran hardly anything itself");
+}
