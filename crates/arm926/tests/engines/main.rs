@@ -74,9 +74,6 @@ fn compare(seed: u64, engine: &mut impl Engine<Board>) -> u64 {
         assert_eq!(stop, other, "{place}: {}", differences(&expected, &found));
         assert!(state(&expected) == state(&found), "{place}: {}", differences(&expected, &found));
     }
-    if std::env::var_os("DBG").is_some() {
-        eprintln!("{seed} {:?} {:?}", expected.counts, expected.memory.statistics());
-    }
     expected.counts.instructions
 }
 

@@ -149,10 +149,11 @@ fn repeat(stream: &mut Stream, code: &mut Vec<u32>) {
     let first = code.len() + 1;
     code.push(0xE3A0_C000 | 1 + draw(stream, 60));
     for _ in 0..=draw(stream, 12) {
-        let instruction = match draw(stream, 6) {
-            0 | 1 => single(stream),
-            2 => several(stream),
-            3 => multiply(stream),
+        let instruction = match draw(stream, 25) {
+            0..=7 => single(stream),
+            8..=11 => several(stream),
+            12..=15 => multiply(stream),
+            16 => control(stream),
             _ => compute(stream),
         };
         code.push(instruction);
