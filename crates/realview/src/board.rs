@@ -105,9 +105,6 @@ impl Board {
     ///
     /// [`Error`] for settings that the board cannot have.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
-        if settings.core_clock.get() == 0 {
-            return Err(Error::CoreClock);
-        }
         if settings.core.bus_ratio == 0 {
             return Err(Error::BusRatio);
         }

@@ -11,8 +11,24 @@ use serde::{Deserialize, Serialize};
 
 /// The clock that counts [`Cycles`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct CoreClock {
     hertz: u64,
+}
+
+impl From<CoreClock> for u64 {
+    fn from(clock: CoreClock) -> Self {
+        clock.hertz
+    }
+}
+
+impl TryFrom<u64> for CoreClock {
+    type Error = &'static str;
+
+    /// A clock that was saved.
+    fn try_from(hertz: u64) -> Result<Self, &'static str> {
+        if hertz == 0 { Err("a core clock that stands still") } else { Ok(Self { hertz }) }
+    }
 }
 
 impl CoreClock {

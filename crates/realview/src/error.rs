@@ -16,8 +16,6 @@ pub enum Error {
         /// What was asked for.
         asked: Bytes,
     },
-    /// A clock of the core that stands still.
-    CoreClock,
     /// A ratio of core clock to bus clock of zero.
     BusRatio,
     /// Not an ELF file: another beginning.
@@ -157,7 +155,6 @@ impl fmt::Display for Error {
                 f,
                 "{asked} of SDRAM: the board takes a power of two from 1 to 256 MiB; 128 MiB is usual"
             ),
-            Self::CoreClock => write!(f, "a core clock of 0 Hz: expected at least 1 Hz"),
             Self::BusRatio => write!(f, "0 core cycles a bus cycle: expected at least 1"),
             Self::CardSize { size } => write!(
                 f,
