@@ -172,14 +172,12 @@ fn an_unknown_call_fails_with_a_warning_and_the_program_goes_on() {
 
 #[test]
 fn what_a_call_reads_and_writes_is_what_the_program_sees_in_its_caches() {
-    use boardlab_arm926::{Access, Width};
+    use boardlab_arm926::{Access, Bus as _, Width};
     let mut machine = machine();
     let processor = machine.processor_mut();
     // A line of the data cache that is dirty: MMU on with one section, write-back.
     let table = 0x4000_u32;
-    for (at, word) in [(table, 0x0000_0C1E_u32)] {
-        processor.bus.memory_mut(Physical(at), 4).unwrap().copy_from_slice(&word.to_le_bytes());
-    }
+    assert!(processor.bus.poke(Physical(table), 0x0000_0C1E));
     let mut control = |crn: u8, value: u32| {
         let access = boardlab_arm926::instruction::CoprocessorAccess {
             load: false,
