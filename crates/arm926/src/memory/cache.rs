@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 3. [`Cache`] is the arrays and the choice of a victim; what a hit or a miss means, and what goes over the bus, is
 //! decided by the memory system. A line has its MVA and its physical address, a dirty bit for each half, and its bytes. Hits change
-//! nothing. Source: ARM DDI 0198D, 4.1 and 2.3.8; the order of replacement is assumed (see docs/models/arm926-memory.md).
+//! nothing. Source: ARM DDI 0198D, page 2-28 (lockdown) and 4.1; the order of replacement is assumed (see docs/models/arm926-memory.md).
 
 use serde::{Deserialize, Serialize};
 

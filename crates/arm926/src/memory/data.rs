@@ -3,7 +3,7 @@
 //! Layer: rank 3; methods of [`Memory`]. A read that misses fills a line, the word that is wanted first; a write that misses goes to
 //! memory only. What a fill replaces goes into the write-back buffer first, half by half as far as it is dirty, and on the bus behind
 //! the fill. An access to a region that is not cached does not look into the cache, and finds memory
-//! even where a line has newer data. Source: ARM DDI 0198D, 4.1 to 4.4.
+//! even where a line has newer data. Source: ARM DDI 0198D, chapter 4.
 
 use super::mmu::Region;
 use super::{Abort, AbortKind, Access, Memory, Route, control};

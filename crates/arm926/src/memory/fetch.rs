@@ -3,7 +3,7 @@
 //! Layer: rank 3; methods of [`Memory`]. While fetching stays in the line of the preceding fetch, with the same privilege, nothing
 //! is looked up: neither TLB nor cache, as the core's fetches of a line it has need neither. That current line is part of the
 //! state. Any write to the coprocessor drops it, and so does a change of the process number that fetches use; exceptions, and what the
-//! data side does to the TLB, do not. Fetches past the cache are looked up one by one. Source: ARM DDI 0198D, 4.3; that the
+//! data side does to the TLB, do not. Fetches past the cache are looked up one by one. Source: ARM DDI 0198D, chapter 4; that the
 //! core goes on when its word of a filled line has come, and finds the others when it needs them, is assumed.
 
 use serde::{Deserialize, Serialize};

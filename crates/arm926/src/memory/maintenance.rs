@@ -1,7 +1,7 @@
 //! The operations of c7 and c8: on lines of the caches, on the buffers, on the TLB.
 //!
 //! Layer: rank 3; methods of [`Memory`]. Operations on one line take an MVA, to which FCSE is not applied, or a set and way; they work
-//! whether the cache is on or off. Source: ARM DDI 0198D, 2.3.6 and 2.3.8. That test-and-clean looks at one set a cycle and at most
+//! whether the cache is on or off. Source: ARM DDI 0198D, pages 2-21 to 2-24 (c7). That test-and-clean looks at one set a cycle and at most
 //! at [`TESTED_SETS`] in one go is assumed: the manual says "a number of lines".
 
 use super::cache::{BOTH, LENGTH};

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 3. [`Tlb`] keeps [`Entry`] by modified virtual address. A page whose four parts have different permissions comes in by
 //! parts, as the manual's rule of four invalidations says. Hits change nothing. The manual excludes index and replacement from the
-//! programmer's model: both are parameters. Source: ARM DDI 0198D, 2.3.9 (operations), 2.3.11 (lockdown), 3.7 (structure).
+//! programmer's model: both are parameters. Source: ARM DDI 0198D, chapter 2 (c8, c10) and 3.7.
 
 use serde::{Deserialize, Serialize};
 

@@ -103,7 +103,7 @@ fn a_walk_reads_one_descriptor_for_a_section_and_two_for_a_page_and_none_when_th
     assert_eq!((counts.tlb_misses, counts.descriptors), (3, 5));
 }
 
-/// What AP, S and R allow (DDI 0100E, table B3-3): in privileged modes, in user mode.
+/// What AP, S and R allow (DDI 0100E, chapter B3): in privileged modes, in user mode.
 const PERMISSIONS: [(u32, u32, &str, &str); 16] = [
     (0, 0, "-", "-"),
     (0, SYSTEM, "r", "-"),
