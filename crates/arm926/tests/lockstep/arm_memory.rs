@@ -1,7 +1,8 @@
 //! The classes of ARM instructions that load and store.
 //!
-//! Left out because both sides may differ: addresses that are not a multiple of the item's size (Unicorn does not rotate; DDI 0100E,
-//! A2.8), a base that is loaded and written back, or stored after another register and written back (A4.1.20, A4.1.97), r15 as a stored value.
+//! Left out because both sides may differ: addresses that are not a multiple of the item's size (Unicorn does not rotate; ARM DDI
+//! 0100E, A4.1, LDR and STR), a base that is loaded and written back, or stored after another register and written back (LDM, STM),
+//! r15 as a stored value.
 
 use super::arm::condition;
 use super::block::{Block, Known, Need};

@@ -1,6 +1,6 @@
 //! The classes of Thumb instructions that compute, load and store (ARM DDI 0100E, A7.1).
 //!
-//! Left out: what `arm_memory.rs` leaves out of loads and stores, and high-register operations on two low registers (A6.4.1, unpredictable).
+//! Left out: what `arm_memory.rs` leaves out of loads and stores, and high-register operations on two low registers (unpredictable).
 
 use super::block::{Block, Known, Need};
 use super::classes::Class;

@@ -31,7 +31,7 @@ const fn difference(why: &'static str, mask: u32, value: u32, any: u32) -> Diffe
 const THUMB_ONLY_THERE: [Difference; 3] = [
     difference("CBZ and CBNZ of ARMv6T2", 0xF500, 0xB100, 0),
     difference("IT and hints of ARMv6T2", 0xFF00, 0xBF00, 0),
-    difference("BLX suffix with bit 0 set (A7.1.12)", 0xF801, 0xE801, 0),
+    difference("BLX suffix with bit 0 set (A7.1, BLX)", 0xF801, 0xE801, 0),
 ];
 
 /// Half-words that the architecture calls unpredictable, undefined in Unicorn and of their plain meaning here.
