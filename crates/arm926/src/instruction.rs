@@ -172,6 +172,14 @@ pub enum DataOperation {
     Mvn,
 }
 
+impl DataOperation {
+    /// Whether there is a result besides the flags: not of the four comparisons.
+    #[must_use]
+    pub const fn has_result(self) -> bool {
+        !matches!(self, Self::Tst | Self::Teq | Self::Cmp | Self::Cmn)
+    }
+}
+
 /// A kind of shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Shift {
@@ -546,4 +554,21 @@ pub struct Instruction {
     pub condition: Condition,
     /// What.
     pub operation: Operation,
+}
+
+impl Instruction {
+    /// Whether it writes r15 when it is executed, even if only with the address that follows: the pipeline is filled anew.
+    #[must_use]
+    pub const fn jumps(&self) -> bool {
+        match self.operation {
+            Operation::Branch { .. }
+            | Operation::BranchToThumb { .. }
+            | Operation::BranchExchange { .. }
+            | Operation::BranchSuffix { .. } => true,
+            Operation::Data { operation, rd, .. } => rd.index() == 15 && operation.has_result(),
+            Operation::Transfer(transfer) => transfer.load && transfer.rd.index() == 15,
+            Operation::BlockTransfer(transfer) => transfer.load && transfer.list >> 15 != 0,
+            _ => false,
+        }
+    }
 }

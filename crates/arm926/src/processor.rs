@@ -308,7 +308,7 @@ impl<B: Bus> Processor<B> {
                     _ => self.pipeline.advance(&instruction, outcome),
                 };
                 self.now.0 += u64::from(cycles);
-                self.memory.retire(self.registers.pc != following);
+                self.memory.retire(self.registers.pc != following || instruction.jumps());
                 return None;
             }
             End::SoftwareInterrupt { comment } => {

@@ -45,11 +45,7 @@ pub(super) fn evaluate(
     let late = matches!(second, Operand::ShiftedBy { .. });
     let a = if late { read_late(registers, rn, at) } else { read(registers, rn, at) };
     let (result, flags) = arithmetic::combine(operation, a, b, registers.cpsr());
-    let kept = !matches!(
-        operation,
-        DataOperation::Tst | DataOperation::Teq | DataOperation::Cmp | DataOperation::Cmn
-    );
-    Evaluated { result, flags, kept }
+    Evaluated { result, flags, kept: operation.has_result() }
 }
 
 /// Writes them: with r15 as result a jump, with S the return from an exception.

@@ -11,11 +11,13 @@
 //! - r15 as result of a multiply, CLZ, a saturating addition, MRS or SWP, and as a base that is written back: not written.
 //! - A word loaded from an address that is not a multiple of four is rotated, SWP included; half-words, double words and the words of LDM
 //!   ignore the lowest address bits; stores do so too. (Alignment faults, where enabled, come first.)
-//! - A load to r15 of any size takes bit 0 as the Thumb state. Writing r15 with bits 1 and 0 = 10 for ARM state clears them.
+//! - A load to r15 of any size takes bit 0 as the Thumb state (unless the control register's L4 forbids it). Writing r15 with bits 1
+//!   and 0 = 10 for ARM state clears them. LDRD and STRD of r14 take r15 as the second register.
 //! - A base that is also the result of a load: the loaded value stays. One that is stored: its old value is stored.
 //! - LDM with write-back and the base in the list: the base is written back if it is the only or not the last register; STM stores the old
 //!   base. An empty list moves nothing, and moves the base by 64. So do ARM9 cores of ARMv5 (GBATEK, ARM9 section).
 //! - LDM that aborts changes no register (base restored model, DDI 0100E A2.6.5).
+//! - A BKPT with a condition is executed if it holds. A comparison with r15 in its result field is a plain comparison.
 //! - SPSR in user and system mode: reads as CPSR; writes do nothing. MSR leaves CPSR's T alone; a mode that there is not leaves
 //!   the mode as it was.
 
