@@ -19,8 +19,12 @@ use crate::recorder::{Event, Recorder};
 use crate::registers::{Psr, Registers};
 use crate::timing::{Outcome, Pipeline};
 
-/// Cycles of entering an exception, from the boundary before it to the vector's fetch (DDI 0214B, 9.18; that a data abort takes no more is assumed).
+/// Cycles of entering an exception, from the boundary before it to the vector's fetch (DDI 0214B, 9.18).
 pub const ENTRY: u64 = 3;
+
+/// Cycles before the entry into a data abort: the instruction's own one, and two until the abort is known (DDI 0165B, 5.3). Further words
+/// of an LDM or STM, and interlocks, are left out.
+pub const ABORTED: u64 = 3;
 
 /// A trace hash takes in the whole state of the core once in so many cycles.
 pub const CHECKPOINT: u64 = 1 << 16;
@@ -352,7 +356,7 @@ impl<B: Bus> Processor<B> {
         self.registers.r[14] = exception.link(at, before.thumb());
         self.registers.pc = vector;
         self.pipeline = Pipeline::IDLE;
-        self.now.0 += ENTRY;
+        self.now.0 += ENTRY + if exception == Exception::DataAbort { ABORTED } else { 0 };
         self.memory.retire(true);
         None
     }

@@ -178,6 +178,24 @@ fn each_sequence_takes_the_same_cycles_in_a_processor_with_everything_in_its_cac
     }
 }
 
+#[test]
+fn a_data_abort_takes_six_cycles_to_its_vector_and_an_undefined_instruction_three() {
+    // r1 leads to an address that nothing maps.
+    for line in ["ldr r0, [r1] | E5910000 | 6 | ARM9E-S | 5.3", "udf #0 | E7F000F0 | 3 | | 9.18"] {
+        let sequence = Sequence::parse(line);
+        let mut processor = warm(&sequence);
+        start(&mut processor, false);
+        processor.registers.r[1] = 0xFFFF_0000;
+        let (now, before) = (processor.now.0, processor.memory.statistics().waiting);
+        assert_eq!(processor.step(), None);
+        let after = processor.memory.statistics().waiting;
+        let waited = after.walk + after.write_buffer - before.walk - before.write_buffer;
+        let cycles = u64::from(sequence.steps[0].cycles);
+        assert_eq!(processor.now.0 - waited - now, cycles, "{line}");
+        assert!(processor.registers.pc < 0x20, "{line}");
+    }
+}
+
 /// What the assembler makes of `source`; nothing where there is none.
 fn assemble(source: &str) -> Option<Vec<u8>> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
