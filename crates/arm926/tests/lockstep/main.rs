@@ -10,6 +10,7 @@ mod arm;
 mod arm_branches;
 mod arm_memory;
 mod block;
+mod cached;
 mod classes;
 mod oracle;
 mod simulated;
@@ -24,6 +25,7 @@ use std::thread;
 use boardlab_arm926::decode;
 use boardlab_sim::Seed;
 
+use cached::Cached;
 use classes::Table;
 use oracle::{Answer, Case, Server, State};
 use simulated::Simulated;
@@ -86,7 +88,7 @@ impl Tally {
 
 /// Runs `instructions` of the blocks that `seed` gives.
 fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
-    let (server, mut here) = (Server::start()?, Simulated::new());
+    let (server, mut here, mut cached) = (Server::start()?, Simulated::new(), Cached::new());
     let mut tally = Tally::new(table);
     let mut waiting: Option<(u64, Vec<Made>)> = None;
     for number in 0.. {
@@ -98,10 +100,19 @@ fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
             for (n, (made, there)) in made.iter().zip(server.receive(&cases)).enumerate() {
                 if !tally.compare(&mut here, made, &there) {
                     let place = format!("seed {}, batch {number}, case {n}", seed.get());
-                    panic!("{place}: {}", explain(&mut here, &made.0, &there));
+                    panic!("{place}: {}", explain(&here.run(&made.0, |_| {}), &made.0, &there));
+                }
+                let answer = cached.run(&made.0);
+                if answer != there {
+                    let place =
+                        format!("fast engine, seed {}, batch {number}, case {n}", seed.get());
+                    panic!("{place}: {}", explain(&answer, &made.0, &there));
                 }
             }
             if tally.instructions >= instructions {
+                let (stepped, all) = (cached.stepped, cached.instructions);
+                say(&format!("fast engine: {all} instructions, {stepped} of them stepped"));
+                assert!(stepped < all / 2, "the fast engine executes most itself");
                 break;
             }
         }
@@ -110,9 +121,9 @@ fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
 }
 
 /// What differs, and the code.
-fn explain(here: &mut Simulated, case: &Case, there: &Answer) -> String {
+fn explain(answer: &Answer, case: &Case, there: &Answer) -> String {
     let mut addresses = Vec::new();
-    let answer = here.run(case, |at| addresses.push(at));
+    Simulated::new().run(case, |at| addresses.push(at));
     let mut text =
         format!("entry {:#x}, end {:#x}, CPSR {:#x}\n", case.entry, case.end, case.state.cpsr);
     let _ = writeln!(text, "          before / here / Unicorn");

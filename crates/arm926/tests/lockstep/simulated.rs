@@ -1,7 +1,7 @@
 //! This side: a case on the simulated core, MMU and caches off, with plain memory.
 
 use boardlab_arm926::bus::Waits;
-use boardlab_arm926::{Config, Exception, Mode, Processor, Psr, Ram, Stop};
+use boardlab_arm926::{Config, Exception, Mode, Processor, Psr, Ram, Registers, Stop};
 
 use super::oracle::{Answer, BANKED, Banks, CODE, Case, State, Status};
 
@@ -22,7 +22,10 @@ impl Simulated {
 
     /// Runs a case; `executed` is told the address of each instruction that took effect.
     pub fn run(&mut self, case: &Case, mut executed: impl FnMut(u32)) -> Answer {
-        self.load(case);
+        load_registers(&mut self.processor.registers, case);
+        let base = case.base as usize;
+        self.processor.bus.bytes_mut()[base..base + case.memory.len()]
+            .copy_from_slice(&case.memory);
         let processor = &mut self.processor;
         let mut status = Status::Other(0);
         for _ in 0..STEPS {
@@ -43,54 +46,54 @@ impl Simulated {
         self.answer(case, status)
     }
 
-    fn load(&mut self, case: &Case) {
-        let registers = &mut self.processor.registers;
-        if let Some(banks) = &case.banks {
-            for (mode, bank) in BANKED.into_iter().zip(banks.single) {
-                registers.set_cpsr(Psr(mode | Psr::I | Psr::F));
-                if mode == Mode::Fiq.bits() {
-                    registers.r[8..13].copy_from_slice(&banks.fiq);
-                } else if mode == Mode::System.bits() {
-                    registers.r[8..13].copy_from_slice(&banks.other);
-                }
-                (registers.r[13], registers.r[14]) = (bank[0], bank[1]);
-                registers.set_spsr(Psr(bank[2]));
-            }
-        }
-        registers.set_cpsr(Psr(case.state.cpsr));
-        registers.r = case.state.r;
-        registers.set_spsr(Psr(case.state.spsr));
-        registers.pc = case.entry & !1;
-        let base = case.base as usize;
-        self.processor.bus.bytes_mut()[base..base + case.memory.len()]
-            .copy_from_slice(&case.memory);
-    }
-
     fn answer(&mut self, case: &Case, status: Status) -> Answer {
-        let registers = &mut self.processor.registers;
-        let state = State {
-            cpsr: registers.cpsr().0,
-            r: registers.r,
-            spsr: if has_spsr(registers.cpsr().0) { registers.spsr().0 } else { 0 },
-        };
-        let pc = registers.pc;
-        let banks = case.banks.is_some().then(|| {
-            let mut banks = Banks::default();
-            for (mode, bank) in BANKED.into_iter().zip(&mut banks.single) {
-                registers.set_cpsr(Psr(mode | Psr::I | Psr::F));
-                let spsr = if has_spsr(mode) { registers.spsr().0 } else { 0 };
-                *bank = [registers.r[13], registers.r[14], spsr];
-                if mode == Mode::Fiq.bits() {
-                    banks.fiq.copy_from_slice(&registers.r[8..13]);
-                } else if mode == Mode::System.bits() {
-                    banks.other.copy_from_slice(&registers.r[8..13]);
-                }
-            }
-            banks
-        });
+        let pc = self.processor.registers.pc;
+        let (state, banks) = registers_after(&mut self.processor.registers, case);
         let data = case.base as usize + CODE..case.base as usize + case.memory.len();
         Answer { status, pc, state, banks, data: self.processor.bus.bytes()[data].to_vec() }
     }
+}
+
+/// Gives the registers what a case starts with.
+pub fn load_registers(registers: &mut Registers, case: &Case) {
+    if let Some(banks) = &case.banks {
+        for (mode, bank) in BANKED.into_iter().zip(banks.single) {
+            registers.set_cpsr(Psr(mode | Psr::I | Psr::F));
+            if mode == Mode::Fiq.bits() {
+                registers.r[8..13].copy_from_slice(&banks.fiq);
+            } else if mode == Mode::System.bits() {
+                registers.r[8..13].copy_from_slice(&banks.other);
+            }
+            (registers.r[13], registers.r[14]) = (bank[0], bank[1]);
+            registers.set_spsr(Psr(bank[2]));
+        }
+    }
+    registers.set_cpsr(Psr(case.state.cpsr));
+    registers.r = case.state.r;
+    registers.set_spsr(Psr(case.state.spsr));
+    registers.pc = case.entry & !1;
+}
+
+/// What the registers end with; the mode is another one afterwards.
+pub fn registers_after(registers: &mut Registers, case: &Case) -> (State, Option<Banks>) {
+    let saved = |registers: &Registers| {
+        if has_spsr(registers.cpsr().0) { registers.spsr().0 } else { 0 }
+    };
+    let state = State { cpsr: registers.cpsr().0, r: registers.r, spsr: saved(registers) };
+    let banks = case.banks.is_some().then(|| {
+        let mut banks = Banks::default();
+        for (mode, bank) in BANKED.into_iter().zip(&mut banks.single) {
+            registers.set_cpsr(Psr(mode | Psr::I | Psr::F));
+            *bank = [registers.r[13], registers.r[14], saved(registers)];
+            if mode == Mode::Fiq.bits() {
+                banks.fiq.copy_from_slice(&registers.r[8..13]);
+            } else if mode == Mode::System.bits() {
+                banks.other.copy_from_slice(&registers.r[8..13]);
+            }
+        }
+        banks
+    });
+    (state, banks)
 }
 
 /// Whether the mode of a status has a saved status.
@@ -98,7 +101,8 @@ pub const fn has_spsr(cpsr: u32) -> bool {
     !matches!(Psr(cpsr).mode(), Mode::User | Mode::System)
 }
 
-const fn stopped(stop: Stop) -> Status {
+/// How a run ended that did not come to its end.
+pub const fn stopped(stop: Stop) -> Status {
     match stop {
         Stop::NoHandler { exception: Exception::Undefined, .. } => Status::Undefined,
         Stop::NoHandler { exception: Exception::SoftwareInterrupt, .. } => {

@@ -1,0 +1,103 @@
+//! This side once more: a case with MMU and caches on, twice, by the fast engine.
+//!
+//! The first run brings what it needs into caches and TLB, the second finds it there, so that the engine executes its own code for the
+//! instructions and not the reference. The memory is mapped one to one, write-back.
+
+use boardlab_arm926::bus::Waits;
+use boardlab_arm926::instruction::CoprocessorAccess;
+use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU};
+use boardlab_arm926::{
+    Config, Cycles, Engine, Limit, Processor, Ram, Register, Stop, Virtual, fast::Fast,
+};
+
+use super::oracle::{Answer, CODE, Case, Status};
+use super::simulated::{load_registers, registers_after, stopped};
+
+const TABLE: u32 = 0x4000;
+/// A megabyte, write-back, for everyone.
+const SECTION: u32 = 0xC1E;
+/// No block takes more instructions.
+const STEPS: u64 = 1000;
+
+/// The core and the engine.
+pub struct Cached {
+    processor: Processor<Ram>,
+    engine: Fast,
+    /// Instructions of second runs.
+    pub instructions: u64,
+    /// Those of them that the engine left to the reference.
+    pub stepped: u64,
+}
+
+impl Cached {
+    pub fn new() -> Self {
+        let config = Config { semihosting: false, stop_without_handler: true, ..Config::default() };
+        let mut ram = Ram::new(1 << 21, Waits::default());
+        let table: Vec<u32> = (0..4096).map(|section| section << 20 | SECTION).collect();
+        ram.put(TABLE as usize, &table);
+        let processor = Processor::new(&config, ram);
+        let mut cached = Self { processor, engine: Fast::new(), instructions: 0, stepped: 0 };
+        cached.control((2, 0), TABLE);
+        cached.control((3, 0), 1);
+        cached.control((1, 0), MMU | DATA_CACHE | INSTRUCTION_CACHE);
+        cached
+    }
+
+    /// Writes a register of coprocessor 15.
+    fn control(&mut self, (crn, crm): (u8, u8), value: u32) {
+        let Processor { memory, bus, now, .. } = &mut self.processor;
+        let access = CoprocessorAccess {
+            load: false,
+            coprocessor: 15,
+            opcode1: 0,
+            crn,
+            crm,
+            opcode2: 0,
+            rd: Register::field(0),
+        };
+        memory.control_write(&access, value, bus, now).unwrap();
+    }
+
+    /// Runs a case twice; how the second run ends.
+    pub fn run(&mut self, case: &Case) -> Answer {
+        let base = case.base as usize;
+        self.control((7, 7), 0);
+        self.processor.bus.bytes_mut()[base..base + case.memory.len()]
+            .copy_from_slice(&case.memory);
+        Engine::<Ram>::forget(&mut self.engine);
+        self.once(case);
+        let Processor { memory, bus, .. } = &mut self.processor;
+        let words = case.memory.chunks_exact(4).zip((case.base..).step_by(4));
+        for (word, at) in words.skip(CODE / 4) {
+            assert!(memory.poke(Virtual(at), u32::from_le_bytes(word.try_into().unwrap()), bus));
+        }
+        let (instructions, stepped) = (self.processor.counts.instructions, self.engine.stepped());
+        let status = self.once(case);
+        self.instructions += self.processor.counts.instructions - instructions;
+        self.stepped += self.engine.stepped() - stepped;
+        self.answer(case, status)
+    }
+
+    fn once(&mut self, case: &Case) -> Status {
+        load_registers(&mut self.processor.registers, case);
+        let limit = Limit {
+            cycles: Cycles::NEVER,
+            instructions: self.processor.counts.instructions + STEPS,
+        };
+        let stop = self.engine.run(&mut self.processor, limit);
+        match stop {
+            Stop::NoHandler { at, .. } if at == case.end => Status::Reached,
+            stop => stopped(stop),
+        }
+    }
+
+    fn answer(&mut self, case: &Case, status: Status) -> Answer {
+        let Processor { memory, bus, .. } = &self.processor;
+        let words = (case.base..).step_by(4).take(case.memory.len() / 4).skip(CODE / 4);
+        let data = words.flat_map(|at| memory.peek(Virtual(at), bus).unwrap().to_le_bytes());
+        let data = data.collect();
+        let pc = self.processor.registers.pc;
+        let (state, banks) = registers_after(&mut self.processor.registers, case);
+        Answer { status, pc, state, banks, data }
+    }
+}
