@@ -18,6 +18,7 @@
 
 pub mod address;
 pub mod bus;
+pub mod compiler;
 pub mod config;
 pub mod decode;
 pub mod engine;

@@ -1,4 +1,4 @@
-//! How fast programs run: the reference interpreter, the fast engine, and QEMU, on a mix of sorting, CRC and matrix product.
+//! How fast programs run: the reference interpreter, the fast engine, the compiler, and QEMU, on a mix of sorting, CRC and matrix product.
 //!
 //! `cargo bench -p boardlab-realview --bench speed` prints a table: guest instructions a second of processor time. Ours with MMU, caches and all cycles
 //! counted; QEMU models no time. QEMU's figure is from two runs of different length, so that its start is not counted.
@@ -10,6 +10,7 @@ mod guest;
 
 use std::time::Duration;
 
+use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;
 use boardlab_arm926::{Engine, Interpreter, Limit};
 use boardlab_realview::{Board, Machine, Outcome, Program, Settings};
@@ -62,7 +63,9 @@ fn main() {
     let bytes = std::fs::read(&elf).unwrap();
     let reference = best(&bytes, || Interpreter);
     let fast = best(&bytes, Fast::new);
-    for (name, run) in [("interpreter", &reference), ("fast", &fast)] {
+    let compiled = best(&bytes, Compiled::new);
+    let runs = [("interpreter", &reference), ("fast", &fast), ("compiled", &compiled)];
+    for (name, run) in runs {
         let rate = run.instructions as f64 / run.time.as_secs_f64() / 1e6;
         println!("{name:12} {rate:8.1} million instructions a second ({:?})", run.time);
         let equal = (run.instructions, run.cycles, run.hash)

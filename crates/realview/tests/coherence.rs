@@ -3,6 +3,7 @@
 
 mod guest;
 
+use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;
 use boardlab_arm926::memory::check::{Stale, Violation};
 use boardlab_arm926::{Config, Engine, Interpreter, Limit};
@@ -88,10 +89,12 @@ fn the_checker_changes_no_result() {
 }
 
 #[test]
-fn the_fast_engine_finds_the_same() {
+fn the_other_engines_find_the_same() {
     for fault in 0..10 {
         let Some(reference) = run(fault, true, Interpreter) else { return };
         let Some(fast) = run(fault, true, Fast::new()) else { return };
         assert_eq!(reference, fast, "fault {fault}");
+        let Some(compiled) = run(fault, true, Compiled::with_threshold(1)) else { return };
+        assert_eq!(reference, compiled, "fault {fault}");
     }
 }

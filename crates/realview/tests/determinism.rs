@@ -3,6 +3,7 @@
 
 mod guest;
 
+use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;
 use boardlab_arm926::{Config, Interpreter, Limit};
 use boardlab_realview::{Card, Error, Machine, Medium, Outcome, Program, Settings};
@@ -10,9 +11,10 @@ use boardlab_sim::{Bytes, Seed, Stream};
 
 type Choice = (&'static str, fn(&mut Machine));
 
-const ENGINES: [Choice; 2] = [
+const ENGINES: [Choice; 3] = [
     ("interpreter", |machine| machine.set_engine(Interpreter)),
     ("fast", |machine| machine.set_engine(Fast::new())),
+    ("compiled", |machine| machine.set_engine(Compiled::with_threshold(20))),
 ];
 
 /// Programs that use caches and MMU, and all devices with their interrupts.

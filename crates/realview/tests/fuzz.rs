@@ -1,6 +1,7 @@
 //! Whatever a program does to the board, the board neither panics nor hangs, and how often it is asked changes nothing.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;
 use boardlab_arm926::{Bus, Config, Cycles, Limit, Physical, Width};
 use boardlab_realview::{Board, Card, Machine, Medium, Outcome, Settings};
@@ -190,17 +191,20 @@ fn survive(machine: &mut Machine, cycles: u64) -> Vec<Outcome> {
 }
 
 #[test]
-fn random_code_neither_panics_nor_hangs_and_is_the_same_in_both_engines() {
+fn random_code_neither_panics_nor_hangs_and_is_the_same_in_all_engines() {
     let mut random = random("code");
     let mut instructions = 0;
     for round in 0..times(300) {
         let mut same = random.clone();
         let mut plain = wild(&mut random);
-        let mut fast = wild(&mut same).with_engine(Fast::new());
+        let mut fast = wild(&mut same.clone()).with_engine(Fast::new());
+        let mut compiled = wild(&mut same).with_engine(Compiled::with_threshold(3));
         let outcomes = survive(&mut plain, 100_000);
-        assert_eq!(survive(&mut fast, 100_000), outcomes, "round {round}");
-        assert_eq!(fast.trace_hash(), plain.trace_hash(), "round {round}");
-        assert!(fast.snapshot().unwrap() == plain.snapshot().unwrap(), "round {round}");
+        for other in [&mut fast, &mut compiled] {
+            assert_eq!(survive(other, 100_000), outcomes, "round {round}");
+            assert_eq!(other.trace_hash(), plain.trace_hash(), "round {round}");
+            assert!(other.snapshot().unwrap() == plain.snapshot().unwrap(), "round {round}");
+        }
         instructions += plain.processor().counts.instructions;
     }
     assert!(instructions > 60 * 1_000, "{instructions} were executed");

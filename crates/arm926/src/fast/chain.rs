@@ -137,7 +137,10 @@ fn chain(
         core.base = core.base.wrapping_add(u64::from(code.ways[way].cycles));
         let Some(following) = codes.get(next) else { return End::Behind(from) };
         let late = core.base.wrapping_add(u64::from(following.longest)) >= stop;
-        if late || (following.stamp != core.stamp && !enter(core, following, hits)) {
+        if late
+            || following.is_hot()
+            || (following.stamp != core.stamp && !enter(core, following, hits))
+        {
             return End::Behind(from);
         }
         (index, code, steps) = (next, following, &following.steps);

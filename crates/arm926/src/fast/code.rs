@@ -3,6 +3,8 @@
 //! Layer: rank 3. [`Codes`] finds a [`Code`] by its key, chains codes to each other, and forgets all of them when there are too many. A
 //! chain is a hint only: whether a code may run is decided by the stamp of its line.
 
+use std::cell::Cell;
+
 use super::block::{Block, Key};
 use super::lower::{Lowered, lower};
 use super::step::{Step, line_entry};
@@ -13,6 +15,9 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// A stamp that no line has.
 const NO_STAMP: u64 = u64::MAX;
+
+/// Entries of a code that is not to be compiled.
+const COLD: u32 = u32::MAX;
 
 /// More codes than this are forgotten.
 const MOST: usize = 1 << 14;
@@ -53,6 +58,8 @@ pub(super) struct Code {
     pub(super) firsts: Box<[u16]>,
     /// The step that enters a line, of each line but the first.
     entries: Box<[u16]>,
+    /// How often it may be entered until it counts as hot.
+    heat: Cell<u32>,
     /// The next code in its list.
     next: u32,
 }
@@ -75,8 +82,22 @@ impl Code {
             firsts: firsts.into(),
             entries: entries.into(),
             block: Box::new(block),
+            heat: Cell::new(COLD),
             next: NONE,
         }
+    }
+
+    /// Whether it was entered so often that it is worth compiling; counts.
+    #[inline(always)]
+    pub(super) fn is_hot(&self) -> bool {
+        let heat = self.heat.get();
+        self.heat.set(heat.saturating_sub(1));
+        heat == 0
+    }
+
+    /// It is not worth asking again for long.
+    pub(super) fn cool(&self) {
+        self.heat.set(COLD);
     }
 
     /// Notes that line `index` has the right contents during the stay `stamp`.
@@ -113,6 +134,8 @@ pub(super) struct Codes {
     /// Where dynamic jumps led: address with the state in bit 0, and the code.
     jumps: Box<[(u32, u32)]>,
     seen: Box<[u32]>,
+    /// How often a code is entered until it is hot.
+    threshold: u32,
 }
 
 impl Default for Codes {
@@ -122,6 +145,7 @@ impl Default for Codes {
             lists: vec![NONE; LISTS].into(),
             jumps: vec![(0, NONE); JUMPS].into(),
             seen: vec![1; SEEN].into(),
+            threshold: COLD,
         }
     }
 }
@@ -133,6 +157,11 @@ const fn list(key: &Key) -> usize {
 }
 
 impl Codes {
+    /// None yet; each is hot when it was entered so often.
+    pub(super) fn with_threshold(threshold: u32) -> Self {
+        Self { threshold, ..Self::default() }
+    }
+
     /// The code of a number that was got from here since the last [`Codes::clear`].
     #[inline(always)]
     pub(super) fn get(&self, index: u32) -> Option<&Code> {
@@ -175,7 +204,8 @@ impl Codes {
         }
         let index = self.codes.len() as u32;
         let first = &mut self.lists[list(&block.key)];
-        self.codes.push(Code { next: *first, ..Code::new(block) });
+        let heat = Cell::new(self.threshold);
+        self.codes.push(Code { next: *first, heat, ..Code::new(block) });
         *first = index;
         index
     }

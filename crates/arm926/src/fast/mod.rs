@@ -25,7 +25,7 @@ pub use block::Block;
 use block::Key;
 use chain::{From, Left, Place, Start};
 pub use class::Class;
-use code::Codes;
+use code::{Code, Codes};
 use span::Span;
 
 /// The engine of predecoded blocks.
@@ -38,35 +38,23 @@ pub struct Fast {
     stepped: u64,
 }
 
+/// How a run of the fast engine ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The run is to stop.
+    Stop(Stop),
+    /// In front of a code that was entered so often that it is worth compiling: its number.
+    Hot(u32),
+}
+
 impl<B: Bus> Engine<B> for Fast {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
-        let mut resume = None;
-        while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
-            let wanted = stop_cycle(processor, limit)
-                .and_then(|stop| Some((stop, self.place(processor, resume.take())?)));
-            let start = wanted.map(|(stop, place)| (place, self.verify(processor, place, stop)));
-            let slow = match start {
-                None => None,
-                Some((place, None)) => Some(place),
-                Some((_, Some(start))) => match chain::run(&self.codes, processor, start) {
-                    Left::Slow(place) => Some(place),
-                    left => {
-                        resume = self.note(left);
-                        continue;
-                    }
-                },
-            };
-            self.stepped += 1;
-            let span = slow.and_then(|place| self.span(processor, place));
-            if let Some(stop) = processor.step_within(limit.cycles) {
-                return stop;
-            }
-            resume = slow.and_then(|place| self.next_piece(processor, place));
-            if let Some(span) = span {
-                span.remember(&mut processor.memory);
+        loop {
+            match self.run_until_hot(processor, limit, false) {
+                Ended::Stop(stop) => return stop,
+                Ended::Hot(code) => self.cool(code),
             }
         }
-        Stop::Limit
     }
 
     fn forget(&mut self) {
@@ -116,6 +104,60 @@ impl Fast {
     #[must_use]
     pub const fn stepped(&self) -> u64 {
         self.stepped
+    }
+
+    /// An engine that stops in front of what it entered so often.
+    pub(crate) fn with_threshold(threshold: u32) -> Self {
+        Self { codes: Codes::with_threshold(threshold), ..Self::default() }
+    }
+
+    /// A code is not worth compiling.
+    pub(crate) fn cool(&mut self, code: u32) {
+        if let Some(code) = self.codes.get(code) {
+            code.cool();
+        }
+    }
+
+    /// Runs to the limit, or until the next code is hot; with `anyway` the first is not asked.
+    pub(crate) fn run_until_hot<B: Bus>(
+        &mut self,
+        processor: &mut Processor<B>,
+        limit: Limit,
+        mut anyway: bool,
+    ) -> Ended {
+        let mut resume = None;
+        while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
+            let wanted = stop_cycle(processor, limit)
+                .and_then(|stop| Some((stop, self.place(processor, resume.take())?)));
+            if let Some((_, Place { code, piece: 0 })) = wanted
+                && self.codes.get(code).is_some_and(Code::is_hot)
+                && !std::mem::take(&mut anyway)
+            {
+                return Ended::Hot(code);
+            }
+            let start = wanted.map(|(stop, place)| (place, self.verify(processor, place, stop)));
+            let slow = match start {
+                None => None,
+                Some((place, None)) => Some(place),
+                Some((_, Some(start))) => match chain::run(&self.codes, processor, start) {
+                    Left::Slow(place) => Some(place),
+                    left => {
+                        resume = self.note(left);
+                        continue;
+                    }
+                },
+            };
+            self.stepped += 1;
+            let span = slow.and_then(|place| self.span(processor, place));
+            if let Some(stop) = processor.step_within(limit.cycles) {
+                return Ended::Stop(stop);
+            }
+            resume = slow.and_then(|place| self.next_piece(processor, place));
+            if let Some(span) = span {
+                span.remember(&mut processor.memory);
+            }
+        }
+        Ended::Stop(Stop::Limit)
     }
 
     /// The piece that is to be executed: `resume`, or the start of a code.

@@ -4,6 +4,7 @@
 mod program;
 mod world;
 
+use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;
 use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Processor};
 use boardlab_sim::{Seed, Stream};
@@ -89,4 +90,12 @@ fn the_fast_engine_leaves_the_same_state_as_the_reference_at_any_instant() {
     let stepped = engine.stepped();
     eprintln!("{instructions} instructions, {stepped} of them by the reference");
     assert!(stepped * 10 < instructions * 9, "the fast engine ran hardly anything itself");
+}
+
+#[test]
+fn compiled_code_leaves_the_same_state_as_the_reference_at_any_instant() {
+    let mut engine = Compiled::with_threshold(1);
+    let instructions: u64 = (0..programs() / 4).map(|seed| compare(seed, &mut engine)).sum();
+    eprintln!("{instructions} instructions, {} of them in compiled code", engine.executed());
+    assert!(engine.executed() * 10 > instructions, "compiled code ran hardly anything itself");
 }

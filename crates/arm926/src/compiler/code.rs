@@ -1,0 +1,170 @@
+//! Executable memory: Cranelift's module, the thunks, and calling what was compiled.
+//!
+//! Layer: rank 3. [`Code`] owns the memory of all regions compiled since it was made and frees it as a whole. An [`Entry`] of it must not be called
+//! afterwards; the owner drops both together.
+
+use std::ffi::c_void;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::{Function, Signature, UserFuncName};
+use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{Module, default_libcall_names};
+
+use super::frame::Frame;
+use super::lower::{self, Site, Ties};
+use super::plan::Plan;
+use crate::memory::lookaside::Hits;
+
+/// What a region is: a function of the processor's registers, the frame, the look-aside and the data cache.
+type Region = unsafe extern "C" fn(*mut u32, *mut Frame, *const Hits, *mut u8) -> u32;
+
+/// A host function that compiled code calls.
+pub(super) type Host = extern "C" fn(*mut Frame, u32);
+
+/// The host functions: an instruction by the reference, more cycles, a line.
+#[derive(Clone, Copy)]
+pub(super) struct Hosts {
+    pub(super) instruction: Host,
+    pub(super) refill: Host,
+    pub(super) line: Host,
+}
+
+/// A compiled region.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry(Region);
+
+/// What a region is called with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arguments {
+    /// r0 to r14.
+    pub(super) registers: *mut u32,
+    pub(super) frame: *mut Frame,
+    pub(super) hits: *const Hits,
+    /// The bytes of the data cache.
+    pub(super) data: *mut u8,
+}
+
+impl Entry {
+    /// Runs the region; the number of the site where it was left.
+    ///
+    /// # Safety
+    ///
+    /// The [`Code`] that made it is alive. `registers`, `frame`, `hits` and `data` point to what their names say, of one processor, which is also that of the
+    /// frame's context; nothing else uses that processor or the frame meanwhile.
+    pub(super) unsafe fn call(self, arguments: Arguments) -> u32 {
+        let Arguments { registers, frame, hits, data } = arguments;
+        // SAFETY: by the contract above; compiled code reads and writes nothing beyond these: entries of the tables are
+        // addressed by masked indices, bytes of the data cache by entries that the memory system made of its own lines.
+        unsafe { (self.0)(registers, frame, hits, data) }
+    }
+}
+
+/// Executable memory.
+pub(super) struct Code {
+    module: Option<JITModule>,
+    context: Context,
+    builder: FunctionBuilderContext,
+    ties: Ties,
+    /// Bytes of machine code.
+    bytes: usize,
+}
+
+impl Code {
+    /// Prepares to compile for this host; nothing if that cannot be done.
+    pub(super) fn new(hosts: Hosts) -> Option<Self> {
+        if cfg!(target_endian = "big") || cfg!(not(target_pointer_width = "64")) {
+            return None;
+        }
+        let mut flags = settings::builder();
+        let switches = [("opt_level", "speed"), ("is_pic", "false"), ("enable_verifier", VERIFY)];
+        for (name, value) in switches.into_iter().chain([("use_colocated_libcalls", "false")]) {
+            flags.set(name, value).ok()?;
+        }
+        let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
+        let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
+        let context = module.make_context();
+        let ties = Ties { instruction: 0, refill: 0, line: 0, stamps: 0 };
+        let builder = FunctionBuilderContext::new();
+        let mut code = Self { module: Some(module), context, builder, ties, bytes: 0 };
+        code.ties.instruction = code.thunk(hosts.instruction)?;
+        code.ties.refill = code.thunk(hosts.refill)?;
+        code.ties.line = code.thunk(hosts.line)?;
+        Some(code)
+    }
+
+    /// Bytes of machine code since it was made.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Compiles a region, whose lines are `lines` and whose stamps will be at `stamps`.
+    pub(super) fn compile(
+        &mut self,
+        plan: &Plan,
+        lines: &[u32],
+        stamps: *const c_void,
+    ) -> Option<(Entry, Vec<Site>)> {
+        let target = self.target()?;
+        let ties = Ties { stamps: stamps.expose_provenance() as u64, ..self.ties };
+        let mut sites = Vec::new();
+        let write = |function: &mut Function, context: &mut FunctionBuilderContext| {
+            sites = lower::region(function, context, (plan, lines), ties, target);
+        };
+        let address = self.define(lower::signature(target.default_call_conv), write)?;
+        // SAFETY: the function was compiled just now with the signature that `Region` has.
+        let entry = Entry(unsafe { std::mem::transmute::<*const u8, Region>(address) });
+        Some((entry, sites))
+    }
+
+    fn target(&self) -> Option<TargetFrontendConfig> {
+        Some(self.module.as_ref()?.target_config())
+    }
+
+    fn thunk(&mut self, host: Host) -> Option<u64> {
+        let target = self.target()?;
+        let address = (host as *const c_void).expose_provenance() as u64;
+        let write = |function: &mut Function, context: &mut FunctionBuilderContext| {
+            lower::thunk(function, context, address, target);
+        };
+        let thunk = self.define(lower::thunk_signature(CallConv::PreserveAll), write)?;
+        Some(thunk.expose_provenance() as u64)
+    }
+
+    /// Compiles one function; where it is.
+    fn define(
+        &mut self,
+        signature: Signature,
+        write: impl FnOnce(&mut Function, &mut FunctionBuilderContext),
+    ) -> Option<*const u8> {
+        let module = self.module.as_mut()?;
+        let id = module.declare_anonymous_function(&signature).ok()?;
+        self.context.func = Function::with_name_signature(UserFuncName::default(), signature);
+        write(&mut self.context.func, &mut self.builder);
+        module.define_function(id, &mut self.context).ok()?;
+        self.bytes += self.context.compiled_code()?.code_buffer().len();
+        module.clear_context(&mut self.context);
+        module.finalize_definitions().ok()?;
+        Some(module.get_finalized_function(id))
+    }
+}
+
+/// The verifier costs a third of the time of compilation.
+const VERIFY: &str = if cfg!(debug_assertions) { "true" } else { "false" };
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: nothing of it is running, as that borrows the engine that owns this; its owner drops all entries with it.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Code").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,87 @@
+//! The engine: compiled regions where execution is hot, predecoded blocks elsewhere.
+//!
+//! Layer: rank 3. [`Compiled`] takes turns: it leaves the counting of how often a place is come by to [`Fast`], which stops in front of hot code.
+
+use super::{Compiler, Ran, THRESHOLD};
+use crate::bus::Bus;
+use crate::engine::Engine;
+use crate::fast::{Ended, Fast};
+use crate::processor::{Limit, Processor, Stop};
+
+/// The engine of compiled regions.
+#[derive(Debug)]
+pub struct Compiled {
+    compiler: Compiler,
+    fast: Fast,
+}
+
+impl Default for Compiled {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Compiled {
+    /// An engine that knows nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_threshold(THRESHOLD)
+    }
+
+    /// As [`Compiled::new`]; compiles what was entered so often.
+    #[must_use]
+    pub fn with_threshold(threshold: u32) -> Self {
+        Self { compiler: Compiler::default(), fast: Fast::with_threshold(threshold) }
+    }
+
+    /// How many regions there are, and their machine code in bytes.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        self.compiler.size()
+    }
+
+    /// How many instructions compiled code executed since the engine was made.
+    #[must_use]
+    pub const fn executed(&self) -> u64 {
+        self.compiler.executed()
+    }
+
+    /// Runs what is in front of the processor by whichever engine can.
+    fn turn<B: Bus>(&mut self, processor: &mut Processor<B>, limit: Limit) -> Option<Stop> {
+        match self.compiler.run(processor, limit, false) {
+            Ran::Some => return None,
+            Ran::Stop(stop) => return Some(stop),
+            Ran::Nothing | Ran::Never => {}
+        }
+        let mut anyway = false;
+        loop {
+            let code = match self.fast.run_until_hot(processor, limit, anyway) {
+                Ended::Stop(stop) => return Some(stop),
+                Ended::Hot(code) => code,
+            };
+            match self.compiler.run(processor, limit, true) {
+                Ran::Some => return None,
+                Ran::Stop(stop) => return Some(stop),
+                Ran::Never => self.fast.cool(code),
+                Ran::Nothing => {}
+            }
+            anyway = true;
+        }
+    }
+}
+
+impl<B: Bus> Engine<B> for Compiled {
+    fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
+        while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
+            if let Some(stop) = self.turn(processor, limit) {
+                return stop;
+            }
+        }
+        Stop::Limit
+    }
+
+    fn forget(&mut self) {
+        self.compiler.forget();
+        Engine::<B>::forget(&mut self.fast);
+    }
+}

@@ -1,0 +1,251 @@
+//! Edges between nodes, jumps through registers, and ways out.
+//!
+//! Layer: rank 3. A node is entered only with more cycles left than it takes at most, so that the deadline is met at a boundary
+//! that the reference meets too; and from another line only if that hits with the contents that were compiled.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_frontend::Switch;
+
+use super::super::frame::{Tally, at};
+use super::super::plan::{self, Key, Place, Step};
+use super::{Exit, Lower, Site};
+use crate::instruction::{Instruction, Operation, Register};
+use crate::memory::lookaside::{Hits, LineHit};
+use crate::timing::Pipeline;
+
+impl Lower<'_> {
+    /// A jump; `prefix` is the operation before it in the node.
+    pub(super) fn jump_step(&mut self, step: &Step, prefix: Option<Operation>) {
+        if step.always() {
+            self.jump(step, prefix);
+            return;
+        }
+        let (holds, fails) = self.branch_on(step);
+        let before = (self.cycles, self.tally);
+        self.b.switch_to_block(holds);
+        self.jump(step, prefix);
+        (self.cycles, self.tally) = before;
+        self.b.switch_to_block(fails);
+        self.skip(step);
+    }
+
+    fn jump(&mut self, step: &Step, prefix: Option<Operation>) {
+        let operation = &step.instruction.operation;
+        let next = step.place.following().at;
+        if let Some(place) = plan::target(step.place, operation, prefix) {
+            match operation {
+                Operation::Branch { link: false, .. } => {}
+                Operation::BranchSuffix { .. } => self.link(next | 1),
+                _ => self.link(next),
+            }
+            self.spend(step.executed.cycles, Tally::INSTRUCTION);
+            self.edge(step.place, Key { place, pipeline: step.executed.after });
+            return;
+        }
+        let (target, exit) = match *operation {
+            Operation::BranchExchange { rm, link } => {
+                let target = self.get(rm, step.place);
+                if link {
+                    self.link(next | u32::from(step.place.thumb));
+                }
+                (target, Exit::Exchange)
+            }
+            Operation::BranchSuffix { offset, exchange } => {
+                let (lr, offset) = (self.get(Register::LR, step.place), self.word(offset));
+                let target = self.b.ins().iadd(lr, offset);
+                self.link(next | 1);
+                (self.with_state(target, !exchange), Exit::Exchange)
+            }
+            Operation::Transfer(transfer) => (self.load_target(step, &transfer), Exit::Exchange),
+            Operation::BlockTransfer(transfer) => {
+                (self.load_several(step, &transfer), Exit::Exchange)
+            }
+            _ => (self.data_result(step, false), Exit::Jump),
+        };
+        self.spend(step.executed.cycles, Tally::INSTRUCTION);
+        self.indirect(step, target, exit);
+    }
+
+    fn link(&mut self, value: u32) {
+        let value = self.word(value);
+        self.set(Register::LR, value);
+    }
+
+    /// A target with the bit that says its state.
+    fn with_state(&mut self, target: Value, thumb: bool) -> Value {
+        if thumb {
+            let one = self.word(1);
+            self.b.ins().bor(target, one)
+        } else {
+            let mask = self.word(!3);
+            self.b.ins().band(target, mask)
+        }
+    }
+
+    /// To a place that is known at run time: one behind a call in this region, or out.
+    fn indirect(&mut self, step: &Step, target: Value, exit: Exit) {
+        self.settle();
+        let mut switch = Switch::new();
+        let from = step.place;
+        for &place in &self.plan.returns {
+            let key = Key { place, pipeline: step.executed.after };
+            let Some(node) = self.plan.find(key) else { continue };
+            let reachable = exit == Exit::Exchange || place.thumb == from.thumb;
+            if reachable {
+                let state = u32::from(place.thumb && exit == Exit::Exchange);
+                switch.set_entry(u128::from(place.at | state), self.door(from, place, node));
+            }
+        }
+        let out = self.b.create_block();
+        switch.emit(&mut self.b, target, out);
+        self.b.switch_to_block(out);
+        self.store_frame(target, at::TARGET);
+        let site = self.site(from, step.executed.after, exit, None);
+        self.leave(site);
+    }
+
+    /// From an instruction at `from` to the node `key`, or out.
+    pub(super) fn edge(&mut self, from: Place, key: Key) {
+        self.settle();
+        if let Some(node) = self.plan.find(key) {
+            let door = self.door(from, key.place, node);
+            self.b.ins().jump(door, &[]);
+        } else {
+            let site = self.site(key.place, key.pipeline, Exit::Here, None);
+            self.leave(site);
+        }
+    }
+
+    /// The way into `node`, which begins at `to`, from an instruction at `from`.
+    fn door(&mut self, from: Place, to: Place, node: usize) -> Block {
+        let doors = &mut self.doors[node];
+        if from.line() == to.line() {
+            doors.stayed = true;
+            doors.stay
+        } else {
+            doors.crossed = true;
+            doors.cross
+        }
+    }
+
+    /// Writes the ways into a node that are used.
+    pub(super) fn entrances(&mut self, index: usize) {
+        let doors = self.doors[index];
+        let Key { place, pipeline } = self.plan.nodes[index].key;
+        (self.cycles, self.tally, self.rest) = (0, Tally::default(), 0);
+        let cycles = self.plan.nodes[index].cycles_max;
+        let site = self.site(place, pipeline, Exit::Here, None);
+        if doors.stayed {
+            self.b.switch_to_block(doors.stay);
+            self.check_cycles(cycles, site);
+            self.b.ins().jump(doors.body, &[]);
+        }
+        if doors.crossed {
+            self.b.switch_to_block(doors.cross);
+            self.check_cycles(cycles, site);
+            self.check_line(place, site);
+            self.adjust(0, Tally::LINE);
+            self.b.ins().jump(doors.body, &[]);
+        }
+    }
+
+    /// Enters the line of `step` in the midst of a node.
+    pub(super) fn cross_line(&mut self, step: &Step) {
+        let site = self.site(step.place, step.before, Exit::Here, None);
+        self.check_line(step.place, site);
+        self.tally = self.tally.plus(Tally::LINE);
+    }
+
+    /// Goes on if more than so many cycles are left, or can be had; leaves otherwise.
+    fn check_cycles(&mut self, cycles: u32, site: u32) {
+        let (left, needed) = (self.b.use_var(self.variables.left), self.double(i64::from(cycles)));
+        let enough = self.b.ins().icmp(IntCC::SignedGreaterThan, left, needed);
+        let (on, ask) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(ask);
+        self.b.ins().brif(enough, on, &[], ask, &[]);
+        self.b.switch_to_block(ask);
+        let counts = self.b.use_var(self.variables.counts);
+        self.store_frame(left, at::LEFT);
+        self.store_frame(counts, at::COUNTS);
+        self.call(self.ties.refill, cycles);
+        for (variable, offset) in
+            [(self.variables.left, at::LEFT), (self.variables.counts, at::COUNTS)]
+        {
+            let value = self.load_frame(types::I64, offset);
+            self.b.def_var(variable, value);
+        }
+        self.leave_if_told(on, site);
+    }
+
+    /// Goes on if the line of `place` hits with the contents that were compiled; leaves otherwise.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small tables")]
+    fn check_line(&mut self, place: Place, site: u32) {
+        let number = self.lines.iter().position(|&line| line == place.line()).unwrap_or(0);
+        let offset = std::mem::offset_of!(Hits, lines)
+            + size_of::<LineHit>() * Hits::line_place(place.at)
+            + std::mem::offset_of!(LineHit, stamp);
+        let flags = MemFlagsData::trusted();
+        let stamp = self.b.ins().load(types::I64, flags, self.hits, offset as i32);
+        let stamps = self.double(self.ties.stamps.cast_signed());
+        let wanted = self.b.ins().load(types::I64, flags, stamps, 8 * number as i32);
+        let hits = self.b.ins().icmp(IntCC::Equal, stamp, wanted);
+        let (on, ask) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(ask);
+        self.b.ins().brif(hits, on, &[], ask, &[]);
+        self.b.switch_to_block(ask);
+        self.call(self.ties.line, number as u32);
+        self.leave_if_told(on, site);
+        let line = self.word(place.line());
+        self.store_frame(line, at::LINE);
+    }
+
+    /// Leaves at `site` if the frame's status says so, else goes on at `on`.
+    fn leave_if_told(&mut self, on: Block, site: u32) {
+        let status = self.status();
+        let out = self.b.create_block();
+        self.b.set_cold_block(out);
+        self.b.ins().brif(status, out, &[], on, &[]);
+        self.b.switch_to_block(out);
+        self.leave(site);
+        self.b.switch_to_block(on);
+    }
+
+    /// Calls a thunk.
+    pub(super) fn call(&mut self, address: u64, argument: u32) {
+        let callee = self.double(address.cast_signed());
+        let argument = self.word(argument);
+        self.b.ins().call_indirect(self.thunk, callee, &[self.frame, argument]);
+    }
+
+    /// A new site, at what the node has taken so far.
+    pub(super) fn site(
+        &mut self,
+        place: Place,
+        pipeline: Pipeline,
+        exit: Exit,
+        instruction: Option<Instruction>,
+    ) -> u32 {
+        let (cycles, tally, rest) = (self.cycles, self.tally, self.rest);
+        self.sites.push(Site { place, pipeline, cycles, tally, rest, exit, instruction });
+        u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Stores what is in variables only, and returns.
+    pub(super) fn leave(&mut self, site: u32) {
+        let variables = &self.variables;
+        let stored = [
+            (variables.result, at::RESULT),
+            (variables.carry, at::CARRY),
+            (variables.overflow, at::OVERFLOW),
+            (variables.left, at::LEFT),
+            (variables.counts, at::COUNTS),
+        ];
+        for (variable, offset) in stored {
+            let value = self.b.use_var(variable);
+            self.store_frame(value, offset);
+        }
+        let site = self.word(site);
+        self.b.ins().return_(&[site]);
+    }
+}

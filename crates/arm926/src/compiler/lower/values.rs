@@ -1,0 +1,166 @@
+//! Registers, flags and conditions as values.
+//!
+//! Layer: rank 3.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+
+use super::super::plan::Place;
+use super::{Lower, Variables};
+use crate::instruction::{Condition, Register};
+
+/// Where register `index` is in the processor's array.
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "0 to 14")]
+const fn place_of(index: usize) -> i32 {
+    4 * index as i32
+}
+
+impl Lower<'_> {
+    /// A constant of 32 bits.
+    pub(super) fn word(&mut self, value: u32) -> Value {
+        self.b.ins().iconst(types::I32, i64::from(value))
+    }
+
+    /// A constant of 64 bits.
+    pub(super) fn double(&mut self, value: i64) -> Value {
+        self.b.ins().iconst(types::I64, value)
+    }
+
+    /// What `register` reads as in the instruction at `place`.
+    pub(super) fn get(&mut self, register: Register, place: Place) -> Value {
+        self.get_or(register, place.pipeline_pc())
+    }
+
+    /// As [`Self::get`], one cycle later.
+    pub(super) fn get_late(&mut self, register: Register, place: Place) -> Value {
+        self.get_or(register, place.at.wrapping_add(12))
+    }
+
+    fn get_or(&mut self, register: Register, pc: u32) -> Value {
+        match self.variables.r.get(register.index()) {
+            Some(&variable) => self.b.use_var(variable),
+            None => self.word(pc),
+        }
+    }
+
+    /// Writes a register.
+    pub(super) fn set(&mut self, register: Register, value: Value) {
+        let Some(&variable) = self.variables.r.get(register.index()) else { return };
+        self.b.def_var(variable, value);
+        let flags = MemFlagsData::trusted();
+        self.b.ins().store(flags, value, self.registers, place_of(register.index()));
+    }
+
+    /// Takes a register from the processor again.
+    pub(super) fn reload(&mut self, index: usize) {
+        let flags = MemFlagsData::trusted();
+        let value = self.b.ins().load(types::I32, flags, self.registers, place_of(index));
+        self.b.def_var(self.variables.r[index], value);
+    }
+
+    /// C as 0 or 1.
+    pub(super) fn carry(&mut self) -> Value {
+        self.b.use_var(self.variables.carry)
+    }
+
+    pub(super) fn set_result(&mut self, value: Value) {
+        self.b.def_var(self.variables.result, value);
+        self.compared = None;
+    }
+
+    pub(super) fn set_carry(&mut self, value: Value) {
+        self.b.def_var(self.variables.carry, value);
+    }
+
+    /// C from a comparison.
+    pub(super) fn set_carry_if(&mut self, holds: Value) {
+        let value = self.b.ins().uextend(types::I32, holds);
+        self.set_carry(value);
+    }
+
+    /// V in bit 31.
+    pub(super) fn set_overflow(&mut self, value: Value) {
+        self.b.def_var(self.variables.overflow, value);
+    }
+
+    /// Whether `condition`, which is not AL, holds.
+    pub(super) fn condition(&mut self, condition: Condition) -> Value {
+        if let (Some((a, b)), Some(code)) = (self.compared, compared(condition)) {
+            return self.b.ins().icmp(code, a, b);
+        }
+        let (wanted, base) = positive(condition);
+        let holds = self.holds(base);
+        if wanted {
+            return holds;
+        }
+        let none = self.b.ins().iconst(types::I8, 0);
+        self.b.ins().icmp(IntCC::Equal, holds, none)
+    }
+}
+
+impl Lower<'_> {
+    /// Whether one of the conditions of [`positive`] holds.
+    fn holds(&mut self, condition: Condition) -> Value {
+        let Variables { result, carry, overflow, .. } = self.variables;
+        let zero = self.word(0);
+        let compare = |lower: &mut Self, code, variable| {
+            let value = lower.b.use_var(variable);
+            lower.b.ins().icmp(code, value, zero)
+        };
+        match condition {
+            Condition::Eq => compare(self, IntCC::Equal, result),
+            Condition::Cs => compare(self, IntCC::NotEqual, carry),
+            Condition::Mi => compare(self, IntCC::SignedLessThan, result),
+            Condition::Vs => compare(self, IntCC::SignedLessThan, overflow),
+            Condition::Hi => {
+                let c = compare(self, IntCC::NotEqual, carry);
+                let nz = compare(self, IntCC::NotEqual, result);
+                self.b.ins().band(c, nz)
+            }
+            Condition::Lt => self.less(),
+            _ => {
+                let (z, less) = (compare(self, IntCC::Equal, result), self.less());
+                self.b.ins().bor(z, less)
+            }
+        }
+    }
+
+    /// Whether N differs from V.
+    fn less(&mut self) -> Value {
+        let Variables { result, overflow, .. } = self.variables;
+        let (n, v) = (self.b.use_var(result), self.b.use_var(overflow));
+        let (differ, zero) = (self.b.ins().bxor(n, v), self.word(0));
+        self.b.ins().icmp(IntCC::SignedLessThan, differ, zero)
+    }
+}
+
+/// A condition as one of Eq, Cs, Mi, Vs, Hi, Lt and Le, or the opposite of one.
+const fn positive(condition: Condition) -> (bool, Condition) {
+    match condition {
+        Condition::Ne => (false, Condition::Eq),
+        Condition::Cc => (false, Condition::Cs),
+        Condition::Pl => (false, Condition::Mi),
+        Condition::Vc => (false, Condition::Vs),
+        Condition::Ls => (false, Condition::Hi),
+        Condition::Ge => (false, Condition::Lt),
+        Condition::Gt => (false, Condition::Le),
+        same => (true, same),
+    }
+}
+
+/// The comparison of `a` and `b` that a condition is behind `CMP a, b`.
+const fn compared(condition: Condition) -> Option<IntCC> {
+    Some(match condition {
+        Condition::Eq => IntCC::Equal,
+        Condition::Ne => IntCC::NotEqual,
+        Condition::Cs => IntCC::UnsignedGreaterThanOrEqual,
+        Condition::Cc => IntCC::UnsignedLessThan,
+        Condition::Hi => IntCC::UnsignedGreaterThan,
+        Condition::Ls => IntCC::UnsignedLessThanOrEqual,
+        Condition::Ge => IntCC::SignedGreaterThanOrEqual,
+        Condition::Lt => IntCC::SignedLessThan,
+        Condition::Gt => IntCC::SignedGreaterThan,
+        Condition::Le => IntCC::SignedLessThanOrEqual,
+        _ => return None,
+    })
+}
