@@ -368,9 +368,9 @@ impl<'a> Block<'a> {
         let end = self.at();
         // Undefined in both states, for engines that cannot be stopped at an address.
         if self.thumb {
-            self.half(0xDE00)
+            self.half(0xDE00);
         } else {
-            self.word(0xE7F0_00F0)
+            self.word(0xE7F0_00F0);
         }
         let mut memory = std::mem::take(&mut self.code);
         assert!(memory.len() <= CODE, "the code fits its place");
