@@ -64,11 +64,9 @@ impl fmt::Display for Outcome {
             Self::Asleep => write!(f, "the core waits for an interrupt, and none can come"),
             Self::Input => write!(f, "the program reads from the console, and nothing was typed"),
             Self::Output => write!(f, "there is more output than is kept"),
-            Self::NoHandler { exception, at } => write!(
-                f,
-                "{exception:?} at {at:#010x}, and no handler at {:#010x}",
-                exception.vector(false)
-            ),
+            Self::NoHandler { exception, at } => {
+                write!(f, "{exception:?} at {at:#010x}, and its vector holds nothing")
+            }
             Self::NotModelled { touch: Touch { part, at: address, write }, at } => {
                 let access = if *write { "a write to" } else { "a read of" };
                 let part = part.name();

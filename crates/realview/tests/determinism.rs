@@ -9,6 +9,8 @@ use boardlab_arm926::{Config, Interpreter, Limit};
 use boardlab_realview::{Card, Error, Machine, Medium, Outcome, Program, Settings};
 use boardlab_sim::{Bytes, Seed, Stream};
 
+const TYPED: &[u8] = b" typed.";
+
 type Choice = (&'static str, fn(&mut Machine));
 
 const ENGINES: [Choice; 3] = [
@@ -22,11 +24,17 @@ const PROGRAMS: [(&str, &[&str]); 3] =
     [("board.c", &[]), ("board.c", &["-mthumb-interwork", "-O1"]), ("hello.c", &[])];
 
 fn machine(elf: &[u8]) -> Machine {
+    let mut machine = silent(elf);
+    machine.push_input(0, TYPED);
+    machine
+}
+
+/// Without anything typed.
+fn silent(elf: &[u8]) -> Machine {
     let settings = Settings { memory: Bytes::mib(4), ..Settings::default() };
     let mut machine = Machine::new(&settings).unwrap();
     machine.load(&Program::parse(elf).unwrap()).unwrap();
     machine.insert_card(Card::new(Medium::empty(Bytes::mib(4)).unwrap(), false).unwrap());
-    machine.push_input(0, b" typed.");
     machine
 }
 
@@ -112,6 +120,26 @@ fn engines_take_turns_and_limits_are_met_exactly() {
     let (found, found_state) = end(&mut turns);
     assert_eq!(found, expected);
     assert!(found_state == state, "the states differ");
+}
+
+#[test]
+fn typing_wakes_a_program_that_sleeps_at_the_same_cycle_in_each_engine() {
+    let Some(elf) = guest::build_bytes("board.c", &[]) else { return };
+    let ends = ENGINES.map(|(engine, set)| {
+        let mut machine = silent(&elf);
+        set(&mut machine);
+        let limit = Limit::instructions(20_000_000);
+        for _ in 0..3 {
+            assert_eq!(machine.run(limit), Outcome::Asleep, "{engine}");
+        }
+        for byte in TYPED {
+            assert_eq!(machine.run(limit), Outcome::Asleep, "{engine}");
+            machine.push_input(0, &[*byte]);
+        }
+        end(&mut machine).0
+    });
+    assert_eq!(ends[0], ends[1]);
+    assert!(ends[0].console.contains("received: yped."), "{}", ends[0].console);
 }
 
 #[test]
