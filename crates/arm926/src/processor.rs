@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::address::{Cycles, Virtual};
 use crate::bus::{Bus, Lines, Width};
 use crate::config::Config;
-use crate::decode::Memo;
+use crate::decode::{Decoded, Memo};
 use crate::exception::Exception;
 use crate::execute::{self, End};
-use crate::memory::{Access, Memory};
+use crate::memory::{Abort, Access, Memory};
 use crate::recorder::{Event, Recorder};
 use crate::registers::{Psr, Registers};
 use crate::timing::{Outcome, Pipeline};
@@ -282,47 +282,34 @@ impl<B: Bus> Processor<B> {
     fn execute_next(&mut self) -> Option<Stop> {
         let at = self.registers.pc;
         let status = self.registers.cpsr();
-        let thumb = status.thumb();
-        let width = if thumb { Width::Half } else { Width::Word };
-        let access = Access { at: Virtual(at), width, privileged: status.mode().privileged() };
-        self.memory.note_instruction(at, self.now);
-        let code = match self.memory.fetch(access, &mut self.bus, &mut self.now) {
-            Ok(code) => code,
+        let fetched = self.fetch(at, status);
+        self.counts.instructions += 1;
+        let decoded = match fetched {
+            Ok(decoded) => decoded,
             Err(abort) => {
-                self.counts.instructions += 1;
                 self.memory.note_prefetch_abort(abort);
                 return self.enter(Exception::PrefetchAbort, at);
             }
         };
-        let decoded = *self.memo.decode(at, code, thumb);
-        let instruction = decoded.instruction;
-        let following = at.wrapping_add(width.bytes());
+        let following = at.wrapping_add(if status.thumb() { 2 } else { 4 });
         self.registers.pc = following;
-        self.counts.instructions += 1;
-        if !instruction.condition.holds(status) {
+        if !decoded.instruction.condition.holds(status) {
             self.counts.skipped += 1;
             self.now.0 += u64::from(self.pipeline.pass(&decoded.skipped));
             self.memory.retire(false);
             return None;
         }
-        let exception = match execute::execute(self, &instruction, at) {
+        let exception = match execute::execute(self, &decoded.instruction, at) {
             End::Done(outcome) => {
-                let cycles = match outcome {
-                    Outcome::Executed => self.pipeline.pass(&decoded.executed),
-                    _ => self.pipeline.advance(&instruction, outcome),
-                };
-                self.now.0 += u64::from(cycles);
-                self.memory.retire(self.registers.pc != following || instruction.jumps());
+                self.complete(&decoded, outcome, following);
                 return None;
             }
-            End::SoftwareInterrupt { comment } => {
-                if self.memory.config().semihosting && semihosting(comment, thumb) {
-                    self.registers.pc = at;
-                    self.counts.instructions -= 1;
-                    return Some(Stop::Semihosting);
-                }
-                Exception::SoftwareInterrupt
+            End::SoftwareInterrupt { comment } if self.is_call(comment) => {
+                self.registers.pc = at;
+                self.counts.instructions -= 1;
+                return Some(Stop::Semihosting);
             }
+            End::SoftwareInterrupt { .. } => Exception::SoftwareInterrupt,
             End::Undefined => Exception::Undefined,
             End::Breakpoint => Exception::PrefetchAbort,
             End::Abort(abort) => {
@@ -331,6 +318,34 @@ impl<B: Bus> Processor<B> {
             }
         };
         self.enter(exception, at)
+    }
+
+    /// The instruction at `at`.
+    #[inline]
+    fn fetch(&mut self, at: u32, status: Psr) -> Result<Decoded, Abort> {
+        let thumb = status.thumb();
+        let width = if thumb { Width::Half } else { Width::Word };
+        let access = Access { at: Virtual(at), width, privileged: status.mode().privileged() };
+        self.memory.note_instruction(at, self.now);
+        let code = self.memory.fetch(access, &mut self.bus, &mut self.now)?;
+        Ok(*self.memo.decode(at, code, thumb))
+    }
+
+    /// Moves the clock on behind an instruction that was executed.
+    #[inline]
+    fn complete(&mut self, decoded: &Decoded, outcome: Outcome, following: u32) {
+        let cycles = match outcome {
+            Outcome::Executed => self.pipeline.pass(&decoded.executed),
+            _ => self.pipeline.advance(&decoded.instruction, outcome),
+        };
+        self.now.0 += u64::from(cycles);
+        self.memory.retire(self.registers.pc != following || decoded.instruction.jumps());
+    }
+
+    /// Whether a software interrupt is a semihosting call: the comment is 0x123456 in ARM state, 0xAB in Thumb state.
+    fn is_call(&self, comment: u32) -> bool {
+        let of_calls = if self.registers.cpsr().thumb() { 0xAB } else { 0x12_3456 };
+        comment == of_calls && self.memory.config().semihosting
     }
 
     /// Takes `exception` at the instruction at `at`: banks, return address, vector. Stops instead where the vector is empty.
@@ -369,6 +384,7 @@ impl<B: Bus> Processor<B> {
         self.counts.instructions += 1;
         self.pipeline = Pipeline::IDLE;
         self.now.0 += 1;
+        self.memory.retire(false);
     }
 }
 
@@ -377,9 +393,4 @@ enum Boundary {
     Execute,
     Done,
     Stop(Stop),
-}
-
-/// The comment fields of semihosting calls: 0x123456 in ARM state, 0xAB in Thumb state.
-const fn semihosting(comment: u32, thumb: bool) -> bool {
-    if thumb { comment == 0xAB } else { comment == 0x12_3456 }
 }

@@ -9,7 +9,7 @@ mod memo;
 mod thumb;
 
 use crate::instruction::Instruction;
-pub(crate) use memo::Memo;
+pub(crate) use memo::{Decoded, Memo};
 
 /// Decodes an ARM word.
 #[must_use]

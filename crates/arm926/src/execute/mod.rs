@@ -1,7 +1,7 @@
 //! What each instruction does: the reference interpreter.
 //!
 //! Layer: rank 3. [`crate::Processor::step`] fetches, decodes and calls [`execute`]; the fast engine falls back to it for whatever
-//! is rare. One file a class: [`arithmetic`] (pure: shifter, adder, flags), `data`, `multiply`, `transfer`, `block`, `status`
+//! is rare. One file a class: [`arithmetic`] (pure: shifter, adder, flags), `data`, `multiply`, `transfer`, `block`, `branch`, `status`
 //! (status registers, coprocessor 15). Source: ARM DDI 0100E, chapters A4 and A7.
 //!
 //! What the architecture leaves open (unpredictable or implementation defined), and what is done here:
@@ -23,6 +23,7 @@
 
 pub(crate) mod arithmetic;
 mod block;
+mod branch;
 mod data;
 mod multiply;
 mod status;
@@ -57,6 +58,10 @@ pub enum End {
 impl End {
     /// Executed, and nothing special.
     const EXECUTED: Self = Self::Done(Outcome::Executed);
+
+    const fn software_interrupt(comment: u32) -> Self {
+        Self::SoftwareInterrupt { comment }
+    }
 }
 
 /// Executes `instruction`, which lies at `at`; the pc is already that of the next one.
@@ -69,28 +74,15 @@ pub fn execute<B: Bus>(processor: &mut Processor<B>, instruction: &Instruction, 
         }
         Operation::Transfer(access) => return transfer::single(processor, access, at),
         Operation::BlockTransfer(access) => return block::block(processor, access, at),
-        Operation::Branch { offset, link } => branch(registers, *offset, *link, at),
-        Operation::BranchToThumb { offset } => {
-            registers.r[14] = registers.pc;
-            let target = at.wrapping_add(8).wrapping_add_signed(*offset);
-            exchange(registers, target | 1);
-        }
-        Operation::BranchExchange { rm, link } => {
-            let target = read(registers, *rm, at);
-            if *link {
-                registers.r[14] = registers.pc | u32::from(registers.cpsr().thumb());
-            }
-            exchange(registers, target);
-        }
-        Operation::BranchPrefix { offset } => {
-            registers.r[14] = at.wrapping_add(4).wrapping_add_signed(*offset);
-        }
-        Operation::BranchSuffix { offset, exchange } => {
-            branch_suffix(registers, *offset, *exchange);
+        Operation::Branch { offset, link } => branch::plain(registers, *offset, *link, at),
+        Operation::BranchToThumb { .. }
+        | Operation::BranchExchange { .. }
+        | Operation::BranchPrefix { .. }
+        | Operation::BranchSuffix { .. } => {
+            branch::exchanging(registers, &instruction.operation, at);
         }
         Operation::Address { rd, offset } => {
-            let value = (at.wrapping_add(4) & !3).wrapping_add(*offset);
-            write(registers, *rd, value);
+            write(registers, *rd, (at.wrapping_add(4) & !3).wrapping_add(*offset));
         }
         Operation::Multiply { .. }
         | Operation::MultiplyLong { .. }
@@ -98,42 +90,20 @@ pub fn execute<B: Bus>(processor: &mut Processor<B>, instruction: &Instruction, 
         | Operation::Saturating { .. }
         | Operation::Clz { .. } => multiply::execute(registers, &instruction.operation, at),
         Operation::Swap { byte, rd, rm, rn } => {
-            let swap = transfer::Swap { byte: *byte, rd: *rd, rm: *rm, rn: *rn };
-            return transfer::swap(processor, &swap, at);
+            return transfer::swap(processor, *byte, [*rd, *rm, *rn], at);
         }
         Operation::Preload { .. } => {}
-        Operation::ReadStatus { rd, saved } => {
-            let value = if *saved { registers.spsr() } else { registers.cpsr() };
-            write(registers, *rd, value.0);
-        }
+        Operation::ReadStatus { rd, saved } => status::read_status(registers, *rd, *saved),
         Operation::WriteStatus { saved, mask, operand } => {
             let value = data::operand(registers, operand, at).0;
             status::write_status(processor, *saved, *mask, value);
         }
         Operation::Coprocessor(access) => return status::coprocessor(processor, access, at),
-        Operation::SoftwareInterrupt { comment } => {
-            return End::SoftwareInterrupt { comment: *comment };
-        }
+        Operation::SoftwareInterrupt { comment } => return End::software_interrupt(*comment),
         Operation::Breakpoint { .. } => return End::Breakpoint,
         Operation::Undefined => return End::Undefined,
     }
     End::EXECUTED
-}
-
-/// B and BL.
-#[inline]
-const fn branch(registers: &mut Registers, offset: i32, link: bool, at: u32) {
-    if link {
-        registers.r[14] = registers.pc;
-    }
-    registers.pc = pipeline_pc(registers, at).wrapping_add_signed(offset);
-}
-
-/// The second half of a Thumb BL or BLX.
-const fn branch_suffix(registers: &mut Registers, offset: u32, to_arm: bool) {
-    let target = registers.r[14].wrapping_add(offset);
-    registers.r[14] = registers.pc | 1;
-    exchange(registers, if to_arm { target & !3 } else { target | 1 });
 }
 
 /// r15 as the instruction at `at` reads it.

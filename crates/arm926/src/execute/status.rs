@@ -1,6 +1,6 @@
-//! MSR, and the registers of coprocessor 15.
+//! MRS, MSR, and the registers of coprocessor 15.
 //!
-//! Layer: rank 3. Source: ARM DDI 0100E, A4.1 (MSR, MCR, MRC); DDI 0198D, 2.3 (privileged modes only).
+//! Layer: rank 3. Source: ARM DDI 0100E, A4.1 (MRS, MSR, MCR, MRC); DDI 0198D, 2.3 (privileged modes only).
 
 use super::{End, note_mode, read_late, write};
 use crate::bus::Bus;
@@ -8,10 +8,16 @@ use crate::instruction::{CoprocessorAccess, Register};
 use crate::memory::Effect;
 use crate::processor::Processor;
 use crate::recorder::Event;
-use crate::registers::Psr;
+use crate::registers::{Psr, Registers};
 
 /// The bits of CPSR that user mode may write: the flags.
 const USER: u32 = Psr::N | Psr::Z | Psr::C | Psr::V | Psr::Q;
+
+/// MRS.
+pub(super) fn read_status(registers: &mut Registers, rd: Register, saved: bool) {
+    let value = if saved { registers.spsr() } else { registers.cpsr() };
+    write(registers, rd, value.0);
+}
 
 /// MSR: writes the bits of `mask`, as far as the mode may and they exist.
 pub(super) fn write_status<B: Bus>(

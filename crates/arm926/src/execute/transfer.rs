@@ -154,23 +154,19 @@ const fn following(rd: Register) -> Register {
     Register::field(rd.number() | 1)
 }
 
-/// The operands of SWP.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Swap {
-    pub(super) byte: bool,
-    pub(super) rd: Register,
-    pub(super) rm: Register,
-    pub(super) rn: Register,
-}
-
-/// SWP and SWPB.
-pub(super) fn swap<B: Bus>(processor: &mut Processor<B>, swap: &Swap, at: u32) -> End {
+/// SWP and SWPB: into `rd`, from `rm`, at `rn`.
+pub(super) fn swap<B: Bus>(
+    processor: &mut Processor<B>,
+    byte: bool,
+    [rd, rm, rn]: [Register; 3],
+    at: u32,
+) -> End {
     let registers = &processor.registers;
     let privileged = registers.cpsr().mode().privileged();
-    let place = Place { address: read(registers, swap.rn, at), privileged };
-    let value = read_late(registers, swap.rm, at);
+    let place = Place { address: read(registers, rn, at), privileged };
+    let value = read_late(registers, rm, at);
     let low = place.address & 3;
-    let (width, value, rotation, outcome) = match (swap.byte, low) {
+    let (width, value, rotation, outcome) = match (byte, low) {
         (true, _) => (Width::Byte, value & 0xFF, 0, Outcome::Executed),
         (false, 0) => (Width::Word, value, 0, Outcome::Executed),
         (false, _) => (Width::Word, value, 8 * low, Outcome::Unaligned),
@@ -179,7 +175,7 @@ pub(super) fn swap<B: Bus>(processor: &mut Processor<B>, swap: &Swap, at: u32) -
         .and_then(|loaded| write_at(processor, place, width, value).map(|()| loaded));
     match swapped {
         Ok(loaded) => {
-            write(&mut processor.registers, swap.rd, loaded.rotate_right(rotation));
+            write(&mut processor.registers, rd, loaded.rotate_right(rotation));
             End::Done(outcome)
         }
         Err(abort) => End::Abort(abort),
