@@ -6,6 +6,7 @@
 //! - A line `# exit 2` below a command is the status that it must end with, else 0.
 //! - Other lines must occur in the output in this order; `...` in a line stands for any text, and a line
 //!   `...` for any lines. A command without lines below may print what it likes.
+//! - A block with a tool of [`TOOLS`] is left out, and that is told, where the tool is absent.
 //! - `make`, `git`, `cd` and `cargo install` are known and not run. Anything else is a violation.
 //!
 //! The commands of a block run in one new folder, which has copies of the data folders of the
@@ -24,10 +25,19 @@ use std::process::{Command, Stdio};
 
 /// Commands that prepare or look at files and run as they are.
 pub const PLAIN: [&str; 7] = ["head", "printf", "cat", "ls", "cmp", "mkdir", "cp"];
+/// Tools of a reader who builds programs for a board: run as they are.
+pub const TOOLS: [&str; 2] = ["arm-none-eabi-gcc", "gdb-multiarch"];
 /// Commands that belong to a reader's clone and are not run.
 const KNOWN: [&str; 4] = ["make", "git", "cd", "cargo install"];
 /// Folders whose files a command may name.
-const DATA: [&str; 5] = ["parts", "boards", "scenarios", "reference", "crates/image/tests/data"];
+const DATA: [&str; 6] = [
+    "parts",
+    "boards",
+    "scenarios",
+    "reference",
+    "crates/image/tests/data",
+    "crates/realview/guests",
+];
 /// Seconds after which a command counts as hanging.
 const TIME_LIMIT: &str = "300";
 /// Status with which `timeout` ends when the time is up.
@@ -78,6 +88,10 @@ pub fn check_block(path: &str, block: &Block, root: &Path, binary: &Path) -> Vec
     let mut violations = Vec::new();
     if steps.is_empty() {
         violations.push(Violation::new(path, block.line, "a console block without `$ ` command"));
+    }
+    if let Some(tool) = absent_tool(&steps) {
+        say_skipped(path, block, tool);
+        return violations;
     }
     let scratch = Scratch::new();
     for folder in DATA {
@@ -132,6 +146,22 @@ fn exit_status(line: &str) -> Option<i32> {
     line.trim().strip_prefix("# exit ")?.trim().parse().ok()
 }
 
+/// The tool that a command needs and that is not there.
+fn absent_tool(steps: &[Step]) -> Option<&'static str> {
+    let needed = |tool: &&&str| {
+        let begins = |part: &String| part.split(' ').next() == Some(**tool);
+        steps.iter().any(|step| parts(&step.command).iter().any(begins))
+    };
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let there = |tool: &str| env::split_paths(&paths).any(|folder| folder.join(tool).is_file());
+    TOOLS.iter().filter(needed).find(|tool| !there(tool)).copied()
+}
+
+#[allow(clippy::print_stderr, reason = "a test that is left out says so")]
+fn say_skipped(path: &str, block: &Block, tool: &str) {
+    eprintln!("skipped: {path}:{}: needs {tool}", block.line);
+}
+
 /// Every command of a pipeline or a list is looked at, so that nothing unknown hides behind `|`.
 fn treatment(command: &str) -> Treatment {
     let begins = |text: &str, name: &str| {
@@ -140,7 +170,8 @@ fn treatment(command: &str) -> Treatment {
     if KNOWN.iter().any(|name| begins(command, name)) {
         return Treatment::Skip;
     }
-    let runs = |part: &str| begins(part, "boardlab") || PLAIN.iter().any(|name| begins(part, name));
+    let known = || PLAIN.iter().chain(&TOOLS);
+    let runs = |part: &str| begins(part, "boardlab") || known().any(|name| begins(part, name));
     if parts(command).iter().all(|part| runs(part)) { Treatment::Run } else { Treatment::Refuse }
 }
 

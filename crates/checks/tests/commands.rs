@@ -8,6 +8,16 @@ use serde_json::Value;
 const JSON_COMMANDS: [&[&str]; 4] =
     [&["run", "nor-write"], &["reproduce", "nor"], &["tune", "nor-write"], &["list"]];
 
+/// A program that ends itself at once: `mov r0, #0x18; ldr r1, =0x20026; svc 0x123456` at 0x8000.
+fn program() -> Vec<u8> {
+    let head = [0x464C_457F, 0x0001_0101, 0, 0, 0x0028_0002, 1, 0x8000, 52, 0, 0];
+    let rest = [0x0020_0034, 1, 0];
+    let segment = [1, 84, 0x8000, 0x8000, 16, 16, 5, 4];
+    let code = [0xE3A0_0018, 0xE59F_1000, 0xEF12_3456, 0x0002_0026];
+    let words = head.into_iter().chain(rest).chain(segment).chain(code);
+    words.flat_map(u32::to_le_bytes).collect()
+}
+
 fn json_of(command: &[&str]) -> String {
     Boardlab::built().stdout(&[command, &["--format", "json"]].concat())
 }
@@ -60,4 +70,17 @@ fn json_output_follows_the_published_schema() {
         schema::check(&schema, &name, &json_of(command))
     };
     assert_none(JSON_COMMANDS.iter().flat_map(check).collect());
+}
+
+#[test]
+fn the_result_of_a_program_follows_the_published_schema() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path().join("a.elf"), program()).expect("the folder can be written");
+    let arguments = ["os", "run", "a.elf", "--profile", "--format", "json"];
+    let output = Boardlab::built().run(&arguments, scratch.path());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let schema = Repository::here().read(schema::PATH);
+    assert_none(schema::check(&schema, "boardlab os run --format json", &printed));
+    assert!(printed.contains("exit 0"), "{printed}");
 }

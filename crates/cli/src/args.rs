@@ -4,6 +4,10 @@
 //! comments on the fields are the help; the man pages and the shell completions are made from the
 //! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
 
+mod os;
+
+pub(crate) use os::{OsAction, OsDebug, OsMachine, OsRun, OsTrace};
+
 use boardlab_image::{ByteOrder, Hints};
 use boardlab_lab::fio::OUTPUTS;
 use boardlab_lab::quantity;
@@ -131,6 +135,13 @@ pub(crate) enum Command {
         /// What to do with it.
         #[command(subcommand)]
         action: SataAction,
+    },
+    /// Run, trace or debug a program for an ARM926 on a simulated board
+    #[command(after_help = os::OS)]
+    Os {
+        /// What to do with it.
+        #[command(subcommand)]
+        action: OsAction,
     },
     /// Print the completions for a shell
     #[command(after_help = COMPLETIONS)]
@@ -520,7 +531,9 @@ mod tests {
     /// The words of a line as a shell splits them, up to a redirection.
     fn words(line: &str) -> Vec<String> {
         let (mut words, mut quoted) = (vec![String::new()], false);
-        for character in line.split(" > ").next().unwrap_or(line).trim().chars() {
+        let line =
+            [" > ", " < "].iter().fold(line, |line, end| line.split(end).next().unwrap_or(line));
+        for character in line.trim().chars() {
             match character {
                 '"' => quoted = !quoted,
                 ' ' if !quoted => words.push(String::new()),
@@ -538,7 +551,8 @@ mod tests {
     #[test]
     fn every_command_has_two_examples_or_more_and_all_of_them_parse() {
         let top = Cli::command();
-        for command in top.get_subcommands().chain([&top]) {
+        let actions = top.get_subcommands().flat_map(clap::Command::get_subcommands);
+        for command in top.get_subcommands().chain(actions).chain([&top]) {
             let name = command.get_name();
             let help = command.get_after_help().unwrap_or_else(|| panic!("{name}")).to_string();
             let examples: Vec<_> =
@@ -554,7 +568,8 @@ mod tests {
     #[test]
     fn every_help_is_one_line_that_fits_a_terminal() {
         let top = Cli::command();
-        for command in top.get_subcommands() {
+        let actions = top.get_subcommands().flat_map(clap::Command::get_subcommands);
+        for command in top.get_subcommands().chain(actions) {
             let about = command.get_about().unwrap().to_string();
             assert!(about.len() <= 72, "{about}");
             for argument in command.get_arguments().chain(top.get_arguments()) {

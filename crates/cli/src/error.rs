@@ -72,6 +72,15 @@ pub(crate) enum Error {
         /// Why not.
         problem: boardlab_image::Error,
     },
+    /// A program cannot be run, or did not end well.
+    Os(boardlab_lab::os::Failure),
+    /// No debugger can come where it was told to.
+    Listen {
+        /// The address and the port.
+        address: String,
+        /// What the operating system says.
+        problem: io::Error,
+    },
     /// The result has no output of fio, and that was asked for.
     NoOutputOfFio,
     /// A form or a folder for the result of a command that has none.
@@ -101,6 +110,12 @@ pub(crate) enum ReadProblem {
     },
     /// What the operating system says.
     System(io::Error),
+}
+
+impl From<boardlab_lab::os::Failure> for Error {
+    fn from(failure: boardlab_lab::os::Failure) -> Self {
+        Self::Os(failure)
+    }
 }
 
 impl From<Failure> for Error {
@@ -133,6 +148,7 @@ impl Error {
     pub(crate) const fn status(&self) -> Status {
         match self {
             Self::Lab(Failure::Run { .. }) => Status::Failed,
+            Self::Os(failure) if failure.is_run() => Status::Failed,
             _ => Status::Input,
         }
     }
@@ -144,6 +160,9 @@ impl Error {
                 Failure::Input(error) => error.render(styled),
                 other => other.to_string(),
             };
+        }
+        if let Self::Os(boardlab_lab::os::Failure::Board(error)) = self {
+            return error.render(styled);
         }
         let Message { title, place, help } = self.message();
         let mut group = Group::with_title(Level::ERROR.primary_title(title));
@@ -194,6 +213,17 @@ impl Error {
                 help: format!("the first has {}, the second has {}", names(a), names(b)),
             },
             Self::Image { path, problem } => image(path, problem),
+            Self::Os(failure) => Message {
+                title: shown(&failure.title()),
+                place: failure.path().and_then(Place::file),
+                help: shown(&failure.help()),
+            },
+            Self::Listen { address, problem } => Message {
+                title: format!("cannot listen at `{}`: {}", shown(address), reason(problem)),
+                place: None,
+                help: "give an address of this machine and a free port: --listen 127.0.0.1:0"
+                    .into(),
+            },
             Self::NoOutputOfFio => Message {
                 title: "the result has no output of fio".into(),
                 place: None,
@@ -202,9 +232,10 @@ impl Error {
                     .into(),
             },
             Self::NoResult => Message {
-                title: "a menu has no result for --format or --out".into(),
+                title: "this command has no result for --format or --out".into(),
                 place: None,
-                help: "redirect what it prints: boardlab sata console < answers > printed".into(),
+                help: "redirect what it prints, such as: boardlab sata console < answers > printed"
+                    .into(),
             },
             Self::Stdin(problem) => Message {
                 title: format!("cannot read standard input: {}", reason(problem)),

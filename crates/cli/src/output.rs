@@ -3,7 +3,7 @@
 //! Layer: rank 9. Main type: [`Output`]. The files are written first, so that a reader that stops
 //! early, such as `head`, costs nothing but text. Where they are is told last, below the text.
 
-use crate::args::{Color, Options};
+use crate::args::{Color, Form, Options};
 use crate::error::{Error, is_harmless};
 use crate::exit::Status;
 use crate::folder::{self, Folder};
@@ -32,9 +32,28 @@ impl<'a> Output<'a> {
         Ok(Self { options, folder })
     }
 
+    /// As [`Output::show`], but tables go to standard error, because standard output is a guest's; with --quiet nowhere.
+    pub(crate) fn show_beside(&self, shown: Shown<'_>) -> Result<Status, Error> {
+        if !matches!(self.options.format, Form::Table) {
+            return self.show(shown);
+        }
+        let stderr = io::stderr();
+        let options =
+            self.render_options(terminal_size::terminal_size_of(&stderr), stderr.is_terminal());
+        let written =
+            self.folder.as_ref().map(|folder| folder.save(shown, &options)).transpose()?;
+        self.say(harmless(&render(shown, Format::Table, &options), options.color).trim_end());
+        if let (Some(folder), Some(written)) = (&self.folder, written) {
+            folder.tell(&written);
+        }
+        Ok(Status::of(folder::results(shown)))
+    }
+
     /// Writes and prints `shown`; its verdicts give the status.
     pub(crate) fn show(&self, shown: Shown<'_>) -> Result<Status, Error> {
-        let options = self.render_options();
+        let stdout = io::stdout();
+        let options =
+            self.render_options(terminal_size::terminal_size_of(&stdout), stdout.is_terminal());
         let folder = self.folder.as_ref();
         let written = folder.map(|folder| folder.save(shown, &options)).transpose()?;
         let format = self.options.format.of_result();
@@ -76,13 +95,15 @@ impl<'a> Output<'a> {
         self.folder.is_some()
     }
 
-    fn render_options(&self) -> boardlab_report::Options {
-        let stdout = io::stdout();
-        let width = terminal_size::terminal_size_of(&stdout)
-            .map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH_MAX));
+    fn render_options(
+        &self,
+        size: Option<(terminal_size::Width, terminal_size::Height)>,
+        on_terminal: bool,
+    ) -> boardlab_report::Options {
+        let width = size.map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH_MAX));
         boardlab_report::Options {
             width,
-            color: colored(self.options.color, stdout.is_terminal()),
+            color: colored(self.options.color, on_terminal),
             wall_time: !self.options.no_wall_time,
         }
     }

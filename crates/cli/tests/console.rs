@@ -85,6 +85,6 @@ fn a_menu_has_no_result_to_save() {
     for option in [["--format", "json"], ["--out", "folder"]] {
         let outcome = run(&[["sata", "console"], option].concat());
         assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
-        assert!(outcome.stderr.contains("a menu has no result"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("this command has no result"), "{}", outcome.stderr);
     }
 }

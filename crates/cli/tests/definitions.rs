@@ -21,6 +21,7 @@ fn the_help_lists_the_commands() {
         "compare",
         "image",
         "sata",
+        "os",
         "completions",
         "man",
     ];
@@ -72,6 +73,7 @@ fn every_command_has_a_man_page() {
     expected.push("boardlab.1".into());
     expected.extend(["info", "ls", "extract"].map(|name| format!("boardlab-image-{name}.1")));
     expected.push("boardlab-sata-console.1".into());
+    expected.extend(["run", "trace", "debug"].map(|name| format!("boardlab-os-{name}.1")));
     expected.sort();
     assert_eq!(scratch.names("man/man1"), expected);
     for name in expected {

@@ -8,6 +8,7 @@ mod image;
 mod life;
 mod list;
 mod man;
+mod os;
 mod powercut;
 mod report;
 mod reproduce;
@@ -38,6 +39,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
         Command::Compare { a, b } => compare::perform(a, b, options),
         Command::Image { action } => image::perform(action, options),
         Command::Sata { action } => sata::perform(action, options),
+        Command::Os { action } => os::perform(action, options),
         Command::Completions { shell } => completions::perform(*shell, options),
         Command::Man => man::perform(options),
     }

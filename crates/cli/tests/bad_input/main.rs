@@ -18,6 +18,7 @@ mod image;
 mod life;
 mod limits;
 mod nand;
+mod os;
 mod part;
 mod saved;
 mod scenario;
@@ -29,7 +30,7 @@ use bench::{Scratch, repository, run_in};
 use case::{Case, check};
 
 /// All tables.
-const TABLES: [&[Case]; 17] = [
+const TABLES: [&[Case]; 18] = [
     scenario::VALUES,
     scenario::FILES,
     part::CASES,
@@ -47,6 +48,7 @@ const TABLES: [&[Case]; 17] = [
     saved::CASES,
     image::CASES,
     console::CASES,
+    os::CASES,
 ];
 
 #[test]
@@ -153,4 +155,9 @@ fn a_file_that_is_no_image_is_refused() {
 #[test]
 fn a_menu_for_what_is_no_drive_is_refused() {
     check(console::CASES);
+}
+
+#[test]
+fn a_program_or_a_machine_that_cannot_be_is_refused() {
+    check(os::CASES);
 }

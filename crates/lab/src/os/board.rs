@@ -10,6 +10,7 @@ use crate::managed::values::count;
 use crate::source::{Kind, Source};
 use boardlab_arm926::config::TlbIndex;
 use boardlab_arm926::{Config, Waits, config::CacheSize};
+use boardlab_realview::{Settings, Timing};
 use boardlab_sim::{Bytes, Hertz};
 
 /// The board where no other is chosen.
@@ -29,18 +30,8 @@ const INDICES: [(&str, TlbIndex); 2] = [("low", TlbIndex::Low), ("folded", TlbIn
 pub struct Computer {
     /// What it is, one line.
     pub name: String,
-    /// Clock of the core.
-    pub clock: Hertz,
-    /// The core.
-    pub core: Config,
-    /// Memory from address 0 on.
-    pub memory: Bytes,
-    /// Its wait states.
-    pub memory_waits: Waits,
-    /// Wait states of the devices' registers.
-    pub device_waits: Waits,
-    /// What the real-time clock shows at the start, in seconds since 1970.
-    pub rtc_start: u32,
+    /// All that can be chosen of it.
+    pub settings: Settings,
 }
 
 /// The board of a run, a built-in one unless `board` is among the arguments of all `--set`, with those applied.
@@ -74,28 +65,23 @@ pub fn read(section: Section<'_>) -> Read<Computer> {
     let name = section.required::<String>("title");
     let core = section.section("core", core);
     let memory = section.section("memory", memory);
-    let device_waits = section.section("devices", |section| {
+    let register = section.section("devices", |section| {
         let waits = count(&section, "waits", 0, WAITS);
         section.finish()?;
-        Ok(Waits { first: low(waits?), next: 0 })
+        let each = low(waits?);
+        Ok(Waits { first: each, next: each })
     });
-    let rtc_start = section.section("rtc", |section| {
+    let start = section.section("rtc", |section| {
         let start = count(&section, "start", 0, u32::MAX.into());
         section.finish()?;
         start
     });
     section.finish()?;
-    let (clock, core) = core?;
-    let (memory, memory_waits) = memory?;
-    Ok(Computer {
-        name: name?,
-        clock,
-        core,
-        memory,
-        memory_waits,
-        device_waits: device_waits?,
-        rtc_start: rtc_start?,
-    })
+    let (core_clock, core) = core?;
+    let (memory, [read, write]) = memory?;
+    let timing = Timing { read, write, register: register? };
+    let settings = Settings { core, core_clock, memory, timing, start: start? };
+    Ok(Computer { name: name?, settings })
 }
 
 fn core(section: Section<'_>) -> Read<(Hertz, Config)> {
@@ -131,16 +117,28 @@ fn cache(section: &Section<'_>, key: &str) -> Read<CacheSize> {
     })
 }
 
-fn memory(section: Section<'_>) -> Read<(Bytes, Waits)> {
+fn memory(section: Section<'_>) -> Read<(Bytes, [Waits; 2])> {
     let size = section.key::<Bytes>("size").within(MEMORY[0], MEMORY[1]).required();
+    let read = section.section("read", waits);
+    let write = section.section("write", waits);
+    section.finish()?;
+    let size = size?;
+    if !size.get().is_power_of_two() {
+        return Err(section.refuse(
+            "size",
+            "is no power of two",
+            "a power of two from 1 MiB to 256 MiB",
+            "such as \"128 MiB\", which is what QEMU is given for this board",
+        ));
+    }
+    Ok((size, [read?, write?]))
+}
+
+fn waits(section: Section<'_>) -> Read<Waits> {
     let first = count(&section, "first", 0, WAITS);
     let next = count(&section, "next", 0, WAITS);
     section.finish()?;
-    let size = size?;
-    if size.get() % (1 << 20) != 0 {
-        return Err(section.refuse("size", "is not whole", "whole MiB", "such as \"128 MiB\""));
-    }
-    Ok((size, Waits { first: low(first?), next: low(next?) }))
+    Ok(Waits { first: low(first?), next: low(next?) })
 }
 
 fn low(waits: u32) -> u16 {
@@ -154,9 +152,7 @@ mod tests {
     #[test]
     fn the_built_in_board_is_a_computer_and_every_number_has_a_source() {
         let reading = open::<&str>(&[]).unwrap_or_else(|error| panic!("{error}"));
-        let computer = reading.value;
-        assert_eq!(computer.memory, Bytes::mib(128));
-        assert_eq!(computer.core.data_cache.kib(), 16);
+        assert_eq!(reading.value.settings, Settings::default(), "the board's own defaults");
         assert!(reading.parameters.iter().all(|parameter| !parameter.source.is_empty()));
         assert!(reading.parameters.iter().any(|parameter| parameter.key == "board.core.clock"));
     }
@@ -165,8 +161,8 @@ mod tests {
     fn a_set_changes_the_board_and_is_told() {
         let set = ["board.core.clock=266 MHz", "board.core.instruction_cache=32 KiB"];
         let reading = open(&set).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(reading.value.clock, Hertz::from_hz(266_000_000));
-        assert_eq!(reading.value.core.instruction_cache.kib(), 32);
+        assert_eq!(reading.value.settings.core_clock, Hertz::from_hz(266_000_000));
+        assert_eq!(reading.value.settings.core.instruction_cache.kib(), 32);
         let told = reading.parameters.iter().filter(|parameter| parameter.source == "--set");
         assert_eq!(told.count(), 2);
     }
@@ -177,7 +173,7 @@ mod tests {
             ("board.core.data_cache=12 KiB", "4, 8, 16, 32, 64 or 128 KiB"),
             ("board.core.tlb_index=random", "low, folded"),
             ("board.memory.size=512 MiB", "256 MiB"),
-            ("board.memory.size=1025 KiB", "whole MiB"),
+            ("board.memory.size=200 MB", "a power of two"),
             ("board.core.clok=1 MHz", "clock"),
             ("board=ml505", "a board with [core]"),
         ] {

@@ -35,11 +35,17 @@ impl CallNames {
         Self(names)
     }
 
+    /// The function of call `number`, if it is known.
+    #[must_use]
+    pub fn of(&self, number: u32) -> Option<&str> {
+        let index = usize::try_from(number).ok()?;
+        self.0.get(index)?.as_deref()
+    }
+
     /// What call `number` is called: `call 5 (sys_read)`, or by its number alone.
     #[must_use]
     pub fn name(&self, number: u32) -> String {
-        let name = usize::try_from(number).ok().and_then(|index| self.0.get(index)?.as_ref());
-        match name {
+        match self.of(number) {
             Some(name) => format!("call {number} ({name})"),
             None => format!("call {number}"),
         }

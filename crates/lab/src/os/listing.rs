@@ -67,6 +67,15 @@ impl Before {
         line
     }
 
+    /// The line of a semihosting call, which the host serves, in one cycle, instead of a step.
+    #[must_use]
+    pub fn call(&self, symbols: &Symbols) -> String {
+        let mut line = format!("{:>10} {:>5}  ", self.now, 1);
+        self.instruction(&mut line, symbols);
+        let _ = write!(line, " (semihosting call {:#x})", self.registers.r[0]);
+        line
+    }
+
     fn instruction(&self, line: &mut String, symbols: &Symbols) {
         let (at, thumb) = (self.registers.pc, self.registers.cpsr().thumb());
         let name = symbols.at(at).map_or_else(String::new, |_| symbols.name(at).to_string());

@@ -2,13 +2,28 @@
 //!
 //! Layer: rank 8. In reading order:
 //!
-//! - [`board`]: the computer, from a board file.
+//! - [`board`]: the computer, from a board file. [`session`]: a machine with a program on it; [`failure`]: why there is none.
 //! - [`symbols`] and [`calls`]: names of addresses and of system calls.
-//! - [`profile`]: where the cycles go; [`timeline`]: what ran when; [`listing`]: every instruction.
+//! - [`run`]: to the end, with a console; `tables` and `findings`: what is told of it.
+//! - [`profile`]: where the cycles go; [`timeline`]: what ran when; [`listing`]: every instruction; `instruments`: the engines
+//!   that feed them. [`trace`]: a stretch of a run as text.
+//! - [`debug`]: GDB at the other end of a line.
 
 pub mod board;
 pub mod calls;
+pub mod debug;
+pub mod failure;
+mod findings;
+mod instruments;
 pub mod listing;
 pub mod profile;
+pub mod run;
+pub mod session;
 pub mod symbols;
+mod tables;
 pub mod timeline;
+pub mod trace;
+
+pub use failure::Failure;
+pub use run::{Console, Plan, Ran, Typed, Until};
+pub use session::{CardFile, Load, Order, Session, Way};

@@ -11,6 +11,7 @@ use super::symbols::Symbols;
 use boardlab_arm926::{Bus, Exception, Processor};
 use boardlab_sim::{Duration, Phase};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Processes and calls that are kept apart: a guest may write any numbers.
 const MOST: usize = 4_096;
@@ -115,10 +116,20 @@ pub struct FunctionRow {
     pub tally: Tally,
 }
 
+impl FunctionRow {
+    /// One row for all of `rows`.
+    #[must_use]
+    pub fn sum(name: &str, rows: &[Self]) -> Self {
+        let mut tally = Tally::default();
+        rows.iter().for_each(|row| tally.add(&row.tally));
+        Self { name: name.into(), tally }
+    }
+}
+
 /// A profile in the making.
 #[derive(Debug, Clone)]
-pub struct Profile<'a> {
-    symbols: &'a Symbols,
+pub struct Profile {
+    symbols: Arc<Symbols>,
     functions: Vec<Tally>,
     outside: BTreeMap<(u8, u32), Tally>,
     asleep: u64,
@@ -126,21 +137,36 @@ pub struct Profile<'a> {
     last: Option<usize>,
     open: HashMap<(u8, u32), Open>,
     calls: BTreeMap<u32, CallTally>,
+    /// Where the last run ended.
+    paused: Option<Mark>,
 }
 
-impl<'a> Profile<'a> {
+impl Profile {
     /// Of code with `symbols`.
     #[must_use]
-    pub fn new(symbols: &'a Symbols) -> Self {
+    pub fn new(symbols: Arc<Symbols>) -> Self {
         Self {
-            symbols,
             functions: vec![Tally::default(); symbols.code().len()],
+            symbols,
             outside: BTreeMap::new(),
             asleep: 0,
             last: None,
             open: HashMap::new(),
             calls: BTreeMap::new(),
+            paused: None,
         }
+    }
+
+    /// Goes on at `now`: what happened since [`Profile::pause`], a semihosting call, belongs to where it was made.
+    pub fn resume(&mut self, now: &Mark) {
+        if let Some(paused) = self.paused.take() {
+            self.step(&paused, now);
+        }
+    }
+
+    /// A run ended at `now`.
+    pub const fn pause(&mut self, now: Mark) {
+        self.paused = Some(now);
     }
 
     /// Takes one step: an instruction, the entry of an interrupt or a span of sleep.
@@ -222,16 +248,16 @@ impl<'a> Profile<'a> {
         rows
     }
 
-    /// The system calls by number, with their names.
+    /// The system calls by number, with their names where those are known.
     #[must_use]
-    pub fn calls(&self, names: &CallNames) -> Vec<(u32, String, CallTally)> {
+    pub fn calls(&self, names: &CallNames) -> Vec<(u32, Option<String>, CallTally)> {
         let mut calls = self.calls.clone();
         for open in self.open.values() {
             let tally = calls.entry(open.number).or_default();
             tally.open += 1;
             tally.kernel += open.kernel;
         }
-        let row = |(number, tally)| (number, names.name(number), tally);
+        let row = |(number, tally)| (number, names.of(number).map(String::from), tally);
         calls.into_iter().map(row).collect()
     }
 }

@@ -1,11 +1,9 @@
-//! The names of addresses: functions and labels of an ELF file.
+//! The names of addresses: functions and labels of a program.
 //!
-//! Layer: rank 8. Main type: [`Symbols`]. A symbol without a size reaches to the next one; the assembler's marks of ARM code,
-//! Thumb code and data (`$a`, `$t`, `$d`; ARM IHI 0044F, 4.6.5) are no names. A file without symbols has none: that is no
-//! error. Leaves out: lines of the source.
+//! Layer: rank 8. Main type: [`Symbols`], made for lookups by the million: no two overlap, and a lookup gives an index. A program
+//! without symbols has none: that is no error. Leaves out: lines of the source.
 
-use object::read::elf::ElfFile32;
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
+use boardlab_realview::{SymbolKind, Symbols as Table};
 use std::fmt;
 
 /// Longest name that is kept; those of C++ may be longer.
@@ -32,37 +30,21 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// The symbols of the ELF file `bytes`; none of what is no ELF file, and none where its table is broken.
+    /// The symbols of a program.
     #[must_use]
-    pub fn of_elf(bytes: &[u8]) -> Self {
-        let Ok(file) = ElfFile32::<object::Endianness>::parse(bytes) else {
-            return Self::default();
-        };
+    pub fn of_program(table: &Table) -> Self {
         let mut found = Vec::new();
         let mut named = Vec::new();
-        for symbol in file.symbols() {
-            let Ok(name) = symbol.name() else { continue };
-            let Ok(address) = u32::try_from(symbol.address()) else { continue };
-            if name.is_empty() || name.starts_with('$') || symbol.is_undefined() {
-                continue;
-            }
-            let section = symbol.section_index().and_then(|at| file.section_by_index(at).ok());
-            let in_code = section.is_some_and(|section| section.kind() == SectionKind::Text);
-            let is_code = match symbol.kind() {
-                SymbolKind::Text => true,
-                SymbolKind::Unknown | SymbolKind::Label => in_code,
-                _ => false,
-            };
-            let name: String = name.chars().take(NAME).collect();
-            named.push((name.clone(), address));
-            if is_code {
-                // Of the names at one address that with a size comes first, then a global one.
-                let rank = (symbol.size() == 0, !symbol.is_global());
-                found.push((address & !1, rank, symbol.size(), name));
+        for symbol in table.all() {
+            let name: String = symbol.name.chars().take(NAME).collect();
+            named.push((name.clone(), symbol.address));
+            if symbol.kind == SymbolKind::Function {
+                found.push((symbol.address, u64::from(symbol.size), name));
             }
         }
         named.sort_unstable();
-        found.sort_unstable();
+        // Of the names at one address that with the largest size counts.
+        found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
         found.dedup_by_key(|(start, ..)| *start);
         Self { code: without_overlaps(found), named }
     }
@@ -108,11 +90,11 @@ impl Symbols {
 }
 
 /// Gives the symbols without a size the room up to the next, and cuts what reaches into the next.
-fn without_overlaps(found: Vec<(u32, (bool, bool), u64, String)>) -> Vec<Symbol> {
+fn without_overlaps(found: Vec<(u32, u64, String)>) -> Vec<Symbol> {
     /// A label reaches no farther than this: what lies behind belongs to nobody.
     const LABEL: u64 = 1 << 16;
     let mut code: Vec<Symbol> = Vec::with_capacity(found.len());
-    for (start, _, size, name) in found {
+    for (start, size, name) in found {
         if let Some(last) = code.last_mut() {
             last.end = last.end.min(u64::from(start));
         }
@@ -144,9 +126,7 @@ mod tests {
     use super::*;
 
     fn symbols(found: &[(u32, u64, &str)]) -> Symbols {
-        let found = found
-            .iter()
-            .map(|(start, size, name)| (*start, (*size == 0, false), *size, String::from(*name)));
+        let found = found.iter().map(|(start, size, name)| (*start, *size, String::from(*name)));
         Symbols { code: without_overlaps(found.collect()), named: Vec::new() }
     }
 
@@ -169,12 +149,5 @@ mod tests {
         let symbols = symbols(&[(0xFFFF_FF00, 0x100, "top")]);
         assert_eq!(symbols.name(0xFFFF_FFFC).to_string(), "top+0xfc");
         assert_eq!(symbols.name(0).to_string(), "0x00000000");
-    }
-
-    #[test]
-    fn what_is_no_elf_file_has_no_symbols() {
-        for bytes in [&b""[..], b"\x7fELF", b"text that is no ELF file at all", &[0; 4096]] {
-            assert!(Symbols::of_elf(bytes).code().is_empty());
-        }
     }
 }
