@@ -1,14 +1,12 @@
-//! This side once more: a case with MMU and caches on, twice, by the fast engine.
+//! This side once more: a case with MMU and caches on, several times, by one of the faster engines.
 //!
-//! The first run brings what it needs into caches and TLB, the second finds it there, so that the engine executes its own code for the
+//! The first run brings what it needs into caches and TLB, the last one finds it there, so that the engine executes its own code for the
 //! instructions and not the reference. The memory is mapped one to one, write-back.
 
 use boardlab_arm926::bus::Waits;
 use boardlab_arm926::instruction::CoprocessorAccess;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU};
-use boardlab_arm926::{
-    Config, Cycles, Engine, Limit, Processor, Ram, Register, Stop, Virtual, fast::Fast,
-};
+use boardlab_arm926::{Config, Cycles, Engine, Limit, Processor, Ram, Register, Stop, Virtual};
 
 use super::oracle::{Answer, CODE, Case, Status};
 use super::simulated::{load_registers, registers_after, stopped};
@@ -20,23 +18,27 @@ const SECTION: u32 = 0xC1E;
 const STEPS: u64 = 1000;
 
 /// The core and the engine.
-pub struct Cached {
+pub struct Cached<E> {
     processor: Processor<Ram>,
-    engine: Fast,
-    /// Instructions of second runs.
+    engine: E,
+    /// How often a case is run.
+    times: u32,
+    /// What the engine counts of instructions: those that it executed itself, or those that it did not.
+    count: fn(&E) -> u64,
+    /// Instructions of last runs.
     pub instructions: u64,
-    /// Those of them that the engine left to the reference.
-    pub stepped: u64,
+    /// The engine's count of them.
+    pub counted: u64,
 }
 
-impl Cached {
-    pub fn new() -> Self {
+impl<E: Engine<Ram>> Cached<E> {
+    pub fn new(engine: E, times: u32, count: fn(&E) -> u64) -> Self {
         let config = Config { semihosting: false, stop_without_handler: true, ..Config::default() };
         let mut ram = Ram::new(1 << 21, Waits::default());
         let table: Vec<u32> = (0..4096).map(|section| section << 20 | SECTION).collect();
         ram.put(TABLE as usize, &table);
         let processor = Processor::new(&config, ram);
-        let mut cached = Self { processor, engine: Fast::new(), instructions: 0, stepped: 0 };
+        let mut cached = Self { processor, engine, times, count, instructions: 0, counted: 0 };
         cached.control((2, 0), TABLE);
         cached.control((3, 0), 1);
         cached.control((1, 0), MMU | DATA_CACHE | INSTRUCTION_CACHE);
@@ -58,24 +60,32 @@ impl Cached {
         memory.control_write(&access, value, bus, now).unwrap();
     }
 
-    /// Runs a case twice; how the second run ends.
+    /// Runs a case several times; how the last run ends.
     pub fn run(&mut self, case: &Case) -> Answer {
         let base = case.base as usize;
         self.control((7, 7), 0);
         self.processor.bus.bytes_mut()[base..base + case.memory.len()]
             .copy_from_slice(&case.memory);
-        Engine::<Ram>::forget(&mut self.engine);
-        self.once(case);
+        self.engine.forget();
+        for _ in 1..self.times {
+            self.once(case);
+            self.restore(case);
+        }
+        let (instructions, counted) =
+            (self.processor.counts.instructions, (self.count)(&self.engine));
+        let status = self.once(case);
+        self.instructions += self.processor.counts.instructions - instructions;
+        self.counted += (self.count)(&self.engine) - counted;
+        self.answer(case, status)
+    }
+
+    /// Makes the data those of the case again, in the caches as well.
+    fn restore(&mut self, case: &Case) {
         let Processor { memory, bus, .. } = &mut self.processor;
         let words = case.memory.chunks_exact(4).zip((case.base..).step_by(4));
         for (word, at) in words.skip(CODE / 4) {
             assert!(memory.poke(Virtual(at), u32::from_le_bytes(word.try_into().unwrap()), bus));
         }
-        let (instructions, stepped) = (self.processor.counts.instructions, self.engine.stepped());
-        let status = self.once(case);
-        self.instructions += self.processor.counts.instructions - instructions;
-        self.stepped += self.engine.stepped() - stepped;
-        self.answer(case, status)
     }
 
     fn once(&mut self, case: &Case) -> Status {

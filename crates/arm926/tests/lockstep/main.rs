@@ -22,7 +22,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::thread;
 
+use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::decode;
+use boardlab_arm926::fast::Fast;
 use boardlab_sim::Seed;
 
 use cached::Cached;
@@ -36,6 +38,8 @@ const FULL: u64 = 100_000_000;
 /// Each class is executed at least so often.
 const EACH: u64 = 1_000;
 const BATCH: usize = 256;
+/// One case in so many is compiled as well, which takes a thousand times as long as running it.
+const COMPILED: usize = 64;
 /// Where the memory of case n of a batch is.
 const FIRST: u32 = 0x1_0000;
 const STRIDE: u32 = 0x1000;
@@ -70,10 +74,10 @@ impl Tally {
         Self { classes: vec![0; table.classes.len()], instructions: 0 }
     }
 
-    /// Runs a case here and compares.
-    fn compare(&mut self, here: &mut Simulated, (case, classes): &Made, there: &Answer) -> bool {
+    /// Runs a case here, and counts its instructions.
+    fn run(&mut self, here: &mut Simulated, (case, classes): &Made) -> Answer {
         let mut next = 0;
-        let answer = here.run(case, |at| {
+        here.run(case, |at| {
             self.instructions += 1;
             while next < classes.len() && classes[next].0 < at {
                 next += 1;
@@ -81,14 +85,20 @@ impl Tally {
             if next < classes.len() && classes[next].0 == at {
                 self.classes[classes[next].1] += 1;
             }
-        });
-        answer == *there
+        })
     }
+}
+
+/// Stops the test where the sides differ.
+fn check(answer: &Answer, case: &Case, there: &Answer, place: &str) {
+    assert!(answer == there, "{place}: {}", explain(answer, case, there));
 }
 
 /// Runs `instructions` of the blocks that `seed` gives.
 fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
-    let (server, mut here, mut cached) = (Server::start()?, Simulated::new(), Cached::new());
+    let (server, mut here) = (Server::start()?, Simulated::new());
+    let mut fast = Cached::new(Fast::new(), 2, Fast::stepped);
+    let mut compiled = Cached::new(Compiled::with_threshold(1), 4, Compiled::executed);
     let mut tally = Tally::new(table);
     let mut waiting: Option<(u64, Vec<Made>)> = None;
     for number in 0.. {
@@ -98,21 +108,21 @@ fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
         if let Some((number, made)) = waiting.replace((number, made)) {
             let cases: Vec<Case> = made.iter().map(|(case, _)| case.clone()).collect();
             for (n, (made, there)) in made.iter().zip(server.receive(&cases)).enumerate() {
-                if !tally.compare(&mut here, made, &there) {
-                    let place = format!("seed {}, batch {number}, case {n}", seed.get());
-                    panic!("{place}: {}", explain(&here.run(&made.0, |_| {}), &made.0, &there));
-                }
-                let answer = cached.run(&made.0);
-                if answer != there {
-                    let place =
-                        format!("fast engine, seed {}, batch {number}, case {n}", seed.get());
-                    panic!("{place}: {}", explain(&answer, &made.0, &there));
+                let place = format!("seed {}, batch {number}, case {n}", seed.get());
+                check(&tally.run(&mut here, made), &made.0, &there, &place);
+                check(&fast.run(&made.0), &made.0, &there, &format!("fast engine, {place}"));
+                if n % COMPILED == 0 {
+                    check(&compiled.run(&made.0), &made.0, &there, &format!("compiler, {place}"));
                 }
             }
             if tally.instructions >= instructions {
-                let (stepped, all) = (cached.stepped, cached.instructions);
-                say(&format!("fast engine: {all} instructions, {stepped} of them stepped"));
-                assert!(stepped < all / 2, "the fast engine executes most itself");
+                say(&format!(
+                    "fast engine: {} instructions, {} left to the reference; compiler: {}, {} \
+                     of them compiled",
+                    fast.instructions, fast.counted, compiled.instructions, compiled.counted
+                ));
+                assert!(fast.counted < fast.instructions / 2, "the fast engine executes most");
+                assert!(compiled.counted > compiled.instructions / 2, "most is compiled");
                 break;
             }
         }

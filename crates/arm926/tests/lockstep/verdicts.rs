@@ -12,7 +12,7 @@ const FIRST: u32 = 0x10_0000;
 const STRIDE: u32 = 0x40;
 const BATCH: usize = 4096;
 const SAMPLE: u64 = 60_000;
-const FULL: u64 = 3_000_000;
+const FULL: u64 = 500_000;
 
 /// A group of encodings that one side alone has undefined: `mask` selects the bits, `value` is what they are, and at least one bit of
 /// `any` is set if it is not zero.
