@@ -149,7 +149,7 @@ impl Compiler {
             return Ran::Nothing;
         }
         let (before, instructions) = (processor.now, processor.counts.instructions);
-        let bounds = Bounds { deadline, instructions: limit.instructions };
+        let bounds = Bounds { deadline, limit: limit.cycles, instructions: limit.instructions };
         let left = self.regions[number].run(processor, bounds);
         self.executed += processor.counts.instructions - instructions;
         if left.stale {

@@ -36,8 +36,10 @@ pub(super) struct Region {
 /// Until when a region may run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// No instruction begins at or after this cycle.
+    /// No instruction begins at or after this cycle, as far as the processor knows.
     pub(super) deadline: Cycles,
+    /// Nor at or after this one, whatever happens.
+    pub(super) limit: Cycles,
     /// To this count of instructions.
     pub(super) instructions: u64,
 }
@@ -271,6 +273,26 @@ impl<B: Bus> Context<B> {
         self.end = now.cast_signed() + left;
     }
 
+    /// If the instruction of `site` made a transfer of its own on the bus, asks for the interrupt lines, as the boundary behind it
+    /// would, and shortens what is left. Whether that boundary needs nothing more.
+    fn settle(&mut self, frame: &mut Frame, processor: &mut Processor<B>, site: &Site) -> bool {
+        if !processor.memory.touched() {
+            return true;
+        }
+        let before = processor.now;
+        processor.now = before.plus(u64::from(site.executed));
+        processor.settle();
+        let settled = !processor.memory.touched();
+        let deadline = processor.deadline().min(self.bounds.limit);
+        processor.now = before;
+        self.bounds.deadline = deadline;
+        let now = self.now(frame).0.cast_signed();
+        let most = i64::try_from(deadline.0).unwrap_or(i64::MAX).saturating_sub(now);
+        frame.left = frame.left.min(most);
+        self.end = now + frame.left;
+        settled
+    }
+
     /// The cycle that the frame is at.
     fn now(&self, frame: &Frame) -> Cycles {
         Cycles((self.end - frame.left).cast_unsigned())
@@ -326,19 +348,24 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
     processor.memory.note_instruction(site.place.at, begin);
     processor.registers.set_thumb(site.place.thumb);
     processor.registers.pc = site.place.following().at;
+    let misses = processor.memory.statistics().data_cache.write_misses;
     let end = execute::execute(processor, instruction, site.place.at);
-    if matches!(end, End::Done(_)) {
-        learn(processor, instruction, frame.address, region.privileged);
-    }
-    let left = frame.left - (processor.now.0 - begin.0).cast_signed();
+    frame.left -= (processor.now.0 - begin.0).cast_signed();
+    let ahead = i64::from(site.cycles) + i64::from(site.rest);
+    // The lines are asked ahead of the boundary only if the run does not end there.
     let goes_on = end == End::Done(Outcome::Executed)
-        && class(instruction) != Class::Jump
-        && !processor.memory.touched()
-        && left - i64::from(site.cycles) > i64::from(site.rest);
-    if goes_on {
-        (frame.left, frame.status) = (left, 0);
-    } else {
+        && !site.jumps
+        && frame.left > ahead
+        && context.settle(frame, processor, site)
+        && frame.left > ahead;
+    frame.status = u32::from(!goes_on);
+    if !goes_on {
         context.finish = Some(end);
+    }
+    if matches!(end, End::Done(_))
+        && misses == processor.memory.statistics().data_cache.write_misses
+    {
+        learn(processor, instruction, frame.address, region.privileged);
     }
 }
 

@@ -7,10 +7,11 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Switch;
 
+use super::super::class::{Class, class};
 use super::super::frame::{Tally, at};
 use super::super::plan::{self, Key, Place, Step};
 use super::{Exit, Lower, Site};
-use crate::instruction::{Instruction, Operation, Register};
+use crate::instruction::{Operation, Register};
 use crate::memory::lookaside::{Hits, LineHit};
 use crate::timing::Pipeline;
 
@@ -101,7 +102,7 @@ impl Lower<'_> {
         switch.emit(&mut self.b, target, out);
         self.b.switch_to_block(out);
         self.store_frame(target, at::TARGET);
-        let site = self.site(from, step.executed.after, exit, None);
+        let site = self.site(from, step.executed.after, exit);
         self.leave(site);
     }
 
@@ -112,7 +113,7 @@ impl Lower<'_> {
             let door = self.door(from, key.place, node);
             self.b.ins().jump(door, &[]);
         } else {
-            let site = self.site(key.place, key.pipeline, Exit::Here, None);
+            let site = self.site(key.place, key.pipeline, Exit::Here);
             self.leave(site);
         }
     }
@@ -135,7 +136,7 @@ impl Lower<'_> {
         let Key { place, pipeline } = self.plan.nodes[index].key;
         (self.cycles, self.tally, self.rest) = (0, Tally::default(), 0);
         let cycles = self.plan.nodes[index].cycles_max;
-        let site = self.site(place, pipeline, Exit::Here, None);
+        let site = self.site(place, pipeline, Exit::Here);
         if doors.stayed {
             self.b.switch_to_block(doors.stay);
             self.check_cycles(cycles, site);
@@ -152,7 +153,7 @@ impl Lower<'_> {
 
     /// Enters the line of `step` in the midst of a node.
     pub(super) fn cross_line(&mut self, step: &Step) {
-        let site = self.site(step.place, step.before, Exit::Here, None);
+        let site = self.site(step.place, step.before, Exit::Here);
         self.check_line(step.place, site);
         self.tally = self.tally.plus(Tally::LINE);
     }
@@ -219,15 +220,39 @@ impl Lower<'_> {
     }
 
     /// A new site, at what the node has taken so far.
-    pub(super) fn site(
-        &mut self,
-        place: Place,
-        pipeline: Pipeline,
-        exit: Exit,
-        instruction: Option<Instruction>,
-    ) -> u32 {
+    pub(super) fn site(&mut self, place: Place, pipeline: Pipeline, exit: Exit) -> u32 {
         let (cycles, tally, rest) = (self.cycles, self.tally, self.rest);
-        self.sites.push(Site { place, pipeline, cycles, tally, rest, exit, instruction });
+        let (instruction, jumps, executed) = (None, false, 0);
+        self.note_site(Site {
+            place,
+            pipeline,
+            cycles,
+            tally,
+            rest,
+            exit,
+            instruction,
+            jumps,
+            executed,
+        })
+    }
+
+    /// A new site in front of `step`, which the reference executes.
+    pub(super) fn site_of(&mut self, step: &Step) -> u32 {
+        self.note_site(Site {
+            place: step.place,
+            pipeline: step.before,
+            cycles: self.cycles,
+            tally: self.tally,
+            rest: self.rest,
+            exit: Exit::Here,
+            instruction: Some(step.instruction),
+            jumps: class(&step.instruction) == Class::Jump,
+            executed: step.executed.cycles,
+        })
+    }
+
+    fn note_site(&mut self, site: Site) -> u32 {
+        self.sites.push(site);
         u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
     }
 

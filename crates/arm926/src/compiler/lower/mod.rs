@@ -55,6 +55,10 @@ pub(super) struct Site {
     pub(super) exit: Exit,
     /// The instruction, where the reference executes it.
     pub(super) instruction: Option<Instruction>,
+    /// It is a jump.
+    pub(super) jumps: bool,
+    /// Its cycles, waiting left out.
+    pub(super) executed: u32,
 }
 
 /// Where execution goes on after leaving.

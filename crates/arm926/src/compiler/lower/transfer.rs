@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use super::super::class::{Class, class};
 use super::super::frame::{Tally, at};
 use super::super::plan::{Place, Step};
-use super::{Exit, Lower};
+use super::Lower;
 use crate::address::LINE;
 use crate::instruction::{BlockTransfer, Index, Item, Offset, Operation, Register, Transfer};
 use crate::memory::lookaside::{DATA_ENTRIES, HALF, Hits};
@@ -133,7 +133,7 @@ impl Lower<'_> {
 
     /// Has the reference execute `step`; leaves if it says so, and always behind a jump.
     fn reference(&mut self, step: &Step) {
-        let site = self.site(step.place, step.before, Exit::Here, Some(step.instruction));
+        let site = self.site_of(step);
         let left = self.b.use_var(self.variables.left);
         self.store_frame(left, at::LEFT);
         self.call(self.ties.instruction, site);
