@@ -3,6 +3,7 @@
 //! Layer: rank 3. [`Compiled`] takes turns: it leaves the counting of how often a place is come by to [`Fast`], which stops in front of hot code.
 
 use super::{Compiler, Ran, THRESHOLD};
+use crate::address::Cycles;
 use crate::bus::Bus;
 use crate::engine::Engine;
 use crate::fast::{Ended, Fast};
@@ -13,7 +14,13 @@ use crate::processor::{Limit, Processor, Stop};
 pub struct Compiled {
     compiler: Compiler,
     fast: Fast,
+    /// The cycle from which on entries are counted again.
+    again: Cycles,
 }
+
+/// Entries are counted in spans of so many cycles. What runs between leaving a region at a checkpoint and coming by its head is so not
+/// compiled once more, as it is entered a few times in a span.
+const SPAN: u64 = 1 << 22;
 
 impl Default for Compiled {
     fn default() -> Self {
@@ -31,7 +38,8 @@ impl Compiled {
     /// As [`Compiled::new`]; compiles what was entered so often.
     #[must_use]
     pub fn with_threshold(threshold: u32) -> Self {
-        Self { compiler: Compiler::default(), fast: Fast::with_threshold(threshold) }
+        let (compiler, fast) = (Compiler::default(), Fast::with_threshold(threshold));
+        Self { compiler, fast, again: Cycles(SPAN) }
     }
 
     /// How many regions there are, and their machine code in bytes.
@@ -73,6 +81,10 @@ impl Compiled {
 impl<B: Bus> Engine<B> for Compiled {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
+            if processor.now >= self.again {
+                self.again = processor.now.plus(SPAN);
+                self.fast.count_again();
+            }
             if let Some(stop) = self.turn(processor, limit) {
                 return stop;
             }
@@ -82,6 +94,7 @@ impl<B: Bus> Engine<B> for Compiled {
 
     fn forget(&mut self) {
         self.compiler.forget();
+        self.again = Cycles(0);
         Engine::<B>::forget(&mut self.fast);
     }
 }

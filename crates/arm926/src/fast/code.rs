@@ -229,6 +229,16 @@ impl Codes {
         }
     }
 
+    /// Counts from the beginning what is not hot yet: only what is entered often in a short time is worth compiling.
+    pub(super) fn count_again(&self) {
+        for code in &self.codes {
+            let heat = &code.heat;
+            if (1..self.threshold).contains(&heat.get()) {
+                heat.set(self.threshold);
+            }
+        }
+    }
+
     /// The code that a dynamic jump to `target` led to.
     #[inline(always)]
     pub(super) fn jump(&self, target: u32) -> u32 {

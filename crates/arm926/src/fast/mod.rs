@@ -118,6 +118,11 @@ impl Fast {
         }
     }
 
+    /// Counts from the beginning how often codes are entered.
+    pub(crate) fn count_again(&self) {
+        self.codes.count_again();
+    }
+
     /// Runs to the limit, or until the next code is hot; with `anyway` the first is not asked.
     pub(crate) fn run_until_hot<B: Bus>(
         &mut self,
