@@ -4,7 +4,7 @@
 //! the semantics: ARM DDI 0100E, A5.2 to A5.4, as in `execute::transfer` and `execute::block`.
 
 use super::compute::canonical;
-use super::step::{Leave, Run, Step, Working, go_on, left};
+use super::step::{Leave, Run, Step, Working, go_on};
 use crate::address::LINE;
 use crate::execute::arithmetic;
 use crate::instruction::{Index, Item, Shift};
@@ -32,7 +32,7 @@ const POST: u8 = 2;
 
 /// The base moved by the offset.
 #[inline(always)]
-fn moved<const OFF: u8>(core: &Working, step: &Step) -> u32 {
+fn moved<const OFF: u8>(core: &Working<'_>, step: &Step) -> u32 {
     let (base, index) = (core.get(step.n), core.get(step.m));
     match OFF {
         IMMEDIATE => base.wrapping_add(step.imm),
@@ -74,27 +74,23 @@ const fn decoded(imm: u32) -> Shift {
 
 /// The address and the base afterwards.
 #[inline(always)]
-fn address<const OFF: u8, const INDEX: u8>(core: &Working, step: &Step) -> (u32, u32) {
+fn address<const OFF: u8, const INDEX: u8>(core: &Working<'_>, step: &Step) -> (u32, u32) {
     let moved = moved::<OFF>(core, step);
     (if INDEX == POST { core.get(step.n) } else { moved }, moved)
 }
 
-/// `N` bytes at an offset of the data cache's array.
+/// `N` bytes at an offset of the data cache's array that is a multiple of `N`.
 #[inline(always)]
 fn bytes<const N: usize>(data: &[u8], offset: usize) -> Option<[u8; N]> {
-    data.get(offset..)?.first_chunk().copied()
-}
-
-#[inline(always)]
-fn word(data: &[u8], offset: usize) -> Option<u32> {
-    bytes(data, offset).map(u32::from_le_bytes)
+    data.as_chunks().0.get(offset / N).copied()
 }
 
 /// What a load of one item brings.
 #[inline(always)]
-fn read<const ITEM: u8>(hits: &Hits, data: &[u8], at: u32) -> Option<u32> {
+fn read<const ITEM: u8>(core: &Working<'_>, at: u32) -> Option<u32> {
+    let (hits, data) = (core.hits, &*core.data);
     match ITEM {
-        WORD => word(data, hits.read(at, 4)?),
+        WORD => bytes(data, hits.read(at, 4)?).map(u32::from_le_bytes),
         BYTE => bytes(data, hits.read(at, 1)?).map(|[byte]: [u8; 1]| u32::from(byte)),
         HALF_WORD => bytes(data, hits.read(at, 2)?).map(|half| u32::from(u16::from_le_bytes(half))),
         SIGNED_BYTE => bytes(data, hits.read(at, 1)?)
@@ -104,85 +100,84 @@ fn read<const ITEM: u8>(hits: &Hits, data: &[u8], at: u32) -> Option<u32> {
     }
 }
 
+/// Stores `N` bytes at an offset of the data cache's array that is a multiple of `N`.
+#[inline(always)]
+fn put<const N: usize>(core: &mut Working<'_>, offset: usize, bytes: [u8; N]) -> Option<()> {
+    *core.data.as_chunks_mut().0.get_mut(offset / N)? = bytes;
+    Some(())
+}
+
 /// Stores one item; nothing if that is not a hit.
 #[inline(always)]
-fn write<const ITEM: u8>(hits: &Hits, data: &mut [u8], at: u32, value: u32) -> Option<()> {
+fn write<const ITEM: u8>(core: &mut Working<'_>, at: u32, value: u32) -> Option<()> {
     let bytes = value.to_le_bytes();
+    let hits = core.hits;
     match ITEM {
-        WORD => *data.get_mut(hits.write(at, 4)?..)?.first_chunk_mut()? = bytes,
-        BYTE => *data.get_mut(hits.write(at, 1)?)? = bytes[0],
-        _ => *data.get_mut(hits.write(at, 2)?..)?.first_chunk_mut()? = [bytes[0], bytes[1]],
+        WORD => put(core, hits.write(at, 4)?, bytes),
+        BYTE => put(core, hits.write(at, 1)?, [bytes[0]]),
+        _ => put(core, hits.write(at, 2)?, [bytes[0], bytes[1]]),
     }
-    Some(())
 }
 
 /// A load of one item.
 fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
 ) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let Some(value) = read::<ITEM>(hits, data, at) else { return Leave::Slow(left(steps)) };
+    let Some(value) = read::<ITEM>(core, at) else { return Leave::slow(steps) };
     core.reads += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
     core.set(step.d, value);
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// A load to r15.
 fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
 ) -> Leave {
-    let [step, ..] = steps else { return Leave::Executed };
+    let [step, ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let Some(value) = read::<ITEM>(hits, data, at) else { return Leave::Slow(left(steps)) };
+    let Some(value) = read::<ITEM>(core, at) else { return Leave::slow(steps) };
     core.reads += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
     core.target = canonical(value);
-    Leave::Dynamic
+    Leave::DYNAMIC
 }
 
 /// A store of one item.
 fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
 ) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    if write::<ITEM>(hits, data, at, core.get(step.d)).is_none() {
-        return Leave::Slow(left(steps));
+    if write::<ITEM>(core, at, core.get(step.d)).is_none() {
+        return Leave::slow(steps);
     }
     core.writes += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// LDRD.
 fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
 ) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let pair = if at & 7 == 0 { hits.read(at, 4) } else { None };
-    let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(data, offset)) else {
-        return Leave::Slow(left(steps));
+    let pair = if at & 7 == 0 { core.hits.read(at, 4) } else { None };
+    let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(core.data, offset)) else {
+        return Leave::slow(steps);
     };
     core.reads += 2;
     if INDEX != OFFSET {
@@ -190,29 +185,27 @@ fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     }
     core.set(step.d, u32::from_le_bytes([a, b, c, d]));
     core.set(step.d | 1, u32::from_le_bytes([e, f, g, h]));
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// STRD.
 fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
 ) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let pair = if at & 7 == 0 { hits.write(at, 4) } else { None };
+    let pair = if at & 7 == 0 { core.hits.write(at, 4) } else { None };
     let value = u64::from(core.get(step.d)) | u64::from(core.get(step.d | 1)) << 32;
-    let Some(Some(place)) = pair.map(|offset| data.get_mut(offset..offset + 8)) else {
-        return Leave::Slow(left(steps));
-    };
-    place.copy_from_slice(&value.to_le_bytes());
+    let stored = pair.and_then(|offset| put(core, offset, value.to_le_bytes()));
+    if stored.is_none() {
+        return Leave::slow(steps);
+    }
     core.writes += 2;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// How the offset of an access is given.
@@ -297,7 +290,7 @@ fn take_lowest(list: &mut u32) -> u8 {
 /// The words' lowest address, and the base afterwards. Of several transfers `imm` is the list, `m` the count, `s` the distance from the
 /// base to the lowest word, and `d` its bit 0 whether the base moves, its bit 1 whether downwards.
 #[inline(always)]
-fn several(core: &Working, step: &Step) -> (u32, u32) {
+fn several(core: &Working<'_>, step: &Step) -> (u32, u32) {
     let base = core.get(step.n);
     let at = base.wrapping_add_signed(i32::from(step.s.cast_signed()));
     let bytes = 4 * u32::from(step.m);
@@ -306,15 +299,15 @@ fn several(core: &Working, step: &Step) -> (u32, u32) {
 }
 
 #[inline(always)]
-fn load_all(core: &mut Working, step: &Step, hits: &Hits, data: &[u8]) -> Option<()> {
+fn load_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
     let (at, moved) = several(core, step);
-    let (spans, used) = spans::<false>(hits, at, step.m)?;
+    let (spans, used) = spans::<false>(core.hits, at, step.m)?;
     core.set(step.n, moved);
     let mut list = step.imm;
     for &(offset, length) in spans.get(..used)? {
-        let (words, _) = data.get(offset..offset + length)?.as_chunks();
+        let (words, _) = core.data.get(offset..offset + length)?.as_chunks();
         for &word in words {
-            core.set(take_lowest(&mut list), u32::from_le_bytes(word));
+            core.r[usize::from(take_lowest(&mut list)) & 15] = u32::from_le_bytes(word);
         }
     }
     core.reads += u64::from(step.m);
@@ -322,45 +315,35 @@ fn load_all(core: &mut Working, step: &Step, hits: &Hits, data: &[u8]) -> Option
 }
 
 /// LDM without r15.
-pub(super) fn load_several(
-    core: &mut Working,
-    steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
-    match load_all(core, step, hits, data) {
-        Some(()) => go_on(core, rest, hits, data),
-        None => Leave::Slow(left(steps)),
+pub(super) fn load_several(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+    match load_all(core, step) {
+        Some(()) => go_on(core, rest),
+        None => Leave::slow(steps),
     }
 }
 
 /// LDM with r15.
-pub(super) fn load_several_jump(
-    core: &mut Working,
-    steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
-) -> Leave {
-    let [step, ..] = steps else { return Leave::Executed };
-    match load_all(core, step, hits, data) {
+pub(super) fn load_several_jump(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, ..] = steps else { return Leave::EXECUTED };
+    match load_all(core, step) {
         Some(()) => {
             core.target = canonical(core.r[15]);
-            Leave::Dynamic
+            Leave::DYNAMIC
         }
-        None => Leave::Slow(left(steps)),
+        None => Leave::slow(steps),
     }
 }
 
 #[inline(always)]
-fn store_all(core: &mut Working, step: &Step, hits: &Hits, data: &mut [u8]) -> Option<()> {
+fn store_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
     let (at, moved) = several(core, step);
-    let (spans, used) = spans::<true>(hits, at, step.m)?;
+    let (spans, used) = spans::<true>(core.hits, at, step.m)?;
     let mut list = step.imm;
     for &(offset, length) in spans.get(..used)? {
-        let (words, _) = data.get_mut(offset..offset + length)?.as_chunks_mut();
+        let (words, _) = core.data.get_mut(offset..offset + length)?.as_chunks_mut();
         for word in words {
-            *word = core.get(take_lowest(&mut list)).to_le_bytes();
+            *word = core.r[usize::from(take_lowest(&mut list)) & 15].to_le_bytes();
         }
     }
     core.set(step.n, moved);
@@ -369,15 +352,10 @@ fn store_all(core: &mut Working, step: &Step, hits: &Hits, data: &mut [u8]) -> O
 }
 
 /// STM.
-pub(super) fn store_several(
-    core: &mut Working,
-    steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
-    match store_all(core, step, hits, data) {
-        Some(()) => go_on(core, rest, hits, data),
-        None => Leave::Slow(left(steps)),
+pub(super) fn store_several(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+    match store_all(core, step) {
+        Some(()) => go_on(core, rest),
+        None => Leave::slow(steps),
     }
 }

@@ -5,8 +5,8 @@
 use super::code::{Code, Codes};
 use super::step::{Leave, Working, go_on};
 use crate::address::{Cycles, Virtual};
-use crate::memory::lookaside::Hits;
 use crate::processor::Processor;
+use crate::registers::Registers;
 use crate::timing::Pipeline;
 
 /// A piece of a code.
@@ -73,16 +73,16 @@ pub(super) fn run<B>(codes: &Codes, processor: &mut Processor<B>, start: Start) 
     let Some(piece) = code.block.pieces.get(start.place.piece) else { return Left::Nowhere };
     let privileged = code.block.key.privileged;
     let base = processor.now.0.wrapping_sub(u64::from(piece.before));
-    let mut core = Working::load(&processor.registers, base, start.stamp);
+    let (lookaside, data) = processor.memory.hits();
+    let hits = lookaside.hits(privileged);
+    let mut core = Working::load(&processor.registers, (base, start.stamp), hits, data);
     core.was_skipped = piece.if_skipped == Some(processor.pipeline);
     core.instructions = 0u64.wrapping_sub(start.place.piece as u64);
-    let (lookaside, data) = processor.memory.hits();
-    let end = chain(codes, &mut core, (code, start), lookaside.hits(privileged), data);
+    let end = chain(codes, &mut core, code, start);
     let (arrival, left) = match end {
         End::Before(place, leave) => {
             let Some(code) = codes.get(place.code) else { return Left::Nowhere };
-            let left =
-                if matches!(leave, Leave::Slow(_)) { Left::Slow(place) } else { Left::Line(place) };
+            let left = if leave.is_slow() { Left::Slow(place) } else { Left::Line(place) };
             (Arrival::before(code, place.piece, &mut core), left)
         }
         End::Behind(from) => {
@@ -91,14 +91,23 @@ pub(super) fn run<B>(codes: &Codes, processor: &mut Processor<B>, start: Start) 
         }
         End::Nowhere => return Left::Nowhere,
     };
-    arrival.store(processor, &core, privileged);
+    let (reads, writes, lines, line) = (core.reads, core.writes, core.lines, core.line);
+    core.store(&mut processor.registers);
+    arrival.store(&mut processor.registers, &mut processor.pipeline, &mut processor.now);
+    let counts = &mut processor.counts;
+    counts.instructions = counts.instructions.wrapping_add(core.instructions);
+    counts.skipped += core.skipped;
+    processor.memory.note_hits(reads, writes, lines);
+    if lines != 0 {
+        processor.memory.enter_line(Virtual(line), privileged);
+    }
     left
 }
 
 /// Enters the line with this stamp, if it is known to hit.
 #[inline(always)]
-fn enter(core: &mut Working, code: &Code, hits: &Hits) -> bool {
-    match hits.lines.get(code.place as usize) {
+fn enter(core: &mut Working<'_>, code: &Code) -> bool {
+    match core.hits.lines.get(code.place as usize) {
         Some(hit) if hit.stamp == code.stamp => {
             (core.stamp, core.line) = (hit.stamp, hit.tag);
             core.lines += 1;
@@ -109,41 +118,37 @@ fn enter(core: &mut Working, code: &Code, hits: &Hits) -> bool {
 }
 
 /// Runs codes until one is left otherwise than to a known one.
-fn chain(
-    codes: &Codes,
-    core: &mut Working,
-    (mut code, start): (&Code, Start),
-    hits: &Hits,
-    data: &mut [u8],
-) -> End {
+fn chain<'a>(codes: &'a Codes, core: &mut Working<'_>, mut code: &'a Code, start: Start) -> End {
     let Start { place: Place { code: mut index, piece }, stamp, stop } = start;
-    if stamp == 0 && piece == 0 && !enter(core, code, hits) {
+    if stamp == 0 && piece == 0 && !enter(core, code) {
         return End::Nowhere;
     }
     let mut steps = code.steps_from(piece, stamp != 0);
     loop {
-        let (from, way, next) = match go_on(core, steps, hits, data) {
-            Leave::Executed => (From::Way { code: index, way: 0 }, 0, code.ways[0].link),
-            Leave::Skipped => (From::Way { code: index, way: 1 }, 1, code.ways[1].link),
-            Leave::Dynamic => {
-                let target = core.target;
-                (From::Jump { code: index, target }, 0, codes.jump(target))
-            }
-            leave @ (Leave::Slow(left) | Leave::Line(left)) => {
-                return End::Before(Place { code: index, piece: code.piece(left) }, leave);
+        let leave = go_on(core, steps);
+        let (way, next) = match leave.way() {
+            Some(way) => (way, code.ways[way].link),
+            None if leave == Leave::DYNAMIC => (0, codes.jump(core.target)),
+            None => {
+                let piece = code.piece(leave.steps());
+                return End::Before(Place { code: index, piece }, leave);
             }
         };
         core.instructions = core.instructions.wrapping_add(u64::from(code.count));
         core.base = core.base.wrapping_add(u64::from(code.ways[way].cycles));
-        let Some(following) = codes.get(next) else { return End::Behind(from) };
-        let late = core.base.wrapping_add(u64::from(following.longest)) >= stop;
-        if late
-            || following.is_hot()
-            || (following.stamp != core.stamp && !enter(core, following, hits))
-        {
-            return End::Behind(from);
+        match codes.get(next) {
+            Some(following)
+                if core.base.wrapping_add(u64::from(following.longest)) < stop
+                    && !following.is_hot()
+                    && (following.stamp == core.stamp || enter(core, following)) =>
+            {
+                (index, code, steps) = (next, following, &following.steps);
+            }
+            _ if leave == Leave::DYNAMIC => {
+                return End::Behind(From::Jump { code: index, target: core.target });
+            }
+            _ => return End::Behind(From::Way { code: index, way }),
         }
-        (index, code, steps) = (next, following, &following.steps);
     }
 }
 
@@ -158,7 +163,7 @@ struct Arrival {
 
 impl Arrival {
     /// In front of a piece.
-    fn before(code: &Code, piece: usize, core: &mut Working) -> Self {
+    fn before(code: &Code, piece: usize, core: &mut Working<'_>) -> Self {
         core.instructions = core.instructions.wrapping_add(piece as u64);
         let piece = &code.block.pieces[piece];
         let pipeline = piece.if_skipped.filter(|_| core.was_skipped).unwrap_or(piece.pipeline);
@@ -167,7 +172,7 @@ impl Arrival {
     }
 
     /// Behind a code, whose cycles are counted.
-    fn behind(code: &Code, from: From, core: &Working) -> Self {
+    fn behind(code: &Code, from: From, core: &Working<'_>) -> Self {
         let exit = match from {
             From::Way { way: 1, .. } => code.block.skipped,
             _ => code.block.executed,
@@ -180,20 +185,11 @@ impl Arrival {
         Self { at, thumb, now: core.base, pipeline }
     }
 
-    /// Into the processor, with what was counted.
-    fn store<B>(self, processor: &mut Processor<B>, core: &Working, privileged: bool) {
-        let registers = &mut processor.registers;
-        core.store(registers);
+    /// Into the processor.
+    fn store(self, registers: &mut Registers, pipeline: &mut Pipeline, now: &mut Cycles) {
         registers.pc = self.at;
         registers.set_thumb(self.thumb);
-        processor.pipeline = self.pipeline;
-        processor.now = Cycles(self.now);
-        let counts = &mut processor.counts;
-        counts.instructions = counts.instructions.wrapping_add(core.instructions);
-        counts.skipped += core.skipped;
-        processor.memory.note_hits(core.reads, core.writes, core.lines);
-        if core.lines != 0 {
-            processor.memory.enter_line(Virtual(core.line), privileged);
-        }
+        *pipeline = self.pipeline;
+        *now = Cycles(self.now);
     }
 }

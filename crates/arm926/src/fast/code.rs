@@ -120,8 +120,8 @@ impl Code {
     }
 
     /// The piece whose steps begin with, or are among, those from `left` before the end.
-    pub(super) fn piece(&self, left: u32) -> usize {
-        let step = self.steps.len() - left as usize;
+    pub(super) fn piece(&self, left: usize) -> usize {
+        let step = self.steps.len() - left;
         self.firsts.partition_point(|&first| usize::from(first) <= step) - 1
     }
 }

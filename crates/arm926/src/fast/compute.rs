@@ -2,10 +2,9 @@
 //!
 //! Layer: rank 3. Source of the semantics: ARM DDI 0100E, A4.1 and A5.1, as in `execute::data` and `execute::multiply`.
 
-use super::step::{Leave, Run, Step, Working, go_on};
+use super::step::{Leave, Run, Step, Working, by_condition, go_on};
 use crate::execute::arithmetic;
-use crate::instruction::{DataOperation, Shift};
-use crate::memory::lookaside::Hits;
+use crate::instruction::{Condition, DataOperation, Shift};
 
 /// The kinds of second operand, as generic arguments.
 mod kind {
@@ -32,7 +31,7 @@ const fn low(value: u64) -> u32 {
 
 /// The second operand.
 #[inline(always)]
-fn second<const KIND: u8>(core: &Working, step: &Step) -> u32 {
+fn second<const KIND: u8>(core: &Working<'_>, step: &Step) -> u32 {
     let (value, amount) = (core.get(step.m), u32::from(step.s));
     match KIND {
         kind::REGISTER => value,
@@ -48,7 +47,7 @@ fn second<const KIND: u8>(core: &Working, step: &Step) -> u32 {
 
 /// The carry out of the shifter.
 #[inline(always)]
-fn carry_out<const KIND: u8>(core: &Working, step: &Step) -> u32 {
+fn carry_out<const KIND: u8>(core: &Working<'_>, step: &Step) -> u32 {
     let (value, amount) = (core.get(step.m), u32::from(step.s));
     match KIND {
         kind::LSL => value >> (32u32.wrapping_sub(amount) & 31) & 1,
@@ -62,7 +61,7 @@ fn carry_out<const KIND: u8>(core: &Working, step: &Step) -> u32 {
 
 /// A register shifted by a register.
 #[inline(always)]
-fn by_register<const KIND: u8>(core: &Working, step: &Step) -> (u32, bool) {
+fn by_register<const KIND: u8>(core: &Working<'_>, step: &Step) -> (u32, bool) {
     let shift = match KIND {
         kind::BY_LSL => Shift::Lsl,
         kind::BY_LSR => Shift::Lsr,
@@ -91,7 +90,7 @@ const MVN: u8 = 15;
 
 /// `a` + `b` + `carry`, and the flags if they are wanted.
 #[inline(always)]
-fn add<const S: bool>(core: &mut Working, a: u32, b: u32, carry: u32) -> u32 {
+fn add<const S: bool>(core: &mut Working<'_>, a: u32, b: u32, carry: u32) -> u32 {
     if !S {
         return a.wrapping_add(b).wrapping_add(carry);
     }
@@ -105,7 +104,7 @@ fn add<const S: bool>(core: &mut Working, a: u32, b: u32, carry: u32) -> u32 {
 
 /// One of the logical operations; the carry is that of the shifter.
 #[inline(always)]
-fn logical<const S: bool>(core: &mut Working, result: u32, carry: u32) -> u32 {
+fn logical<const S: bool>(core: &mut Working<'_>, result: u32, carry: u32) -> u32 {
     if S {
         core.c = carry;
         core.set_sign_and_zero(result);
@@ -115,7 +114,7 @@ fn logical<const S: bool>(core: &mut Working, result: u32, carry: u32) -> u32 {
 
 /// The result of a subtraction, and the flags if they are wanted.
 #[inline(always)]
-fn subtract<const S: bool>(core: &mut Working, a: u32, b: u32) -> u32 {
+fn subtract<const S: bool>(core: &mut Working<'_>, a: u32, b: u32) -> u32 {
     let result = a.wrapping_sub(b);
     if S {
         core.c = u32::from(a >= b);
@@ -127,7 +126,7 @@ fn subtract<const S: bool>(core: &mut Working, a: u32, b: u32) -> u32 {
 
 #[inline(always)]
 pub(super) fn combined<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     step: &Step,
 ) -> u32 {
     let b = second::<KIND>(core, step);
@@ -152,31 +151,27 @@ pub(super) fn combined<const OP: u8, const KIND: u8, const S: bool>(
 
 /// Data processing.
 fn data<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
 ) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let result = combined::<OP, KIND, S>(core, step);
     if !matches!(OP, TST | TEQ | CMP | CMN) {
         core.set(step.d, result);
     }
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// Data processing with r15 as result.
 fn data_jump<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    _hits: &Hits,
-    _data: &mut [u8],
 ) -> Leave {
-    let [step, ..] = steps else { return Leave::Executed };
+    let [step, ..] = steps else { return Leave::EXECUTED };
     let thumb = u32::from(step.d & 1);
     let target = combined::<OP, KIND, S>(core, step);
     core.target = (target & if thumb != 0 { !1 } else { !3 }) | thumb;
-    Leave::Dynamic
+    Leave::DYNAMIC
 }
 
 /// What the second operand is, for [`of_data`].
@@ -258,37 +253,30 @@ pub(super) fn of_jump(operation: DataOperation, second: Second) -> Run {
 }
 
 /// `d` = `imm`.
-pub(super) fn constant(core: &mut Working, steps: &[Step], hits: &Hits, data: &mut [u8]) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+pub(super) fn constant(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     core.set(step.d, step.imm);
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// MUL and MLA: `d` = `n` * `m`, and with an accumulator + `s`.
 pub(super) fn multiply<const ACCUMULATE: bool, const S: bool>(
-    core: &mut Working,
+    core: &mut Working<'_>,
     steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
 ) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let product = core.get(step.n).wrapping_mul(core.get(step.m));
     let result = if ACCUMULATE { product.wrapping_add(core.get(step.s)) } else { product };
     core.set(step.d, result);
     if S {
         core.set_sign_and_zero(result);
     }
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// The long multiplies: `d` (high) and `s` (low) = `n` * `m`; `imm`: bit 0 signed, bit 1 accumulates, bit 2 sets N and Z.
-pub(super) fn multiply_long(
-    core: &mut Working,
-    steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+pub(super) fn multiply_long(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (a, b) = (core.get(step.n), core.get(step.m));
     let product = if step.imm & 1 != 0 {
         (i64::from(a.cast_signed()) * i64::from(b.cast_signed())).cast_unsigned()
@@ -307,47 +295,87 @@ pub(super) fn multiply_long(
         core.n = low(result >> 32);
         core.z = low(result >> 32) | low(result);
     }
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// CLZ.
-pub(super) fn leading_zeros(
-    core: &mut Working,
-    steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+pub(super) fn leading_zeros(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     core.set(step.d, core.get(step.m).leading_zeros());
-    go_on(core, rest, hits, data)
+    go_on(core, rest)
 }
 
 /// BX and BLX: to `m`; with `imm` that goes to r14.
-pub(super) fn exchange(
-    core: &mut Working,
-    steps: &[Step],
-    _hits: &Hits,
-    _data: &mut [u8],
-) -> Leave {
-    let [step, ..] = steps else { return Leave::Executed };
+pub(super) fn exchange(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, ..] = steps else { return Leave::EXECUTED };
     core.target = canonical(core.get(step.m));
     if step.s != 0 {
         core.r[14] = step.imm;
     }
-    Leave::Dynamic
+    Leave::DYNAMIC
 }
 
 /// The second half of a Thumb BL or BLX whose first half is in another block: to r14 + `imm`; r14 = `at` + 2 is in `d`, `n`, `m`...
-pub(super) fn suffix(core: &mut Working, steps: &[Step], _hits: &Hits, _data: &mut [u8]) -> Leave {
-    let [step, link, ..] = steps else { return Leave::Executed };
+pub(super) fn suffix(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, link, ..] = steps else { return Leave::EXECUTED };
     let target = core.r[14].wrapping_add(step.imm);
     core.target = if step.s != 0 { target & !3 } else { target | 1 };
     core.r[14] = link.imm;
-    Leave::Dynamic
+    Leave::DYNAMIC
 }
 
 /// An address whose bit 0 is the state, as a jump takes it.
 #[inline(always)]
 pub(super) const fn canonical(target: u32) -> u32 {
     if target & 1 != 0 { target } else { target & !3 }
+}
+
+/// Data processing with flags, and the conditional branch that ends the block behind it.
+#[inline(always)]
+fn compared<const OP: u8, const KIND: u8, const CONDITION: u8>(
+    core: &mut Working<'_>,
+    steps: &[Step],
+) -> Leave {
+    let [step, ..] = steps else { return Leave::EXECUTED };
+    let result = combined::<OP, KIND, true>(core, step);
+    if OP == SUB {
+        core.set(step.d, result);
+    }
+    if core.holds::<CONDITION>() {
+        return Leave::EXECUTED;
+    }
+    core.skipped += 1;
+    Leave::SKIPPED
+}
+
+fn compared_with_constant<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    compared::<CMP, { kind::IMMEDIATE }, CONDITION>(core, steps)
+}
+
+fn compared_with_register<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    compared::<CMP, { kind::REGISTER }, CONDITION>(core, steps)
+}
+
+fn counted_down<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    compared::<SUB, { kind::IMMEDIATE }, CONDITION>(core, steps)
+}
+
+/// The function of a data-processing instruction with flags together with the conditional branch behind it, for the most frequent ones.
+pub(super) fn of_compared(
+    operation: DataOperation,
+    second: Second,
+    condition: Condition,
+) -> Option<Run> {
+    match (operation, second) {
+        (DataOperation::Cmp, Second::Immediate | Second::Rotated) => {
+            Some(by_condition!(condition, compared_with_constant))
+        }
+        (DataOperation::Cmp, Second::Register) => {
+            Some(by_condition!(condition, compared_with_register))
+        }
+        (DataOperation::Sub, Second::Immediate | Second::Rotated) => {
+            Some(by_condition!(condition, counted_down))
+        }
+        _ => None,
+    }
 }

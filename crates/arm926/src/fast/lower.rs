@@ -37,6 +37,11 @@ pub(super) fn lower(block: &Block) -> Lowered {
         let own = of_piece(piece, block.key.thumb, last && block.executed.is_some_and(known));
         let condition = piece.instruction.condition;
         if condition != Condition::Al && last {
+            if own.is_empty()
+                && let Some(before) = index.checked_sub(1)
+            {
+                fuse(&mut lowered.steps, &block.pieces[before], piece);
+            }
             lowered.steps.push(step::leave(condition));
         } else if condition != Condition::Al {
             let count = u8::try_from(own.len()).unwrap_or(0);
@@ -45,6 +50,37 @@ pub(super) fn lower(block: &Block) -> Lowered {
         lowered.steps.extend(own);
     }
     lowered
+}
+
+/// Lets the step of `before`, if it is one of the frequent comparisons in the same line, take the branch `piece` behind it; the branch keeps
+/// its own step for those who begin there.
+fn fuse(steps: &mut [Step], before: &Piece, piece: &Piece) {
+    let Operation::Data { operation, s: true, rd, rn, operand } = before.instruction.operation
+    else {
+        return;
+    };
+    let plain = before.instruction.condition == Condition::Al && before.line == piece.line;
+    let compares = operation == DataOperation::Cmp || rd != Register::PC;
+    if let Some(step) = steps.last_mut()
+        && plain
+        && compares
+        && rn != Register::PC
+        && let Some(run) =
+            compute::of_compared(operation, second(operand), piece.instruction.condition)
+    {
+        step.run = run;
+    }
+}
+
+/// The kind of a second operand.
+const fn second(operand: Operand) -> Second {
+    match operand {
+        Operand::Immediate { carry: None, .. } => Second::Immediate,
+        Operand::Immediate { carry: Some(_), .. } => Second::Rotated,
+        Operand::Shifted { shift: Shift::Lsl, amount: 0, .. } => Second::Register,
+        Operand::Shifted { shift, .. } => Second::Shifted(shift),
+        Operand::ShiftedBy { shift, .. } => Second::ShiftedBy(shift),
+    }
 }
 
 /// Where an exit leads is known.
@@ -114,15 +150,12 @@ fn of_data(
 ) -> Step {
     use DataOperation::{Cmn, Cmp, Teq, Tst};
     let compares = matches!(operation, Tst | Teq | Cmp | Cmn);
-    let (second, rm, amount, imm) = match operand {
-        Operand::Immediate { value, carry: None } => (Second::Immediate, rn, 0, value),
-        Operand::Immediate { value, carry: Some(carry) } => {
-            (Second::Rotated, rn, u8::from(carry), value)
-        }
-        Operand::Shifted { rm, shift: Shift::Lsl, amount: 0 } => (Second::Register, rm, 0, 0),
-        Operand::Shifted { rm, shift, amount } => (Second::Shifted(shift), rm, amount, 0),
-        Operand::ShiftedBy { rm, shift, rs } => (Second::ShiftedBy(shift), rm, step::byte(rs), 0),
+    let (rm, amount, imm) = match operand {
+        Operand::Immediate { value, carry } => (rn, u8::from(carry == Some(true)), value),
+        Operand::Shifted { rm, amount, .. } => (rm, amount, 0),
+        Operand::ShiftedBy { rm, rs, .. } => (rm, step::byte(rs), 0),
     };
+    let second = second(operand);
     let jumps = rd == Register::PC && !compares;
     let run = if jumps {
         compute::of_jump(operation, second)

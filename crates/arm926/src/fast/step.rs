@@ -8,23 +8,56 @@ use crate::instruction::{Condition, Register};
 use crate::memory::lookaside::Hits;
 use crate::registers::{Psr, Registers};
 
-/// How a block was left.
+/// How a block was left: one word, so that the host returns it in a register and each step can end in a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leave {
-    /// Behind its last piece, which was executed.
-    Executed,
-    /// Behind its last piece, which was skipped.
-    Skipped,
-    /// As [`Leave::Executed`], to [`Working::target`].
-    Dynamic,
-    /// In front of a step that is not a hit, with so many steps to go.
-    Slow(u32),
-    /// In front of a line that is not known to hit, with so many steps to go.
-    Line(u32),
+#[repr(transparent)]
+pub(super) struct Leave(u64);
+
+impl Leave {
+    /// Behind its last piece, which was executed: way 0.
+    pub(super) const EXECUTED: Self = Self(0);
+    /// Behind its last piece, which was skipped: way 1.
+    pub(super) const SKIPPED: Self = Self(1);
+    /// As [`Leave::EXECUTED`], to [`Working::target`].
+    pub(super) const DYNAMIC: Self = Self(2);
+    const SLOW: u64 = 3;
+    const LINE: u64 = 4;
+
+    /// In front of the first of these steps, which is not a hit.
+    #[inline(always)]
+    pub(super) const fn slow(steps: &[Step]) -> Self {
+        Self((steps.len() as u64) << 8 | Self::SLOW)
+    }
+
+    /// In front of the first of these steps, which enters a line that is not known to hit.
+    #[inline(always)]
+    pub(super) const fn line(steps: &[Step]) -> Self {
+        Self((steps.len() as u64) << 8 | Self::LINE)
+    }
+
+    /// The way behind the last piece, if it goes on where that leads.
+    #[inline(always)]
+    pub(super) const fn way(self) -> Option<usize> {
+        match self {
+            Self::EXECUTED => Some(0),
+            Self::SKIPPED => Some(1),
+            _ => None,
+        }
+    }
+
+    /// In front of a step that is not a hit, rather than of a line.
+    pub(super) const fn is_slow(self) -> bool {
+        self.0 & 0xFF == Self::SLOW
+    }
+
+    /// How many steps were to go.
+    pub(super) const fn steps(self) -> usize {
+        (self.0 >> 8) as usize
+    }
 }
 
 /// What a step does.
-pub(super) type Run = fn(&mut Working, &[Step], &Hits, &mut [u8]) -> Leave;
+pub(super) type Run = fn(&mut Working<'_>, &[Step]) -> Leave;
 
 /// A register's number as a step holds it.
 #[allow(clippy::cast_possible_truncation, reason = "below 16")]
@@ -76,25 +109,22 @@ impl Step {
 
 /// Goes on with the first of `steps`; behind the last one the block is left.
 #[inline(always)]
-pub(super) fn go_on(core: &mut Working, steps: &[Step], hits: &Hits, data: &mut [u8]) -> Leave {
+pub(super) fn go_on(core: &mut Working<'_>, steps: &[Step]) -> Leave {
     match steps.first() {
-        Some(step) => (step.run)(core, steps, hits, data),
-        None => Leave::Executed,
+        Some(step) => (step.run)(core, steps),
+        None => Leave::EXECUTED,
     }
 }
 
-/// How many steps there are, for [`Leave`].
-#[inline(always)]
-#[allow(clippy::cast_possible_truncation, reason = "a block has a few hundred steps at most")]
-pub(super) const fn left(steps: &[Step]) -> u32 {
-    steps.len() as u32
-}
-
 /// The state that steps work on.
-#[derive(Debug, Clone)]
-pub(super) struct Working {
+#[derive(Debug)]
+pub(super) struct Working<'a> {
     /// r0 to r14; the last is r15 as read where a step needs it as a register.
     pub(super) r: [u32; 16],
+    /// The hits at the privilege that there is.
+    pub(super) hits: &'a Hits,
+    /// The data cache's array.
+    pub(super) data: &'a mut [u8],
     /// N: the highest bit.
     pub(super) n: u32,
     /// Z: zero if set.
@@ -106,7 +136,7 @@ pub(super) struct Working {
     /// The clock at the entry of the block, put later by each wait and earlier by what was skipped: with the sum in front of a
     /// piece, the instant of that piece.
     pub(super) base: u64,
-    /// Where to, and bit 0 the state, with [`Leave::Dynamic`].
+    /// Where to, and bit 0 the state, with [`Leave::DYNAMIC`].
     pub(super) target: u32,
     /// The last conditional piece with two states behind it was skipped.
     pub(super) was_skipped: bool,
@@ -126,18 +156,26 @@ pub(super) struct Working {
     pub(super) skipped: u64,
 }
 
-impl Working {
-    pub(super) fn load(registers: &Registers, now: u64, stamp: u64) -> Self {
+impl<'a> Working<'a> {
+    /// From the registers, at the instant `base`, in the line `stamp`.
+    pub(super) fn load(
+        registers: &Registers,
+        (base, stamp): (u64, u64),
+        hits: &'a Hits,
+        data: &'a mut [u8],
+    ) -> Self {
         let mut r = [0; 16];
         r[..15].copy_from_slice(&registers.r);
         let status = registers.cpsr();
         Self {
             r,
+            hits,
+            data,
             n: status.0 & Psr::N,
             z: u32::from(!status.has(Psr::Z)),
             c: u32::from(status.has(Psr::C)),
             v: u32::from(status.has(Psr::V)) << 31,
-            base: now,
+            base,
             target: 0,
             was_skipped: false,
             stamp,
@@ -221,37 +259,29 @@ macro_rules! by_condition {
     };
 }
 
+pub(super) use by_condition;
+
 /// Skips the following step unless a condition holds: `imm` cycles less.
-fn skip_unless<const CONDITION: u8>(
-    core: &mut Working,
-    steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+fn skip_unless<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     if core.holds::<CONDITION>() {
         core.was_skipped = false;
-        return go_on(core, rest, hits, data);
+        return go_on(core, rest);
     }
     core.was_skipped = true;
     core.skipped += 1;
     core.base = core.base.wrapping_sub(u64::from(step.imm));
-    go_on(core, rest.get(usize::from(step.s)..).unwrap_or(&[]), hits, data)
+    go_on(core, rest.get(usize::from(step.s)..).unwrap_or(&[]))
 }
 
 /// Leaves the block unless a condition holds: the last piece is skipped.
-fn leave_unless<const CONDITION: u8>(
-    core: &mut Working,
-    steps: &[Step],
-    hits: &Hits,
-    data: &mut [u8],
-) -> Leave {
-    let [_, rest @ ..] = steps else { return Leave::Executed };
+fn leave_unless<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [_, rest @ ..] = steps else { return Leave::EXECUTED };
     if core.holds::<CONDITION>() {
-        return go_on(core, rest, hits, data);
+        return go_on(core, rest);
     }
     core.skipped += 1;
-    Leave::Skipped
+    Leave::SKIPPED
 }
 
 /// `count` steps are skipped unless `condition` holds, which saves `cycles`.
@@ -265,17 +295,17 @@ pub(super) fn leave(condition: Condition) -> Step {
 }
 
 /// Enters a line; [`line_entry`] makes it.
-fn enter_line(core: &mut Working, steps: &[Step], hits: &Hits, data: &mut [u8]) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::Executed };
+fn enter_line(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let stamp = u64::from(step.imm) | u64::from(u16::from_le_bytes([step.d, step.n])) << 32;
     let place = usize::from(u16::from_le_bytes([step.m, step.s]));
-    match hits.lines.get(place) {
+    match core.hits.lines.get(place) {
         Some(hit) if hit.stamp == stamp && stamp != 0 => {
             (core.stamp, core.line) = (stamp, hit.tag);
             core.lines += 1;
-            go_on(core, rest, hits, data)
+            go_on(core, rest)
         }
-        _ => Leave::Line(left(steps)),
+        _ => Leave::line(steps),
     }
 }
 
