@@ -291,6 +291,21 @@ impl<B: Bus> Processor<B> {
                 return self.enter(Exception::PrefetchAbort, at);
             }
         };
+        self.execute_decoded(&decoded)
+    }
+
+    /// Decodes and executes the next instruction, which was fetched.
+    #[inline]
+    pub(crate) fn execute_fetched(&mut self, code: u32) -> Option<Stop> {
+        let decoded = *self.memo.decode(self.registers.pc, code, self.registers.cpsr().thumb());
+        self.counts.instructions += 1;
+        self.execute_decoded(&decoded)
+    }
+
+    /// Executes the next instruction, which is counted.
+    #[inline]
+    fn execute_decoded(&mut self, decoded: &Decoded) -> Option<Stop> {
+        let (at, status) = (self.registers.pc, self.registers.cpsr());
         let following = at.wrapping_add(if status.thumb() { 2 } else { 4 });
         self.registers.pc = following;
         if !decoded.instruction.condition.holds(status) {
@@ -301,7 +316,7 @@ impl<B: Bus> Processor<B> {
         }
         let exception = match execute::execute(self, &decoded.instruction, at) {
             End::Done(outcome) => {
-                self.complete(&decoded, outcome, following);
+                self.complete(decoded, outcome, following);
                 return None;
             }
             End::SoftwareInterrupt { comment } if self.is_call(comment) => {

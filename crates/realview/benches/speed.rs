@@ -3,11 +3,13 @@
 //! `cargo bench -p boardlab-realview --bench speed` prints a table: guest instructions a second of processor time. Ours with MMU, caches and all cycles
 //! counted; QEMU models no time. QEMU's figure is from two runs of different length, so that its start is not counted.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "a benchmark")]
 
 #[path = "../tests/guest/mod.rs"]
 mod guest;
 
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use boardlab_arm926::compiler::Compiled;
@@ -57,6 +59,20 @@ fn best<E: Engine<Board> + Send + 'static>(elf: &[u8], engine: fn() -> E) -> Run
     (0..5).map(|_| run(elf, engine())).min_by_key(|run| run.time).unwrap()
 }
 
+/// The processor time that Unicorn takes for a program; nothing where it is absent.
+fn unicorn(elf: &Path) -> Option<Duration> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let python = repository.join(".setup/python/bin/python");
+    let script = repository.join("oracles/arm/unicorn_speed.py");
+    let Ok(output) = Command::new(python).arg(script).arg(elf).output() else {
+        eprintln!("skipped: needs the Python packages of setup/setup.sh");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(Duration::from_nanos(text.trim().parse().unwrap()))
+}
+
 fn main() {
     let flags = [format!("-DROUNDS={ROUNDS}"), format!("-DROUNDS={}", 51 * ROUNDS)];
     let Some(elf) = guest::build("mix.c", &[&flags[0]]) else { return };
@@ -71,6 +87,10 @@ fn main() {
         let equal = (run.instructions, run.cycles, run.hash)
             == (reference.instructions, reference.cycles, reference.hash);
         assert!(equal, "{name} differs");
+    }
+    if let Some(time) = unicorn(&elf) {
+        let rate = fast.instructions as f64 / time.as_secs_f64() / 1e6;
+        println!("{:12} {rate:8.1} million instructions a second, without time", "Unicorn");
     }
     let Some(long) = guest::build("mix.c", &[&flags[1]]) else { return };
     let time = |elf| {

@@ -110,6 +110,18 @@ impl Block {
         Some(builder.finish())
     }
 
+    /// The word or half-word of a piece.
+    #[must_use]
+    pub fn encoding(&self, piece: &Piece) -> Option<u32> {
+        let contents = &self.lines.get(piece.line)?.contents;
+        let bytes = contents.get((piece.at.0 % LINE) as usize..)?;
+        if self.key.thumb {
+            Some(u32::from(u16::from_le_bytes(*bytes.first_chunk()?)))
+        } else {
+            Some(u32::from_le_bytes(*bytes.first_chunk()?))
+        }
+    }
+
     /// Whether a piece is the first one of its line.
     #[must_use]
     pub fn enters_line(&self, piece: usize) -> bool {

@@ -36,8 +36,8 @@ impl From {
 /// How a chain of codes was left.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Left {
-    /// In front of a piece that is to be done by the reference.
-    Slow(Place),
+    /// In front of a piece that is to be done by the reference, in the line with this stamp.
+    Slow(Place, u64),
     /// In front of a piece whose line is to be looked at.
     Line(Place),
     /// Behind a code; what follows is not known, or may not be entered so.
@@ -82,7 +82,8 @@ pub(super) fn run<B>(codes: &Codes, processor: &mut Processor<B>, start: Start) 
     let (arrival, left) = match end {
         End::Before(place, leave) => {
             let Some(code) = codes.get(place.code) else { return Left::Nowhere };
-            let left = if leave.is_slow() { Left::Slow(place) } else { Left::Line(place) };
+            let left =
+                if leave.is_slow() { Left::Slow(place, core.stamp) } else { Left::Line(place) };
             (Arrival::before(code, place.piece, &mut core), left)
         }
         End::Behind(from) => {

@@ -38,6 +38,14 @@ pub struct Fast {
     stepped: u64,
 }
 
+/// Where to go on within a code.
+#[derive(Debug, Clone, Copy)]
+struct Resume {
+    place: Place,
+    /// The stamp of the line of the piece before it, which is the current one; 0 if that is to be found out.
+    stamp: u64,
+}
+
 /// How a run of the fast engine ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -132,44 +140,69 @@ impl Fast {
     ) -> Ended {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
-            let wanted = stop_cycle(processor, limit)
-                .and_then(|stop| Some((stop, self.place(processor, resume.take())?)));
-            if let Some((_, Place { code, piece: 0 })) = wanted
+            let start = match self.start(processor, limit, resume.take()) {
+                Ok(start) => start,
+                Err(place) => {
+                    self.stepped += 1;
+                    let span = place.and_then(|place| self.span(processor, place));
+                    if let Some(stop) = processor.step_within(limit.cycles) {
+                        return Ended::Stop(stop);
+                    }
+                    resume = place.and_then(|place| self.next_piece(processor, place, 0));
+                    Span::remember(span, &mut processor.memory);
+                    continue;
+                }
+            };
+            let Start { place: Place { code, piece }, .. } = start;
+            if piece == 0
                 && self.codes.get(code).is_some_and(Code::is_hot)
                 && !std::mem::take(&mut anyway)
             {
                 return Ended::Hot(code);
             }
-            let start = wanted.map(|(stop, place)| (place, self.verify(processor, place, stop)));
-            let slow = match start {
-                None => None,
-                Some((place, None)) => Some(place),
-                Some((_, Some(start))) => match chain::run(&self.codes, processor, start) {
-                    Left::Slow(place) => Some(place),
-                    left => {
-                        resume = self.note(left);
-                        continue;
+            resume = match chain::run(&self.codes, processor, start) {
+                Left::Slow(place, stamp) => {
+                    if let Some(stop) = self.execute(processor, place) {
+                        return Ended::Stop(stop);
                     }
-                },
+                    self.next_piece(processor, place, stamp)
+                }
+                left => self.note(left),
             };
-            self.stepped += 1;
-            let span = slow.and_then(|place| self.span(processor, place));
-            if let Some(stop) = processor.step_within(limit.cycles) {
-                return Ended::Stop(stop);
-            }
-            resume = slow.and_then(|place| self.next_piece(processor, place));
-            if let Some(span) = span {
-                span.remember(&mut processor.memory);
-            }
         }
         Ended::Stop(Stop::Limit)
     }
 
-    /// The piece that is to be executed: `resume`, or the start of a code.
-    fn place<B>(&mut self, processor: &Processor<B>, resume: Option<Place>) -> Option<Place> {
-        if resume.is_some() {
-            return resume;
-        }
+    /// Where a chain can begin; else the piece that the reference is to execute, if it is known.
+    fn start<B: Bus>(
+        &mut self,
+        processor: &mut Processor<B>,
+        limit: Limit,
+        resume: Option<Resume>,
+    ) -> Result<Start, Option<Place>> {
+        let resumed = resume.map(|resume| resume.place);
+        let stop = stop_cycle(processor, limit).ok_or(resumed)?;
+        let place = match resumed {
+            Some(place) => place,
+            None => self.place(processor).ok_or(None)?,
+        };
+        let stamp = resume.map_or(0, |resume| resume.stamp);
+        self.verify(processor, place, stamp, stop).ok_or(Some(place))
+    }
+
+    /// Executes the piece at `place`, whose line is the current one and in front of which nothing is to be looked at.
+    fn execute<B: Bus>(&mut self, processor: &mut Processor<B>, place: Place) -> Option<Stop> {
+        let code = self.codes.get(place.code)?;
+        let piece = code.block.pieces.get(place.piece)?;
+        self.stepped += 1;
+        let span = Span::of(processor, piece);
+        let stop = processor.execute_fetched(code.block.encoding(piece)?);
+        Span::remember(span, &mut processor.memory);
+        stop
+    }
+
+    /// The start of the code that is to be executed.
+    fn place<B>(&mut self, processor: &Processor<B>) -> Option<Place> {
         let from = self.from.take();
         let status = processor.registers.cpsr();
         let at = Virtual(processor.registers.pc);
@@ -201,11 +234,13 @@ impl Fast {
         Some(Place { code, piece: 0 })
     }
 
-    /// Whether the code at `place` ends in time and its line has the contents that it was made from.
+    /// Whether the code at `place` ends in time and its line has the contents that it was made from; that is so if the line of the piece
+    /// before it is the current one and has the stamp `known`.
     fn verify<B>(
         &mut self,
         processor: &mut Processor<B>,
         place: Place,
+        known: u64,
         stop: u64,
     ) -> Option<Start> {
         let code = self.codes.get_mut(place.code)?;
@@ -213,6 +248,10 @@ impl Fast {
         let ahead = u64::from(code.longest - piece.before);
         if processor.now.0.saturating_add(ahead) >= stop {
             return None;
+        }
+        if known != 0 {
+            let stamp = if code.block.enters_line(place.piece) { 0 } else { known };
+            return Some(Start { place, stamp, stop });
         }
         let (at, line, privileged) = (piece.at, piece.line, code.block.key.privileged);
         let memory = &mut processor.memory;
@@ -232,7 +271,7 @@ impl Fast {
     }
 
     /// Where to go on after the reference has executed the piece at `place`, if it went on straight.
-    fn next_piece<B>(&self, processor: &Processor<B>, place: Place) -> Option<Place> {
+    fn next_piece<B>(&self, processor: &Processor<B>, place: Place, stamp: u64) -> Option<Resume> {
         let code = self.codes.get(place.code)?;
         let piece = code.block.pieces.get(place.piece + 1)?;
         let (status, pipeline) = (processor.registers.cpsr(), processor.pipeline);
@@ -240,15 +279,16 @@ impl Fast {
             && status.thumb() == code.block.key.thumb
             && status.mode().privileged() == code.block.key.privileged
             && (pipeline == piece.pipeline || Some(pipeline) == piece.if_skipped);
-        same.then_some(Place { piece: place.piece + 1, ..place })
+        let place = Place { piece: place.piece + 1, ..place };
+        same.then_some(Resume { place, stamp })
     }
 
     /// Notes which way is to be chained, or where to go on.
-    const fn note(&mut self, left: Left) -> Option<Place> {
+    const fn note(&mut self, left: Left) -> Option<Resume> {
         match left {
-            Left::Line(place) => return Some(place),
+            Left::Line(place) => return Some(Resume { place, stamp: 0 }),
             Left::Behind(from) => self.from = Some(from),
-            Left::Slow(_) | Left::Nowhere => {}
+            Left::Slow(..) | Left::Nowhere => {}
         }
         None
     }

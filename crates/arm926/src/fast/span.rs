@@ -43,7 +43,12 @@ impl Span {
     }
 
     /// Remembers which of its lines or half-lines hit now.
-    pub(super) fn remember(self, memory: &mut Memory) {
+    pub(super) fn remember(span: Option<Self>, memory: &mut Memory) {
+        let Some(span) = span else { return };
+        span.remember_all(memory);
+    }
+
+    fn remember_all(self, memory: &mut Memory) {
         let unit = if self.write { HALF } else { LINE };
         let mut at = self.first & !(unit - 1);
         loop {
