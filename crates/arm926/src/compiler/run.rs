@@ -274,7 +274,7 @@ impl<B: Bus> Context<B> {
     }
 
     /// If the instruction of `site` made a transfer of its own on the bus, asks for the interrupt lines, as the boundary behind it
-    /// would, and shortens what is left. Whether that boundary needs nothing more.
+    /// would, and shortens what is left. Whether that boundary needs nothing more, and the node may go on.
     fn settle(&mut self, frame: &mut Frame, processor: &mut Processor<B>, site: &Site) -> bool {
         if !processor.memory.touched() {
             return true;
@@ -290,7 +290,7 @@ impl<B: Bus> Context<B> {
         let most = i64::try_from(deadline.0).unwrap_or(i64::MAX).saturating_sub(now);
         frame.left = frame.left.min(most);
         self.end = now + frame.left;
-        settled
+        settled && frame.left > site.ahead()
     }
 
     /// The cycle that the frame is at.
@@ -351,13 +351,12 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
     let misses = processor.memory.statistics().data_cache.write_misses;
     let end = execute::execute(processor, instruction, site.place.at);
     frame.left -= (processor.now.0 - begin.0).cast_signed();
-    let ahead = i64::from(site.cycles) + i64::from(site.rest);
+    let ahead = site.ahead();
     // The lines are asked ahead of the boundary only if the run does not end there.
     let goes_on = end == End::Done(Outcome::Executed)
         && !site.jumps
         && frame.left > ahead
-        && context.settle(frame, processor, site)
-        && frame.left > ahead;
+        && context.settle(frame, processor, site);
     frame.status = u32::from(!goes_on);
     if !goes_on {
         context.finish = Some(end);

@@ -61,6 +61,13 @@ pub(super) struct Site {
     pub(super) executed: u32,
 }
 
+impl Site {
+    /// The cycles that must be left so that the node can be ended, waiting left out.
+    pub(super) fn ahead(&self) -> i64 {
+        i64::from(self.cycles) + i64::from(self.rest)
+    }
+}
+
 /// Where execution goes on after leaving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
