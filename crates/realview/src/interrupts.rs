@@ -111,9 +111,9 @@ impl Controller {
     }
 
     /// The part of a priority that decides about preemption.
-    const fn group(&self, priority: u8) -> u16 {
+    fn group(&self, priority: u8) -> u16 {
         let shift = (self.binary_point & 7) + 1;
-        (priority as u16 >> shift) << shift
+        (u16::from(priority) >> shift) << shift
     }
 
     fn preempts(&self, id: usize) -> bool {

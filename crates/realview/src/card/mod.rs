@@ -35,18 +35,38 @@ mod status {
     pub(super) const APPLICATION: u32 = 1 << 5;
 }
 
-/// Where the card is (figures 4-2 and 4-13). The numbers are those of its status.
+/// Where the card is (figures 4-2 and 4-13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
 enum State {
-    Idle = 0,
-    Ready = 1,
-    Identification = 2,
-    StandBy = 3,
-    Transfer = 4,
-    Sending = 5,
-    Receiving = 6,
-    Programming = 7,
+    Idle,
+    Ready,
+    Identification,
+    StandBy,
+    Transfer,
+    Sending,
+    Receiving,
+    Programming,
+}
+
+impl State {
+    /// Its number in the status.
+    const fn number(self) -> u32 {
+        match self {
+            Self::Idle => 0,
+            Self::Ready => 1,
+            Self::Identification => 2,
+            Self::StandBy => 3,
+            Self::Transfer => 4,
+            Self::Sending => 5,
+            Self::Receiving => 6,
+            Self::Programming => 7,
+        }
+    }
+
+    /// The host knows the card's address.
+    const fn has_address(self) -> bool {
+        self.number() >= Self::StandBy.number()
+    }
 }
 
 /// What the card answers to a command.
@@ -173,7 +193,7 @@ impl Card {
         let ready = if self.state == State::Programming { 0 } else { status::READY_FOR_DATA };
         let application = if self.application { status::APPLICATION } else { 0 };
         let errors = std::mem::take(&mut self.errors);
-        errors | (self.state as u32) << 9 | ready | application
+        errors | self.state.number() << 9 | ready | application
     }
 
     /// A status with the state that the command finds, and then that state changes.
@@ -224,11 +244,9 @@ impl Card {
             (10, State::StandBy) if here => Response::Long(registers::cid()),
             (7 | 9 | 10 | 13, State::StandBy) if !here => Response::None,
             (12, State::Sending | State::Receiving) => self.stop(now),
-            (13, state) if here && state as u8 >= State::StandBy as u8 => {
-                Response::Short(self.status())
-            }
+            (13, state) if here && state.has_address() => Response::Short(self.status()),
             (55, State::Idle) => self.announce(),
-            (55, state) if here && state as u8 >= State::StandBy as u8 => self.announce(),
+            (55, state) if here && state.has_address() => self.announce(),
             (_, State::Transfer) => self.transfer_command(index, argument),
             _ => self.illegal(),
         }
