@@ -69,7 +69,7 @@ fn single(stream: &mut Stream) -> u32 {
             let shift = if stream.chance(1, 2) { 26 << 7 | 1 << 5 } else { 27 << 7 | 1 << 5 };
             common
                 | 0x0600_0000
-                | draw(stream, 4) / 3 << 22
+                | (draw(stream, 4) / 3) << 22
                 | draw(stream, 2) << 20
                 | shift
                 | number(stream)
@@ -93,7 +93,7 @@ fn single(stream: &mut Stream) -> u32 {
 /// LDM and STM by r8 to r11 of r0 to r7, seldom others.
 fn several(stream: &mut Stream) -> u32 {
     let list = if stream.chance(1, 20) { draw(stream, 0x8000) } else { draw(stream, 0x100) };
-    let how = draw(stream, 4) << 23 | draw(stream, 2) << 20 | draw(stream, 4) / 2 << 21;
+    let how = draw(stream, 4) << 23 | draw(stream, 2) << 20 | (draw(stream, 4) / 2) << 21;
     condition(stream) | 0x0800_0000 | how | base(stream) << 16 | list.max(1)
 }
 
@@ -147,7 +147,7 @@ fn control(stream: &mut Stream) -> u32 {
 /// A loop of a few instructions.
 fn repeat(stream: &mut Stream, code: &mut Vec<u32>) {
     let first = code.len() + 1;
-    code.push(0xE3A0_C000 | 1 + draw(stream, 60));
+    code.push(0xE3A0_C000 | (1 + draw(stream, 60)));
     for _ in 0..=draw(stream, 12) {
         let instruction = match draw(stream, 25) {
             0..=7 => single(stream),
@@ -190,7 +190,7 @@ pub(crate) fn arm(stream: &mut Stream) -> Vec<u32> {
             // b or bl forwards, mostly with a condition
             31..=33 => {
                 code.push(
-                    condition(stream) | 0x0A00_0000 | draw(stream, 4) / 3 << 24 | draw(stream, 9),
+                    condition(stream) | 0x0A00_0000 | (draw(stream, 4) / 3) << 24 | draw(stream, 9),
                 );
             }
             34 => code.push(condition(stream) | 0x012F_FF1E), // bx lr
@@ -236,7 +236,10 @@ fn half(stream: &mut Stream, code: &mut Vec<u32>) {
         17 => code.push(0xB400 | draw(stream, 2) << 11 | draw(stream, 256).max(1)),
         18..=19 => code.push(0xD000 | draw(stream, 14) << 8 | draw(stream, 8)),
         20 => {
-            code.extend([0xF000, [0xF800, 0xE800][draw(stream, 2) as usize] | 2 * draw(stream, 8)])
+            code.extend([
+                0xF000,
+                [0xF800, 0xE800][draw(stream, 2) as usize] | (2 * draw(stream, 8)),
+            ]);
         }
         21 => code.push(0xE000 | draw(stream, 8)),
         22 => code.push(0x4770), // bx lr
