@@ -36,6 +36,7 @@ impl Register {
 
     /// Its number, 0 to 15.
     #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "const: the cast widens")]
     pub const fn number(self) -> u32 {
         self.0 as u32
     }

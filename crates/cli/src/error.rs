@@ -213,11 +213,7 @@ impl Error {
                 help: format!("the first has {}, the second has {}", names(a), names(b)),
             },
             Self::Image { path, problem } => image(path, problem),
-            Self::Os(failure) => Message {
-                title: shown(&failure.title()),
-                place: failure.path().and_then(Place::file),
-                help: shown(&failure.help()),
-            },
+            Self::Os(failure) => os(failure),
             Self::Listen { address, problem } => Message {
                 title: format!("cannot listen at `{}`: {}", shown(address), reason(problem)),
                 place: None,
@@ -248,6 +244,14 @@ impl Error {
                 help: "name a folder with --out to keep the result in files".into(),
             },
         }
+    }
+}
+
+fn os(failure: &boardlab_lab::os::Failure) -> Message {
+    Message {
+        title: shown(&failure.title()),
+        place: failure.path().and_then(Place::file),
+        help: shown(&failure.help()),
     }
 }
 

@@ -19,6 +19,7 @@ use super::plan::Plan;
 use crate::memory::lookaside::Hits;
 
 /// What a region is: a function of the processor's registers, the frame, the look-aside and the data cache.
+// SAFETY: whoever calls keeps the contract of [`Entry::call`].
 type Region = unsafe extern "C" fn(*mut u32, *mut Frame, *const Hits, *mut u8) -> u32;
 
 /// A host function that compiled code calls.
@@ -54,6 +55,7 @@ impl Entry {
     ///
     /// The [`Code`] that made it is alive. `registers`, `frame`, `hits` and `data` point to what their names say, of one processor, which is also that of the
     /// frame's context; nothing else uses that processor or the frame meanwhile.
+    // SAFETY: the contract is said above; the one caller keeps it.
     pub(super) unsafe fn call(self, arguments: Arguments) -> u32 {
         let Arguments { registers, frame, hits, data } = arguments;
         // SAFETY: by the contract above; compiled code reads and writes nothing beyond these: entries of the tables are

@@ -224,6 +224,7 @@ enum Known {
 /// # Safety
 ///
 /// `processor` points to a processor that nothing else uses.
+// SAFETY: the contract is said above; the one caller keeps it.
 unsafe fn arguments<B: Bus>(
     processor: *mut Processor<B>,
     frame: *mut Frame,
@@ -304,6 +305,7 @@ impl<B: Bus> Context<B> {
 /// # Safety
 ///
 /// `frame` is the one that [`Region::run`] of the same `B` made, with the region in progress.
+// SAFETY: the contract is said above; compiled code passes on the frame that it was given.
 unsafe fn run_of<'a, B>(
     frame: *mut Frame,
 ) -> (&'a mut Frame, &'a mut Context<B>, &'a mut Processor<B>, &'a Region) {

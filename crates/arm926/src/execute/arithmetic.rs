@@ -9,6 +9,7 @@ use crate::registers::Psr;
 /// Shifts `value` by `amount` (0 to 255, 0: not at all; any amount is 1 for RRX); the result and the carry out.
 #[inline]
 #[must_use]
+#[allow(clippy::cast_possible_truncation, reason = "const: the cast widens")]
 pub(crate) const fn shift(value: u32, shift: Shift, amount: u32, carry: bool) -> (u32, bool) {
     match (shift, amount) {
         (Shift::Rrx, _) => (value >> 1 | (carry as u32) << 31, value & 1 != 0),
@@ -38,6 +39,7 @@ pub(crate) const fn sign_and_zero(result: u32) -> u32 {
 /// `a` + `b` + `carry`, and all four flags.
 #[inline]
 #[must_use]
+#[allow(clippy::cast_possible_truncation, reason = "const: the cast widens")]
 pub(crate) const fn add(a: u32, b: u32, carry: bool) -> (u32, u32) {
     let (sum, first) = a.overflowing_add(b);
     let (sum, second) = sum.overflowing_add(carry as u32);

@@ -53,11 +53,11 @@ const fn set_sign_and_zero(registers: &mut Registers, flags: u32) {
 }
 
 /// The 64-bit product.
-const fn long_product(signed: bool, a: u32, b: u32) -> u64 {
+fn long_product(signed: bool, a: u32, b: u32) -> u64 {
     if signed {
-        (a.cast_signed() as i64 * b.cast_signed() as i64).cast_unsigned()
+        (i64::from(a.cast_signed()) * i64::from(b.cast_signed())).cast_unsigned()
     } else {
-        a as u64 * b as u64
+        u64::from(a) * u64::from(b)
     }
 }
 

@@ -366,6 +366,7 @@ impl Memory {
 }
 
 /// A fault status register.
+#[allow(clippy::cast_possible_truncation, reason = "the discriminant is the value of the field")]
 fn status(abort: Abort) -> u32 {
     u32::from(abort.domain) << 4 | abort.kind as u32
 }

@@ -105,28 +105,26 @@ fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
         let made = batch(table, seed, number);
         let cases: Vec<Case> = made.iter().map(|(case, _)| case.clone()).collect();
         server.send(&cases);
-        if let Some((number, made)) = waiting.replace((number, made)) {
-            let cases: Vec<Case> = made.iter().map(|(case, _)| case.clone()).collect();
-            for (n, (made, there)) in made.iter().zip(server.receive(&cases)).enumerate() {
-                let place = format!("seed {}, batch {number}, case {n}", seed.get());
-                check(&tally.run(&mut here, made), &made.0, &there, &place);
-                check(&fast.run(&made.0), &made.0, &there, &format!("fast engine, {place}"));
-                if n % COMPILED == 0 {
-                    check(&compiled.run(&made.0), &made.0, &there, &format!("compiler, {place}"));
-                }
-            }
-            if tally.instructions >= instructions {
-                say(&format!(
-                    "fast engine: {} instructions, {} left to the reference; compiler: {}, {} \
-                     of them compiled",
-                    fast.instructions, fast.counted, compiled.instructions, compiled.counted
-                ));
-                assert!(fast.counted < fast.instructions / 2, "the fast engine executes most");
-                assert!(compiled.counted > compiled.instructions / 2, "most is compiled");
-                break;
+        let Some((number, made)) = waiting.replace((number, made)) else { continue };
+        let cases: Vec<Case> = made.iter().map(|(case, _)| case.clone()).collect();
+        for (n, (made, there)) in made.iter().zip(server.receive(&cases)).enumerate() {
+            let place = format!("seed {}, batch {number}, case {n}", seed.get());
+            check(&tally.run(&mut here, made), &made.0, &there, &place);
+            check(&fast.run(&made.0), &made.0, &there, &format!("fast engine, {place}"));
+            if n % COMPILED == 0 {
+                check(&compiled.run(&made.0), &made.0, &there, &format!("compiler, {place}"));
             }
         }
+        if tally.instructions >= instructions {
+            break;
+        }
     }
+    say(&format!(
+        "fast engine: {} instructions, {} left to the reference; compiler: {}, {} of them compiled",
+        fast.instructions, fast.counted, compiled.instructions, compiled.counted
+    ));
+    assert!(fast.counted < fast.instructions / 2, "the fast engine executes most");
+    assert!(compiled.counted > compiled.instructions / 2, "most is compiled");
     Some(tally)
 }
 
