@@ -1,8 +1,8 @@
 //! Semihosting: what a program asks of the debugger that it believes to run under.
 //!
 //! Layer: rank 4. Main type: [`Semihosting`]. Source: ARM DUI 0203J, chapter 8 "Semihosting"; `SYS_EXIT_EXTENDED` and `SYS_TICKFREQ` from
-//! ARM's "Semihosting for AArch32 and AArch64", 2.0. A program reaches the console, the time, its command line and its exit; files are
-//! refused, because a guest is not to see the host. Memory is read and written as the program sees it, without
+//! ARM's "Semihosting for AArch32 and AArch64", 2.0. A program reaches the console, the time, its command line and its exit; it may
+//! ask for the features of this host (`:semihosting-features`), which C libraries do before they exit with a code. Other files are refused, because a guest is not to see the host. Memory is read and written as the program sees it, without
 //! time and without traces in caches.
 
 use boardlab_arm926::{Processor, Virtual};
@@ -14,6 +14,11 @@ use crate::board::{Board, OUTPUT, Warning};
 const FAILED: u32 = u32::MAX;
 /// The reason of an exit that is the program's own wish.
 pub const APPLICATION_EXIT: u32 = 0x2_0026;
+/// What the file of features says: its magic number, exits with a code, standard error apart from standard output.
+const FEATURES: [u8; 5] = [0x53, 0x48, 0x46, 0x42, 0b11];
+/// The name of that file, and the handle that it has.
+const FEATURES_NAME: &[u8] = b":semihosting-features";
+const FEATURES_HANDLE: u32 = 4;
 /// The error numbers of C that are told.
 const NOT_PERMITTED: u32 = 1;
 const BAD_HANDLE: u32 = 9;
@@ -28,6 +33,8 @@ mod call {
     pub(super) const READ_CHARACTER: u32 = 0x07;
     pub(super) const IS_ERROR: u32 = 0x08;
     pub(super) const IS_TERMINAL: u32 = 0x09;
+    pub(super) const SEEK: u32 = 0x0A;
+    pub(super) const LENGTH: u32 = 0x0C;
     pub(super) const CLOCK: u32 = 0x10;
     pub(super) const TIME: u32 = 0x11;
     pub(super) const ERROR_NUMBER: u32 = 0x13;
@@ -62,8 +69,10 @@ pub(crate) struct Semihosting {
     typed: std::collections::VecDeque<u8>,
     /// Nothing more will be typed.
     closed: bool,
-    /// Open handles, one bit each: 1 reads, 2 and 3 write.
+    /// Open handles, one bit each: 1 reads, 2 and 3 write, 4 reads the features.
     open: u8,
+    /// How many bytes of the features were read.
+    position: u8,
     error: u32,
     /// The call that is still to be answered, by its address: it read and nothing was typed, or it ended the program.
     pub(crate) pending: Option<u32>,
@@ -100,7 +109,10 @@ impl Semihosting {
             call::CLOSE => self.close(processor, block),
             call::WRITE => self.write(processor, block),
             call::IS_ERROR => word(processor, block).map(|status| status >> 31),
-            call::IS_TERMINAL => word(processor, block).map(|handle| self.is_open(handle).into()),
+            call::IS_TERMINAL => word(processor, block)
+                .map(|handle| (self.is_open(handle) && handle != FEATURES_HANDLE).into()),
+            call::SEEK => self.seek(processor, block),
+            call::LENGTH => self.length(processor, block),
             call::ERROR_NUMBER => Some(self.error),
             call::COMMAND_LINE => self.tell_command_line(processor, block),
             call::HEAP => self.tell_heap(processor, block),
@@ -113,7 +125,7 @@ impl Semihosting {
     }
 
     fn is_open(&self, handle: u32) -> bool {
-        (1..=3).contains(&handle) && self.open >> handle & 1 == 1
+        (1..=FEATURES_HANDLE).contains(&handle) && self.open >> handle & 1 == 1
     }
 
     fn fail(&mut self, error: u32) -> Option<u32> {
@@ -121,11 +133,19 @@ impl Semihosting {
         None
     }
 
-    /// Opens `:tt`: for reading, writing or appending, by the mode.
+    /// Opens `:tt` (for reading, writing or appending, by the mode) or the features.
     fn open(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
         let [name, mode, length] = words(processor, block)?;
-        let is_console = length == 3 && bytes(processor, name, 3)? == b":tt";
-        if !is_console || mode > 11 {
+        let is = |file: &[u8]| {
+            usize::try_from(length).is_ok_and(|length| length == file.len())
+                && bytes(processor, name, length).is_some_and(|found| found == file)
+        };
+        if is(FEATURES_NAME) && mode < 2 {
+            self.open |= 1 << FEATURES_HANDLE;
+            self.position = 0;
+            return Some(FEATURES_HANDLE);
+        }
+        if !is(b":tt") || mode > 11 {
             processor.bus.warn(Warning::SemihostingFile);
             return self.fail(NOT_PERMITTED);
         }
@@ -146,7 +166,7 @@ impl Semihosting {
     /// Writes to the console, and tells how many bytes it did not write.
     fn write(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
         let [handle, from, length] = words(processor, block)?;
-        if !self.is_open(handle) || handle == 1 {
+        if !self.is_open(handle) || !(2..FEATURES_HANDLE).contains(&handle) {
             self.error = BAD_HANDLE;
             return Some(length);
         }
@@ -167,6 +187,9 @@ impl Semihosting {
     /// Reads what was typed, up to a line, and tells how many bytes of the buffer stay empty.
     fn read(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<Answer> {
         let [handle, to, length] = words(processor, block)?;
+        if handle == FEATURES_HANDLE && self.is_open(handle) {
+            return self.read_features(processor, to, length).map(Answer::Return);
+        }
         if handle != 1 || !self.is_open(handle) {
             self.error = BAD_HANDLE;
             return None;
@@ -180,6 +203,40 @@ impl Semihosting {
         let text: Vec<u8> = self.typed.drain(..count).collect();
         put_bytes(processor, to, &text)?;
         Some(Answer::Return(length - u32::try_from(count).unwrap_or(length)))
+    }
+
+    fn read_features(
+        &mut self,
+        processor: &mut Processor<Board>,
+        to: u32,
+        length: u32,
+    ) -> Option<u32> {
+        let rest = FEATURES.get(usize::from(self.position)..)?;
+        let count = usize::try_from(length).map_or(rest.len(), |length| rest.len().min(length));
+        put_bytes(processor, to, rest.get(..count)?)?;
+        let count = u8::try_from(count).ok()?;
+        self.position += count;
+        Some(length - u32::from(count))
+    }
+
+    /// Goes to a place of the features.
+    fn seek(&mut self, processor: &Processor<Board>, block: u32) -> Option<u32> {
+        let [handle, to] = words(processor, block)?;
+        let to = u8::try_from(to).ok().filter(|&to| usize::from(to) <= FEATURES.len());
+        match to.filter(|_| handle == FEATURES_HANDLE && self.is_open(handle)) {
+            Some(to) => self.position = to,
+            None => return self.fail(BAD_HANDLE),
+        }
+        Some(0)
+    }
+
+    /// How long the features are; the console has no length.
+    fn length(&mut self, processor: &Processor<Board>, block: u32) -> Option<u32> {
+        let handle = word(processor, block)?;
+        if handle != FEATURES_HANDLE || !self.is_open(handle) {
+            return self.fail(BAD_HANDLE);
+        }
+        u32::try_from(FEATURES.len()).ok()
     }
 
     /// Fills the program's buffer, with a zero behind, and tells the length.
@@ -208,7 +265,7 @@ impl Semihosting {
 }
 
 fn is_known(number: u32) -> bool {
-    matches!(number, 0x01..=0x09 | 0x10 | 0x11 | 0x13 | 0x15 | 0x16 | 0x30 | 0x31)
+    matches!(number, 0x01..=0x0A | 0x0C | 0x10 | 0x11 | 0x13 | 0x15 | 0x16 | 0x30 | 0x31)
 }
 
 fn write_character(processor: &mut Processor<Board>, at: u32) -> Option<u32> {

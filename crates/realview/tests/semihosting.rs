@@ -60,6 +60,26 @@ fn the_console_is_opened_written_and_closed() {
 }
 
 #[test]
+fn the_features_of_the_host_are_read_as_a_file() {
+    let mut machine = machine();
+    let handle = open(&mut machine, ":semihosting-features", 1);
+    assert_ne!(handle, FAILED);
+    assert_eq!(call(&mut machine, 0x0C, &[handle]), 5);
+    assert_eq!(call(&mut machine, 0x06, &[handle, TEXT, 4]), 0);
+    assert_eq!(machine.peek(Virtual(TEXT)), Some(u32::from_le_bytes(*b"SHFB")));
+    assert_eq!(call(&mut machine, 0x06, &[handle, TEXT, 4]), 3, "one of four was left");
+    assert_eq!(machine.peek(Virtual(TEXT)).unwrap() & 0xFF, 3);
+    assert_eq!(call(&mut machine, 0x06, &[handle, TEXT, 4]), 4, "the end");
+    assert_eq!(call(&mut machine, 0x0A, &[handle, 4]), 0);
+    assert_eq!(call(&mut machine, 0x06, &[handle, TEXT, 1]), 0);
+    assert_eq!(call(&mut machine, 0x0A, &[handle, 6]), FAILED);
+    assert_eq!(call(&mut machine, 0x05, &[handle, TEXT, 1]), 1, "it cannot be written");
+    assert_eq!(call(&mut machine, 0x09, &[handle]), 0, "it is no terminal");
+    assert_eq!(call(&mut machine, 0x02, &[handle]), 0);
+    assert_eq!(call(&mut machine, 0x0C, &[handle]), FAILED);
+}
+
+#[test]
 fn files_of_the_host_are_refused_with_a_warning() {
     let mut machine = machine();
     for name in ["/etc/passwd", "a.txt", ":tt2", ""] {

@@ -142,7 +142,7 @@ pub(crate) struct OsMachine {
     /// Saved state to go on from; ELF then gives the names only
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) restore: Option<PathBuf>,
-    /// Command line that the program can ask for by semihosting
+    /// Command line that the program can ask for; its file's name if left out
     #[arg(long, value_name = "TEXT")]
     pub(crate) command_line: Option<String>,
     /// How the core is simulated; the results are the same with each

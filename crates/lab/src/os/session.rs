@@ -110,6 +110,7 @@ impl Session {
         let file = read(&order.program, PROGRAM)?;
         let refused = |problem| Failure::Program { path: order.program.clone(), problem };
         let program = Program::parse(&file).map_err(refused)?;
+        let name = order.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut machine = match &order.restore {
             Some(path) => {
                 let refused = |problem| Failure::Program { path: path.clone(), problem };
@@ -120,6 +121,7 @@ impl Session {
             None => {
                 let mut machine = Machine::new(&computer.settings).map_err(Failure::Machine)?;
                 machine.load(&program).map_err(refused)?;
+                machine.set_command_line(&name);
                 machine
             }
         };
@@ -136,7 +138,6 @@ impl Session {
         }
         let symbols = Arc::new(Symbols::of_program(&program.symbols));
         let calls = CallNames::of_kernel(&symbols, |at| word(&program, at));
-        let name = order.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut session = Self {
             machine,
             computer,
