@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::registers::Psr;
 
 mod display;
+mod target;
+mod transfer;
 
 pub use display::Listed;
+pub use transfer::{BlockTransfer, Index, Item, Offset, Transfer};
 
 /// A register number, 0 to 15.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,6 +48,12 @@ impl Register {
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// The odd register of the pair that a double word is in.
+    #[must_use]
+    pub const fn odd(self) -> Self {
+        Self(self.0 | 1)
     }
 }
 
@@ -225,92 +234,6 @@ pub enum Operand {
         /// By how many bits.
         rs: Register,
     },
-}
-
-/// What a single transfer moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Item {
-    /// A word.
-    Word,
-    /// A byte, extended with zeros.
-    Byte,
-    /// A half-word, extended with zeros.
-    Half,
-    /// A byte, extended with its sign; loads only.
-    SignedByte,
-    /// A half-word, extended with its sign; loads only.
-    SignedHalf,
-    /// Two words into or from an even register and the next.
-    Double,
-}
-
-/// The offset of a single transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Offset {
-    /// A signed constant.
-    Immediate(i32),
-    /// A constant to `r15` whose lowest two bits count as zero: Thumb literal loads.
-    Literal(i32),
-    /// A register, shifted by a constant as in [`Operand::Shifted`], added or subtracted.
-    Register {
-        /// The register.
-        rm: Register,
-        /// How it is shifted.
-        shift: Shift,
-        /// By how many bits.
-        amount: u8,
-        /// Subtracted instead of added.
-        subtract: bool,
-    },
-}
-
-/// When the base of a transfer changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Index {
-    /// The offset counts; the base stays.
-    Offset,
-    /// The offset counts, and its sum becomes the base.
-    Pre,
-    /// The base alone counts, and the sum becomes the base.
-    Post,
-    /// As `Post`, with the permissions of user mode (LDRT, STRT, LDRBT, STRBT).
-    PostUser,
-}
-
-/// A load or store of one item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Transfer {
-    /// Load; store otherwise.
-    pub load: bool,
-    /// What moves.
-    pub item: Item,
-    /// From or to.
-    pub rd: Register,
-    /// The base.
-    pub rn: Register,
-    /// The offset.
-    pub offset: Offset,
-    /// What happens to the base.
-    pub index: Index,
-}
-
-/// A load or store of several words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct BlockTransfer {
-    /// Load; store otherwise.
-    pub load: bool,
-    /// The base.
-    pub rn: Register,
-    /// Bit n: register n.
-    pub list: u16,
-    /// Addresses rise from the base; fall otherwise.
-    pub up: bool,
-    /// The base itself is left out, before the first or after the last word.
-    pub before: bool,
-    /// The base is written back.
-    pub writeback: bool,
-    /// The S bit: user registers, or with r15 in the list of a load: CPSR from SPSR.
-    pub user: bool,
 }
 
 /// Which half of a register a 16-bit multiply takes.
@@ -568,7 +491,7 @@ impl Instruction {
             | Operation::BranchSuffix { .. } => true,
             Operation::Data { operation, rd, .. } => rd.index() == 15 && operation.has_result(),
             Operation::Transfer(transfer) => transfer.load && transfer.rd.index() == 15,
-            Operation::BlockTransfer(transfer) => transfer.load && transfer.list >> 15 != 0,
+            Operation::BlockTransfer(transfer) => transfer.jumps(),
             _ => false,
         }
     }

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::address::{Cycles, Virtual};
 use crate::bus::{Bus, Lines, Width};
 use crate::config::Config;
-use crate::decode::{Decoded, Memo};
+use crate::decode::Memo;
 use crate::exception::Exception;
 use crate::execute::{self, End};
-use crate::memory::{Abort, Access, Memory};
+use crate::memory::{Access, Memory};
 use crate::recorder::{Event, Recorder};
 use crate::registers::{Psr, Registers};
 use crate::timing::{Outcome, Pipeline};
@@ -133,10 +133,13 @@ pub struct Processor<B> {
     pub recorder: Option<Recorder>,
     /// The board.
     pub bus: B,
-    pub(crate) asleep: bool,
+    asleep: bool,
     lines_irq: bool,
     lines_fiq: bool,
     lines_until: Cycles,
+    /// No boundary before this cycle has anything to do, unless a single transfer went over the bus.
+    #[serde(skip)]
+    quiet_until: Cycles,
     #[serde(skip)]
     memo: Memo,
     lines_halt: bool,
@@ -161,6 +164,7 @@ impl<B: Bus> Processor<B> {
             lines_irq: false,
             lines_fiq: false,
             lines_until: Cycles(0),
+            quiet_until: Cycles(0),
             memo: Memo::default(),
             lines_halt: false,
         }
@@ -183,11 +187,14 @@ impl<B: Bus> Processor<B> {
 
     /// As [`Processor::step`]; sleep ends at `limit`.
     pub fn step_within(&mut self, limit: Cycles) -> Option<Stop> {
-        match self.boundary(limit) {
-            Boundary::Execute => self.execute_next(),
-            Boundary::Done => None,
-            Boundary::Stop(stop) => Some(stop),
+        if self.now >= self.quiet_until || self.memory.touched() {
+            match self.boundary(limit) {
+                Boundary::Execute => {}
+                Boundary::Done => return None,
+                Boundary::Stop(stop) => return Some(stop),
+            }
         }
+        self.execute_next()
     }
 
     /// When the engine must next come to [`Processor::boundary`]: the first boundary at or after this cycle.
@@ -200,6 +207,7 @@ impl<B: Bus> Processor<B> {
     }
 
     /// What happens between two instructions: trace, interrupt lines, sleep, interrupts.
+    #[inline(never)]
     fn boundary(&mut self, limit: Cycles) -> Boundary {
         if self.now >= self.trace.next {
             self.checkpoint();
@@ -221,7 +229,11 @@ impl<B: Bus> Processor<B> {
                 let at = self.registers.pc;
                 self.enter(exception, at).map_or(Boundary::Done, Boundary::Stop)
             }
-            None => Boundary::Execute,
+            None => {
+                let masked = self.lines_irq || self.lines_fiq;
+                self.quiet_until = if masked { Cycles(0) } else { self.deadline() };
+                Boundary::Execute
+            }
         }
     }
 
@@ -234,13 +246,18 @@ impl<B: Bus> Processor<B> {
 
     /// Asks the board at the next boundary: its lines may have changed from outside, between two runs.
     pub const fn ask_again(&mut self) {
-        self.lines_until = Cycles(0);
+        (self.lines_until, self.quiet_until) = (Cycles(0), Cycles(0));
+    }
+
+    /// Waits for an interrupt from the next boundary on.
+    pub(crate) const fn fall_asleep(&mut self) {
+        (self.asleep, self.quiet_until) = (true, Cycles(0));
     }
 
     fn ask_lines(&mut self) {
         let Lines { irq, fiq, until, halt } = self.bus.lines(self.now);
         (self.lines_irq, self.lines_fiq, self.lines_until) = (irq, fiq, until);
-        self.lines_halt = halt;
+        (self.lines_halt, self.quiet_until) = (halt, Cycles(0));
     }
 
     /// The interrupt that is to be taken now.
@@ -280,45 +297,51 @@ impl<B: Bus> Processor<B> {
 
     /// Fetches, decodes and executes.
     fn execute_next(&mut self) -> Option<Stop> {
-        let at = self.registers.pc;
-        let status = self.registers.cpsr();
-        let fetched = self.fetch(at, status);
-        self.counts.instructions += 1;
-        let decoded = match fetched {
-            Ok(decoded) => decoded,
+        let (at, status) = (self.registers.pc, self.registers.cpsr());
+        let width = if status.thumb() { Width::Half } else { Width::Word };
+        let access = Access { at: Virtual(at), width, privileged: status.privileged() };
+        match self.memory.fetch(access, &mut self.bus, &mut self.now) {
+            Ok(code) => self.execute_fetched(code),
             Err(abort) => {
+                self.counts.instructions += 1;
                 self.memory.note_prefetch_abort(abort);
-                return self.enter(Exception::PrefetchAbort, at);
+                self.enter(Exception::PrefetchAbort, at)
             }
-        };
-        self.execute_decoded(&decoded)
+        }
     }
 
     /// Decodes and executes the next instruction, which was fetched.
     #[inline]
     pub(crate) fn execute_fetched(&mut self, code: u32) -> Option<Stop> {
-        let decoded = *self.memo.decode(self.registers.pc, code, self.registers.cpsr().thumb());
-        self.counts.instructions += 1;
-        self.execute_decoded(&decoded)
-    }
-
-    /// Executes the next instruction, which is counted.
-    #[inline]
-    fn execute_decoded(&mut self, decoded: &Decoded) -> Option<Stop> {
         let (at, status) = (self.registers.pc, self.registers.cpsr());
+        let instruction = self.memo.decode(at, code, status.thumb()).instruction;
+        self.counts.instructions += 1;
         let following = at.wrapping_add(if status.thumb() { 2 } else { 4 });
         self.registers.pc = following;
-        if !decoded.instruction.condition.holds(status) {
+        if !instruction.condition.holds(status) {
             self.counts.skipped += 1;
-            self.now.0 += u64::from(self.pipeline.pass(&decoded.skipped));
+            self.now.0 += u64::from(self.pipeline.pass(&self.memo.last(at).timing.skipped()));
             self.memory.retire(false);
             return None;
         }
-        let exception = match execute::execute(self, &decoded.instruction, at) {
-            End::Done(outcome) => {
-                self.complete(decoded, outcome, following);
-                return None;
-            }
+        let end = execute::execute(self, &instruction, at);
+        let End::Done(outcome) = end else { return self.interrupted(end, at) };
+        let timing = &self.memo.last(at).timing;
+        self.now.0 += u64::from(match outcome {
+            Outcome::Executed => self.pipeline.pass(timing),
+            _ => self.pipeline.advance(&instruction, outcome),
+        });
+        if self.memory.fetch_pid().is_none() {
+            self.memory.retire(self.registers.pc != following || instruction.jumps());
+        }
+        None
+    }
+
+    /// Goes on behind the instruction at `at`, which was not completed.
+    #[cold]
+    fn interrupted(&mut self, end: End, at: u32) -> Option<Stop> {
+        let exception = match end {
+            End::Done(_) => return None,
             End::SoftwareInterrupt { comment } if self.is_call(comment) => {
                 self.registers.pc = at;
                 self.counts.instructions -= 1;
@@ -335,32 +358,12 @@ impl<B: Bus> Processor<B> {
         self.enter(exception, at)
     }
 
-    /// The instruction at `at`.
-    #[inline]
-    fn fetch(&mut self, at: u32, status: Psr) -> Result<Decoded, Abort> {
-        let thumb = status.thumb();
-        let width = if thumb { Width::Half } else { Width::Word };
-        let access = Access { at: Virtual(at), width, privileged: status.mode().privileged() };
-        self.memory.note_instruction(at, self.now);
-        let code = self.memory.fetch(access, &mut self.bus, &mut self.now)?;
-        Ok(*self.memo.decode(at, code, thumb))
-    }
-
-    /// Moves the clock on behind an instruction that was executed.
-    #[inline]
-    fn complete(&mut self, decoded: &Decoded, outcome: Outcome, following: u32) {
-        let cycles = match outcome {
-            Outcome::Executed => self.pipeline.pass(&decoded.executed),
-            _ => self.pipeline.advance(&decoded.instruction, outcome),
-        };
-        self.now.0 += u64::from(cycles);
-        self.memory.retire(self.registers.pc != following || decoded.instruction.jumps());
-    }
-
-    /// Whether a software interrupt is a semihosting call: the comment is 0x123456 in ARM state, 0xAB in Thumb state.
+    /// Whether a software interrupt is a semihosting call: the comment is 0x123456 in ARM state, 0xAB in Thumb state. From user mode it is
+    /// not, as on QEMU: the host would read and end for a program what its system keeps from it.
     fn is_call(&self, comment: u32) -> bool {
-        let of_calls = if self.registers.cpsr().thumb() { 0xAB } else { 0x12_3456 };
-        comment == of_calls && self.memory.config().semihosting
+        let status = self.registers.cpsr();
+        let of_calls = if status.thumb() { 0xAB } else { 0x12_3456 };
+        comment == of_calls && self.memory.config().semihosting && status.privileged()
     }
 
     /// Takes `exception` at the instruction at `at`: banks, return address, vector. Stops instead where the vector is empty.

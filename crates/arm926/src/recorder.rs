@@ -1,6 +1,6 @@
 //! What happened in a run, for timelines and profiles.
 //!
-//! Layer: rank 3. A [`Recorder`] is told of rare [`Event`]s by code that both engines share; without one
+//! Layer: rank 3. A [`Recorder`] is told of rare [`Event`]s by code that all engines share; without one
 //! nothing is kept.
 
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,11 @@ impl Recorder {
     #[must_use]
     pub fn events(&self) -> &[(Cycles, Event)] {
         &self.events
+    }
+
+    /// The events in order, which make room for others.
+    pub fn take(&mut self) -> Vec<(Cycles, Event)> {
+        std::mem::take(&mut self.events)
     }
 
     /// How many came after the limit.

@@ -111,6 +111,13 @@ impl Psr {
         self.0 & bits != 0
     }
 
+    /// In any mode but user mode.
+    #[inline]
+    #[must_use]
+    pub const fn privileged(self) -> bool {
+        self.0 & 31 != 0x10
+    }
+
     /// In Thumb state.
     #[must_use]
     pub const fn thumb(self) -> bool {

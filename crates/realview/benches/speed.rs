@@ -1,7 +1,9 @@
-//! How fast programs run: the reference interpreter, the fast engine, the compiler, and QEMU, on a mix of sorting, CRC and matrix product.
+//! How fast programs run: the three engines, QEMU and Unicorn, on a mix of sorting, CRC and matrix product; and how soon a small image says something.
 //!
-//! `cargo bench -p boardlab-realview --bench speed` prints a table: guest instructions a second of processor time. Ours with MMU, caches and all cycles
-//! counted; QEMU models no time. QEMU's figure is from two runs of different length, so that its start is not counted.
+//! `cargo bench -p boardlab-realview --bench speed` prints a table: guest instructions a second of processor time, with the ratios to QEMU and Unicorn of the
+//! same run. Ours with MMU, caches and all cycles counted; the others model no time. The engines must agree on cycles and hash.
+//! The compiler runs the longer program, its
+//! work of compiling included; `steady` is without start, as is QEMU's figure: from two runs of different length.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "a benchmark")]
 
@@ -10,7 +12,7 @@ mod guest;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;
@@ -19,6 +21,9 @@ use boardlab_realview::{Board, Machine, Outcome, Program, Settings};
 
 /// Rounds of the mix.
 const ROUNDS: u32 = 40;
+
+/// The longer program is so many times as long.
+const LONGER: u32 = 21;
 
 /// One run: instructions, cycles, hash, processor time.
 struct Run {
@@ -73,32 +78,99 @@ fn unicorn(elf: &Path) -> Option<Duration> {
     Some(Duration::from_nanos(text.trim().parse().unwrap()))
 }
 
-fn main() {
-    let flags = [format!("-DROUNDS={ROUNDS}"), format!("-DROUNDS={}", 51 * ROUNDS)];
-    let Some(elf) = guest::build("mix.c", &[&flags[0]]) else { return };
-    let bytes = std::fs::read(&elf).unwrap();
-    let reference = best(&bytes, || Interpreter);
-    let fast = best(&bytes, Fast::new);
-    let compiled = best(&bytes, Compiled::new);
-    let runs = [("interpreter", &reference), ("fast", &fast), ("compiled", &compiled)];
-    for (name, run) in runs {
-        let rate = run.instructions as f64 / run.time.as_secs_f64() / 1e6;
-        println!("{name:12} {rate:8.1} million instructions a second ({:?})", run.time);
-        let equal = (run.instructions, run.cycles, run.hash)
-            == (reference.instructions, reference.cycles, reference.hash);
-        assert!(equal, "{name} differs");
-    }
-    if let Some(time) = unicorn(&elf) {
-        let rate = fast.instructions as f64 / time.as_secs_f64() / 1e6;
-        println!("{:12} {rate:8.1} million instructions a second, without time", "Unicorn");
-    }
-    let Some(long) = guest::build("mix.c", &[&flags[1]]) else { return };
+/// A row of the table.
+struct Row {
+    name: &'static str,
+    /// Guest instructions a second.
+    rate: f64,
+    /// Until the first output of a small image.
+    first: Option<Duration>,
+}
+
+/// The time on the clock until a small image has written something: making the machine and loading included.
+fn first_output<E: Engine<Board> + Send + 'static>(elf: &[u8], engine: fn() -> E) -> Duration {
+    let once = || {
+        let start = Instant::now();
+        let mut machine = Machine::new(&Settings::default()).unwrap().with_engine(engine());
+        machine.load(&Program::parse(elf).unwrap()).unwrap();
+        while machine.take_console().is_empty() {
+            let reach = Limit::cycles(machine.now().plus(1000));
+            assert!(matches!(machine.run(reach), Outcome::Limit));
+        }
+        start.elapsed()
+    };
+    (0..5).map(|_| once()).min().unwrap()
+}
+
+/// Guest instructions a second.
+fn rate(instructions: u64, time: Duration) -> f64 {
+    instructions as f64 / time.as_secs_f64()
+}
+
+/// The difference of two runs.
+fn steady(long: &Run, short: &Run) -> f64 {
+    rate(long.instructions - short.instructions, long.time.saturating_sub(short.time))
+}
+
+/// QEMU's rate; nothing where it is absent.
+fn qemu([short, long]: [&Path; 2], instructions: u64) -> Option<f64> {
     let time = |elf| {
         let start = used_by_children();
         guest::qemu(elf, &[]).map(|_| used_by_children() - start)
     };
-    let (Some(short), Some(long)) = (time(&elf), time(&long)) else { return };
-    let spent = (long - short).as_secs_f64();
-    let rate = fast.instructions as f64 * 50.0 / spent / 1e6;
-    println!("{:12} {rate:8.1} million instructions a second, without time", "QEMU");
+    let (short, long) = (time(short)?, time(long)?);
+    Some(rate(instructions, long.saturating_sub(short)))
+}
+
+fn print_table(rows: &[Row], qemu: Option<f64>, unicorn: Option<f64>) {
+    println!(
+        "{:22} {:>9} {:>9} {:>10} {:>13}",
+        "", "million/s", "to QEMU", "to Unicorn", "first output"
+    );
+    for &Row { name, rate, first } in rows {
+        let ratio = |other: Option<f64>| other.map_or("-".into(), |b| format!("{:.2}", rate / b));
+        let first = first.map_or("-".into(), |time| format!("{:.2} ms", 1e3 * time.as_secs_f64()));
+        let (to_qemu, to_unicorn) = (ratio(qemu), ratio(unicorn));
+        println!("{name:22} {:9.1} {to_qemu:>9} {to_unicorn:>10} {first:>13}", rate / 1e6);
+    }
+}
+
+fn main() {
+    let rounds = [ROUNDS, LONGER * ROUNDS].map(|rounds| format!("-DROUNDS={rounds}"));
+    let [Some(short_elf), Some(long_elf)] = rounds.map(|flag| guest::build("mix.c", &[&flag]))
+    else {
+        return;
+    };
+    let Some(hello) = guest::build_bytes("hello.c", &[]) else { return };
+    let (short, long) = (std::fs::read(&short_elf).unwrap(), std::fs::read(&long_elf).unwrap());
+    let reference = best(&short, || Interpreter);
+    let predecoded = best(&short, Fast::new);
+    let compiled_short = best(&short, Compiled::new);
+    let compiled = best(&long, Compiled::new);
+    for (name, run) in [("predecoded", &predecoded), ("compiled", &compiled_short)] {
+        let of = |run: &Run| (run.instructions, run.cycles, run.hash);
+        assert_eq!(of(run), of(&reference), "{name} differs from the reference");
+    }
+    let more = compiled.instructions - compiled_short.instructions;
+    let qemu = qemu([&short_elf, &long_elf], more);
+    let unicorn = unicorn(&short_elf).map(|time| rate(reference.instructions, time));
+    let row = |name, rate, first| Row { name, rate, first };
+    let first = [
+        first_output(&hello, || Interpreter),
+        first_output(&hello, Fast::new),
+        first_output(&hello, Compiled::new),
+    ]
+    .map(Some);
+    let of = |run: &Run| rate(run.instructions, run.time);
+    let mut rows = vec![
+        row("reference interpreter", of(&reference), first[0]),
+        row("predecoded blocks", of(&predecoded), first[1]),
+        row("compiled", of(&compiled), first[2]),
+        row("compiled, steady", steady(&compiled, &compiled_short), None),
+    ];
+    rows.extend(unicorn.map(|rate| row("Unicorn, no time", rate, None)));
+    rows.extend(qemu.map(|rate| row("QEMU, no time", rate, None)));
+    print_table(&rows, qemu, unicorn);
+    let (short, long) = (reference.instructions, compiled.instructions);
+    println!("{short} instructions; compiled: {long} in {:.2} s", compiled.time.as_secs_f64());
 }

@@ -3,46 +3,18 @@
  * bits to the control register (round robin). Each runs with MMU and caches on, and with PAGES the
  * first 4 MB in small pages.
  */
-#include "guest.h"
+#if PROGRAM == 2
+#define ORDER 32
+#endif
+#include "kernels.h"
 
 #ifndef CONTROL
 #define CONTROL 0
 #endif
 
-static uint32_t state = 1;
-
-static __attribute__((unused)) uint32_t random_number(void)
-{
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return state;
-}
-
 #if PROGRAM == 0
 /* Sorting by exchange of words in 16 KB. */
 static uint32_t numbers[4096];
-
-static void sort(uint32_t *from, uint32_t *to)
-{
-    while (from < to) {
-        uint32_t pivot = from[(to - from) / 2];
-        uint32_t *low = from, *high = to;
-        while (low <= high) {
-            while (*low < pivot)
-                low++;
-            while (*high > pivot)
-                high--;
-            if (low <= high) {
-                uint32_t swapped = *low;
-                *low++ = *high;
-                *high-- = swapped;
-            }
-        }
-        sort(from, high);
-        from = low;
-    }
-}
 
 static uint32_t run(void)
 {
@@ -55,40 +27,22 @@ static uint32_t run(void)
 #elif PROGRAM == 1
 /* CRC-32 by table over 24 KB of bytes. */
 static uint8_t data[24 * 1024];
-static uint32_t crc_table[256];
 
 static uint32_t run(void)
 {
-    uint32_t crc = ~0u;
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t value = i;
-        for (int bit = 0; bit < 8; bit++)
-            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
-        crc_table[i] = value;
-    }
+    crc_prepare();
     for (uint32_t i = 0; i < sizeof data; i += 4)
         data[i] = (uint8_t)random_number();
-    for (uint32_t i = 0; i < sizeof data; i++)
-        crc = crc >> 8 ^ crc_table[(crc ^ data[i]) & 255];
-    return ~crc;
+    return crc32(data, sizeof data);
 }
 
 #elif PROGRAM == 2
 /* A product of matrices, by columns. */
-#define ORDER 32
-static int32_t left[ORDER][ORDER], right[ORDER][ORDER], product[ORDER][ORDER];
-
 static uint32_t run(void)
 {
     for (int i = 0; i < ORDER * ORDER; i++)
         (&left[0][0])[i] = (&right[0][0])[i] = (int32_t)random_number();
-    for (int i = 0; i < ORDER; i++)
-        for (int j = 0; j < ORDER; j++) {
-            int32_t sum = 0;
-            for (int k = 0; k < ORDER; k++)
-                sum += left[i][k] * right[k][j];
-            product[i][j] = sum;
-        }
+    multiply();
     return (uint32_t)product[3][5];
 }
 

@@ -22,7 +22,7 @@ use crate::mci::Interface;
 use crate::rtc::Rtc;
 use crate::sdram::Sdram;
 use crate::settings::{Settings, Timing};
-use crate::system::{Slot, System};
+use crate::system::{Asked, Slot, System};
 use crate::timer::DualTimer;
 use crate::uart::Uart;
 
@@ -57,6 +57,8 @@ pub enum Halt {
     Reset,
     /// There is more output than is kept.
     Output,
+    /// The program showed this on the LEDs, and the host watches them.
+    Mark(u32),
 }
 
 /// What a program does that the hardware would not do as the model does.
@@ -91,6 +93,8 @@ pub struct Board {
     /// What was sent and not yet taken, by UART.
     output: [Vec<u8>; 4],
     warnings: Vec<Warning>,
+    /// What is shown on the LEDs ends the run.
+    marks: bool,
     halt: Option<Halt>,
     trace: u64,
     /// The last answer about the lines; not saved, because it follows from the rest.
@@ -120,6 +124,7 @@ impl Board {
             interrupts: Controller::new(),
             output: [const { Vec::new() }; 4],
             warnings: Vec::new(),
+            marks: false,
             halt: None,
             trace: 0,
             lines: Lines::default(),
@@ -153,6 +158,13 @@ impl Board {
     #[must_use]
     pub fn seconds(&self, now: Cycles) -> u32 {
         self.rtc.seconds(now, self.clock)
+    }
+
+    /// When the present period of the first counter of timer 0 or 1 began: the last time it reached zero and raised its interrupt, if it was
+    /// served since, or when it was started.
+    #[must_use]
+    pub fn period_began(&self, timer: usize) -> Option<Cycles> {
+        Some(self.timers.get(timer)?.began(self.clock))
     }
 
     /// Puts a card in the slot, in the place of the one that was there.
@@ -198,6 +210,11 @@ impl Board {
         if output.len() >= OUTPUT {
             self.ask_to_halt(Halt::Output);
         }
+    }
+
+    /// Whether what is shown on the LEDs ends the run.
+    pub(crate) const fn watch_marks(&mut self, on: bool) {
+        self.marks = on;
     }
 
     /// Why the board asked the run to end, once.
@@ -310,11 +327,11 @@ impl Board {
         self.lines = Lines::default();
         self.note(1 << 63 | u64::from(lanes) << 31 ^ u64::from(at), value, now);
         match device {
-            Device::System => {
-                if self.system.write(offset, value) {
-                    self.ask_to_halt(Halt::Reset);
-                }
-            }
+            Device::System => match self.system.write(offset, value) {
+                Some(Asked::Reset) => self.ask_to_halt(Halt::Reset),
+                Some(Asked::Leds(shown)) if self.marks => self.ask_to_halt(Halt::Mark(shown)),
+                Some(Asked::Leds(_)) | None => {}
+            },
             Device::Cards => self.cards.write(offset, value, now, self.clock),
             Device::Uart(number) => self.write_uart(number & 3, offset, value),
             Device::Timer(number) => {

@@ -7,7 +7,8 @@
 use std::fmt;
 
 use boardlab_arm926::{
-    Cycles, Engine, Exception, Interpreter, Limit, Mode, Physical, Processor, Psr, Stop, Virtual,
+    Cycles, Engine, Event, Exception, Interpreter, Limit, Mode, Physical, Processor, Psr, Recorder,
+    Stop, Virtual,
 };
 
 use crate::board::{Board, Halt, Touch};
@@ -54,6 +55,11 @@ pub enum Outcome {
     },
     /// The program asked for a reset of the board.
     Reset,
+    /// The program wrote to the LEDs, and they are watched ([`Machine::watch_marks`]).
+    Mark {
+        /// The word, of which the LEDs show the low eight bits.
+        value: u32,
+    },
 }
 
 impl fmt::Display for Outcome {
@@ -73,6 +79,7 @@ impl fmt::Display for Outcome {
                 write!(f, "{access} {address:#010x} at {at:#010x}: the {part} is not modelled")
             }
             Self::Reset => write!(f, "the program asked for a reset of the board"),
+            Self::Mark { value } => write!(f, "the program showed {value:#x} on the LEDs"),
         }
     }
 }
@@ -214,6 +221,7 @@ impl Machine {
         Some(match halt {
             Halt::Reset => Outcome::Reset,
             Halt::Output => Outcome::Output,
+            Halt::Mark(value) => Outcome::Mark { value },
             Halt::NotModelled(touch) => {
                 Outcome::NotModelled { touch, at: self.instruction_before(stop) }
             }
@@ -281,6 +289,22 @@ impl Machine {
     /// Tells that semihosting calls will have nothing more to read.
     pub const fn close_semihosting_input(&mut self) {
         self.semihosting.close_input();
+    }
+
+    /// Whether a write to the LEDs ends the run, at the next boundary between two instructions: a program marks instants so, at which
+    /// the host reads time and counts. What the program does is the same either way.
+    pub const fn watch_marks(&mut self, on: bool) {
+        self.processor.bus.watch_marks(on);
+    }
+
+    /// Notes up to `limit` events from here on, in place of what was noted. The engine keeps what it derived.
+    pub fn record(&mut self, limit: usize) {
+        self.processor.recorder = Some(Recorder::new(limit));
+    }
+
+    /// The events since [`Machine::record`], or since this was last called; as many can be noted again.
+    pub fn take_events(&mut self) -> Vec<(Cycles, Event)> {
+        self.processor.recorder.as_mut().map(Recorder::take).unwrap_or_default()
     }
 
     /// The aligned word at `at` as the program sees it.

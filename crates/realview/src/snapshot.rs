@@ -28,7 +28,7 @@ use crate::semihosting::Semihosting;
 const MAGIC: [u8; 8] = *b"BLRVEB\r\n";
 const HEADER: usize = 24;
 /// The version of all that is saved.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// The largest card that a snapshot may ask memory for: 32 GiB of described blocks.
 const CARD_LIMIT: u64 = 64 << 20;
 

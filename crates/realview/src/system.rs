@@ -29,6 +29,15 @@ pub(crate) struct Slot {
     pub(crate) protected: bool,
 }
 
+/// What a write asks of the board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// A reset.
+    Reset,
+    /// To show this on the LEDs.
+    Leds(u32),
+}
+
 /// The registers that hold something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct System {
@@ -61,10 +70,13 @@ impl System {
         }
     }
 
-    /// Tells whether the board is to be reset.
-    pub(crate) fn write(&mut self, offset: u32, value: u32) -> bool {
+    /// Tells what the board is to do.
+    pub(crate) fn write(&mut self, offset: u32, value: u32) -> Option<Asked> {
         match offset {
-            0x08 => self.leds = value & 0xFF,
+            0x08 => {
+                self.leds = value & 0xFF;
+                return Some(Asked::Leds(value));
+            }
             0x0C | 0x10 | 0x14 | 0x18 | 0x1C => self.oscillators[index(offset - 0x0C)] = value,
             0x20 => self.lock = value & 0xFFFF,
             0x28 | 0x2C => self.configuration[index(offset - 0x28)] = value,
@@ -74,11 +86,11 @@ impl System {
             0x3C => self.lasting_flags &= !value,
             0x40 if self.lock == UNLOCK => {
                 self.reset = value;
-                return value != 0;
+                return (value != 0).then_some(Asked::Reset);
             }
             _ => {}
         }
-        false
+        None
     }
 }
 
@@ -124,11 +136,18 @@ mod tests {
     #[test]
     fn reset_needs_the_lock_to_be_open() {
         let mut system = System::default();
-        assert!(!system.write(0x40, 8));
+        assert_eq!(system.write(0x40, 8), None);
         system.write(0x20, UNLOCK);
-        assert!(system.write(0x40, 8));
+        assert_eq!(system.write(0x40, 8), Some(Asked::Reset));
         system.write(0x20, 0);
-        assert!(!system.write(0x40, 8));
+        assert_eq!(system.write(0x40, 8), None);
+    }
+
+    #[test]
+    fn leds_hold_eight_bits_and_the_board_hears_of_the_whole_word() {
+        let mut system = System::default();
+        assert_eq!(system.write(0x08, 0x1234_56A5), Some(Asked::Leds(0x1234_56A5)));
+        assert_eq!(system.read(0x08, Cycles(0), CLOCK), 0xA5);
     }
 
     #[test]

@@ -121,6 +121,11 @@ impl Counter {
         clock.cycle_of(RATE, zero)
     }
 
+    /// When the present period began: the last zero that was passed, or when it was started.
+    fn began(&self, clock: CoreClock) -> Cycles {
+        clock.cycle_of(RATE, self.base.saturating_mul(1 << self.shift()))
+    }
+
     fn set_control(&mut self, value: u32, now: Cycles, clock: CoreClock) {
         let shown = self.value(now, clock);
         self.control = value & 0xEF;
@@ -188,6 +193,11 @@ impl DualTimer {
         first.next(clock).min(second.next(clock))
     }
 
+    /// When the present period of the first counter began, as far as it was advanced.
+    pub(crate) fn began(&self, clock: CoreClock) -> Cycles {
+        self.counters[0].began(clock)
+    }
+
     pub(crate) fn read(&mut self, offset: u32, now: Cycles, clock: CoreClock) -> u32 {
         self.advance(now, clock);
         match offset {
@@ -247,6 +257,7 @@ mod tests {
             timer.advance(at, CLOCK);
             assert!(timer.line());
             assert_eq!(timer.next(CLOCK), Cycles::NEVER, "the line is high already");
+            assert_eq!(timer.began(CLOCK), at);
             clear(&mut timer, period * 10_000 + 7);
             assert_eq!(value(&mut timer, period * 10_000 + 7), 9_993);
         }

@@ -108,7 +108,7 @@ fn engines_take_turns_and_limits_are_met_exactly() {
     let mut turns = machine(&elf);
     let mut at = 0;
     loop {
-        let (_, set) = ENGINES[usize::try_from(random.below(2)).unwrap()];
+        let (_, set) = ENGINES[usize::try_from(random.below(3)).unwrap()];
         set(&mut turns);
         at += 1 + random.below(20_000);
         let outcome = turns.run(Limit::instructions(at));
@@ -139,6 +139,7 @@ fn typing_wakes_a_program_that_sleeps_at_the_same_cycle_in_each_engine() {
         end(&mut machine).0
     });
     assert_eq!(ends[0], ends[1]);
+    assert_eq!(ends[0], ends[2]);
     assert!(ends[0].console.contains("received: yped."), "{}", ends[0].console);
 }
 

@@ -1,7 +1,7 @@
 //! Each semihosting call, as a program makes it.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use boardlab_arm926::{Limit, Physical, Virtual};
+use boardlab_arm926::{Limit, Physical, Psr, Virtual};
 use boardlab_realview::{Machine, Outcome, Settings, Warning};
 
 const BLOCK: u32 = 0x2000;
@@ -223,4 +223,18 @@ fn what_a_call_reads_and_writes_is_what_the_program_sees_in_its_caches() {
     assert_eq!(processor.bus.memory(Physical(TEXT), 4).unwrap(), [0; 4], "it is in the cache only");
     assert_eq!(outcome(&mut machine, 0x03, TEXT), Outcome::Limit);
     assert_eq!(machine.take_console(), b"d");
+}
+
+#[test]
+fn a_call_from_user_mode_is_a_software_interrupt() {
+    let mut machine = machine();
+    // At the vector: b .
+    put(&mut machine, 0x08, &0xEAFF_FFFE_u32.to_le_bytes());
+    put(&mut machine, TEXT, b"secret\0");
+    let processor = machine.processor_mut();
+    let status = processor.registers.cpsr();
+    processor.registers.set_cpsr(Psr(status.0 & !0x1F | 0x10));
+    assert_eq!(outcome(&mut machine, 0x04, TEXT), Outcome::Limit);
+    assert_eq!(machine.processor().registers.pc, 0x08);
+    assert!(machine.take_console().is_empty());
 }

@@ -60,15 +60,9 @@ pub(super) fn class(instruction: &Instruction) -> Class {
     }
 }
 
-/// Whether a data operation has a result.
-pub(super) const fn keeps(operation: DataOperation) -> bool {
-    use DataOperation::{Cmn, Cmp, Teq, Tst};
-    !matches!(operation, Tst | Teq | Cmp | Cmn)
-}
-
 fn data(operation: DataOperation, s: bool, rd: Register, operand: &Operand) -> Class {
     let by_register = matches!(operand, Operand::ShiftedBy { .. });
-    if !keeps(operation) || rd != Register::PC {
+    if !operation.has_result() || rd != Register::PC {
         Class::Native
     } else if s || by_register {
         Class::Foreign
@@ -78,7 +72,7 @@ fn data(operation: DataOperation, s: bool, rd: Register, operand: &Operand) -> C
 }
 
 fn single(transfer: &Transfer) -> Class {
-    let writes_base = transfer.index != Index::Offset;
+    let writes_base = transfer.writes_base();
     let through_carry = matches!(transfer.offset, Offset::Register { shift: Shift::Rrx, .. });
     let double = transfer.item == Item::Double;
     let odd = transfer.rd.index() % 2 == 1;
@@ -98,7 +92,7 @@ fn single(transfer: &Transfer) -> Class {
 }
 
 fn block(transfer: &BlockTransfer) -> Class {
-    let jumps = transfer.load && transfer.list >> 15 != 0;
+    let jumps = transfer.jumps();
     let rare = transfer.user || transfer.rn == Register::PC || transfer.list == 0;
     match (jumps, rare) {
         (true, true) => Class::Foreign,

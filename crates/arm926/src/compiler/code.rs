@@ -25,10 +25,11 @@ type Region = unsafe extern "C" fn(*mut u32, *mut Frame, *const Hits, *mut u8) -
 /// A host function that compiled code calls.
 pub(super) type Host = extern "C" fn(*mut Frame, u32);
 
-/// The host functions: an instruction by the reference, more cycles, a line.
+/// The host functions: an instruction by the reference, an access of one item, more cycles, a line.
 #[derive(Clone, Copy)]
 pub(super) struct Hosts {
     pub(super) instruction: Host,
+    pub(super) access: Host,
     pub(super) refill: Host,
     pub(super) line: Host,
 }
@@ -88,10 +89,11 @@ impl Code {
         let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
         let context = module.make_context();
-        let ties = Ties { instruction: 0, refill: 0, line: 0, stamps: 0 };
+        let ties = Ties { instruction: 0, access: 0, refill: 0, line: 0, stamps: 0 };
         let builder = FunctionBuilderContext::new();
         let mut code = Self { module: Some(module), context, builder, ties, bytes: 0 };
         code.ties.instruction = code.thunk(hosts.instruction)?;
+        code.ties.access = code.thunk(hosts.access)?;
         code.ties.refill = code.thunk(hosts.refill)?;
         code.ties.line = code.thunk(hosts.line)?;
         Some(code)

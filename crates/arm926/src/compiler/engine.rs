@@ -80,6 +80,10 @@ impl Compiled {
 
 impl<B: Bus> Engine<B> for Compiled {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
+        if self.fast.attend_to(processor) {
+            self.compiler.forget();
+            self.again = Cycles(0);
+        }
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
             if processor.now >= self.again {
                 self.again = processor.now.plus(SPAN);

@@ -5,6 +5,8 @@
 
 use std::ffi::c_void;
 
+use crate::registers::Psr;
+
 /// What a region is called with, and what it leaves.
 #[derive(Debug)]
 #[repr(C)]
@@ -19,16 +21,42 @@ pub(super) struct Frame {
     pub(super) carry: u32,
     /// V: bit 31.
     pub(super) overflow: u32,
+    /// Which of the flags are those of `a` and `b` instead: see [`form`].
+    pub(super) form: u32,
+    /// The operands that the flags are from.
+    pub(super) a: u32,
+    /// The second of them.
+    pub(super) b: u32,
     /// The line that was fetched from last.
     pub(super) line: u32,
     /// Where a jump through a register goes.
     pub(super) target: u32,
-    /// The address of the access that is handed to the reference.
+    /// The address of the access that is handed over.
     pub(super) address: u32,
-    /// Not 0: the region must be left.
+    /// What is stored there, or was loaded.
+    pub(super) value: u32,
+    /// One of [`status`].
     pub(super) status: u32,
     /// The run in progress: `compiler::run::Context` of the bus's type.
     pub(super) context: *mut c_void,
+}
+
+impl Frame {
+    /// N, Z, C and V at their places in a status register.
+    pub(super) fn flags(&self) -> u32 {
+        let Self { a, b, .. } = *self;
+        let difference = self.form & form::DIFFERENCE != 0;
+        let (sum, carry) =
+            if difference { (a.wrapping_sub(b), a >= b) } else { a.overflowing_add(b) };
+        let overflow = (if difference { a ^ b } else { !(a ^ b) }) & (a ^ sum);
+        let own = |bit| self.form & bit != 0;
+        let result = if own(form::RESULT) { self.result } else { sum };
+        let carry = if own(form::CARRY) { self.carry } else { u32::from(carry) };
+        let overflow = if own(form::OVERFLOW) { self.overflow } else { overflow };
+        let zero = if result == 0 { Psr::Z } else { 0 };
+        let carry = if carry == 0 { 0 } else { Psr::C };
+        result & Psr::N | zero | carry | overflow >> 3 & Psr::V
+    }
 }
 
 /// Offsets in a [`Frame`].
@@ -43,9 +71,33 @@ pub(super) mod at {
         };
     }
     offsets!(
-        LEFT: left, COUNTS: counts, RESULT: result, CARRY: carry, OVERFLOW: overflow, LINE: line, TARGET: target,
-        ADDRESS: address, STATUS: status
+        LEFT: left, COUNTS: counts, RESULT: result, CARRY: carry, OVERFLOW: overflow, FORM: form, A: a, B: b,
+        LINE: line, TARGET: target, ADDRESS: address, VALUE: value, STATUS: status
     );
+}
+
+/// How a host function ended: [`Frame::status`].
+pub(super) mod status {
+    /// The region goes on.
+    pub(in crate::compiler) const ON: u32 = 0;
+    /// It must be left.
+    pub(in crate::compiler) const LEAVE: u32 = 1;
+    /// It must be left when the registers of the access are written.
+    pub(in crate::compiler) const WRITE_AND_LEAVE: u32 = 2;
+}
+
+/// The bits of [`Frame::form`]. Flags are kept as the operands that they are from, and computed when the region is left.
+pub(super) mod form {
+    /// The flags are those of a difference; of a sum otherwise.
+    pub(in crate::compiler) const DIFFERENCE: u32 = 1;
+    /// N and Z are not the operands', but in `result`.
+    pub(in crate::compiler) const RESULT: u32 = 2;
+    /// C is in `carry`.
+    pub(in crate::compiler) const CARRY: u32 = 4;
+    /// V is in `overflow`.
+    pub(in crate::compiler) const OVERFLOW: u32 = 8;
+    /// None is the operands'.
+    pub(in crate::compiler) const ALL: u32 = RESULT | CARRY | OVERFLOW;
 }
 
 /// The cycles that compiled code runs at most before it notes what it counted: a field of a [`Tally`] holds as many, and

@@ -201,7 +201,7 @@ impl Compiler {
 /// Where the processor is; nothing where compiled code must not be entered.
 fn head_of<B: Bus>(processor: &Processor<B>) -> Option<Head> {
     let pid = processor.memory.fetch_pid()?;
-    if processor.memory.armv4_loads() {
+    if processor.memory.armv4_loads() || processor.memory.checker().is_some() {
         return None;
     }
     let status = processor.registers.cpsr();

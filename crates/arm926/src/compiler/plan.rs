@@ -181,7 +181,8 @@ impl Reach {
             if self.instructions.contains_key(&place) {
                 return;
             }
-            let Some(instruction) = decoded(place, fetch) else { return };
+            let Some(line) = fetch(place.line()) else { return };
+            let instruction = decode::in_line(&line, place.at, place.thumb);
             let class = class(&instruction);
             if class == Class::Foreign {
                 return;
@@ -215,7 +216,7 @@ impl Reach {
     /// The target of a jump, if it is known.
     fn target(&self, place: Place, operation: &Operation) -> Option<Place> {
         let previous = Place { at: place.at.wrapping_sub(2), ..place };
-        let prefix = self.instructions.get(&previous).map(|prefix| prefix.operation);
+        let prefix = self.instructions.get(&previous).map(|prefix| &prefix.operation);
         target(place, operation, prefix)
     }
 
@@ -269,34 +270,8 @@ const fn links(operation: &Operation) -> bool {
 pub(super) fn target(
     place: Place,
     operation: &Operation,
-    prefix: Option<Operation>,
+    prefix: Option<&Operation>,
 ) -> Option<Place> {
-    let pc = place.pipeline_pc();
-    match *operation {
-        Operation::Branch { offset, .. } => {
-            Some(Place { at: pc.wrapping_add_signed(offset), ..place })
-        }
-        Operation::BranchToThumb { offset } => {
-            Some(Place { at: pc.wrapping_add_signed(offset) & !1, thumb: true })
-        }
-        Operation::BranchSuffix { offset, exchange } => {
-            let Some(Operation::BranchPrefix { offset: upper }) = prefix else { return None };
-            let target = pc.wrapping_sub(2).wrapping_add_signed(upper).wrapping_add(offset);
-            let mask = if exchange { !3 } else { !1 };
-            Some(Place { at: target & mask, thumb: !exchange })
-        }
-        _ => None,
-    }
-}
-
-fn decoded(place: Place, fetch: Fetch<'_>) -> Option<Instruction> {
-    let line = fetch(place.line())?;
-    let start = usize::try_from(place.at % LINE).ok()?;
-    if place.thumb {
-        let half = line.get(start..start + 2)?;
-        Some(decode::thumb(u16::from_le_bytes(half.try_into().ok()?)))
-    } else {
-        let word = line.get(start..start + 4)?;
-        Some(decode::arm(u32::from_le_bytes(word.try_into().ok()?)))
-    }
+    let (at, thumb) = operation.target(place.at, place.thumb, prefix)?;
+    Some(Place { at, thumb })
 }

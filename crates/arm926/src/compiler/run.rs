@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::class::{Class, class};
 use super::code::{Arguments, Code, Entry, Hosts};
-use super::frame::{Frame, QUANTUM, Tally};
+use super::frame::{Frame, QUANTUM, Tally, form, status};
 use super::lower::{Exit, Site};
 use super::plan::{Key, Plan};
 use crate::address::{Cycles, LINE, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
 use crate::execute::{self, End};
-use crate::instruction::{BlockTransfer, Instruction, Item, Operation, Transfer};
-use crate::memory::lookaside::HALF;
+use crate::instruction::{Instruction, Operation};
+use crate::memory::Access;
 use crate::processor::{Processor, Stop};
 use crate::registers::Psr;
 use crate::timing::Outcome;
@@ -68,7 +68,12 @@ pub(super) struct Left {
 
 /// The host functions for a processor on this kind of bus.
 pub(super) fn hosts<B: Bus>() -> Hosts {
-    Hosts { instruction: instruction::<B>, refill: refill::<B>, line: line::<B> }
+    Hosts {
+        instruction: instruction::<B>,
+        access: access::<B>,
+        refill: refill::<B>,
+        line: line::<B>,
+    }
 }
 
 impl Region {
@@ -139,10 +144,14 @@ impl Region {
             result: result_of(flags),
             carry: u32::from(flags.has(Psr::C)),
             overflow: (flags.0 & Psr::V) << 3,
+            form: form::ALL,
+            a: 0,
+            b: 0,
             line,
             target: 0,
             address: 0,
-            status: 0,
+            value: 0,
+            status: status::ON,
             context: (&raw mut context).cast(),
         };
         // SAFETY: `processor` is the exclusive reference of the caller, which is not used before the region was left; the tables
@@ -172,7 +181,7 @@ impl Region {
         if frame.line != self.head.place.line() {
             processor.memory.enter_line(Virtual(frame.line), self.privileged);
         }
-        processor.registers.set_flags(flags_of(frame));
+        processor.registers.set_flags(frame.flags());
         processor.pipeline = site.pipeline;
         if let (Some(end), Some(instruction)) = (context.finish, &site.instruction) {
             return finish(processor, end, instruction, site.place.at);
@@ -253,13 +262,6 @@ const fn result_of(status: Psr) -> u32 {
 /// Whether compiled code can begin with these flags.
 pub(super) const fn representable(status: Psr) -> bool {
     !(status.has(Psr::N) && status.has(Psr::Z))
-}
-
-/// The flags that a region left.
-fn flags_of(frame: &Frame) -> u32 {
-    let zero = if frame.result == 0 { Psr::Z } else { 0 };
-    let carry = if frame.carry != 0 { Psr::C } else { 0 };
-    frame.result & Psr::N | zero | carry | frame.overflow >> 3 & Psr::V
 }
 
 impl<B: Bus> Context<B> {
@@ -347,7 +349,6 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
     let Some(instruction) = &site.instruction else { return };
     let begin = context.now(frame).plus(u64::from(site.cycles));
     processor.now = begin;
-    processor.memory.note_instruction(site.place.at, begin);
     processor.registers.set_thumb(site.place.thumb);
     processor.registers.pc = site.place.following().at;
     let misses = processor.memory.statistics().data_cache.write_misses;
@@ -370,6 +371,44 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
     }
 }
 
+/// Loads or stores the item of a site as the reference would, but leaves the registers to compiled code. What is not aligned is left to
+/// the reference.
+extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
+    // SAFETY: compiled code passes on the frame that it was called with.
+    let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
+    let Some(site) = region.sites.get(number as usize) else { return };
+    let Some(Operation::Transfer(transfer)) = site.operation() else { return };
+    let (load, item) = (transfer.load, transfer.item);
+    if frame.address & (item.bytes() - 1) != 0 {
+        return instruction::<B>(caller, number);
+    }
+    let begin = context.now(frame).plus(u64::from(site.cycles));
+    processor.now = begin;
+    let at = Virtual(frame.address);
+    let access = Access { at, width: item.width(), privileged: region.privileged };
+    let misses = processor.memory.statistics().data_cache.write_misses;
+    let Processor { memory, bus, now, .. } = &mut *processor;
+    let done = if load {
+        memory.read(access, bus, now).map(|value| frame.value = item.loaded(value))
+    } else {
+        memory.write(access, item.stored(frame.value), bus, now)
+    };
+    frame.left -= (processor.now.0 - begin.0).cast_signed();
+    if done.is_ok() && misses == processor.memory.statistics().data_cache.write_misses {
+        processor.memory.remember(at, item.bytes(), (region.privileged, !load));
+    }
+    frame.status = match done {
+        Ok(()) if frame.left > site.ahead() && context.settle(frame, processor, site) => status::ON,
+        Ok(()) => status::WRITE_AND_LEAVE,
+        Err(_) => status::LEAVE,
+    };
+    if frame.status != status::ON {
+        processor.registers.set_thumb(site.place.thumb);
+        processor.registers.pc = site.place.following().at;
+        context.finish = Some(done.map_or_else(End::Abort, |()| End::Done(Outcome::Executed)));
+    }
+}
+
 /// Remembers the lines of an access that the reference made, if they would hit now.
 fn learn<B: Bus>(
     processor: &mut Processor<B>,
@@ -380,28 +419,10 @@ fn learn<B: Bus>(
     if class(instruction) == Class::Called {
         return;
     }
-    let (load, words) = match instruction.operation {
-        Operation::Transfer(Transfer { load, item: Item::Double, .. }) => (load, 2),
-        Operation::Transfer(Transfer { load, .. }) => (load, 1),
-        Operation::BlockTransfer(BlockTransfer { load, list, .. }) => (load, list.count_ones()),
+    let (load, bytes) = match instruction.operation {
+        Operation::Transfer(transfer) => (transfer.load, transfer.item.bytes()),
+        Operation::BlockTransfer(transfer) => (transfer.load, 4 * transfer.words()),
         _ => return,
     };
-    let unit = if load { LINE } else { HALF };
-    let mut at = address & !(unit - 1);
-    let last = address.wrapping_add(4 * words - 4) & !(unit - 1);
-    for _ in 0..=words {
-        let line = processor.memory.data_line(Virtual(at), privileged, !load);
-        if let Some(offset) = line.and_then(|offset| u32::try_from(offset).ok()) {
-            let lookaside = processor.memory.lookaside();
-            if load {
-                lookaside.add_read(Virtual(at), privileged, offset);
-            } else {
-                lookaside.add_write(Virtual(at), privileged, offset);
-            }
-        }
-        if at == last {
-            return;
-        }
-        at = at.wrapping_add(unit);
-    }
+    processor.memory.remember(Virtual(address), bytes, (privileged, !load));
 }

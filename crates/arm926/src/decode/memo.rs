@@ -19,9 +19,7 @@ pub(crate) struct Decoded {
     /// The instruction.
     pub(crate) instruction: Instruction,
     /// Its timing when executed.
-    pub(crate) executed: Timing,
-    /// Its timing when its condition is not met.
-    pub(crate) skipped: Timing,
+    pub(crate) timing: Timing,
 }
 
 const THUMB: u64 = 1 << 32;
@@ -31,9 +29,8 @@ const EMPTY: u64 = 1 << 33;
 
 impl Decoded {
     fn new(key: u64, instruction: Instruction) -> Self {
-        let executed = Timing::of(&instruction, Outcome::Executed);
-        let skipped = Timing::of(&instruction, Outcome::Skipped);
-        Self { key, instruction, executed, skipped }
+        let timing = Timing::of(&instruction, Outcome::Executed);
+        Self { key, instruction, timing }
     }
 }
 
@@ -60,6 +57,12 @@ impl Memo {
             *entry = decoded(key, word, in_thumb);
         }
         entry
+    }
+
+    /// What was decoded last of the words at `at`, and of those that share its place.
+    #[inline]
+    pub(crate) const fn last(&self, at: u32) -> &Decoded {
+        &self.entries[place(at)]
     }
 }
 

@@ -1,6 +1,6 @@
 //! The shifter, the adder and the flags, as functions of their operands alone.
 //!
-//! Layer: rank 3. Both engines use them. Flags are in their places of a status register (N, Z, C, V: bits 31 to 28).
+//! Layer: rank 3. The reference and the predecoded engine use them. Flags are in their places of a status register (N, Z, C, V: bits 31 to 28).
 //! Source: ARM DDI 0100E, A5.1 (shifter), A4.1 (flags), glossary (saturation).
 
 use crate::instruction::{DataOperation, Shift};

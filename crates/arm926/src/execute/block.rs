@@ -10,9 +10,6 @@ use crate::instruction::{BlockTransfer, Register};
 use crate::memory::Abort;
 use crate::processor::Processor;
 
-/// Bytes that an empty list moves the base.
-const EMPTY: u32 = 0x40;
-
 /// LDM and STM.
 pub(super) fn block<B: Bus>(
     processor: &mut Processor<B>,
@@ -20,30 +17,20 @@ pub(super) fn block<B: Bus>(
     at: u32,
 ) -> End {
     let base = read(&processor.registers, transfer.rn, at);
-    let bytes = if transfer.list == 0 { EMPTY } else { 4 * transfer.list.count_ones() };
-    let (lowest, moved) = if transfer.up {
-        (base, base.wrapping_add(bytes))
-    } else {
-        (base.wrapping_sub(bytes), base.wrapping_sub(bytes))
-    };
-    let address = if transfer.before == transfer.up { lowest.wrapping_add(4) } else { lowest };
-    let privileged = processor.registers.cpsr().mode().privileged();
+    let address = base.wrapping_add_signed(transfer.first());
+    let moved = base.wrapping_add_signed(transfer.moved());
+    let privileged = processor.registers.cpsr().privileged();
     let place = Place { address, privileged };
     let done = if transfer.load {
         load(processor, transfer, place, moved)
     } else {
         store(processor, transfer, place, at).map(|()| {
-            if transfer.writeback {
+            if transfer.writes_base() {
                 write(&mut processor.registers, transfer.rn, moved);
             }
         })
     };
     done.map_or_else(End::Abort, |()| End::EXECUTED)
-}
-
-/// The registers of a list, in order.
-fn registers(list: u16) -> impl Iterator<Item = Register> {
-    (0..16).filter(move |&number| list >> number & 1 != 0).map(Register::field)
 }
 
 fn load<B: Bus>(
@@ -53,12 +40,12 @@ fn load<B: Bus>(
     moved: u32,
 ) -> Result<(), Abort> {
     let mut words = [0; 16];
-    for register in registers(transfer.list) {
+    for register in transfer.registers() {
         words[register.index()] = read_at(processor, place, Width::Word)?;
         place = place.next();
     }
-    let jumps = transfer.list >> 15 != 0;
-    for register in registers(transfer.list & 0x7FFF) {
+    let jumps = transfer.jumps();
+    for register in transfer.registers() {
         let word = words[register.index()];
         if transfer.user && !jumps {
             processor.registers.set_user(register.index(), word);
@@ -66,7 +53,7 @@ fn load<B: Bus>(
             write(&mut processor.registers, register, word);
         }
     }
-    if transfer.writeback && !base_stays(transfer) {
+    if transfer.writes_base() {
         write(&mut processor.registers, transfer.rn, moved);
     }
     if jumps && transfer.user {
@@ -77,19 +64,13 @@ fn load<B: Bus>(
     Ok(())
 }
 
-/// The base keeps what was loaded into it: it is the last of several.
-const fn base_stays(transfer: &BlockTransfer) -> bool {
-    let above = transfer.list >> transfer.rn.index();
-    above == 1 && transfer.list.count_ones() > 1
-}
-
 fn store<B: Bus>(
     processor: &mut Processor<B>,
     transfer: &BlockTransfer,
     mut place: Place,
     at: u32,
 ) -> Result<(), Abort> {
-    for register in registers(transfer.list) {
+    for register in transfer.registers() {
         let value = if transfer.user && register != Register::PC {
             processor.registers.user(register.index())
         } else {

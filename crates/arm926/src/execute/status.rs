@@ -33,7 +33,7 @@ pub(super) fn write_status<B: Bus>(
         return;
     }
     let before = registers.cpsr();
-    let allowed = if before.mode().privileged() { Psr::DEFINED & !Psr::T } else { USER };
+    let allowed = if before.privileged() { Psr::DEFINED & !Psr::T } else { USER };
     let mask = mask & allowed;
     registers.set_cpsr(Psr(before.0 & !mask | value & mask));
     note_mode(processor, before);
@@ -45,7 +45,7 @@ pub(super) fn coprocessor<B: Bus>(
     access: &CoprocessorAccess,
     at: u32,
 ) -> End {
-    if access.coprocessor != 15 || !processor.registers.cpsr().mode().privileged() {
+    if access.coprocessor != 15 || !processor.registers.cpsr().privileged() {
         return End::Undefined;
     }
     let done = if access.load {
@@ -74,12 +74,13 @@ fn write_control<B: Bus>(
     access: &CoprocessorAccess,
     at: u32,
 ) -> Option<()> {
-    let Processor { registers, memory, bus, now, recorder, asleep, .. } = processor;
+    let Processor { registers, memory, bus, now, .. } = processor;
     let value = read_late(registers, access.rd, at);
     let effect = memory.control_write(access, value, bus, now).ok()?;
     if effect == Effect::WaitForInterrupt {
-        *asleep = true;
+        processor.fall_asleep();
     }
+    let Processor { memory, now, recorder, .. } = processor;
     let event = match (effect, access.crn, access.opcode2) {
         (Effect::WaitForInterrupt, _, _) => Event::Wait,
         (Effect::None, 13, 0) => Event::Process { pid: memory.pid() },

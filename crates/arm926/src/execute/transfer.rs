@@ -20,13 +20,9 @@ pub(super) fn single<B: Bus>(processor: &mut Processor<B>, transfer: &Transfer, 
         _ => read(registers, transfer.rn, at),
     };
     let moved = base.wrapping_add(offset(registers, &transfer.offset, at));
-    let address = match transfer.index {
-        Index::Offset | Index::Pre => moved,
-        Index::Post | Index::PostUser => base,
-    };
     let place = Place {
-        address,
-        privileged: transfer.index != Index::PostUser && registers.cpsr().mode().privileged(),
+        address: transfer.address(base, moved),
+        privileged: transfer.index != Index::PostUser && registers.cpsr().privileged(),
     };
     let done = if transfer.load {
         load(processor, transfer, place, moved)
@@ -83,7 +79,7 @@ pub(super) fn write_at<B: Bus>(
 /// Writes the base back, if the transfer does so.
 #[inline]
 fn write_base<B: Bus>(processor: &mut Processor<B>, transfer: &Transfer, moved: u32) {
-    if transfer.index != Index::Offset {
+    if transfer.writes_base() {
         write(&mut processor.registers, transfer.rn, moved);
     }
 }
@@ -95,27 +91,19 @@ fn load<B: Bus>(
     place: Place,
     moved: u32,
 ) -> Result<Outcome, Abort> {
-    let low = place.address & 3;
-    let (value, unaligned) = match transfer.item {
-        Item::Word => {
-            let word = read_at(processor, place, Width::Word)?;
-            (word.rotate_right(8 * low), low != 0)
-        }
-        Item::Byte => (read_at(processor, place, Width::Byte)?, false),
-        Item::SignedByte => (extended(read_at(processor, place, Width::Byte)?, 24), false),
-        Item::Half => (read_at(processor, place, Width::Half)?, low & 1 != 0),
-        Item::SignedHalf => (extended(read_at(processor, place, Width::Half)?, 16), low & 1 != 0),
-        Item::Double => {
-            let first = read_at(processor, place, Width::Word)?;
-            let second = read_at(processor, place.next(), Width::Word)?;
-            write_base(processor, transfer, moved);
-            put(processor, transfer.rd, first);
-            put(processor, following(transfer.rd), second);
-            return Ok(Outcome::Executed);
-        }
-    };
+    let item = transfer.item;
+    let bits = read_at(processor, place, item.width())?;
+    if item == Item::Double {
+        let second = read_at(processor, place.next(), Width::Word)?;
+        write_base(processor, transfer, moved);
+        put(processor, transfer.rd, bits);
+        put(processor, transfer.rd.odd(), second);
+        return Ok(Outcome::Executed);
+    }
+    let rotation = if item == Item::Word { 8 * (place.address & 3) } else { 0 };
     write_base(processor, transfer, moved);
-    put(processor, transfer.rd, value);
+    put(processor, transfer.rd, item.loaded(bits).rotate_right(rotation));
+    let unaligned = place.address & (item.bytes() - 1) != 0;
     Ok(if unaligned { Outcome::Unaligned } else { Outcome::Executed })
 }
 
@@ -137,21 +125,13 @@ fn store<B: Bus>(
     at: u32,
 ) -> Result<(), Abort> {
     let value = read_late(&processor.registers, transfer.rd, at);
-    match transfer.item {
-        Item::Word => write_at(processor, place, Width::Word, value),
-        Item::Byte | Item::SignedByte => write_at(processor, place, Width::Byte, value & 0xFF),
-        Item::Half | Item::SignedHalf => write_at(processor, place, Width::Half, value & 0xFFFF),
-        Item::Double => {
-            let second = read_late(&processor.registers, following(transfer.rd), at);
-            write_at(processor, place, Width::Word, value)?;
-            write_at(processor, place.next(), Width::Word, second)
-        }
+    let item = transfer.item;
+    if item == Item::Double {
+        let second = read_late(&processor.registers, transfer.rd.odd(), at);
+        write_at(processor, place, Width::Word, value)?;
+        return write_at(processor, place.next(), Width::Word, second);
     }
-}
-
-/// The odd register of a double word.
-const fn following(rd: Register) -> Register {
-    Register::field(rd.number() | 1)
+    write_at(processor, place, item.width(), item.stored(value))
 }
 
 /// SWP and SWPB: into `rd`, from `rm`, at `rn`.
@@ -162,7 +142,7 @@ pub(super) fn swap<B: Bus>(
     at: u32,
 ) -> End {
     let registers = &processor.registers;
-    let privileged = registers.cpsr().mode().privileged();
+    let privileged = registers.cpsr().privileged();
     let place = Place { address: read(registers, rn, at), privileged };
     let value = read_late(registers, rm, at);
     let low = place.address & 3;
@@ -180,10 +160,4 @@ pub(super) fn swap<B: Bus>(
         }
         Err(abort) => End::Abort(abort),
     }
-}
-
-/// `value` with the sign of its lower part, which lies `above` bits below the top.
-#[inline]
-const fn extended(value: u32, above: u32) -> u32 {
-    (value.cast_signed() << above >> above).cast_unsigned()
 }

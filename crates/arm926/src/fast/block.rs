@@ -171,14 +171,7 @@ impl Builder {
     /// The instruction at `at`, whose line is the last one.
     fn decode(&self) -> Option<Instruction> {
         let contents = &self.block.lines.last()?.contents;
-        let offset = (self.at.0 % LINE) as usize;
-        if self.block.key.thumb {
-            let half = contents.get(offset..offset + 2)?;
-            Some(decode::thumb(u16::from_le_bytes(half.try_into().ok()?)))
-        } else {
-            let word = contents.get(offset..offset + 4)?;
-            Some(decode::arm(u32::from_le_bytes(word.try_into().ok()?)))
-        }
+        Some(decode::in_line(contents, self.at.0, self.block.key.thumb))
     }
 
     /// Takes in the next instruction; whether another one may follow.
@@ -220,6 +213,15 @@ impl Builder {
         joined.then_some(Some(other))
     }
 
+    /// Where the last piece, a jump, leads, if that does not depend on registers.
+    fn target(&self) -> Option<(Virtual, bool)> {
+        let (last, before) = self.block.pieces.split_last()?;
+        let before = before.last().map(|piece| &piece.instruction.operation);
+        let operation = &last.instruction.operation;
+        let (to, thumb) = operation.target(last.at.0, self.block.key.thumb, before)?;
+        Some((Virtual(to), thumb))
+    }
+
     fn finish(mut self) -> Block {
         while self.block.lines.len() > 1
             && self.block.pieces.last().is_none_or(|piece| piece.line + 1 < self.block.lines.len())
@@ -230,7 +232,7 @@ impl Builder {
             let thumb = self.block.key.thumb;
             let following = Some((self.at, thumb));
             let to = match class::of(&last.instruction, thumb) {
-                Class::Jump => class::target(&self.block.pieces, thumb),
+                Class::Jump => self.target(),
                 _ => following,
             };
             self.block.executed = Some(Exit { to, cycles: self.cycles, pipeline: self.pipeline });

@@ -3,8 +3,6 @@
 //! Layer: rank 3. [`of`] tells the [`Class`] of an instruction. What is rare, or does something unusual with r15, is left to the reference
 //! interpreter and so exists once.
 
-use super::block::Piece;
-use crate::address::Virtual;
 use crate::instruction::{
     BlockTransfer, Index, Instruction, Item, Operand, Operation, Register, Transfer,
 };
@@ -29,12 +27,11 @@ pub(super) const fn size(thumb: bool) -> u32 {
 pub(super) fn of(instruction: &Instruction, thumb: bool) -> Class {
     match instruction.operation {
         Operation::Data { operation, s, rd, rn, operand } => {
-            use crate::instruction::DataOperation::{Cmn, Cmp, Teq, Tst};
             let late = match operand {
                 Operand::ShiftedBy { rm, rs, .. } => [rm, rs, rn].contains(&Register::PC),
                 _ => false,
             };
-            let jumps = rd == Register::PC && !matches!(operation, Tst | Teq | Cmp | Cmn);
+            let jumps = rd == Register::PC && operation.has_result();
             match (late, jumps, s) {
                 (true, ..) | (_, true, true) => Class::Rare,
                 (_, true, false) => Class::Jump,
@@ -97,27 +94,5 @@ fn several(transfer: &BlockTransfer) -> Class {
         (false, _) => Class::Plain,
         (true, true) => Class::Jump,
         (true, false) => Class::Rare,
-    }
-}
-
-/// Where the last of `pieces`, a jump, leads, if that does not depend on registers.
-pub(super) fn target(pieces: &[Piece], thumb: bool) -> Option<(Virtual, bool)> {
-    let (last, before) = pieces.split_last()?;
-    let r15 = last.at.0.wrapping_add(if thumb { 4 } else { 8 });
-    match last.instruction.operation {
-        Operation::Branch { offset, .. } => Some((Virtual(r15.wrapping_add_signed(offset)), thumb)),
-        Operation::BranchToThumb { offset } => {
-            Some((Virtual(r15.wrapping_add_signed(offset) & !1), true))
-        }
-        Operation::BranchSuffix { offset, exchange } => {
-            let prefix = before.last()?;
-            let Operation::BranchPrefix { offset: upper } = prefix.instruction.operation else {
-                return None;
-            };
-            let link = prefix.at.0.wrapping_add(4).wrapping_add_signed(upper);
-            let to = link.wrapping_add(offset);
-            Some((Virtual(if exchange { to & !3 } else { to & !1 }), !exchange))
-        }
-        _ => None,
     }
 }

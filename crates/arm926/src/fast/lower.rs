@@ -148,8 +148,7 @@ fn of_data(
     operand: Operand,
     thumb: bool,
 ) -> Step {
-    use DataOperation::{Cmn, Cmp, Teq, Tst};
-    let compares = matches!(operation, Tst | Teq | Cmp | Cmn);
+    let compares = !operation.has_result();
     let (rm, amount, imm) = match operand {
         Operand::Immediate { value, carry } => (rn, u8::from(carry == Some(true)), value),
         Operand::Shifted { rm, amount, .. } => (rm, amount, 0),

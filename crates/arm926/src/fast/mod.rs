@@ -19,7 +19,7 @@ use crate::address::Virtual;
 use crate::bus::Bus;
 use crate::engine::Engine;
 use crate::memory::Memory;
-use crate::memory::lookaside::new_stamp;
+use crate::memory::lookaside::Identity;
 use crate::processor::{Limit, Processor, Stop};
 pub use block::Block;
 use block::Key;
@@ -34,6 +34,8 @@ pub struct Fast {
     codes: Codes,
     /// The way that led to where the processor is, if that is not chained yet.
     from: Option<From>,
+    /// The core that it is derived from.
+    core: Option<Identity>,
     /// Instructions that were left to the reference interpreter.
     stepped: u64,
 }
@@ -57,6 +59,7 @@ pub(crate) enum Ended {
 
 impl<B: Bus> Engine<B> for Fast {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
+        self.attend_to(processor);
         loop {
             match self.run_until_hot(processor, limit, false) {
                 Ended::Stop(stop) => return stop,
@@ -68,6 +71,7 @@ impl<B: Bus> Engine<B> for Fast {
     fn forget(&mut self) {
         self.codes.clear();
         self.from = None;
+        self.core = None;
     }
 }
 
@@ -97,7 +101,7 @@ fn stamp_of(memory: &mut Memory, at: Virtual, privileged: bool) -> u64 {
     } else if memory.instruction_line(at, privileged).is_some() {
         memory.lookaside().add_line(at, privileged)
     } else {
-        new_stamp()
+        memory.lookaside().new_stamp()
     }
 }
 
@@ -112,6 +116,17 @@ impl Fast {
     #[must_use]
     pub const fn stepped(&self) -> u64 {
         self.stepped
+    }
+
+    /// Forgets what is derived from another core than this one; whether it was.
+    pub(crate) fn attend_to<B: Bus>(&mut self, processor: &mut Processor<B>) -> bool {
+        let identity = processor.memory.lookaside().identity();
+        if self.core.as_ref() == Some(identity) {
+            return false;
+        }
+        Engine::<B>::forget(self);
+        self.core = Some(identity.clone());
+        true
     }
 
     /// An engine that stops in front of what it entered so often.

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 3; methods of [`Memory`]. Each does what the plain access does, at the same cost in cycles, and compares afterwards: the
 //! translation with the newest descriptors, the cache line with where its address now lies, the value with what was last
-//! written there. Both engines run instruction by instruction while there is a checker.
+//! written there. All engines run instruction by instruction while there is a checker.
 
 use super::check::{Checker, Holder, Stale, Use, Violation};
 use super::tlb::Entry;
@@ -87,6 +87,7 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<u32, Abort> {
+        self.note_instruction(access.at.0, *now);
         let at = self.control.fetch_modified(access.at);
         let (before, looked) = (self.statistics.tlb_misses, self.statistics.tlb_lookups);
         let result = self.fetch_plain(access, bus, now);

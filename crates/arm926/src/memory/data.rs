@@ -97,7 +97,7 @@ impl Memory {
     }
 
     /// Where a data access goes, after the checks of alignment, translation, domain and permission.
-    #[inline]
+    #[inline(always)]
     fn data_route<B: Bus>(
         &mut self,
         access: Access,
@@ -113,11 +113,13 @@ impl Memory {
         if !self.control.has(control::MMU) {
             return Ok(Route::flat(at));
         }
+        let on = self.control.has(control::DATA_CACHE);
         let entry = self.translate(at, access.privileged, write, bus, now)?;
-        Ok(Route { region: self.data_region(&entry), ..Route::of(&entry, at) })
+        Ok(Route::of(entry, at, Region::of(entry.cacheable && on, entry.bufferable)))
     }
 
     /// Fills a line; none if all ways are locked.
+    #[inline(never)]
     fn fill_data<B: Bus>(
         &mut self,
         at: Modified,
@@ -133,10 +135,7 @@ impl Memory {
         let start = self.buffer.free(*now);
         let mut contents = [0; 32];
         let waits = bus.read_line(from, &mut contents, start).map_err(|_| route.external(at))?;
-        self.buffer.occupy(start, self.buffer.span(8, waits));
-        let until = start.plus(self.buffer.span(1, waits));
-        self.statistics.waiting.data += until.0 - now.0;
-        *now = until;
+        self.statistics.waiting.data += self.buffer.transfer(start, 8, waits, now);
         if let Some(old) = self.data.address(line) {
             self.statistics.data_cache.replaced += 1;
             self.lookaside.data_line_gone(old);
@@ -146,6 +145,7 @@ impl Memory {
     }
 
     /// Reads from the bus: behind all buffered writes if the region is neither cached nor buffered.
+    #[inline(never)]
     fn read_past<B: Bus>(
         &mut self,
         access: Access,
@@ -166,15 +166,12 @@ impl Memory {
         let reply = bus
             .read(at, access.width, start)
             .map_err(|_| route.external(self.control.modified(access.at)))?;
-        let cycles = self.buffer.span(1, reply.waits);
-        self.buffer.occupy(start, cycles);
-        let until = start.plus(cycles);
-        self.statistics.waiting.uncached += until.0 - now.0;
-        *now = until;
+        self.statistics.waiting.uncached += self.buffer.transfer(start, 1, reply.waits, now);
         Ok(reply.value)
     }
 
     /// Writes to the bus, through the store buffer unless the region is neither cached nor buffered.
+    #[inline(never)]
     fn write_past<B: Bus>(
         &mut self,
         access: Access,
@@ -202,11 +199,7 @@ impl Memory {
         let waits = bus
             .write(at, access.width, value, start)
             .map_err(|_| route.external(self.control.modified(access.at)))?;
-        let cycles = self.buffer.span(1, waits);
-        self.buffer.occupy(start, cycles);
-        let until = start.plus(cycles);
-        self.statistics.waiting.uncached += until.0 - now.0;
-        *now = until;
+        self.statistics.waiting.uncached += self.buffer.transfer(start, 1, waits, now);
         Ok(())
     }
 }

@@ -74,6 +74,7 @@ impl Memory {
     }
 
     /// Enters another line, or fetches past the cache.
+    #[inline(never)]
     fn fetch_elsewhere<B: Bus>(
         &mut self,
         access: Access,
@@ -101,6 +102,7 @@ impl Memory {
     }
 
     /// Where a fetch goes: cached by the C bit of its region and the control register's I, and everywhere with the MMU off.
+    #[inline(always)]
     fn fetch_route<B: Bus>(
         &mut self,
         at: Modified,
@@ -113,7 +115,7 @@ impl Memory {
             return Ok(Route { region: Region::of(on, false), ..Route::flat(at) });
         }
         let entry = self.translate(at, privileged, false, bus, now)?;
-        Ok(Route { region: Region::of(on && entry.cacheable, false), ..Route::of(&entry, at) })
+        Ok(Route::of(entry, at, Region::of(entry.cacheable && on, false)))
     }
 
     fn make_current(&mut self, at: Virtual, privileged: bool, line: usize) {
@@ -121,6 +123,7 @@ impl Memory {
     }
 
     /// Fills a line; none if all ways are locked.
+    #[inline(never)]
     fn fill_instructions<B: Bus>(
         &mut self,
         at: Modified,
@@ -135,16 +138,12 @@ impl Memory {
         let waits = bus
             .read_line(route.physical.line(), &mut contents, start)
             .map_err(|_| route.external(at))?;
-        self.buffer.occupy(start, self.buffer.span(8, waits));
-        let until = start.plus(self.buffer.span(1, waits));
-        self.statistics.waiting.fetch += until.0 - now.0;
-        *now = until;
+        self.statistics.waiting.fetch += self.buffer.transfer(start, 8, waits, now);
         if let Some(old) = self.instructions.address(line) {
             self.statistics.instruction_cache.replaced += 1;
             self.lookaside.instruction_line_gone(old);
         }
         self.instructions.install(line, at, route.physical, &contents);
-        self.lookaside.instruction_line_filled(at.line(), &contents);
         Ok(Some(line))
     }
 
@@ -162,11 +161,7 @@ impl Memory {
         let reply = bus
             .read(at, access.width, start)
             .map_err(|_| route.external(self.control.fetch_modified(access.at)))?;
-        let cycles = self.buffer.span(1, reply.waits);
-        self.buffer.occupy(start, cycles);
-        let until = start.plus(cycles);
-        self.statistics.waiting.fetch += until.0 - now.0;
-        *now = until;
+        self.statistics.waiting.fetch += self.buffer.transfer(start, 1, reply.waits, now);
         Ok(reply.value)
     }
 

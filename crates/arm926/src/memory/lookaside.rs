@@ -9,8 +9,9 @@
 //! line under all its virtual addresses are one place, so an eviction told by modified address needs no translation back. Forgetting too
 //! much is always right, only slower: what shares a place or a group of places with the line is forgotten with it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
+use super::Memory;
 use crate::address::{LINE, Modified, Virtual};
 
 /// Entries of each table of data lines and half-lines.
@@ -37,15 +38,15 @@ const LINE_GROUP: usize = LINE_ENTRIES / 64;
 pub struct DataHit {
     /// Its first virtual address.
     pub tag: u32,
-    /// Where its bytes begin in the data cache's array.
-    pub offset: u32,
+    /// What is added to an address in it, modulo 2^32, for the place in the data cache's array.
+    pub shift: u32,
 }
 
 /// A line of the instruction cache that hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct LineHit {
-    /// Names this stay of the line in the cache, and with it its contents, among all stays of all lines; 0: no hit.
+    /// Names this stay of the line in the cache, and with it its contents, among all stays of all lines of this core; 0: no hit.
     pub stamp: u64,
     /// Its first virtual address.
     pub tag: u32,
@@ -66,7 +67,7 @@ pub struct Hits {
     used: [u64; 3],
 }
 
-const NO_DATA: DataHit = DataHit { tag: NO_TAG, offset: 0 };
+const NO_DATA: DataHit = DataHit { tag: NO_TAG, shift: 0 };
 const NO_LINE: LineHit = LineHit { stamp: 0, tag: NO_TAG, unused: 0 };
 
 impl Hits {
@@ -104,7 +105,7 @@ impl Hits {
     pub const fn read(&self, at: u32, size: u32) -> Option<usize> {
         let hit = self.reads[Self::read_place(at)];
         if hit.tag == at & (!(LINE - 1) | (size - 1)) {
-            Some((hit.offset + at % LINE) as usize)
+            Some(at.wrapping_add(hit.shift) as usize)
         } else {
             None
         }
@@ -116,7 +117,7 @@ impl Hits {
     pub const fn write(&self, at: u32, size: u32) -> Option<usize> {
         let hit = self.writes[Self::write_place(at)];
         if hit.tag == at & (!(HALF - 1) | (size - 1)) {
-            Some((hit.offset + at % HALF) as usize)
+            Some(at.wrapping_add(hit.shift) as usize)
         } else {
             None
         }
@@ -176,16 +177,38 @@ const fn groups(first: u32, units: u32, group: usize) -> u64 {
     }
 }
 
+/// Names a look-aside, and with it the core whose it is, among all that live: stamps mean something to an engine only together with it.
+#[derive(Debug, Clone, Default)]
+pub struct Identity(Arc<()>);
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Identity {}
+
 /// Remembered hits.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Lookaside {
     /// In user mode, and in privileged modes.
     hits: Box<[Hits; 2]>,
+    /// The stamp that was given last.
+    stamp: u64,
+    identity: Identity,
 }
 
 impl Default for Lookaside {
     fn default() -> Self {
-        Self { hits: Box::new([Hits::NONE; 2]) }
+        Self { hits: Box::new([Hits::NONE; 2]), stamp: 0, identity: Identity::default() }
+    }
+}
+
+/// A copy of a core is another core: it begins with nothing remembered.
+impl Clone for Lookaside {
+    fn clone(&self) -> Self {
+        Self::default()
     }
 }
 
@@ -197,11 +220,24 @@ impl Lookaside {
         &self.hits[usize::from(privileged)]
     }
 
+    /// Its name. An engine that finds another one than before forgets what it derived.
+    #[must_use]
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// A number that no stay of a line of this core had before.
+    pub(crate) const fn new_stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+
     /// Remembers that the line of `at`, which is at `offset` of the data cache's array, hits when read.
     pub fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
         let hits = &mut self.hits[usize::from(privileged)];
         let place = Hits::read_place(at.0);
-        hits.reads[place] = DataHit { tag: at.0 & !(LINE - 1), offset };
+        let tag = at.0 & !(LINE - 1);
+        hits.reads[place] = DataHit { tag, shift: offset.wrapping_sub(tag) };
         hits.used[0] |= 1 << (place / GROUP);
     }
 
@@ -209,14 +245,14 @@ impl Lookaside {
     pub fn add_write(&mut self, at: Virtual, privileged: bool, offset: u32) {
         let hits = &mut self.hits[usize::from(privileged)];
         let place = Hits::write_place(at.0);
-        hits.writes[place] =
-            DataHit { tag: at.0 & !(HALF - 1), offset: offset + (at.0 & (LINE - HALF)) };
+        let (tag, line) = (at.0 & !(HALF - 1), at.0 & !(LINE - 1));
+        hits.writes[place] = DataHit { tag, shift: offset.wrapping_sub(line) };
         hits.used[1] |= 1 << (place / GROUP);
     }
 
     /// Remembers that the line of `at` hits when fetched: a stamp that nothing else has.
     pub fn add_line(&mut self, at: Virtual, privileged: bool) -> u64 {
-        let stamp = new_stamp();
+        let stamp = self.new_stamp();
         let hits = &mut self.hits[usize::from(privileged)];
         let place = Hits::line_place(at.0);
         hits.lines[place] = LineHit { stamp, tag: at.0 & !(LINE - 1), unused: 0 };
@@ -248,10 +284,6 @@ impl Lookaside {
         }
     }
 
-    /// A line came into the instruction cache, with these contents. A line that hits cannot come in, so nothing remembered changes; the
-    /// fast engine compares the contents with those that it knows when it enters the line again.
-    pub const fn instruction_line_filled(&mut self, _line: Modified, _contents: &[u8; 32]) {}
-
     /// The TLB lost what it knew about the `size` bytes from `page` on.
     pub fn translation_gone(&mut self, page: Modified, size: u32) {
         let lines = size.div_ceil(LINE);
@@ -273,10 +305,27 @@ impl Lookaside {
     }
 }
 
-/// A number that no stay of a line had before, of no core: so that engines and cores can be paired in any way.
-pub(crate) fn new_stamp() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+impl Memory {
+    /// Remembers those lines (half-lines, if written) of the `bytes` from `at` on that an access at this privilege would hit now.
+    pub(crate) fn remember(&mut self, at: Virtual, bytes: u32, (privileged, write): (bool, bool)) {
+        let unit = if write { HALF } else { LINE };
+        let mut line = Virtual(at.0 & !(unit - 1));
+        loop {
+            if let Some(offset) = self.data_line(line, privileged, write)
+                && let Ok(offset) = u32::try_from(offset)
+            {
+                if write {
+                    self.lookaside().add_write(line, privileged, offset);
+                } else {
+                    self.lookaside().add_read(line, privileged, offset);
+                }
+            }
+            line.0 = line.0.wrapping_add(unit);
+            if line.0.wrapping_sub(at.0) >= bytes {
+                return;
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -115,15 +115,10 @@ impl Route {
         Self { physical: Physical(at.0), region: Region::Strong, section: true, domain: 0 }
     }
 
-    /// By an entry of the TLB; the region is still to be told.
+    /// By an entry of the TLB, into a region.
     #[inline]
-    const fn of(entry: &Entry, at: Modified) -> Self {
-        Self {
-            physical: entry.physical(at),
-            region: Region::Strong,
-            section: entry.section,
-            domain: entry.domain,
-        }
+    const fn of(entry: &Entry, at: Modified, region: Region) -> Self {
+        Self { physical: entry.physical(at), region, section: entry.section, domain: entry.domain }
     }
 
     /// The bus answered with an error.
@@ -289,7 +284,7 @@ impl Memory {
     }
 
     /// The translation of `at`, by the TLB or a walk, if domain and permission allow the access.
-    #[inline]
+    #[inline(always)]
     fn translate<B: Bus>(
         &mut self,
         at: Modified,
@@ -297,20 +292,21 @@ impl Memory {
         write: bool,
         bus: &mut B,
         now: &mut Cycles,
-    ) -> Result<Entry, Abort> {
+    ) -> Result<&Entry, Abort> {
         self.statistics.tlb_lookups += 1;
-        let entry = match self.tlb.find(at) {
-            Some(entry) => *entry,
+        let place = match self.tlb.place(at) {
+            Some(place) => place,
             None => self.walk(at, bus, now)?,
         };
-        match self.allows(&entry, privileged, write) {
+        let entry = self.tlb.entry(place);
+        match self.allows(entry, privileged, write) {
             Ok(()) => Ok(entry),
             Err(kind) => Err(Abort { kind, domain: entry.domain, at }),
         }
     }
 
     /// Whether domain and permission allow an access. Domain value 2, which is reserved, allows none.
-    #[inline]
+    #[inline(always)]
     fn allows(&self, entry: &Entry, privileged: bool, write: bool) -> Result<(), AbortKind> {
         let system_rom = self.control.bits >> 8 & 3;
         match self.control.domains >> (2 * u32::from(entry.domain)) & 3 {
@@ -323,13 +319,14 @@ impl Memory {
         }
     }
 
-    /// Reads descriptors from memory, one single transfer each, and keeps what they say in the TLB.
+    /// Reads descriptors from memory, one single transfer each, and keeps what they say in the TLB: where.
+    #[cold]
     fn walk<B: Bus>(
         &mut self,
         at: Modified,
         bus: &mut B,
         now: &mut Cycles,
-    ) -> Result<Entry, Abort> {
+    ) -> Result<usize, Abort> {
         let Self { buffer, statistics, touched, .. } = self;
         statistics.tlb_misses += 1;
         let walked = mmu::walk(self.control.table, at, |descriptor| {
@@ -338,19 +335,15 @@ impl Memory {
             *touched = true;
             statistics.descriptors += 1;
             let reply = bus.read(descriptor, Width::Word, start).ok()?;
-            let cycles = buffer.span(1, reply.waits);
-            buffer.occupy(start, cycles);
-            let until = start.plus(cycles);
-            statistics.waiting.walk += until.0 - now.0;
-            *now = until;
+            statistics.waiting.walk += buffer.transfer(start, 1, reply.waits, now);
             Some(reply.value)
         });
         let entry = walked.map_err(|fault| Abort { kind: fault.kind, domain: fault.domain, at })?;
-        if let Some(old) = self.tlb.insert(entry) {
-            self.lookaside.translation_gone(Modified(old.base), old.size());
+        let (place, replaced) = self.tlb.insert(entry);
+        for entry in replaced.iter().chain([&entry]) {
+            self.lookaside.translation_gone(Modified(entry.base), entry.size());
         }
-        self.lookaside.translation_gone(Modified(entry.base), entry.size());
-        Ok(entry)
+        Ok(place)
     }
 
     /// Notes a data abort that is taken: data fault status and fault address.

@@ -159,24 +159,39 @@ impl Tlb {
     /// The entry for `at`. Where several overlap (unpredictable) the smallest is taken, one of the main part first.
     #[inline]
     pub(crate) fn find(&self, at: Modified) -> Option<&Entry> {
+        self.place(at).map(|place| self.entry(place))
+    }
+
+    /// The entry at a place.
+    #[inline]
+    pub(crate) fn entry(&self, place: usize) -> &Entry {
+        &self.entries[place]
+    }
+
+    /// The place of the entry for `at`, as [`Tlb::find`] takes it.
+    #[inline(always)]
+    pub(crate) fn place(&self, at: Modified) -> Option<usize> {
         for (&shift, &count) in SHIFTS.iter().zip(&self.sizes) {
             if count == 0 {
                 continue;
             }
             let first = 2 * self.set(at, shift);
             let set = self.entries.get(first..first + 2)?;
-            if let Some(entry) = set.iter().find(|entry| entry.holds(at)) {
-                return Some(entry);
+            if let Some(way) = set.iter().position(|entry| entry.holds(at)) {
+                return Some(first + way);
             }
         }
-        if self.locked == 0 {
-            return None;
-        }
-        self.entries[MAIN..].iter().filter(|entry| entry.holds(at)).min_by_key(|entry| entry.shift)
+        if self.locked == 0 { None } else { self.lockable_place(at) }
     }
 
-    /// Puts an entry in; what it replaces.
-    pub(crate) fn insert(&mut self, entry: Entry) -> Option<Entry> {
+    #[cold]
+    fn lockable_place(&self, at: Modified) -> Option<usize> {
+        let holding = (MAIN..MAIN + LOCKABLE).filter(|&place| self.entries[place].holds(at));
+        holding.min_by_key(|&place| self.entries[place].shift)
+    }
+
+    /// Puts an entry in: where, and what it replaces.
+    pub(crate) fn insert(&mut self, entry: Entry) -> (usize, Option<Entry>) {
         let place = if self.preserve {
             let place = MAIN + usize::from(self.victim);
             self.victim = (self.victim + 1) % 8;
@@ -187,7 +202,7 @@ impl Tlb {
         let before = self.remove(place);
         self.entries[place] = entry;
         self.count(place, entry.shift, true);
-        before
+        (place, before)
     }
 
     /// The place of the set that is replaced next: an invalid one, else by turn or by chance.

@@ -64,7 +64,7 @@ impl WriteBuffer {
     }
 
     /// The core cycles of a burst: one bus cycle for the address, one for each word, and the wait states.
-    pub(crate) fn span(&self, words: u32, waits: Waits) -> u64 {
+    fn span(&self, words: u32, waits: Waits) -> u64 {
         let rest = u64::from(words.saturating_sub(1));
         (2 + u64::from(waits.first) + rest * (1 + u64::from(waits.next))) * self.ratio
     }
@@ -124,9 +124,19 @@ impl WriteBuffer {
         Cycles(self.free_at.max(now.0))
     }
 
-    /// Takes the bus for the core's transfer from `start` on.
-    pub(crate) fn occupy(&mut self, start: Cycles, cycles: u64) {
-        self.free_at = start.0.saturating_add(cycles);
+    /// Takes the bus for the core's transfer of so many words from `start` on; the core waits for the first of them. The cycles waited.
+    pub(crate) fn transfer(
+        &mut self,
+        start: Cycles,
+        words: u32,
+        waits: Waits,
+        now: &mut Cycles,
+    ) -> u64 {
+        self.free_at = start.0.saturating_add(self.span(words, waits));
+        let until = start.plus(self.span(1, waits));
+        let waited = until.0 - now.0;
+        *now = until;
+        waited
     }
 
     /// Puts a store in; waits for room. The cycles waited.
@@ -139,13 +149,13 @@ impl WriteBuffer {
     ) -> u64 {
         let before = now.0;
         self.settle(*now);
-        while self.pending.iter().map(|other| other.words).sum::<u32>() >= WORDS {
+        while self.held().0 >= WORDS {
             self.wait_for_head(now);
         }
         if self.append(at, width, waits) {
             return now.0 - before;
         }
-        while self.pending.iter().filter(|other| other.words > 0).count() >= ADDRESSES {
+        while self.held().1 >= ADDRESSES {
             self.wait_for_head(now);
         }
         self.pending.push_back(Pending {
@@ -158,6 +168,18 @@ impl WriteBuffer {
             begun: false,
         });
         now.0 - before
+    }
+
+    /// The words and the addresses that are in the store buffer.
+    #[inline]
+    fn held(&self) -> (u32, usize) {
+        let (mut words, mut addresses) = (0, 0);
+        let (front, back) = self.pending.as_slices();
+        for other in front.iter().chain(back) {
+            words += other.words;
+            addresses += usize::from(other.words > 0);
+        }
+        (words, addresses)
     }
 
     /// Makes the word part of the last burst, if it follows it.

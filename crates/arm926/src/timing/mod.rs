@@ -28,22 +28,6 @@ pub enum Outcome {
 /// A set of registers: bit n for register n.
 pub type RegisterSet = u16;
 
-/// When a result can be used by the next instruction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Readiness {
-    /// At once.
-    #[default]
-    Ready,
-    /// One cycle late for every use: loaded words, and what MRC brings.
-    Loaded,
-    /// Two cycles late for every use: loaded bytes and half-words, and words that were rotated.
-    Rotated,
-    /// One cycle late for every use but accumulation: products.
-    Product,
-    /// One cycle late for use in the first cycle of Execute, not for stored data or accumulation: saturated sums.
-    Saturated,
-}
-
 /// What one instruction needs, takes and leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Timing {
@@ -58,9 +42,7 @@ pub struct Timing {
     /// Registers that it writes.
     pub written: RegisterSet,
     /// Of these, the ones that come late.
-    pub late: RegisterSet,
-    /// How late those come.
-    pub readiness: Readiness,
+    pub late: Pipeline,
 }
 
 impl Timing {
@@ -73,8 +55,9 @@ impl Timing {
 
     /// One whose condition is not met: interlocks are found in Decode, before the condition is looked at, so it waits for its operands like
     /// one that is executed; then it takes one cycle and leaves nothing.
-    const fn skipped(self) -> Self {
-        Self { cycles: 1, written: 0, late: 0, readiness: Readiness::Ready, ..self }
+    #[inline]
+    pub(crate) const fn skipped(self) -> Self {
+        Self { cycles: 1, written: 0, late: Pipeline::IDLE, ..self }
     }
 }
 
@@ -82,9 +65,13 @@ impl Timing {
 /// have equal states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pipeline {
+    /// One cycle late for every use: loaded words, and what MRC brings.
     loaded: RegisterSet,
+    /// Two cycles late for every use: loaded bytes and half-words, and words that were rotated.
     rotated: RegisterSet,
+    /// One cycle late for every use but accumulation: products.
     product: RegisterSet,
+    /// One cycle late for use in the first cycle of Execute, not for stored data or accumulation: saturated sums.
     saturated: RegisterSet,
 }
 
@@ -107,14 +94,7 @@ impl Pipeline {
     pub fn pass(&mut self, timing: &Timing) -> u32 {
         let cycles = self.interlock(timing) + u32::from(timing.cycles);
         let still = if cycles == 1 { self.rotated & !timing.written } else { 0 };
-        *self = Self { loaded: still, ..Self::IDLE };
-        match timing.readiness {
-            Readiness::Ready => {}
-            Readiness::Loaded => self.loaded |= timing.late,
-            Readiness::Rotated => self.rotated = timing.late,
-            Readiness::Product => self.product = timing.late,
-            Readiness::Saturated => self.saturated = timing.late,
-        }
+        *self = Self { loaded: timing.late.loaded | still, ..timing.late };
         cycles
     }
 

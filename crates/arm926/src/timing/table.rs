@@ -3,7 +3,7 @@
 //! Layer: rank 3. [`look_up`] gives the [`Timing`] of an executed operation. The rows, their sources and what is assumed are in
 //! docs/models/arm926-pipeline.md; the comments here name the row of ARM DDI 0222B, table 8.2.
 
-use super::{Readiness, RegisterSet, Timing};
+use super::{Pipeline, RegisterSet, Timing};
 use crate::instruction::{
     BlockTransfer, CoprocessorAccess, DataOperation, HalfMultiply, Item, Offset, Operand,
     Operation, Register, Shift, Transfer,
@@ -11,15 +11,17 @@ use crate::instruction::{
 
 /// A timing of so many cycles that needs nothing and leaves nothing.
 const fn plain(cycles: u8) -> Timing {
-    Timing {
-        operands: 0,
-        stored: 0,
-        accumulated: 0,
-        cycles,
-        written: 0,
-        late: 0,
-        readiness: Readiness::Ready,
-    }
+    Timing { operands: 0, stored: 0, accumulated: 0, cycles, written: 0, late: Pipeline::IDLE }
+}
+
+/// These registers come as loaded words do.
+const fn loaded(late: RegisterSet) -> Pipeline {
+    Pipeline { loaded: late, ..Pipeline::IDLE }
+}
+
+/// These registers come as loaded bytes do.
+const fn rotated(late: RegisterSet) -> Pipeline {
+    Pipeline { rotated: late, ..Pipeline::IDLE }
 }
 
 /// r15 is never waited for.
@@ -46,8 +48,7 @@ pub(super) fn look_up(operation: &Operation, unaligned: bool) -> Timing {
         | Operation::MultiplyLong { .. }
         | Operation::MultiplyHalf { .. } => multiply(operation),
         Operation::Saturating { rd, rm, rn, .. } => Timing {
-            late: set(rd),
-            readiness: Readiness::Saturated,
+            late: Pipeline { saturated: set(rd), ..Pipeline::IDLE },
             ..simple(1, set(rm) | set(rn), rd)
         },
         Operation::Transfer(transfer) => single(&transfer, unaligned),
@@ -83,7 +84,7 @@ fn of_operand(operand: Operand) -> RegisterSet {
 /// Rows 'Data Op': 1; 2 with a register-controlled shift; with r15 as destination 3 of ADD, SUB, RSB, ADC, SBC, and 4 of the others and with a
 /// shifted operand (RSC is among the others in the manual's list).
 fn data(operation: DataOperation, rd: Register, rn: Register, operand: Operand) -> Timing {
-    use DataOperation::{Adc, Add, Cmn, Cmp, Mov, Mvn, Rsb, Sbc, Sub, Teq, Tst};
+    use DataOperation::{Adc, Add, Mov, Mvn, Rsb, Sbc, Sub};
     let by_register = matches!(operand, Operand::ShiftedBy { .. });
     let shifted = match operand {
         Operand::Immediate { .. } => false,
@@ -92,7 +93,7 @@ fn data(operation: DataOperation, rd: Register, rn: Register, operand: Operand) 
     };
     let first = if matches!(operation, Mov | Mvn) { 0 } else { set(rn) };
     let operands = first | of_operand(operand);
-    if matches!(operation, Tst | Teq | Cmp | Cmn) {
+    if !operation.has_result() {
         return Timing { operands, ..plain(1 + u8::from(by_register)) };
     }
     let own = if rd != Register::PC {
@@ -134,7 +135,7 @@ fn multiply(operation: &Operation) -> Timing {
     if s {
         Timing { cycles: cycles + 2, ..product }
     } else {
-        Timing { late, readiness: Readiness::Product, ..product }
+        Timing { late: Pipeline { product: late, ..Pipeline::IDLE }, ..product }
     }
 }
 
@@ -153,17 +154,11 @@ fn scaling(offset: Offset) -> u8 {
     }
 }
 
-/// The register after an even one.
-fn second(rd: Register) -> RegisterSet {
-    set(rd) << 1 & !(1 << 15)
-}
-
 /// Rows LDR, LDRD, STR, STRD.
 fn single(transfer: &Transfer, unaligned: bool) -> Timing {
-    use crate::instruction::Index;
-    let Transfer { load, item, rd, rn, offset, index: when } = *transfer;
+    let Transfer { load, item, rd, rn, offset, .. } = *transfer;
     let operands = set(rn) | index(offset);
-    let base = if when == Index::Offset { 0 } else { set(rn) };
+    let base = if transfer.writes_base() { set(rn) } else { 0 };
     let cycles = 1 + scaling(offset) + u8::from(item == Item::Double);
     let timing = Timing { operands, written: base, ..plain(cycles) };
     if !load {
@@ -173,20 +168,19 @@ fn single(transfer: &Transfer, unaligned: bool) -> Timing {
         return Timing { cycles: cycles + 4, ..timing };
     }
     if item == Item::Double {
-        let late = second(rd);
-        let written = base | set(rd) | late;
-        return Timing { written, late, readiness: Readiness::Loaded, ..timing };
+        let second = set(rd.odd());
+        return Timing { written: base | set(rd) | second, late: loaded(second), ..timing };
     }
     let straight = item == Item::Word && !unaligned;
-    let readiness = if straight { Readiness::Loaded } else { Readiness::Rotated };
-    Timing { written: base | set(rd), late: set(rd), readiness, ..timing }
+    let late = if straight { loaded(set(rd)) } else { rotated(set(rd)) };
+    Timing { written: base | set(rd), late, ..timing }
 }
 
 /// Rows LDM: n, and 2 of one register; the last word comes a cycle late; n + 4 with r15. STM: n, and 2 of one register; the first
 /// register must be there in time. An empty list counts as one register.
 fn block(transfer: &BlockTransfer) -> Timing {
     let BlockTransfer { load, rn, list, writeback, .. } = *transfer;
-    let count = u8::try_from(list.count_ones().max(1)).unwrap_or(16);
+    let count = u8::try_from(transfer.words().max(1)).unwrap_or(16);
     let base = if writeback { set(rn) } else { 0 };
     let timing = Timing { operands: set(rn), written: base, ..plain(count.max(2)) };
     if !load {
@@ -194,20 +188,19 @@ fn block(transfer: &BlockTransfer) -> Timing {
         return Timing { stored: first, ..timing };
     }
     let written = base | list & !(1 << 15);
-    if list & (1 << 15) != 0 {
+    if transfer.jumps() {
         return Timing { cycles: count + 4, written, ..timing };
     }
     if count < 2 {
         return Timing { written, ..timing };
     }
-    let late = 1 << list.ilog2();
-    Timing { written, late, readiness: Readiness::Loaded, ..timing }
+    Timing { written, late: loaded(1 << list.ilog2()), ..timing }
 }
 
 /// Row SWP: 2, the loaded byte is used 3. A rotated word counts as a byte.
-fn swap(rotated: bool, rd: Register, rm: Register, rn: Register) -> Timing {
+fn swap(late: bool, rd: Register, rm: Register, rn: Register) -> Timing {
     let timing = Timing { stored: set(rm), ..simple(2, set(rn), rd) };
-    if rotated { Timing { late: set(rd), readiness: Readiness::Loaded, ..timing } } else { timing }
+    if late { Timing { late: loaded(set(rd)), ..timing } } else { timing }
 }
 
 /// Row MSR: 1 if only the flags are written, else 3.
@@ -219,8 +212,7 @@ fn write_status(mask: u32, operand: Operand) -> Timing {
 /// Rows MCR and MRC without busy-waiting: 1; what MRC brings comes a cycle late.
 fn coprocessor(access: &CoprocessorAccess) -> Timing {
     if access.load {
-        let late = set(access.rd);
-        Timing { late, readiness: Readiness::Loaded, ..simple(1, 0, access.rd) }
+        Timing { late: loaded(set(access.rd)), ..simple(1, 0, access.rd) }
     } else {
         Timing { stored: set(access.rd), ..plain(1) }
     }

@@ -1,6 +1,8 @@
 //! Engines are compared with the reference interpreter: the same programs, and after every stretch the whole state is the same, to the byte.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+#[path = "../rig/board.rs"]
+mod board;
 mod program;
 mod world;
 

@@ -1,10 +1,8 @@
 //! A small world in which two engines are compared: 256 KB of memory, a device, interrupts that come and go, translation tables.
 
+use crate::board::{self, Part, write_control};
 use boardlab_arm926::config::{CacheSize, TlbIndex};
-use boardlab_arm926::instruction::{CoprocessorAccess, Register};
-use boardlab_arm926::{
-    Bus, BusFault, Config, Cycles, Lines, Physical, Processor, Ram, Reply, Waits, Width,
-};
+use boardlab_arm926::{Config, Cycles, Lines, Physical, Processor, Ram, Reply, Waits, Width};
 use boardlab_sim::Stream;
 use serde::{Deserialize, Serialize};
 
@@ -30,16 +28,18 @@ pub(crate) const THROUGH: u32 = 0xC000_0000;
 pub(crate) const UNCACHED: u32 = 0xD000_0000;
 pub(crate) const HOLES: u32 = 0xE000_0000;
 
-/// Memory, a device that counts, and interrupts for some cycles of each period.
+/// Memory and a device.
+pub(crate) type Board = board::Board<Device>;
+
+/// A device that counts, and interrupts for some cycles of each period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Board {
-    pub(crate) ram: Ram,
+pub(crate) struct Device {
     touched: u32,
     period: u64,
     length: u64,
 }
 
-impl Board {
+impl Device {
     /// The part of the period, and where the next part begins.
     fn phase(&self, now: Cycles) -> (u64, Cycles) {
         let (turn, within) = (now.0 / self.period, now.0 % self.period);
@@ -49,55 +49,28 @@ impl Board {
     }
 }
 
-impl Bus for Board {
-    fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Result<Reply, BusFault> {
-        if at.0 & !0xFF == DEVICE {
-            self.touched += 1;
-            let value = self.touched ^ at.0 & (u32::MAX >> (32 - 8 * width.bytes()));
-            return Ok(Reply { value: value & 0xFF, waits: Waits { first: 3, next: 0 } });
+impl Part for Device {
+    fn read(&mut self, at: Physical, width: Width, _now: Cycles) -> Option<Reply> {
+        if at.0 & !0xFF != DEVICE {
+            return None;
         }
-        self.ram.read(at, width, now)
+        self.touched += 1;
+        let value = self.touched ^ at.0 & (u32::MAX >> (32 - 8 * width.bytes()));
+        Some(Reply { value: value & 0xFF, waits: Waits { first: 3, next: 0 } })
     }
 
-    fn write(
-        &mut self,
-        at: Physical,
-        width: Width,
-        value: u32,
-        now: Cycles,
-    ) -> Result<Waits, BusFault> {
-        if at.0 & !0xFF == DEVICE {
-            self.touched += 1;
-            self.period = 1000 + u64::from(value & 0xFFF);
-            return Ok(Waits { first: 1, next: 0 });
+    fn write(&mut self, at: Physical, _width: Width, value: u32, _now: Cycles) -> Option<Waits> {
+        if at.0 & !0xFF != DEVICE {
+            return None;
         }
-        self.ram.write(at, width, value, now)
+        self.touched += 1;
+        self.period = 1000 + u64::from(value & 0xFFF);
+        Some(Waits { first: 1, next: 0 })
     }
 
-    fn read_line(
-        &mut self,
-        at: Physical,
-        line: &mut [u8; 32],
-        now: Cycles,
-    ) -> Result<Waits, BusFault> {
-        self.ram.read_line(at, line, now)
-    }
-
-    fn write_burst(&mut self, at: Physical, data: &[u8], now: Cycles) -> Result<Waits, BusFault> {
-        self.ram.write_burst(at, data, now)
-    }
-
-    fn lines(&mut self, now: Cycles) -> Lines {
+    fn lines(&mut self, now: Cycles) -> Option<Lines> {
         let (line, until) = self.phase(now);
-        Lines { irq: line & 1 != 0, fiq: line & 2 != 0, until, halt: false }
-    }
-
-    fn peek(&self, at: Physical) -> Option<u32> {
-        self.ram.peek(at)
-    }
-
-    fn poke(&mut self, at: Physical, value: u32) -> bool {
-        self.ram.poke(at, value)
+        Some(Lines { irq: line & 1 != 0, fiq: line & 2 != 0, until, halt: false })
     }
 }
 
@@ -194,11 +167,11 @@ pub(crate) fn start(stream: &mut Stream, code: &[u32], thumb: &[u32]) -> Process
         semihosting: false,
         ..Config::default()
     };
-    let board = Board { ram, touched: 0, period: 2000, length: 60 };
+    let board = Board { ram, part: Device { touched: 0, period: 2000, length: 60 } };
     let mut processor = Processor::new(&config, board);
     let round_robin = draw(stream, 2) << 14;
     for (crn, value) in [(2, TABLE), (3, 0b0101), (1, 0x1005 | round_robin)] {
-        write_control(&mut processor, crn, value);
+        write_control(&mut processor, (crn, 0), value);
     }
     processor.registers.pc = BACK + ARM;
     let mode = if stream.chance(1, 2) { 0x10 } else { 0x1F };
@@ -216,12 +189,4 @@ pub(crate) fn go_on_at(processor: &mut Processor<Board>, place: u32, mode: u32, 
     for (register, base) in processor.registers.r[8..].iter_mut().zip(bases) {
         *register = base & !3;
     }
-}
-
-fn write_control(processor: &mut Processor<Board>, crn: u8, value: u32) {
-    let rd = Register::field(0);
-    let access =
-        CoprocessorAccess { load: false, coprocessor: 15, opcode1: 0, crn, crm: 0, opcode2: 0, rd };
-    let Processor { memory, bus, now, .. } = processor;
-    memory.control_write(&access, value, bus, now).unwrap();
 }

@@ -4,10 +4,10 @@
 //! instructions and not the reference. The memory is mapped one to one, write-back.
 
 use boardlab_arm926::bus::Waits;
-use boardlab_arm926::instruction::CoprocessorAccess;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU};
-use boardlab_arm926::{Config, Cycles, Engine, Limit, Processor, Ram, Register, Stop, Virtual};
+use boardlab_arm926::{Config, Cycles, Engine, Limit, Processor, Ram, Stop, Virtual};
 
+use super::board::write_control;
 use super::oracle::{Answer, CODE, Case, Status};
 use super::simulated::{load_registers, registers_after, stopped};
 
@@ -39,31 +39,16 @@ impl<E: Engine<Ram>> Cached<E> {
         ram.put(TABLE as usize, &table);
         let processor = Processor::new(&config, ram);
         let mut cached = Self { processor, engine, times, count, instructions: 0, counted: 0 };
-        cached.control((2, 0), TABLE);
-        cached.control((3, 0), 1);
-        cached.control((1, 0), MMU | DATA_CACHE | INSTRUCTION_CACHE);
+        write_control(&mut cached.processor, (2, 0), TABLE);
+        write_control(&mut cached.processor, (3, 0), 1);
+        write_control(&mut cached.processor, (1, 0), MMU | DATA_CACHE | INSTRUCTION_CACHE);
         cached
-    }
-
-    /// Writes a register of coprocessor 15.
-    fn control(&mut self, (crn, crm): (u8, u8), value: u32) {
-        let Processor { memory, bus, now, .. } = &mut self.processor;
-        let access = CoprocessorAccess {
-            load: false,
-            coprocessor: 15,
-            opcode1: 0,
-            crn,
-            crm,
-            opcode2: 0,
-            rd: Register::field(0),
-        };
-        memory.control_write(&access, value, bus, now).unwrap();
     }
 
     /// Runs a case several times; how the last run ends.
     pub fn run(&mut self, case: &Case) -> Answer {
         let base = case.base as usize;
-        self.control((7, 7), 0);
+        write_control(&mut self.processor, (7, 7), 0);
         self.processor.bus.bytes_mut()[base..base + case.memory.len()]
             .copy_from_slice(&case.memory);
         self.engine.forget();

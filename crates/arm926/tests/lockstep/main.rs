@@ -10,6 +10,8 @@ mod arm;
 mod arm_branches;
 mod arm_memory;
 mod block;
+#[path = "../rig/board.rs"]
+mod board;
 mod cached;
 mod classes;
 mod oracle;

@@ -1,7 +1,7 @@
 //! A memory system on a board that notes each transfer, with tables that tests write by hand.
 
-use boardlab_arm926::bus::{Bus, BusFault, Lines, Reply, Waits, Width};
-use boardlab_arm926::instruction::CoprocessorAccess;
+use crate::board::{self, Board, Part};
+use boardlab_arm926::bus::{Bus, Reply, Waits, Width};
 use boardlab_arm926::memory::{Abort, Access, Effect, Memory, Statistics, Undefined, control};
 use boardlab_arm926::{Config, Cycles, Physical, Ram, Virtual};
 
@@ -23,59 +23,39 @@ pub(crate) enum Transfer {
     Burst(u32, Vec<u8>),
 }
 
-/// RAM that notes what is done to it, and when.
-#[derive(Debug, Clone)]
-pub(crate) struct Board {
-    pub(crate) ram: Ram,
+/// Notes what is done to the memory, and when.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Notes {
     pub(crate) transfers: Vec<(u64, Transfer)>,
 }
 
-impl Bus for Board {
-    fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Result<Reply, BusFault> {
+impl Notes {
+    fn note(&mut self, now: Cycles, transfer: Transfer) {
+        self.transfers.push((now.0, transfer));
+    }
+}
+
+impl Part for Notes {
+    fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Option<Reply> {
         assert_eq!(at.0 % width.bytes(), 0);
-        self.transfers.push((now.0, Transfer::Read(at.0, width)));
-        self.ram.read(at, width, now)
+        self.note(now, Transfer::Read(at.0, width));
+        None
     }
 
-    fn write(
-        &mut self,
-        at: Physical,
-        width: Width,
-        value: u32,
-        now: Cycles,
-    ) -> Result<Waits, BusFault> {
+    fn write(&mut self, at: Physical, width: Width, value: u32, now: Cycles) -> Option<Waits> {
         assert_eq!(at.0 % width.bytes(), 0);
-        self.transfers.push((now.0, Transfer::Write(at.0, width, value)));
-        self.ram.write(at, width, value, now)
+        self.note(now, Transfer::Write(at.0, width, value));
+        None
     }
 
-    fn read_line(
-        &mut self,
-        at: Physical,
-        line: &mut [u8; 32],
-        now: Cycles,
-    ) -> Result<Waits, BusFault> {
+    fn read_line(&mut self, at: Physical, now: Cycles) {
         assert_eq!(at.0 % 32, 0);
-        self.transfers.push((now.0, Transfer::Line(at.0)));
-        self.ram.read_line(at, line, now)
+        self.note(now, Transfer::Line(at.0));
     }
 
-    fn write_burst(&mut self, at: Physical, data: &[u8], now: Cycles) -> Result<Waits, BusFault> {
+    fn write_burst(&mut self, at: Physical, data: &[u8], now: Cycles) {
         assert!(matches!((at.0 % 32, data.len()), (0, 32) | (0 | 16, 16)));
-        self.transfers.push((now.0, Transfer::Burst(at.0, data.to_vec())));
-        self.ram.write_burst(at, data, now)
-    }
-
-    fn lines(&mut self, now: Cycles) -> Lines {
-        self.ram.lines(now)
-    }
-
-    fn peek(&self, at: Physical) -> Option<u32> {
-        self.ram.peek(at)
-    }
-
-    fn poke(&mut self, at: Physical, value: u32) -> bool {
-        self.ram.poke(at, value)
+        self.note(now, Transfer::Burst(at.0, data.to_vec()));
     }
 }
 
@@ -83,7 +63,7 @@ impl Bus for Board {
 #[derive(Debug, Clone)]
 pub(crate) struct Bench {
     pub(crate) memory: Memory,
-    pub(crate) board: Board,
+    pub(crate) board: Board<Notes>,
     pub(crate) now: Cycles,
 }
 
@@ -91,7 +71,7 @@ impl Bench {
     /// After reset: 8 MB of RAM with two wait states before the first word of a transfer and one before each other.
     pub(crate) fn new(config: &Config) -> Self {
         let ram = Ram::new(8 << 20, Waits { first: 2, next: 1 });
-        let board = Board { ram, transfers: Vec::new() };
+        let board = Board { ram, part: Notes::default() };
         Self { memory: Memory::new(config), board, now: Cycles(0) }
     }
 
@@ -141,7 +121,7 @@ impl Bench {
         register: (u8, u8, u8),
         value: u32,
     ) -> Result<Effect, Undefined> {
-        let access = access(register, false);
+        let access = board::register(register, false);
         self.memory.control_write(&access, value, &mut self.board, &mut self.now)
     }
 
@@ -151,7 +131,7 @@ impl Bench {
     }
 
     pub(crate) fn try_read(&mut self, register: (u8, u8, u8)) -> Result<u32, Undefined> {
-        let access = access(register, true);
+        let access = board::register(register, true);
         self.memory.control_read(&access, &mut self.board, &mut self.now)
     }
 
@@ -207,9 +187,9 @@ impl Bench {
 
     /// What goes over the bus while `what` is done.
     pub(crate) fn transfers<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> Vec<Transfer> {
-        self.board.transfers.clear();
+        self.board.part.transfers.clear();
         what(self);
-        self.board.transfers.drain(..).map(|(_, transfer)| transfer).collect()
+        self.board.part.transfers.drain(..).map(|(_, transfer)| transfer).collect()
     }
 
     pub(crate) fn counts(&self) -> Statistics {
@@ -220,9 +200,4 @@ impl Bench {
     pub(crate) fn rest(&mut self) {
         self.now.0 += 10_000;
     }
-}
-
-fn access((crn, crm, opcode2): (u8, u8, u8), load: bool) -> CoprocessorAccess {
-    let rd = boardlab_arm926::Register::field(0);
-    CoprocessorAccess { load, coprocessor: 15, opcode1: 0, crn, crm, opcode2, rd }
 }

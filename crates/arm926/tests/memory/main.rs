@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bench;
+#[path = "../rig/board.rs"]
+mod board;
 mod caches;
 mod control;
 mod costs;

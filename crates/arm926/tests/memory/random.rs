@@ -83,7 +83,7 @@ impl Rig {
         let (at, width) = (self.place(), self.width());
         let hit = self.bench.memory.data_line(Virtual(at), true, false);
         let (before, now) = (self.bench.memory.statistics().data_cache, self.bench.now);
-        self.bench.board.transfers.clear();
+        self.bench.board.part.transfers.clear();
         let value = self.bench.try_load(at, width, true).unwrap();
         assert_eq!(
             value,
@@ -94,7 +94,7 @@ impl Rig {
         if let Some(line) = hit {
             let offset = line + (at & 31 & !(width.bytes() - 1)) as usize;
             assert_eq!(u32::from(self.bench.memory.data_array()[offset]), value & 0xFF);
-            assert!(self.bench.board.transfers.is_empty() && self.bench.now == now);
+            assert!(self.bench.board.part.transfers.is_empty() && self.bench.now == now);
             assert_eq!(self.bench.memory.statistics().data_cache.read_misses, before.read_misses);
             let offset = u32::try_from(line).unwrap();
             self.bench.memory.lookaside().add_read(Virtual(at), true, offset);
@@ -106,10 +106,10 @@ impl Rig {
         let value = self.below(u32::MAX);
         let hit = self.bench.memory.data_line(Virtual(at), true, true);
         let now = self.bench.now;
-        self.bench.board.transfers.clear();
+        self.bench.board.part.transfers.clear();
         self.bench.try_store(at, width, true, value).unwrap();
         if let Some(line) = hit {
-            assert!(self.bench.board.transfers.is_empty() && self.bench.now == now);
+            assert!(self.bench.board.part.transfers.is_empty() && self.bench.now == now);
             let offset = u32::try_from(line).unwrap();
             self.bench.memory.lookaside().add_write(Virtual(at), true, offset);
         }

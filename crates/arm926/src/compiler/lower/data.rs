@@ -5,7 +5,6 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use super::super::class::keeps;
 use super::super::plan::{Place, Step};
 use super::Lower;
 use crate::instruction::{DataOperation, Operand, Operation, Shift};
@@ -18,7 +17,7 @@ impl Lower<'_> {
     pub(super) fn data_operation(&mut self, step: &Step) {
         let Operation::Data { operation, s, rd, .. } = step.instruction.operation else { return };
         let result = self.data_result(step, s);
-        if keeps(operation) {
+        if operation.has_result() {
             self.set(rd, result);
         }
     }
@@ -80,13 +79,7 @@ impl Lower<'_> {
     fn subtract(&mut self, a: Value, b: Value, s: bool) -> Value {
         let result = self.b.ins().isub(a, b);
         if s {
-            let carry = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, a, b);
-            self.set_carry_if(carry);
-            let (operands, first) = (self.b.ins().bxor(a, b), self.b.ins().bxor(a, result));
-            let overflow = self.b.ins().band(operands, first);
-            self.set_overflow(overflow);
-            self.set_result(result);
-            self.compared = Some((a, b));
+            self.set_flags((a, b), result, true);
         }
         result
     }
@@ -94,9 +87,7 @@ impl Lower<'_> {
     fn add(&mut self, a: Value, b: Value, s: bool) -> Value {
         let result = self.b.ins().iadd(a, b);
         if s {
-            let carry = self.b.ins().icmp(IntCC::UnsignedLessThan, result, a);
-            self.set_carry_if(carry);
-            self.sum_flags(a, b, result);
+            self.set_flags((a, b), result, false);
         }
         result
     }
@@ -113,17 +104,12 @@ impl Lower<'_> {
             let carry = self.b.ins().ushr(sum, amount);
             let carry = self.b.ins().ireduce(types::I32, carry);
             self.set_carry(carry);
-            self.sum_flags(a, b, result);
+            let (first, second) = (self.b.ins().bxor(a, result), self.b.ins().bxor(b, result));
+            let overflow = self.b.ins().band(first, second);
+            self.set_overflow(overflow);
+            self.set_result(result);
         }
         result
-    }
-
-    /// N, Z and V of a sum.
-    fn sum_flags(&mut self, a: Value, b: Value, result: Value) {
-        let (first, second) = (self.b.ins().bxor(a, result), self.b.ins().bxor(b, result));
-        let overflow = self.b.ins().band(first, second);
-        self.set_overflow(overflow);
-        self.set_result(result);
     }
 
     /// A second operand; with the carry only if it is asked for.

@@ -10,7 +10,7 @@ use cranelift_frontend::Switch;
 use super::super::class::{Class, class};
 use super::super::frame::{Tally, at};
 use super::super::plan::{self, Key, Place, Step};
-use super::{Exit, Lower, Site};
+use super::{Exit, Lower, Pending, Site, Variables};
 use crate::instruction::{Operation, Register};
 use crate::memory::lookaside::{Hits, LineHit};
 use crate::timing::Pipeline;
@@ -23,10 +23,10 @@ impl Lower<'_> {
             return;
         }
         let (holds, fails) = self.branch_on(step);
-        let before = (self.cycles, self.tally);
+        let before = (self.cycles, self.tally, self.pending);
         self.b.switch_to_block(holds);
         self.jump(step, prefix);
-        (self.cycles, self.tally) = before;
+        (self.cycles, self.tally, self.pending) = before;
         self.b.switch_to_block(fails);
         self.skip(step);
     }
@@ -34,7 +34,7 @@ impl Lower<'_> {
     fn jump(&mut self, step: &Step, prefix: Option<Operation>) {
         let operation = &step.instruction.operation;
         let next = step.place.following().at;
-        if let Some(place) = plan::target(step.place, operation, prefix) {
+        if let Some(place) = plan::target(step.place, operation, prefix.as_ref()) {
             match operation {
                 Operation::Branch { link: false, .. } => {}
                 Operation::BranchSuffix { .. } => self.link(next | 1),
@@ -135,6 +135,7 @@ impl Lower<'_> {
         let doors = self.doors[index];
         let Key { place, pipeline } = self.plan.nodes[index].key;
         (self.cycles, self.tally, self.rest) = (0, Tally::default(), 0);
+        self.pending = Pending::default();
         let cycles = self.plan.nodes[index].cycles_max;
         let site = self.site(place, pipeline, Exit::Here);
         if doors.stayed {
@@ -221,34 +222,31 @@ impl Lower<'_> {
 
     /// A new site, at what the node has taken so far.
     pub(super) fn site(&mut self, place: Place, pipeline: Pipeline, exit: Exit) -> u32 {
-        let (cycles, tally, rest) = (self.cycles, self.tally, self.rest);
-        let (instruction, jumps, executed) = (None, false, 0);
-        self.note_site(Site {
-            place,
-            pipeline,
-            cycles,
-            tally,
-            rest,
-            exit,
-            instruction,
-            jumps,
-            executed,
-        })
+        let site = self.here(place, pipeline);
+        self.note_site(Site { exit, ..site })
     }
 
-    /// A new site in front of `step`, which the reference executes.
-    pub(super) fn site_of(&mut self, step: &Step) -> u32 {
-        self.note_site(Site {
-            place: step.place,
-            pipeline: step.before,
+    /// A site at what the node has taken so far.
+    const fn here(&self, place: Place, pipeline: Pipeline) -> Site {
+        Site {
+            place,
+            pipeline,
             cycles: self.cycles,
             tally: self.tally,
             rest: self.rest,
             exit: Exit::Here,
-            instruction: Some(step.instruction),
-            jumps: class(&step.instruction) == Class::Jump,
-            executed: step.executed.cycles,
-        })
+            instruction: None,
+            jumps: false,
+            executed: 0,
+        }
+    }
+
+    /// A new site in front of `step`, which the reference executes.
+    pub(super) fn site_of(&mut self, step: &Step) -> u32 {
+        let site = self.here(step.place, step.before);
+        let (instruction, executed) = (Some(step.instruction), step.executed.cycles);
+        let jumps = class(&step.instruction) == Class::Jump;
+        self.note_site(Site { instruction, jumps, executed, ..site })
     }
 
     fn note_site(&mut self, site: Site) -> u32 {
@@ -258,15 +256,11 @@ impl Lower<'_> {
 
     /// Stores what is in variables only, and returns.
     pub(super) fn leave(&mut self, site: u32) {
-        let variables = &self.variables;
-        let stored = [
-            (variables.result, at::RESULT),
-            (variables.carry, at::CARRY),
-            (variables.overflow, at::OVERFLOW),
-            (variables.left, at::LEFT),
-            (variables.counts, at::COUNTS),
-        ];
-        for (variable, offset) in stored {
+        let pending = self.pending;
+        self.store_flags();
+        self.pending = pending;
+        let Variables { left, counts, .. } = self.variables;
+        for (variable, offset) in [(left, at::LEFT), (counts, at::COUNTS)] {
             let value = self.b.use_var(variable);
             self.store_frame(value, offset);
         }

@@ -1,8 +1,8 @@
 //! From a plan to a function of Cranelift.
 //!
 //! Layer: rank 3. Guest registers are variables, and each write is also stored to the processor's registers at once, so that
-//! leaving needs no stores and a call of the reference finds them. N and Z are one variable (a result), C and V one each; they are
-//! stored when the region is left. Cycles and counts of a node are constants, added where it ends.
+//! leaving needs no stores and a call of the reference finds them. Flags are stored to the frame where a node ends, as the operands that
+//! they are from; for conditions of the region N and Z are also one variable (a result), C and V one each. Cycles and counts of a node are constants, added where it ends.
 //! `values`: registers, flags, conditions. `data`: shifter, data operations, multiplication. `transfer`: loads and stores. `jump`: edges
 //! between nodes, and ways out.
 
@@ -30,6 +30,8 @@ use crate::timing::Pipeline;
 pub(super) struct Ties {
     /// Runs one instruction by the reference: `(frame, site)`.
     pub(super) instruction: u64,
+    /// Loads or stores one item: `(frame, site)`.
+    pub(super) access: u64,
     /// Notes counts, and gives more cycles if there are so many: `(frame, cycles)`.
     pub(super) refill: u64,
     /// Looks at a line that is not known to hit: `(frame, line)`.
@@ -65,6 +67,11 @@ impl Site {
     /// The cycles that must be left so that the node can be ended, waiting left out.
     pub(super) fn ahead(&self) -> i64 {
         i64::from(self.cycles) + i64::from(self.rest)
+    }
+
+    /// What the instruction does.
+    pub(super) fn operation(&self) -> Option<&Operation> {
+        self.instruction.as_ref().map(|instruction| &instruction.operation)
     }
 }
 
@@ -124,6 +131,18 @@ struct Lower<'a> {
     rest: u32,
     /// The operands of the comparison that the flags are from, if it is in this node.
     compared: Option<(Value, Value)>,
+    /// Flags of the node in progress that are not yet in the frame.
+    pending: Pending,
+}
+
+/// Flags that are not yet in the frame. What is nothing is as the frame says.
+#[derive(Clone, Copy, Default)]
+struct Pending {
+    /// The operands of a sum or (true) difference that the others are from which are nothing here.
+    operands: Option<(Value, Value, bool)>,
+    result: Option<Value>,
+    carry: Option<Value>,
+    overflow: Option<Value>,
 }
 
 /// The signature of a region: registers, frame, look-aside, data cache; the number of the site where it was left.
@@ -223,6 +242,7 @@ impl<'a> Lower<'a> {
             tally: Tally::default(),
             rest: 0,
             compared: None,
+            pending: Pending::default(),
         };
         lower.enter();
         lower
@@ -252,6 +272,7 @@ impl<'a> Lower<'a> {
     fn node(&mut self, index: usize, node: &Node) {
         self.b.switch_to_block(self.doors[index].body);
         (self.cycles, self.tally, self.compared) = (0, Tally::default(), None);
+        self.pending = Pending::default();
         self.rest = node.cycles_max;
         let mut line = node.key.place.line();
         for (number, step) in node.steps.iter().enumerate() {
@@ -279,6 +300,10 @@ impl<'a> Lower<'a> {
             self.spend(step.executed.cycles, Tally::INSTRUCTION);
             return;
         }
+        let flags = sets_flags(&step.instruction.operation);
+        if flags {
+            self.store_flags();
+        }
         let (holds, behind) = self.branch_on(step);
         self.b.switch_to_block(holds);
         let common = step.skipped.cycles;
@@ -290,7 +315,10 @@ impl<'a> Lower<'a> {
         let difference = self.tally.minus(tally).minus(Tally::SKIPPED);
         self.tally = tally;
         self.adjust(i64::from(step.executed.cycles) - i64::from(common), difference);
-        self.compared = compared.filter(|_| !sets_flags(&step.instruction.operation));
+        self.compared = compared.filter(|_| !flags);
+        if flags {
+            self.store_flags();
+        }
         self.b.ins().jump(behind, &[]);
         self.b.switch_to_block(behind);
         self.spend(common, skip);
@@ -307,12 +335,12 @@ impl<'a> Lower<'a> {
             return;
         }
         let (holds, behind) = self.branch_on(step);
-        let before = (self.cycles, self.tally);
+        let before = (self.cycles, self.tally, self.pending);
         self.b.switch_to_block(holds);
         self.execute(step);
         self.spend(step.executed.cycles, Tally::INSTRUCTION);
         self.edge(step.place, edge(step.executed.after));
-        (self.cycles, self.tally) = before;
+        (self.cycles, self.tally, self.pending) = before;
         self.b.switch_to_block(behind);
         self.skip(step);
     }
@@ -377,8 +405,9 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Puts what the node has taken into the variables.
+    /// Puts what the node has taken into the variables, and its flags into the frame.
     fn settle(&mut self) {
+        self.store_flags();
         let (cycles, tally) = (self.cycles, self.tally);
         self.adjust(i64::from(cycles), tally);
         (self.cycles, self.tally) = (0, Tally::default());

@@ -6,12 +6,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
 use super::super::class::{Class, class};
-use super::super::frame::{Tally, at};
+use super::super::frame::{Tally, at, status};
 use super::super::plan::{Place, Step};
 use super::Lower;
 use crate::address::LINE;
-use crate::instruction::{BlockTransfer, Index, Item, Offset, Operation, Register, Transfer};
-use crate::memory::lookaside::{DATA_ENTRIES, HALF, Hits};
+use crate::instruction::{BlockTransfer, Item, Offset, Operation, Register, Transfer};
+use crate::memory::lookaside::{DATA_ENTRIES, DataHit, HALF, Hits};
 
 /// A table of the look-aside, and the bytes that one entry covers.
 #[derive(Clone, Copy)]
@@ -29,7 +29,11 @@ const fn table(load: bool) -> Table {
     }
 }
 
-/// Where one word of several lies: the start of its unit, and what is added to an address there to find it on the host.
+/// Where the tag's fellow is in an entry of a table.
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "a small structure")]
+const SHIFT: i32 = std::mem::offset_of!(DataHit, shift) as i32;
+
+/// Where one word of several lies: the start of its unit, and what is added to an address there for its place in the data cache.
 #[derive(Clone, Copy)]
 struct Unit {
     start: Value,
@@ -43,21 +47,68 @@ impl Lower<'_> {
         let (found, host) = self.find(address, transfer);
         let done = self.b.create_block();
         let slow = self.split(found);
-        let count = 1 + u32::from(transfer.item == Item::Double);
+        let double = transfer.item == Item::Double;
+        let count = 1 + u32::from(double);
         if transfer.load {
             let [first, second] = self.load_item(transfer.item, host);
             self.write_base(transfer, moved);
             self.set(transfer.rd, first);
-            if transfer.item == Item::Double {
-                self.set(following(transfer.rd), second);
+            if double {
+                self.set(transfer.rd.odd(), second);
             }
         } else {
             self.store_item(step, transfer, host);
             self.write_base(transfer, moved);
         }
         self.b.ins().jump(done, &[]);
-        self.hand_over(slow, address, step);
+        if double {
+            self.hand_over(slow, address, step);
+        } else {
+            self.access(slow, (address, moved), step, transfer);
+        }
         self.join(done, accesses(transfer.load).times(count));
+    }
+
+    /// Writes the block where one item is loaded or stored that the look-aside does not know.
+    fn access(
+        &mut self,
+        slow: Block,
+        (address, moved): (Value, Value),
+        step: &Step,
+        transfer: &Transfer,
+    ) {
+        self.b.switch_to_block(slow);
+        self.store_frame(address, at::ADDRESS);
+        if !transfer.load {
+            let value = self.get_late(transfer.rd, step.place);
+            self.store_frame(value, at::VALUE);
+        }
+        let left = self.b.use_var(self.variables.left);
+        self.store_frame(left, at::LEFT);
+        let site = self.site_of(step);
+        self.call(self.ties.access, site);
+        let left = self.load_frame(types::I64, at::LEFT);
+        self.b.def_var(self.variables.left, left);
+        let [write, on, out, told] = [(); 4].map(|()| self.b.create_block());
+        for block in [write, on, out, told] {
+            self.b.set_cold_block(block);
+        }
+        let status = self.load_frame(types::I32, at::STATUS);
+        let leave = self.word(status::LEAVE);
+        let leave = self.b.ins().icmp(IntCC::Equal, status, leave);
+        self.b.ins().brif(leave, out, &[], write, &[]);
+        self.b.switch_to_block(write);
+        self.write_base(transfer, moved);
+        if transfer.load {
+            let value = self.load_frame(types::I32, at::VALUE);
+            self.set(transfer.rd, value);
+        }
+        self.b.ins().brif(status, told, &[], on, &[]);
+        for block in [out, told] {
+            self.b.switch_to_block(block);
+            self.leave(site);
+        }
+        self.b.switch_to_block(on);
     }
 
     /// A load of r15: where it leads.
@@ -85,7 +136,7 @@ impl Lower<'_> {
         self.move_all(step, transfer, &units, (address, moved));
         self.b.ins().jump(done, &[]);
         self.hand_over(slow, address, step);
-        self.join(done, accesses(transfer.load).times(transfer.list.count_ones()));
+        self.join(done, accesses(transfer.load).times(transfer.words()));
     }
 
     /// LDM with r15: where it leads.
@@ -98,7 +149,7 @@ impl Lower<'_> {
         if let Some(fast) = fast {
             self.b.switch_to_block(fast);
         }
-        self.tally = self.tally.plus(Tally::READ.times(transfer.list.count_ones()));
+        self.tally = self.tally.plus(Tally::READ.times(transfer.words()));
         self.move_all(step, transfer, &units, (address, moved))
     }
 
@@ -178,36 +229,29 @@ impl Lower<'_> {
                 }
             }
         };
-        match transfer.index {
-            Index::Offset | Index::Pre => (moved, moved),
-            Index::Post | Index::PostUser => (base, moved),
-        }
+        (transfer.address(base, moved), moved)
     }
 
     fn write_base(&mut self, transfer: &Transfer, moved: Value) {
-        if transfer.index != Index::Offset {
+        if transfer.writes_base() {
             self.set(transfer.rn, moved);
         }
     }
 
     /// Whether the look-aside knows the place of one item, which is aligned; where it is then.
     fn find(&mut self, address: Value, transfer: &Transfer) -> (Value, Value) {
-        let size = match transfer.item {
-            Item::Byte | Item::SignedByte => 1,
-            Item::Half | Item::SignedHalf => 2,
-            Item::Word => 4,
-            Item::Double => 8,
-        };
-        let table = table(transfer.load);
-        let (found, offset) = self.look(address, table, size);
-        let low = self.word(table.unit - 1);
-        let low = self.b.ins().band(address, low);
-        let low = self.b.ins().uextend(types::I64, low);
-        let line = self.b.ins().iadd(self.data, offset);
-        (found, self.b.ins().iadd(line, low))
+        let (found, shift) = self.look(address, table(transfer.load), transfer.item.bytes());
+        (found, self.host_of(address, shift))
     }
 
-    /// Whether `table` knows the unit of `address`, which is a multiple of `size`; where the unit begins in the data cache.
+    /// Where the byte at `address` is on the host.
+    fn host_of(&mut self, address: Value, shift: Value) -> Value {
+        let offset = self.b.ins().iadd(address, shift);
+        let offset = self.b.ins().uextend(types::I64, offset);
+        self.b.ins().iadd(self.data, offset)
+    }
+
+    /// Whether `table` knows the unit of `address`, which is a multiple of `size`; what is added to an address there for its place in the data cache.
     fn look(&mut self, address: Value, table: Table, size: u32) -> (Value, Value) {
         let unit = self.word(table.unit.trailing_zeros());
         let most = self.word(u32::try_from(DATA_ENTRIES - 1).unwrap_or(0));
@@ -217,13 +261,12 @@ impl Lower<'_> {
         let three = self.double(3);
         let place = self.b.ins().ishl(place, three);
         let place = self.b.ins().iadd(self.hits, place);
-        let entry = self.b.ins().load(types::I64, MemFlagsData::trusted(), place, table.offset);
-        let tag = self.b.ins().ireduce(types::I32, entry);
+        let flags = MemFlagsData::trusted();
+        let shift = self.b.ins().load(types::I32, flags, place, table.offset + SHIFT);
+        let tag = self.b.ins().load(types::I32, flags, place, table.offset);
         let mask = self.word(!(table.unit - 1) | (size - 1));
         let wanted = self.b.ins().band(address, mask);
-        let half = self.double(32);
-        let offset = self.b.ins().ushr(entry, half);
-        (self.b.ins().icmp(IntCC::Equal, tag, wanted), offset)
+        (self.b.ins().icmp(IntCC::Equal, wanted, tag), shift)
     }
 
     fn load_item(&mut self, item: Item, host: Value) -> [Value; 2] {
@@ -250,7 +293,7 @@ impl Lower<'_> {
             Item::Byte | Item::SignedByte => self.b.ins().istore8(flags, value, host, 0),
             Item::Half | Item::SignedHalf => self.b.ins().istore16(flags, value, host, 0),
             Item::Double => {
-                let second = self.get_late(following(transfer.rd), step.place);
+                let second = self.get_late(transfer.rd.odd(), step.place);
                 self.b.ins().store(flags, value, host, 0);
                 self.b.ins().store(flags, second, host, 4)
             }
@@ -260,24 +303,17 @@ impl Lower<'_> {
     /// The address of the lowest word of a block, and what the base becomes.
     fn block_addresses(&mut self, transfer: &BlockTransfer) -> (Value, Value) {
         let base = self.b.use_var(self.variables.r[transfer.rn.index()]);
-        let bytes = self.word(4 * transfer.list.count_ones());
-        let moved = if transfer.up {
-            self.b.ins().iadd(base, bytes)
-        } else {
-            self.b.ins().isub(base, bytes)
-        };
-        let lowest = if transfer.up { base } else { moved };
-        if transfer.before != transfer.up {
-            return (lowest, moved);
-        }
-        let four = self.word(4);
-        (self.b.ins().iadd(lowest, four), moved)
+        let [lowest, moved] = [transfer.first(), transfer.moved()].map(|distance| {
+            let distance = self.word(distance.cast_unsigned());
+            self.b.ins().iadd(base, distance)
+        });
+        (lowest, moved)
     }
 
     /// Whether the look-aside knows all units of a block, which is aligned and does not go beyond the highest address.
     fn find_all(&mut self, address: Value, transfer: &BlockTransfer) -> (Value, Vec<Unit>) {
         let table = table(transfer.load);
-        let bytes = 4 * transfer.list.count_ones();
+        let bytes = 4 * transfer.words();
         let units = (table.unit - 4 + bytes - 1) / table.unit + 1;
         let (mask, span) = (self.word(!(table.unit - 1)), self.word(bytes - 4));
         let end = self.b.ins().iadd(address, span);
@@ -297,11 +333,9 @@ impl Lower<'_> {
                     self.b.ins().iadd(first, distance)
                 }
             };
-            let (known, offset) = self.look(probe, table, 4);
+            let (known, shift) = self.look(probe, table, 4);
             found = self.b.ins().band(found, known);
             let start = if number == 0 { first } else { probe };
-            let wide = self.b.ins().uextend(types::I64, start);
-            let shift = self.b.ins().isub(offset, wide);
             places.push(Unit { start, shift });
         }
         (found, places)
@@ -317,9 +351,8 @@ impl Lower<'_> {
     ) -> Value {
         let flags = MemFlagsData::new().with_notrap();
         let mut loaded = Vec::new();
-        for (number, index) in (0..16).filter(|index| transfer.list >> index & 1 != 0).enumerate() {
+        for (number, register) in transfer.registers().enumerate() {
             let host = self.host(units, address, (number, table(transfer.load)));
-            let register = Register::field(index);
             if transfer.load {
                 loaded.push((register, self.b.ins().load(types::I32, flags, host, 0)));
             } else {
@@ -330,9 +363,7 @@ impl Lower<'_> {
         for &(register, value) in &loaded {
             self.set(register, value);
         }
-        let above = transfer.list >> transfer.rn.index();
-        let stays = transfer.load && above == 1 && transfer.list.count_ones() > 1;
-        if transfer.writeback && !stays {
+        if transfer.writes_base() {
             self.set(transfer.rn, moved);
         }
         loaded.last().map_or(moved, |&(_, value)| value)
@@ -350,9 +381,7 @@ impl Lower<'_> {
             let beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, address, next.start);
             shift = self.b.ins().select(beyond, next.shift, shift);
         }
-        let wide = self.b.ins().uextend(types::I64, address);
-        let shift = self.b.ins().iadd(self.data, shift);
-        self.b.ins().iadd(shift, wide)
+        self.host_of(address, shift)
     }
 }
 
@@ -361,22 +390,18 @@ const fn accesses(load: bool) -> Tally {
     if load { Tally::READ } else { Tally::WRITE }
 }
 
-/// The second register of a double word.
-const fn following(rd: Register) -> Register {
-    Register::field(rd.number() | 1)
-}
-
 /// The registers that the reference may have written, bit n for register n.
 fn written(operation: &Operation) -> u16 {
     let base = |writes: bool, rn: Register| u16::from(writes) << rn.index();
     match *operation {
-        Operation::Transfer(Transfer { load, item, rd, rn, index, .. }) => {
+        Operation::Transfer(transfer) => {
+            let Transfer { load, item, rd, rn, .. } = transfer;
             let loaded = match (load, item) {
                 (false, _) => 0,
-                (true, Item::Double) => 1 << rd.index() | 1 << following(rd).index(),
+                (true, Item::Double) => 1 << rd.index() | 1 << rd.odd().index(),
                 (true, _) => 1 << rd.index(),
             };
-            loaded | base(index != Index::Offset, rn)
+            loaded | base(transfer.writes_base(), rn)
         }
         Operation::BlockTransfer(BlockTransfer { load, rn, list, writeback, .. }) => {
             (if load { list } else { 0 }) | base(writeback, rn)

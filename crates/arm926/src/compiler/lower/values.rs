@@ -5,8 +5,9 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
+use super::super::frame::{at, form};
 use super::super::plan::Place;
-use super::{Lower, Variables};
+use super::{Lower, Pending, Variables};
 use crate::instruction::{Condition, Register};
 
 /// Where register `index` is in the processor's array.
@@ -63,24 +64,73 @@ impl Lower<'_> {
         self.b.use_var(self.variables.carry)
     }
 
+    /// N and Z.
     pub(super) fn set_result(&mut self, value: Value) {
         self.b.def_var(self.variables.result, value);
+        self.pending.result = Some(value);
         self.compared = None;
     }
 
+    /// C as 0 or 1.
     pub(super) fn set_carry(&mut self, value: Value) {
         self.b.def_var(self.variables.carry, value);
-    }
-
-    /// C from a comparison.
-    pub(super) fn set_carry_if(&mut self, holds: Value) {
-        let value = self.b.ins().uextend(types::I32, holds);
-        self.set_carry(value);
+        self.pending.carry = Some(value);
     }
 
     /// V in bit 31.
     pub(super) fn set_overflow(&mut self, value: Value) {
         self.b.def_var(self.variables.overflow, value);
+        self.pending.overflow = Some(value);
+    }
+
+    /// All flags, of a sum or (`difference`) difference. The variables are for conditions of this region; what none of them reads
+    /// is not computed, and behind the region they are computed from the operands.
+    pub(super) fn set_flags(&mut self, (a, b): (Value, Value), result: Value, difference: bool) {
+        let (carry, other) = if difference {
+            let carry = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, a, b);
+            (carry, self.b.ins().bxor(a, b))
+        } else {
+            let carry = self.b.ins().icmp(IntCC::UnsignedLessThan, result, a);
+            (carry, self.b.ins().bxor(b, result))
+        };
+        let carry = self.b.ins().uextend(types::I32, carry);
+        let own = self.b.ins().bxor(a, result);
+        let overflow = self.b.ins().band(other, own);
+        let Variables { result: sum, carry: c, overflow: v, .. } = self.variables;
+        for (variable, value) in [(sum, result), (c, carry), (v, overflow)] {
+            self.b.def_var(variable, value);
+        }
+        self.pending = Pending { operands: Some((a, b, difference)), ..Pending::default() };
+        self.compared = difference.then_some((a, b));
+    }
+
+    /// Puts into the frame what is pending of the flags.
+    pub(super) fn store_flags(&mut self) {
+        let Pending { operands, result, carry, overflow } = std::mem::take(&mut self.pending);
+        let mut bits = 0;
+        let own = [
+            (result, at::RESULT, form::RESULT),
+            (carry, at::CARRY, form::CARRY),
+            (overflow, at::OVERFLOW, form::OVERFLOW),
+        ];
+        for (value, offset, bit) in own {
+            let Some(value) = value else { continue };
+            self.store_frame(value, offset);
+            bits |= bit;
+        }
+        let bits = if let Some((a, b, difference)) = operands {
+            self.store_frame(a, at::A);
+            self.store_frame(b, at::B);
+            self.word(bits | if difference { form::DIFFERENCE } else { 0 })
+        } else if bits == form::ALL {
+            self.word(bits)
+        } else if bits != 0 {
+            let (before, bits) = (self.load_frame(types::I32, at::FORM), self.word(bits));
+            self.b.ins().bor(before, bits)
+        } else {
+            return;
+        };
+        self.store_frame(bits, at::FORM);
     }
 
     /// Whether `condition`, which is not AL, holds.

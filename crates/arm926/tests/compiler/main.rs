@@ -1,66 +1,17 @@
 //! Random programs in the reference and in the compiler: all state must be equal wherever a run stops.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
+#[path = "../rig/board.rs"]
+mod board;
+mod changed;
+mod lowering;
+mod machine;
+
 use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::instruction::CoprocessorAccess;
-use boardlab_arm926::{
-    Config, Cycles, Engine, Interpreter, Limit, Processor, Psr, Ram, Register, Stop, Waits,
-};
+use boardlab_arm926::fast::Fast;
+use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Psr, Ram, Stop};
 use boardlab_sim::{Seed, Stream};
-
-const TABLE: u32 = 0x4000;
-const CODE: u32 = 0x8000;
-const MEGABYTE: u32 = 0x10_0000;
-
-/// Sections: cached and buffered, uncached, written through, and one that may only be read.
-const SECTIONS: [u32; 4] = [0xC1E, 0xC12, 0xC1A, 0xC1E];
-
-fn write_control(processor: &mut Processor<Ram>, crn: u8, value: u32) {
-    let rd = Register::field(0);
-    let access =
-        CoprocessorAccess { load: false, coprocessor: 15, opcode1: 0, crn, crm: 0, opcode2: 0, rd };
-    let Processor { memory, bus, now, .. } = processor;
-    memory.control_write(&access, value, bus, now).unwrap();
-}
-
-/// What every exception does: new bases, and on from the start of the code.
-fn handler(thumb: bool) -> Vec<u32> {
-    let mut words = vec![
-        0xE3A0_8801, // mov r8,#0x10000
-        0xE388_9B01, // orr r9,r8,#0x400
-        0xE388_AB02, // orr r10,r8,#0x800
-        0xE38A_B601, // orr r11,r10,#0x100000
-        0xE38A_C602, // orr r12,r10,#0x200000
-        0xE388_DB03, // orr r13,r8,#0xc00
-        0xE1A0_400D, // mov r4,r13
-        0xE1A0_5008, // mov r5,r8
-        0xE3A0_0902, // mov r0,#0x8000
-        0xE3A0_3003, // mov r3,#3
-    ];
-    words.push(if thumb { 0xE280_0001 } else { 0xE1A0_0000 }); // add r0,#1, or nop
-    words.push(0xE12F_FF10); // bx r0
-    words
-}
-
-fn processor(code: &[u8], thumb: bool) -> Processor<Ram> {
-    let mut ram = Ram::new(MEGABYTE as usize, Waits { first: 3, next: 1 });
-    for vector in 0..8_u32 {
-        // b 0x40
-        ram.put(4 * vector as usize, &[0xEA00_000E - vector]);
-    }
-    ram.put(0x40, &handler(thumb));
-    for (number, section) in (0..).zip(SECTIONS) {
-        ram.put((TABLE + 4 * number) as usize, &[section]);
-    }
-    ram.bytes_mut()[CODE as usize..][..code.len()].copy_from_slice(code);
-    let config = Config { semihosting: false, stop_without_handler: false, ..Config::default() };
-    let mut processor = Processor::new(&config, ram);
-    write_control(&mut processor, 2, TABLE);
-    write_control(&mut processor, 3, 1);
-    write_control(&mut processor, 1, 0x0005_107D);
-    processor.registers.pc = 0x40;
-    processor
-}
+use machine::{difference, processor};
 
 /// A word of ARM code that does something with registers 0 to 7, at the bases in 8 to 13, or jumps in the code.
 fn arm_word(stream: &mut Stream, at: u32, count: u32) -> u32 {
@@ -124,15 +75,6 @@ fn thumb_program(stream: &mut Stream) -> Vec<u8> {
     halves.iter().flat_map(|&half| (half as u16).to_le_bytes()).collect()
 }
 
-/// What differs between two processors.
-fn difference(a: &Processor<Ram>, b: &Processor<Ram>) -> Option<String> {
-    let state = |processor: &Processor<Ram>| postcard::to_stdvec(processor).unwrap();
-    let short = |p: &Processor<Ram>| {
-        format!("{:?}\n{:?}\n{:?}\n{:?}", p.now, p.counts, p.registers, p.memory.statistics())
-    };
-    (state(a) != state(b)).then(|| format!("{}\n{}\n", short(a), short(b)))
-}
-
 /// Runs both in pieces, and compares behind each.
 fn compare(seed: u64, thumb: bool, cycles: u64) -> usize {
     let mut stream = Seed::new(seed).stream("compiler");
@@ -178,4 +120,23 @@ fn random_arm_programs_go_as_in_the_reference() {
 #[test]
 fn random_thumb_programs_go_as_in_the_reference() {
     compare_all(true);
+}
+
+#[test]
+fn an_engine_that_changes_between_cores_untold_leaves_the_same_state_in_both() {
+    let mut engines: [Box<dyn Engine<Ram>>; 2] =
+        [Box::new(Fast::new()), Box::new(Compiled::with_threshold(1))];
+    for engine in &mut engines {
+        let mut stream = Seed::new(5).stream("cores");
+        // Other code at the same addresses.
+        let mut references = [(); 2].map(|()| processor(&arm_program(&mut stream), false));
+        let mut others = references.clone();
+        for turn in 1..20 {
+            for (reference, other) in references.iter_mut().zip(&mut others) {
+                let limit = Limit::cycles(Cycles(turn * 1500));
+                assert_eq!(Interpreter.run(reference, limit), engine.run(other, limit));
+                assert_eq!(difference(reference, other), None, "turn {turn}");
+            }
+        }
+    }
 }

@@ -1,0 +1,55 @@
+//! Code that changes itself in a line behind the one where its region begins.
+
+use boardlab_arm926::compiler::Compiled;
+use boardlab_arm926::{Cycles, Engine, Interpreter, Limit};
+
+use crate::machine::{difference, processor};
+
+/// A loop over three lines that adds a constant 40 times. Then the constant in the third line is made one larger, by a store past
+/// the data cache, and the instruction line is invalidated, as a program does it.
+const CODE: [u32; 25] = [
+    0xE3A0_1000, // mov r1, #0
+    0xE3A0_6000, // mov r6, #0
+    0xE59F_2050, // ldr r2, the addition below
+    0xE280_3040, // add r3, r0, #0x40
+    0xE3A0_5028, // mov r5, #40
+    0xE1A0_0000, // nop: here the loop begins
+    0xE1A0_0000,
+    0xE1A0_0000,
+    0xE1A0_0000, // the second line
+    0xE1A0_0000,
+    0xE1A0_0000,
+    0xE1A0_0000,
+    0xE1A0_0000,
+    0xE1A0_0000,
+    0xE1A0_0000,
+    0xE1A0_0000,
+    0xE281_1001, // add r1, r1, #1: the third line
+    0xE255_5001, // subs r5, r5, #1
+    0x1AFF_FFF1, // bne to the first nop
+    0xE282_2001, // add r2, r2, #1
+    0xE583_2000, // str r2, [r3]
+    0xEE07_6F9A, // mcr p15, 0, r6, c7, c10, 4
+    0xEE07_3F35, // mcr p15, 0, r3, c7, c5, 1
+    0xEAFF_FFEB, // b to mov r5
+    0xE281_1001,
+];
+
+#[test]
+fn code_that_changes_in_a_later_line_of_a_region_is_not_executed_as_it_was() {
+    let code: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut reference = processor(&code, false);
+    let mut other = reference.clone();
+    let mut engine = Compiled::with_threshold(1);
+    for step in 1..=20 {
+        let limit = Limit::cycles(Cycles(2_500 * step));
+        let stop = Interpreter.run(&mut reference, limit);
+        assert_eq!(engine.run(&mut other, limit), stop);
+        if let Some(difference) = difference(&reference, &other) {
+            panic!("step {step}: {difference}");
+        }
+    }
+    let (regions, executed) = (engine.size().0, engine.executed());
+    assert!(regions > 3 && executed > 5_000, "{regions} regions, {executed} instructions");
+    assert!(reference.registers.r[1] > 40 * (1 + 2 + 3), "the constant has grown");
+}

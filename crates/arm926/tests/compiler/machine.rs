@@ -1,0 +1,61 @@
+//! The core that compiled code is tested on: a megabyte of memory, four sections of it, one handler for all exceptions.
+
+use crate::board::write_control;
+use boardlab_arm926::{Config, Processor, Ram, Waits};
+
+const TABLE: u32 = 0x4000;
+/// Where the code is.
+pub(crate) const CODE: u32 = 0x8000;
+const MEGABYTE: u32 = 0x10_0000;
+
+/// Sections: cached and buffered, uncached, written through, and one that may only be read.
+const SECTIONS: [u32; 4] = [0xC1E, 0xC12, 0xC1A, 0xC1E];
+
+/// What every exception does: new bases, and on from the start of the code.
+fn handler(thumb: bool) -> Vec<u32> {
+    let mut words = vec![
+        0xE3A0_8801, // mov r8,#0x10000
+        0xE388_9B01, // orr r9,r8,#0x400
+        0xE388_AB02, // orr r10,r8,#0x800
+        0xE38A_B601, // orr r11,r10,#0x100000
+        0xE38A_C602, // orr r12,r10,#0x200000
+        0xE388_DB03, // orr r13,r8,#0xc00
+        0xE1A0_400D, // mov r4,r13
+        0xE1A0_5008, // mov r5,r8
+        0xE3A0_0902, // mov r0,#0x8000
+        0xE3A0_3003, // mov r3,#3
+    ];
+    words.push(if thumb { 0xE280_0001 } else { 0xE1A0_0000 }); // add r0,#1, or nop
+    words.push(0xE12F_FF10); // bx r0
+    words
+}
+
+/// A core in front of its handler, with `code` in memory.
+pub(crate) fn processor(code: &[u8], thumb: bool) -> Processor<Ram> {
+    let mut ram = Ram::new(MEGABYTE as usize, Waits { first: 3, next: 1 });
+    for vector in 0..8_u32 {
+        // b 0x40
+        ram.put(4 * vector as usize, &[0xEA00_000E - vector]);
+    }
+    ram.put(0x40, &handler(thumb));
+    for (number, section) in (0..).zip(SECTIONS) {
+        ram.put((TABLE + 4 * number) as usize, &[section]);
+    }
+    ram.bytes_mut()[CODE as usize..][..code.len()].copy_from_slice(code);
+    let config = Config { semihosting: false, stop_without_handler: false, ..Config::default() };
+    let mut processor = Processor::new(&config, ram);
+    write_control(&mut processor, (2, 0), TABLE);
+    write_control(&mut processor, (3, 0), 1);
+    write_control(&mut processor, (1, 0), 0x0005_107D);
+    processor.registers.pc = 0x40;
+    processor
+}
+
+/// What differs between two processors.
+pub(crate) fn difference(a: &Processor<Ram>, b: &Processor<Ram>) -> Option<String> {
+    let state = |processor: &Processor<Ram>| postcard::to_stdvec(processor).unwrap();
+    let short = |p: &Processor<Ram>| {
+        format!("{:?}\n{:?}\n{:?}\n{:?}", p.now, p.counts, p.registers, p.memory.statistics())
+    };
+    (state(a) != state(b)).then(|| format!("{}\n{}\n", short(a), short(b)))
+}
