@@ -113,6 +113,24 @@ pub(crate) const CASES: &[Case] = &[
     )
     .nowhere(),
     with(
+        "state saved where nothing can be",
+        &["os", "run", "a.elf", "--save", "none/state"],
+        &["cannot write `none/state`: no such file", "in a folder that can be written"],
+    )
+    .at("none/state"),
+    with(
+        "timeline written to a folder",
+        &["os", "run", "a.elf", "--timeline", "."],
+        &["cannot write `.`: is a directory", "name another file"],
+    )
+    .at("."),
+    with(
+        "trace into a folder that is not there",
+        &["os", "trace", "a.elf", "--file", "none/lines"],
+        &["cannot write `none/lines`: no such file", "in a folder that can be written"],
+    )
+    .at("none/lines"),
+    with(
         "trace with a result",
         &["os", "trace", "a.elf", "--format", "json"],
         &["this command has no result for --format or --out"],

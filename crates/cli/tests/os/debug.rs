@@ -1,7 +1,8 @@
 //! `boardlab os debug`, with the real GDB at the other end.
 
 use crate::bench::Scratch;
-use crate::guest::{build, is_there};
+use crate::guest::{build, is_there, start};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 const GDB: &str = "gdb-multiarch";
@@ -98,4 +99,37 @@ fn gdb_sees_a_program_end_badly() {
     let printed = session(&scratch, "bad.elf", &["continue", "info symbol $pc"]);
     assert!(printed.contains("SIGILL"), "{printed}");
     assert!(printed.contains("undefined"), "{printed}");
+}
+
+#[test]
+fn gdb_comes_to_the_port_that_was_told_and_the_program_prints_here() {
+    let scratch = Scratch::new();
+    if !is_there(GDB) {
+        return;
+    }
+    let Some(_) = build(&scratch, "plain", &["-DCODE=5"]) else { return };
+    let mut child = start(&scratch, &["os", "debug", "plain.elf", "--listen", "127.0.0.1:0"]);
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    let place =
+        line.trim_end().strip_prefix("waiting for GDB: ").unwrap_or_else(|| panic!("{line}"));
+    assert!(place.starts_with("target remote 127.0.0.1:"), "{line}");
+    let mut gdb = Command::new("timeout");
+    gdb.args(["60", GDB, "-nx", "-batch", "plain.elf", "-ex", "set confirm off", "-ex", place]);
+    for command in ["break square", "continue", "print value", "delete", "continue"] {
+        gdb.args(["-ex", command]);
+    }
+    let output = gdb.current_dir(scratch.path()).stdin(Stdio::null()).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("$1 = 1\n"), "{printed}");
+    assert!(printed.contains("exited with code 05"), "{printed}");
+    let served = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&served.stdout), "hello\n385\n");
+    let mut last = String::new();
+    errors.read_to_string(&mut last).unwrap();
+    assert_eq!(
+        (served.status.code(), last.as_str()),
+        (Some(0), "the program ended with exit code 5\n")
+    );
 }

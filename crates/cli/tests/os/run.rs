@@ -189,3 +189,27 @@ fn coherence_is_looked_for_where_it_is_asked_for() {
     let Some(_) = build(&scratch, "plain", &["-DCODE=0"]) else { return };
     assert_eq!(run(&scratch, &["plain.elf", "--check", "--quiet"]).status, 0);
 }
+
+#[test]
+fn a_violation_of_coherence_is_told_by_address_function_and_missing_operation() {
+    let scratch = Scratch::new();
+    let Some(_) = build(&scratch, "coherence", &["-DFAULT=2", "-fno-inline"]) else { return };
+    let unseen = run(&scratch, &["coherence.elf", "--quiet"]);
+    assert_eq!((unseen.status, unseen.stderr.as_str()), (0, ""), "nobody asked");
+    let outcome = run(&scratch, &["coherence.elf", "--check"]);
+    assert_eq!((outcome.status, &outcome.stdout), (1, &unseen.stdout));
+    for text in [
+        "an instruction; the",
+        "cache line (c7, c5, 1)",
+        "error: the program ended, but used at 1 place what was not the newest",
+        "= help: ",
+    ] {
+        assert!(outcome.stderr.contains(text), "{text}: {}", outcome.stderr);
+    }
+    let json = run(&scratch, &["coherence.elf", "--check", "--format", "json"]);
+    assert_eq!(json.status, 1, "also with the result on standard output");
+    let result: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(cell(&result, "coherence", "violation-1", "by"), "code");
+    let missing = cell(&result, "coherence", "violation-1", "missing").as_str().unwrap();
+    assert!(missing.contains("c7, c5, 1"), "{missing}");
+}

@@ -64,6 +64,12 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
+    /// The file at `path` cannot be written because of `error`.
+    #[must_use]
+    pub fn unwritable(path: &Path, error: &io::Error) -> Self {
+        Self::Unwritable { path: path.into(), problem: reason(error) }
+    }
+
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self::Unreadable { path: path.into(), problem: reason(error) }
     }
@@ -149,7 +155,10 @@ impl Failure {
         let violations = machine.processor().memory.violations().len();
         let (problem, help) = match outcome {
             Outcome::Limit | Outcome::Reset | Outcome::Exit { code: 0, .. } if violations > 0 => (
-                format!("the program ended, but used at {violations} places what was not the newest"),
+                format!(
+                    "the program ended, but used at {violations} {} what was not the newest",
+                    if violations == 1 { "place" } else { "places" }
+                ),
                 "the table of coherence says where, and which operation is missing".into(),
             ),
             Outcome::Limit | Outcome::Reset | Outcome::Exit { code: 0, .. } => return None,

@@ -1,4 +1,4 @@
-//! The names of addresses: functions and labels of a program.
+//! The names of addresses: functions and labels of a program, and data for what runs or lies there.
 //!
 //! Layer: rank 8. Main type: [`Symbols`], made for lookups by the million: no two overlap, and a lookup gives an index. A program
 //! without symbols has none: that is no error. Leaves out: lines of the source.
@@ -25,6 +25,8 @@ pub struct Symbol {
 pub struct Symbols {
     /// Sorted; none overlaps the next.
     code: Vec<Symbol>,
+    /// Likewise of data, where code may be that was written at run time.
+    data: Vec<Symbol>,
     /// All with a name, data too: for lookups by name.
     named: Vec<(String, u32)>,
 }
@@ -33,20 +35,21 @@ impl Symbols {
     /// The symbols of a program.
     #[must_use]
     pub fn of_program(table: &Table) -> Self {
-        let mut found = Vec::new();
+        let (mut code, mut data) = (Vec::new(), Vec::new());
         let mut named = Vec::new();
         for symbol in table.all() {
             let name: String = symbol.name.chars().take(NAME).collect();
             named.push((name.clone(), symbol.address));
-            if symbol.kind == SymbolKind::Function {
-                found.push((symbol.address, u64::from(symbol.size), name));
+            match symbol.kind {
+                SymbolKind::Function => code.push((symbol.address, symbol.size.into(), name)),
+                SymbolKind::Object if symbol.size > 0 => {
+                    data.push((symbol.address, symbol.size.into(), name));
+                }
+                SymbolKind::Object => {}
             }
         }
         named.sort_unstable();
-        // Of the names at one address that with the largest size counts.
-        found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
-        found.dedup_by_key(|(start, ..)| *start);
-        Self { code: without_overlaps(found), named }
+        Self { code: without_overlaps(code), data: without_overlaps(data), named }
     }
 
     /// The code symbol that `at` lies in.
@@ -58,9 +61,12 @@ impl Symbols {
     /// The number of the code symbol that `at` lies in, as in [`Symbols::code`].
     #[must_use]
     pub fn index_of(&self, at: u32) -> Option<usize> {
-        let behind = self.code.partition_point(|symbol| symbol.start <= at);
-        let index = behind.checked_sub(1)?;
-        (u64::from(at) < self.code[index].end).then_some(index)
+        index_in(&self.code, at)
+    }
+
+    /// The symbol of code, or else of data, that `at` lies in.
+    fn any_at(&self, at: u32) -> Option<&Symbol> {
+        self.at(at).or_else(|| index_in(&self.data, at).map(|index| &self.data[index]))
     }
 
     /// The symbols of code by address.
@@ -85,14 +91,24 @@ impl Symbols {
     /// ` (main+0x10)` to put behind an address, or nothing.
     #[must_use]
     pub fn suffix(&self, at: u32) -> String {
-        self.at(at).map_or_else(String::new, |_| format!(" ({})", self.name(at)))
+        self.any_at(at).map_or_else(String::new, |_| format!(" ({})", self.name(at)))
     }
 }
 
-/// Gives the symbols without a size the room up to the next, and cuts what reaches into the next.
-fn without_overlaps(found: Vec<(u32, u64, String)>) -> Vec<Symbol> {
+/// The number of the symbol of a sorted list that `at` lies in.
+fn index_in(symbols: &[Symbol], at: u32) -> Option<usize> {
+    let behind = symbols.partition_point(|symbol| symbol.start <= at);
+    let index = behind.checked_sub(1)?;
+    (u64::from(at) < symbols[index].end).then_some(index)
+}
+
+/// Sorts; of the names at one address that with the largest size counts. Gives the symbols without a size the room up to the next, and cuts
+/// what reaches into the next.
+fn without_overlaps(mut found: Vec<(u32, u64, String)>) -> Vec<Symbol> {
     /// A label reaches no farther than this: what lies behind belongs to nobody.
     const LABEL: u64 = 1 << 16;
+    found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
+    found.dedup_by_key(|(start, ..)| *start);
     let mut code: Vec<Symbol> = Vec::with_capacity(found.len());
     for (start, size, name) in found {
         if let Some(last) = code.last_mut() {
@@ -113,7 +129,7 @@ pub struct Named<'a> {
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.symbols.at(self.at) {
+        match self.symbols.any_at(self.at) {
             Some(symbol) if symbol.start == self.at => f.write_str(&symbol.name),
             Some(symbol) => write!(f, "{}+{:#x}", symbol.name, self.at - symbol.start),
             None => write!(f, "{:#010x}", self.at),
@@ -126,8 +142,27 @@ mod tests {
     use super::*;
 
     fn symbols(found: &[(u32, u64, &str)]) -> Symbols {
-        let found = found.iter().map(|(start, size, name)| (*start, *size, String::from(*name)));
-        Symbols { code: without_overlaps(found.collect()), named: Vec::new() }
+        of(found, &[])
+    }
+
+    fn of(code: &[(u32, u64, &str)], data: &[(u32, u64, &str)]) -> Symbols {
+        let list = |found: &[(u32, u64, &str)]| {
+            let found =
+                found.iter().map(|(start, size, name)| (*start, *size, String::from(*name)));
+            without_overlaps(found.collect())
+        };
+        Symbols { code: list(code), data: list(data), named: Vec::new() }
+    }
+
+    #[test]
+    fn data_has_a_name_where_no_function_is() {
+        let symbols = of(&[(0x100, 0x20, "first")], &[(0x11C, 8, "beside"), (0x200, 8, "code")]);
+        let name = |at| symbols.name(at).to_string();
+        assert_eq!(name(0x204), "code+0x4");
+        assert_eq!(symbols.suffix(0x200), " (code)");
+        assert_eq!(name(0x11C), "first+0x1c", "a function goes first");
+        assert_eq!(name(0x208), "0x00000208");
+        assert_eq!(symbols.at(0x204), None, "no function");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::listing::exception_name;
 use super::profile::{FunctionRow, Profile};
 use super::run::Done;
 use crate::registry::VERSION;
-use crate::told::{float, round};
+use crate::told::float;
 use boardlab_arm926::Exception;
 use boardlab_arm926::memory::check::{Stale, Violation};
 use boardlab_arm926::memory::statistics::CacheCounts;
@@ -24,7 +24,9 @@ const VIOLATIONS: usize = 100;
 /// The result of a run.
 pub(super) fn result(done: &Done<'_>) -> RunResult {
     let session = done.session;
-    let title = format!("{} on {}", session.name, session.computer.name);
+    // What a board is made of may differ in this run: the parameters say it.
+    let board = session.computer.name.split(':').next().unwrap_or_default();
+    let title = format!("{} on {board}", session.name);
     let mut run = RunResult::new("os-run", &title, done.seed.get(), VERSION);
     let processor = session.machine.processor();
     run.virtual_time_ns = nanoseconds(done, processor.now.0);
@@ -70,7 +72,7 @@ fn nanoseconds(done: &Done<'_>, cycles: u64) -> u64 {
 
 /// `part` of `whole`; nothing of nothing is nothing.
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { round(float(part) / float(whole), 5) }
+    if whole == 0 { 0.0 } else { float(part) / float(whole) }
 }
 
 fn count(value: u64) -> Cell {
@@ -107,18 +109,10 @@ fn overview(done: &Done<'_>) -> Table {
         row("asleep", "of these asleep", count(counts.asleep)).of_unit("count"),
         row("instructions", "instructions", count(counts.instructions)).of_unit("count"),
         row("skipped", "of these skipped by condition", count(counts.skipped)).of_unit("count"),
-        row(
-            "cpi",
-            "cycles an instruction, awake",
-            Cell::real(round(per(awake, counts.instructions), 4)),
-        ),
+        row("cpi", "cycles an instruction, awake", Cell::real(ratio(awake, counts.instructions))),
         row("trace_hash", "trace hash", Cell::text(format!("{:016x}", machine.trace_hash()))),
     ];
     table
-}
-
-fn per(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { float(part) / float(whole) }
 }
 
 /// Where the core waited, the pipeline's own cycles and sleep: all cycles of the run.
@@ -265,7 +259,7 @@ fn functions(done: &Done<'_>, profile: &Profile) -> Table {
             .cell("cycles_count", count(tally.cycles))
             .cell("share_ratio", Cell::real(ratio(tally.cycles, all)))
             .cell("instructions_count", count(tally.instructions))
-            .cell("cpi", Cell::real(round(per(tally.cycles, tally.instructions), 2)))
+            .cell("cpi", Cell::real(ratio(tally.cycles, tally.instructions)))
             .cell("calls_count", count(tally.calls))
             .cell("instruction_misses_count", count(instruction))
             .cell("data_misses_count", count(data))

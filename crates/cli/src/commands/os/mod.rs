@@ -50,6 +50,11 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let OsRun { machine, limit, profile, timeline, save, check, live } = arguments;
     let mut session = Session::open(&Order { check: *check, ..order(machine) })?;
+    for path in
+        timeline.iter().chain(save).chain(machine.card.iter().filter(|_| machine.card_write))
+    {
+        writable(path)?;
+    }
     let plan = Plan { until: *limit, profile: *profile, timeline: timeline.is_some() };
     let shows = match options.format {
         Form::Table => Shows::Stdout,
@@ -79,7 +84,7 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     let OsTrace { from, count, file, .. } = arguments;
     let out: Box<dyn Write + Send> = match file {
         Some(path) => {
-            let file = File::create(path).map_err(|problem| unwritable(path, problem))?;
+            let file = File::create(path).map_err(|problem| unwritable(path, &problem))?;
             Box::new(BufWriter::new(file))
         }
         None => Box::new(BufWriter::new(io::stdout())),
@@ -95,10 +100,16 @@ fn no_result(options: &Options) -> Result<(), Error> {
     if asked { Err(Error::NoResult) } else { Ok(()) }
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content).map_err(|problem| unwritable(path, problem))
+/// Whether the end of the run can write its file: the run may be long.
+fn writable(path: &Path) -> Result<(), Error> {
+    let opened = File::options().write(true).create(true).truncate(false).open(path);
+    opened.map(drop).map_err(|problem| unwritable(path, &problem))
 }
 
-fn unwritable(path: &Path, problem: io::Error) -> Error {
-    Error::Unwritable { path: path.into(), problem }
+fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+    fs::write(path, content).map_err(|problem| unwritable(path, &problem))
+}
+
+fn unwritable(path: &Path, problem: &io::Error) -> Error {
+    Failure::unwritable(path, problem).into()
 }

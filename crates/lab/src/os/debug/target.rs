@@ -73,8 +73,11 @@ impl<'a> Debugged<'a> {
         Ok(Some(reason(&outcome)))
     }
 
-    /// Says on the console what GDB has no words for.
+    /// Says on the console what GDB has no words for: it has some for an exit code.
     fn tell(&mut self, outcome: &Outcome) -> io::Result<()> {
+        if matches!(outcome, Outcome::Exit { .. }) {
+            return Ok(());
+        }
         let session = &self.session;
         match Failure::of_outcome(outcome, &session.machine, &session.symbols) {
             Some(failure) => self.console.print(format!("{}\n", failure.title()).as_bytes()),

@@ -1,0 +1,342 @@
+//! The operating system's file system on the memory card: its layout, its tests on the host, and power cuts.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+mod kernel;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use boardlab_block::{BlockDevice, Completion, Error, Geometry, Payload, RamBlock, Request};
+use boardlab_realview::{Card, Medium};
+use boardlab_sim::{Bytes, Clock, Instant};
+use kernel::Shell;
+
+const BLOCK: usize = 512;
+const CARD: usize = 512 << 10;
+const ON_CARD: &str = "disk=card";
+
+/// What is typed; each is one operation of the file system, but for `echo`, which is several.
+const COMMANDS: [&str; 8] =
+    ["mkdir d", "echo hi > f", "ln f d/g", "rm f", "mkdir d/e", "rm d/g", "rm d/e", "rm d"];
+
+struct Write {
+    block: usize,
+    data: Vec<u8>,
+}
+
+/// A block device in memory that also keeps every write in its order.
+struct Recorder {
+    inner: RamBlock,
+    writes: Arc<Mutex<Vec<Write>>>,
+}
+
+impl BlockDevice for Recorder {
+    fn geometry(&self) -> &Geometry {
+        self.inner.geometry()
+    }
+
+    fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, Error> {
+        if let Request::Write { extent, data: Payload::Bytes(bytes), .. } = &request {
+            let first = usize::try_from(extent.first.0).unwrap();
+            self.writes.lock().unwrap().extend(
+                bytes
+                    .chunks(BLOCK)
+                    .enumerate()
+                    .map(|(index, data)| Write { block: first + index, data: data.to_vec() }),
+            );
+        }
+        self.inner.submit(at, request)
+    }
+}
+
+fn run(program: &Path, arguments: &[&Path]) -> (bool, String) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What `mkfs` with these options makes of these files.
+fn mkfs(folder: &Path, name: &str, options: &[&str], files: &[PathBuf]) -> Vec<u8> {
+    let image = folder.join(format!("{name}.img"));
+    let mut command = Command::new(folder.join("mkfs"));
+    let output = command.args(options).arg(&image).args(files).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let bytes = std::fs::read(&image).unwrap();
+    std::fs::remove_file(image).unwrap();
+    bytes
+}
+
+/// A card with the programs that the tests need.
+fn card_image(folder: &Path, name: &str) -> Vec<u8> {
+    let programs = ["echo", "halt", "init", "ln", "ls", "mkdir", "rm", "sh", "stressfs"];
+    let files: Vec<PathBuf> = programs.iter().map(|name| folder.join("user").join(name)).collect();
+    let mut bytes = mkfs(folder, name, &["-s", "400", "-i", "60"], &files);
+    bytes.resize(CARD, 0);
+    bytes
+}
+
+fn recorded(image: &[u8]) -> (Card, Arc<Mutex<Vec<Write>>>) {
+    let mut inner = RamBlock::new(Geometry::of_size(Bytes::of(image)));
+    let extent = inner.geometry().whole();
+    inner.write(&mut Clock::new(), extent, image).unwrap();
+    let writes = Arc::new(Mutex::new(Vec::new()));
+    let medium = Medium::Given(Box::new(Recorder { inner, writes: Arc::clone(&writes) }));
+    (Card::new(medium, false).unwrap(), writes)
+}
+
+/// Starts the kernel on a card with these contents; what it lists, and what the card holds then.
+fn start_and_list(folder: &Path, image: &[u8]) -> (String, Vec<u8>) {
+    let card = Card::new(Medium::image(image).unwrap(), false).unwrap();
+    let (mut shell, _) = Shell::start(folder, ON_CARD, Some(card));
+    let list = shell.command("ls") + &shell.command("ls d");
+    let mut after = vec![0; CARD];
+    shell.machine.processor().bus.card().unwrap().contents(0, &mut after).unwrap();
+    (list, after)
+}
+
+/// Fails unless `fsck` is content; without notes, too, if it is to be `clean`.
+fn check(folder: &Path, name: &str, image: &[u8], clean: bool) {
+    let path = folder.join(format!("{name}.img"));
+    std::fs::write(&path, image).unwrap();
+    let (good, said) = run(&folder.join("fsck"), &[&path]);
+    assert!(good, "{name}: {said}");
+    assert!(!clean || said.contains(" 0 errors, 0 notes"), "{name}: {said}");
+    std::fs::remove_file(&path).unwrap();
+}
+
+fn full() -> bool {
+    std::env::var_os("BOARDLAB_FULL").is_some()
+}
+
+/// Does this for each number below `end`.
+fn in_two_threads(end: usize, body: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed))
+            .take_while(|&number| number < end)
+            .for_each(&body);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        scope.spawn(work);
+    });
+}
+
+/// The listing without the sizes of files.
+fn without_sizes(list: &str) -> Vec<&str> {
+    list.lines().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name).collect()
+}
+
+/// What the commands wrote, and how many writes there were when each had ended.
+struct Recording {
+    image: Vec<u8>,
+    writes: Vec<Write>,
+    ends: Vec<usize>,
+}
+
+impl Recording {
+    fn make(folder: &Path, name: &str, commands: &[&str]) -> Self {
+        let image = card_image(folder, name);
+        let (card, writes) = recorded(&image);
+        let (mut shell, _) = Shell::start(folder, ON_CARD, Some(card));
+        let mut ends = vec![writes.lock().unwrap().len()];
+        for command in commands {
+            let said = shell.command(command);
+            assert!(!said.contains("fail"), "{command}: {said}");
+            ends.push(writes.lock().unwrap().len());
+        }
+        drop(shell);
+        let writes = std::mem::take(&mut *writes.lock().unwrap());
+        Self { image, writes, ends }
+    }
+
+    /// The card when so many writes have reached it.
+    fn card(&self, count: usize) -> Vec<u8> {
+        let mut image = self.image.clone();
+        for write in &self.writes[..count] {
+            image[write.block * BLOCK..][..BLOCK].copy_from_slice(&write.data);
+        }
+        image
+    }
+
+    /// Cuts the power after `count` writes. `lists` are what is there when each command has ended.
+    fn cut(&self, folder: &Path, count: usize, lists: &[String]) {
+        let card = self.card(count);
+        check(folder, &format!("cut-{count}"), &card, false);
+        let (list, after) = start_and_list(folder, &card);
+        check(folder, &format!("recovered-{count}"), &after, true);
+        let ended = self.ends.iter().rposition(|&end| end <= count).unwrap_or(0);
+        let next = lists.get(ended + 1).unwrap_or(&lists[ended]);
+        let growing = COMMANDS.get(ended).is_some_and(|command| command.contains('>'))
+            && without_sizes(&list) == without_sizes(next);
+        assert!(
+            list == lists[ended] || &list == next || growing,
+            "after {count} writes, {ended} commands had ended:\n{list}\nbefore:\n{}\nbehind:\n{next}",
+            lists[ended]
+        );
+    }
+}
+
+#[test]
+fn whenever_the_power_fails_the_card_recovers_to_what_had_ended() {
+    let Some(folder) = kernel::build() else { return };
+    let recording = Recording::make(folder, "recorded", &COMMANDS);
+    let total = recording.writes.len();
+    assert!(total > 60, "{total} writes");
+    let lists: Vec<String> =
+        recording.ends.iter().map(|&end| start_and_list(folder, &recording.card(end)).0).collect();
+    assert!(lists.windows(2).all(|pair| pair[0] != pair[1]), "{lists:?}");
+    in_two_threads(total + 1, |count| recording.cut(folder, count, &lists));
+}
+
+#[test]
+fn while_five_processes_write_a_power_cut_leaves_a_consistent_card() {
+    let Some(folder) = kernel::build() else { return };
+    let recording = Recording::make(folder, "stressed", &["stressfs"]);
+    let total = recording.writes.len();
+    assert!(total > 500, "{total} writes");
+    let every = if full() { 1 } else { 50 };
+    in_two_threads(total + 1, |count| {
+        let card = recording.card(count);
+        check(folder, &format!("stressed-{count}"), &card, false);
+        if count % every == 0 {
+            let (_, after) = start_and_list(folder, &card);
+            check(folder, &format!("settled-{count}"), &after, true);
+        }
+    });
+}
+
+#[test]
+fn the_tests_of_the_file_system_on_the_host_pass() {
+    if Command::new("gcc").arg("--version").output().is_err() {
+        eprintln!("skipped: needs gcc");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("host");
+    let said = kernel::make(&folder, "test");
+    assert_eq!(said.matches(" 0 failed").count(), 5, "{said}");
+    for (test, seeds) in [("model", 3000), ("tasks", 2000), ("cut", 300)] {
+        if full() {
+            let output = Command::new(folder.join("host/fs-test"))
+                .arg(folder.join("host/empty.img"))
+                .args([test, "1000", &seeds.to_string()])
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+}
+
+/// Files around the limits of direct and indirect blocks, in the order given to `mkfs`.
+fn sample_files(folder: &Path) -> Vec<PathBuf> {
+    let sizes = [
+        ("empty", 0),
+        ("_byte", 1),
+        ("block", 512),
+        ("direct", 6_144),
+        ("indirect", 6_145),
+        ("fourteen-bytes", 100),
+        ("longest", 71_680),
+    ];
+    sizes
+        .into_iter()
+        .map(|(name, size)| {
+            let path = folder.join(name);
+            let data: Vec<u8> = (0..size).map(|at: u32| (at % 251).to_le_bytes()[0]).collect();
+            std::fs::write(&path, data).unwrap();
+            path
+        })
+        .collect()
+}
+
+#[test]
+fn mkfs_makes_the_image_that_xv6_makes_of_the_same_files() {
+    let Some(folder) = kernel::build() else { return };
+    let samples = folder.join("samples");
+    std::fs::create_dir_all(&samples).unwrap();
+    let image = mkfs(folder, "samples", &["-s", "1000"], &sample_files(&samples));
+    let word = |at: usize| u32::from_le_bytes(image[at..at + 4].try_into().unwrap());
+    let super_block: Vec<u32> = (0..7).map(|index| word(512 + 4 * index)).collect();
+    assert_eq!(super_block, [1000, 941, 200, 30, 2, 32, 58]);
+    assert_eq!(word(32 * BLOCK + 64), 0x0000_0001, "inode 1 is a directory");
+    assert_eq!(word(32 * BLOCK + 72), 512, "bytes of the root directory");
+    assert_eq!(word(32 * BLOCK + 76), 59, "its block");
+    assert_eq!(image[59 * BLOCK..][32..39], *b"\x02\0empty");
+    assert_eq!(image[59 * BLOCK..][48..54], *b"\x03\0byte");
+    // Of the image by xv6's mkfs with FSSIZE 1000.
+    assert_eq!(crc32fast::hash(&image), 0x2016_743F);
+    check(folder, "samples-checked", &image, true);
+}
+
+#[test]
+fn fsck_replays_a_log_and_tells_damage_by_its_status() {
+    let Some(folder) = kernel::build() else { return };
+    let fsck = folder.join("fsck");
+    let path = folder.join("damage.img");
+    let status =
+        |arguments: &[&Path]| Command::new(&fsck).args(arguments).output().unwrap().status.code();
+    let mut image = mkfs(folder, "damaged", &[], &[]);
+    // Block 1999 waits in the log.
+    image[2 * BLOCK..][..8].copy_from_slice(&[1, 0, 0, 0, 0xCF, 7, 0, 0]);
+    image[3 * BLOCK..][..BLOCK].fill(0xAB);
+    std::fs::write(&path, &image).unwrap();
+    assert_eq!(status(&[&path]), Some(0));
+    assert_eq!(std::fs::read(&path).unwrap(), image, "it only looks");
+    assert_eq!(status(&[Path::new("--replay"), &path]), Some(0));
+    image[2 * BLOCK] = 0;
+    image[1999 * BLOCK..][..BLOCK].fill(0xAB);
+    assert_eq!(std::fs::read(&path).unwrap(), image);
+    image[58 * BLOCK] = 0;
+    std::fs::write(&path, &image).unwrap();
+    assert_eq!(status(&[&path]), Some(1));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(status(&[&path]), Some(2));
+    assert_eq!(status(&[]), Some(2));
+}
+
+/// What the card holds on QEMU after the commands; nothing where it is absent.
+fn card_on_qemu(folder: &Path, image: &[u8]) -> Option<Vec<u8>> {
+    let path = folder.join("qemu.img");
+    std::fs::write(&path, image).unwrap();
+    let run = Command::new("timeout")
+        .args(["60", "qemu-system-arm", "-M", "realview-eb", "-cpu", "arm926", "-m", "128"])
+        .args(["-nographic", "-semihosting", "-append", ON_CARD, "-kernel"])
+        .arg(folder.join("kernel.elf"))
+        .args(["-drive", &format!("if=sd,format=raw,file={}", path.display())])
+        .env("QEMU_AUDIO_DRV", "none")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut run = run.unwrap();
+    let typed = COMMANDS.join("\n") + "\nhalt\n";
+    run.stdin.as_mut().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = run.wait_with_output().unwrap();
+    if output.status.code() == Some(127) {
+        eprintln!("skipped: needs qemu-system-arm");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    let after = std::fs::read(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    Some(after)
+}
+
+#[test]
+fn the_same_commands_leave_the_same_card_here_and_on_qemu() {
+    let Some(folder) = kernel::build() else { return };
+    let image = card_image(folder, "both");
+    let Some(theirs) = card_on_qemu(folder, &image) else { return };
+    let (card, writes) = recorded(&image);
+    let (mut shell, _) = Shell::start(folder, ON_CARD, Some(card));
+    for command in COMMANDS {
+        shell.command(command);
+    }
+    let mut ours = image;
+    for write in writes.lock().unwrap().iter() {
+        ours[write.block * BLOCK..][..BLOCK].copy_from_slice(&write.data);
+    }
+    assert!(ours == theirs, "the cards differ");
+}

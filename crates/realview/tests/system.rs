@@ -1,0 +1,168 @@
+//! What the operating system promises to programs, by its own programs of tests: `tests`, `badcalls` and `hostile`.
+//!
+//! On the simulated board with the coherence checker, with FCSE and without, and on QEMU where it is installed.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+mod kernel;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use boardlab_arm926::{Config, Limit};
+use boardlab_realview::{Outcome, Settings};
+use kernel::{PROMPT, Shell};
+
+/// Cycles between two looks at the console.
+const LOOK: u64 = 10_000_000;
+/// Cycles that a command may take: 100 s of the board's time.
+const PATIENCE: u64 = 20_000_000_000;
+
+const FULL: &str = "BOARDLAB_FULL";
+
+fn is_full() -> bool {
+    std::env::var_os(FULL).is_some()
+}
+
+/// What a command prints, without the kernel's notes on processes that it killed.
+fn said(shell: &mut Shell, command: &str, patience: u64) -> String {
+    let machine = &mut shell.machine;
+    machine.push_input(0, format!("{command}\n").as_bytes());
+    let end = machine.now().plus(patience);
+    let (mut lines, mut rest) = (String::new(), String::new());
+    while rest != PROMPT {
+        assert!(machine.now() < end, "{command} still runs: {lines}");
+        let outcome = machine.run(Limit::cycles(machine.now().plus(LOOK)));
+        rest += &String::from_utf8_lossy(&machine.take_console());
+        assert_eq!(outcome, Outcome::Limit, "{lines}{rest}");
+        while let Some((line, behind)) = rest.split_once('\n') {
+            if !line.trim_end().ends_with("; killed") {
+                lines.extend([line, "\n"]);
+            }
+            rest = behind.to_owned();
+        }
+        assert!(!lines.contains("panic"), "{lines}");
+    }
+    lines
+}
+
+/// Starts the kernel with these options and runs the commands, each of which must say this. The checker must find nothing.
+fn check(options: &str, commands: &[(&str, &str)]) {
+    let Some(folder) = kernel::build() else { return };
+    let core = Config { check_coherence: true, ..Config::default() };
+    let settings = Settings { core, ..Settings::default() };
+    let (mut shell, _) = Shell::start_on(&settings, folder, options, None);
+    for (command, expected) in commands {
+        let lines = said(&mut shell, command, PATIENCE);
+        assert!(lines.contains(expected) && !lines.contains("FAIL"), "{options}: {lines}");
+        let found = shell.machine.processor().memory.violations();
+        assert!(found.is_empty(), "{options}: {command}: {found:?}");
+    }
+}
+
+const TESTS: (&str, &str) = ("tests", "ALL TESTS PASSED");
+/// Those that see how address spaces are made, without those that fill all memory.
+const SPACES: (&str, &str) = (
+    "tests processes pipes protection fork_copies many_keep_their_memory grows_by_bytes",
+    "ALL TESTS PASSED",
+);
+const BAD_CALLS: (&str, &str) = ("badcalls", "ALL REFUSED");
+
+#[test]
+fn all_tests_pass_with_fcse() {
+    check("", &[TESTS, BAD_CALLS]);
+}
+
+#[test]
+fn tests_pass_with_own_tables() {
+    check("fcse=0", &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
+}
+
+#[test]
+fn tests_pass_with_two_slots_and_own_tables_beside() {
+    check("slots=2", &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
+}
+
+/// Each MB of the 4 GB; beside 17 in steps of 64 MB but in the long form, which has more. Pages of slots and kernel always.
+#[test]
+fn a_hostile_program_reaches_nothing_beside_17_or_64_processes() {
+    if !is_full() {
+        check("", &[("hostile 64", "ISOLATED"), ("hostile 17 65536", "ISOLATED")]);
+        return;
+    }
+    for options in ["", "fcse=0", "slots=9"] {
+        for live in [4, 15, 16, 17, 64] {
+            check(options, &[(&format!("hostile {live}"), "ISOLATED")]);
+        }
+    }
+}
+
+/// All 4 GB, page by page: half an hour, so only in the long form.
+#[test]
+fn a_hostile_program_reaches_nothing_at_any_page() {
+    if !is_full() {
+        return;
+    }
+    let Some(folder) = kernel::build() else { return };
+    let (mut shell, _) = Shell::start(folder, "", None);
+    let lines = said(&mut shell, "hostile 17 4", 100 * PATIENCE);
+    assert!(lines.contains("ISOLATED") && !lines.contains("FAIL"), "{lines}");
+}
+
+/// What is typed at the shell, and what must come.
+const LINES: [(&str, &str); 19] = [
+    ("echo hello there > f", ""),
+    ("cat f; wc < f; cat f | grep the | wc", "hello there\n1 2 12 \n1 2 12 \n"),
+    ("(echo 1; (echo 2; echo 3) | cat; echo 4) > g; cat g | wc; cat g", "4 4 8 \n1\n2\n3\n4\n"),
+    (
+        "grep ^h.*re$ f; grep ^hello$ f; grep o.t f; grep x*t f",
+        "hello there\nhello there\nhello there\n",
+    ),
+    ("ln f h; rm f; cat h; cat f", "hello there\ncat: cannot open f\n"),
+    ("mkdir d; mkdir d", "mkdir: cannot make d\n"),
+    ("cd d", ""),
+    ("echo in d > f; /cat f; cat /d/f", "in d\nin d\n"),
+    ("rm ../d; cd", "rm: cannot remove ../d\nsh: cannot run cd\n"),
+    ("cd nowhere", "cannot cd nowhere\n"),
+    ("cd ..", ""),
+    ("rm d/f d g h; ls d", "ls: cannot open d\n"),
+    ("nothing", "sh: cannot run nothing\n"),
+    ("/d/echo x", "sh: cannot run /d/echo\n"),
+    ("echo a >", "sh: a name is missing before the end\n"),
+    ("(echo a", "sh: ) is missing\n"),
+    ("echo a) b", "sh: not understood: ) b\n"),
+    ("cat < f", "sh: cannot open f\n"),
+    ("", ""),
+];
+
+#[test]
+fn the_shell_understands_its_language() {
+    let Some(folder) = kernel::build() else { return };
+    let (mut shell, _) = Shell::start(folder, "", None);
+    for (line, expected) in LINES {
+        let lines = said(&mut shell, line, PATIENCE).replace('\r', "");
+        let (echoed, rest) = lines.split_once('\n').unwrap();
+        assert_eq!((echoed, rest), (line, expected));
+    }
+}
+
+#[test]
+fn all_tests_pass_on_qemu() {
+    let Some(folder) = kernel::build() else { return };
+    let emulator = "qemu-system-arm";
+    if Command::new(emulator).arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: needs {emulator}");
+        return;
+    }
+    let os = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../os");
+    let output = Command::new("python3")
+        .arg(os.join("tests/run.py"))
+        .args(["--machine", "qemu", "--limit", "300", "--reject", "FAIL"])
+        .args(["--expect", TESTS.1, "--expect", BAD_CALLS.1, "--kernel"])
+        .arg(folder.join("kernel.elf"))
+        .args([TESTS.0, BAD_CALLS.0])
+        .output()
+        .unwrap();
+    let console = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{console}{errors}");
+}

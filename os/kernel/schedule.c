@@ -1,0 +1,355 @@
+/*
+ * Who runs. A process that gives up the processor picks the next one itself and
+ * switches to it directly; there is no thread of the scheduler in between. When
+ * nobody is runnable it waits for interrupts on its own stack, as nobody
+ * (cpu.proc is 0), until somebody is.
+ *
+ * The first runnable process of the best level runs, for a time slice of
+ * slice_ticks timer interrupts, then goes to the end of its level's queue. A
+ * process of a better level takes the processor as soon as it becomes runnable:
+ * at the end of the interrupt that woke it, or where the caller of wakeup lets
+ * interrupts on again (lock.c).
+ *
+ * proc_lock protects all of this, and is held over a switch: the process that
+ * is switched to releases it. A process that is RUNNABLE is in the queue of its
+ * level, one that is SLEEPING in that of its channel, all others in none.
+ */
+#include "evaluate.h"
+#include "kernel.h"
+#include "proc.h"
+#include "space.h"
+
+#define CHANNELS 32         /* queues of sleepers, by a hash of the channel */
+#define WHEEL 32            /* moments that sleepers can wait for */
+
+struct cpu cpu;
+uint ticks;
+uint switches;
+int slice_ticks = 1;
+int chg_mode = CHG_AT_ONCE;
+
+static struct link ready[LEVELS];
+static uint ready_levels;           /* bit n: somebody is in ready[n] */
+static struct link asleep[CHANNELS];
+static char wheel[WHEEL];           /* channels: of ticks modulo WHEEL */
+
+static void put_before(struct link *place, struct link *link)
+{
+    link->next = place;
+    link->prev = place->prev;
+    place->prev->next = link;
+    place->prev = link;
+}
+
+static void take_out(struct link *link)
+{
+    link->next->prev = link->prev;
+    link->prev->next = link->next;
+}
+
+/* The first one; a process begins with its link. */
+static struct proc *first_of(const struct link *queue)
+{
+    return (struct proc *)queue->next;
+}
+
+void schedule_init(void)
+{
+    for (int i = 0; i < LEVELS; i++)
+        ready[i].next = ready[i].prev = &ready[i];
+    for (int i = 0; i < CHANNELS; i++)
+        asleep[i].next = asleep[i].prev = &asleep[i];
+}
+
+static struct link *sleepers(const void *channel)
+{
+    uint at = (uint)channel;
+
+    return &asleep[(at ^ at >> 5 ^ at >> 12) % CHANNELS];
+}
+
+void make_runnable(struct proc *proc)
+{
+    proc->state = RUNNABLE;
+    put_before(&ready[proc->level], &proc->link);
+    ready_levels |= 1u << proc->level;
+    if (cpu.proc && proc->level < cpu.proc->level)
+        cpu.wanted = 1;
+}
+
+static void ready_take(struct proc *proc)
+{
+    struct link *queue = &ready[proc->level];
+
+    take_out(&proc->link);
+    if (queue->next == queue)
+        ready_levels &= ~(1u << proc->level);
+}
+
+/* Waits until somebody is runnable. The lock is free meanwhile, for
+   interrupts. */
+static void idle(void)
+{
+    int were_on = cpu.were_on;
+
+    cpu.proc = 0;
+    proc_lock.held = 0;
+    cpu.depth--;
+    while (ready_levels == 0) {
+        wait_for_interrupt();
+        interrupts_on();
+        interrupts_off();
+    }
+    cpu.depth++;
+    cpu.were_on = were_on;
+    proc_lock.held = 1;
+}
+
+/* Takes the first process of the best level out of its queue. */
+static struct proc *pick(void)
+{
+    struct proc *proc;
+
+    if (ready_levels == 0)
+        idle();
+    proc = first_of(&ready[__builtin_ctz(ready_levels)]);
+    ready_take(proc);
+    proc->slice = slice_ticks;
+    return proc;
+}
+
+/* Goes on with `next`, which is in no queue; returns when `me` is switched
+   to. */
+static void switch_to(struct proc *me, struct proc *next)
+{
+    int were_on = cpu.were_on;
+
+    if (!proc_lock.held || cpu.depth != 1)
+        panic("switch_to: not with just proc_lock");
+    cpu.wanted = 0;
+    cpu.proc = next;
+    next->state = RUNNING;
+    if (next != me) {
+        switches++;
+        space_activate(next->space);
+        swtch(&me->context, next->context);
+    }
+    cpu.were_on = were_on;
+}
+
+void sched(void)
+{
+    struct proc *me = cpu.proc;
+
+    if (me->state == RUNNING)
+        panic("sched: still running");
+    switch_to(me, pick());
+}
+
+void schedule_start(void)
+{
+    struct context *boot;
+    struct proc *next;
+
+    acquire(&proc_lock);
+    next = pick();
+    cpu.proc = next;
+    next->state = RUNNING;
+    space_activate(next->space);
+    swtch(&boot, next->context);
+    panic("schedule_start: came back");
+}
+
+void yield(void)
+{
+    acquire(&proc_lock);
+    make_runnable(cpu.proc);
+    sched();
+    release(&proc_lock);
+}
+
+/* For the end of interrupts, and for pop_off: interrupts are off. */
+void preempt(void)
+{
+    if (cpu.wanted && cpu.proc)
+        yield();
+}
+
+/* Gives `lock` back while it sleeps. Who wakes a channel holds the lock too,
+   so no wakeup comes between the caller's look at what it waits for and its
+   sleep. */
+void sleep(void *channel, struct spinlock *lock)
+{
+    struct proc *me = cpu.proc;
+
+    if (me == 0 || lock == 0)
+        panic("sleep: without process or lock");
+    if (lock != &proc_lock) {
+        acquire(&proc_lock);
+        release(lock);
+    }
+    me->channel = channel;
+    me->state = SLEEPING;
+    put_before(sleepers(channel), &me->link);
+    sched();
+    me->channel = 0;
+    if (lock != &proc_lock) {
+        release(&proc_lock);
+        acquire(lock);
+    }
+}
+
+void proc_wake(struct proc *proc)
+{
+    take_out(&proc->link);
+    make_runnable(proc);
+}
+
+static void wake_all(void *channel)
+{
+    struct link *queue = sleepers(channel), *link = queue->next;
+
+    while (link != queue) {
+        struct proc *proc = (struct proc *)link;
+
+        link = link->next;
+        if (proc->channel == channel)
+            proc_wake(proc);
+    }
+}
+
+void wakeup(void *channel)
+{
+    if (proc_lock.held) {
+        wake_all(channel);
+        return;
+    }
+    acquire(&proc_lock);
+    wake_all(channel);
+    release(&proc_lock);
+}
+
+/* 0, or -1 if the process was killed meanwhile. */
+int sleep_ticks(int count)
+{
+    uint until;
+    int result = 0;
+
+    acquire(&proc_lock);
+    until = ticks + (uint)count;
+    while ((int)(until - ticks) > 0 && result == 0) {
+        if (cpu.proc->killed)
+            result = -1;
+        else
+            sleep(&wheel[until % WHEEL], &proc_lock);
+    }
+    release(&proc_lock);
+    return result;
+}
+
+/* The heir will be the first of its level. */
+static void honour_heir(struct proc *me)
+{
+    struct proc *heir = proc_find(me->heir);
+
+    me->heir = 0;
+    if (heir && heir->state == RUNNABLE) {
+        ready_take(heir);
+        put_before(ready[heir->level].next, &heir->link);
+        ready_levels |= 1u << heir->level;
+    }
+}
+
+/* The time and the switch are two sections without interrupts: others that wait
+   have their turn in between. */
+void tick(void)
+{
+    struct proc *me = cpu.proc;
+
+    acquire(&proc_lock);
+    ticks++;
+    wake_all(&wheel[ticks % WHEEL]);
+    if (me && (--me->slice <= 0 || me->heir)) {
+        cpu.wanted = 1;
+        if (me->heir)
+            honour_heir(me);
+    }
+    release(&proc_lock);
+    interrupts_on();
+    interrupts_off();
+    preempt();
+}
+
+/* As published: the switch comes with the next timer interrupt, for which
+   the caller waits here. */
+static void wait_for_tick(struct proc *me, int heir)
+{
+    me->slice = 0;
+    me->heir = heir;
+    release(&proc_lock);
+    push_off();
+    while (me->heir) {
+        wait_for_interrupt();
+        pop_off();
+        push_off();
+    }
+    pop_off();
+    acquire(&proc_lock);
+}
+
+/* The peer goes on at once, whatever its level, if it is runnable; the caller
+   stays runnable. */
+static void hand_over(struct proc *me, struct proc *peer)
+{
+    if (chg_mode == CHG_AT_TICK) {
+        wait_for_tick(me, peer->pid);
+        return;
+    }
+    if (peer->state == RUNNABLE) {
+        ready_take(peer);
+        peer->slice = slice_ticks;
+    } else {
+        peer = 0;
+    }
+    make_runnable(me);
+    switch_to(me, peer ? peer : pick());
+}
+
+int chg(int pid, int value)
+{
+    struct proc *me = cpu.proc, *peer;
+    int message = -1;
+
+    acquire(&proc_lock);
+    peer = proc_find(pid);
+    if (peer) {
+        peer->message = value;
+        if (peer != me)
+            hand_over(me, peer);
+        message = me->message;
+        me->message = 0;
+    }
+    release(&proc_lock);
+    return message;
+}
+
+int priority(int pid, int level)
+{
+    struct proc *proc;
+    int old = -1;
+
+    acquire(&proc_lock);
+    proc = proc_find(pid);
+    if (proc && level >= 0 && level < LEVELS) {
+        old = proc->level;
+        if (proc->state == RUNNABLE)
+            ready_take(proc);
+        proc->level = level;
+        if (proc->state == RUNNABLE)
+            make_runnable(proc);
+        if (ready_levels & ((1u << cpu.proc->level) - 1))
+            cpu.wanted = 1;
+    }
+    release(&proc_lock);
+    return old;
+}

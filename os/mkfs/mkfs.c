@@ -1,0 +1,198 @@
+/*
+ * mkfs: makes an image of a file system in xv6's layout (fs.h).
+ *
+ *   mkfs [-s BLOCKS] [-i INODES] IMAGE FILE...
+ *
+ * The files go to the root directory, in this order, under their names without
+ * directories and without a leading '_'. The same arguments give the same
+ * bytes, and blocks and inodes are handed out in the order of xv6's mkfs. One
+ * thing differs: the size of the root directory is rounded up to whole blocks,
+ * where xv6 adds a further block, which is not there, to one that is full.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "types.h"
+#include "fs.h"
+#include "param.h"
+#include "stat.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the layout is little-endian");
+
+#define INODES 200
+
+static struct superblock sb;
+static uchar *image;
+static uint next_inode = ROOTINO;
+static uint next_block;
+
+static void fail(const char *what, const char *name)
+{
+    fprintf(stderr, "mkfs: %s: %s\n", name, what);
+    exit(1);
+}
+
+static uchar *block_at(uint block)
+{
+    return image + (size_t)block * BSIZE;
+}
+
+static struct dinode *inode_at(uint inum)
+{
+    return (struct dinode *)block_at(IBLOCK(inum, sb)) + inum % IPB;
+}
+
+static uint block_new(const char *name)
+{
+    if (next_block == sb.size)
+        fail("no block is left for it", name);
+    return next_block++;
+}
+
+static uint inode_new(short type, const char *name)
+{
+    if (next_inode == sb.ninodes)
+        fail("no inode is left for it", name);
+    struct dinode *inode = inode_at(next_inode);
+    inode->type = type;
+    inode->nlink = 1;
+    return next_inode++;
+}
+
+/* The block of a file, which it gets if it has none. */
+static uint block_of(struct dinode *inode, uint index, const char *name)
+{
+    if (index >= MAXFILE)
+        fail("it is longer than a file may be", name);
+    uint *at = &inode->addrs[index];
+    if (index >= NDIRECT) {
+        if (inode->addrs[NDIRECT] == 0)
+            inode->addrs[NDIRECT] = block_new(name);
+        at = (uint *)block_at(inode->addrs[NDIRECT]) + (index - NDIRECT);
+    }
+    if (*at == 0)
+        *at = block_new(name);
+    return *at;
+}
+
+static void append(uint inum, const uchar *from, uint bytes, const char *name)
+{
+    struct dinode *inode = inode_at(inum);
+    while (bytes > 0) {
+        uint within = inode->size % BSIZE;
+        uint part = BSIZE - within < bytes ? BSIZE - within : bytes;
+        uint block = block_of(inode, inode->size / BSIZE, name);
+        memcpy(block_at(block) + within, from, part);
+        inode->size += part;
+        from += part;
+        bytes -= part;
+    }
+}
+
+static void enter(uint dir, const char *name, uint inum)
+{
+    struct dirent entry = { .inum = (ushort)inum };
+    if (strlen(name) > DIRSIZ)
+        fail("its name is too long", name);
+    memcpy(entry.name, name, strlen(name));
+    append(dir, (uchar *)&entry, sizeof(entry), name);
+}
+
+static void add_file(const char *path)
+{
+    uchar data[BSIZE];
+    size_t bytes;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (*name == '_')
+        name++;
+    FILE *file = fopen(path, "rb");
+    if (file == 0)
+        fail("cannot be opened", path);
+    uint inum = inode_new(T_FILE, name);
+    enter(ROOTINO, name, inum);
+    while ((bytes = fread(data, 1, sizeof(data), file)) > 0)
+        append(inum, data, (uint)bytes, name);
+    if (ferror(file))
+        fail("cannot be read", path);
+    fclose(file);
+}
+
+/* Everything in front of the next block is in use. */
+static void write_bitmap(void)
+{
+    for (uint block = 0; block < next_block; block++)
+        block_at(BBLOCK(block, sb))[block % BPB / 8] |=
+            (uchar)(1 << block % 8);
+}
+
+static void layout(uint blocks, uint inodes)
+{
+    uint inode_blocks = inodes / IPB + 1;
+    uint bitmap_blocks = blocks / BPB + 1;
+    uint before = 2 + LOGSIZE + inode_blocks + bitmap_blocks;
+    if (blocks <= before || blocks > 0xFFFFFF || inodes > 0xFFFF || inodes < 2)
+        fail("these numbers of blocks and inodes do not fit", "-s, -i");
+    sb.size = blocks;
+    sb.nblocks = blocks - before;
+    sb.ninodes = inodes;
+    sb.nlog = LOGSIZE;
+    sb.logstart = 2;
+    sb.inodestart = sb.logstart + LOGSIZE;
+    sb.bmapstart = sb.inodestart + inode_blocks;
+    next_block = before;
+}
+
+static void write_image(const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    if (file == 0)
+        fail("cannot be made", path);
+    if (fwrite(image, BSIZE, sb.size, file) != sb.size || fclose(file) != 0)
+        fail("cannot be written", path);
+}
+
+static uint number(const char *text)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text == 0 || *end != 0 || value > 0xFFFFFF)
+        fail("is not a number that fits", text);
+    return (uint)value;
+}
+
+int main(int argc, char **argv)
+{
+    uint blocks = FSSIZE, inodes = INODES;
+    int at = 1;
+    while (at + 1 < argc && argv[at][0] == '-') {
+        if (strcmp(argv[at], "-s") == 0)
+            blocks = number(argv[at + 1]);
+        else if (strcmp(argv[at], "-i") == 0)
+            inodes = number(argv[at + 1]);
+        else
+            fail("no such option", argv[at]);
+        at += 2;
+    }
+    if (at >= argc) {
+        fputs("usage: mkfs [-s BLOCKS] [-i INODES] IMAGE FILE...\n", stderr);
+        return 2;
+    }
+    layout(blocks, inodes);
+    image = calloc(sb.size, BSIZE);
+    if (image == 0)
+        fail("no memory", argv[at]);
+    memcpy(block_at(1), &sb, sizeof(sb));
+    uint root = inode_new(T_DIR, "/");
+    enter(root, ".", root);
+    enter(root, "..", root);
+    for (int file = at + 1; file < argc; file++)
+        add_file(argv[file]);
+    struct dinode *inode = inode_at(root);
+    inode->size = (inode->size + BSIZE - 1) / BSIZE * BSIZE;
+    write_bitmap();
+    write_image(argv[at]);
+    return 0;
+}

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Deletes each call of cache and TLB maintenance of the kernel, one at a time, and tells who finds it.
+
+Each mutant is built and runs the program coherence (and what else is named) on the simulator with its checker of
+coherence, and on QEMU. Prints a line a call: where, what, found by the checker, by the simulator at all, by QEMU; then
+the shares, those of the TLB apart. Exit status 0 if the checker found at least 90 %, 1 if not, 2 usage.
+
+    maintenance.py --simulator target/release/boardlab
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCES = os.path.join("arch", "arm926")
+OPERATIONS = ["data_clean", "data_invalidate", "code_invalidate", "data_flush", "code_invalidate_all", "writes_drain",
+              "tlb_invalidate_all", "tables_clean"]
+CALL = re.compile(r"^ +(" + "|".join(OPERATIONS) + r")\([^;{]*\);", re.MULTILINE)
+FOUND = "Used although it was not the newest"
+INPUT = "coherence\nforktest\nhalt\n"
+GOOD = ["coherence: ok", "fork test OK"]
+
+
+def calls(tree):
+    """(file, start, end, line, text) of each call."""
+    folder = os.path.join(tree, SOURCES)
+    found = []
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".c") or name == "cache.c":
+            continue
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            text = file.read()
+        for match in CALL.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append((name, match.start(), match.end(), line, " ".join(match.group().split())))
+    return found
+
+
+def build(tree, out):
+    subprocess.run(["make", "-s", "-C", tree, f"OUT={out}", "STRICT=", f"{out}/kernel.elf"], check=True,
+                   capture_output=True)
+    return os.path.join(out, "kernel.elf")
+
+
+def run(command, limit):
+    """Exit status (None: time over), console, notes."""
+    try:
+        done = subprocess.run(command, input=INPUT.encode(), capture_output=True, timeout=limit,
+                              env=dict(os.environ, QEMU_AUDIO_DRV="none"))
+    except subprocess.TimeoutExpired as over:
+        return None, (over.stdout or b"").decode("latin-1"), ""
+    return done.returncode, done.stdout.decode("latin-1"), done.stderr.decode("latin-1")
+
+
+def wrong(status, console):
+    return status != 0 or "panic" in console or any(text not in console for text in GOOD)
+
+
+def simulate(args, kernel):
+    """Found by the checker, found at all."""
+    command = [args.simulator, "os", "run", kernel, "--check", "--limit", "2 s"]
+    status, console, notes = run(command, args.limit)
+    return FOUND in console + notes, wrong(status, console)
+
+
+def emulate(args, kernel):
+    command = ["qemu-system-arm", "-M", "realview-eb", "-cpu", "arm926", "-m", "128", "-nographic", "-audiodev",
+               "none,id=none", "-semihosting", "-kernel", kernel]
+    return wrong(*run(command, args.limit)[:2])
+
+
+def mutate(args, tree, out, call):
+    """Builds without the call; found by the checker, by the simulator, by QEMU."""
+    name, start, end = call[:3]
+    path = os.path.join(tree, SOURCES, name)
+    with open(path, encoding="utf-8") as file:
+        original = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(original[:start] + "    ;" + original[end:])
+    try:
+        kernel = build(tree, out)
+        return (*simulate(args, kernel), emulate(args, kernel))
+    finally:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(original)
+
+
+def tell(title, results):
+    """The checker's share."""
+    counts = [sum(found) for found in zip(*results)]
+    print(f"{title}: {len(results)} calls; found by the checker {counts[0]}, by the simulator {counts[1]}, "
+          f"by QEMU {counts[2]}")
+    return counts[0] / len(results)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--simulator", default="boardlab", metavar="PROGRAM")
+    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="of one run")
+    parser.add_argument("--only", type=int, action="append", metavar="N", help="the N-th call, from 0 on")
+    args = parser.parse_args()
+    caches, translations = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        tree, out = os.path.join(folder, "os"), os.path.join(folder, "build")
+        shutil.copytree(os.path.join(HERE, ".."), tree, ignore=shutil.ignore_patterns("build"))
+        kernel = build(tree, out)
+        if any(simulate(args, kernel)) or emulate(args, kernel):
+            print("maintenance.py: the kernel as it is has faults", file=sys.stderr)
+            return 1
+        for number, call in enumerate(calls(tree)):
+            if args.only and number not in args.only:
+                continue
+            result = mutate(args, tree, out, call)
+            (translations if "tlb" in call[4] else caches).append(result)
+            words = ["found" if found else "-" for found in result]
+            print(f"{number:2} {call[0]}:{call[3]:<4} {call[4]:50} checker {words[0]:6} simulator {words[1]:6} "
+                  f"QEMU {words[2]}", flush=True)
+    if caches:
+        tell("caches", caches)
+    if translations:
+        tell("TLB", translations)
+    return 0 if tell("all", caches + translations) >= 0.9 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+/* Tests of who runs when: priorities, time slices, chg at ticks. */
+#include "evaluate.h"
+#include "tests.h"
+
+static struct counters now(void)
+{
+    struct counters counters_now;
+
+    CHECK(counters(&counters_now) == 0);
+    return counters_now;
+}
+
+/* What a child at `level` does in the meantime of a write that wakes it:
+   switches from the writer, and back. */
+static uint switches_of_a_write(int level)
+{
+    struct counters before, after;
+    int ends[2], pid;
+    char byte = 'x';
+
+    CHECK(pipe(ends) == 0);
+    pid = fork_checked();
+    if (pid == 0) {
+        read(ends[0], &byte, 1);
+        exit();
+    }
+    CHECK(priority(pid, level) >= 0);
+    sleep(1);
+    before = now();
+    CHECK(write(ends[1], &byte, 1) == 1);
+    after = now();
+    wait_for(1);
+    close(ends[0]);
+    close(ends[1]);
+    return after.switches - before.switches;
+}
+
+static void better_ones_run_when_woken(void)
+{
+    int me = getpid();
+
+    CHECK(priority(me, 4) >= 0);
+    CHECK(switches_of_a_write(3) == 2);
+    CHECK(switches_of_a_write(5) == 0);
+}
+
+/* A sleeper of the best level wakes at its tick while another process is
+   in a call that takes many: the kernel lets it in. */
+static void calls_do_not_delay_the_best(void)
+{
+    int me = getpid(), pid, start;
+
+    pid = fork_checked();
+    if (pid == 0)
+        for (;;) {
+            sbrk(16 << 20);
+            sbrk(-(16 << 20));
+        }
+    CHECK(priority(me, 0) >= 0);
+    sleep(1);
+    start = uptime();
+    for (int i = 0; i < 30; i++)
+        sleep(1);
+    CHECK(uptime() - start <= 33);
+    kill(pid);
+    wait_for(1);
+}
+
+/* Two that never give up the processor change once a slice. */
+static void slices_last(void)
+{
+    struct counters before, after;
+    int pids[2], slice = tune(TUNE_SLICE, 5);
+
+    CHECK(slice >= 1);
+    for (int i = 0; i < 2; i++) {
+        pids[i] = fork_checked();
+        if (pids[i] == 0)
+            for (;;)
+                ;
+    }
+    before = now();
+    sleep(60);
+    after = now();
+    for (int i = 0; i < 2; i++)
+        kill(pids[i]);
+    wait_for(2);
+    CHECK(after.switches - before.switches >= 11);
+    CHECK(after.switches - before.switches <= 15);
+    CHECK(tune(TUNE_SLICE, slice) == 5);
+    CHECK(tune(TUNE_SLICE, 0) == -1 && tune(TUNE_SLICE, -1) == slice);
+}
+
+/* As published: each switch waits for a tick, though nobody else wants to
+   run. */
+static void chg_at_ticks_takes_a_tick_each(void)
+{
+    int me = getpid(), old = tune(TUNE_CHG, CHG_AT_TICK), start;
+    int other = fork_checked();
+
+    if (other == 0)
+        for (;;)
+            chg(me, 1);
+    chg(other, 1);
+    start = uptime();
+    for (int i = 0; i < 10; i++)
+        chg(other, 1);
+    CHECK(uptime() - start >= 20 && uptime() - start <= 22);
+    kill(other);
+    wait_for(1);
+    tune(TUNE_CHG, old);
+}
+
+/* The one that is named comes before others of its level. */
+static void chg_goes_before_others(void)
+{
+    int me = getpid(), others[3], ends[2], order[3], got;
+
+    CHECK(pipe(ends) == 0);
+    for (int mode = CHG_AT_TICK; mode <= CHG_AT_ONCE; mode++) {
+        int old = tune(TUNE_CHG, mode);
+
+        CHECK(priority(me, 0) >= 0);
+        for (int i = 0; i < 3; i++) {
+            others[i] = fork_checked();
+            if (others[i] == 0) {
+                write(ends[1], &i, sizeof i);
+                exit();
+            }
+        }
+        for (int i = 0; i < 3; i++)
+            CHECK(priority(others[i], 3) >= 0);
+        CHECK(priority(me, 3) >= 0);
+        chg(others[2], 1);
+        wait_for(3);
+        got = read(ends[0], order, sizeof order);
+        CHECK(got == sizeof order && order[0] == 2);
+        tune(TUNE_CHG, old);
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* One that sleeps gets its value when it wakes; who calls goes on. */
+static void chg_to_a_sleeper_leaves_the_value(void)
+{
+    int me = getpid(), ends[2], pid, value = 0;
+
+    CHECK(pipe(ends) == 0);
+    pid = fork_checked();
+    if (pid == 0) {
+        read(ends[0], &value, 1);
+        value = chg(me, 0);
+        write(ends[1], &value, sizeof value);
+        exit();
+    }
+    sleep(1);
+    chg(pid, 77);
+    CHECK(write(ends[1], "x", 1) == 1);
+    sleep(2);
+    CHECK(read(ends[0], &value, sizeof value) == sizeof value && value == 77);
+    wait_for(1);
+    CHECK(chg(me, 5) == 5 && chg(me, 6) == 6);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+const struct test schedule_tests[] = {
+    { "better_ones_run_when_woken", better_ones_run_when_woken },
+    { "calls_do_not_delay_the_best", calls_do_not_delay_the_best },
+    { "slices_last", slices_last },
+    { "chg_at_ticks_takes_a_tick_each", chg_at_ticks_takes_a_tick_each },
+    { "chg_goes_before_others", chg_goes_before_others },
+    { "chg_to_a_sleeper_leaves_the_value", chg_to_a_sleeper_leaves_the_value },
+    { 0, 0 },
+};
