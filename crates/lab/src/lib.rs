@@ -14,7 +14,7 @@
 //! - [`managed`]: managed flash from part files: the flash and the translation layer over it.
 //! - [`card`]: SD cards and eMMC devices from part files.
 //! - [`drive`]: SATA drives from part files, and the hosts of boards for them.
-//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`sata`]: the SATA experiment; [`fio`]: fio jobs on a card; [`life`]: how long a card lives; [`registry`]: every experiment, and what the command line calls.
+//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`sata`]: the SATA experiment; [`fcse`]: the context-switch experiment; [`fio`]: fio jobs on a card; [`life`]: how long a card lives; [`registry`]: every experiment, and what the command line calls.
 //! - [`mod@sweep`]: any of them at every point of a grid.
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
@@ -82,6 +82,7 @@ pub mod drive;
 mod in_order;
 mod limits;
 
+pub mod fcse;
 pub mod fio;
 pub mod life;
 pub mod nandfs;

@@ -7,7 +7,7 @@ use crate::catalog;
 use crate::document::Document;
 use crate::error::Error;
 use crate::source::Kind;
-use crate::{fio, life, nandfs, nor, sata, sdwear};
+use crate::{fcse, fio, life, nandfs, nor, sata, sdwear};
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::fmt;
@@ -34,6 +34,14 @@ impl Request<'_> {
         let text = self.document.source().text();
         let built_in = catalog::all(Kind::Scenario).iter().any(|file| file.text == text);
         built_in && !self.document.is_overridden()
+    }
+
+    /// Warns that there are no published figures beside a run, if so.
+    pub(crate) fn warn_if_altered(&self, run: &mut RunResult) {
+        if !self.is_as_published() {
+            let warning = "The scenario was altered: the published figures are not about it and are left out.";
+            run.warnings.push(warning.into());
+        }
     }
 }
 
@@ -66,10 +74,10 @@ pub struct Experiment {
     pub scenario: &'static str,
     /// What it is about.
     pub title: &'static str,
-    /// Checks it before a run; there wherever `run` is.
-    pub check: Option<Check>,
-    /// Runs it; `None` while it is not built.
-    pub run: Option<Make>,
+    /// Checks it before a run.
+    pub check: Check,
+    /// Runs it.
+    pub run: Make,
     /// Tunes it; `None` where there is nothing to tune.
     pub tune: Option<Make>,
     /// Cuts its power; `None` where nothing is cut yet.
@@ -85,8 +93,8 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "nor-write",
         title: "NOR flash writes: u-boot against Linux, and the wait for completion",
-        check: Some(nor::check),
-        run: Some(nor::run),
+        check: nor::check,
+        run: nor::run,
         tune: Some(nor::tune),
         powercut: None,
         life: None,
@@ -96,8 +104,8 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "nand-filesystems",
         title: "Flash filesystems for large NAND",
-        check: Some(nandfs::check),
-        run: Some(nandfs::run),
+        check: nandfs::check,
+        run: nandfs::run,
         tune: None,
         powercut: Some(nandfs::powercut),
         life: None,
@@ -107,8 +115,8 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "sd-wear",
         title: "SD card wear levelling under 11 TB of writes",
-        check: Some(sdwear::check),
-        run: Some(sdwear::run),
+        check: sdwear::check,
+        run: sdwear::run,
         tune: None,
         powercut: None,
         life: None,
@@ -118,20 +126,30 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "sata-ssd",
         title: "SSD transfer rates of a SATA host",
-        check: Some(sata::check),
-        run: Some(sata::run),
+        check: sata::check,
+        run: sata::run,
         tune: None,
         powercut: None,
         life: None,
     },
-    not_built("fcse", "context-switch", "Context switches with the Fast Context Switch Extension"),
+    Experiment {
+        name: "fcse",
+        published: true,
+        scenario: "context-switch",
+        title: "Context switches with the Fast Context Switch Extension",
+        check: fcse::check,
+        run: fcse::run,
+        tune: None,
+        powercut: None,
+        life: None,
+    },
     Experiment {
         name: "fio",
         published: false,
         scenario: fio::SCENARIO,
         title: "fio jobs on an SD card or an eMMC",
-        check: Some(fio::check),
-        run: Some(fio::run),
+        check: fio::check,
+        run: fio::run,
         tune: None,
         powercut: None,
         life: None,
@@ -141,8 +159,8 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: false,
         scenario: fio::DRIVES,
         title: "fio jobs on a SATA drive",
-        check: Some(fio::check),
-        run: Some(fio::run),
+        check: fio::check,
+        run: fio::run,
         tune: None,
         powercut: None,
         life: None,
@@ -152,28 +170,13 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: false,
         scenario: life::SCENARIO,
         title: "How long an SD card lives",
-        check: Some(life::check),
-        run: Some(life::life),
+        check: life::check,
+        run: life::life,
         tune: None,
         powercut: None,
         life: Some(life::life),
     },
 ];
-
-const fn not_built(name: &'static str, scenario: &'static str, title: &'static str) -> Experiment {
-    let published = true;
-    Experiment {
-        name,
-        published,
-        scenario,
-        title,
-        check: None,
-        run: None,
-        tune: None,
-        powercut: None,
-        life: None,
-    }
-}
 
 /// The published evaluations, in the order in which they are reproduced.
 pub fn published() -> impl Iterator<Item = &'static Experiment> {
@@ -194,11 +197,18 @@ pub enum Failure {
         /// What to try.
         help: &'static str,
     },
-    /// Nothing to run behind this name yet, or nothing to tune or to cut: exit status 2.
+    /// Something that has to be made before it can be run: exit status 2.
+    Missing {
+        /// What, and where it was looked for.
+        what: String,
+        /// How it is made.
+        help: &'static str,
+    },
+    /// Nothing to tune, to cut or to live behind this name: exit status 2.
     NotBuilt {
         /// The name.
         name: String,
-        /// What was asked of it: `run`, `tune`, `powercut` or `life`.
+        /// What was asked of it: `tune`, `powercut` or `life`.
         action: &'static str,
     },
 }
@@ -216,6 +226,7 @@ impl fmt::Display for Failure {
             Self::Run { system, error, help } => {
                 write!(f, "error: {system}: {error}\n  = help: {help}")
             }
+            Self::Missing { what, help } => write!(f, "error: {what}\n  = help: {help}"),
             Self::NotBuilt { name, action } => write!(
                 f,
                 "error: `boardlab {action} {name}` is not built yet\n  = help: what there is: \
@@ -251,7 +262,7 @@ pub fn run<S: AsRef<str>>(
     seed: Seed,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunResult, Failure> {
-    make(name, set, seed, progress, |experiment| ("run", experiment.run))
+    make(name, set, seed, progress, |experiment| ("run", Some(experiment.run)))
 }
 
 /// Finds the best settings for the scenario `name`, as [`run`] runs it.
@@ -315,8 +326,8 @@ fn make<S: AsRef<str>>(
     make(&Request { document: &document, scenario: &scenario, seed, progress })
 }
 
-/// The experiment whose built-in scenario is called `name`, built or not.
-pub(crate) fn planned(name: &str) -> Option<&'static Experiment> {
+/// The experiment whose built-in scenario is called `name`.
+fn planned(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|one| one.scenario == name)
 }
 
@@ -339,7 +350,7 @@ pub(crate) fn scenario_name(name: &str) -> String {
 
 /// Runs the published evaluations called `names`, all of them when there are none.
 ///
-/// One that is not built yet gives a table that says so.
+/// One that lacks what has to be made first gives a table that says so.
 ///
 /// # Errors
 /// [`Failure`].
@@ -352,22 +363,26 @@ pub fn reproduce<S: AsRef<str>>(
         [] => published().collect(),
         names => names.iter().map(|name| experiment(name.as_ref())).collect::<Result<_, _>>()?,
     };
-    let reproduced = chosen.into_iter().map(|experiment| match experiment.run {
-        Some(_) => run::<&str>(experiment.scenario, &[], seed, progress),
-        None => Ok(absent(experiment, seed)),
+    let reproduced = chosen.into_iter().map(|experiment| {
+        match run::<&str>(experiment.scenario, &[], seed, progress) {
+            Err(Failure::Missing { what, help }) => {
+                Ok(absent(experiment, seed, &format!("{what}. {help}")))
+            }
+            reproduced => reproduced,
+        }
     });
     Ok(Reproduction::new(reproduced.collect::<Result<_, _>>()?))
 }
 
-/// The result of an experiment that is not built yet.
-fn absent(experiment: &Experiment, seed: Seed) -> RunResult {
+/// The result of an experiment that lacks something which has to be made first.
+fn absent(experiment: &Experiment, seed: Seed, why: &str) -> RunResult {
     let mut run = RunResult::new(experiment.scenario, experiment.title, seed.get(), VERSION);
     let mut table = Table::new("status", "Status").column("state", "state");
     let mut cell = Cell::new(Value::None);
     cell.verdict = Some(Verdict::NotBuilt);
     table.rows.push(Row::new(experiment.name, experiment.title).cell("state", cell));
     run.tables.push(table);
-    run.warnings.push(format!("{} is not built yet", experiment.name));
+    run.warnings.push(format!("{} was not run: {why}", experiment.name));
     run
 }
 

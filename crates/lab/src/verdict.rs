@@ -6,7 +6,21 @@
 
 use crate::error::Error;
 use crate::reference::{Printed, ReferenceTable};
-use boardlab_result::{Cell, Column, Row, Table, Value, Verdict};
+use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
+
+/// Names the parameters that each table depends on: those of which `depends` says so, by the table's id and the parameter's key.
+pub(crate) fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool) {
+    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
+    for table in &mut run.tables {
+        let own = keys.iter().filter(|key| depends(&table.id, key));
+        table.parameters = own.cloned().collect();
+    }
+}
+
+/// Whether `key` is one of a group: begins with one of `prefixes`.
+pub(crate) fn is_of(key: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| key.starts_with(prefix))
+}
 
 /// What an experiment knows about the cells of one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -282,12 +282,12 @@ fn painted(text: &str, code: &str) -> String {
 fn origins(table: &Table) -> Option<String> {
     let (fitted, assumed) = (table.fitted_count, table.assumed_count);
     (fitted + assumed + table.compared_count > 0).then(|| {
-        format!(
-            "{fitted} {} fitted, {assumed} assumed, for {} compared {}",
-            plural(fitted, "parameter"),
-            table.compared_count,
-            plural(table.compared_count, "cell"),
-        )
+        let parameters = plural(fitted, "parameter");
+        let compared = match table.compared_count {
+            0 => String::new(),
+            count => format!(", for {count} compared {}", plural(count, "cell")),
+        };
+        format!("{fitted} {parameters} fitted, {assumed} assumed{compared}")
     })
 }
 

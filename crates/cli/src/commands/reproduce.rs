@@ -32,9 +32,6 @@ fn reproduce(experiment: &Experiment, options: &Options) -> Result<Vec<RunResult
     let (made, wall_time_ns) =
         timed(name, options, |progress| registry::reproduce(&[name], options.seed, progress))?;
     let mut results = made.results;
-    // What is not built has taken no time worth telling.
-    if experiment.run.is_some() {
-        results.iter_mut().for_each(|result| result.wall_time_ns = wall_time_ns);
-    }
+    results.iter_mut().for_each(|result| result.wall_time_ns = wall_time_ns);
     Ok(results)
 }

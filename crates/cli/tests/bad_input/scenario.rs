@@ -263,17 +263,10 @@ pub(crate) const FILES: &[Case] = &[
         &["unknown scenario ``", "known: ", "nor-write"],
     ),
     Case::arguments(
-        "scenario that is not built",
+        "scenario whose kernel was not built",
         &["run", "context-switch"],
-        &["`boardlab run context-switch` is not built yet", "boardlab list scenarios"],
+        &["no kernel at `os/build/kernel.elf`", "make -C os", "--set kernel=FILE"],
     ),
-    Case::line(
-        "experiment that is not built",
-        [FILE, "experiment", "experiment = \"context-switch\""],
-        "",
-        &["`boardlab run context-switch` is not built yet"],
-    )
-    .nowhere(),
 ];
 
 /// Lists in lists, deeper than any document.

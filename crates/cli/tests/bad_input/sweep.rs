@@ -12,9 +12,9 @@ macro_rules! grid {
 pub(crate) const CASES: &[Case] = &[
     Case::arguments("sweep without grid", &["sweep", "nor-write"], &["--grid <KEY=V,V...>"]),
     Case::arguments(
-        "sweep of what is not built",
+        "sweep of what lacks its kernel",
         &["sweep", "context-switch", "--grid", "seed=1"],
-        &["`boardlab sweep context-switch` is not built yet", "boardlab list scenarios"],
+        &["no kernel at `os/build/kernel.elf`", "make -C os"],
     ),
     Case::arguments(
         "sweep on no thread",

@@ -19,7 +19,7 @@ pub(super) struct Message {
     pub(super) title: String,
     /// What is due, beside the caret.
     pub(super) label: String,
-    /// What to try.
+    /// What to try; empty where what is due says it all.
     pub(super) help: String,
 }
 
@@ -57,7 +57,10 @@ pub(super) fn draw(message: &Message, at: &At<'_>, renderer: &Renderer) -> Strin
         }
         At::Nowhere => {}
     }
-    renderer.render(&[group.element(Level::HELP.message(message.help.as_str()))])
+    if !message.help.is_empty() {
+        group = group.element(Level::HELP.message(message.help.as_str()));
+    }
+    renderer.render(&[group])
 }
 
 /// `text` on one line, without characters that move or hide others, cut to `limit` characters.

@@ -28,30 +28,22 @@ mod tables;
 pub(crate) use powercut::powercut;
 
 use crate::catalog;
+use crate::document::Reading;
 use crate::reference::Reference;
 use crate::registry::{Failure, Request, VERSION};
+use crate::verdict::{self, is_of};
 use boardlab_result::{Parameter, RunResult, Table};
 use measure::{Column, Mounting};
 use scenario::Scenario;
 use tables::Ports;
 
-/// The scenario as read, with its parameters and whether the published figures are about it.
-struct Read {
-    scenario: Scenario,
-    parameters: Vec<Parameter>,
-    as_published: bool,
-}
-
-fn read(request: &Request<'_>) -> Result<Read, Failure> {
-    let document = request.document;
-    let reading = document.read(|section| scenario::read(&section))?;
-    let as_published = request.is_as_published();
-    let mut parameters = reading.parameters;
+fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
+    let mut reading = request.document.read(|section| scenario::read(&section))?;
     if reading.value.errors.rates.is_none() {
         // What no run asks for explains nothing.
-        parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
+        reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
     }
-    Ok(Read { scenario: reading.value, parameters, as_published })
+    Ok(reading)
 }
 
 /// Whether `request` can be run; it names no data files.
@@ -68,18 +60,13 @@ fn blank(request: &Request<'_>, title: &str, parameters: Vec<Parameter>) -> RunR
 
 /// Tables 3.2 to 3.5, what the flash did for them, the fit, findings and charts.
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let Read { scenario, parameters, as_published } = read(request)?;
+    let Reading { value: scenario, parameters } = read(request)?;
     let columns = simulate::columns(request, &scenario, board::Port::default())?;
     let mut run = blank(request, "Flash filesystems for large NAND", parameters);
     let reference = catalog::reference("nandfs")?;
-    let print = as_published.then_some(&reference);
+    let print = request.is_as_published().then_some(&reference);
     assemble(&mut run, &scenario, &columns, print)?;
-    if !as_published {
-        run.warnings.push(
-            "The scenario was altered: the published figures are not about it and are left out."
-                .into(),
-        );
-    }
+    request.warn_if_altered(&mut run);
     run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
     name_parameters(&mut run);
     run.count_provenance();
@@ -172,26 +159,19 @@ fn throughput_tables(columns: &[Column], [data_sheet, fitted]: Ports) -> Vec<Tab
 
 /// Names the parameters that each table depends on.
 fn name_parameters(run: &mut RunResult) {
-    const SHARED: [&str; 4] = ["part.", "kernel.", "jffs2.", "board.cpu."];
-    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
-    for table in &mut run.tables {
-        let id = table.id.as_str();
+    const SHARED: [&str; 5] = ["part.", "kernel.", "jffs2.", "board.cpu.", "board.nand_port."];
+    verdict::name_parameters(run, |id, key| {
         let own: &[&str] = match id {
             _ if id.starts_with("table3.2") || id.starts_with("table3.4") => &["fill."],
             _ if id.starts_with("table3.3") => &["tiobench.", "board.memory."],
             "fit" => &["fill.", "tiobench.", "board.memory."],
             _ => &[],
         };
-        let fitted = id.ends_with("-fitted") || id.ends_with("-counts") || id == "fit";
-        let depends = |key: &&String| {
-            let counted = id.starts_with("table3.4") || id == "table3.5";
-            let timed = key.starts_with("board.") || key.starts_with("part.timing.");
-            if key.starts_with("board.nand_port.fitted") {
-                return fitted;
-            }
-            SHARED.iter().chain(own).chain(&["board.nand_port."]).any(|one| key.starts_with(one))
-                && !(counted && timed)
-        };
-        table.parameters = keys.iter().filter(depends).cloned().collect();
-    }
+        if key.starts_with("board.nand_port.fitted") {
+            return id.ends_with("-fitted") || id.ends_with("-counts") || id == "fit";
+        }
+        let counted = id.starts_with("table3.4") || id == "table3.5";
+        let timed = is_of(key, &["board.", "part.timing."]);
+        (is_of(key, &SHARED) || is_of(key, own)) && !(counted && timed)
+    });
 }

@@ -7,6 +7,7 @@
 use super::jffs2;
 use super::scenario::{PowerCut, Scenario};
 use super::simulate;
+use crate::document::Reading;
 use crate::registry::{Failure, Progress, Request};
 use boardlab_jffs2::Jffs2;
 use boardlab_media::NandGeometry;
@@ -48,7 +49,7 @@ impl Bench for Cutting<'_> {
 
 /// Cuts the power at every operation, and shows what was lost.
 pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let super::Read { scenario, parameters, .. } = super::read(request)?;
+    let Reading { value: scenario, parameters } = super::read(request)?;
     let cut = &scenario.powercut;
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| Failure::Run {
         system: cut.system.into(),

@@ -23,8 +23,10 @@ mod tune;
 pub(crate) use tune::tune;
 
 use crate::catalog;
+use crate::document::Reading;
 use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
+use crate::verdict::{self, is_of};
 use board::BoardSpec;
 use boardlab_codec::crc::crc32;
 use boardlab_nor::Host;
@@ -72,24 +74,14 @@ struct WhatIfs {
     fast_cycle: Duration,
 }
 
-/// The scenario as read, with its parameters and whether the published figures are about it.
-struct Read {
-    scenario: Scenario,
-    parameters: Vec<Parameter>,
-    as_published: bool,
-}
-
-fn read(request: &Request<'_>) -> Result<Read, Failure> {
-    let document = request.document;
-    let reading = document
-        .read(|section| scenario::read(&section, request.seed, document.source().folder()))?;
-    let as_published = request.is_as_published();
-    Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
+fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
+    let folder = request.document.source().folder();
+    Ok(request.document.read(|section| scenario::read(&section, request.seed, folder))?)
 }
 
 /// Whether `request` can be run; a checksum of the file to write, where there is one.
 pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
-    let Read { scenario, .. } = read(request)?;
+    let scenario = read(request)?.value;
     let file = request.document.get("workload.file");
     Ok(file.map_or(0, |_| crc32(0, &scenario.data)))
 }
@@ -103,7 +95,7 @@ fn blank(request: &Request<'_>, title: &str, parameters: Vec<Parameter>) -> RunR
 
 /// Tables 4, 5 and 6, the what-ifs, findings and charts.
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let Read { scenario, parameters, as_published } = read(request)?;
+    let Reading { value: scenario, parameters } = read(request)?;
     let measured = measure(request, &scenario)?;
     let [uboot, linux, improved, own_gap] = &measured.published;
     let host = simulate::host(&scenario.board, request.seed);
@@ -122,7 +114,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
         write_cycle: scenario.board.bus.write_cycle,
     };
     let mut run = blank(request, "NOR flash writes: u-boot against Linux", parameters);
-    assemble(&mut run, request, &scenario, &runs, &measured.what_if, as_published)?;
+    assemble(&mut run, request, &scenario, &runs, &measured.what_if)?;
     let all = measured.published.iter().chain(measured.what_if.all());
     run.virtual_time_ns = all.map(|measured| measured.virtual_time.as_nanos()).sum();
     run.find(format!(
@@ -221,7 +213,6 @@ fn assemble(
     scenario: &Scenario,
     runs: &Runs<'_>,
     what_if: &WhatIfs,
-    as_published: bool,
 ) -> Result<(), Failure> {
     let reference = catalog::reference("nor")?;
     let mut improved = tables::steps("table6", "Linux, improved", runs.improved);
@@ -236,21 +227,17 @@ fn assemble(
         own_gap,
         what_ifs(scenario, runs, what_if),
     ];
-    if as_published {
+    if request.is_as_published() {
         let findings = judge::findings_on_print(run, &reference, runs)?;
         judge::judge(&mut run.tables, &reference, &findings)?;
-    } else {
-        run.warnings.push(
-            "The scenario was altered: the published figures are not about it and are left out."
-                .into(),
-        );
     }
+    request.warn_if_altered(run);
     judge::findings(run, runs, what_if);
     charts::histogram(run, runs, what_if.tuned_us);
     let marks =
         [(what_if.tuned_us, "best"), (runs.improved_us, "authors"), (runs.linux_us, "Linux")];
     charts::time_against_wait(run, scenario, runs.linux, &marks, request.seed);
-    charts::steps(run, runs, &reference, as_published)?;
+    charts::steps(run, runs, &reference, request.is_as_published())?;
     name_parameters(run);
     run.count_provenance();
     Ok(())
@@ -297,20 +284,16 @@ fn what_ifs(scenario: &Scenario, runs: &Runs<'_>, what_if: &WhatIfs) -> boardlab
 fn name_parameters(run: &mut RunResult) {
     const SHARED: [&str; 5] =
         ["part.geometry", "part.timing.buffer", "board.bus", "board.cpu.time_base", "workload"];
-    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
-    for table in &mut run.tables {
-        let own: &[&str] = match table.id.as_str() {
+    verdict::name_parameters(run, |table, key| {
+        let own: &[&str] = match table {
             "table4" => &["uboot", "board.cpu.call", "board.cpu.split"],
             "table5" => &["linux", "board.cpu", "part.cfi.word_typical"],
             "table6" => &["improved", "linux", "board.cpu", "part.cfi.word_typical"],
             "table6-own-gap" => &["improved.wait", "linux", "board.cpu", "part.cfi.word_typical"],
             _ => &["linux", "tune", "what_if", "board.cpu", "part.cfi"],
         };
-        let depends = |key: &&String| {
-            SHARED.iter().chain(own).any(|prefix| key.starts_with(prefix))
-                && !key.ends_with("wake_latency")
-                && !key.ends_with("context_switch")
-        };
-        table.parameters = keys.iter().filter(depends).cloned().collect();
-    }
+        (is_of(key, &SHARED) || is_of(key, own))
+            && !key.ends_with("wake_latency")
+            && !key.ends_with("context_switch")
+    });
 }

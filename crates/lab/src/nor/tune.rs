@@ -3,7 +3,8 @@
 use super::erase::{self, Erased};
 use super::scenario::{Scenario, System, Tune, Wait};
 use super::simulate::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
-use super::{Read, blank, charts, patch, read};
+use super::{blank, charts, patch, read};
+use crate::document::Reading;
 use crate::registry::{Failure, Progress, Request};
 use crate::told::round;
 use boardlab_nor::driver::Step;
@@ -71,7 +72,7 @@ impl Bench<'_> {
 
 /// Tunes the waits of the NOR scenario.
 pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let Read { scenario, parameters, .. } = read(request)?;
+    let Reading { value: scenario, parameters } = read(request)?;
     let progress = |step, done| (request.progress)(Progress { step, done, total: 4 });
     let (board, seed) = (&scenario.board, request.seed);
     let stock = System { wait: Wait::WordTime, poll_gap_us: 1, ..scenario.linux.clone() };

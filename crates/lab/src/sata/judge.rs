@@ -7,7 +7,7 @@
 use super::findings::Explaining;
 use crate::error::Error;
 use crate::reference::{Reference, ReferenceTable};
-use crate::verdict::{Rules, apply};
+use crate::verdict::{self, Rules, apply, is_of};
 use boardlab_result::{Origin, RunResult, Table, Value};
 
 /// How far a rate of tables 5-1 to 6-1 and of figure 4 may be off.
@@ -101,9 +101,8 @@ fn rules(
 
 /// Names the parameters that each table depends on.
 pub(super) fn name_parameters(run: &mut RunResult) {
-    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
-    for table in &mut run.tables {
-        let own: &[&str] = match table.id.as_str() {
+    verdict::name_parameters(run, |table, key| {
+        let own: &[&str] = match table {
             "table5-1" | "command-size" | "link-speed" => {
                 &["drives.intel-x25-e.", "board.", "continuous."]
             }
@@ -122,10 +121,6 @@ pub(super) fn name_parameters(run: &mut RunResult) {
             _ => &[],
         };
         // The example is in no table but its own.
-        let depends = |key: &&String| {
-            let is_own = own.iter().any(|one| key.starts_with(one));
-            is_own && (own.len() == 2 || !key.starts_with("drives.example."))
-        };
-        table.parameters = keys.iter().filter(depends).cloned().collect();
-    }
+        is_of(key, own) && (own.len() == 2 || !key.starts_with("drives.example."))
+    });
 }

@@ -25,10 +25,11 @@ mod trace;
 mod what_if;
 
 use crate::catalog;
+use crate::document::Reading;
 use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
 use bench::Cause;
-use boardlab_result::{Parameter, RunResult, Timeline};
+use boardlab_result::{RunResult, Timeline};
 use boardlab_sim::{Duration, Seed};
 use measure::{Swept, Tested};
 use rayon::prelude::*;
@@ -39,18 +40,8 @@ use what_if::{Cached, Queued, Sized, Sped};
 /// What to try when a run fails.
 const HELP: &str = "what --set asks for cannot work: compare the drive with docs/formats/part.md and the host with board.md";
 
-/// The scenario as read, with its parameters and whether the published figures are about it.
-struct Read {
-    scenario: Scenario,
-    parameters: Vec<Parameter>,
-    as_published: bool,
-}
-
-fn read(request: &Request<'_>) -> Result<Read, Failure> {
-    let document = request.document;
-    let reading = document.read(|section| scenario::read(&section))?;
-    let as_published = request.is_as_published();
-    Ok(Read { scenario: reading.value, parameters: reading.parameters, as_published })
+fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
+    Ok(request.document.read(|section| scenario::read(&section))?)
 }
 
 /// Whether `request` can be run; it names no data files.
@@ -60,13 +51,13 @@ pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
 
 /// Everything that the publication measured, and what it did not ask.
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let Read { scenario, parameters, as_published } = read(request)?;
+    let Reading { value: scenario, parameters } = read(request)?;
     let measured = measure(request, &scenario)?;
     let title = "SSD transfer rates of a SATA host";
     let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);
     run.parameters = parameters;
     let reference = catalog::reference("sata")?;
-    let print = as_published.then_some(&reference);
+    let print = request.is_as_published().then_some(&reference);
     tables::all(&mut run, &scenario, &measured, print)?;
     let facts = findings::Facts { scenario: &scenario, measured: &measured };
     let explaining = findings::all(&mut run, &facts, print)?;
@@ -75,12 +66,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     }
     charts::all(&mut run, &scenario, &measured, print);
     run.timelines.clone_from(&measured.timelines);
-    if !as_published {
-        run.warnings.push(
-            "The scenario was altered: the published figures are not about it and are left out."
-                .into(),
-        );
-    }
+    request.warn_if_altered(&mut run);
     let swept = measured.swept.iter().map(|one| one.took);
     let tested = [measured.intel.took, measured.g_monster.took];
     run.virtual_time_ns = swept.chain(tested).map(Duration::as_nanos).sum();

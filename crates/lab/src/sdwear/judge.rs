@@ -14,7 +14,7 @@ use super::wear::Worn;
 use crate::error::Error;
 use crate::reference::Reference;
 use crate::told::{listed, real};
-use crate::verdict::{Rules, apply};
+use crate::verdict::{self, Rules, apply, is_of};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sim::{Bytes, Duration};
 
@@ -505,9 +505,8 @@ fn verdicts(
 
 /// Names the parameters that each table depends on.
 pub(super) fn name_parameters(run: &mut RunResult) {
-    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
-    for table in &mut run.tables {
-        let own: &[&str] = match table.id.as_str() {
+    verdict::name_parameters(run, |table, key| {
+        let own: &[&str] = match table {
             "experiment1" | "experiment1-work" | "health" => {
                 &["part.", "board.", "experiment1.", "wear."]
             }
@@ -518,20 +517,14 @@ pub(super) fn name_parameters(run: &mut RunResult) {
             _ => &["part.", "board.", "wear.", "experiment1.", "experiment2.", "controller."],
         };
         // Where blocks wear does not depend on how long anything takes.
-        let counted = matches!(table.id.as_str(), "wear" | "wear-life" | "power");
-        let timed = |key: &str| {
-            [
-                "part.flash.times.",
-                "part.flash.single_bit.",
-                "part.bus.",
-                "part.controller.",
-                "part.flash.channel",
-            ]
-            .iter()
-            .any(|one| key.starts_with(one))
-        };
-        let depends =
-            |key: &&String| own.iter().any(|one| key.starts_with(one)) && !(counted && timed(key));
-        table.parameters = keys.iter().filter(depends).cloned().collect();
-    }
+        let counted = matches!(table, "wear" | "wear-life" | "power");
+        let timed = [
+            "part.flash.times.",
+            "part.flash.single_bit.",
+            "part.bus.",
+            "part.controller.",
+            "part.flash.channel",
+        ];
+        is_of(key, own) && !(counted && is_of(key, &timed))
+    });
 }

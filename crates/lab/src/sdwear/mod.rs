@@ -26,11 +26,12 @@ mod watch;
 mod wear;
 
 use crate::catalog;
+use crate::document::Reading;
 use crate::in_order::in_order;
 use crate::reference::Reference;
 use crate::registry::{Failure, Progress, Request, VERSION};
 use boardlab_ftl::Levelling;
-use boardlab_result::{Parameter, RunResult};
+use boardlab_result::RunResult;
 use free::{Cause, Free};
 use power::{Asked, Told};
 use rayon::prelude::*;
@@ -43,20 +44,11 @@ use wear::{Variant, Worn};
 const HELP: &str =
     "the part or what --set asks for cannot work as a card: compare it with docs/formats/part.md";
 
-/// The scenario as read, with its parameters and whether the published figures are about it.
-struct Read {
-    scenario: Scenario,
-    candidates: Vec<Candidate>,
-    parameters: Vec<Parameter>,
-    as_published: bool,
-}
-
-fn read(request: &Request<'_>) -> Result<Read, Failure> {
-    let document = request.document;
-    let reading = document.read(|section| scenario::read(&section))?;
-    let candidates = rewrites::candidates(document, &reading.value)?;
-    let as_published = request.is_as_published();
-    Ok(Read { scenario: reading.value, candidates, parameters: reading.parameters, as_published })
+/// The scenario, and the cards that it is about.
+fn read(request: &Request<'_>) -> Result<(Reading<Scenario>, Vec<Candidate>), Failure> {
+    let reading = request.document.read(|section| scenario::read(&section))?;
+    let candidates = rewrites::candidates(request.document, &reading.value)?;
+    Ok((reading, candidates))
 }
 
 /// Whether `request` can be run; it names no data files.
@@ -66,19 +58,15 @@ pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
 
 /// Both experiments, the comparison of wear levelling, and which volume could tell it.
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let Read { scenario, candidates, parameters, as_published } = read(request)?;
+    let (Reading { value: scenario, parameters }, candidates) = read(request)?;
     let measured = measure(request, &scenario, candidates)?;
     let title = "SD card wear levelling under 11 TB of writes";
     let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);
     run.parameters = parameters;
     let reference = catalog::reference("sdwear")?;
-    assemble(&mut run, &scenario, &measured, as_published.then_some(&reference))?;
-    if !as_published {
-        run.warnings.push(
-            "The scenario was altered: the published figures are not about it and are left out."
-                .into(),
-        );
-    }
+    let print = request.is_as_published().then_some(&reference);
+    assemble(&mut run, &scenario, &measured, print)?;
+    request.warn_if_altered(&mut run);
     let probes = measured.rewritten.iter().map(|one| one.probe.took + one.took);
     let spent = probes.fold(measured.free.took, |sum, took| sum + took);
     run.virtual_time_ns = spent.as_nanos();

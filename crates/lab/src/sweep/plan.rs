@@ -9,7 +9,7 @@ use super::grid::Grid;
 use super::journal::Header;
 use crate::catalog;
 use crate::document::{Document, Override};
-use crate::registry::{self, Experiment, Failure, Request, VERSION};
+use crate::registry::{self, Failure, Request, VERSION};
 use crate::source::{Kind, Source};
 use boardlab_codec::crc32;
 use boardlab_result::RunResult;
@@ -43,9 +43,6 @@ struct Inputs {
 impl Plan {
     /// Composes and checks every point of `order`.
     pub(crate) fn make(order: &Order<'_>) -> Result<Self, Failure> {
-        if let Some(Experiment { run: None, .. }) = registry::planned(order.scenario) {
-            return Err(not_built(order.scenario));
-        }
         let set: Result<Vec<_>, _> = order.set.iter().map(|one| Override::parse(one)).collect();
         let set = set?;
         let grid = Grid::parse(order.grid, &set, order.seed)?;
@@ -86,11 +83,7 @@ impl Plan {
     fn inputs(&self, point: usize) -> Result<Inputs, Failure> {
         let document = self.document(point)?;
         let experiment = registry::of_document(&document)?;
-        let Some(_) = experiment.run else { return Err(not_built(experiment.scenario)) };
-        let files = match experiment.check {
-            Some(check) => check(&self.request(&document, point))?,
-            None => 0,
-        };
+        let files = (experiment.check)(&self.request(&document, point))?;
         let values = document.values();
         let mut checksum = crc32(files, experiment.scenario.as_bytes());
         for (key, value) in &values {
@@ -116,11 +109,6 @@ impl Plan {
     pub(crate) fn run(&self, point: usize) -> Result<RunResult, Failure> {
         let document = self.document(point)?;
         let experiment = registry::of_document(&document)?;
-        let run = experiment.run.ok_or_else(|| not_built(experiment.scenario))?;
-        run(&self.request(&document, point))
+        (experiment.run)(&self.request(&document, point))
     }
-}
-
-fn not_built(name: &str) -> Failure {
-    Failure::NotBuilt { name: name.into(), action: "sweep" }
 }

@@ -374,12 +374,11 @@ fn note(table: &Table) -> Option<String> {
     let (fitted, assumed) = (table.fitted_count, table.assumed_count);
     (fitted + assumed + table.compared_count > 0).then(|| {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
-        format!(
-            "{fitted} parameter{} fitted, {assumed} assumed, for {} compared cell{}.",
-            plural(fitted),
-            table.compared_count,
-            plural(table.compared_count),
-        )
+        let compared = match table.compared_count {
+            0 => String::new(),
+            count => format!(", for {count} compared cell{}", plural(count)),
+        };
+        format!("{fitted} parameter{} fitted, {assumed} assumed{compared}.", plural(fitted))
     })
 }
 

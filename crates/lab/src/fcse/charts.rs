@@ -1,0 +1,170 @@
+//! The pictures of the context-switch experiment, as data.
+//!
+//! Layer: rank 8. Times are drawn in microseconds.
+
+use super::measure::{Measured, OfWay, Way};
+use super::scenario::Scenario;
+use super::spent::{Spent, WAITING, nanoseconds};
+use super::switches::Point;
+use super::tables::gain;
+use crate::told::{float, round};
+use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_sim::Hertz;
+
+/// All of them.
+pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+    let clock = scenario.computer.settings.core_clock;
+    working_sets(run, scenario, measured, clock);
+    processes(run, scenario, measured, clock);
+    gains(run, scenario, measured);
+    waiting(run, scenario, measured);
+    latency(run, measured, clock);
+}
+
+fn micros(cycles: f64, clock: Hertz) -> f64 {
+    round(nanoseconds(cycles, clock) / 1e3, 4)
+}
+
+const fn line(way: Way) -> Style {
+    match way {
+        Way::Tables => Style::Dashed,
+        _ => Style::Line,
+    }
+}
+
+/// The points of one way by chg that `keep` keeps.
+fn points(one: &OfWay, keep: impl Fn(&Point) -> bool) -> Vec<&Point> {
+    one.rings[0].iter().filter(|point| keep(point)).collect()
+}
+
+/// The two ways of the publication.
+fn two(measured: &Measured) -> [&OfWay; 2] {
+    [Way::Tables, Way::Fcse].map(|way| measured.of(way))
+}
+
+/// A switch over the working set, for the fewest and the most processes.
+fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, clock: Hertz) {
+    let axes =
+        [Axis::from_zero("working set of each process (KiB)"), Axis::from_zero("a switch (us)")];
+    let title = "A switch over the working set";
+    let caption = "By chg at once, without the work itself. Dashed: without FCSE every switch fetches everything again; with FCSE only what the others displaced.";
+    let mut chart = Chart::new("fcse-working-set", title, caption, axes);
+    let counts = &scenario.ring.processes;
+    let ends = [counts.first(), counts.last()].into_iter().flatten();
+    for &count in ends.collect::<std::collections::BTreeSet<_>>() {
+        for one in two(measured) {
+            let curve = format!("working_set_{}_{count}", one.way.id());
+            let points = points(one, |point| point.processes == count).into_iter().map(|point| {
+                (float(point.working_set.get()) / 1_024.0, micros(point.cycles(), clock))
+            });
+            run.draw(&curve, "us", &points.collect::<Vec<_>>());
+            let label = format!("{} processes, {}", count, one.way.title());
+            chart.layers.push(Layer::new(label, curve, line(one.way)));
+        }
+    }
+    run.charts.push(chart);
+}
+
+/// A switch over the number of processes, without a working set and with the largest.
+fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, clock: Hertz) {
+    let axes = [Axis::from_zero("processes in the ring"), Axis::from_zero("a switch (us)")];
+    let title = "A switch over the number of processes";
+    let caption = "By chg at once, without the work itself. Slots of FCSE have the same low bits of addresses, so all processes compete for the same sets of the caches and the TLB.";
+    let mut chart = Chart::new("fcse-processes", title, caption, axes);
+    let sets = &scenario.ring.working_sets;
+    let ends = [sets.first(), sets.get(sets.len() / 2)].into_iter().flatten();
+    for &set in ends.collect::<std::collections::BTreeSet<_>>() {
+        let kib = set.get() / 1_024;
+        for one in two(measured) {
+            let curve = format!("processes_{}_{kib}", one.way.id());
+            let points = points(one, |point| point.working_set == set)
+                .into_iter()
+                .map(|point| (f64::from(point.processes), micros(point.cycles(), clock)));
+            run.draw(&curve, "us", &points.collect::<Vec<_>>());
+            let label = format!("{kib} KiB each, {}", one.way.title());
+            chart.layers.push(Layer::new(label, curve, line(one.way)));
+        }
+    }
+    run.charts.push(chart);
+}
+
+/// How much FCSE gains: a row for each number of processes, over the working set.
+fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+    let axes = [Axis::fitting("working set of each process"), Axis::fitting("processes")];
+    let title = "How many times faster a switch is with FCSE";
+    let caption = "By chg at once. What FCSE saves is what stays in the caches: nothing is left of it where all working sets together are larger.";
+    let mut chart = Chart::new("fcse-gain", title, caption, axes);
+    chart.categories = scenario.ring.working_sets.iter().map(ToString::to_string).collect();
+    for &count in &scenario.ring.processes {
+        let [tables, fcse] = two(measured).map(|one| points(one, |point| point.processes == count));
+        let gains = tables.into_iter().zip(fcse).enumerate();
+        let points = gains.filter_map(|(at, (a, b))| Some((place(at), gain(a, b)?)));
+        let curve = format!("gain_{count}");
+        run.draw(&curve, "times", &points.collect::<Vec<_>>());
+        chart.layers.push(Layer::new(count.to_string(), curve, Style::Heat));
+    }
+    run.charts.push(chart);
+}
+
+fn place(at: usize) -> f64 {
+    float(u64::try_from(at).unwrap_or(u64::MAX))
+}
+
+/// What a switch waits for, in a ring of the fewest processes.
+fn waiting(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+    let axes = [Axis::fitting("working set of each process"), Axis::from_zero("cycles a switch")];
+    let title = "What a switch between the fewest processes spends its cycles on";
+    let caption = "By chg at once, without the work itself: execution, and waiting by its cause. First without FCSE, then with it.";
+    let mut chart = Chart::new("fcse-waiting", title, caption, axes);
+    let least = scenario.ring.processes.first().copied().unwrap_or(2);
+    let all: Vec<(Way, &Point)> = two(measured)
+        .into_iter()
+        .flat_map(|one| points(one, |p| p.processes == least).into_iter().map(|p| (one.way, p)))
+        .collect();
+    let name = |(way, point): &(Way, &Point)| format!("{}, {}", point.working_set, way.title());
+    chart.categories = all.iter().map(name).collect();
+    let executing = |spent: &Spent| spent.cycles.saturating_sub(spent.waiting.iter().sum());
+    let mut layer = |run: &mut RunResult, id: &str, label: &str, of: &dyn Fn(&Spent) -> u64| {
+        let each = |point: &Point| Spent::each(of(&point.net), point.switches);
+        let points = all.iter().enumerate().map(|(at, (_, point))| (place(at), each(point)));
+        let curve = format!("waiting_{id}");
+        run.draw(&curve, "cycles", &points.collect::<Vec<_>>());
+        chart.layers.push(Layer::new(label, curve, Style::Stacked));
+    };
+    layer(run, "execution", "execution", &executing);
+    for (index, (id, label)) in WAITING.into_iter().enumerate() {
+        layer(run, id, label, &|spent| spent.waiting[index]);
+    }
+    run.charts.push(chart);
+}
+
+/// From the timer to the task, rare cases and the worst.
+fn latency(run: &mut RunResult, measured: &Measured, clock: Hertz) {
+    let axes = [Axis::fitting("system"), Axis::from_zero("from timer to task (us)")];
+    let title = "From the timer's zero to the task that waits for it";
+    let caption = "A task of the highest priority, which sleeps from tick to tick, in an idle and in a loaded system.";
+    let mut chart = Chart::new("fcse-latency", title, caption, axes);
+    let loads = [(0, "idle"), (1, "loaded")];
+    let systems: Vec<_> = loads
+        .into_iter()
+        .flat_map(|(load, name)| measured.ways.iter().map(move |one| (load, name, one)))
+        .collect();
+    let name = |(_, name, one): &(usize, &str, &OfWay)| format!("{}, {name}", one.way.title());
+    chart.categories = systems.iter().map(name).collect();
+    for (id, label) in [("mean", "mean"), ("p999", "99.9 %"), ("max", "maximum")] {
+        let value = |(load, _, one): &(usize, &str, &OfWay)| {
+            let spread = &one.latency[*load].task;
+            match id {
+                "mean" => spread.mean,
+                "p999" => float(spread.p999),
+                _ => float(spread.max),
+            }
+        };
+        let points =
+            systems.iter().enumerate().map(|(at, one)| (place(at), micros(value(one), clock)));
+        let curve = format!("latency_{id}");
+        run.draw(&curve, "us", &points.collect::<Vec<_>>());
+        chart.layers.push(Layer::new(label, curve, Style::Bars));
+    }
+    run.charts.push(chart);
+}

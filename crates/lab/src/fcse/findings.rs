@@ -1,0 +1,176 @@
+//! What the runs say of the publication and beyond it.
+//!
+//! Layer: rank 8. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
+
+use super::measure::{Measured, Way};
+use super::scenario::Scenario;
+use super::spent::{Spent, nanoseconds};
+use super::switches::Point;
+use super::tables::{both, gain, place};
+use crate::told::{float, round};
+use boardlab_result::RunResult;
+use boardlab_sim::Hertz;
+
+/// Adds all findings; tells which one explains table 1.
+pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured) -> usize {
+    let facts = Facts { scenario, measured, clock: scenario.computer.settings.core_clock };
+    let quantum = run.find(facts.quantum());
+    run.find(facts.at_once());
+    for finding in facts.rings() {
+        run.find(finding);
+    }
+    if let Some(finding) = facts.qemu() {
+        run.find(finding);
+    }
+    run.find(facts.latency());
+    if let Some(finding) = facts.sections() {
+        run.find(finding);
+    }
+    run.find(facts.programs());
+    quantum
+}
+
+struct Facts<'f> {
+    scenario: &'f Scenario,
+    measured: &'f Measured,
+    clock: Hertz,
+}
+
+/// `12.3 us`, with as many units as it needs.
+fn told(nanoseconds: f64) -> String {
+    match nanoseconds {
+        n if n >= 1e9 => format!("{:.3} s", n / 1e9),
+        n if n >= 1e6 => format!("{:.2} ms", n / 1e6),
+        n if n >= 1e4 => format!("{:.1} us", n / 1e3),
+        n if n >= 1e3 => format!("{:.2} us", n / 1e3),
+        n => format!("{n:.0} ns"),
+    }
+}
+
+impl Facts<'_> {
+    fn time(&self, cycles: u64) -> String {
+        told(nanoseconds(float(cycles), self.clock))
+    }
+
+    fn quantum(&self) -> String {
+        let published = &self.scenario.published;
+        let (count, tick) = (published.switches, published.tick);
+        let all: Vec<_> = both(self.measured).collect();
+        let largest = all.iter().map(|(a, b)| a.cycles.abs_diff(b.cycles)).max().unwrap_or(0);
+        let first = all.first().map_or(0, |(tables, _)| tables.cycles);
+        let (phase, last) = all.last().map_or((tick, 0), |(_, fcse)| (fcse.phase, fcse.cycles));
+        format!(
+            "A switch by sys_chg waits for the timer, so {count} of them are {count} timer interrupts of {tick}, whatever a switch costs: {} from one interrupt on, without FCSE and with it, \
+             and {} if the first is asked for {phase} after one, again either way; the two ways differ by {} at most. The two printed figures are such waits: {count} quanta, and little more than {} of them, as the first switch waits for all of \
+             its quantum or for a small part. They do not compare the ways, and whoever looks at his clock a moment later finds the other figure. The quantum itself is fitted to them.",
+            self.time(first),
+            self.time(last),
+            self.time(largest),
+            count - 1,
+        )
+    }
+
+    fn at_once(&self) -> String {
+        let of = |way| &self.measured.of(way).at_once;
+        let (tables, fcse) = (of(Way::Tables), of(Way::Fcse));
+        let instructions = Spent::each(fcse.spent.instructions, fcse.switches);
+        let ratio = round(float(tables.spent.cycles) / float(fcse.spent.cycles.max(1)), 1);
+        format!(
+            "Without the wait {} switches between two processes that do nothing else take {} without FCSE and {} with it, {ratio} times less: {instructions:.0} instructions a switch, with the calling \
+             program's own, and {} flushes in all against {}.",
+            fcse.switches,
+            self.time(tables.spent.cycles),
+            self.time(fcse.spent.cycles),
+            fcse.flushes,
+            tables.flushes,
+        )
+    }
+
+    /// The rings by chg without and with FCSE.
+    fn pairs(&self) -> Vec<(&Point, &Point, f64)> {
+        let of = |way| self.measured.of(way).rings[0].iter();
+        let both = of(Way::Tables).zip(of(Way::Fcse));
+        both.filter_map(|(tables, fcse)| Some((tables, fcse, gain(tables, fcse)?))).collect()
+    }
+
+    fn rings(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let pairs = self.pairs();
+        let cache = u64::from(self.scenario.computer.settings.core.data_cache.kib()) * 1_024;
+        let point =
+            |point: &Point| format!("{} processes of {}", point.processes, point.working_set);
+        let most = pairs.iter().max_by(|a, b| a.2.total_cmp(&b.2));
+        if let Some((tables, _, gain)) = most {
+            found.push(format!(
+                "FCSE gains most, {gain} times, with {}: a switch without it writes the data cache back, empties both caches and the TLB, and each process then fetches what it needs again.",
+                point(tables)
+            ));
+        }
+        let beyond = |one: &&(&Point, &Point, f64)| {
+            u64::from(one.0.processes) * one.0.working_set.get() > 2 * cache
+        };
+        let crowded = pairs.iter().filter(beyond).max_by(|a, b| a.2.total_cmp(&b.2));
+        if let Some((tables, _, gain)) = crowded {
+            found.push(format!(
+                "Where the working sets together are more than twice the data cache of {} KiB, FCSE gains {gain} times at most (with {}): the processes displace each other's lines as a flush would.",
+                cache / 1_024,
+                point(tables)
+            ));
+        }
+        found
+    }
+
+    fn qemu(&self) -> Option<String> {
+        let ran = self.measured.qemu.as_ref().ok()?;
+        let of = |way: Way| ran.iter().find(|one| one.way == way);
+        let (tables, fcse) = (of(Way::Tables)?, of(Way::Fcse)?);
+        let ratio = float(tables.at_once.as_nanos()) / float(fcse.at_once.as_nanos().max(1));
+        Some(format!(
+            "On QEMU the same switches take {} without FCSE and {} with it where they wait for the timer, and {} and {} at once, {ratio:.2} times as long: what is left are the instructions. QEMU has \
+             no caches, and its TLB is indexed by virtual addresses, so it empties it at each write of the process number: it cannot show what FCSE saves.",
+            told(float(tables.waiting.as_nanos())),
+            told(float(fcse.waiting.as_nanos())),
+            told(float(tables.at_once.as_nanos())),
+            told(float(fcse.at_once.as_nanos())),
+        ))
+    }
+
+    fn latency(&self) -> String {
+        let worst = |way: Way| {
+            let task = &self.measured.of(way).latency[1].task;
+            format!("{} at most and {} in 99.9 %", self.time(task.max), self.time(task.p999))
+        };
+        format!(
+            "From the timer to the task that waits for it a loaded system takes {} without FCSE, {} with it, and {} with the kernel's path locked in TLB and caches, of {} timer interrupts.",
+            worst(Way::Tables),
+            worst(Way::Fcse),
+            worst(Way::Locked),
+            self.scenario.real_time.samples,
+        )
+    }
+
+    fn sections(&self) -> Option<String> {
+        let longest = |way: Way| self.measured.of(way).sections.first();
+        let (tables, fcse) = (longest(Way::Tables)?, longest(Way::Fcse)?);
+        Some(format!(
+            "Interrupts are off for {} cycles at most with FCSE, from {} on, and for {} without it, from {} on.",
+            fcse.cycles,
+            place(self.measured, fcse.from),
+            tables.cycles,
+            place(self.measured, tables.from),
+        ))
+    }
+
+    fn programs(&self) -> String {
+        let memory = &self.measured.memory;
+        let [ram, card] = &self.measured.started;
+        format!(
+            "Programs that are loaded with the kernel cost {} KiB of RAM disk, {} KiB of it their files; starting one from there takes {} on average, from a card that answers at once {}: \
+             after the first start the blocks of either lie in the buffer cache.",
+            memory.disk / 1_024,
+            memory.files / 1_024,
+            told(nanoseconds(ram.exec.mean, self.clock)),
+            told(nanoseconds(card.exec.mean, self.clock)),
+        )
+    }
+}

@@ -1,0 +1,20 @@
+//! The largest values that an experiment of this kind can take in a time that a reader will wait for.
+
+use boardlab_sim::{Bytes, Duration};
+
+/// The kernel's file, debug information included.
+pub(super) const KERNEL: Bytes = Bytes::mib(64);
+/// Switches of a run, an even number.
+pub(super) const SWITCHES: u64 = 10_000;
+/// Between timer interrupts, as the kernel allows it.
+pub(super) const TICK: [Duration; 2] = [Duration::from_micros(100), Duration::from_secs(10)];
+/// Processes of a ring: the system has 64, three of which are there already.
+pub(super) const PROCESSES: [u64; 2] = [2, 48];
+/// What each process of a ring sums.
+pub(super) const WORKING_SET: Bytes = Bytes::mib(1);
+/// Laps of a ring, and repetitions of other things.
+pub(super) const TIMES: u64 = 10_000;
+/// Samples of a latency.
+pub(super) const SAMPLES: u64 = 10_000_000;
+/// What is stepped through to see how long interrupts are off.
+pub(super) const WATCHED: Duration = Duration::from_secs(10);

@@ -1,0 +1,307 @@
+//! The tables of the context-switch experiment.
+//!
+//! Layer: rank 8. `table1` stands beside the print; the others are ours. Times are of the board's clock, from cycles of the core.
+
+use super::latency::Latency;
+use super::measure::{Measured, OfWay, Way};
+use super::programs::NULL_CALLS;
+use super::scenario::Scenario;
+use super::spent::{Spent, Spread, WAITING, nanoseconds};
+use super::switches::{Point, Quantum};
+use crate::told::{float, round};
+use boardlab_result::{Cell, Row, RunResult, Table};
+use boardlab_sim::{Duration, Hertz};
+
+/// Sections with interrupts off that are listed of each way.
+const SECTIONS: usize = 3;
+
+/// All of them.
+pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+    let clock = scenario.computer.settings.core_clock;
+    run.tables = vec![
+        published(measured, clock),
+        phases(measured, clock),
+        at_once(measured, clock),
+        ring(measured, clock, 0),
+        ring(measured, clock, 1),
+        misses(measured),
+        latency(
+            measured,
+            clock,
+            "handler",
+            "Timer to the first instruction of its handler",
+            |one| &one.handler,
+        ),
+        latency(measured, clock, "task", "Timer to the task that waits for it", |one| &one.task),
+        sections(measured, clock),
+        exec(measured, clock),
+        memory(scenario, measured),
+        null_call(measured, clock),
+    ];
+    if let Ok(qemu) = &measured.qemu {
+        run.tables.push(on_qemu(qemu));
+    }
+}
+
+fn time(cycles: u64, clock: Hertz) -> Cell {
+    Cell::real(nanoseconds(float(cycles), clock))
+}
+
+/// Table 1: the switches that begin at a timer interrupt.
+fn published(measured: &Measured, clock: Hertz) -> Table {
+    let title = "Switches with sys_chg, each at a timer interrupt";
+    let mut table = Table::new("table1", title).column("time_ns", "time");
+    for (id, title, way) in [
+        ("without-fcse", "page tables switched in the ordinary way", Way::Tables),
+        ("with-fcse", "FCSE", Way::Fcse),
+    ] {
+        let first = measured.of(way).quanta.first().map_or(0, |one| one.cycles);
+        table.rows.push(Row::new(id, title).cell("time_ns", time(first, clock)));
+    }
+    table
+}
+
+/// The same by how long after a timer interrupt they begin.
+fn phases(measured: &Measured, clock: Hertz) -> Table {
+    let title = "The same, begun so long after a timer interrupt";
+    let mut table = Table::new("phases", title)
+        .column("tables_ns", Way::Tables.title())
+        .column("fcse_ns", Way::Fcse.title())
+        .column("difference_ns", "difference")
+        .column("ticks_count", "timer interrupts");
+    for (tables, fcse) in both(measured) {
+        let difference = nanoseconds(float(tables.cycles.abs_diff(fcse.cycles)), clock);
+        let name = tables.phase.to_string();
+        table.rows.push(
+            Row::new(name.replace(' ', ""), name)
+                .cell("tables_ns", time(tables.cycles, clock))
+                .cell("fcse_ns", time(fcse.cycles, clock))
+                .cell("difference_ns", Cell::real(difference))
+                .cell("ticks_count", Cell::int(fcse.ticks)),
+        );
+    }
+    table
+}
+
+/// Switches that waited for the timer, without and with FCSE.
+pub(super) fn both(measured: &Measured) -> impl Iterator<Item = (&Quantum, &Quantum)> {
+    measured.of(Way::Tables).quanta.iter().zip(&measured.of(Way::Fcse).quanta)
+}
+
+/// Columns of what a switch costs.
+fn of_spent(table: Table) -> Table {
+    table
+        .column("cycles_count", "cycles")
+        .column("instructions_count", "instructions")
+        .column("instruction_misses_count", "instruction misses")
+        .column("data_misses_count", "data misses")
+        .column("walks_count", "TLB misses")
+        .column("half_lines_count", "half lines written back")
+}
+
+fn spent(row: Row, spent: &Spent, times: u64) -> Row {
+    let each = |count| Cell::real(Spent::each(count, times));
+    row.cell("cycles_count", each(spent.cycles))
+        .cell("instructions_count", each(spent.instructions))
+        .cell("instruction_misses_count", each(spent.instruction_misses))
+        .cell("data_misses_count", each(spent.data_misses))
+        .cell("walks_count", each(spent.walks))
+        .cell("half_lines_count", each(spent.half_lines))
+}
+
+fn at_once(measured: &Measured, clock: Hertz) -> Table {
+    let title = "As many switches at once: all, and what one costs";
+    let table = Table::new("at-once", title).column("total_ns", "all").column("switch_ns", "one");
+    let mut table = of_spent(table).column("flushes_count", "flushes, of all");
+    for OfWay { way, at_once, .. } in &measured.ways {
+        let one = nanoseconds(Spent::each(at_once.spent.cycles, at_once.switches), clock);
+        let row = Row::new(way.id(), way.title())
+            .cell("total_ns", time(at_once.spent.cycles, clock))
+            .cell("switch_ns", Cell::real(one));
+        let row = spent(row, &at_once.spent, at_once.switches);
+        table.rows.push(row.cell("flushes_count", Cell::int(at_once.flushes)));
+    }
+    table
+}
+
+/// Id and name of a point.
+fn named(point: &Point) -> (String, String) {
+    let kib = point.working_set.get() / 1_024;
+    (format!("{}x{kib}", point.processes), format!("{} processes, {kib} KiB each", point.processes))
+}
+
+/// How much faster the second is; nothing where it costs nothing.
+pub(super) fn gain(tables: &Point, fcse: &Point) -> Option<f64> {
+    (fcse.net.cycles > 0).then(|| round(tables.cycles() / fcse.cycles(), 2))
+}
+
+fn ring(measured: &Measured, clock: Hertz, how: usize) -> Table {
+    let (id, title) = [
+        ("ring-chg", "A switch at once in a ring of processes, by chg, without the work itself"),
+        ("ring-pipe", "The same by pipes, as lmbench's lat_ctx has it"),
+    ][how];
+    let mut table = Table::new(id, title);
+    for way in Way::ALL {
+        table = table.column(format!("{}_ns", way.id()), way.title());
+    }
+    table = table.column("gain", "FCSE is faster by");
+    for (index, tables) in measured.of(Way::Tables).rings[how].iter().enumerate() {
+        let (id, title) = named(tables);
+        let mut row = Row::new(id, title);
+        for OfWay { way, rings, .. } in &measured.ways {
+            let cycles = rings[how][index].cycles();
+            row = row.cell(format!("{}_ns", way.id()), Cell::real(nanoseconds(cycles, clock)));
+        }
+        let gain = gain(tables, &measured.of(Way::Fcse).rings[how][index]);
+        table.rows.push(row.cell("gain", gain.map_or_else(Cell::none, Cell::real)));
+    }
+    table
+}
+
+/// What a switch by chg costs, and what the core waits for in it.
+fn misses(measured: &Measured) -> Table {
+    let title = "A switch at once in a ring, by chg: misses, and cycles of waiting";
+    let mut table = of_spent(Table::new("misses", title));
+    for (id, title) in WAITING {
+        table = table.column(format!("{id}_count"), title);
+    }
+    for OfWay { way, rings, .. } in &measured.ways[..2] {
+        for point in &rings[0] {
+            let (id, title) = named(point);
+            let row = Row::new(format!("{}-{id}", way.id()), format!("{}: {title}", way.title()));
+            let mut row = spent(row, &point.net, point.switches);
+            for ((id, _), waited) in WAITING.iter().zip(point.net.waiting) {
+                let each = Spent::each(waited, point.switches);
+                row = row.cell(format!("{id}_count"), Cell::real(each));
+            }
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
+fn spread(row: Row, spread: &Spread, clock: Hertz) -> Row {
+    row.cell("min_ns", time(spread.min, clock))
+        .cell("mean_ns", Cell::real(nanoseconds(spread.mean, clock)))
+        .cell("p99_ns", time(spread.p99, clock))
+        .cell("p999_ns", time(spread.p999, clock))
+        .cell("max_ns", time(spread.max, clock))
+}
+
+fn spread_columns(table: Table) -> Table {
+    table
+        .column("min_ns", "minimum")
+        .column("mean_ns", "mean")
+        .column("p99_ns", "99 %")
+        .column("p999_ns", "99.9 %")
+        .column("max_ns", "maximum")
+}
+
+fn latency(
+    measured: &Measured,
+    clock: Hertz,
+    id: &str,
+    title: &str,
+    of: fn(&Latency) -> &Spread,
+) -> Table {
+    let mut table = spread_columns(Table::new(format!("latency-{id}"), title))
+        .column("samples_count", "samples")
+        .column("overruns_count", "missed");
+    for (load, name) in ["idle", "loaded"].into_iter().enumerate() {
+        for OfWay { way, latency, .. } in &measured.ways {
+            let title = format!("{}, {name}", way.title());
+            let row = Row::new(format!("{}-{name}", way.id()), title);
+            let samples = of(&latency[load]);
+            table.rows.push(
+                spread(row, samples, clock)
+                    .cell("samples_count", Cell::int(samples.count))
+                    .cell("overruns_count", Cell::int(latency[load].overruns)),
+            );
+        }
+    }
+    table
+}
+
+fn sections(measured: &Measured, clock: Hertz) -> Table {
+    let title = "The longest stretches with interrupts off under load";
+    let mut table = Table::new("interrupts-off", title)
+        .column("cycles_count", "cycles")
+        .column("time_ns", "time")
+        .column("from", "from")
+        .column("to", "to")
+        .column("times_count", "times");
+    for OfWay { way, sections, .. } in &measured.ways {
+        for (index, section) in sections.iter().take(SECTIONS).enumerate() {
+            let row = Row::new(format!("{}-{}", way.id(), index + 1), way.title());
+            table.rows.push(
+                row.cell("cycles_count", Cell::int(section.cycles))
+                    .cell("time_ns", time(section.cycles, clock))
+                    .cell("from", Cell::text(place(measured, section.from)))
+                    .cell("to", Cell::text(place(measured, section.to)))
+                    .cell("times_count", Cell::int(section.count)),
+            );
+        }
+    }
+    table
+}
+
+/// An address with the name of its function.
+pub(super) fn place(measured: &Measured, at: u32) -> String {
+    format!("{at:#010x}{}", measured.symbols.suffix(at))
+}
+
+fn exec(measured: &Measured, clock: Hertz) -> Table {
+    let title = "Starting a program: exec alone, and fork, exec, exit and wait together";
+    let mut table = spread_columns(Table::new("exec", title)).column("whole_ns", "together");
+    let rows = [("memory", "from the RAM disk"), ("card", "from a card that answers at once")];
+    for ((id, title), started) in rows.into_iter().zip(&measured.started) {
+        let row = spread(Row::new(id, title), &started.exec, clock);
+        table.rows.push(row.cell("whole_ns", time(started.whole, clock)));
+    }
+    table
+}
+
+fn memory(scenario: &Scenario, measured: &Measured) -> Table {
+    let all = scenario.computer.settings.memory;
+    let mut table = Table::new("memory", "Where the memory is at the prompt")
+        .column("size_bytes", "size")
+        .column("share_ratio", "of the board's");
+    let memory = &measured.memory;
+    for (id, title, bytes) in [
+        ("kernel", "kernel and RAM disk", memory.kernel),
+        ("disk", "of it the RAM disk", memory.disk),
+        ("files", "of that the programs, which are copied to be run", memory.files),
+        ("twice", "programs that run at the prompt, there as files too", memory.twice),
+        ("free", "free", memory.free),
+    ] {
+        let share = round(float(bytes) / float(all.get()), 6);
+        let row = Row::new(id, title).cell("size_bytes", Cell::int(bytes));
+        table.rows.push(row.cell("share_ratio", Cell::real(share)));
+    }
+    table
+}
+
+fn null_call(measured: &Measured, clock: Hertz) -> Table {
+    let title = "The shortest system call, getpid";
+    let mut table = of_spent(Table::new("null-call", title).column("call_ns", "one"));
+    for OfWay { way, null_call, .. } in &measured.ways {
+        let one = nanoseconds(Spent::each(null_call.cycles, NULL_CALLS), clock);
+        let row = Row::new(way.id(), way.title()).cell("call_ns", Cell::real(one));
+        table.rows.push(spent(row, null_call, NULL_CALLS));
+    }
+    table
+}
+
+fn on_qemu(ran: &[super::qemu::Ran]) -> Table {
+    let title = "The same switches on QEMU, by its clock of 4 ns an instruction";
+    let mut table = Table::new("qemu", title)
+        .column("waiting_ns", "at timer interrupts")
+        .column("at_once_ns", "at once");
+    let cell = |time: Duration| Cell::int(time.as_nanos());
+    for one in ran {
+        let row = Row::new(one.way.id(), one.way.title());
+        let row = row.cell("waiting_ns", cell(one.waiting));
+        table.rows.push(row.cell("at_once_ns", cell(one.at_once)));
+    }
+    table
+}

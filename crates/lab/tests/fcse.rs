@@ -1,0 +1,165 @@
+//! The context-switch experiment: the system of `os/`, built here, on the simulated board.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+#[path = "../../realview/tests/kernel/mod.rs"]
+mod kernel;
+
+use boardlab_lab::registry::{self, Failure};
+use boardlab_result::{RunResult, Table, Verdict};
+use boardlab_sim::Seed;
+use std::sync::LazyLock;
+
+/// Small enough for a test; all else is as the built-in scenario has it.
+const SMALL: [&str; 7] = [
+    "published.phases=[\"0 ms\", \"70 ms\"]",
+    "ring.processes=[2, 8]",
+    "ring.working_sets=[\"0 KiB\", \"8 KiB\"]",
+    "ring.laps=8",
+    "real_time.samples=300",
+    "interrupts_off.watched=3 ms",
+    "exec.times=3",
+];
+
+fn run(more: &[&str]) -> Option<RunResult> {
+    let kernel = format!("kernel={}", kernel::build()?.join("kernel.elf").display());
+    let set: Vec<&str> =
+        SMALL.into_iter().chain([kernel.as_str()]).chain(more.iter().copied()).collect();
+    let run = registry::run("context-switch", &set, Seed::new(1), &|_| ());
+    Some(run.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// One run for most tests, without QEMU.
+static RUN: LazyLock<Option<RunResult>> =
+    LazyLock::new(|| run(&["qemu.command=no-such-program-here"]));
+
+fn cell(table: &Table, row: &str, column: &str) -> f64 {
+    let cell = table.cell(row, column).unwrap_or_else(|| panic!("{} {row} {column}", table.id));
+    cell.value.as_f64().unwrap_or_else(|| panic!("{} {row} {column} is empty", table.id))
+}
+
+fn value(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {
+    cell(run.table(table).unwrap_or_else(|| panic!("no {table}")), row, column)
+}
+
+#[test]
+fn switches_that_wait_for_the_timer_take_whole_quanta_whatever_a_switch_costs() {
+    let Some(run) = &*RUN else { return };
+    for way in ["tables_ns", "fcse_ns"] {
+        let (first, last) = (value(run, "phases", "0ns", way), value(run, "phases", "70ms", way));
+        assert!((first - 7.5e9).abs() < 1e6, "{way}: {first}");
+        assert!((last - 7.43e9).abs() < 1e6, "{way}: {last}");
+    }
+    for phase in ["0ns", "70ms"] {
+        assert!(value(run, "phases", phase, "difference_ns") < 200e3);
+    }
+}
+
+#[test]
+fn a_switch_at_once_is_several_times_faster_with_fcse_and_needs_few_instructions() {
+    let Some(run) = &*RUN else { return };
+    assert!(value(run, "at-once", "fcse", "total_ns") < 1e6, "100 switches in less than 1 ms");
+    assert!(value(run, "at-once", "fcse", "instructions_count") <= 400.0);
+    assert!(value(run, "at-once", "fcse", "flushes_count") == 0.0);
+    assert!(value(run, "at-once", "tables", "flushes_count") >= 100.0);
+    assert!(value(run, "ring-chg", "2x0", "gain") >= 5.0);
+}
+
+#[test]
+fn fcse_gains_little_where_the_working_sets_exceed_the_cache() {
+    let Some(run) = &*RUN else { return };
+    let gain = value(run, "ring-chg", "8x8", "gain");
+    assert!((1.0..=2.0).contains(&gain), "{gain}");
+    assert!(gain < value(run, "ring-chg", "8x0", "gain"));
+}
+
+#[test]
+fn latencies_are_ordered_and_every_sample_is_counted() {
+    let Some(run) = &*RUN else { return };
+    for table in ["latency-handler", "latency-task"] {
+        let table = run.table(table).unwrap();
+        assert_eq!(table.rows.len(), 6);
+        for row in &table.rows {
+            let of = |column| cell(table, &row.id, column);
+            let rising = ["min_ns", "mean_ns", "p999_ns", "max_ns"].map(of);
+            assert!(rising.is_sorted(), "{} {}: {rising:?}", table.id, row.id);
+            assert!(of("min_ns") > 0.0 && of("p99_ns") <= of("p999_ns"));
+            assert!((of("samples_count") + of("overruns_count") - 300.0).abs() < 0.5);
+        }
+    }
+    for row in ["tables-idle", "fcse-loaded"] {
+        let of = |table| value(run, table, row, "min_ns");
+        assert!(of("latency-handler") < of("latency-task"), "{row}");
+    }
+}
+
+#[test]
+fn interrupts_are_off_for_2000_cycles_at_most_with_fcse_and_the_place_has_a_name() {
+    let Some(run) = &*RUN else { return };
+    let table = run.table("interrupts-off").unwrap();
+    assert!(cell(table, "fcse-1", "cycles_count") <= 2_000.0);
+    let place = table.cell("fcse-1", "from").unwrap().value.clone();
+    assert!(
+        matches!(&place, boardlab_result::Value::Text(text) if text.contains('<') || text.contains('(')),
+        "{place:?}"
+    );
+}
+
+#[test]
+fn an_altered_scenario_has_no_print_beside_it_and_says_what_is_not_installed() {
+    let Some(run) = &*RUN else { return };
+    assert!(run.tables.iter().flat_map(Table::cells).all(|(_, _, cell)| cell.printed.is_none()));
+    assert!(run.warnings.iter().any(|warning| warning.contains("no-such-program-here")));
+    assert!(run.table("qemu").is_none());
+    assert_eq!(run.verdict_count(Verdict::Fail), 0);
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes() {
+    let Some(first) = &*RUN else { return };
+    let again = run(&["qemu.command=no-such-program-here"]).unwrap();
+    assert_eq!(&again, first);
+}
+
+#[test]
+fn on_qemu_the_ways_cost_the_same_within_a_few_instructions() {
+    let Some(run) = run(&["ring.processes=[2]", "real_time.samples=2"]) else { return };
+    let Some(qemu) = run.table("qemu") else {
+        eprintln!("skipped: needs qemu-system-arm");
+        return;
+    };
+    let ratio = cell(qemu, "tables", "at_once_ns") / cell(qemu, "fcse", "at_once_ns");
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+    for way in ["tables", "fcse"] {
+        // Waits take real time there: a busy host may add a quantum or two.
+        assert!((cell(qemu, way, "waiting_ns") - 7.5e9).abs() < 0.2e9);
+    }
+}
+
+#[test]
+fn without_a_kernel_a_run_is_refused_and_a_reproduction_says_how_to_build_it() {
+    let error = registry::run::<&str>("context-switch", &[], Seed::new(1), &|_| ()).unwrap_err();
+    assert!(matches!(error, Failure::Missing { .. }), "{error}");
+    assert!(error.to_string().contains("make -C os"));
+    let all = registry::reproduce(&["fcse"], Seed::new(1), &|_| ()).unwrap();
+    assert_eq!(all.results[0].verdict_count(Verdict::NotBuilt), 1);
+    assert!(all.results[0].warnings[0].contains("make -C os"));
+}
+
+#[test]
+fn what_the_system_cannot_do_is_refused_with_what_is_due() {
+    for (set, due) in [
+        ("published.switches=99", "an even number"),
+        ("published.phases=[\"80 ms\"]", "durations below 75 ms that rise"),
+        ("published.tick=50 us", "100 us"),
+        ("ring.processes=[1]", "numbers from 2 to 48 that rise"),
+        ("ring.working_sets=[\"100 B\"]", "whole KiB"),
+        ("kernel=Cargo.toml", "an ELF file for ARM"),
+        ("kernel=src", "is a directory"),
+        ("real_time.samples=0", "1"),
+        ("quemu.command=x", "qemu"),
+    ] {
+        let error = registry::run("context-switch", &[set], Seed::new(1), &|_| ()).unwrap_err();
+        assert!(matches!(error, Failure::Input(_)), "{set}: {error}");
+        assert!(error.to_string().contains(due), "{set}: {error}");
+    }
+}
