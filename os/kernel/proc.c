@@ -231,13 +231,13 @@ int wait(void)
 }
 
 /* It ends when it next would return to user mode; a sleep it is in ends
-   early. */
+   early. Process 1 takes in the others' children and cannot be killed. */
 int kill(int pid)
 {
     struct proc *proc;
 
     acquire(&proc_lock);
-    proc = proc_find(pid);
+    proc = pid == first->pid ? 0 : proc_find(pid);
     if (proc) {
         proc->killed = 1;
         if (proc->state == SLEEPING)

@@ -91,10 +91,13 @@ int sys_close(void)
 int sys_fstat(void)
 {
     struct file *file = argument_file(0, 0);
+    struct stat status;
     void *to;
-    if (file == 0 || argument_pointer(1, &to, sizeof(struct stat)) < 0)
+    if (file == 0 || argument_pointer(1, &to, sizeof(status)) < 0 ||
+        file_stat(file, &status) < 0)
         return -1;
-    return file_stat(file, to);
+    memmove(to, &status, sizeof(status));
+    return 0;
 }
 
 static void link_add(struct inode *inode, int links)
@@ -395,8 +398,7 @@ int sys_pipe(void)
         file_close(writer);
         return -1;
     }
-    int *ends = at;
-    ends[0] = read_fd;
-    ends[1] = write_fd;
+    const int ends[] = { read_fd, write_fd };
+    memmove(at, ends, sizeof(ends));
     return 0;
 }

@@ -142,6 +142,7 @@ static void bad_numbers(void)
         expect("priority", (uint)pids[i], priority(pids[i], 1));
         expect("tune of nothing", (uint)pids[i], tune(100 + pids[i] / 2, 1));
     }
+    expect("kill of the first process", 1, kill(1));
     expect("priority of no level", 8, priority(getpid(), 8));
     expect("sbrk", 0x7fffffff, (int)sbrk(0x7fffffff));
     expect("sbrk", 0x80000000u, (int)sbrk((int)0x80000000u));
@@ -162,13 +163,39 @@ static void bad_names(void)
     expect("mkdir of slashes", 0, mkdir(name));
 }
 
+/* What stands there of two new descriptors, which it closes. */
+static void pipe_to(char *at)
+{
+    int ends[2], given = pipe((int *)at);
+
+    memmove(ends, at, sizeof ends);
+    demand("a pipe may be asked for at any address",
+           given == 0 && ends[0] != ends[1] && close(ends[0]) == 0 &&
+           close(ends[1]) == 0);
+    memset(at, 0, sizeof ends);
+}
+
+static void status_to(char *at)
+{
+    struct stat status;
+
+    demand("a file may be asked about at any address",
+           fstat(1, (struct stat *)at) == 0);
+    memmove(&status, at, sizeof status);
+    demand("what it says must be the same",
+           status.type == T_DEV && status.nlink == 1 && status.size == 0);
+}
+
 /* Where alignment matters, a call may refuse or not, but must not harm. */
 static void odd_addresses(void)
 {
     static char buffer[200];
 
+    for (int i = 0; i < 4; i++) {
+        pipe_to(buffer + 64 + i);
+        status_to(buffer + 64 + i);
+    }
     for (int i = 1; i < 4; i++) {
-        fstat(file, (void *)(buffer + 64 + i));
         counters((void *)(buffer + 64 + i));
         badstack((void *)(buffer + 64 + i));
     }

@@ -20,17 +20,23 @@ static void open_console(void)
     dup(0);
 }
 
+/* When there is no memory or no process left, others may give some back. */
+static int fork_at_last(void)
+{
+    int pid;
+
+    while ((pid = fork()) < 0)
+        sleep(10);
+    return pid;
+}
+
 static int start_shell(void)
 {
-    int pid = fork();
+    int pid = fork_at_last();
 
     if (pid == 0) {
         exec(arguments[0], arguments);
         printf(1, "init: there is no %s\n", arguments[0]);
-        exit();
-    }
-    if (pid < 0) {
-        printf(1, "init: no process for the shell\n");
         exit();
     }
     return pid;
