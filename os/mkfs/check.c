@@ -26,6 +26,7 @@
 #include "stat.h"
 
 #define SUPER 1
+#define LONGEST (MAXFILE * BSIZE)   /* bytes of a file */
 
 struct check {
     const uchar *image;
@@ -181,7 +182,7 @@ static void check_inode(struct check *check, uint inum)
         error(check, "inode %u: type %d\n", inum, inode->type);
         return;
     }
-    if (inode->size > MAXFILE * BSIZE) {
+    if (inode->size > LONGEST) {
         error(check, "inode %u: %u bytes are too many\n", inum, inode->size);
         return;
     }
@@ -289,8 +290,8 @@ static void check_directories(struct check *check)
         if (!is_live_dir(check, inum))
             continue;
         const struct dinode *dir = inode_at(check, inum);
-        uint entries = dir->size / sizeof(struct dirent);
-        for (uint i = 2; i < entries && i < MAXFILE * BSIZE; i++)
+        uint bytes = dir->size < LONGEST ? dir->size : LONGEST;
+        for (uint i = 2; i < bytes / sizeof(struct dirent); i++)
             check_entry(check, inum, i);
         check_reached(check, inum);
     }

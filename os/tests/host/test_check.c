@@ -1,5 +1,8 @@
 /* fsck finds each kind of damage, and nothing else: what is broken here, and
    what it says. */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "model.h"
 #include "tests.h"
 #include "../../mkfs/check.h"
@@ -70,6 +73,13 @@ static void odd(void) { inode_at(2)->size += 3; }
 static void super_block(void) { ((uint *)block_at(1))[5] = 3; }
 static void too_large(void) { ((uint *)block_at(1))[0] = 1 << 20; }
 
+/* Its indirect block is the last one: nothing behind that may be read. */
+static void long_directory(void)
+{
+    inode_at(2)->size = 0xFFFFFFF0;
+    inode_at(2)->addrs[NDIRECT] = sb.size - 1;
+}
+
 static void cycle(void)
 {
     entry_at(5, 2)->inum = 2;
@@ -110,6 +120,7 @@ static const struct {
     { odd, "directory 2: its size is" },
     { super_block, "block 1: it is no super block of this image" },
     { too_large, "block 1: it is no super block of this image" },
+    { long_directory, "inode 2: 4294967280 bytes are too many" },
     { cycle, "directory 2: it is not below the root" },
 };
 
@@ -149,6 +160,18 @@ static void check_log(void)
         fail("a log that writes to the super block is taken");
 }
 
+/* Memory behind which there is none: reading there ends the test. */
+static uchar *image_at_edge(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t whole = (size + page - 1) / page * page;
+    uchar *at = mmap(0, whole + page, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || mprotect(at + whole, page, PROT_NONE) < 0)
+        fail("no memory for an image");
+    return at + whole - size;
+}
+
 void test_check(void *unused)
 {
     (void)unused;
@@ -157,7 +180,7 @@ void test_check(void *unused)
     if (check_disk("undamaged") != 0)
         fail("undamaged: there are notes");
     bytes = disk_bytes;
-    image = malloc(bytes);
+    image = image_at_edge(bytes);
     memcpy(&sb, disk + BSIZE, sizeof(sb));
     for (uint i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
         expect(i);
