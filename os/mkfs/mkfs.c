@@ -100,14 +100,38 @@ static void enter(uint dir, const char *name, uint inum)
     append(dir, (uchar *)&entry, sizeof(entry), name);
 }
 
+/* Where the file's name on the disk begins in its path. */
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return *name == '_' ? name + 1 : name;
+}
+
+/* Among the entries of the root. */
+static int is_there(const char *name)
+{
+    struct dinode *root = inode_at(ROOTINO);
+    uint count = root->size / sizeof(struct dirent);
+    uint per_block = BSIZE / sizeof(struct dirent);
+    for (uint i = 0; i < count; i++) {
+        uint block = block_of(root, i / per_block, name);
+        struct dirent *entries = (struct dirent *)block_at(block);
+        if (strncmp(entries[i % per_block].name, name, DIRSIZ) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static void add_file(const char *path)
 {
     uchar data[BSIZE];
     size_t bytes;
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    if (*name == '_')
-        name++;
+    const char *name = name_of(path);
+    if (*name == 0)
+        fail("it has no name", path);
+    if (is_there(name))
+        fail("there is a file of this name already", path);
     FILE *file = fopen(path, "rb");
     if (file == 0)
         fail("cannot be opened", path);

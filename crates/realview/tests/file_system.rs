@@ -270,6 +270,45 @@ fn mkfs_makes_the_image_that_xv6_makes_of_the_same_files() {
     check(folder, "samples-checked", &image, true);
 }
 
+/// What `mkfs` says of these files, none of which it may take.
+fn refused(folder: &Path, options: &[&str], files: &[PathBuf]) -> String {
+    let image = folder.join("refused.img");
+    let mut command = Command::new(folder.join("mkfs"));
+    let output = command.args(options).arg(&image).args(files).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!image.exists(), "an image that is not whole");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn mkfs_refuses_what_does_not_fit_and_names_that_are_none() {
+    let Some(folder) = kernel::build() else { return };
+    let odd = folder.join("odd");
+    std::fs::create_dir_all(&odd).unwrap();
+    let file = |name: &str, bytes: usize| {
+        let path = odd.join(name);
+        std::fs::write(&path, vec![7; bytes]).unwrap();
+        path
+    };
+    let many: Vec<PathBuf> = (0..40).map(|number| file(&format!("f{number}"), 10)).collect();
+    let cases = [
+        (vec![file("_", 1)], "it has no name"),
+        (vec![file("same", 1), file("_same", 1)], "there is a file of this name already"),
+        (vec![file("fifteen-letters", 1)], "its name is too long"),
+        (vec![file("long", 71_681)], "it is longer than a file may be"),
+        (vec![odd.join("missing")], "cannot be opened"),
+        (vec![odd.clone()], "cannot be read"),
+    ];
+    for (files, why) in cases {
+        let said = refused(folder, &[], &files);
+        assert!(said.contains(why), "{said}");
+    }
+    let said = refused(folder, &["-i", "30"], &many);
+    assert!(said.contains("no inode is left for it"), "{said}");
+    let said = refused(folder, &["-s", "90"], &many);
+    assert!(said.contains("no block is left for it"), "{said}");
+}
+
 #[test]
 fn fsck_replays_a_log_and_tells_damage_by_its_status() {
     let Some(folder) = kernel::build() else { return };
