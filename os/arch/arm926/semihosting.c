@@ -62,8 +62,8 @@ const char *option(const char *name)
     return 0;
 }
 
-/* The board's clock has 32 bits and turns over every 179 seconds: each tick()
-   asks. */
+/* The board's clock has 32 bits and turns over every 179 seconds: who counts
+   by it asks more often than that. */
 ulong64 cycles_now(void)
 {
     ulong64 cycles;
