@@ -145,6 +145,27 @@ fn the_shell_understands_its_language() {
     }
 }
 
+/// A source that is older than what was built before: what is asked for counts, not its age.
+#[test]
+fn programs_from_elsewhere_take_the_place_of_ours_and_give_it_back() {
+    if kernel::build().is_none() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere");
+    let source = folder.join("echo.c");
+    std::fs::create_dir_all(&folder).unwrap();
+    let theirs = "#include \"user.h\"\nint main(void) { printf(1, \"theirs\\n\"); exit(); }\n";
+    std::fs::write(&source, theirs).unwrap();
+    let says = |target: &str| {
+        kernel::make(&folder, target);
+        let (mut shell, _) = Shell::start(&folder, "", None);
+        shell.command("echo ours").trim().to_owned()
+    };
+    assert_eq!(says("all"), "ours");
+    assert_eq!(says(&format!("PROGRAMS={}", source.display())), "theirs");
+    assert_eq!(says("all"), "ours");
+}
+
 #[test]
 fn all_tests_pass_on_qemu() {
     let Some(folder) = kernel::build() else { return };
