@@ -259,18 +259,19 @@ impl<T: Translation> Card<T> {
         at + self.command
     }
 
-    /// Commands that begin a transfer: the length, if the host announces it, then the transfer itself.
-    pub(crate) fn begin(&mut self, at: Instant) -> Instant {
+    /// Commands that begin a transfer: the length, if the host announces it, then the transfer itself. One block that is `alone` has
+    /// a command of its own, CMD17 or CMD24, whose length is known.
+    pub(crate) fn begin(&mut self, at: Instant, alone: bool) -> Instant {
         let mut now = at + self.part.host.request;
-        if self.part.host.announces {
+        if self.part.host.announces && !alone {
             now = self.command(now);
         }
         self.command(now) + self.part.face.command
     }
 
     /// CMD12, which ends a transfer whose length was not announced.
-    pub(crate) fn stop(&mut self, at: Instant) -> Instant {
-        if self.part.host.announces { at } else { self.command(at) }
+    pub(crate) fn stop(&mut self, at: Instant, alone: bool) -> Instant {
+        if self.part.host.announces || alone { at } else { self.command(at) }
     }
 
     /// CMD13, by which a host asks whether the card has written.

@@ -18,7 +18,8 @@ impl<T: Translation> Card<T> {
     ) -> Result<Instant, ftl::Error> {
         let mut now = start;
         for transfer in pieces(extent, self.largest, 0) {
-            now = self.begin(now);
+            let alone = transfer.count == 1;
+            now = self.begin(now, alone);
             let mut asked = now;
             for piece in pieces(transfer, self.row_blocks, self.row_blocks) {
                 let pages = Pages { extent: piece, page_blocks: self.page_blocks };
@@ -39,7 +40,7 @@ impl<T: Translation> Card<T> {
                 self.counts.blocks_out += piece.count;
                 now = now.max(ready) + time;
             }
-            now = self.stop(now);
+            now = self.stop(now, alone);
         }
         Ok(now)
     }

@@ -154,15 +154,17 @@ impl<T: Translation> Card<T> {
     ) -> Result<Instant, ftl::Error> {
         let mut now = start;
         for transfer in pieces(extent, self.largest, 0) {
-            now = self.begin(now);
+            let reliable = durable && self.part.face.kind == Kind::Emmc;
+            let alone = transfer.count == 1 && !reliable;
+            now = self.begin(now, alone);
             let versions = self.store.as_ref().is_some_and(Store::has_versions);
             let (accepted, mut finished) = match self.passes_on(transfer) {
                 Some(pages) if !versions => self.write_paced(now, pages)?,
                 past => self.write_rows(now, transfer, past.is_some())?,
             };
             now = accepted;
-            now = self.stop(now);
-            if self.cache.is_none() || (durable && self.part.face.kind == Kind::Emmc) {
+            now = self.stop(now, alone);
+            if self.cache.is_none() || reliable {
                 let done = self.commit(now, transfer)?;
                 finished = finished.max(done);
                 self.counts.busy_ns += finished.max(now).since(now).as_nanos();

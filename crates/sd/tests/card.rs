@@ -246,6 +246,19 @@ fn a_transfer_of_unknown_length_is_stopped_before_the_card_is_busy() {
 }
 
 #[test]
+fn one_block_needs_neither_its_length_nor_a_stop() {
+    let mut open_ended = part();
+    open_ended.host.announces = false;
+    for slot in [part(), open_ended] {
+        let mut card = card(slot, 0);
+        card.read(&mut Clock::new(), Extent::new(0, 1), &mut [0; 512]).unwrap();
+        assert_eq!(card.counts().commands, 1, "CMD17");
+        write(&mut card, Instant::from_nanos(1 << 40), 0, 512);
+        assert_eq!(card.counts().commands, 3, "CMD24 and CMD13");
+    }
+}
+
+#[test]
 fn what_is_to_be_zero_is_sent_to_an_sd_card_and_trimmed_on_an_emmc() {
     let mut sd = card(part(), 0);
     let mut emmc = part();
