@@ -161,6 +161,20 @@ fn long(count: u32) -> RunResult {
 }
 
 #[test]
+fn an_axis_of_whole_positions_has_no_ticks_between_them() {
+    for (positions, whole) in [([2.0, 3.0, 4.0], true), ([2.0, 2.5, 4.0], false)] {
+        let mut run = RunResult::new("ticks", "Ticks", 1, "0.1.0");
+        let mut chart = chart("processes", "curve");
+        chart.categories.clear();
+        chart.layers[0].style = Style::Line;
+        run.charts.push(chart);
+        let (x, y) = (positions.to_vec(), vec![1.0; 3]);
+        run.series.push(Curve { id: "curve".into(), unit: "us".into(), x, y });
+        assert_eq!(own_part(&html(vec![run])).contains("\"tickMinStep\":1"), whole);
+    }
+}
+
+#[test]
 fn long_curves_keep_the_report_small() {
     for count in [1, 12, 100] {
         let page = html(vec![long(count)]);

@@ -278,7 +278,7 @@ impl Drawing<'_> {
                 "type": "quantitative",
                 "title": axis.label,
                 "scale": self.x_scale(),
-                "axis": { "grid": false, "labelFlush": false },
+                "axis": self.x_ticks(),
             });
         }
         let names: Vec<_> = self.chart.categories.iter().map(|name| broken(name)).collect();
@@ -295,6 +295,16 @@ impl Drawing<'_> {
                 "ticks": false,
             },
         })
+    }
+
+    /// How a horizontal axis of numbers is labelled: with whole ones where all positions are, for there are no half things.
+    fn x_ticks(&self) -> Value {
+        let mut axis = json!({ "grid": false, "labelFlush": false });
+        let mut positions = self.layers.iter().flat_map(|layer| &layer.points).map(|point| point.0);
+        if !self.chart.x.log2 && positions.all(|x| x.fract() == 0.0) {
+            axis["tickMinStep"] = json!(1);
+        }
+        axis
     }
 
     /// The horizontal scale, with air at its sides where something stands at its ends.
