@@ -39,6 +39,7 @@ struct counters {
     uint moved;             /* processes moved from a slot to an own table */
     uint ticks;             /* timer interrupts */
     uint calls;             /* system calls */
+    uint blocks_read;       /* from the disk, into buffers */
     uint pages_free;        /* physical pages */
     uint pages_kernel;      /* pages of the kernel image and the RAM disk */
 };

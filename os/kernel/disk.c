@@ -14,6 +14,8 @@
 
 extern uchar ramdisk[], ramdisk_end[];
 
+uint blocks_read;
+
 static struct sleeplock card_lock;
 static uint card_blocks;    /* 0: the RAM disk is used */
 
@@ -55,6 +57,7 @@ static int card_transfer(uint block, void *to, const void *from)
 
 int disk_read(uint dev, uint block, void *to)
 {
+    blocks_read++;
     if (card_blocks > 0 && dev == ROOTDEV)
         return card_transfer(block, to, 0);
     const uchar *at = ramdisk_at(dev, block);

@@ -64,6 +64,7 @@ void count(struct counters *to)
     to->switches = switches;
     to->ticks = ticks;
     to->calls = calls;
+    to->blocks_read = blocks_read;
     to->pages_free = pages_free();
     to->pages_kernel = (PAGE_UP(kernel_end) - KERNEL_START) / PAGE;
 }

@@ -60,6 +60,7 @@ int user_string(uint at, char **value);
 int user_range(uint at, uint bytes);            /* 1: all of it may be used */
 
 /* disk.c: the block device of each dev number */
+extern uint blocks_read;                /* since boot */
 void disk_init(void);
 int disk_read(uint dev, uint block, void *to);  /* 0, or -1 */
 int disk_write(uint dev, uint block, const void *from);

@@ -9,7 +9,8 @@
  *                                  whoever has it sums KB kilobytes of its own. After lmbench's
  *                                  lat_ctx: the same work without switching comes first
  *   bench null N                   N times the shortest system call
- *   bench exec N                   N times fork, exec, exit and wait, of this program
+ *   bench exec N KB                N times fork, exec, exit and wait with an empty buffer cache,
+ *                                  then N times again, of a program of KB kilobytes
  *   bench latency N                N times sleep to the next tick, at the highest priority
  *   bench load                     runs for ever: pipes, memory, files, processes
  *
@@ -18,6 +19,8 @@
  */
 #include "types.h"
 #include "fcntl.h"
+#include "fs.h"
+#include "param.h"
 #include "evaluate.h"
 #include "user.h"
 
@@ -28,7 +31,7 @@ enum mark {
     MARK_END,
     MARK_AWAKE,         /* latency: awake again */
     MARK_EXEC,          /* exec: before the call */
-    MARK_STARTED        /* exec: the new program runs */
+    MARK_STARTED        /* exec: the new program runs; see started.c */
 };
 
 #define WARM_LAPS 2
@@ -107,6 +110,7 @@ static void count(void)
     tell("moved", now.moved, "processes");
     tell("ticks", now.ticks, "ticks");
     tell("calls", now.calls, "calls");
+    tell("blocks_read", now.blocks_read, "blocks");
     tell("pages_free", now.pages_free, "pages");
     tell("pages_kernel", now.pages_kernel, "pages");
 }
@@ -322,25 +326,114 @@ static void null_bench(int calls)
     tell_time("null", from, cycles());
 }
 
-static void exec_bench(int times)
+/* Starting programs. */
+
+#define PROGRAM "bench.program"
+#define OTHER "bench.other"
+
+/* A file of so many bytes: those of the file `from`, if there is one, then zeros. Returns
+   where they lie in memory, to be changed and then kept. */
+static char *file_begin(const char *from, uint bytes)
 {
-    static char *arguments[] = { "bench", "started", 0 };
-    ulong64 from = cycles();
+    char *data = sbrk((int)bytes);
+    int fd = from ? open(from, O_RDONLY) : -1;
 
-    mark(MARK_BEGIN);
-    for (int i = 0; i < times; i++) {
-        int pid = fork();
+    if (data == (char *)-1)
+        fail("no memory");
+    memset(data, 0, bytes);
+    if (from && (fd < 0 || read(fd, data, (int)bytes) <= 0 || close(fd) < 0))
+        fail("no program to be started");
+    return data;
+}
 
-        if (pid == 0) {
-            mark(MARK_EXEC);
-            exec(arguments[0], arguments);
-            fail("no exec");
-        }
-        if (pid < 0 || wait() != pid)
-            fail("no process");
+static void file_keep(const char *name, char *data, uint bytes)
+{
+    int fd = open(name, O_CREATE | O_RDWR);
+
+    if (fd < 0 || write(fd, data, (int)bytes) != (int)bytes)
+        fail("the file was not written");
+    close(fd);
+    sbrk(-(int)bytes);
+}
+
+/* A copy of the program `started` that fills so many bytes. It has one segment (user.ld),
+   which becomes longer by zeros, so that all of it is read to start it. */
+static void make_program(uint bytes)
+{
+    enum { HEADERS = 28, OFFSET = 4, FILE_SIZE = 16, MEMORY_SIZE = 20 };
+    char *data = file_begin("started", bytes);
+    char *segment = data + *(uint *)(data + HEADERS);
+    uint begin = *(uint *)(segment + OFFSET);
+    uint end = begin + *(uint *)(segment + FILE_SIZE);
+
+    if (end >= bytes || *(uint *)(segment + MEMORY_SIZE) > bytes - begin)
+        fail("the program is larger");
+    memset(data + end, 0, bytes - end);
+    *(uint *)(segment + FILE_SIZE) = *(uint *)(segment + MEMORY_SIZE) = bytes - begin;
+    file_keep(PROGRAM, data, bytes);
+}
+
+/* Reads another file, which is as large as the buffer cache. */
+static void displace(void)
+{
+    static char block[BSIZE];
+    int fd = open(OTHER, O_RDONLY), blocks = 0;
+
+    while (read(fd, block, sizeof block) == sizeof block)
+        blocks++;
+    if (blocks != NBUF)
+        fail("the other file cannot be read");
+    close(fd);
+}
+
+static void start(void)
+{
+    static char *arguments[] = { PROGRAM, 0 };
+    int pid = fork();
+
+    if (pid == 0) {
+        mark(MARK_EXEC);
+        exec(arguments[0], arguments);
+        fail("no exec");
     }
-    mark(MARK_END);
-    tell_time("exec", from, cycles());
+    if (pid < 0 || wait() != pid)
+        fail("no process");
+}
+
+/* Starts the program so often, each time with the cache displaced if `cold`. */
+static void starts(const char *what, int times, int cold)
+{
+    ulong64 spent = 0, blocks = 0;
+
+    for (int i = 0; i < times; i++) {
+        struct counters before, after;
+
+        if (cold)
+            displace();
+        counters(&before);
+        mark(MARK_BEGIN);
+        start();
+        mark(MARK_END);
+        counters(&after);
+        spent += after.cycles - before.cycles;
+        blocks += after.blocks_read - before.blocks_read;
+    }
+    printf(1, "%s_", what);
+    tell("blocks", blocks, "blocks");
+    printf(1, "%s_", what);
+    tell_time("starts", 0, spent);
+}
+
+static void exec_bench(int times, int kb)
+{
+    if (times < 1 || kb < 1)
+        fail("what program?");
+    make_program((uint)kb * 1024);
+    file_keep(OTHER, file_begin(0, NBUF * BSIZE), NBUF * BSIZE);
+    starts("cold", times, 1);
+    starts("warm", times, 0);
+    unlink(PROGRAM);
+    unlink(OTHER);
 }
 
 static void latency_bench(int times)
@@ -438,8 +531,8 @@ static int run(int words, char **word)
         ring_bench(same(word[2], "pipe"), atoi(word[3]), atoi(word[4]), atoi(word[5]));
     else if (words == 3 && same(word[1], "null"))
         null_bench(atoi(word[2]));
-    else if (words == 3 && same(word[1], "exec"))
-        exec_bench(atoi(word[2]));
+    else if (words == 4 && same(word[1], "exec"))
+        exec_bench(atoi(word[2]), atoi(word[3]));
     else if (words == 3 && same(word[1], "latency"))
         latency_bench(atoi(word[2]));
     else if (words == 2 && same(word[1], "load"))
@@ -451,9 +544,7 @@ static int run(int words, char **word)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && same(argv[1], "started"))
-        mark(MARK_STARTED);
-    else if (!run(argc, argv))
+    if (!run(argc, argv))
         fail("set, count, chg, ring, null, exec, latency, load: see bench.c");
     exit();
 }

@@ -14,7 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The keys of a scenario that name other files, and what those describe.
-const MOUNTS: [(&str, Kind); 2] = [("part", Kind::Part), ("board", Kind::Board)];
+const MOUNTS: [(&str, Kind); 3] =
+    [("part", Kind::Part), ("board", Kind::Board), ("exec.card", Kind::Part)];
 /// The section of which every key names a part.
 const DRIVES: &str = "drives";
 

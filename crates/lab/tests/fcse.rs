@@ -10,7 +10,7 @@ use boardlab_sim::Seed;
 use std::sync::LazyLock;
 
 /// Small enough for a test; all else is as the built-in scenario has it.
-const SMALL: [&str; 7] = [
+const SMALL: [&str; 8] = [
     "published.phases=[\"0 ms\", \"70 ms\"]",
     "ring.processes=[2, 8]",
     "ring.working_sets=[\"0 KiB\", \"8 KiB\"]",
@@ -18,6 +18,7 @@ const SMALL: [&str; 7] = [
     "real_time.samples=300",
     "interrupts_off.watched=3 ms",
     "exec.times=3",
+    "exec.sizes=[\"8 KiB\", \"32 KiB\"]",
 ];
 
 fn run(more: &[&str]) -> Option<RunResult> {
@@ -105,6 +106,50 @@ fn interrupts_are_off_for_2000_cycles_at_most_with_fcse_and_the_place_has_a_name
 }
 
 #[test]
+fn a_cold_start_reads_the_whole_program_and_a_warm_one_what_the_buffer_cache_cannot_hold() {
+    let Some(run) = &*RUN else { return };
+    for disk in ["memory", "card"] {
+        let of = |start: &str, column| value(run, "exec", &format!("{disk}-{start}"), column);
+        assert!((16.0..24.0).contains(&of("cold-8", "blocks_count")), "its 16 blocks, and a few");
+        assert!(of("warm-8", "blocks_count") == 0.0);
+        assert!((64.0..72.0).contains(&of("cold-32", "blocks_count")));
+        assert!((64.0..72.0).contains(&of("warm-32", "blocks_count")), "beyond 25 KiB of cache");
+        for start in ["cold-8", "warm-8", "cold-32", "warm-32"] {
+            let rising =
+                ["min_ns", "mean_ns", "max_ns", "whole_ns"].map(|column| of(start, column));
+            assert!(rising.is_sorted(), "{disk} {start}: {rising:?}");
+        }
+        assert!(of("cold-8", "mean_ns") > 1.2 * of("warm-8", "mean_ns"), "{disk}");
+    }
+}
+
+#[test]
+fn every_block_of_the_card_takes_its_time_on_the_bus_and_cached_ones_take_none() {
+    let Some(run) = &*RUN else { return };
+    let of = |row: &str, column| value(run, "exec", row, column);
+    for start in ["cold-8", "cold-32", "warm-32"] {
+        let [ram, card] = ["memory", "card"].map(|disk| format!("{disk}-{start}"));
+        let more = of(&card, "min_ns") - of(&ram, "min_ns");
+        let block = more / of(&card, "blocks_count");
+        // 4,096 bits at 12 MHz; commands, controller and flash come to that.
+        assert!((341e3..600e3).contains(&block), "{start}: {block} ns");
+    }
+    let ratio = of("card-warm-8", "mean_ns") / of("memory-warm-8", "mean_ns");
+    assert!((0.95..1.05).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn the_finding_on_the_ram_disk_weighs_its_memory_against_the_time_it_saves() {
+    let Some(run) = &*RUN else { return };
+    let kib = value(run, "memory", "disk", "size_bytes") / 1_024.0;
+    let of = |row| value(run, "exec", row, "mean_ns") / 1e6;
+    let saved = of("card-cold-32") - of("memory-cold-32");
+    let (kib, saved) = (format!("{kib:.0} KiB of RAM disk"), format!("saves {saved:.2} ms"));
+    let finding = run.findings.iter().find(|finding| finding.contains(&kib));
+    assert!(finding.is_some_and(|finding| finding.contains(&saved)), "{kib}, {saved}: {finding:?}");
+}
+
+#[test]
 fn an_altered_scenario_has_no_print_beside_it_and_says_what_is_not_installed() {
     let Some(run) = &*RUN else { return };
     assert!(run.tables.iter().flat_map(Table::cells).all(|(_, _, cell)| cell.printed.is_none()));
@@ -156,6 +201,10 @@ fn what_the_system_cannot_do_is_refused_with_what_is_due() {
         ("kernel=Cargo.toml", "an ELF file for ARM"),
         ("kernel=src", "is a directory"),
         ("real_time.samples=0", "1"),
+        ("exec.sizes=[\"100 KiB\"]", "whole KiB up to 70 KiB that rise"),
+        ("exec.card=swissbit-s46-8gb", "swissbit-s46u-8gb"),
+        ("exec.card=sandisk-inand-7232-16gb", "an SD card"),
+        ("exec.slot.modes=[\"sdr104\"]", "a mode of the bus"),
         ("quemu.command=x", "qemu"),
     ] {
         let error = registry::run("context-switch", &[set], Seed::new(1), &|_| ()).unwrap_err();

@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_come_when_the_medium_has_them() {
+    fn each_block_comes_when_the_medium_has_it() {
         use boardlab_block::{Costs, Geometry, RamBlock};
         use boardlab_sim::Duration;
         let (read, write) = (Duration::from_micros(150), Duration::from_micros(400));
@@ -450,13 +450,21 @@ mod tests {
         interface.insert(Card::new(Medium::Given(Box::new(device)), false).unwrap());
         select(&mut interface);
         interface.write(0x3C, status::RECEIVE_AVAILABLE, NOW, CLOCK);
-        start(&mut interface, 512, control::FROM_CARD);
-        short(&mut interface, 17, 0);
-        assert_eq!(interface.next(), Cycles(30_000));
-        interface.advance(Cycles(29_999), CLOCK);
-        assert_eq!(interface.lines(), [false, false]);
-        interface.advance(Cycles(30_000), CLOCK);
-        assert_eq!(interface.lines(), [true, false]);
+        for block in 0..3 {
+            // The commands come at once, and the medium does one after the other.
+            let ready = 30_000 * u64::from(block + 1);
+            start(&mut interface, 512, control::FROM_CARD);
+            short(&mut interface, 17, 512 * block);
+            assert_eq!(interface.next(), Cycles(ready));
+            interface.advance(Cycles(ready - 1), CLOCK);
+            assert_eq!(interface.lines(), [false, false]);
+            interface.advance(Cycles(ready), CLOCK);
+            assert_eq!(interface.lines(), [true, false]);
+            for _ in 0..128 {
+                interface.read(0x80, Cycles(ready), CLOCK);
+            }
+            assert_ne!(interface.read(0x34, Cycles(ready), CLOCK) & status::DATA_END, 0);
+        }
     }
 
     #[test]

@@ -109,7 +109,11 @@ fn hertz<'s, 'a>(section: &'s Section<'a>, key: &'s str) -> crate::document::Key
     section.key::<Hertz>(key).within(slowest, fastest)
 }
 
-fn slot(section: Section<'_>) -> Read<Slot> {
+/// Reads the section of a slot.
+///
+/// # Errors
+/// Whatever is missing, unknown or of the wrong kind.
+pub fn slot(section: Section<'_>) -> Read<Slot> {
     let modes = section.required::<Vec<Mode>>("modes");
     let width = section.one_of("lines", &WIDTHS);
     let clock = hertz(&section, "clock").optional();

@@ -1,6 +1,6 @@
 //! A card on a slot: from part and host to a device that takes requests.
 //!
-//! Layer: rank 8. Main type: [`Failure`]; function: [`compose`]. The flash is erased and empty; what is random about it, lives of blocks and
+//! Layer: rank 8. Main type: [`Failure`]; functions: [`compose`], [`in_slot`]. The flash is erased and empty; what is random about it, lives of blocks and
 //! blocks that are bad from the factory, follows from the seed.
 
 use super::board::{Host, Slot};
@@ -75,15 +75,27 @@ pub fn compose(
     seed: Seed,
 ) -> Result<Card<Layer>, Failure> {
     let kind = part.face.kind;
-    let slot = host.slot(kind).ok_or(Failure::NoSlot(kind))?;
-    let card = in_slot(part, slot)?;
+    in_slot(part, host.slot(kind).ok_or(Failure::NoSlot(kind))?, data, seed)
+}
+
+/// A card of `part` in `slot`.
+///
+/// # Errors
+/// [`Failure`]: what does not fit together.
+pub fn in_slot(
+    part: &CardPart,
+    slot: &Slot,
+    data: Data,
+    seed: Seed,
+) -> Result<Card<Layer>, Failure> {
+    let card = wired(part, slot)?;
     let geometry = part.geometry()?;
     let medium = Timed::new(&geometry, &part.managed.timing())?;
     let layer = Layer::new(&part.managed, geometry, medium, seed)?;
     Ok(Card::new(card, layer, geometry.stripe().program_pages(), data)?)
 }
 
-fn in_slot(part: &CardPart, slot: &Slot) -> Result<sd::Part, Failure> {
+fn wired(part: &CardPart, slot: &Slot) -> Result<sd::Part, Failure> {
     let face = part.face.clone();
     Ok(sd::Part {
         wiring: slot.wiring(part).ok_or(Failure::NoMode(face.kind))?,

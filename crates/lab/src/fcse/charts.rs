@@ -3,6 +3,7 @@
 //! Layer: rank 8. Times are drawn in microseconds.
 
 use super::measure::{Measured, OfWay, Way};
+use super::programs::{Disk, Starts};
 use super::scenario::Scenario;
 use super::spent::{Spent, WAITING, nanoseconds};
 use super::switches::Point;
@@ -19,6 +20,7 @@ pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured)
     gains(run, scenario, measured);
     waiting(run, scenario, measured);
     latency(run, measured, clock);
+    exec(run, measured, clock);
 }
 
 fn micros(cycles: f64, clock: Hertz) -> f64 {
@@ -67,7 +69,8 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
 
 /// A switch over the number of processes, without a working set and with the largest.
 fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, clock: Hertz) {
-    let axes = [Axis::from_zero("processes in the ring"), Axis::from_zero("a switch (us)")];
+    let number = Axis { log2: true, ..Axis::fitting("processes in the ring") };
+    let axes = [number, Axis::from_zero("a switch (us)")];
     let title = "A switch over the number of processes";
     let caption = "By chg at once, without the work itself. Slots of FCSE have the same low bits of addresses, so all processes compete for the same sets of the caches and the TLB.";
     let mut chart = Chart::new("fcse-processes", title, caption, axes);
@@ -165,6 +168,28 @@ fn latency(run: &mut RunResult, measured: &Measured, clock: Hertz) {
         let curve = format!("latency_{id}");
         run.draw(&curve, "us", &points.collect::<Vec<_>>());
         chart.layers.push(Layer::new(label, curve, Style::Bars));
+    }
+    run.charts.push(chart);
+}
+
+/// Starts of programs over their size.
+fn exec(run: &mut RunResult, measured: &Measured, clock: Hertz) {
+    let axes = [Axis::fitting("size of the program"), Axis::from_zero("exec (ms)")];
+    let title = "Starting a program, by where it lies";
+    let caption = "The mean of exec alone. Cold: nothing of the program is in the buffer cache. Warm: it was started just before, and as much of it is there as fits.";
+    let mut chart = Chart::new("fcse-exec", title, caption, axes);
+    chart.categories = measured.started[0].iter().map(|one| one.size.to_string()).collect();
+    for (disk, starts) in Disk::ALL.into_iter().zip(&measured.started) {
+        for (id, warm) in [("cold", false), ("warm", true)] {
+            let started = |one: &Starts| if warm { one.warm } else { one.cold };
+            let millis = |one| round(micros(started(one).exec.mean, clock) / 1e3, 4);
+            let points = starts.iter().enumerate().map(|(at, one)| (place(at), millis(one)));
+            let points: Vec<_> = points.collect();
+            let curve = format!("exec_{}_{id}", disk.id());
+            run.draw(&curve, "ms", &points);
+            let label = format!("{}, {id}", disk.title());
+            chart.layers.push(Layer::new(label, curve, Style::Bars));
+        }
     }
     run.charts.push(chart);
 }

@@ -3,6 +3,7 @@
 //! Layer: rank 8. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
 
 use super::measure::{Measured, Way};
+use super::programs::{Started, Starts};
 use super::scenario::Scenario;
 use super::spent::{Spent, nanoseconds};
 use super::switches::Point;
@@ -26,7 +27,9 @@ pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured)
     if let Some(finding) = facts.sections() {
         run.find(finding);
     }
-    run.find(facts.programs());
+    for finding in [facts.programs(), facts.cached()].into_iter().flatten() {
+        run.find(finding);
+    }
     quantum
 }
 
@@ -161,16 +164,52 @@ impl Facts<'_> {
         ))
     }
 
-    fn programs(&self) -> String {
-        let memory = &self.measured.memory;
-        let [ram, card] = &self.measured.started;
-        format!(
-            "Programs that are loaded with the kernel cost {} KiB of RAM disk, {} KiB of it their files; starting one from there takes {} on average, from a card that answers at once {}: \
-             after the first start the blocks of either lie in the buffer cache.",
-            memory.disk / 1_024,
-            memory.files / 1_024,
-            told(nanoseconds(ram.exec.mean, self.clock)),
-            told(nanoseconds(card.exec.mean, self.clock)),
-        )
+    /// What the RAM disk costs, and what it saves at a start.
+    fn programs(&self) -> Option<String> {
+        let [memory, card] = &self.measured.started;
+        let saved = |(ram, card): (&Starts, &Starts)| {
+            let saved = (card.cold.exec.mean - ram.cold.exec.mean).max(0.0);
+            let [saved, ram, card] = [saved, ram.cold.exec.mean, card.cold.exec.mean]
+                .map(|cycles| told(nanoseconds(cycles, self.clock)));
+            format!("{saved} ({ram} instead of {card})")
+        };
+        let both = || memory.iter().zip(card);
+        let (least, most) = (both().next()?, both().next_back()?);
+        let disk = &self.measured.memory;
+        let mut found = format!(
+            "Programs that are loaded with the kernel cost {} KiB of RAM disk, {} KiB of it their files. That saves {} at each cold start of a program of {} from the card",
+            disk.disk / 1_024,
+            disk.files / 1_024,
+            saved(most),
+            most.0.size,
+        );
+        if least.0.size < most.0.size {
+            found += &format!(", and {} for one of {}", saved(least), least.0.size);
+        }
+        Some(found + ".")
+    }
+
+    /// Which programs the buffer cache holds, and what that saves.
+    fn cached(&self) -> Option<String> {
+        let [memory, card] = &self.measured.started;
+        let both = || memory.iter().zip(card);
+        let time = |started: &Started| told(nanoseconds(started.exec.mean, self.clock));
+        let fits = both().rfind(|(_, card)| card.warm.blocks <= 0.0)?;
+        let (ram, of_card) = fits;
+        let mut found = format!(
+            "A program of {} that lies in the buffer cache starts in {} from the RAM disk and in {} from the card.",
+            ram.size,
+            time(&ram.warm),
+            time(&of_card.warm),
+        );
+        if let Some((_, large)) = both().find(|(_, card)| card.warm.blocks > 0.0) {
+            found += &format!(
+                " One of {} does not stay there, and the card is read at each start: {:.0} blocks, {}, however recent the last start.",
+                large.size,
+                large.warm.blocks,
+                time(&large.warm),
+            );
+        }
+        Some(found)
     }
 }

@@ -162,14 +162,19 @@ impl Guest {
 
     /// Types a command, and waits for the prompt.
     pub(super) fn run(&mut self, command: &str) -> Result<Said, Cause> {
+        self.run_long(command, Duration::ZERO)
+    }
+
+    /// As [`Guest::run`], for a command that takes `known` or some more.
+    pub(super) fn run_long(&mut self, command: &str, known: Duration) -> Result<Said, Cause> {
         let mut marks = Vec::new();
-        let text = self.run_with(command, Duration::ZERO, &mut |machine, value| {
+        let text = self.run_with(command, known, &mut |machine, value| {
             marks.push((value, Reading::of(machine)));
         })?;
         Ok(Said { command: command.into(), text, marks })
     }
 
-    /// As [`Guest::run`], with `see` told of each mark, for a command that takes `known` or some more.
+    /// As [`Guest::run_long`], with `see` told of each mark.
     pub(super) fn run_with(
         &mut self,
         command: &str,

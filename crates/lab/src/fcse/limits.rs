@@ -14,6 +14,8 @@ pub(super) const PROCESSES: [u64; 2] = [2, 48];
 pub(super) const WORKING_SET: Bytes = Bytes::mib(1);
 /// Laps of a ring, and repetitions of other things.
 pub(super) const TIMES: u64 = 10_000;
+/// A program that is started: the one that `bench` makes it of fits the least, and the largest file of the system is 140 blocks of 512 bytes.
+pub(super) const PROGRAM: [Bytes; 2] = [Bytes::kib(1), Bytes::kib(70)];
 /// Samples of a latency.
 pub(super) const SAMPLES: u64 = 10_000_000;
 /// What is stepped through to see how long interrupts are off.

@@ -5,17 +5,18 @@
 
 use super::guest::Guest;
 use super::latency::{self, Latency, Load};
-use super::programs::{self, Memory, Started};
+use super::programs::{self, Disk, Memory, Starts};
 use super::qemu;
-use super::scenario::Scenario;
+use super::scenario::{Exec, Scenario};
 use super::sections::{self, Section};
 use super::spent::Spent;
 use super::switches::{self, AtOnce, How, Point, Quantum};
-use super::{Cause, HELP};
+use super::{Cause, HELP, card};
 use crate::in_order::in_order;
 use crate::os::symbols::Symbols;
 use crate::registry::{Failure, Progress, Request};
-use boardlab_realview::{Card, Medium, Program, Settings};
+use boardlab_realview::{Program, Settings};
+use boardlab_sim::{Bytes, Seed};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -81,8 +82,8 @@ pub(super) struct OfWay {
 pub(super) struct Measured {
     pub(super) ways: Vec<OfWay>,
     pub(super) memory: Memory,
-    /// From the RAM disk, and from a card.
-    pub(super) started: [Started; 2],
+    /// From the RAM disk, and from a card; as many of each.
+    pub(super) started: [Vec<Starts>; 2],
     pub(super) qemu: Result<Vec<qemu::Ran>, qemu::Absent>,
     pub(super) symbols: Symbols,
 }
@@ -97,7 +98,7 @@ enum Job {
     AtOnce(Way),
     NullCall(Way),
     Memory,
-    Started,
+    Started(Disk),
     Qemu,
 }
 
@@ -110,7 +111,7 @@ enum Done {
     AtOnce(AtOnce),
     NullCall(Spent),
     Memory(Memory),
-    Started([Started; 2]),
+    Started(Vec<Starts>),
     Qemu(Result<Vec<qemu::Ran>, qemu::Absent>),
 }
 
@@ -121,12 +122,13 @@ impl Job {
         jobs.extend(each(|way| Self::Latency(way, Load::Loaded)));
         jobs.extend(each(|way| Self::Latency(way, Load::Idle)));
         jobs.extend(each(Self::Sections));
+        jobs.extend(Disk::ALL.map(Self::Started));
         jobs.extend(each(|way| Self::Rings(way, How::Pipe)));
         jobs.extend(each(|way| Self::Rings(way, How::Chg)));
         jobs.extend([Self::Quanta(Way::Tables), Self::Quanta(Way::Fcse)]);
         jobs.extend(each(Self::AtOnce));
         jobs.extend(each(Self::NullCall));
-        jobs.extend([Self::Memory, Self::Started]);
+        jobs.push(Self::Memory);
         jobs
     }
 
@@ -139,7 +141,7 @@ impl Job {
             Self::AtOnce(_) => "switches at once",
             Self::NullCall(_) => "null call",
             Self::Memory => "memory",
-            Self::Started => "exec",
+            Self::Started(_) => "exec",
             Self::Qemu => "QEMU",
         }
     }
@@ -156,7 +158,9 @@ impl Job {
             Self::AtOnce(way) => Done::AtOnce(switches::at_once(of(way), &scenario.published)?),
             Self::NullCall(way) => Done::NullCall(programs::null_call(of(way))?),
             Self::Memory => Done::Memory(programs::memory(of(Way::Fcse), systems.disk())?),
-            Self::Started => Done::Started(systems.started(scenario, of(Way::Fcse))?),
+            Self::Started(disk) => {
+                Done::Started(systems.started(disk, &scenario.exec, of(Way::Fcse))?)
+            }
             Self::Qemu => Done::Qemu(qemu::run(scenario)?),
         })
     }
@@ -167,6 +171,7 @@ struct Systems<'k> {
     kernel: &'k Program,
     settings: &'k Settings,
     symbols: Symbols,
+    seed: Seed,
     /// By [`Way`].
     saved: Vec<Vec<u8>>,
 }
@@ -197,22 +202,24 @@ impl Systems<'_> {
         })
     }
 
-    /// Starts programs from the RAM disk, and from a card with the same contents.
-    fn started(&self, scenario: &Scenario, saved: &[u8]) -> Result<[Started; 2], Cause> {
-        let mut image = self.disk_image().ok_or("the kernel has no RAM disk")?;
-        // A size that a card can have.
-        image.resize(image.len().next_power_of_two().max(1 << 20), 0);
-        let card = Card::new(Medium::image(&image)?, false)?;
-        let options = format!("{} disk=card", Way::Fcse.options());
-        let mut on_card = Guest::boot(self.kernel, self.settings, &options, Some(card))?;
-        let mut in_memory = Guest::restored(saved)?;
-        let times = scenario.execs;
-        Ok([programs::start(&mut in_memory, times)?, programs::start(&mut on_card, times)?])
+    /// Starts programs from the RAM disk, or from a card with the same contents.
+    fn started(&self, disk: Disk, exec: &Exec, saved: &[u8]) -> Result<Vec<Starts>, Cause> {
+        let mut guest = match disk {
+            Disk::Memory => Guest::restored(saved)?,
+            Disk::Card => {
+                let image = self.disk_image().ok_or("the kernel has no RAM disk")?;
+                let card = card::with(&image, exec, self.seed)?;
+                let options = format!("{} disk=card", Way::Fcse.options());
+                Guest::boot(self.kernel, self.settings, &options, Some(card))?
+            }
+        };
+        let starts = |size: &Bytes| programs::starts(&mut guest, exec.times, *size);
+        exec.sizes.iter().map(starts).collect()
     }
 }
 
 /// A system of each way at its prompt.
-fn boot<'k>(kernel: &'k Program, settings: &'k Settings) -> Result<Systems<'k>, Cause> {
+fn boot<'k>(kernel: &'k Program, settings: &'k Settings, seed: Seed) -> Result<Systems<'k>, Cause> {
     let symbols = Symbols::of_program(&kernel.symbols);
     let saved = in_order(Way::ALL.par_iter().map(|way| {
         let mut guest = Guest::boot(kernel, settings, way.options(), None)?;
@@ -221,7 +228,7 @@ fn boot<'k>(kernel: &'k Program, settings: &'k Settings) -> Result<Systems<'k>, 
         }
         guest.saved()
     }))?;
-    Ok(Systems { kernel, settings, symbols, saved })
+    Ok(Systems { kernel, settings, symbols, seed, saved })
 }
 
 /// Measures everything, on all cores.
@@ -232,8 +239,8 @@ pub(super) fn all(
 ) -> Result<Measured, Failure> {
     let failed =
         |system: &str, error: Cause| Failure::Run { system: system.into(), error, help: HELP };
-    let systems =
-        boot(kernel, &scenario.computer.settings).map_err(|error| failed("boot", error))?;
+    let systems = boot(kernel, &scenario.computer.settings, request.seed);
+    let systems = systems.map_err(|error| failed("boot", error))?;
     let jobs = Job::all();
     let (finished, total) = (AtomicUsize::new(0), jobs.len());
     let done = in_order(jobs.par_iter().with_max_len(1).map(|job| {
@@ -255,7 +262,7 @@ struct Sorted {
     at_once: Vec<AtOnce>,
     null_call: Vec<Spent>,
     memory: Option<Memory>,
-    started: Option<[Started; 2]>,
+    started: Vec<Vec<Starts>>,
     qemu: Option<Result<Vec<qemu::Ran>, qemu::Absent>>,
 }
 
@@ -273,7 +280,7 @@ impl Sorted {
                 (_, Done::AtOnce(one)) => sorted.at_once.push(one),
                 (_, Done::NullCall(one)) => sorted.null_call.push(one),
                 (_, Done::Memory(one)) => sorted.memory = Some(one),
-                (_, Done::Started(one)) => sorted.started = Some(one),
+                (_, Done::Started(one)) => sorted.started.push(one),
                 (_, Done::Qemu(one)) => sorted.qemu = Some(one),
                 (_, Done::Latency(_) | Done::Rings(_)) => unreachable!("a job does its own work"),
             }
@@ -282,8 +289,8 @@ impl Sorted {
     }
 
     fn measured(self, symbols: Symbols) -> Measured {
-        let Self { latency, mut sections, rings, mut quanta, mut at_once, mut null_call, .. } =
-            self;
+        let Self { latency, mut sections, rings, mut quanta, mut at_once, .. } = self;
+        let (mut null_call, started) = (self.null_call, self.started);
         let ring = |how: How| -> Vec<Vec<Point>> {
             rings.iter().filter(|one| one.0 == how).map(|one| one.1.clone()).collect()
         };
@@ -305,7 +312,7 @@ impl Sorted {
         Measured {
             ways,
             memory: self.memory.expect("a job of its own"),
-            started: self.started.expect("a job of its own"),
+            started: started.try_into().expect("a job for each disk"),
             qemu: self.qemu.expect("a job of its own"),
             symbols,
         }

@@ -2,13 +2,14 @@
 //!
 //! Layer: rank 8. It boots the system of `os/` on the simulated board, types commands at its shell, watches it at marks, and puts the published
 //! figures beside ours. In reading order: [`scenario`] (what is run), `guest` (the system at its prompt), `spent` (what a piece of a run
-//! cost), `switches`, `latency`, `sections`, `programs` (what is measured), `qemu` (the same on the machine of the publication), `measure`
+//! cost), `switches`, `latency`, `sections`, `programs` (what is measured), `card` (what programs are started from), `qemu` (the same on the machine of the publication), `measure`
 //! (all of it side by side), `tables`, `judge`, `findings`, `charts`, `picture` (who runs when).
 //!
 //! Publication: Saito, Oikawa, University of Tsukuba; its figures are in `reference/fcse.toml`.
 
 pub mod scenario;
 
+mod card;
 mod charts;
 mod findings;
 mod guest;

@@ -1,11 +1,11 @@
 //! Programs: what they cost in memory that is loaded with the kernel, and how long one takes to start from there and from a card.
 //!
-//! Layer: rank 8. Main types: [`Memory`], [`Started`].
+//! Layer: rank 8. Main types: [`Memory`], [`Starts`].
 
 use super::Cause;
 use super::guest::{Guest, mark};
-use super::spent::{Spent, Spread};
-use boardlab_arm926::Cycles;
+use super::spent::{Reading, Spent, Spread};
+use boardlab_sim::{Bytes, Duration};
 
 /// Bytes of a page of the system.
 const PAGE: u64 = 4_096;
@@ -56,6 +56,47 @@ pub(super) fn memory(saved: &[u8], disk: u64) -> Result<Memory, Cause> {
     })
 }
 
+/// Where a program comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disk {
+    /// The RAM disk, which is loaded with the kernel.
+    Memory,
+    /// The card.
+    Card,
+}
+
+impl Disk {
+    /// Both, in the order of tables.
+    pub(super) const ALL: [Self; 2] = [Self::Memory, Self::Card];
+
+    /// Its name in ids.
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Card => "card",
+        }
+    }
+
+    /// Its name for people.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Memory => "RAM disk",
+            Self::Card => "card",
+        }
+    }
+}
+
+/// Starts of a program of one size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Starts {
+    /// Of its file.
+    pub(super) size: Bytes,
+    /// With nothing of it in the buffer cache.
+    pub(super) cold: Started,
+    /// After another start of it.
+    pub(super) warm: Started,
+}
+
 /// How long it takes to start a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Started {
@@ -63,26 +104,43 @@ pub(super) struct Started {
     pub(super) exec: Spread,
     /// Cycles of fork, exec, exit and wait together, each.
     pub(super) whole: u64,
+    /// Blocks that were read from the disk, each.
+    pub(super) blocks: f64,
 }
 
-/// Starts a program so often.
-pub(super) fn start(guest: &mut Guest, times: u32) -> Result<Started, Cause> {
-    let mut exec = Vec::new();
-    let mut before: Option<Cycles> = None;
-    let mut ends = [Cycles(0); 2];
-    let command = format!("bench exec {times}");
-    guest.run_with(&command, boardlab_sim::Duration::ZERO, &mut |machine, value| {
-        let now = machine.now();
-        match (value, before) {
-            (mark::EXEC, _) => before = Some(now),
-            (mark::STARTED, Some(from)) => exec.push(now.0 - from.0),
-            (mark::BEGIN, _) => ends[0] = now,
-            (mark::END, _) => ends[1] = now,
-            _ => {}
+/// Marks of one start.
+const START: [u32; 4] = [mark::BEGIN, mark::EXEC, mark::STARTED, mark::END];
+/// What a start may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Starts a program of this size so often, with an empty buffer cache and again.
+pub(super) fn starts(guest: &mut Guest, times: u32, size: Bytes) -> Result<Starts, Cause> {
+    let kib = size.get() / 1_024;
+    let command = format!("bench exec {times} {kib}");
+    let said = guest.run_long(&command, PATIENCE * (2 * u64::from(times)))?;
+    let of = |what: &str, marks: &[(u32, Reading)]| {
+        let blocks = said.number(&format!("{what}_blocks"))?;
+        started(marks, blocks).ok_or_else(|| said.lacks(&format!("no {what} starts")))
+    };
+    let (cold, warm) = said.marks.split_at(said.marks.len() / 2);
+    Ok(Starts { size, cold: of("cold", cold)?, warm: of("warm", warm)? })
+}
+
+fn started(marks: &[(u32, Reading)], blocks: u64) -> Option<Started> {
+    let (mut exec, mut whole) = (Vec::new(), 0);
+    let starts = marks.chunks(START.len());
+    let times = u64::try_from(starts.len()).ok()?;
+    for start in starts {
+        let values = start.iter().map(|(value, _)| *value);
+        if !values.eq(START) {
+            return None;
         }
-    })?;
-    let exec = Spread::of(exec).ok_or_else(|| format!("`{command}` started nothing"))?;
-    Ok(Started { exec, whole: (ends[1].0 - ends[0].0) / u64::from(times) })
+        let cycles = |from: usize, to: usize| Spent::between([start[from].1, start[to].1]).cycles;
+        exec.push(cycles(1, 2));
+        whole += cycles(0, 3);
+    }
+    let exec = Spread::of(exec)?;
+    Some(Started { exec, whole: whole / times, blocks: Spent::each(blocks, times) })
 }
 
 /// A system call that does nothing.

@@ -3,11 +3,14 @@
 //! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::limits;
+use crate::card::board::{Slot, slot};
+use crate::card::part::{self, CardPart};
 use crate::data_file;
 use crate::document::{Read, Section};
 use crate::managed::values::count;
 use crate::os::board::{self, Computer};
 use boardlab_realview::Program;
+use boardlab_sd::Kind;
 use boardlab_sim::{Bytes, Duration};
 use std::path::{Path, PathBuf};
 
@@ -28,8 +31,8 @@ pub struct Scenario {
     pub real_time: RealTime,
     /// How long interrupts are off.
     pub watched: Duration,
-    /// How often a program is started.
-    pub execs: u32,
+    /// Programs that are started.
+    pub exec: Exec,
     /// The other machine: a command.
     pub qemu: String,
 }
@@ -65,6 +68,19 @@ pub struct RealTime {
     pub tick: Duration,
 }
 
+/// Programs that are started, from the RAM disk and from a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exec {
+    /// How often each of them.
+    pub times: u32,
+    /// How large they are, least first.
+    pub sizes: Vec<Bytes>,
+    /// The card.
+    pub card: CardPart,
+    /// What it is put into, as the system's driver uses it.
+    pub slot: Slot,
+}
+
 /// Reads a whole scenario, its board mounted in place of the name. The kernel is looked for from `folder`, the scenario's; one that `--set` names,
 /// from the current folder.
 ///
@@ -85,11 +101,7 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
         section.finish()?;
         watched
     });
-    let execs = section.section("exec", |section| {
-        let times = count(&section, "times", 1, limits::TIMES);
-        section.finish()?;
-        times
-    });
+    let exec = section.section("exec", |section| exec(&section));
     let qemu = section.section("qemu", |section| {
         let command = section.required::<String>("command");
         section.finish()?;
@@ -106,7 +118,7 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
         ring: ring?,
         real_time: real_time?,
         watched: watched?,
-        execs: execs?,
+        exec: exec?,
         qemu: qemu?,
     })
 }
@@ -169,4 +181,27 @@ fn real_time(section: &Section<'_>) -> Read<RealTime> {
     let tick = section.key::<Duration>("tick").within(least, most).required();
     section.finish()?;
     Ok(RealTime { samples: samples?, tick: tick? })
+}
+
+fn exec(section: &Section<'_>) -> Read<Exec> {
+    let times = count(section, "times", 1, limits::TIMES);
+    let sizes = section.required::<Vec<Bytes>>("sizes");
+    let card = section.section("card", part::read);
+    let slot = section.section("slot", slot);
+    section.finish()?;
+    let (times, sizes, card, slot) = (times?, sizes?, card?, slot?);
+    let [least, most] = limits::PROGRAM;
+    let fits = |size: &Bytes| (least..=most).contains(size) && size.is_multiple_of(least);
+    if sizes.is_empty() || !sizes.iter().all(fits) || !sizes.is_sorted_by(|a, b| a < b) {
+        let expected = format!("whole KiB up to {most} that rise");
+        let help = "each is the size of a program's file";
+        return Err(section.refuse("sizes", "is no list of that kind", &expected, help));
+    }
+    if card.face.kind != Kind::Sd || slot.wiring(&card).is_none() {
+        let problem = "is no card for the system's slot";
+        let expected = "an SD card with a mode of the bus that [exec.slot] has";
+        let help = "`boardlab list` shows the built-in parts; all SD cards have the mode `default`";
+        return Err(section.refuse("card", problem, expected, help));
+    }
+    Ok(Exec { times, sizes, card, slot })
 }

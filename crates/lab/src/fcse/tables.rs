@@ -4,7 +4,7 @@
 
 use super::latency::Latency;
 use super::measure::{Measured, OfWay, Way};
-use super::programs::NULL_CALLS;
+use super::programs::{Disk, NULL_CALLS, Starts};
 use super::scenario::Scenario;
 use super::spent::{Spent, Spread, WAITING, nanoseconds};
 use super::switches::{Point, Quantum};
@@ -250,13 +250,30 @@ pub(super) fn place(measured: &Measured, at: u32) -> String {
     format!("{at:#010x}{}", measured.symbols.suffix(at))
 }
 
+/// What each size of program takes from either disk, with an empty buffer cache and again.
 fn exec(measured: &Measured, clock: Hertz) -> Table {
-    let title = "Starting a program: exec alone, and fork, exec, exit and wait together";
-    let mut table = spread_columns(Table::new("exec", title)).column("whole_ns", "together");
-    let rows = [("memory", "from the RAM disk"), ("card", "from a card that answers at once")];
-    for ((id, title), started) in rows.into_iter().zip(&measured.started) {
-        let row = spread(Row::new(id, title), &started.exec, clock);
-        table.rows.push(row.cell("whole_ns", time(started.whole, clock)));
+    let title = "Starting a program, with nothing of it in the buffer cache (cold) and again (warm): exec alone, and together with fork, exit and wait";
+    let mut table = Table::new("exec", title)
+        .column("min_ns", "minimum")
+        .column("mean_ns", "mean")
+        .column("max_ns", "maximum")
+        .column("whole_ns", "together")
+        .column("blocks_count", "blocks read");
+    for (disk, starts) in Disk::ALL.into_iter().zip(&measured.started) {
+        for Starts { size, cold, warm } in starts {
+            for (state, started) in [("cold", cold), ("warm", warm)] {
+                let id = format!("{}-{state}-{}", disk.id(), size.get() / 1_024);
+                let row = Row::new(id, format!("{size} from the {}, {state}", disk.title()));
+                let mean = nanoseconds(started.exec.mean, clock);
+                table.rows.push(
+                    row.cell("min_ns", time(started.exec.min, clock))
+                        .cell("mean_ns", Cell::real(mean))
+                        .cell("max_ns", time(started.exec.max, clock))
+                        .cell("whole_ns", time(started.whole, clock))
+                        .cell("blocks_count", Cell::real(started.blocks)),
+                );
+            }
+        }
     }
     table
 }
