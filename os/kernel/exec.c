@@ -202,6 +202,8 @@ static void commit(struct proc *me, const struct image *image)
     me->guard = image->guard;
     frame_init(me->frame, image->entry, image->sp);
     me->frame->r[1] = image->sp;
+    if (!space_is_near(image->space))
+        space_prepare(image->space);
     push_off();
     me->space = image->space;
     space_activate(me->space);

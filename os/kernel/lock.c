@@ -5,7 +5,8 @@
  *
  * push_off and pop_off nest. The outermost pop_off puts interrupts back as they
  * were and, when they were on, gives way to a process of a better level that
- * became runnable meanwhile: this is how a wakeup switches at once.
+ * became runnable meanwhile: this is how a wakeup switches at once. What waits
+ * for the processor until then comes before the switch.
  */
 #include "kernel.h"
 #include "proc.h"
@@ -25,8 +26,11 @@ void pop_off(void)
         panic("pop_off: interrupts are not held off");
     if (--cpu.depth > 0 || !cpu.were_on)
         return;
-    if (cpu.wanted)
+    if (cpu.wanted) {
+        interrupts_on();
+        interrupts_off();
         preempt();
+    }
     interrupts_on();
 }
 

@@ -86,33 +86,64 @@ static void ready_take(struct proc *proc)
         ready_levels &= ~(1u << proc->level);
 }
 
-/* Waits until somebody is runnable. The lock is free meanwhile, for
-   interrupts. */
-static void idle(void)
+/* From here to be_back interrupts may be let in: who comes finds nobody running
+   and the lock free, and whoever is runnable stays so. */
+static int be_nobody(void)
 {
     int were_on = cpu.were_on;
 
     cpu.proc = 0;
     proc_lock.held = 0;
     cpu.depth--;
-    while (ready_levels == 0) {
-        wait_for_interrupt();
-        interrupts_on();
-        interrupts_off();
-    }
+    return were_on;
+}
+
+static void be_back(int were_on)
+{
     cpu.depth++;
     cpu.were_on = were_on;
     proc_lock.held = 1;
 }
 
-/* Takes the first process of the best level out of its queue. */
+/* Waits until somebody is runnable. */
+static void idle(void)
+{
+    int were_on = be_nobody();
+
+    while (ready_levels == 0) {
+        wait_for_interrupt();
+        interrupts_on();
+        interrupts_off();
+    }
+    be_back(were_on);
+}
+
+/* The long part of a switch to a space that takes one. */
+static void prepare(struct space *space)
+{
+    int were_on = be_nobody();
+
+    interrupts_on();
+    space_prepare(space);
+    interrupts_off();
+    be_back(were_on);
+}
+
+/* The first process of the best level, which it takes out of its queue. */
 static struct proc *pick(void)
 {
     struct proc *proc;
+    int prepared = 0;
 
-    if (ready_levels == 0)
-        idle();
-    proc = first_of(&ready[__builtin_ctz(ready_levels)]);
+    for (;;) {
+        if (ready_levels == 0)
+            idle();
+        proc = first_of(&ready[__builtin_ctz(ready_levels)]);
+        if (prepared || space_is_near(proc->space))
+            break;
+        prepare(proc->space);
+        prepared = 1;
+    }
     ready_take(proc);
     proc->slice = slice_ticks;
     return proc;
@@ -305,14 +336,16 @@ static void hand_over(struct proc *me, struct proc *peer)
         wait_for_tick(me, peer->pid);
         return;
     }
+    make_runnable(me);
     if (peer->state == RUNNABLE) {
+        if (!space_is_near(peer->space))
+            prepare(peer->space);
         ready_take(peer);
         peer->slice = slice_ticks;
     } else {
-        peer = 0;
+        peer = pick();
     }
-    make_runnable(me);
-    switch_to(me, peer ? peer : pick());
+    switch_to(me, peer);
 }
 
 int chg(int pid, int value)

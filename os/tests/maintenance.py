@@ -2,12 +2,15 @@
 """Deletes each call of cache and TLB maintenance of the kernel, one at a time, and tells who finds it.
 
 Each mutant is built and runs the program coherence (and what else is named) on the simulator with its checker of
-coherence, and on QEMU. Prints a line a call: where, what, found by the checker, by the simulator at all, by QEMU; then
-the shares, those of the TLB apart. Exit status 0 if the checker found at least 90 %, 1 if not, 2 usage.
+coherence, and on QEMU. Where the checker finds nothing the mutant runs under load, and the simulator tells how long
+interrupts were off: a call that is there for that is missed by its time. Prints a line a call: where, what, found by the
+checker, by the time, by the simulator at all, by QEMU; then the shares, those of the TLB apart. Exit status 0 if checker
+and time found at least 90 %, 1 if not, 2 usage.
 
     maintenance.py --simulator target/release/boardlab
 """
 import argparse
+import json
 import os
 import re
 import shutil
@@ -17,12 +20,15 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join("arch", "arm926")
-OPERATIONS = ["data_clean", "data_invalidate", "code_invalidate", "data_flush", "code_invalidate_all", "writes_drain",
-              "tlb_invalidate_all", "tables_clean"]
+OPERATIONS = ["data_clean", "data_invalidate", "code_invalidate", "data_clean_all", "data_flush",
+              "code_invalidate_all", "writes_drain", "tlb_invalidate_all", "tables_clean"]
 CALL = re.compile(r"^ +(" + "|".join(OPERATIONS) + r")\([^;{]*\);", re.MULTILINE)
 FOUND = "Used although it was not the newest"
 INPUT = "coherence\nforktest\nhalt\n"
 GOOD = ["coherence: ok", "fork test OK"]
+LOAD = "bench large 40 &\nbench load &\n"     # a process that is too large for a slot, and others
+LONGEST = 2000                                # cycles with interrupts off
+KERNEL = 0xc0000000                           # below it the system starts, with interrupts off
 
 
 def calls(tree):
@@ -46,10 +52,10 @@ def build(tree, out):
     return os.path.join(out, "kernel.elf")
 
 
-def run(command, limit):
+def run(command, limit, typed=INPUT):
     """Exit status (None: time over), console, notes."""
     try:
-        done = subprocess.run(command, input=INPUT.encode(), capture_output=True, timeout=limit,
+        done = subprocess.run(command, input=typed.encode(), capture_output=True, timeout=limit,
                               env=dict(os.environ, QEMU_AUDIO_DRV="none"))
     except subprocess.TimeoutExpired as over:
         return None, (over.stdout or b"").decode("latin-1"), ""
@@ -60,11 +66,23 @@ def wrong(status, console):
     return status != 0 or "panic" in console or any(text not in console for text in GOOD)
 
 
+def longest(args, kernel):
+    """Cycles of the longest stretch with interrupts off under load."""
+    command = [args.simulator, "os", "run", kernel, "--profile", "--format", "json", "--limit", "500 ms"]
+    result = json.loads(run(command, args.limit, LOAD)[1])
+    table = next(table for table in result["tables"] if table["id"] == "interrupts-off")
+    cells = [row["cells"] for row in table["rows"]]
+    return max(cell["cycles_count"]["value"] for cell in cells
+               if int(cell["from"]["value"].split()[0], 16) >= KERNEL)
+
+
 def simulate(args, kernel):
-    """Found by the checker, found at all."""
+    """Found by the checker, by the time, at all."""
     command = [args.simulator, "os", "run", kernel, "--check", "--limit", "2 s"]
     status, console, notes = run(command, args.limit)
-    return FOUND in console + notes, wrong(status, console)
+    checked = FOUND in console + notes
+    late = not checked and not wrong(status, console) and longest(args, kernel) > LONGEST
+    return checked, late, checked or late or wrong(status, console)
 
 
 def emulate(args, kernel):
@@ -74,7 +92,7 @@ def emulate(args, kernel):
 
 
 def mutate(args, tree, out, call):
-    """Builds without the call; found by the checker, by the simulator, by QEMU."""
+    """Builds without the call; found by the checker, by the time, by the simulator, by QEMU."""
     name, start, end = call[:3]
     path = os.path.join(tree, SOURCES, name)
     with open(path, encoding="utf-8") as file:
@@ -90,11 +108,11 @@ def mutate(args, tree, out, call):
 
 
 def tell(title, results):
-    """The checker's share."""
+    """The share of checker and time."""
     counts = [sum(found) for found in zip(*results)]
-    print(f"{title}: {len(results)} calls; found by the checker {counts[0]}, by the simulator {counts[1]}, "
-          f"by QEMU {counts[2]}")
-    return counts[0] / len(results)
+    print(f"{title}: {len(results)} calls; found by the checker {counts[0]}, by the time {counts[1]}, "
+          f"by the simulator {counts[2]}, by QEMU {counts[3]}")
+    return (counts[0] + counts[1]) / len(results)
 
 
 def main():
@@ -117,8 +135,8 @@ def main():
             result = mutate(args, tree, out, call)
             (translations if "tlb" in call[4] else caches).append(result)
             words = ["found" if found else "-" for found in result]
-            print(f"{number:2} {call[0]}:{call[3]:<4} {call[4]:50} checker {words[0]:6} simulator {words[1]:6} "
-                  f"QEMU {words[2]}", flush=True)
+            print(f"{number:2} {call[0]}:{call[3]:<4} {call[4]:50} checker {words[0]:6} time {words[1]:6} "
+                  f"simulator {words[2]:6} QEMU {words[3]}", flush=True)
     if caches:
         tell("caches", caches)
     if translations:

@@ -13,6 +13,7 @@
  *                                  then N times again, of a program of KB kilobytes
  *   bench latency N                N times sleep to the next tick, at the highest priority
  *   bench load                     runs for ever: pipes, memory, files, processes
+ *   bench large MB                 runs for ever in so much memory
  *
  * Each prints lines `NAME VALUE UNIT`, by the clock of counters(); an instrument outside
  * sees marks at the same places and measures better: a mark() costs one call.
@@ -476,6 +477,19 @@ static void load_memory(void)
     }
 }
 
+static void large(int megabytes)
+{
+    uint bytes = (uint)megabytes << 20, seed = 1;
+    char *data = sbrk((int)bytes);
+
+    if (megabytes <= 0 || data == (char *)-1)
+        fail("no memory");
+    for (;;) {
+        seed = seed * 1664525 + 1013904223;
+        data[seed % bytes]++;
+    }
+}
+
 static void load_files(void)
 {
     static char block[512];
@@ -537,6 +551,8 @@ static int run(int words, char **word)
         latency_bench(atoi(word[2]));
     else if (words == 2 && same(word[1], "load"))
         load();
+    else if (words == 3 && same(word[1], "large"))
+        large(atoi(word[2]));
     else
         return 0;
     return 1;
@@ -545,6 +561,6 @@ static int run(int words, char **word)
 int main(int argc, char **argv)
 {
     if (!run(argc, argv))
-        fail("set, count, chg, ring, null, exec, latency, load: see bench.c");
+        fail("set, count, chg, ring, null, exec, latency, load, large: see bench.c");
     exit();
 }

@@ -1,10 +1,5 @@
-/* Maintenance of caches and TLB: see cache.h. Loops may be interrupted. */
+/* Maintenance by address: see cache.h. Loops may be interrupted. */
 #include "cache.h"
-
-void writes_drain(void)
-{
-    __asm__ volatile("mcr p15, 0, %0, c7, c10, 4" ::"r"(0) : "memory");
-}
 
 void data_clean(const void *from, uint bytes)
 {
@@ -34,24 +29,4 @@ void code_invalidate(uint from, uint bytes)
 {
     for (uint at = from; at - from < bytes; at += 4 * LINE)
         INVALIDATE_4("c5", at);
-}
-
-/* Test, clean and invalidate: each step looks at some lines and cleans at most
-   one; Z is set when no line is dirty, and the cache is empty then. */
-void data_flush(void)
-{
-    __asm__ volatile("1: mrc p15, 0, r15, c7, c14, 3\n\t"
-                     "bne 1b" ::
-                         : "cc", "memory");
-    writes_drain();
-}
-
-void code_invalidate_all(void)
-{
-    __asm__ volatile("mcr p15, 0, %0, c7, c5, 0" ::"r"(0) : "memory");
-}
-
-void tlb_invalidate_all(void)
-{
-    __asm__ volatile("mcr p15, 0, %0, c8, c7, 0" ::"r"(0) : "memory");
 }

@@ -21,14 +21,39 @@ void data_clean(const void *from, uint bytes);      /* and is in memory then */
 void data_invalidate(uint from, uint bytes);        /* without writing back */
 void code_invalidate(uint from, uint bytes);
 
-/* All of the cache. */
-void data_flush(void);                  /* cleaned and invalidated */
-void code_invalidate_all(void);
-
 /* Whatever was written is in memory. */
-void writes_drain(void);
+static inline void writes_drain(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c10, 4" ::"r"(0) : "memory");
+}
+
+/* Cleans all of the cache; may be interrupted. A step looks at some lines and
+   cleans at most one; Z is set when no line is dirty. */
+static inline void data_clean_all(void)
+{
+    __asm__ volatile("1: mrc p15, 0, r15, c7, c10, 3\n\t"
+                     "bne 1b" ::
+                         : "cc", "memory");
+}
+
+/* Cleans likewise and invalidates it: in the end the cache is empty. */
+static inline void data_flush(void)
+{
+    __asm__ volatile("1: mrc p15, 0, r15, c7, c14, 3\n\t"
+                     "bne 1b" ::
+                         : "cc", "memory");
+    writes_drain();
+}
+
+static inline void code_invalidate_all(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c7, c5, 0" ::"r"(0) : "memory");
+}
 
 /* All translations that are not locked. */
-void tlb_invalidate_all(void);
+static inline void tlb_invalidate_all(void)
+{
+    __asm__ volatile("mcr p15, 0, %0, c8, c7, 0" ::"r"(0) : "memory");
+}
 
 #endif

@@ -20,7 +20,7 @@
 extern char vectors[], vectors_hot_end[], hot_code[], hot_code_end[];
 extern char hot_data[], hot_data_end[];
 
-static int on;
+int lockdown_on;
 
 static const uint translations[] = {
     KERNBASE, KERNBASE + 0x100000, KERNBASE + 0x200000, DEVICES, VECTORS,
@@ -81,16 +81,9 @@ static void lock_data(const char *from, const char *to)
 
 void lockdown_renew(void)
 {
-    if (!on)
-        return;
     lock_code(vectors, vectors_hot_end);
     lock_code(hot_code, hot_code_end);
     lock_data(hot_data, hot_data_end);
-}
-
-int lockdown_is_on(void)
-{
-    return on;
 }
 
 static void unlock(void)
@@ -105,11 +98,11 @@ static void unlock(void)
 
 int lockdown_set(int value)
 {
-    int before = on;
+    int before = lockdown_on;
     if (value < 0 || (value != 0) == before)
         return before;
-    on = value != 0;
-    if (!on) {
+    lockdown_on = value != 0;
+    if (!lockdown_on) {
         unlock();
         return before;
     }

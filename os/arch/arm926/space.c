@@ -98,7 +98,7 @@ static int is_known(const struct space *space)
 static void forget_lines(const struct space *space, uint from, uint to)
 {
     uint at = space->base + from;
-    if (to - from <= BY_LINE || lockdown_is_on()) {
+    if (to - from <= BY_LINE || lockdown_on) {
         data_invalidate(at, to - from);
         code_invalidate(at, to - from);
     } else {
@@ -156,8 +156,34 @@ static void load(struct space *space)
     pid_set(space->base);
     domains_set(space->access);
     tlb_invalidate_all();
-    lockdown_renew();
+    if (lockdown_on)
+        lockdown_renew();
     state.flushes++;
+}
+
+/* In a slot, as the one before. */
+static int is_beside(const struct space *space)
+{
+    return space->base && loaded == master_table;
+}
+
+int space_is_near(const struct space *space)
+{
+    if (!space)
+        return 1;
+    return space->base ? space->domain && is_beside(space) : space == active;
+}
+
+/* What becomes dirty from here on is left to the activation. */
+void space_prepare(struct space *space)
+{
+    if (!space->domain) {
+        push_off();
+        domain_take(space);
+        pop_off();
+    }
+    if (!is_beside(space))
+        data_clean_all();
 }
 
 void space_activate(struct space *space)
@@ -168,7 +194,7 @@ void space_activate(struct space *space)
     space->used = ++state.count;
     if (!space->domain)
         domain_take(space);
-    if (space->base && loaded == master_table) {
+    if (is_beside(space)) {
         domains_set(space->access);
         pid_set(space->base);
     } else {
@@ -177,24 +203,23 @@ void space_activate(struct space *space)
 }
 
 /* From a slot to an own table, which it is alone to use: the groups of tables
-   are hung in there. */
+   are hung in there, while the slot has them still. */
 static int move_out(struct space *space)
 {
     uint *table = table_new();
     if (!table)
         return -1;
+    table_hang(table, space);
+    if (space == active)
+        data_clean_all();
     push_off();
-    uint *before = space->first;
     slot_leave(space);
+    for (uint i = 0; i < space->groups * GROUP_ENTRIES; i++)
+        space->first[i] = 0;
     space->base = 0;
     space->domain = OWN_DOMAIN;
     space->access = ACCESS(OWN_DOMAIN);
     space->first = table;
-    for (uint i = 0; i < space->groups * GROUP_ENTRIES; i++) {
-        table[i] = before[i];
-        before[i] = 0;
-    }
-    table_relink(space);
     state.moved++;
     /* What the TLB, memory and the caches know of the slot goes with this; of a
        space that never was active there is nothing, and faults in memory. */

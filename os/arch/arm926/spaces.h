@@ -38,6 +38,7 @@ uint *table_entry(const struct space *space, uint at);
 int table_add(struct space *space, uint at);    /* group of at; 0, or -1 */
 void table_trim(struct space *space);   /* frees the groups above top */
 void table_relink(struct space *space); /* says the domain anew */
+void table_hang(uint *table, const struct space *space);    /* its groups */
 void tables_clean(const struct space *space, uint from, uint to);
 
 /* slot.c: interrupts are off. */

@@ -44,11 +44,10 @@ uint *table_entry(const struct space *space, uint at)
     return table + at % GROUP / PAGE;
 }
 
-static uint descriptor(const struct space *space, uint table)
+/* A fault without a domain. */
+static uint descriptor(uint domain, uint table)
 {
-    if (!space->domain)
-        return table;
-    return table | COARSE | COARSE_DOMAIN(space->domain);
+    return domain ? table | COARSE | COARSE_DOMAIN(domain) : table;
 }
 
 int table_add(struct space *space, uint at)
@@ -61,7 +60,7 @@ int table_add(struct space *space, uint at)
         push_off();
         uint *entry = space->first + space->groups * GROUP_ENTRIES;
         for (uint i = 0; i < GROUP_ENTRIES; i++)
-            entry[i] = descriptor(space, V2P(page) + i * PAGE / 4);
+            entry[i] = descriptor(space->domain, V2P(page) + i * PAGE / 4);
         data_clean(entry, GROUP_ENTRIES * sizeof *entry);
         space->groups++;
         pop_off();
@@ -84,12 +83,22 @@ void table_trim(struct space *space)
     }
 }
 
-void table_relink(struct space *space)
+static void link_groups(uint *table, const struct space *space, uint domain)
 {
     uint entries = space->groups * GROUP_ENTRIES;
     for (uint i = 0; i < entries; i++)
-        space->first[i] = descriptor(space, COARSE_ADDRESS(space->first[i]));
-    data_clean(space->first, entries * sizeof *space->first);
+        table[i] = descriptor(domain, COARSE_ADDRESS(space->first[i]));
+    data_clean(table, entries * sizeof *table);
+}
+
+void table_relink(struct space *space)
+{
+    link_groups(space->first, space, space->domain);
+}
+
+void table_hang(uint *table, const struct space *space)
+{
+    link_groups(table, space, OWN_DOMAIN);
 }
 
 /* The second-level descriptors of [from, to). */

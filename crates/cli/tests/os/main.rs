@@ -1,4 +1,4 @@
-//! `boardlab os`: programs that run, end badly, read cards and what is typed, are traced, profiled, saved, and debugged with GDB.
+//! `boardlab os`: programs that run, end badly, read cards and what is typed, are traced, profiled, saved, and debugged with GDB; and the operating system without its maintenance of caches.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -8,5 +8,6 @@ mod card;
 mod debug;
 mod guest;
 mod live;
+mod maintenance;
 mod run;
 mod trace;

@@ -131,6 +131,12 @@ fn a_profile_accounts_for_every_cycle_and_names_the_calls() {
     assert_eq!(cell(&result, "calls", "call-1", "calls_count"), 20);
     let calls = tables.iter().find(|table| table["id"] == "calls").unwrap().to_string();
     assert!(calls.contains("\"title\":\"sys_count\""), "{calls}");
+    // Interrupts are masked from reset on, then once more; from the second time on they stay so.
+    let masked = |row: &str, column: &str| cell(&result, "interrupts-off", row, column);
+    let [boot, work] = ["stretch-1", "stretch-2"].map(|row| masked(row, "cycles_count").as_u64());
+    assert!(boot > work && work > Some(20), "{boot:?} {work:?}");
+    assert!(masked("stretch-2", "from").as_str().unwrap().contains("(main+"));
+    assert_eq!(masked("stretch-2", "times_count"), 1);
     let mean = |call: &str| cell(&result, "calls", call, "mean_ns").as_u64().unwrap();
     assert!(mean("call-3") > mean("call-1"), "the busy call takes longer: {calls}");
 }

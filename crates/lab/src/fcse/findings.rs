@@ -155,10 +155,13 @@ impl Facts<'_> {
     fn sections(&self) -> Option<String> {
         let longest = |way: Way| self.measured.of(way).sections.first();
         let (tables, fcse) = (longest(Way::Tables)?, longest(Way::Fcse)?);
+        let beside = self.measured.beside_large.first()?;
         Some(format!(
-            "Interrupts are off for {} cycles at most with FCSE, from {} on, and for {} without it, from {} on.",
+            "Interrupts are off for {} cycles at most with FCSE, from {} on, for {} while a process lives that is too large for a slot, and for {} without FCSE, from {} on: \
+             the data cache is cleaned before them, so that a switch has little left to write back.",
             fcse.cycles,
             place(self.measured, fcse.from),
+            beside.cycles,
             tables.cycles,
             place(self.measured, tables.from),
         ))

@@ -6,6 +6,7 @@
 
 use super::Cause;
 use super::guest::{Guest, mark};
+use super::measure::LOAD;
 use super::scenario::RealTime;
 use super::spent::Spread;
 use boardlab_arm926::processor::ENTRY;
@@ -83,7 +84,7 @@ pub(super) fn measure(saved: &[u8], real_time: &RealTime, load: Load) -> Result<
     // With short slices before the load, under which the shell would wait long.
     guest.run(&format!("bench set tick {}", real_time.tick.as_micros()))?;
     if load == Load::Loaded {
-        guest.run("bench load &")?;
+        guest.run(LOAD)?;
     }
     let period = guest.cycles(real_time.tick);
     let from = guest.machine().now();

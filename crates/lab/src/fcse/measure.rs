@@ -8,17 +8,23 @@ use super::latency::{self, Latency, Load};
 use super::programs::{self, Disk, Memory, Starts};
 use super::qemu;
 use super::scenario::{Exec, Scenario};
-use super::sections::{self, Section};
+use super::sections;
 use super::spent::Spent;
 use super::switches::{self, AtOnce, How, Point, Quantum};
 use super::{Cause, HELP, card};
 use crate::in_order::in_order;
+use crate::os::masked::Stretch;
 use crate::os::symbols::Symbols;
 use crate::registry::{Failure, Progress, Request};
 use boardlab_realview::{Program, Settings};
 use boardlab_sim::{Bytes, Seed};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Makes the system busy: pipes, memory, files and processes.
+pub(super) const LOAD: &str = "bench load &";
+/// A process above the 32 MB of a slot.
+const LARGE: &str = "bench large 40 &";
 
 /// How the system switches from one address space to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +77,7 @@ pub(super) struct OfWay {
     pub(super) rings: [Vec<Point>; 2],
     /// Idle and loaded.
     pub(super) latency: [Latency; 2],
-    pub(super) sections: Vec<Section>,
+    pub(super) sections: Vec<Stretch>,
     pub(super) null_call: Spent,
     /// The switches of table 1; not with lockdown.
     pub(super) quanta: Vec<Quantum>,
@@ -81,6 +87,8 @@ pub(super) struct OfWay {
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) ways: Vec<OfWay>,
+    /// Interrupts off with FCSE while a process lives that is too large for a slot.
+    pub(super) beside_large: Vec<Stretch>,
     pub(super) memory: Memory,
     /// From the RAM disk, and from a card; as many of each.
     pub(super) started: [Vec<Starts>; 2],
@@ -93,6 +101,7 @@ pub(super) struct Measured {
 enum Job {
     Latency(Way, Load),
     Sections(Way),
+    SectionsBesideLarge,
     Rings(Way, How),
     Quanta(Way),
     AtOnce(Way),
@@ -105,7 +114,8 @@ enum Job {
 /// What came of it.
 enum Done {
     Latency(Latency),
-    Sections(Vec<Section>),
+    Sections(Vec<Stretch>),
+    SectionsBesideLarge(Vec<Stretch>),
     Rings(Vec<Point>),
     Quanta(Vec<Quantum>),
     AtOnce(AtOnce),
@@ -122,6 +132,7 @@ impl Job {
         jobs.extend(each(|way| Self::Latency(way, Load::Loaded)));
         jobs.extend(each(|way| Self::Latency(way, Load::Idle)));
         jobs.extend(each(Self::Sections));
+        jobs.push(Self::SectionsBesideLarge);
         jobs.extend(Disk::ALL.map(Self::Started));
         jobs.extend(each(|way| Self::Rings(way, How::Pipe)));
         jobs.extend(each(|way| Self::Rings(way, How::Chg)));
@@ -135,7 +146,7 @@ impl Job {
     const fn name(self) -> &'static str {
         match self {
             Self::Latency(..) => "latency",
-            Self::Sections(_) => "interrupts off",
+            Self::Sections(_) | Self::SectionsBesideLarge => "interrupts off",
             Self::Rings(..) => "rings",
             Self::Quanta(_) => "table 1",
             Self::AtOnce(_) => "switches at once",
@@ -152,7 +163,17 @@ impl Job {
             Self::Latency(way, load) => {
                 Done::Latency(latency::measure(of(way), &scenario.real_time, load)?)
             }
-            Self::Sections(way) => Done::Sections(sections::measure(of(way), scenario.watched)?),
+            Self::Sections(way) => {
+                Done::Sections(sections::measure(of(way), scenario.watched, &[LOAD])?)
+            }
+            Self::SectionsBesideLarge => {
+                let load = [LARGE, LOAD];
+                Done::SectionsBesideLarge(sections::measure(
+                    of(Way::Fcse),
+                    scenario.watched,
+                    &load,
+                )?)
+            }
             Self::Rings(way, how) => Done::Rings(switches::rings(of(way), &scenario.ring, how)?),
             Self::Quanta(way) => Done::Quanta(switches::quanta(of(way), &scenario.published)?),
             Self::AtOnce(way) => Done::AtOnce(switches::at_once(of(way), &scenario.published)?),
@@ -256,7 +277,8 @@ pub(super) fn all(
 #[derive(Default)]
 struct Sorted {
     latency: Vec<(Way, Load, Latency)>,
-    sections: Vec<Vec<Section>>,
+    sections: Vec<Vec<Stretch>>,
+    beside_large: Vec<Stretch>,
     rings: Vec<(How, Vec<Point>)>,
     quanta: Vec<Vec<Quantum>>,
     at_once: Vec<AtOnce>,
@@ -276,6 +298,7 @@ impl Sorted {
                 }
                 (Job::Rings(_, how), Done::Rings(one)) => sorted.rings.push((*how, one)),
                 (_, Done::Sections(one)) => sorted.sections.push(one),
+                (_, Done::SectionsBesideLarge(one)) => sorted.beside_large = one,
                 (_, Done::Quanta(one)) => sorted.quanta.push(one),
                 (_, Done::AtOnce(one)) => sorted.at_once.push(one),
                 (_, Done::NullCall(one)) => sorted.null_call.push(one),
@@ -311,6 +334,7 @@ impl Sorted {
         let ways = Way::ALL.into_iter().enumerate().map(way).collect();
         Measured {
             ways,
+            beside_large: self.beside_large,
             memory: self.memory.expect("a job of its own"),
             started: started.try_into().expect("a job for each disk"),
             qemu: self.qemu.expect("a job of its own"),

@@ -230,9 +230,11 @@ fn sections(measured: &Measured, clock: Hertz) -> Table {
         .column("from", "from")
         .column("to", "to")
         .column("times_count", "times");
-    for OfWay { way, sections, .. } in &measured.ways {
+    let of_ways = measured.ways.iter().map(|one| (one.way.id(), one.way.title(), &one.sections));
+    let beside = ("beside-large", "FCSE, beside a process above 32 MB", &measured.beside_large);
+    for (id, title, sections) in of_ways.chain([beside]) {
         for (index, section) in sections.iter().take(SECTIONS).enumerate() {
-            let row = Row::new(format!("{}-{}", way.id(), index + 1), way.title());
+            let row = Row::new(format!("{id}-{}", index + 1), title);
             table.rows.push(
                 row.cell("cycles_count", Cell::int(section.cycles))
                     .cell("time_ns", time(section.cycles, clock))

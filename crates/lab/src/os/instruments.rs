@@ -1,9 +1,10 @@
 //! Engines that look: the reference interpreter with a profile, a listing, or stops at addresses.
 //!
-//! Layer: rank 8. Main types: [`Profiling`], [`Listing`], [`Seeking`]. They step the reference, so the machine does the same as ever. What they gather
+//! Layer: rank 8. Main types: [`Profiling`], [`Watching`], [`Listing`], [`Seeking`]. They step the reference, so the machine does the same as ever. What they gather
 //! is shared with their maker behind a lock that is taken once a run.
 
 use super::listing::Before;
+use super::masked::Masked;
 use super::profile::{Mark, Profile};
 use super::symbols::Symbols;
 use boardlab_arm926::{Bus, Engine, Limit, Processor, Stop};
@@ -11,10 +12,10 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What maker and engine share.
-pub(super) type Shared<T> = Arc<Mutex<T>>;
+pub(crate) type Shared<T> = Arc<Mutex<T>>;
 
 /// The value behind the lock, also after a panic of another thread: it is only read then.
-pub(super) fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -34,24 +35,45 @@ fn steps<B: Bus>(
     Stop::Limit
 }
 
-/// Steps with a profile.
+/// Steps with a profile and with a look at what interrupts may come.
 #[derive(Debug, Clone)]
-pub(super) struct Profiling(pub(super) Shared<Profile>);
+pub(super) struct Profiling {
+    pub(super) profile: Shared<Profile>,
+    pub(super) masked: Shared<Masked>,
+}
 
 impl<B: Bus> Engine<B> for Profiling {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
-        let mut profile = locked(&self.0);
+        let (mut profile, mut masked) = (locked(&self.profile), locked(&self.masked));
         let mut before = Mark::of(processor);
         profile.resume(&before);
         let stop = steps(processor, limit, |processor| {
             let stop = processor.step_within(limit.cycles);
             let after = Mark::of(processor);
             profile.step(&before, &after);
+            masked.look(processor);
             before = after;
             (stop, false)
         });
         profile.pause(before);
         stop
+    }
+
+    fn forget(&mut self) {}
+}
+
+/// Steps with a look at what interrupts may come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watching(pub(crate) Shared<Masked>);
+
+impl<B: Bus> Engine<B> for Watching {
+    fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
+        let mut masked = locked(&self.0);
+        steps(processor, limit, |processor| {
+            let stop = processor.step_within(limit.cycles);
+            masked.look(processor);
+            (stop, false)
+        })
     }
 
     fn forget(&mut self) {}

@@ -5,7 +5,7 @@
 //! - [`board`]: the computer, from a board file. [`session`]: a machine with a program on it; [`failure`]: why there is none.
 //! - [`symbols`] and [`calls`]: names of addresses and of system calls.
 //! - [`run`]: to the end, with a console; `tables` and `findings`: what is told of it.
-//! - [`profile`]: where the cycles go; [`timeline`]: what ran when; [`listing`]: every instruction; `instruments`: the engines
+//! - [`profile`]: where the cycles go; [`masked`]: how long interrupts are masked; [`timeline`]: what ran when; [`listing`]: every instruction; `instruments`: the engines
 //!   that feed them. [`trace`]: a stretch of a run as text.
 //! - [`debug`]: GDB at the other end of a line.
 
@@ -14,8 +14,9 @@ pub mod calls;
 pub mod debug;
 pub mod failure;
 mod findings;
-mod instruments;
+pub(crate) mod instruments;
 pub mod listing;
+pub mod masked;
 pub mod profile;
 pub mod run;
 pub mod session;

@@ -5,7 +5,8 @@
 //! not.
 
 use super::failure::Failure;
-use super::instruments::{Profiling, locked};
+use super::instruments::{Profiling, Shared, locked};
+use super::masked::Stretch;
 use super::profile::Profile;
 use super::session::Session;
 use super::{tables, timeline};
@@ -35,7 +36,7 @@ pub enum Until {
 pub struct Plan {
     /// Where to stop, if the program does not end before.
     pub until: Option<Until>,
-    /// Count cycles by function and by system call.
+    /// Count cycles by function and by system call, and while interrupts are masked.
     pub profile: bool,
     /// Note what runs when.
     pub timeline: bool,
@@ -82,7 +83,8 @@ pub struct Ran {
 pub(super) struct Done<'a> {
     pub(super) session: &'a Session,
     pub(super) outcome: &'a Outcome,
-    pub(super) profile: Option<&'a Profile>,
+    /// Where cycles went, and how long interrupts were masked.
+    pub(super) profile: Option<&'a (Profile, Vec<Stretch>)>,
     pub(super) seed: Seed,
 }
 
@@ -97,10 +99,11 @@ impl Session {
         console: &mut dyn Console,
         seed: Seed,
     ) -> Result<Ran, Failure> {
-        let profile = plan.profile.then(|| {
-            let shared = Arc::new(Mutex::new(Profile::new(Arc::clone(&self.symbols))));
-            self.machine.set_engine(Profiling(Arc::clone(&shared)));
-            shared
+        let profiling = plan.profile.then(|| {
+            let profile = Arc::new(Mutex::new(Profile::new(Arc::clone(&self.symbols))));
+            let profiling = Profiling { profile, masked: Shared::default() };
+            self.machine.set_engine(profiling.clone());
+            profiling
         });
         if plan.timeline {
             self.machine.processor_mut().recorder = Some(Recorder::new(EVENTS));
@@ -108,10 +111,10 @@ impl Session {
         let limit = plan.until.map_or(Limit::NONE, |until| self.limit(until));
         let outcome = self.converse(limit, console).map_err(Failure::Console)?;
         self.usual_engine();
-        let profile = profile.map(|shared| {
-            let mut profile = locked(&shared).clone();
+        let profile = profiling.map(|shared| {
+            let mut profile = locked(&shared.profile).clone();
             profile.resume(&super::profile::Mark::of(self.machine.processor()));
-            profile
+            (profile, locked(&shared.masked).longest())
         });
         let done = Done { session: self, outcome: &outcome, profile: profile.as_ref(), seed };
         let result = tables::result(&done);

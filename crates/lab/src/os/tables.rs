@@ -1,10 +1,12 @@
 //! The tables of a run.
 //!
-//! Layer: rank 8. Function: [`result`]. Tables: `run`, `waiting`, `caches`, `tlb`, `exceptions`; with a profile `functions` and `calls`.
+//! Layer: rank 8. Function: [`result`]. Tables: `run`, `waiting`, `caches`, `tlb`, `exceptions`; with a profile `functions`, `calls` and
+//! `interrupts-off`.
 //! Counts are of the core, times are cycles by its clock, rounded down to nanoseconds.
 
 use super::findings;
 use super::listing::exception_name;
+use super::masked::Stretch;
 use super::profile::{FunctionRow, Profile};
 use super::run::Done;
 use crate::registry::VERSION;
@@ -17,6 +19,9 @@ use boardlab_result::{Cell, Row, RunResult, Table};
 
 /// Functions that have a row of their own; the others are summed.
 const FUNCTIONS: usize = 40;
+
+/// Stretches with interrupts masked that have a row.
+const STRETCHES: usize = 10;
 
 /// Violations of coherence that have a row.
 const VIOLATIONS: usize = 100;
@@ -34,9 +39,10 @@ pub(super) fn result(done: &Done<'_>) -> RunResult {
     run.tables = vec![overview(done), waiting(done), caches(done), tlb(done)];
     run.tables.extend(exceptions(done));
     run.tables.extend(coherence(done));
-    if let Some(profile) = done.profile {
+    if let Some((profile, masked)) = done.profile {
         run.tables.push(functions(done, profile));
         run.tables.extend(calls(done, profile));
+        run.tables.extend(interrupts_off(done, masked));
     }
     // All of them count for all tables; once is enough to say so.
     run.tables[0].parameters = run.parameters.iter().map(|one| one.key.clone()).collect();
@@ -272,6 +278,30 @@ fn functions(done: &Done<'_>, profile: &Profile) -> Table {
     }
     table.rows = rows.iter().map(row).collect();
     table
+}
+
+/// The longest stretches with interrupts masked, if any ended.
+fn interrupts_off(done: &Done<'_>, masked: &[Stretch]) -> Option<Table> {
+    let mut table = Table::new(
+        "interrupts-off",
+        "The longest stretches with interrupts off, by where they begin",
+    )
+    .column("cycles_count", "cycles")
+    .column("time_ns", "time")
+    .column("from", "from")
+    .column("to", "to")
+    .column("times_count", "times");
+    let place = |at: u32| Cell::text(format!("{at:#010x}{}", done.session.symbols.suffix(at)));
+    let row = |(index, stretch): (usize, &Stretch)| {
+        Row::new(format!("stretch-{}", index + 1), (index + 1).to_string())
+            .cell("cycles_count", count(stretch.cycles))
+            .cell("time_ns", count(nanoseconds(done, stretch.cycles)))
+            .cell("from", place(stretch.from))
+            .cell("to", place(stretch.to))
+            .cell("times_count", count(stretch.count))
+    };
+    table.rows = masked.iter().take(STRETCHES).enumerate().map(row).collect();
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The system calls, if there were any.
