@@ -88,10 +88,13 @@ struct space *space_new(void)
 }
 
 /* Whether caches and TLB may know of it: not if it never was active, nor if
-   another table was loaded since. */
+   another table was loaded since. Under an own table the addresses of a slot
+   may be the running process's own, whose lines must stay. */
 static int is_known(const struct space *space)
 {
-    return space->base ? space->used != 0 : space == active;
+    if (space->base)
+        return space->used != 0 && loaded == master_table;
+    return space == active;
 }
 
 /* Nothing of the addresses is in a cache any more. */
@@ -133,15 +136,14 @@ void space_free(struct space *space)
         panic("space: active one is freed");
     unmap(space, 0, space->top);
     space->top = 0;
+    table_trim(space);          /* before anybody else has the slot */
     if (space->base) {
         push_off();
         slot_leave(space);
         pop_off();
-        space->domain = 0;
-    }
-    table_trim(space);
-    if (!space->base)
+    } else {
         table_free(space->first);
+    }
     give_back(space);
 }
 

@@ -112,6 +112,35 @@ static void large_ones_fork(void)
     CHECK(is_filled(end - PAGE, (int)PAGE, 4));
 }
 
+/* A large process buries a small one while its own memory, in the cache, is at
+   addresses that are also those of slots. */
+static void large_ones_bury_small_ones(void)
+{
+    enum { WORDS = 500 };
+    char *arguments[] = { "/echo", 0 };
+    uint step = SLOT_SIZE / sizeof(uint);
+    volatile uint *memory = 0;
+    int ends[2];
+    char byte;
+
+    CHECK(sbrk(33 * MB - (int)(uint)sbrk(0)) != NONE && pipe(ends) == 0);
+    if (fork_checked() == 0) {
+        close(1);
+        exec(arguments[0], arguments);
+        fail("exec", __LINE__);
+    }
+    close(ends[1]);
+    CHECK(read(ends[0], &byte, 1) == 0);
+    CHECK(sbrk(104 * MB - (int)(uint)sbrk(0)) != NONE);
+    for (uint i = 0; i < WORDS; i++)
+        for (uint slot = 1; slot <= 3; slot++)
+            memory[slot * step + i] += i + slot;
+    wait_for(1);
+    for (uint i = 0; i < WORDS; i++)
+        for (uint slot = 1; slot <= 3; slot++)
+            CHECK(memory[slot * step + i] == i + slot);
+}
+
 static void fork_copies(void)
 {
     enum { BYTES = 5 * 4096 };
@@ -277,6 +306,7 @@ const struct test memory_tests[] = {
     { "refuses_nonsense", refuses_nonsense },
     { "grows_large", grows_large },
     { "large_ones_fork", large_ones_fork },
+    { "large_ones_bury_small_ones", large_ones_bury_small_ones },
     { "fork_copies", fork_copies },
     { "many_keep_their_memory", many_keep_their_memory },
     { "malloc_till_the_end", malloc_till_the_end },
