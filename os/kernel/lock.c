@@ -26,7 +26,7 @@ void pop_off(void)
         panic("pop_off: interrupts are not held off");
     if (--cpu.depth > 0 || !cpu.were_on)
         return;
-    if (cpu.wanted) {
+    if (cpu.wanted | cpu.late) {
         interrupts_on();
         interrupts_off();
         preempt();

@@ -61,6 +61,7 @@ struct cpu {
     int depth;              /* of nested push_off */
     int were_on;            /* interrupts were on before the outermost one */
     int wanted;             /* by a process that goes before the running one */
+    int late;               /* wakeups that are not through */
 };
 extern struct cpu cpu;
 

@@ -13,6 +13,11 @@
  * proc_lock protects all of this, and is held over a switch: the process that
  * is switched to releases it. A process that is RUNNABLE is in the queue of its
  * level, one that is SLEEPING in that of its channel, all others in none.
+ *
+ * A wakeup looks at a few sleepers at once. If there are more, the rest is late:
+ * it follows in portions, with interrupts let in between, as soon as they may
+ * be. Whoever sleeps looks again at what he waits for, so one wakeup too many
+ * does no harm.
  */
 #include "evaluate.h"
 #include "kernel.h"
@@ -21,6 +26,18 @@
 
 #define CHANNELS 32         /* queues of sleepers, by a hash of the channel */
 #define WHEEL 32            /* moments that sleepers can wait for */
+#define PORTION 3           /* sleepers that a wakeup looks at at once */
+#define LATE 16             /* wakeups that can be late */
+
+/* Not in its callers, so that what is always run fits into what can be locked in
+   a cache (kernel.ld). */
+#define APART __attribute__((noinline))
+
+/* Sleepers, in the order in which they came. */
+struct sleepers {
+    struct link link;
+    uint count;
+};
 
 struct cpu cpu;
 uint ticks;
@@ -30,8 +47,14 @@ int chg_mode = CHG_AT_ONCE;
 
 static struct link ready[LEVELS];
 static uint ready_levels;           /* bit n: somebody is in ready[n] */
-static struct link asleep[CHANNELS];
+static struct sleepers asleep[CHANNELS];
+static struct late {
+    void *channel;
+    uint left;              /* sleepers to look at, from the first on */
+} late[LATE];               /* the first cpu.late; one after the other */
 static char wheel[WHEEL];           /* channels: of ticks modulo WHEEL */
+
+static APART void wake_late(void);
 
 static void put_before(struct link *place, struct link *link)
 {
@@ -58,10 +81,10 @@ void schedule_init(void)
     for (int i = 0; i < LEVELS; i++)
         ready[i].next = ready[i].prev = &ready[i];
     for (int i = 0; i < CHANNELS; i++)
-        asleep[i].next = asleep[i].prev = &asleep[i];
+        asleep[i].link.next = asleep[i].link.prev = &asleep[i].link;
 }
 
-static struct link *sleepers(const void *channel)
+static struct sleepers *sleepers(const void *channel)
 {
     uint at = (uint)channel;
 
@@ -110,7 +133,11 @@ static void idle(void)
 {
     int were_on = be_nobody();
 
-    while (ready_levels == 0) {
+    for (;;) {
+        if (cpu.late)
+            wake_late();
+        if (ready_levels != 0)
+            break;
         wait_for_interrupt();
         interrupts_on();
         interrupts_off();
@@ -119,7 +146,7 @@ static void idle(void)
 }
 
 /* The long part of a switch to a space that takes one. */
-static void prepare(struct space *space)
+static APART void prepare(struct space *space)
 {
     int were_on = be_nobody();
 
@@ -202,6 +229,8 @@ void yield(void)
 /* For the end of interrupts, and for pop_off: interrupts are off. */
 void preempt(void)
 {
+    if (cpu.late)
+        wake_late();
     if (cpu.wanted && cpu.proc)
         yield();
 }
@@ -221,7 +250,8 @@ void sleep(void *channel, struct spinlock *lock)
     }
     me->channel = channel;
     me->state = SLEEPING;
-    put_before(sleepers(channel), &me->link);
+    put_before(&sleepers(channel)->link, &me->link);
+    sleepers(channel)->count++;
     sched();
     me->channel = 0;
     if (lock != &proc_lock) {
@@ -230,23 +260,69 @@ void sleep(void *channel, struct spinlock *lock)
     }
 }
 
-void proc_wake(struct proc *proc)
+APART void proc_wake(struct proc *proc)
 {
     take_out(&proc->link);
+    sleepers(proc->channel)->count--;
     make_runnable(proc);
 }
 
+/* Looks at a portion of the first `left` sleepers; those on other channels go
+   to the end, so that the rest is first. Returns how many are left: none when
+   nobody sleeps any more, of whom some may have been killed meanwhile. */
+static uint wake_some(void *channel, uint left)
+{
+    struct sleepers *queue = sleepers(channel);
+
+    for (uint i = 0; i < PORTION && left > 0 && queue->count > 0; i++, left--) {
+        struct proc *proc = first_of(&queue->link);
+
+        if (proc->channel == channel) {
+            proc_wake(proc);
+        } else {
+            take_out(&proc->link);
+            put_before(&queue->link, &proc->link);
+        }
+    }
+    return queue->count > 0 ? left : 0;
+}
+
+/* A portion of the first wakeup that is late. */
+static APART void wake_more(void)
+{
+    late[0].left = wake_some(late[0].channel, late[0].left);
+    if (late[0].left > 0)
+        return;
+    cpu.late--;
+    for (int i = 0; i < cpu.late; i++)
+        late[i] = late[i + 1];
+}
+
+static APART void wake_late(void)
+{
+    while (cpu.late > 0) {
+        acquire(&proc_lock);
+        if (cpu.late > 0)
+            wake_more();
+        release(&proc_lock);
+        interrupts_on();
+        interrupts_off();
+    }
+}
+
+/* In turn: one that overtook a late one would change what is first for it. */
 static void wake_all(void *channel)
 {
-    struct link *queue = sleepers(channel), *link = queue->next;
+    uint left = sleepers(channel)->count;
 
-    while (link != queue) {
-        struct proc *proc = (struct proc *)link;
-
-        link = link->next;
-        if (proc->channel == channel)
-            proc_wake(proc);
-    }
+    if (left == 0)
+        return;
+    while (cpu.late == LATE)
+        wake_more();
+    if (cpu.late == 0)
+        left = wake_some(channel, left);
+    if (left > 0)
+        late[cpu.late++] = (struct late){channel, left};
 }
 
 void wakeup(void *channel)
@@ -279,7 +355,7 @@ int sleep_ticks(int count)
 }
 
 /* The heir will be the first of its level. */
-static void honour_heir(struct proc *me)
+static APART void honour_heir(struct proc *me)
 {
     struct proc *heir = proc_find(me->heir);
 
@@ -292,7 +368,7 @@ static void honour_heir(struct proc *me)
 }
 
 /* The time and the switch are two sections without interrupts: others that wait
-   have their turn in between. */
+   have their turn in between, and late wakeups. */
 void tick(void)
 {
     struct proc *me = cpu.proc;

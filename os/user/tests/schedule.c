@@ -1,4 +1,4 @@
-/* Tests of who runs when: priorities, time slices, chg at ticks. */
+/* Tests of who runs when: priorities, time slices, chg at ticks, many woken. */
 #include "evaluate.h"
 #include "tests.h"
 
@@ -165,6 +165,84 @@ static void chg_to_a_sleeper_leaves_the_value(void)
     close(ends[1]);
 }
 
+#define HERD 50             /* more than a wakeup looks at at once */
+
+/* HERD children that do something with a pipe's ends. */
+static void make_herd(const int *ends, void (*act)(const int *ends), int *pids)
+{
+    for (int i = 0; i < HERD; i++) {
+        pids[i] = fork_checked();
+        if (pids[i] == 0) {
+            act(ends);
+            exit();
+        }
+    }
+}
+
+static void sleep_to_each_tick(const int *ends)
+{
+    (void)ends;
+    for (int i = 0; i < 5; i++)
+        CHECK(sleep(1) == 0);
+}
+
+static void many_sleep_to_one_tick(void)
+{
+    int pids[HERD], start;
+
+    make_herd(0, sleep_to_each_tick, pids);
+    start = uptime();
+    wait_for(HERD);
+    CHECK(uptime() - start <= 30);
+}
+
+static void read_three(const int *ends)
+{
+    char byte = 0;
+
+    for (int i = 0; i < 3; i++)
+        CHECK(read(ends[0], &byte, 1) == 1 && byte == 'x');
+}
+
+static void many_read_one_pipe(void)
+{
+    int pids[HERD], ends[2];
+
+    CHECK(pipe(ends) == 0);
+    make_herd(ends, read_three, pids);
+    sleep(2);
+    for (int i = 0; i < 3 * HERD; i++)
+        CHECK(write(ends[1], "x", 1) == 1);
+    wait_for(HERD);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void read_to_the_end(const int *ends)
+{
+    char byte;
+
+    close(ends[1]);
+    CHECK(read(ends[0], &byte, 1) == 0);
+}
+
+/* Some are killed while they wait, and while they are woken. */
+static void many_see_the_end_of_a_pipe(void)
+{
+    int pids[HERD], ends[2];
+
+    CHECK(pipe(ends) == 0);
+    make_herd(ends, read_to_the_end, pids);
+    sleep(2);
+    for (int i = 0; i < HERD; i += 5)
+        CHECK(kill(pids[i]) == 0);
+    close(ends[1]);
+    for (int i = 1; i < HERD; i += 5)
+        kill(pids[i]);
+    wait_for(HERD);
+    close(ends[0]);
+}
+
 const struct test schedule_tests[] = {
     { "better_ones_run_when_woken", better_ones_run_when_woken },
     { "calls_do_not_delay_the_best", calls_do_not_delay_the_best },
@@ -172,5 +250,8 @@ const struct test schedule_tests[] = {
     { "chg_at_ticks_takes_a_tick_each", chg_at_ticks_takes_a_tick_each },
     { "chg_goes_before_others", chg_goes_before_others },
     { "chg_to_a_sleeper_leaves_the_value", chg_to_a_sleeper_leaves_the_value },
+    { "many_sleep_to_one_tick", many_sleep_to_one_tick },
+    { "many_read_one_pipe", many_read_one_pipe },
+    { "many_see_the_end_of_a_pipe", many_see_the_end_of_a_pipe },
     { 0, 0 },
 };

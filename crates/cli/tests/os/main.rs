@@ -1,4 +1,5 @@
-//! `boardlab os`: programs that run, end badly, read cards and what is typed, are traced, profiled, saved, and debugged with GDB; and the operating system without its maintenance of caches.
+//! `boardlab os`: programs that run, end badly, read cards and what is typed, are traced, profiled, saved, and debugged with GDB; and the operating system: without its maintenance of caches, and how long its
+//! interrupts are off.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -7,6 +8,7 @@ mod bench;
 mod card;
 mod debug;
 mod guest;
+mod interrupts;
 mod live;
 mod maintenance;
 mod run;
