@@ -196,6 +196,8 @@ void ilock(struct inode *inode)
         inode_read(inode);
         if (inode->type == 0)
             panic("ilock: free inode");
+        if (inode->size > MAXFILE * BSIZE)
+            panic("ilock: larger than a file can be");
     }
 }
 

@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use boardlab_arm926::{Cycles, Limit};
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Payload, RamBlock, Request};
-use boardlab_realview::{Card, Medium};
+use boardlab_realview::{Card, Medium, Settings};
 use boardlab_sim::{Bytes, Clock, Instant};
 use kernel::Shell;
 
@@ -333,6 +334,20 @@ fn fsck_replays_a_log_and_tells_damage_by_its_status() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(status(&[&path]), Some(2));
     assert_eq!(status(&[]), Some(2));
+}
+
+#[test]
+fn a_directory_of_an_impossible_size_ends_the_kernel_with_a_message() {
+    let Some(folder) = kernel::build() else { return };
+    let mut image = card_image(folder, "endless");
+    // The root directory is inode 1; the size is the third word of what is on the disk.
+    let inodes = u32::from_le_bytes(image[BLOCK + 20..][..4].try_into().unwrap()) as usize;
+    image[inodes * BLOCK + 64 + 8..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let mut machine = kernel::machine(&Settings::default(), folder, ON_CARD);
+    machine.insert_card(Card::new(Medium::image(&image).unwrap(), false).unwrap());
+    let outcome = machine.run(Limit::cycles(Cycles::default().plus(40_000_000)));
+    let text = String::from_utf8_lossy(&machine.take_console()).into_owned();
+    assert!(text.contains("panic: ilock: larger than a file can be"), "{outcome:?} {text}");
 }
 
 /// What the card holds on QEMU after the commands; nothing where it is absent.

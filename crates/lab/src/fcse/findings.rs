@@ -17,7 +17,7 @@ pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured)
     let facts = Facts { scenario, measured, clock: scenario.computer.settings.core_clock };
     let quantum = run.find(facts.quantum());
     run.find(facts.at_once());
-    for finding in facts.rings() {
+    for finding in facts.rings().into_iter().chain(facts.lockdown()) {
         run.find(finding);
     }
     if let Some(finding) = facts.qemu() {
@@ -121,6 +121,32 @@ impl Facts<'_> {
             ));
         }
         found
+    }
+
+    /// What the ways of the caches that are locked cost and save.
+    fn lockdown(&self) -> Option<String> {
+        let of = |way| self.measured.of(way).rings[0].iter();
+        let ratio = |(free, locked): &(&Point, &Point)| locked.cycles() / free.cycles();
+        let pairs: Vec<_> =
+            of(Way::Fcse).zip(of(Way::Locked)).filter(|(free, _)| free.net.cycles > 0).collect();
+        let by_ratio = |a: &&_, b: &&_| ratio(a).total_cmp(&ratio(b));
+        let (worst, best) = (pairs.iter().max_by(by_ratio)?, pairs.iter().min_by(by_ratio)?);
+        let told = |pair: &(&Point, &Point)| {
+            let (free, locked) = pair;
+            format!(
+                "{:.2} times ({:.0} for {:.0} cycles, {} processes of {})",
+                ratio(pair),
+                locked.cycles(),
+                free.cycles(),
+                free.processes,
+                free.working_set
+            )
+        };
+        Some(format!(
+            "With the kernel's path locked a switch costs {} at worst and {} at best of what it costs without: one way of four of each cache is gone for everybody else. Lockdown bounds the latency to a task, it does not make switches cheaper.",
+            told(worst),
+            told(best),
+        ))
     }
 
     fn qemu(&self) -> Option<String> {
