@@ -324,7 +324,10 @@ impl RawCell {
                 let figure = figure.map_err(|misfit| refused("printed", &misfit))?;
                 (figure_printed(text, figure, note), figure)
             }
-            (None, None) => return Err(section.refuse("printed", "lacks", "a figure", "")),
+            (None, None) => {
+                let help = "write printed = \"FIGURE\" as the publication has it, or a range";
+                return Err(section.refuse("printed", "lacks", "a figure", help));
+            }
         };
         let (sum_of, product_of) = (sum_of?.unwrap_or_default(), product_of?.unwrap_or_default());
         Ok(Self { printed, figure, sum_of, product_of })

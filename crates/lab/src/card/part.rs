@@ -91,7 +91,8 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
         AllocationUnit::new(unit).ok_or_else(|| {
             let sizes: Vec<_> = AllocationUnit::sizes().map(|size| size.to_string()).collect();
             let expected = format!("one of {}", sizes.join(", "));
-            section.refuse("allocation_unit", "is no size that a card can tell", &expected, "")
+            let help = "the card's SD status has a code for each of these (AU_SIZE)";
+            section.refuse("allocation_unit", "is no size that a card can tell", &expected, help)
         })
     });
     let bus = section.section("bus", bus);
@@ -194,7 +195,8 @@ fn classes(section: Section<'_>) -> Read<Classes> {
         let found = section.required::<u64>(key)?;
         known.iter().copied().find(|&class| u64::from(class) == found).ok_or_else(|| {
             let names: Vec<_> = known.iter().map(u8::to_string).collect();
-            section.refuse(key, "is no class", &format!("one of {}", names.join(", ")), "")
+            let help = "it is what the card's logo says; 0 where there is none";
+            section.refuse(key, "is no class", &format!("one of {}", names.join(", ")), help)
         })
     };
     let speed = class("speed", &[0, 2, 4, 6, 10]);

@@ -159,7 +159,8 @@ fn controller(section: Section<'_>) -> Read<Drive> {
     let dwords = |key: &str, least: Bytes, most: Bytes| {
         let size = section.key::<Bytes>(key).within(least, most).required()?;
         if !size.is_multiple_of(Bytes::new(4)) {
-            return Err(section.refuse(key, "is no whole number of dwords", "dwords of 4 B", ""));
+            let help = "SATA moves dwords, so frames are counted in them";
+            return Err(section.refuse(key, "is no whole number of dwords", "dwords of 4 B", help));
         }
         Ok(u32::try_from(size.get() / 4).expect("at most 8 KiB"))
     };

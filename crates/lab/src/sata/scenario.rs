@@ -173,7 +173,9 @@ fn continuous(section: &Section<'_>) -> Read<Continuous> {
             return Ok(loops);
         }
         let expected = format!("numbers from 1 to {} that rise", limits::LOOPS);
-        Err(section.refuse("loops", "is no list of runs, each longer than the last", &expected, ""))
+        let help = "each number is a run of so many loops";
+        let problem = "is no list of runs, each longer than the last";
+        Err(section.refuse("loops", problem, &expected, help))
     });
     let patterns = [("increment", Pattern::Increment), ("decrement", Pattern::Decrement)];
     let pattern = section.one_of("pattern", &patterns);
@@ -209,7 +211,8 @@ fn what_if(section: &Section<'_>) -> Read<WhatIf> {
             return Ok(all.iter().map(|&one| u32::try_from(one).expect("within limits")).collect());
         }
         let expected = format!("numbers from 1 to {most} that rise");
-        Err(section.refuse(key, "is no list of that kind", &expected, ""))
+        let help = "each number is a row of its own";
+        Err(section.refuse(key, "is no list of that kind", &expected, help))
     };
     let (commands, queue) = (numbers("commands", 65_536), numbers("queue", 32));
     let cache = section.key::<Bytes>("cache").within(SECTOR, limits::CACHE).required();
