@@ -1,7 +1,7 @@
 //! How long the operating system of `os/` takes on the host's clock: from the making of the machine to the shell's prompt, and all its tests.
 //!
-//! `cargo bench -p boardlab-realview --bench system` prints a table: our two fast engines, and QEMU where it is installed. A boot is the best of several,
-//! the tests run once. QEMU's start includes that of its process.
+//! `cargo bench -p boardlab-realview --bench system` prints a table: the predecoded engine, and QEMU where it is installed. A boot is the best of several,
+//! the tests run once. QEMU's start includes that of its process. The compiler is left out: code of ever new processes is compiled again and again.
 
 #![allow(
     unreachable_pub,
@@ -18,10 +18,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
-use boardlab_arm926::{Engine, Limit};
-use boardlab_realview::{Board, Machine, Outcome, Settings};
+use boardlab_arm926::Limit;
+use boardlab_realview::{Machine, Outcome, Settings};
 
 /// Cycles between two looks at the console.
 const LOOK: u64 = 1_000_000;
@@ -39,21 +37,21 @@ fn to_prompt(machine: &mut Machine) -> String {
     text
 }
 
-fn boot<E: Engine<Board> + Send + 'static>(folder: &Path, engine: E) -> Machine {
-    let mut machine = kernel::machine(&Settings::default(), folder, "").with_engine(engine);
+fn boot(folder: &Path) -> Machine {
+    let mut machine = kernel::machine(&Settings::default(), folder, "");
     to_prompt(&mut machine);
     machine
 }
 
 /// Boot and tests.
-fn ours<E: Engine<Board> + Send + 'static>(folder: &Path, engine: fn() -> E) -> [Duration; 2] {
+fn ours(folder: &Path) -> [Duration; 2] {
     let once = || {
         let start = Instant::now();
-        boot(folder, engine());
+        boot(folder);
         start.elapsed()
     };
     let booted = (0..BOOTS).map(|_| once()).min().unwrap();
-    let mut machine = boot(folder, engine());
+    let mut machine = boot(folder);
     let start = Instant::now();
     machine.push_input(0, b"tests\n");
     let text = to_prompt(&mut machine);
@@ -94,8 +92,7 @@ fn main() {
         let milliseconds = 1e3 * booted.as_secs_f64();
         println!("{name:12} {milliseconds:11.1} ms {:8.1} s", tests.as_secs_f64());
     };
-    print("predecoded", ours(folder, Fast::new));
-    print("compiled", ours(folder, Compiled::new));
+    print("predecoded", ours(folder));
     match qemu(folder) {
         Some(times) => print("QEMU", times),
         None => eprintln!("skipped: needs qemu-system-arm"),
