@@ -48,10 +48,8 @@ int chg_mode = CHG_AT_ONCE;
 static struct link ready[LEVELS];
 static uint ready_levels;           /* bit n: somebody is in ready[n] */
 static struct sleepers asleep[CHANNELS];
-static struct late {
-    void *channel;
-    uint left;              /* sleepers to look at, from the first on */
-} late[LATE];               /* the first cpu.late; one after the other */
+static void *late[LATE];            /* channels; the first cpu.late of them */
+static uint late_left;              /* sleepers for the first to look at */
 static char wheel[WHEEL];           /* channels: of ticks modulo WHEEL */
 
 static APART void wake_late(void);
@@ -287,15 +285,18 @@ static uint wake_some(void *channel, uint left)
     return queue->count > 0 ? left : 0;
 }
 
-/* A portion of the first wakeup that is late. */
+/* A portion of the first wakeup that is late. The next one begins behind it: two
+   at once in a queue would not know any more what is first. */
 static APART void wake_more(void)
 {
-    late[0].left = wake_some(late[0].channel, late[0].left);
-    if (late[0].left > 0)
+    late_left = wake_some(late[0], late_left);
+    if (late_left > 0)
         return;
     cpu.late--;
     for (int i = 0; i < cpu.late; i++)
         late[i] = late[i + 1];
+    if (cpu.late > 0)
+        late_left = sleepers(late[0])->count;
 }
 
 static APART void wake_late(void)
@@ -310,19 +311,20 @@ static APART void wake_late(void)
     }
 }
 
-/* In turn: one that overtook a late one would change what is first for it. */
 static void wake_all(void *channel)
 {
-    uint left = sleepers(channel)->count;
+    uint count = sleepers(channel)->count;
 
-    if (left == 0)
+    if (count == 0)
         return;
     while (cpu.late == LATE)
         wake_more();
-    if (cpu.late == 0)
-        left = wake_some(channel, left);
-    if (left > 0)
-        late[cpu.late++] = (struct late){channel, left};
+    if (cpu.late == 0) {
+        late_left = wake_some(channel, count);
+        if (late_left == 0)
+            return;
+    }
+    late[cpu.late++] = channel;
 }
 
 void wakeup(void *channel)

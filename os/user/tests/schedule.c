@@ -243,6 +243,44 @@ static void many_see_the_end_of_a_pipe(void)
     close(ends[0]);
 }
 
+/* Sleepers of a tick and of pipes share the kernel's queues: whoever waits for
+   one thing is not to be passed over because others wait for another. */
+static void many_wait_for_this_and_that(void)
+{
+    enum { MANY = 24, ROUNDS = 12 };
+    int ends[2], done[2], count = 0;
+    char byte = 'x';
+
+    CHECK(pipe(done) == 0);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(pipe(ends) == 0);
+        if (fork_checked() == 0) {
+            close(done[0]);
+            for (int round = 0; round < ROUNDS; round++) {
+                CHECK(read(ends[0], &byte, 1) == 1);
+                CHECK(sleep(1) == 0);
+            }
+            CHECK(write(done[1], &byte, 1) == 1);
+            exit();
+        }
+        if (fork_checked() == 0) {
+            for (int round = 0; round < ROUNDS; round++) {
+                CHECK(write(ends[1], &byte, 1) == 1);
+                CHECK(sleep(1 + i % 2) == 0);
+            }
+            exit();
+        }
+        close(ends[0]);
+        close(ends[1]);
+    }
+    close(done[1]);
+    while (read(done[0], &byte, 1) == 1)
+        count++;
+    close(done[0]);
+    CHECK(count == MANY);
+    wait_for(2 * MANY);
+}
+
 const struct test schedule_tests[] = {
     { "better_ones_run_when_woken", better_ones_run_when_woken },
     { "calls_do_not_delay_the_best", calls_do_not_delay_the_best },
@@ -253,5 +291,6 @@ const struct test schedule_tests[] = {
     { "many_sleep_to_one_tick", many_sleep_to_one_tick },
     { "many_read_one_pipe", many_read_one_pipe },
     { "many_see_the_end_of_a_pipe", many_see_the_end_of_a_pipe },
+    { "many_wait_for_this_and_that", many_wait_for_this_and_that },
     { 0, 0 },
 };
