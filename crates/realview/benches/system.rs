@@ -18,43 +18,22 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use boardlab_arm926::Limit;
-use boardlab_realview::{Machine, Outcome, Settings};
+use kernel::Shell;
 
-/// Cycles between two looks at the console.
-const LOOK: u64 = 1_000_000;
 const BOOTS: u32 = 10;
 const PASSED: &str = "ALL TESTS PASSED";
 
-/// Runs until the console ends with the shell's prompt; all that it had.
-fn to_prompt(machine: &mut Machine) -> String {
-    let mut text = String::new();
-    while !text.ends_with(kernel::PROMPT) {
-        let outcome = machine.run(Limit::cycles(machine.now().plus(LOOK)));
-        assert_eq!(outcome, Outcome::Limit, "{text}");
-        text += &String::from_utf8_lossy(&machine.take_console());
-    }
-    text
-}
-
-fn boot(folder: &Path) -> Machine {
-    let mut machine = kernel::machine(&Settings::default(), folder, "");
-    to_prompt(&mut machine);
-    machine
-}
-
 /// Boot and tests.
 fn ours(folder: &Path) -> [Duration; 2] {
-    let once = || {
+    let boot = || {
         let start = Instant::now();
-        boot(folder);
-        start.elapsed()
+        let (shell, _) = Shell::start(folder, "", None);
+        (start.elapsed(), shell)
     };
-    let booted = (0..BOOTS).map(|_| once()).min().unwrap();
-    let mut machine = boot(folder);
+    let booted = (0..BOOTS).map(|_| boot().0).min().unwrap();
+    let (_, mut shell) = boot();
     let start = Instant::now();
-    machine.push_input(0, b"tests\n");
-    let text = to_prompt(&mut machine);
+    let text = shell.command("tests");
     assert!(text.contains(PASSED), "{text}");
     [booted, start.elapsed()]
 }

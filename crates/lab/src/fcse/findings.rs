@@ -7,7 +7,7 @@ use super::programs::{Started, Starts};
 use super::scenario::Scenario;
 use super::spent::{Spent, nanoseconds};
 use super::switches::Point;
-use super::tables::{both, gain, place};
+use super::tables::{both, gain};
 use crate::told::{float, round};
 use boardlab_result::RunResult;
 use boardlab_sim::Hertz;
@@ -186,10 +186,10 @@ impl Facts<'_> {
             "Interrupts are off for {} cycles at most with FCSE, from {} on, for {} while a process lives that is too large for a slot, and for {} without FCSE, from {} on: \
              the data cache is cleaned before them, so that a switch has little left to write back.",
             fcse.cycles,
-            place(self.measured, fcse.from),
+            self.measured.symbols.place(fcse.from),
             beside.cycles,
             tables.cycles,
-            place(self.measured, tables.from),
+            self.measured.symbols.place(tables.from),
         ))
     }
 

@@ -6,7 +6,6 @@
 
 use super::Cause;
 use super::guest::{Guest, mark};
-use super::measure::LOAD;
 use super::scenario::RealTime;
 use super::spent::Spread;
 use boardlab_arm926::processor::ENTRY;
@@ -17,6 +16,9 @@ use boardlab_realview::Machine;
 const TIMER: usize = 0;
 /// Events between two samples that are kept.
 const EVENTS: usize = 1 << 16;
+
+/// Makes the system busy: pipes, memory, files and processes.
+pub(super) const LOAD: &str = "bench load &";
 
 /// What else runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

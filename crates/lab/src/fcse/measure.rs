@@ -21,8 +21,6 @@ use boardlab_sim::{Bytes, Seed};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes the system busy: pipes, memory, files and processes.
-pub(super) const LOAD: &str = "bench load &";
 /// A process above the 32 MB of a slot.
 const LARGE: &str = "bench large 40 &";
 
@@ -164,10 +162,10 @@ impl Job {
                 Done::Latency(latency::measure(of(way), &scenario.real_time, load)?)
             }
             Self::Sections(way) => {
-                Done::Sections(sections::measure(of(way), scenario.watched, &[LOAD])?)
+                Done::Sections(sections::measure(of(way), scenario.watched, &[latency::LOAD])?)
             }
             Self::SectionsBesideLarge => {
-                let load = [LARGE, LOAD];
+                let load = [LARGE, latency::LOAD];
                 Done::SectionsBesideLarge(sections::measure(
                     of(Way::Fcse),
                     scenario.watched,

@@ -8,6 +8,7 @@ use super::programs::{Disk, NULL_CALLS, Starts};
 use super::scenario::Scenario;
 use super::spent::{Spent, Spread, WAITING, nanoseconds};
 use super::switches::{Point, Quantum};
+use crate::os::masked;
 use crate::told::{float, round};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Duration, Hertz};
@@ -224,32 +225,16 @@ fn latency(
 
 fn sections(measured: &Measured, clock: Hertz) -> Table {
     let title = "The longest stretches with interrupts off under load";
-    let mut table = Table::new("interrupts-off", title)
-        .column("cycles_count", "cycles")
-        .column("time_ns", "time")
-        .column("from", "from")
-        .column("to", "to")
-        .column("times_count", "times");
+    let mut table = masked::table(title);
     let of_ways = measured.ways.iter().map(|one| (one.way.id(), one.way.title(), &one.sections));
     let beside = ("beside-large", "FCSE, beside a process above 32 MB", &measured.beside_large);
     for (id, title, sections) in of_ways.chain([beside]) {
         for (index, section) in sections.iter().take(SECTIONS).enumerate() {
             let row = Row::new(format!("{id}-{}", index + 1), title);
-            table.rows.push(
-                row.cell("cycles_count", Cell::int(section.cycles))
-                    .cell("time_ns", time(section.cycles, clock))
-                    .cell("from", Cell::text(place(measured, section.from)))
-                    .cell("to", Cell::text(place(measured, section.to)))
-                    .cell("times_count", Cell::int(section.count)),
-            );
+            table.rows.push(section.cells(row, time(section.cycles, clock), &measured.symbols));
         }
     }
     table
-}
-
-/// An address with the name of its function.
-pub(super) fn place(measured: &Measured, at: u32) -> String {
-    format!("{at:#010x}{}", measured.symbols.suffix(at))
 }
 
 /// What each size of program takes from either disk, with an empty buffer cache and again.

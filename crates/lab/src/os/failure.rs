@@ -192,8 +192,8 @@ fn no_handler(
         _ => String::new(),
     };
     let problem = format!(
-        "{name} at {at:#010x}{}{word} and no handler: the vector at {vector:#010x} holds nothing",
-        symbols.suffix(at)
+        "{name} at {}{word} and no handler: the vector at {vector:#010x} holds nothing",
+        symbols.place(at)
     );
     let help = match exception {
         Exception::SoftwareInterrupt | Exception::Irq | Exception::Fiq => {
@@ -207,8 +207,8 @@ fn no_handler(
 fn asleep(machine: &Machine, symbols: &Symbols) -> (String, String) {
     let at = machine.processor().registers.pc;
     let problem = format!(
-        "the guest sleeps for ever: it waits for an interrupt before {at:#010x}{}, and none can come",
-        symbols.suffix(at)
+        "the guest sleeps for ever: it waits for an interrupt before {}, and none can come",
+        symbols.place(at)
     );
     (problem, "start a timer, or type something: standard input goes to UART 0".into())
 }

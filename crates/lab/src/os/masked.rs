@@ -1,9 +1,11 @@
 //! How long interrupts are masked: every stretch of instructions that cannot be interrupted, by where it begins.
 //!
-//! Layer: rank 8. Main types: [`Masked`], which is told of each boundary between two instructions, and [`Stretch`]. Sleep is not counted: an
-//! interrupt ends it, masked or not.
+//! Layer: rank 8. Main types: [`Masked`], which is told of each boundary between two instructions, and [`Stretch`], which has a row in
+//! [`table`]. Sleep is not counted: an interrupt ends it, masked or not.
 
+use super::symbols::Symbols;
 use boardlab_arm926::{Bus, Processor, Psr};
+use boardlab_result::{Cell, Row, Table};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -21,6 +23,28 @@ pub struct Stretch {
     pub cycles: u64,
     /// Stretches that begin there.
     pub count: u64,
+}
+
+impl Stretch {
+    /// Its cells in [`table`], by the names of this program; `time` is that of its cycles.
+    pub(crate) fn cells(&self, row: Row, time: Cell, symbols: &Symbols) -> Row {
+        let count = |value: u64| Cell::int(value.min(i64::MAX.unsigned_abs()));
+        row.cell("cycles_count", count(self.cycles))
+            .cell("time_ns", time)
+            .cell("from", Cell::text(symbols.place(self.from)))
+            .cell("to", Cell::text(symbols.place(self.to)))
+            .cell("times_count", count(self.count))
+    }
+}
+
+/// The table `interrupts-off`, without rows.
+pub(crate) fn table(title: &str) -> Table {
+    Table::new("interrupts-off", title)
+        .column("cycles_count", "cycles")
+        .column("time_ns", "time")
+        .column("from", "from")
+        .column("to", "to")
+        .column("times_count", "times")
 }
 
 /// What was seen.

@@ -88,6 +88,12 @@ impl Symbols {
         Named { symbols: self, at }
     }
 
+    /// `0x00008010 (main+0x10)`, or the bare address where no name is known.
+    #[must_use]
+    pub fn place(&self, at: u32) -> String {
+        format!("{at:#010x}{}", self.suffix(at))
+    }
+
     /// ` (main+0x10)` to put behind an address, or nothing.
     #[must_use]
     pub fn suffix(&self, at: u32) -> String {
@@ -175,8 +181,8 @@ mod tests {
         assert_eq!(name(0x14C), "label+0xc", "a label reaches to the next symbol");
         assert_eq!(name(0x158), "0x00000158");
         assert_eq!(name(0), "0x00000000");
-        assert_eq!(symbols.suffix(0x104), " (first+0x4)");
-        assert_eq!(symbols.suffix(0x120), "");
+        assert_eq!(symbols.place(0x104), "0x00000104 (first+0x4)");
+        assert_eq!(symbols.place(0x120), "0x00000120");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::findings;
 use super::listing::exception_name;
-use super::masked::Stretch;
+use super::masked::{self, Stretch};
 use super::profile::{FunctionRow, Profile};
 use super::run::Done;
 use crate::registry::VERSION;
@@ -281,26 +281,15 @@ fn functions(done: &Done<'_>, profile: &Profile) -> Table {
 }
 
 /// The longest stretches with interrupts masked, if any ended.
-fn interrupts_off(done: &Done<'_>, masked: &[Stretch]) -> Option<Table> {
-    let mut table = Table::new(
-        "interrupts-off",
-        "The longest stretches with interrupts off, by where they begin",
-    )
-    .column("cycles_count", "cycles")
-    .column("time_ns", "time")
-    .column("from", "from")
-    .column("to", "to")
-    .column("times_count", "times");
-    let place = |at: u32| Cell::text(format!("{at:#010x}{}", done.session.symbols.suffix(at)));
+fn interrupts_off(done: &Done<'_>, stretches: &[Stretch]) -> Option<Table> {
+    let title = "The longest stretches with interrupts off, by where they begin";
+    let mut table = masked::table(title);
     let row = |(index, stretch): (usize, &Stretch)| {
-        Row::new(format!("stretch-{}", index + 1), (index + 1).to_string())
-            .cell("cycles_count", count(stretch.cycles))
-            .cell("time_ns", count(nanoseconds(done, stretch.cycles)))
-            .cell("from", place(stretch.from))
-            .cell("to", place(stretch.to))
-            .cell("times_count", count(stretch.count))
+        let row = Row::new(format!("stretch-{}", index + 1), (index + 1).to_string());
+        let time = count(nanoseconds(done, stretch.cycles));
+        stretch.cells(row, time, &done.session.symbols)
     };
-    table.rows = masked.iter().take(STRETCHES).enumerate().map(row).collect();
+    table.rows = stretches.iter().take(STRETCHES).enumerate().map(row).collect();
     (!table.rows.is_empty()).then_some(table)
 }
 
