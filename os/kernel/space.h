@@ -48,8 +48,8 @@ void space_code_ready(struct space *space);
 /* Makes it the one that user addresses mean. 0: none. Interrupts are off. */
 void space_activate(struct space *space);
 
-/* Whether that takes but a moment; otherwise space_prepare() does most of it
-   beforehand, with interrupts on. */
+/* Whether that takes but a moment, or is to be done at a stretch (ahead=0);
+   otherwise space_prepare() does most of it beforehand, with interrupts on. */
 int space_is_near(const struct space *space);
 void space_prepare(struct space *space);
 

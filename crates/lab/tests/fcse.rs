@@ -63,6 +63,8 @@ fn a_switch_at_once_is_several_times_faster_with_fcse_and_needs_few_instructions
     assert!(value(run, "at-once", "fcse", "flushes_count") == 0.0);
     assert!(value(run, "at-once", "tables", "flushes_count") >= 100.0);
     assert!(value(run, "ring-chg", "2x0", "gain") >= 5.0);
+    let [tables, ahead] = ["tables", "ahead"].map(|way| value(run, "at-once", way, "total_ns"));
+    assert!(tables < ahead, "FCSE is compared with the fastest switch without it");
 }
 
 #[test]
@@ -78,7 +80,7 @@ fn latencies_are_ordered_and_every_sample_is_counted() {
     let Some(run) = &*RUN else { return };
     for table in ["latency-handler", "latency-task"] {
         let table = run.table(table).unwrap();
-        assert_eq!(table.rows.len(), 6);
+        assert_eq!(table.rows.len(), 8);
         for row in &table.rows {
             let of = |column| cell(table, &row.id, column);
             let rising = ["min_ns", "mean_ns", "p999_ns", "max_ns"].map(of);
@@ -100,6 +102,8 @@ fn interrupts_are_off_for_2000_cycles_at_most_with_fcse_and_the_place_has_a_name
     assert!(cell(table, "fcse-1", "cycles_count") <= 2_000.0);
     // Its switches flush, of which the long part is done with interrupts on.
     assert!(cell(table, "beside-large-1", "cycles_count") <= 2_000.0);
+    let [tables, ahead] = ["tables-1", "ahead-1"].map(|row| cell(table, row, "cycles_count"));
+    assert!(1.5 * ahead < tables, "{ahead} {tables}");
     let place = table.cell("fcse-1", "from").unwrap().value.clone();
     assert!(
         matches!(&place, boardlab_result::Value::Text(text) if text.contains('<') || text.contains('(')),

@@ -78,6 +78,13 @@ fn tests_pass_with_own_tables() {
 }
 
 #[test]
+fn tests_pass_where_caches_are_flushed_at_a_stretch() {
+    for options in ["fcse=0 ahead=0", "slots=2 ahead=0"] {
+        check(options, &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
+    }
+}
+
+#[test]
 fn tests_pass_with_two_slots_and_own_tables_beside() {
     check("slots=2", &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
 }

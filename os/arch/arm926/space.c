@@ -36,6 +36,7 @@ static uint *loaded = master_table;     /* first-level table in use */
 
 static struct {
     int fcse;           /* new spaces go to slots */
+    int ahead;          /* clean the cache ahead of a switch that flushes it */
     uint count;         /* activations */
     uint flushes;       /* of these, with another table */
     uint moved;         /* spaces that left their slot */
@@ -49,6 +50,7 @@ void space_init(void)
         unused = space;
     }
     state.fcse = option_number("fcse", 1);
+    state.ahead = option_number("ahead", 1);
     slots_set(option_number("slots", SLOTS));
 }
 
@@ -173,7 +175,9 @@ int space_is_near(const struct space *space)
 {
     if (!space)
         return 1;
-    return space->base ? space->domain && is_beside(space) : space == active;
+    if (space->base ? space->domain && is_beside(space) : space == active)
+        return 1;
+    return !state.ahead;
 }
 
 /* What becomes dirty from here on is left to the activation. */

@@ -27,8 +27,10 @@ const LARGE: &str = "bench large 40 &";
 /// How the system switches from one address space to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By translation tables: caches and TLB are flushed.
+    /// By translation tables: caches and TLB are flushed at a stretch.
     Tables,
+    /// The same, with most of the data cache cleaned before, while interrupts are on.
+    Ahead,
     /// By the process number of FCSE.
     Fcse,
     /// As FCSE, with the kernel's path locked in TLB and caches.
@@ -37,12 +39,13 @@ pub(super) enum Way {
 
 impl Way {
     /// All, in the order of tables.
-    pub(super) const ALL: [Self; 3] = [Self::Tables, Self::Fcse, Self::Locked];
+    pub(super) const ALL: [Self; 4] = [Self::Tables, Self::Ahead, Self::Fcse, Self::Locked];
 
     /// Its name in ids.
     pub(super) const fn id(self) -> &'static str {
         match self {
             Self::Tables => "tables",
+            Self::Ahead => "ahead",
             Self::Fcse => "fcse",
             Self::Locked => "locked",
         }
@@ -52,6 +55,7 @@ impl Way {
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::Tables => "without FCSE",
+            Self::Ahead => "without FCSE, cleaned ahead",
             Self::Fcse => "FCSE",
             Self::Locked => "FCSE, locked down",
         }
@@ -60,7 +64,8 @@ impl Way {
     /// Options of the kernel.
     pub(super) const fn options(self) -> &'static str {
         match self {
-            Self::Tables => "fcse=0",
+            Self::Tables => "fcse=0 ahead=0",
+            Self::Ahead => "fcse=0",
             Self::Fcse | Self::Locked => "fcse=1",
         }
     }
@@ -77,7 +82,7 @@ pub(super) struct OfWay {
     pub(super) latency: [Latency; 2],
     pub(super) sections: Vec<Stretch>,
     pub(super) null_call: Spent,
-    /// The switches of table 1; not with lockdown.
+    /// The switches of table 1, of the two ways that it compares.
     pub(super) quanta: Vec<Quantum>,
 }
 
@@ -278,7 +283,7 @@ struct Sorted {
     sections: Vec<Vec<Stretch>>,
     beside_large: Vec<Stretch>,
     rings: Vec<(How, Vec<Point>)>,
-    quanta: Vec<Vec<Quantum>>,
+    quanta: Vec<(Way, Vec<Quantum>)>,
     at_once: Vec<AtOnce>,
     null_call: Vec<Spent>,
     memory: Option<Memory>,
@@ -297,20 +302,22 @@ impl Sorted {
                 (Job::Rings(_, how), Done::Rings(one)) => sorted.rings.push((*how, one)),
                 (_, Done::Sections(one)) => sorted.sections.push(one),
                 (_, Done::SectionsBesideLarge(one)) => sorted.beside_large = one,
-                (_, Done::Quanta(one)) => sorted.quanta.push(one),
+                (Job::Quanta(way), Done::Quanta(one)) => sorted.quanta.push((*way, one)),
                 (_, Done::AtOnce(one)) => sorted.at_once.push(one),
                 (_, Done::NullCall(one)) => sorted.null_call.push(one),
                 (_, Done::Memory(one)) => sorted.memory = Some(one),
                 (_, Done::Started(one)) => sorted.started.push(one),
                 (_, Done::Qemu(one)) => sorted.qemu = Some(one),
-                (_, Done::Latency(_) | Done::Rings(_)) => unreachable!("a job does its own work"),
+                (_, Done::Latency(_) | Done::Rings(_) | Done::Quanta(_)) => {
+                    unreachable!("a job does its own work")
+                }
             }
         }
         sorted
     }
 
     fn measured(self, symbols: Symbols) -> Measured {
-        let Self { latency, mut sections, rings, mut quanta, mut at_once, .. } = self;
+        let Self { latency, mut sections, rings, quanta, mut at_once, .. } = self;
         let (mut null_call, started) = (self.null_call, self.started);
         let ring = |how: How| -> Vec<Vec<Point>> {
             rings.iter().filter(|one| one.0 == how).map(|one| one.1.clone()).collect()
@@ -327,7 +334,11 @@ impl Sorted {
             latency: [of(way, Load::Idle), of(way, Load::Loaded)],
             sections: sections.remove(0),
             null_call: null_call.remove(0),
-            quanta: if quanta.is_empty() { Vec::new() } else { quanta.remove(0) },
+            quanta: quanta
+                .iter()
+                .filter(|one| one.0 == way)
+                .flat_map(|one| one.1.clone())
+                .collect(),
         };
         let ways = Way::ALL.into_iter().enumerate().map(way).collect();
         Measured {

@@ -166,7 +166,7 @@ fn misses(measured: &Measured) -> Table {
     for (id, title) in WAITING {
         table = table.column(format!("{id}_count"), title);
     }
-    for OfWay { way, rings, .. } in &measured.ways[..2] {
+    for OfWay { way, rings, .. } in [Way::Tables, Way::Fcse].map(|way| measured.of(way)) {
         for point in &rings[0] {
             let (id, title) = named(point);
             let row = Row::new(format!("{}-{id}", way.id()), format!("{}: {title}", way.title()));
