@@ -95,10 +95,10 @@ class Console:
             return True
 
     def prompt(self, start):
-        """Waits for a prompt behind position `start`; False if there will be none."""
+        """Waits for a prompt behind the line at position `start`; False if there will be none."""
         def came():
-            new = self.text[start:]
-            return PANIC in new or new.endswith(PROMPT) or "\n" + PROMPT in new
+            line, end, new = self.text[start:].partition("\n")
+            return PANIC in line + new or new.endswith(PROMPT) or "\n" + PROMPT in end + new
         return self.wait(came) and PANIC not in self.text
 
     def type(self, line):
