@@ -2,9 +2,9 @@
  * Pipes: bytes from writers to readers through PIPE_SIZE bytes. A read takes
  * what is there, and sleeps while nothing is and somebody may still write; a
  * write sleeps while there is no room, and fails once nobody can read. The
- * pipe's lock protects all of it; as it keeps interrupts off, at most CHUNK
- * bytes are copied at once, and writes of more than that may be mixed with
- * others.
+ * pipe's lock protects all of it. As it keeps interrupts off, at most CHUNK
+ * bytes are copied at once, writes of more than that may be mixed with others,
+ * and the other side is woken behind it: who looked before sleeps already.
  */
 #include "kernel.h"
 #include "file.h"
@@ -98,8 +98,8 @@ int pipe_write(struct pipe *pipe, const char *from, int bytes)
         memmove(pipe->data + pipe->put % PIPE_SIZE, from + done, count);
         pipe->put += count;
         done += count;
-        wakeup(&pipe->taken);
         release(&pipe->lock);
+        wakeup(&pipe->taken);
     }
     return bytes;
 }
@@ -123,8 +123,8 @@ int pipe_read(struct pipe *pipe, char *to, int bytes)
         memmove(to + done, pipe->data + pipe->taken % PIPE_SIZE, count);
         pipe->taken += count;
         done += count;
-        wakeup(&pipe->put);
         release(&pipe->lock);
+        wakeup(&pipe->put);
         acquire(&pipe->lock);
     }
     release(&pipe->lock);

@@ -14,10 +14,10 @@
  * is switched to releases it. A process that is RUNNABLE is in the queue of its
  * level, one that is SLEEPING in that of its channel, all others in none.
  *
- * A wakeup looks at a few sleepers at once. If there are more, the rest is late:
- * it follows in portions, with interrupts let in between, as soon as they may
- * be. Whoever sleeps looks again at what he waits for, so one wakeup too many
- * does no harm.
+ * A wakeup is late: it only notes the channel. It comes as soon as interrupts
+ * may be let in, in portions of a few sleepers with interrupts in between.
+ * Whoever sleeps looks again at what he waits for, so one wakeup too many does
+ * no harm.
  */
 #include "evaluate.h"
 #include "kernel.h"
@@ -26,11 +26,11 @@
 
 #define CHANNELS 32         /* queues of sleepers, by a hash of the channel */
 #define WHEEL 32            /* moments that sleepers can wait for */
-#define PORTION 3           /* sleepers that a wakeup looks at at once */
+#define PORTION 3           /* sleepers that are looked at at once */
 #define LATE 16             /* wakeups that can be late */
 
-/* Not in its callers, so that what is always run fits into what can be locked in
-   a cache (kernel.ld). */
+/* Not in its callers, so that what is always run fits into what can be locked
+   in a cache (kernel.ld). */
 #define APART __attribute__((noinline))
 
 /* Sleepers, in the order in which they came. */
@@ -224,18 +224,24 @@ void yield(void)
     release(&proc_lock);
 }
 
-/* For the end of interrupts, and for pop_off: interrupts are off. */
+/* For the end of interrupts, and for pop_off: interrupts are off. Whoever ran
+   meanwhile may have left wakeups. */
 void preempt(void)
 {
-    if (cpu.late)
-        wake_late();
-    if (cpu.wanted && cpu.proc)
+    for (;;) {
+        if (cpu.late)
+            wake_late();
+        if (!cpu.wanted || !cpu.proc)
+            return;
         yield();
+        interrupts_on();
+        interrupts_off();
+    }
 }
 
-/* Gives `lock` back while it sleeps. Who wakes a channel holds the lock too,
-   so no wakeup comes between the caller's look at what it waits for and its
-   sleep. */
+/* Gives `lock` back while it sleeps, and for a moment after that. `lock`
+   protects what the caller waits for; who changes that wakes the channel after
+   the change, so no wakeup comes between the caller's look and its sleep. */
 void sleep(void *channel, struct spinlock *lock)
 {
     struct proc *me = cpu.proc;
@@ -252,10 +258,8 @@ void sleep(void *channel, struct spinlock *lock)
     sleepers(channel)->count++;
     sched();
     me->channel = 0;
-    if (lock != &proc_lock) {
-        release(&proc_lock);
-        acquire(lock);
-    }
+    release(&proc_lock);
+    acquire(lock);
 }
 
 APART void proc_wake(struct proc *proc)
@@ -285,9 +289,9 @@ static uint wake_some(void *channel, uint left)
     return queue->count > 0 ? left : 0;
 }
 
-/* A portion of the first wakeup that is late. The next one begins behind it: two
-   at once in a queue would not know any more what is first. */
-static APART void wake_more(void)
+/* A portion of the first wakeup that is late. The next one begins behind it:
+   two at once in a queue would not know any more what is first. */
+static void wake_more(void)
 {
     late_left = wake_some(late[0], late_left);
     if (late_left > 0)
@@ -299,19 +303,19 @@ static APART void wake_more(void)
         late_left = sleepers(late[0])->count;
 }
 
+/* Interrupts are off and nobody holds proc_lock, which is as good as holding
+   it. */
 static APART void wake_late(void)
 {
     while (cpu.late > 0) {
-        acquire(&proc_lock);
-        if (cpu.late > 0)
-            wake_more();
-        release(&proc_lock);
+        wake_more();
         interrupts_on();
         interrupts_off();
     }
 }
 
-static void wake_all(void *channel)
+/* Interrupts are off. */
+static void be_late(void *channel)
 {
     uint count = sleepers(channel)->count;
 
@@ -319,23 +323,17 @@ static void wake_all(void *channel)
         return;
     while (cpu.late == LATE)
         wake_more();
-    if (cpu.late == 0) {
-        late_left = wake_some(channel, count);
-        if (late_left == 0)
-            return;
-    }
+    if (cpu.late == 0)
+        late_left = count;
     late[cpu.late++] = channel;
 }
 
+/* At once if no lock is held; else when the last one is released. */
 void wakeup(void *channel)
 {
-    if (proc_lock.held) {
-        wake_all(channel);
-        return;
-    }
-    acquire(&proc_lock);
-    wake_all(channel);
-    release(&proc_lock);
+    push_off();
+    be_late(channel);
+    pop_off();
 }
 
 /* 0, or -1 if the process was killed meanwhile. */
@@ -377,7 +375,7 @@ void tick(void)
 
     acquire(&proc_lock);
     ticks++;
-    wake_all(&wheel[ticks % WHEEL]);
+    be_late(&wheel[ticks % WHEEL]);
     if (me && (--me->slice <= 0 || me->heir)) {
         cpu.wanted = 1;
         if (me->heir)
@@ -391,7 +389,7 @@ void tick(void)
 
 /* As published: the switch comes with the next timer interrupt, for which
    the caller waits here. */
-static void wait_for_tick(struct proc *me, int heir)
+static APART void wait_for_tick(struct proc *me, int heir)
 {
     me->slice = 0;
     me->heir = heir;

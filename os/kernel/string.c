@@ -1,6 +1,7 @@
 /*
  * Memory and strings. memmove and memset go by eight words where the addresses
- * allow it, so that the compiler uses LDM and STM; all others go by bytes.
+ * allow it, so that the compiler uses LDM and STM; memmove upwards by words of
+ * which each is put together of two where they do not; all others go by bytes.
  */
 #include "kernel.h"
 
@@ -30,23 +31,50 @@ void *memset(void *to, int value, uint bytes)
     return to;
 }
 
+/* Of words that lie differently in `from`; both are read only where they hold a
+   byte that is asked for. `to` is a word's address. Returns the end of what was
+   written, less than a word before `end`. */
+static uchar *copy_shifted(uchar *to, const uchar *from, const uchar *end)
+{
+    uint shift = 8 * ((uint)from % WORD);
+    const uint *words = (const uint *)(from - shift / 8);
+    uint word = *words;
+
+    for (; end - to >= (int)WORD; to += WORD) {
+        uint next = *++words;
+
+        *(uint *)to = word >> shift | next << (32 - shift);
+        word = next;
+    }
+    return to;
+}
+
 static void copy_up(uchar *to, const uchar *from, uint bytes)
 {
     uchar *end = to + bytes;
 
-    if ((((uint)to ^ (uint)from) % WORD) == 0) {
-        while (to < end && (uint)to % WORD)
+    if (bytes < 2 * WORD) {
+        while (to < end)
             *to++ = *from++;
-        while (end - to >= (int)sizeof(struct eight)) {
-            *(struct eight *)to = *(const struct eight *)from;
-            to += sizeof(struct eight);
-            from += sizeof(struct eight);
-        }
-        while (end - to >= (int)WORD) {
-            *(uint *)to = *(const uint *)from;
-            to += WORD;
-            from += WORD;
-        }
+        return;
+    }
+    while ((uint)to % WORD)
+        *to++ = *from++;
+    if ((uint)from % WORD) {
+        uchar *start = to;
+
+        to = copy_shifted(to, from, end);
+        from += to - start;
+    }
+    while (end - to >= (int)sizeof(struct eight)) {
+        *(struct eight *)to = *(const struct eight *)from;
+        to += sizeof(struct eight);
+        from += sizeof(struct eight);
+    }
+    while (end - to >= (int)WORD) {
+        *(uint *)to = *(const uint *)from;
+        to += WORD;
+        from += WORD;
     }
     while (to < end)
         *to++ = *from++;

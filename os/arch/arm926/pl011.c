@@ -1,7 +1,7 @@
 /*
  * The UART of the console, with an interrupt for each character that came. The
- * FIFOs stay off: switching them on drops what was typed before the start, and a
- * character takes longer on the line (87 us at 115,200 baud) than interrupts
+ * FIFOs stay off: switching them on drops what was typed before the start, and
+ * a character takes longer on the line (87 us at 115,200 baud) than interrupts
  * are ever off. Source: ARM DDI 0183G, chapter 3.
  */
 #include "board.h"

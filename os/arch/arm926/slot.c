@@ -6,7 +6,7 @@
  * register lets in the kernel's and the active slot's only. There are 15 for up
  * to 95 slots: one that has none is taken out of the master table, and gets a
  * domain when it is activated, from the slot that was not active for longest.
- * Interrupts are off in all of these.
+ * Interrupts are off in all of these, or nobody runs and interrupts only wake.
  */
 #include "spaces.h"
 

@@ -183,11 +183,8 @@ int space_is_near(const struct space *space)
 /* What becomes dirty from here on is left to the activation. */
 void space_prepare(struct space *space)
 {
-    if (!space->domain) {
-        push_off();
+    if (!space->domain)
         domain_take(space);
-        pop_off();
-    }
     if (!is_beside(space))
         data_clean_all();
 }

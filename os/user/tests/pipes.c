@@ -32,6 +32,30 @@ static void bytes_come_in_order(void)
     wait_for(1);
 }
 
+/* Bytes from and to all places in a word; the pipe's own place moves on. */
+static void bytes_lie_anywhere_in_words(void)
+{
+    static const int counts[] = { 1, 3, 7, 8, 9, 13, 31, 33, 40, 67, 128 };
+    static char back[160];
+    int ends[2];
+
+    CHECK(pipe(ends) == 0);
+    for (int i = 0; i < (int)sizeof data; i++)
+        data[i] = (char)(i * 7 + 1);
+    for (int at = 0; at < 16 * (int)(sizeof counts / sizeof *counts); at++) {
+        int count = counts[at / 16], from = at % 4, to = at / 4 % 4;
+
+        memset(back, '#', sizeof back);
+        CHECK(write(ends[1], data + from, count) == count);
+        CHECK(read(ends[0], back + to, count) == count);
+        for (int i = 0; i < (int)sizeof back; i++)
+            CHECK(back[i] == (i >= to && i < to + count ? data[from + i - to]
+                                                        : '#'));
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void no_reader(void)
 {
     int ends[2];
@@ -167,6 +191,7 @@ static void several_writers(void)
 
 const struct test pipe_tests[] = {
     { "bytes_come_in_order", bytes_come_in_order },
+    { "bytes_lie_anywhere_in_words", bytes_lie_anywhere_in_words },
     { "no_reader", no_reader },
     { "no_writer", no_writer },
     { "ends_have_a_direction", ends_have_a_direction },

@@ -243,6 +243,28 @@ static void many_see_the_end_of_a_pipe(void)
     close(ends[0]);
 }
 
+static void have_children(int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        if (fork_checked() == 0) {
+            sleep(2);
+            exit();
+        }
+        wait_for(1);
+    }
+}
+
+static void many_wait_for_a_child(void)
+{
+    for (int i = 0; i < HERD / 2; i++) {
+        if (fork_checked() == 0) {
+            have_children(3);
+            exit();
+        }
+    }
+    wait_for(HERD / 2);
+}
+
 /* Sleepers of a tick and of pipes share the kernel's queues: whoever waits for
    one thing is not to be passed over because others wait for another. */
 static void many_wait_for_this_and_that(void)
@@ -291,6 +313,7 @@ const struct test schedule_tests[] = {
     { "many_sleep_to_one_tick", many_sleep_to_one_tick },
     { "many_read_one_pipe", many_read_one_pipe },
     { "many_see_the_end_of_a_pipe", many_see_the_end_of_a_pipe },
+    { "many_wait_for_a_child", many_wait_for_a_child },
     { "many_wait_for_this_and_that", many_wait_for_this_and_that },
     { 0, 0 },
 };

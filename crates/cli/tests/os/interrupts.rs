@@ -6,13 +6,41 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Cycles that interrupts may be off with FCSE.
+/// Cycles that interrupts may be off, unless all of a cache is flushed at a stretch.
 const MOST: u64 = 2_000;
 /// Below it the system starts, with interrupts off.
 const KERNEL: u32 = 0xC000_0000;
+/// Wakes as many processes at once as there can be, which wait for all kinds of things.
+const HERDS: &str = "tests many_sleep_to_one_tick many_read_one_pipe many_see_the_end_of_a_pipe many_wait_for_a_child";
+
+/// Cycles of the longest stretches while this is done under these options, without the start.
+fn longest(folder: &Path, options: &str, typed: &str) -> Vec<(String, u64)> {
+    let command_line = format!("kernel.elf {options}");
+    let arguments = [
+        "os",
+        "run",
+        "kernel.elf",
+        "--command-line",
+        &command_line,
+        "--profile",
+        "--format",
+        "json",
+    ];
+    let outcome = run_fed(folder, &format!("{typed}\nhalt\n"), &arguments);
+    assert!(outcome.stderr.contains("ok "), "{}", outcome.stderr);
+    let result: Value = serde_json::from_str(&outcome.success()).unwrap();
+    let tables = result["tables"].as_array().unwrap();
+    let table = tables.iter().find(|table| table["id"] == "interrupts-off").unwrap();
+    let stretch = |row: &Value| {
+        let from = row["cells"]["from"]["value"].as_str().unwrap().to_owned();
+        let at = u32::from_str_radix(&from[2..10], 16).unwrap();
+        (at >= KERNEL).then(|| (from, row["cells"]["cycles_count"]["value"].as_u64().unwrap()))
+    };
+    table["rows"].as_array().unwrap().iter().filter_map(stretch).collect()
+}
 
 #[test]
-fn interrupts_are_off_for_2000_cycles_at_most_also_when_50_processes_are_woken() {
+fn interrupts_are_off_for_2000_cycles_at_most_whoever_is_woken_and_however_spaces_are_switched() {
     if !is_there("arm-none-eabi-gcc") {
         return;
     }
@@ -21,21 +49,18 @@ fn interrupts_are_off_for_2000_cycles_at_most_also_when_50_processes_are_woken()
     let out = format!("OUT={}", scratch.path().display());
     let made = Command::new("make").arg("-sC").arg(sources).args([&out, "all"]).status().unwrap();
     assert!(made.success());
-    let typed =
-        "tests many_sleep_to_one_tick many_read_one_pipe many_see_the_end_of_a_pipe\nhalt\n";
-    let arguments = ["os", "run", "kernel.elf", "--profile", "--format", "json"];
-    let outcome = run_fed(scratch.path(), typed, &arguments);
-    assert!(outcome.stderr.contains("ALL TESTS PASSED"), "{}", outcome.stderr);
-    let result: Value = serde_json::from_str(&outcome.success()).unwrap();
-    let tables = result["tables"].as_array().unwrap();
-    let table = tables.iter().find(|table| table["id"] == "interrupts-off").unwrap();
-    let mut seen = 0;
-    for row in table["rows"].as_array().unwrap() {
-        let from = row["cells"]["from"]["value"].as_str().unwrap();
-        let cycles = row["cells"]["cycles_count"]["value"].as_u64().unwrap();
-        let at = u32::from_str_radix(&from[2..10], 16).unwrap();
-        assert!(at < KERNEL || cycles <= MOST, "{from}: {cycles} cycles");
-        seen += u32::from(at >= KERNEL);
+    let pipes = "tests bytes_come_in_order several_writers";
+    // The large process takes its memory while the first test runs, which misses it: that is not asked here.
+    let beside_large = format!("bench large 40 &\n{pipes}");
+    for (options, typed) in
+        [("", HERDS), ("", &*beside_large), ("slots=2", pipes), ("fcse=0", pipes)]
+    {
+        let all = longest(scratch.path(), options, typed);
+        assert!(all.len() > 3, "{all:?}");
+        for (from, cycles) in all {
+            assert!(cycles <= MOST, "{options}, {typed}: {cycles} cycles from {from} on");
+        }
     }
-    assert!(seen > 3, "{table}");
+    let (_, at_a_stretch) = longest(scratch.path(), "fcse=0 ahead=0", pipes)[0];
+    assert!(at_a_stretch > MOST, "{at_a_stretch}");
 }

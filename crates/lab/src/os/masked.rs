@@ -21,6 +21,8 @@ pub struct Stretch {
     pub to: u32,
     /// Cycles between.
     pub cycles: u64,
+    /// Instructions of the run before it.
+    pub after: u64,
     /// Stretches that begin there.
     pub count: u64,
 }
@@ -47,11 +49,20 @@ pub(crate) fn table(title: &str) -> Table {
         .column("times_count", "times")
 }
 
+/// A stretch that has not ended.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    from: u32,
+    /// Cycle from which on it is counted.
+    since: u64,
+    after: u64,
+}
+
 /// What was seen.
 #[derive(Debug, Clone, Default)]
 pub struct Masked {
-    /// Where and when the present stretch began.
-    open: Option<(u32, u64)>,
+    /// The present stretch, as far as it goes.
+    open: Option<Open>,
     /// Cycles asleep at the last boundary.
     asleep: u64,
     /// By the first instruction.
@@ -65,17 +76,19 @@ impl Masked {
         let slept = processor.counts.asleep != self.asleep;
         self.asleep = processor.counts.asleep;
         let masked = registers.cpsr().0 & Psr::I != 0;
-        self.boundary(masked, slept, registers.pc, processor.now.0);
+        let after = processor.counts.instructions;
+        self.boundary(masked, slept, Open { from: registers.pc, since: processor.now.0, after });
     }
 
-    /// A boundary in front of `pc`; `slept` since the last one.
-    fn boundary(&mut self, masked: bool, slept: bool, pc: u32, now: u64) {
+    /// A boundary, where a stretch would begin as `here`; `slept` since the last one.
+    fn boundary(&mut self, masked: bool, slept: bool, here: Open) {
         match self.open {
-            None if masked => self.open = Some((pc, now)),
-            Some((from, _)) if masked && slept => self.open = Some((from, now)),
-            Some((from, since)) if !masked => {
+            None if masked => self.open = Some(here),
+            Some(open) if masked && slept => self.open = Some(Open { since: here.since, ..open }),
+            Some(Open { from, since, after }) if !masked => {
                 self.open = None;
-                self.ended(Stretch { from, to: pc, cycles: now - since, count: 1 });
+                let cycles = here.since - since;
+                self.ended(Stretch { from, to: here.from, cycles, after, count: 1 });
             }
             _ => {}
         }
@@ -115,7 +128,7 @@ mod tests {
     #[test]
     fn a_stretch_goes_from_the_masked_boundary_to_the_unmasked_one_without_sleep() {
         let mut masked = Masked::default();
-        for (is_masked, slept, pc, now) in [
+        for (is_masked, slept, from, since) in [
             (false, false, 0x10, 5),
             (true, false, 0x20, 10),
             (true, false, 0x24, 14),
@@ -126,11 +139,11 @@ mod tests {
             (true, true, 0x44, 5_000),
             (false, false, 0x48, 5_009),
         ] {
-            masked.boundary(is_masked, slept, pc, now);
+            masked.boundary(is_masked, slept, Open { from, since, after: since / 10 });
         }
         let expected = [
-            Stretch { from: 0x20, to: 0x30, cycles: 40, count: 2 },
-            Stretch { from: 0x40, to: 0x48, cycles: 9, count: 1 },
+            Stretch { from: 0x20, to: 0x30, cycles: 40, after: 3, count: 2 },
+            Stretch { from: 0x40, to: 0x48, cycles: 9, after: 8, count: 1 },
         ];
         assert_eq!(masked.longest(), expected);
     }
@@ -140,9 +153,9 @@ mod tests {
         let mut masked = Masked::default();
         let mut now = 0;
         for step in 0..2 * 4_096_u32 {
-            masked.boundary(true, false, step * 8, now);
+            masked.boundary(true, false, Open { from: step * 8, since: now, after: 0 });
             now += u64::from(step) + 1;
-            masked.boundary(false, false, step * 8 + 4, now);
+            masked.boundary(false, false, Open { from: step * 8 + 4, since: now, after: 0 });
         }
         let longest = masked.longest();
         assert_eq!(longest.len(), MOST);

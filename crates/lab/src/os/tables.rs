@@ -283,11 +283,11 @@ fn functions(done: &Done<'_>, profile: &Profile) -> Table {
 /// The longest stretches with interrupts masked, if any ended.
 fn interrupts_off(done: &Done<'_>, stretches: &[Stretch]) -> Option<Table> {
     let title = "The longest stretches with interrupts off, by where they begin";
-    let mut table = masked::table(title);
+    let mut table = masked::table(title).column("after_count", "longest after instructions");
     let row = |(index, stretch): (usize, &Stretch)| {
         let row = Row::new(format!("stretch-{}", index + 1), (index + 1).to_string());
         let time = count(nanoseconds(done, stretch.cycles));
-        stretch.cells(row, time, &done.session.symbols)
+        stretch.cells(row, time, &done.session.symbols).cell("after_count", count(stretch.after))
     };
     table.rows = stretches.iter().take(STRETCHES).enumerate().map(row).collect();
     (!table.rows.is_empty()).then_some(table)
