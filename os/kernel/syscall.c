@@ -1,6 +1,7 @@
 /*
  * System calls: from the number in r7 to the function sys_NAME, and their
- * arguments in r0 to r3, the result in r0.
+ * arguments in r0 to r3, the result in r0. Profilers know the array `syscalls`
+ * by its name, and name the calls after its functions.
  *
  * Programs pass addresses that may be anything. What these functions have
  * accepted lies in the caller's memory, outside of its guard page, and stays
@@ -17,12 +18,12 @@ uint calls;
 #undef CALL
 
 #define CALL(number, name) [number] = sys_##name,
-static int (*const table[])(void) = {
+static int (*const syscalls[])(void) = {
 #include "syscall_table.h"
 };
 #undef CALL
 
-#define TABLE_SIZE (sizeof(table) / sizeof(table[0]))
+#define SYSCALLS (sizeof(syscalls) / sizeof(syscalls[0]))
 
 void syscall(void)
 {
@@ -30,8 +31,8 @@ void syscall(void)
     uint number = me->frame->r[7];
 
     calls++;
-    if (number < TABLE_SIZE && table[number]) {
-        me->frame->r[0] = (uint)table[number]();
+    if (number < SYSCALLS && syscalls[number]) {
+        me->frame->r[0] = (uint)syscalls[number]();
     } else {
         printf("%d %s: unknown system call %u\n", me->pid, me->name, number);
         me->frame->r[0] = (uint)-1;
