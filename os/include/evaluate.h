@@ -27,6 +27,10 @@ enum tune {
     TUNE_SLOTS      /* slots that may be used, 0 to SLOTS */
 };
 
+#define TICK_LEAST 100          /* below, nothing else would run */
+#define TICK_MOST 10000000
+#define SLICE_MOST 1000000
+
 enum { CHG_AT_TICK, CHG_AT_ONCE };
 
 /* Since boot. */

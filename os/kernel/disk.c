@@ -21,9 +21,8 @@ static uint card_blocks;    /* 0: the RAM disk is used */
 
 void disk_init(void)
 {
-    const char *which = option("disk");
     sleeplock_init(&card_lock, "card");
-    if (which == 0 || strncmp(which, "card", 5) != 0)
+    if (!option("disk"))
         return;
     card_blocks = card_init();
     if (card_blocks == 0)

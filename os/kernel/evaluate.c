@@ -4,10 +4,6 @@
 #include "proc.h"
 #include "space.h"
 
-#define TICK_LEAST 100      /* microseconds; below, nothing else would run */
-#define TICK_MOST 10000000
-#define SLICE_MOST 1000000
-
 extern char kernel_end[];       /* kernel.ld */
 
 static int tick_period = TICK_MICROSECONDS;

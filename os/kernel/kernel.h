@@ -26,8 +26,9 @@ void page_return(void *page);           /* no cache holds anything of it */
 void *pages_alloc_4(void);              /* four, at a multiple of their size */
 uint pages_free(void);
 
-/* main.c: an option's number, or the usual one. */
-int option_number(const char *name, int usual);
+/* options.c */
+void options_init(void);
+int option(const char *name);           /* its value, or the usual one */
 
 /* string.c */
 void *memset(void *to, int value, uint bytes);

@@ -61,9 +61,8 @@ void leds(uint value);
 void machine_halt(int code) __attribute__((noreturn));
 uint memory_end(void);                  /* physical, behind the last byte */
 
-/* Options of the kernel, words from outside ("name=value"): the value, or 0 if
-   there is no such. */
-const char *option(const char *name);
+/* The words of the command line, by their number; 0 behind the last one. */
+const char *command_word(uint number);
 
 /* Memory card: 0 if there is none, else 512-byte blocks. */
 uint card_init(void);

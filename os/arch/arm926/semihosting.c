@@ -18,8 +18,8 @@
 /* A host with this rate counts its own nanoseconds, not our cycles. */
 #define NANOSECONDS 1000000000u
 
-static char options[256];       /* a command line, its spaces made zeros */
-static uint options_end;        /* bytes of it */
+static char words[256];         /* a command line, its spaces made zeros */
+static uint words_end;          /* bytes of it */
 static uint frequency;          /* of cycles_now() */
 static int host_counts;         /* the host knows the cycles */
 static ulong64 board_count;     /* of the board's clock, all bits */
@@ -32,34 +32,32 @@ int semihosting(uint operation, void *argument)
     return (int)r0;
 }
 
-static void read_options(void)
+static void read_words(void)
 {
-    uint block[2] = {(uint)options, sizeof options};
+    uint block[2] = {(uint)words, sizeof words};
     if (semihosting(SYS_GET_CMDLINE, block) != 0)
         return;
-    options_end = block[1] < sizeof options ? block[1] : sizeof options - 1;
-    for (uint i = 0; i < options_end; i++)
-        if (options[i] == ' ')
-            options[i] = 0;
-    options[options_end] = 0;
+    words_end = block[1] < sizeof words ? block[1] : sizeof words - 1;
+    for (uint i = 0; i < words_end; i++)
+        if (words[i] == ' ')
+            words[i] = 0;
+    words[words_end] = 0;
 }
 
 void semihosting_init(void)
 {
-    read_options();
+    read_words();
     int rate = semihosting(SYS_TICKFREQ, 0);
     host_counts = rate != -1 && (uint)rate != NANOSECONDS;
     frequency = host_counts ? (uint)rate : BOARD_CLOCK;
 }
 
-const char *option(const char *name)
+const char *command_word(uint number)
 {
-    uint length = strlen(name);
-    for (uint at = 0; at < options_end; at += strlen(options + at) + 1)
-        if (strncmp(options + at, name, length) == 0 &&
-            options[at + length] == '=')
-            return options + at + length + 1;
-    return 0;
+    uint at = 0;
+    while (at < words_end && number-- > 0)
+        at += strlen(words + at) + 1;
+    return at < words_end ? words + at : 0;
 }
 
 /* The board's clock has 32 bits and turns over every 179 seconds: who counts

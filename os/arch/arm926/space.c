@@ -49,9 +49,9 @@ void space_init(void)
         space->next = unused;
         unused = space;
     }
-    state.fcse = option_number("fcse", 1);
-    state.ahead = option_number("ahead", 1);
-    slots_set(option_number("slots", SLOTS));
+    state.fcse = option("fcse");
+    state.ahead = option("ahead");
+    slots_set(option("slots"));
 }
 
 static void give_back(struct space *space)
