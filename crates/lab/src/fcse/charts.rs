@@ -49,7 +49,7 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
     let axes =
         [Axis::from_zero("working set of each process (KiB)"), Axis::from_zero("a switch (us)")];
     let title = "A switch over the working set";
-    let caption = "By chg at once, without the work itself. Dashed: without FCSE every switch fetches everything again; with FCSE only what the others displaced.";
+    let caption = "By chg at once, without the work itself. Dashed: without FCSE every switch fetches everything again; with FCSE only what the others displaced. Beyond the cache the work alone misses too, and that is taken off. The dashed lines lie on each other.";
     let mut chart = Chart::new("fcse-working-set", title, caption, axes);
     let counts = &scenario.ring.processes;
     let ends = [counts.first(), counts.last()].into_iter().flatten();
@@ -67,7 +67,7 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
     run.charts.push(chart);
 }
 
-/// A switch over the number of processes, without a working set and with the largest.
+/// A switch over the number of processes, with the least working set and with one between.
 fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, clock: Hertz) {
     let number = Axis { log2: true, ..Axis::fitting("processes in the ring") };
     let axes = [number, Axis::from_zero("a switch (us)")];
@@ -93,9 +93,9 @@ fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, cloc
 
 /// How much FCSE gains: a row for each number of processes, over the working set.
 fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
-    let axes = [Axis::fitting("working set of each process"), Axis::fitting("processes")];
+    let axes = [Axis::fitting("working set of each process"), Axis::fitting("times faster")];
     let title = "How many times faster a switch is with FCSE";
-    let caption = "By chg at once. What FCSE saves is what stays in the caches: nothing is left of it where all working sets together are larger.";
+    let caption = "By chg at once. What FCSE saves is what stays in the caches: little is left of it where all working sets together are larger.";
     let mut chart = Chart::new("fcse-gain", title, caption, axes);
     chart.categories = scenario.ring.working_sets.iter().map(ToString::to_string).collect();
     for &count in &scenario.ring.processes {
@@ -104,7 +104,7 @@ fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
         let points = gains.filter_map(|(at, (a, b))| Some((place(at), gain(a, b)?)));
         let curve = format!("gain_{count}");
         run.draw(&curve, "times", &points.collect::<Vec<_>>());
-        chart.layers.push(Layer::new(count.to_string(), curve, Style::Heat));
+        chart.layers.push(Layer::new(format!("{count} processes"), curve, Style::Heat));
     }
     run.charts.push(chart);
 }

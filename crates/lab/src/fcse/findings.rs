@@ -7,15 +7,22 @@ use super::programs::{Started, Starts};
 use super::scenario::Scenario;
 use super::spent::{Spent, nanoseconds};
 use super::switches::Point;
-use super::tables::{both, gain};
+use super::tables::{both, gain, gain_of_whole};
+use crate::os::masked::Stretch;
 use crate::told::{float, round};
 use boardlab_result::RunResult;
 use boardlab_sim::Hertz;
+use std::fmt;
 
 /// Adds all findings; tells which one explains table 1.
-pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured) -> usize {
+pub(super) fn all(
+    run: &mut RunResult,
+    scenario: &Scenario,
+    measured: &Measured,
+    is_as_published: bool,
+) -> usize {
     let facts = Facts { scenario, measured, clock: scenario.computer.settings.core_clock };
-    let quantum = run.find(facts.quantum());
+    let quantum = run.find(facts.quantum(is_as_published));
     run.find(facts.at_once());
     for finding in facts.rings().into_iter().chain(facts.lockdown()) {
         run.find(finding);
@@ -31,6 +38,21 @@ pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured)
         run.find(finding);
     }
     quantum
+}
+
+/// Where FCSE gains most.
+struct Most<'p> {
+    point: &'p Point,
+    gain: f64,
+    /// The gain with the work.
+    whole: f64,
+}
+
+impl fmt::Display for Most<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Point { processes, working_set, .. } = self.point;
+        write!(f, "{:.2} times ({processes} processes of {working_set})", self.gain)
+    }
 }
 
 struct Facts<'f> {
@@ -55,22 +77,28 @@ impl Facts<'_> {
         told(nanoseconds(float(cycles), self.clock))
     }
 
-    fn quantum(&self) -> String {
+    fn quantum(&self, is_as_published: bool) -> String {
         let published = &self.scenario.published;
         let (count, tick) = (published.switches, published.tick);
         let all: Vec<_> = both(self.measured).collect();
         let largest = all.iter().map(|(a, b)| a.cycles.abs_diff(b.cycles)).max().unwrap_or(0);
         let first = all.first().map_or(0, |(tables, _)| tables.cycles);
         let (phase, last) = all.last().map_or((tick, 0), |(_, fcse)| (fcse.phase, fcse.cycles));
-        format!(
+        let mut found = format!(
             "A switch by sys_chg waits for the timer, so {count} of them are {count} timer interrupts of {tick}, whatever a switch costs: {} from one interrupt on, without FCSE and with it, \
-             and {} if the first is asked for {phase} after one, again either way; the two ways differ by {} at most. The two printed figures are such waits: {count} quanta, and little more than {} of them, as the first switch waits for all of \
-             its quantum or for a small part. They do not compare the ways, and whoever looks at his clock a moment later finds the other figure. The quantum itself is fitted to them.",
+             and {} if the first is asked for {phase} after one, again either way; the two ways differ by {} at most.",
             self.time(first),
             self.time(last),
             self.time(largest),
-            count - 1,
-        )
+        );
+        if is_as_published {
+            found += &format!(
+                " The two printed figures are such waits: {count} quanta, and little more than {} of them, as the first switch waits for all of its quantum or for a small part. They do not compare the ways, \
+                 and whoever looks at his clock a moment later finds the other figure. The quantum itself is fitted to them.",
+                count - 1,
+            );
+        }
+        found
     }
 
     fn at_once(&self) -> String {
@@ -90,35 +118,40 @@ impl Facts<'_> {
         )
     }
 
-    /// The rings by chg without and with FCSE.
-    fn pairs(&self) -> Vec<(&Point, &Point, f64)> {
-        let of = |way| self.measured.of(way).rings[0].iter();
+    /// The rings without and with FCSE, and what it gains.
+    fn pairs(&self, how: usize) -> Vec<(&Point, &Point, f64)> {
+        let of = |way| self.measured.of(way).rings[how].iter();
         let both = of(Way::Tables).zip(of(Way::Fcse));
         both.filter_map(|(tables, fcse)| Some((tables, fcse, gain(tables, fcse)?))).collect()
     }
 
+    /// The largest gain of those that `keep` keeps, by chg and by pipes.
+    fn most(&self, keep: impl Fn(&Point) -> bool) -> Option<[Most<'_>; 2]> {
+        let of = |how| {
+            let kept = self.pairs(how).into_iter().filter(|one| keep(one.0));
+            let (tables, fcse, gain) = kept.max_by(|a, b| a.2.total_cmp(&b.2))?;
+            Some(Most { point: tables, gain, whole: gain_of_whole(tables, fcse) })
+        };
+        Some([of(0)?, of(1)?])
+    }
+
     fn rings(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let pairs = self.pairs();
-        let cache = u64::from(self.scenario.computer.settings.core.data_cache.kib()) * 1_024;
-        let point =
-            |point: &Point| format!("{} processes of {}", point.processes, point.working_set);
-        let most = pairs.iter().max_by(|a, b| a.2.total_cmp(&b.2));
-        if let Some((tables, _, gain)) = most {
+        if let Some([chg, pipe]) = self.most(|_| true) {
             found.push(format!(
-                "FCSE gains most, {gain} times, with {}: a switch without it writes the data cache back, empties both caches and the TLB, and each process then fetches what it needs again.",
-                point(tables)
+                "FCSE gains most, {chg} by chg and {pipe} by pipes: a switch without it writes the data cache back, empties both caches and the TLB, and each process then fetches what it needs again."
             ));
         }
-        let beyond = |one: &&(&Point, &Point, f64)| {
-            u64::from(one.0.processes) * one.0.working_set.get() > 2 * cache
-        };
-        let crowded = pairs.iter().filter(beyond).max_by(|a, b| a.2.total_cmp(&b.2));
-        if let Some((tables, _, gain)) = crowded {
+        let cache = u64::from(self.scenario.computer.settings.core.data_cache.kib()) * 1_024;
+        let beyond =
+            |point: &Point| u64::from(point.processes) * point.working_set.get() > 2 * cache;
+        if let Some([chg, pipe]) = self.most(beyond) {
             found.push(format!(
-                "Where the working sets together are more than twice the data cache of {} KiB, FCSE gains {gain} times at most (with {}): the processes displace each other's lines as a flush would.",
+                "Where the working sets together are more than twice the data cache of {} KiB, FCSE gains little: {chg} at most by chg, for the processes displace each other's lines as a flush would. By pipes it is {pipe}: the kernel's own path, \
+                 which a flush empties too, is longer there. The work that is taken off misses by itself; with it, FCSE gains {:.2} times by chg and {:.2} by pipes.",
                 cache / 1_024,
-                point(tables)
+                chg.whole,
+                pipe.whole,
             ));
         }
         found
@@ -144,7 +177,7 @@ impl Facts<'_> {
             )
         };
         Some(format!(
-            "With the kernel's path locked a switch costs {} at worst and {} at best of what it costs without: one way of four of each cache is gone for everybody else. Lockdown bounds the latency to a task, it does not make switches cheaper.",
+            "With the kernel's path locked a switch by chg costs {} at worst and {} at best of what it costs without: nobody displaces the kernel's lines, but one way of four of each cache is gone for everybody else, which costs most where the working sets just fitted.",
             told(worst),
             told(best),
         ))
@@ -182,18 +215,20 @@ impl Facts<'_> {
 
     fn sections(&self) -> Option<String> {
         let longest = |way: Way| self.measured.of(way).sections.first();
-        let place = |at: u32| self.measured.symbols.place(at);
-        let (tables, fcse) = (longest(Way::Tables)?, longest(Way::Fcse)?);
-        let (ahead, beside) = (longest(Way::Ahead)?, self.measured.beside_large.first()?);
+        let told = |stretch: &Stretch| {
+            format!(
+                "{} cycles, from {} on",
+                stretch.cycles,
+                self.measured.symbols.place(stretch.from)
+            )
+        };
+        let of = |way: Way| longest(way).map(told);
         Some(format!(
-            "Interrupts are off for {} cycles at most with FCSE, from {} on, and for {} without it, from {} on. Where the data cache is cleaned ahead of a switch, with interrupts on, the switch has little left \
-             to write back: {} cycles without FCSE, and {} with it while a process lives that is too large for a slot.",
-            fcse.cycles,
-            place(fcse.from),
-            tables.cycles,
-            place(tables.from),
-            ahead.cycles,
-            beside.cycles,
+            "Interrupts are off for {} at most with FCSE, and for {} without it. Where the data cache is cleaned ahead of a switch, with interrupts on, they are off for {} without FCSE, and for {} with it while a process lives that is too large for a slot.",
+            of(Way::Fcse)?,
+            of(Way::Tables)?,
+            of(Way::Ahead)?,
+            told(self.measured.beside_large.first()?),
         ))
     }
 

@@ -18,6 +18,8 @@ const PROMPT: &[u8] = b"$ ";
 const SLICE: u64 = 100_000;
 /// Virtual time that a command may take beyond what is known of it.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Virtual time from reset to the first prompt, hundreds of times of what it takes.
+const BOOT: Duration = Duration::from_secs(5);
 /// Bytes of the console that an error shows.
 const SHOWN: usize = 300;
 
@@ -144,7 +146,7 @@ impl Guest {
             machine.insert_card(card);
         }
         let mut guest = Self { machine, printed: Vec::new() };
-        guest.await_prompt("boot", PATIENCE, &mut |_, _| ())?;
+        guest.await_prompt("reset to prompt", BOOT, &mut |_, _| ())?;
         guest.machine.watch_marks(true);
         Ok(guest)
     }

@@ -33,7 +33,7 @@ pub(super) fn name_parameters(run: &mut RunResult) {
         let own: &[&str] = match table {
             "qemu" => &["published."],
             "table1" | "phases" | "at-once" => &["published.", "board."],
-            "ring-chg" | "ring-pipe" | "misses" => &["ring.", "board."],
+            "ring-chg" | "ring-pipe" | "misses" | "waiting" => &["ring.", "board."],
             "latency-handler" | "latency-task" => &["real_time.", "board."],
             "interrupts-off" => &["interrupts_off.", "board."],
             "exec" => &["exec.", "board."],

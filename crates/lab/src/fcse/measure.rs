@@ -11,7 +11,7 @@ use super::scenario::{Exec, Scenario};
 use super::sections;
 use super::spent::Spent;
 use super::switches::{self, AtOnce, How, Point, Quantum};
-use super::{Cause, HELP, card};
+use super::{Cause, HELP, HELP_QEMU, card};
 use crate::in_order::in_order;
 use crate::os::masked::Stretch;
 use crate::os::symbols::Symbols;
@@ -261,14 +261,18 @@ pub(super) fn all(
     scenario: &Scenario,
     kernel: &Program,
 ) -> Result<Measured, Failure> {
-    let failed =
-        |system: &str, error: Cause| Failure::Run { system: system.into(), error, help: HELP };
+    let failed = |system: &str, error: Cause, help| {
+        let system = format!("{}: {system}", scenario.path.display());
+        Failure::Run { system, error, help }
+    };
     let systems = boot(kernel, &scenario.computer.settings, request.seed);
-    let systems = systems.map_err(|error| failed("boot", error))?;
+    let systems = systems.map_err(|error| failed("boot", error, HELP))?;
     let jobs = Job::all();
     let (finished, total) = (AtomicUsize::new(0), jobs.len());
     let done = in_order(jobs.par_iter().with_max_len(1).map(|job| {
-        let done = job.perform(scenario, &systems).map_err(|error| failed(job.name(), error))?;
+        let help = if matches!(job, Job::Qemu) { HELP_QEMU } else { HELP };
+        let done = job.perform(scenario, &systems);
+        let done = done.map_err(|error| failed(job.name(), error, help))?;
         let now = finished.fetch_add(1, Ordering::Relaxed) + 1;
         (request.progress)(Progress { step: job.name(), done: now, total });
         Ok::<_, Failure>(done)

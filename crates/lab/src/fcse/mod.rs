@@ -36,7 +36,9 @@ use scenario::Scenario;
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// What to try when a run fails.
-const HELP: &str = "boot the kernel by hand: boardlab os run os/build/kernel.elf; what --set asks for may be more than the system can do";
+const HELP: &str = "boot the kernel by hand, with `boardlab os run`: it is to be that of os/; what --set asks for may be more than the system can do";
+/// The same for QEMU.
+const HELP_QEMU: &str = "`qemu.command` is to be qemu-system-arm, which also has to boot the kernel; one that is not installed is left out";
 
 fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
     let folder = request.document.source().folder();
@@ -47,7 +49,7 @@ fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
 fn missing(scenario: &Scenario) -> Failure {
     Failure::Missing {
         what: format!("no kernel at `{}`", scenario.path.display()),
-        help: "build it: `make -C os` in boardlab's folder (needs gcc-arm-none-eabi); another one: --set kernel=FILE",
+        help: "build it: `make -C os` in boardlab's folder (needs gcc-arm-none-eabi); another one: `boardlab run context-switch --set kernel=FILE`",
     }
 }
 
@@ -68,7 +70,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);
     run.parameters = parameters;
     tables::all(&mut run, &scenario, &measured);
-    let explaining = findings::all(&mut run, &scenario, &measured);
+    let explaining = findings::all(&mut run, &scenario, &measured, request.is_as_published());
     if request.is_as_published() {
         judge::verdicts(&mut run, &catalog::reference("fcse")?, explaining)?;
     }

@@ -38,7 +38,7 @@ pub(super) struct Absent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ran {
     pub(super) way: Way,
-    /// Those of table 1, from a timer interrupt on, to a tenth of a second.
+    /// Those of table 1, from a timer interrupt on, in whole periods of the timer.
     pub(super) waiting: Duration,
     /// As many at once, to the microsecond.
     pub(super) at_once: Duration,
@@ -87,7 +87,8 @@ pub(super) fn run(scenario: &Scenario) -> Result<Result<Vec<Ran>, Absent>, Cause
         let published = &scenario.published;
         let waiting = console.last_of(&quantum_commands(published, Duration::ZERO))?;
         let at_once = console.last_of(&at_once_commands(published))?;
-        let (waiting, at_once) = (nearest(waiting, 100_000_000), nearest(at_once, 1_000));
+        let tick = published.tick.as_nanos();
+        let (waiting, at_once) = (nearest(waiting, tick), nearest(at_once, 1_000));
         all.push(Ran { way, waiting, at_once });
     }
     Ok(Ok(all))

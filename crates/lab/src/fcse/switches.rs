@@ -133,6 +133,8 @@ pub(super) struct Point {
     pub(super) switches: u64,
     /// What was spent on switching: the same work without it is taken off.
     pub(super) net: Spent,
+    /// Cycles of the whole: the work and the switches.
+    pub(super) whole: u64,
 }
 
 impl Point {
@@ -157,7 +159,7 @@ pub(super) fn rings(saved: &[u8], ring: &Ring, how: How) -> Result<Vec<Point>, C
             let all = Spent::between(said.between(mark::BEGIN, mark::END)?);
             let switches = said.number("ring_switches")?;
             let net = all.without(&alone, processes.into());
-            points.push(Point { processes, working_set, switches, net });
+            points.push(Point { processes, working_set, switches, net, whole: all.cycles });
         }
     }
     Ok(points)

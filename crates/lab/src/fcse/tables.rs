@@ -26,6 +26,7 @@ pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured)
         ring(measured, clock, 0),
         ring(measured, clock, 1),
         misses(measured),
+        waiting(measured),
         latency(
             measured,
             clock,
@@ -133,7 +134,12 @@ fn named(point: &Point) -> (String, String) {
 
 /// How much faster the second is; nothing where it costs nothing.
 pub(super) fn gain(tables: &Point, fcse: &Point) -> Option<f64> {
-    (fcse.net.cycles > 0).then(|| round(tables.cycles() / fcse.cycles(), 2))
+    (fcse.net.cycles > 0).then(|| round(tables.cycles() / fcse.cycles(), 4))
+}
+
+/// The same with the work, which no switch makes faster.
+pub(super) fn gain_of_whole(tables: &Point, fcse: &Point) -> f64 {
+    round(float(tables.whole) / float(fcse.whole.max(1)), 4)
 }
 
 fn ring(measured: &Measured, clock: Hertz, how: usize) -> Table {
@@ -145,7 +151,7 @@ fn ring(measured: &Measured, clock: Hertz, how: usize) -> Table {
     for way in Way::ALL {
         table = table.column(format!("{}_ns", way.id()), way.title());
     }
-    table = table.column("gain", "FCSE is faster by");
+    table = table.column("gain", "gain by FCSE").column("whole_gain", "gain with the work");
     for (index, tables) in measured.of(Way::Tables).rings[how].iter().enumerate() {
         let (id, title) = named(tables);
         let mut row = Row::new(id, title);
@@ -153,31 +159,46 @@ fn ring(measured: &Measured, clock: Hertz, how: usize) -> Table {
             let cycles = rings[how][index].cycles();
             row = row.cell(format!("{}_ns", way.id()), Cell::real(nanoseconds(cycles, clock)));
         }
-        let gain = gain(tables, &measured.of(Way::Fcse).rings[how][index]);
-        table.rows.push(row.cell("gain", gain.map_or_else(Cell::none, Cell::real)));
+        let fcse = &measured.of(Way::Fcse).rings[how][index];
+        let gain = gain(tables, fcse).map_or_else(Cell::none, Cell::real);
+        let whole = Cell::real(gain_of_whole(tables, fcse));
+        table.rows.push(row.cell("gain", gain).cell("whole_gain", whole));
     }
     table
 }
 
-/// What a switch by chg costs, and what the core waits for in it.
+/// A row for each ring by chg of the two ways that the publication compares.
+fn by_chg(measured: &Measured, of: impl Fn(Row, &Point) -> Row) -> Vec<Row> {
+    let ways = [Way::Tables, Way::Fcse].map(|way| measured.of(way));
+    let row = |way: Way, point: &Point| {
+        let (id, title) = named(point);
+        of(Row::new(format!("{}-{id}", way.id()), format!("{}: {title}", way.title())), point)
+    };
+    let rows = |one: &OfWay| one.rings[0].iter().map(|point| row(one.way, point)).collect();
+    ways.into_iter().flat_map(|one| -> Vec<Row> { rows(one) }).collect()
+}
+
+/// What a switch by chg costs.
 fn misses(measured: &Measured) -> Table {
-    let title = "A switch at once in a ring, by chg: misses, and cycles of waiting";
+    let title = "A switch at once in a ring, by chg: what it takes, without the work itself";
     let mut table = of_spent(Table::new("misses", title));
+    table.rows = by_chg(measured, |row, point| spent(row, &point.net, point.switches));
+    table
+}
+
+/// What the core waits for in it.
+fn waiting(measured: &Measured) -> Table {
+    let title = "The same: cycles of waiting, by what for";
+    let mut table = Table::new("waiting", title);
     for (id, title) in WAITING {
         table = table.column(format!("{id}_count"), title);
     }
-    for OfWay { way, rings, .. } in [Way::Tables, Way::Fcse].map(|way| measured.of(way)) {
-        for point in &rings[0] {
-            let (id, title) = named(point);
-            let row = Row::new(format!("{}-{id}", way.id()), format!("{}: {title}", way.title()));
-            let mut row = spent(row, &point.net, point.switches);
-            for ((id, _), waited) in WAITING.iter().zip(point.net.waiting) {
-                let each = Spent::each(waited, point.switches);
-                row = row.cell(format!("{id}_count"), Cell::real(each));
-            }
-            table.rows.push(row);
-        }
-    }
+    table.rows = by_chg(measured, |row, point| {
+        WAITING.iter().zip(point.net.waiting).fold(row, |row, ((id, _), waited)| {
+            let each = Spent::each(waited, point.switches);
+            row.cell(format!("{id}_count"), Cell::real(each))
+        })
+    });
     table
 }
 
@@ -278,7 +299,7 @@ fn memory(scenario: &Scenario, measured: &Measured) -> Table {
         ("twice", "programs that run at the prompt, there as files too", memory.twice),
         ("free", "free", memory.free),
     ] {
-        let share = round(float(bytes) / float(all.get()), 6);
+        let share = round(float(bytes) / float(all.get()), 9);
         let row = Row::new(id, title).cell("size_bytes", Cell::int(bytes));
         table.rows.push(row.cell("share_ratio", Cell::real(share)));
     }

@@ -7,6 +7,7 @@
   const themes = JSON.parse(document.getElementById("themes")?.textContent ?? "null");
   const PAPER_WIDTH = 720;
   const NARROW = 520;
+  const WIDE = 900;
 
   /** The options of vega-embed that every drawing shares. */
   const options = (theme) => ({
@@ -24,7 +25,7 @@
     width,
     height: spec.usermeta?.height ?? (room < NARROW ? 240 : 320),
     autosize: { type: "fit-x", contains: "padding" },
-    config: { legend: { columns: room < NARROW ? 1 : 4 } },
+    config: { legend: { columns: room < NARROW ? 1 : room < WIDE ? 2 : 4 } },
   });
 
   class Chart {

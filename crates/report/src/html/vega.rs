@@ -28,7 +28,7 @@ const DASHES: [u32; 2] = [7, 4];
 const CATEGORY_WIDTH: usize = 14;
 
 /// More names than this are written at a slant.
-const UPRIGHT_MAX: usize = 8;
+const UPRIGHT_MAX: usize = 6;
 
 /// The specification of `chart` with the points of `layers`.
 pub(super) fn spec(chart: &Chart, layers: &[Plotted]) -> Value {
