@@ -111,8 +111,9 @@ static int load(struct image *image, struct inode *file)
     for (uint i = 0; i < elf.header_count; i++) {
         uint at = elf.headers + i * sizeof(segment);
 
-        if (readi(file, (char *)&segment, at, sizeof(segment))
-            != sizeof(segment))
+        if (cpu.proc->killed
+            || readi(file, (char *)&segment, at, sizeof(segment))
+               != sizeof(segment))
             return -1;
         if (segment.type == ELF_LOAD
             && load_segment(image, file, &segment) < 0)

@@ -96,18 +96,27 @@ static void unlock(void)
                      : "memory");
 }
 
-int lockdown_set(int value)
+static void lock_all(void)
 {
-    int before = lockdown_on;
-    if (value < 0 || (value != 0) == before)
-        return before;
-    lockdown_on = value != 0;
-    if (!lockdown_on) {
-        unlock();
-        return before;
-    }
     for (uint i = 0; i < TRANSLATIONS; i++)
         lock_translation(i, translations[i]);
     lockdown_renew();
+}
+
+/* One process at a time: it takes longer than a time slice may. */
+int lockdown_set(int value)
+{
+    static struct sleeplock changing;
+
+    sleeplock_acquire(&changing);
+    int before = lockdown_on;
+    if (value >= 0 && (value != 0) != before) {
+        lockdown_on = value != 0;
+        if (lockdown_on)
+            lock_all();
+        else
+            unlock();
+    }
+    sleeplock_release(&changing);
     return before;
 }

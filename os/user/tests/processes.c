@@ -265,6 +265,44 @@ static void exec_refuses(void)
 
 /* The programs differ, their addresses are the same: stale code would be
    seen. */
+/* A file of 2,000 segments, which all load the same bytes. */
+static void make_long_program(const char *path)
+{
+    enum { HEADER = 52, TABLE = 4096, COUNT = 2000, WORDS = 8 };
+    static uint image[TABLE / sizeof(uint) + WORDS * COUNT];
+    static const uint segment[WORDS] = { 1, 0, 0, 0, 64000, 64000, 7, 0 };
+    int file = open("/echo", O_RDONLY);
+
+    CHECK(read(file, image, HEADER) == HEADER);
+    close(file);
+    image[7] = TABLE;
+    image[11] = (image[11] & 0xffff0000) | COUNT;
+    for (int i = 0; i < COUNT; i++)
+        memmove(&image[TABLE / sizeof(uint) + WORDS * i], segment,
+                sizeof segment);
+    file = open(path, O_CREATE | O_WRONLY);
+    CHECK(write(file, image, sizeof image) == sizeof image);
+    close(file);
+}
+
+static void a_long_exec_can_be_killed(void)
+{
+    int pid, start;
+
+    make_long_program("long");
+    pid = fork_checked();
+    if (pid == 0) {
+        exec("long", (char *[]){ "long", 0 });
+        fail("exec came back", __LINE__);
+    }
+    sleep(2);
+    start = uptime();
+    CHECK(kill(pid) == 0);
+    wait_for(1);
+    CHECK(uptime() - start <= 5);
+    unlink("long");
+}
+
 static void exec_of_several_in_turn(void)
 {
     char got[100];
@@ -383,6 +421,7 @@ const struct test process_tests[] = {
     { "chg_at_once_needs_no_tick", chg_at_once_needs_no_tick },
     { "exec_passes_arguments", exec_passes_arguments },
     { "exec_refuses", exec_refuses },
+    { "a_long_exec_can_be_killed", a_long_exec_can_be_killed },
     { "exec_of_several_in_turn", exec_of_several_in_turn },
     { "registers_are_kept", registers_are_kept },
     { "calls_keep_registers", calls_keep_registers },
