@@ -1,19 +1,15 @@
 /*
- * What the evaluation measures.
+ * What the evaluation measures: see `commands` at the end, which `bench` alone prints. `set`
+ * is tune(), `count` counters(). Of the others:
  *
- *   bench set NAME VALUE           tune(): fcse, tick, slice, chg, lockdown, slots
- *   bench count                    all of counters()
- *   bench chg N WHEN [DELAY]       N switches by chg between two processes, WHEN tick or once,
- *                                  from DELAY microseconds behind a tick on
- *   bench ring HOW N KB LAPS       a ring of N processes that pass a token by HOW, chg or pipe;
- *                                  whoever has it sums KB kilobytes of its own. After lmbench's
- *                                  lat_ctx: the same work without switching comes first
- *   bench null N                   N times the shortest system call
- *   bench exec N KB                N times fork, exec, exit and wait with an empty buffer cache,
- *                                  then N times again, of a program of KB kilobytes
- *   bench latency N                N times sleep to the next tick, at the highest priority
- *   bench load                     runs for ever: pipes, memory, files, processes
- *   bench large MB                 runs for ever in so much memory
+ *   chg        switches by chg between two processes
+ *   ring       processes pass a token by HOW; whoever has it sums KB kilobytes of its own. After
+ *              lmbench's lat_ctx: the same work without switching comes first
+ *   null       the shortest system call
+ *   exec       fork, exec, exit and wait, N times with an empty buffer cache, then N times again,
+ *              of a program of KB kilobytes
+ *   latency    sleeps to the next tick, at the highest priority
+ *   load       runs for ever: pipes, memory, files, processes; large: in so much memory
  *
  * Each prints lines `NAME VALUE UNIT`, by the clock of counters(); an instrument outside
  * sees marks at the same places and measures better: a mark() costs one call.
@@ -23,6 +19,7 @@
 #include "fs.h"
 #include "param.h"
 #include "evaluate.h"
+#include "memlayout.h"
 #include "user.h"
 
 enum mark {
@@ -36,11 +33,47 @@ enum mark {
 };
 
 #define WARM_LAPS 2
+#define TIMES_MOST 100000000            /* of whatever is repeated */
+#define MEGABYTES_MOST 256              /* of RAM that the kernel knows of */
+/* In a ring with this process, beside init and the shell, and with two files for each pipe
+   beside the console. */
+#define PROCESSES_MOST (NPROC - 2)
+#define PIPES_MOST ((NFILE - 1) / 2)
+#define KB_MOST ((int)(MAXFILE * BSIZE / 1024)) /* of a file */
+
+static int others[NPROC];       /* of a ring, made by this process */
+static int made;                /* the first of them */
+
+/* Ends the others of the ring. */
+static void end_others(void)
+{
+    for (int i = 0; i < made; i++)
+        kill(others[i]);
+    for (; made > 0; made--)
+        wait();
+}
 
 static void fail(const char *what)
 {
     printf(2, "bench: %s\n", what);
+    end_others();
     exit();
+}
+
+/* Decimal digits of a number from least to most; anything else is refused. */
+static int number(const char *name, const char *text, int least, int most)
+{
+    int value = 0;
+    const char *at = text;
+
+    for (; *at >= '0' && *at <= '9' && value <= most; at++)
+        value = value > most / 10 ? most + 1 : value * 10 + (*at - '0');
+    if (at == text || *at || value < least || value > most) {
+        printf(2, "bench: %s is '%s', expected is a whole number from %d to %d\n", name, text,
+               least, most);
+        exit();
+    }
+    return value;
 }
 
 static ulong64 cycles(void)
@@ -83,25 +116,49 @@ static int same(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-static void set(const char *name, int value)
+/* 0 or 1: which of two words; anything else is refused. */
+static int choice(const char *name, const char *text, const char *first, const char *second)
 {
-    static const char *const names[] = { "fcse", "tick", "slice", "chg", "lockdown", "slots" };
+    if (!same(text, first) && !same(text, second)) {
+        printf(2, "bench: %s is '%s', expected is %s or %s\n", name, text, first, second);
+        exit();
+    }
+    return same(text, second);
+}
 
-    for (uint i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!same(name, names[i]))
+static void set(char **word)
+{
+    static const struct {
+        const char *name;
+        int least, most;
+    } kinds[] = {
+        { "fcse", 0, 1 },
+        { "tick", TICK_LEAST, TICK_MOST },
+        { "slice", 1, SLICE_MOST },
+        { "chg", CHG_AT_TICK, CHG_AT_ONCE },
+        { "lockdown", 0, 1 },
+        { "slots", 0, SLOTS },
+    };
+
+    for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
+        int value;
+
+        if (!same(word[0], kinds[i].name))
             continue;
-        tune((int)i, value);
-        if (tune((int)i, -1) != value)
+        value = number(kinds[i].name, word[1], kinds[i].least, kinds[i].most);
+        tune(i, value);
+        if (tune(i, -1) != value)
             fail("it was not set");
         return;
     }
-    fail("set what?");
+    fail("NAME is none of fcse, tick, slice, chg, lockdown, slots");
 }
 
-static void count(void)
+static void count(char **word)
 {
     struct counters now;
 
+    (void)word;
     counters(&now);
     tell("cycles", now.cycles, "cycles");
     tell("frequency", now.frequency, "Hz");
@@ -128,7 +185,8 @@ struct ring {
 
 static volatile int sum;
 
-static void work(const struct ring *ring)
+/* One code for all processes, and for the same work without switching. */
+static __attribute__((noinline)) void work(const struct ring *ring)
 {
     int total = 0;
 
@@ -137,58 +195,56 @@ static void work(const struct ring *ring)
     sum = total;
 }
 
-static void send(const struct ring *ring)
+static int send(const struct ring *ring)
 {
     int token = 0;
 
-    if (write(ring->out, &token, sizeof token) != sizeof token)
-        fail("the token was not sent");
+    return write(ring->out, &token, sizeof token) == sizeof token;
 }
 
-static void receive(const struct ring *ring)
+static int receive(const struct ring *ring)
 {
     int token;
 
-    if (read(ring->in, &token, sizeof token) != sizeof token)
-        fail("the token did not come");
+    return read(ring->in, &token, sizeof token) == sizeof token;
+}
+
+/* The token goes around once, by pipes. */
+static void around(const struct ring *ring)
+{
+    if (!send(ring) || !receive(ring))
+        fail("the token was lost");
 }
 
 /* Once around the ring, as its first process sees it. */
 static void lap(const struct ring *ring)
 {
     work(ring);
-    if (!ring->pipes) {
-        if (chg(ring->next, sum) < 0)
-            fail("the next process is gone");
-        return;
-    }
-    send(ring);
-    receive(ring);
+    if (ring->pipes)
+        around(ring);
+    else if (chg(ring->next, sum) < 0)
+        fail("the next process is gone");
 }
 
-/* All laps of another process, which waits for the others of its ring to end. */
-static void follow(const struct ring *ring, int laps)
+/* Another process, until the first one ends it, or a neighbour is gone. */
+static void follow(const struct ring *ring)
 {
-    while (laps-- > 0) {
-        if (ring->pipes)
-            receive(ring);
+    int here = 1;
+
+    while (here) {
+        here = !ring->pipes || receive(ring);
         work(ring);
-        if (ring->pipes)
-            send(ring);
-        else
-            chg(ring->next, sum);
+        here = here && (ring->pipes ? send(ring) : chg(ring->next, sum) >= 0);
     }
-    wait();
     exit();
 }
 
-/* Makes the others of a ring of `count`, each by the one before it; returns in all of them
-   the place in the ring, 0 in the caller. */
-static int join(struct ring *ring, int count)
+/* Makes the others of a ring of `count`, from the last to the first, so that each knows the
+   next one. They do not come back. */
+static void join(struct ring *ring, int count)
 {
-    int home = getpid(), back = ring->out;
-
-    for (int place = 0; place + 1 < count; place++) {
+    ring->next = getpid();
+    while (made + 1 < count) {
         int ends[2] = { -1, -1 };
         int pid;
 
@@ -197,19 +253,18 @@ static int join(struct ring *ring, int count)
         pid = fork();
         if (pid < 0)
             fail("no process");
-        if (pid > 0) {
-            ring->next = pid;
-            ring->out = ends[1];
-            close(ends[0]);
-            return place;
+        if (pid == 0) {
+            made = 0;
+            close(ring->in);
+            close(ends[1]);
+            ring->in = ends[0];
+            follow(ring);
         }
-        close(ring->in);
-        close(ends[1]);
-        ring->in = ends[0];
+        close(ends[0]);
+        close(ring->out);
+        ring->out = ends[1];
+        ring->next = others[made++] = pid;
     }
-    ring->next = home;
-    ring->out = back;
-    return count - 1;
 }
 
 static ulong64 hot(const struct ring *ring, int laps)
@@ -222,10 +277,8 @@ static ulong64 hot(const struct ring *ring, int laps)
             mark(MARK_HOT);
         }
         work(ring);
-        if (ring->pipes) {
-            send(ring);
-            receive(ring);
-        }
+        if (ring->pipes)
+            around(ring);
     }
     mark(MARK_HOT_END);
     return cycles() - from;
@@ -246,14 +299,16 @@ static ulong64 switching(const struct ring *ring, int laps)
     return cycles() - from;
 }
 
-static void ring_bench(int pipes, int count, int kb, int laps)
+static void ring_bench(char **word)
 {
+    int pipes = choice("HOW", word[0], "chg", "pipe");
+    int count = number("N", word[1], 2, pipes ? PIPES_MOST : PROCESSES_MOST);
+    int kb = number("KB", word[2], 0, MEGABYTES_MOST * 1024);
+    int laps = number("LAPS", word[3], 1, TIMES_MOST);
     struct ring ring = { .pipes = pipes, .in = -1, .out = -1 };
     int ends[2];
     ulong64 alone, all;
 
-    if (count < 2 || kb < 0 || laps < 1)
-        fail("ring of whom?");
     ring.words = kb * 1024 / (int)sizeof *ring.data;
     ring.data = (int *)sbrk(kb * 1024);
     if (ring.data == (int *)-1)
@@ -266,10 +321,9 @@ static void ring_bench(int pipes, int count, int kb, int laps)
     }
     tune(TUNE_CHG, CHG_AT_ONCE);
     alone = hot(&ring, laps);
-    if (join(&ring, count) > 0)
-        follow(&ring, WARM_LAPS + laps);
+    join(&ring, count);
     all = switching(&ring, laps);
-    wait();
+    end_others();
     alone *= (uint)count;
     tell("ring_switches", (ulong64)count * (uint)laps, "switches");
     tell_time("ring", 0, all);
@@ -290,34 +344,37 @@ static void await_tick(uint delay)
         ;
 }
 
-static void chg_bench(int switches, int when, uint delay)
+static void chg_bench(char **word)
 {
+    int switches = number("N", word[0], 2, TIMES_MOST);
+    int when = choice("WHEN", word[1], "tick", "once") ? CHG_AT_ONCE : CHG_AT_TICK;
+    int delay = word[2] ? number("DELAY", word[2], 0, TICK_MOST) : 0;
     struct ring ring = { .in = -1, .out = -1 };
     struct counters before, after;
 
-    if (switches < 2 || switches % 2)
-        fail("an even number of switches");
+    if (switches % 2)
+        fail("N is odd: both processes switch equally often");
     tune(TUNE_CHG, when);
-    if (join(&ring, 2) > 0)
-        follow(&ring, WARM_LAPS + switches / 2);
+    join(&ring, 2);
     for (int i = 0; i < WARM_LAPS; i++)
         lap(&ring);
-    await_tick(delay);
+    await_tick((uint)delay);
     counters(&before);
     mark(MARK_BEGIN);
     for (int i = 0; i < switches / 2; i++)
         lap(&ring);
     mark(MARK_END);
     counters(&after);
-    wait();
+    end_others();
     tell("chg_switches", after.switches - before.switches, "switches");
     tell("chg_flushes", after.flushes - before.flushes, "switches");
     tell("chg_ticks", after.ticks - before.ticks, "ticks");
     tell_time("chg", before.cycles, after.cycles);
 }
 
-static void null_bench(int calls)
+static void null_bench(char **word)
 {
+    int calls = number("N", word[0], 1, TIMES_MOST);
     ulong64 from = cycles();
 
     mark(MARK_BEGIN);
@@ -332,6 +389,18 @@ static void null_bench(int calls)
 #define PROGRAM "bench.program"
 #define OTHER "bench.other"
 
+static void remove_files(void)
+{
+    unlink(PROGRAM);
+    unlink(OTHER);
+}
+
+static void fail_start(const char *what)
+{
+    remove_files();
+    fail(what);
+}
+
 /* A file of so many bytes: those of the file `from`, if there is one, then zeros. Returns
    where they lie in memory, to be changed and then kept. */
 static char *file_begin(const char *from, uint bytes)
@@ -340,10 +409,10 @@ static char *file_begin(const char *from, uint bytes)
     int fd = from ? open(from, O_RDONLY) : -1;
 
     if (data == (char *)-1)
-        fail("no memory");
+        fail_start("no memory");
     memset(data, 0, bytes);
     if (from && (fd < 0 || read(fd, data, (int)bytes) <= 0 || close(fd) < 0))
-        fail("no program to be started");
+        fail_start("no program to be started");
     return data;
 }
 
@@ -352,7 +421,7 @@ static void file_keep(const char *name, char *data, uint bytes)
     int fd = open(name, O_CREATE | O_RDWR);
 
     if (fd < 0 || write(fd, data, (int)bytes) != (int)bytes)
-        fail("the file was not written");
+        fail_start("the file was not written");
     close(fd);
     sbrk(-(int)bytes);
 }
@@ -368,7 +437,7 @@ static void make_program(uint bytes)
     uint end = begin + *(uint *)(segment + FILE_SIZE);
 
     if (end >= bytes || *(uint *)(segment + MEMORY_SIZE) > bytes - begin)
-        fail("the program is larger");
+        fail("KB is too small: the program is larger");
     memset(data + end, 0, bytes - end);
     *(uint *)(segment + FILE_SIZE) = *(uint *)(segment + MEMORY_SIZE) = bytes - begin;
     file_keep(PROGRAM, data, bytes);
@@ -383,7 +452,7 @@ static void displace(void)
     while (read(fd, block, sizeof block) == sizeof block)
         blocks++;
     if (blocks != NBUF)
-        fail("the other file cannot be read");
+        fail_start("the other file cannot be read");
     close(fd);
 }
 
@@ -398,7 +467,7 @@ static void start(void)
         fail("no exec");
     }
     if (pid < 0 || wait() != pid)
-        fail("no process");
+        fail_start("no process");
 }
 
 /* Starts the program so often, each time with the cache displaced if `cold`. */
@@ -425,20 +494,22 @@ static void starts(const char *what, int times, int cold)
     tell_time("starts", 0, spent);
 }
 
-static void exec_bench(int times, int kb)
+static void exec_bench(char **word)
 {
-    if (times < 1 || kb < 1)
-        fail("what program?");
+    int times = number("N", word[0], 1, TIMES_MOST);
+    int kb = number("KB", word[1], 1, KB_MOST);
+
     make_program((uint)kb * 1024);
     file_keep(OTHER, file_begin(0, NBUF * BSIZE), NBUF * BSIZE);
     starts("cold", times, 1);
     starts("warm", times, 0);
-    unlink(PROGRAM);
-    unlink(OTHER);
+    remove_files();
 }
 
-static void latency_bench(int times)
+static void latency_bench(char **word)
 {
+    int times = number("N", word[0], 1, TIMES_MOST);
+
     priority(getpid(), 0);
     for (int i = 0; i < times; i++) {
         sleep(1);
@@ -458,8 +529,7 @@ static void load_pipes(void)
         fail("no pipe");
     ring.in = ends[0];
     ring.out = ends[1];
-    if (join(&ring, 3) > 0)
-        follow(&ring, 0x7fffffff);
+    join(&ring, 3);
     for (;;)
         lap(&ring);
 }
@@ -477,12 +547,12 @@ static void load_memory(void)
     }
 }
 
-static void large(int megabytes)
+static void large(char **word)
 {
-    uint bytes = (uint)megabytes << 20, seed = 1;
+    uint bytes = (uint)number("MB", word[0], 1, MEGABYTES_MOST) << 20, seed = 1;
     char *data = sbrk((int)bytes);
 
-    if (megabytes <= 0 || data == (char *)-1)
+    if (data == (char *)-1)
         fail("no memory");
     for (;;) {
         seed = seed * 1664525 + 1013904223;
@@ -513,10 +583,11 @@ static void load_processes(void)
     }
 }
 
-static void load(void)
+static void load(char **word)
 {
     static void (*const kinds[])(void) = { load_pipes, load_memory, load_files, load_processes };
 
+    (void)word;
     for (uint i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (fork() == 0)
             kinds[i]();
@@ -524,43 +595,43 @@ static void load(void)
         ;
 }
 
-static int when(const char *name)
-{
-    if (same(name, "tick"))
-        return CHG_AT_TICK;
-    if (!same(name, "once"))
-        fail("tick or once?");
-    return CHG_AT_ONCE;
-}
+static const struct command {
+    const char *name;
+    int least, most;            /* words behind the name */
+    void (*run)(char **word);   /* of these words, behind which is a 0 */
+    const char *usage;
+} commands[] = {
+    { "set", 2, 2, set, " NAME VALUE    of fcse, tick, slice, chg, lockdown, slots" },
+    { "count", 0, 0, count, "    all that the kernel counts" },
+    { "chg", 2, 3, chg_bench,
+      " N tick|once [DELAY]    N switches, from DELAY us behind a tick on" },
+    { "ring", 4, 4, ring_bench,
+      " chg|pipe N KB LAPS    N processes in turn, each sums KB kilobytes" },
+    { "null", 1, 1, null_bench, " N    the shortest system call" },
+    { "exec", 2, 2, exec_bench, " N KB    N starts of a program of KB kilobytes, cold and warm" },
+    { "latency", 1, 1, latency_bench, " N    N times sleep to the next tick" },
+    { "load", 0, 0, load, "    for ever pipes, memory, files, processes" },
+    { "large", 1, 1, large, " MB    for ever in so much memory" },
+};
 
-static int run(int words, char **word)
+/* Of one command, or of all. */
+static void usage(const struct command *of)
 {
-    if (words == 4 && same(word[1], "set"))
-        set(word[2], atoi(word[3]));
-    else if (words == 2 && same(word[1], "count"))
-        count();
-    else if (words >= 4 && same(word[1], "chg"))
-        chg_bench(atoi(word[2]), when(word[3]), words > 4 ? (uint)atoi(word[4]) : 0);
-    else if (words == 6 && same(word[1], "ring"))
-        ring_bench(same(word[2], "pipe"), atoi(word[3]), atoi(word[4]), atoi(word[5]));
-    else if (words == 3 && same(word[1], "null"))
-        null_bench(atoi(word[2]));
-    else if (words == 4 && same(word[1], "exec"))
-        exec_bench(atoi(word[2]), atoi(word[3]));
-    else if (words == 3 && same(word[1], "latency"))
-        latency_bench(atoi(word[2]));
-    else if (words == 2 && same(word[1], "load"))
-        load();
-    else if (words == 3 && same(word[1], "large"))
-        large(atoi(word[2]));
-    else
-        return 0;
-    return 1;
+    for (uint i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!of || of == &commands[i])
+            printf(2, "usage: bench %s%s\n", commands[i].name, commands[i].usage);
+    exit();
 }
 
 int main(int argc, char **argv)
 {
-    if (!run(argc, argv))
-        fail("set, count, chg, ring, null, exec, latency, load, large: see bench.c");
+    const struct command *command = 0;
+
+    for (uint i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
+        if (same(argv[1], commands[i].name))
+            command = &commands[i];
+    if (!command || argc - 2 < command->least || argc - 2 > command->most)
+        usage(command);
+    command->run(argv + 2);
     exit();
 }
