@@ -42,6 +42,11 @@ struct dinode {
 #define BPB (BSIZE * 8)
 #define BBLOCK(b, sb) ((b) / BPB + (sb).bmapstart)
 
+/* An operation may change all blocks of the free map (see fs.c): the kernel
+   takes no larger file system. */
+#define BITMAP_MOST 4
+#define SIZE_MOST (BITMAP_MOST * BPB)   /* blocks */
+
 #define DIRSIZ 14
 
 struct dirent {

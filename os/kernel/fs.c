@@ -25,7 +25,6 @@
 #include "stat.h"
 
 #define CHAINS 16
-#define BITMAP_MOST 4
 #define SUPER 1             /* block of the super block */
 
 static struct superblock sb;
@@ -372,7 +371,7 @@ static void check_superblock(void)
         sb.bmapstart < sb.inodestart + inode_blocks ||
         sb.size < sb.bmapstart + bitmap_blocks)
         panic("fs_init: no file system");
-    if (sb.size > BITMAP_MOST * BPB)
+    if (sb.size > SIZE_MOST)
         panic("fs_init: file system too large");
 }
 

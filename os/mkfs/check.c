@@ -2,9 +2,10 @@
  * check: whether an image holds a consistent file system in xv6's layout
  * (fs.h).
  *
- * Errors: a super block that does not fit the image; an inode of no type, or
- * longer than a file may be; a block number outside the data, in use twice,
- * beyond a file's end, or missing within a regular file; a block in use that
+ * Errors: a super block that is none, does not fit the image, or says more
+ * blocks than the kernel takes; an inode of no type, or longer than a file may
+ * be; a block number outside the data, in use twice, beyond a file's end, or
+ * missing within a regular file; a block in use that
  * the free map calls free, and the reverse; a directory without "." and ".."
  * at its start, with an entry of a free inode, a name twice, an empty name or
  * one with '/', or not to be reached from the root; a number of links that is
@@ -26,6 +27,7 @@
 #include "stat.h"
 
 #define SUPER 1
+#define SUPER_END (SUPER * BSIZE + sizeof(struct superblock))
 #define LONGEST (MAXFILE * BSIZE)   /* bytes of a file */
 
 struct check {
@@ -61,21 +63,46 @@ static void note(struct check *check, const char *format, uint value)
     check->found.notes++;
 }
 
-/* Blocks before the data, or 0 if the super block does not fit. */
-static uint layout(const uchar *image, size_t bytes, struct superblock *sb)
+/* Blocks before the data, or 0 if its parts are not one behind the other. */
+static uint parts(const struct superblock *sb)
 {
-    if (bytes < 2 * BSIZE)
-        return 0;
-    memcpy(sb, image + SUPER * BSIZE, sizeof(*sb));
     unsigned long long size = sb->size, inodes = sb->ninodes;
     unsigned long long data = sb->bmapstart + size / BPB + 1;
     if (sb->logstart <= SUPER || sb->nlog < 2 || inodes < 2 ||
-        inodes > 0xFFFF || size > 0xFFFFFF || size * BSIZE > bytes ||
+        inodes > 0xFFFF ||
         (unsigned long long)sb->logstart + sb->nlog > sb->inodestart ||
         sb->inodestart + inodes / IPB + 1 > sb->bmapstart ||
         sb->bmapstart >= size || data >= size)
         return 0;
     return (uint)data;
+}
+
+/* Blocks before the data, or 0 if the super block does not fit the image. */
+static uint layout(const uchar *image, size_t bytes, struct superblock *sb)
+{
+    if (bytes < SUPER_END)
+        return 0;
+    memcpy(sb, image + SUPER * BSIZE, sizeof(*sb));
+    if (sb->size > SIZE_MOST || bytes / BSIZE < sb->size)
+        return 0;
+    return parts(sb);
+}
+
+/* Why there is no layout. */
+static void tell_layout(struct check *check, size_t bytes)
+{
+    uint size = check->sb.size;
+    if (bytes < SUPER_END)
+        error(check, "this is no image: the file has %zu bytes, the super "
+              "block ends at %zu\n", bytes, SUPER_END);
+    else if (parts(&check->sb) == 0)
+        error(check, "this is no image: block %u is no super block\n", SUPER);
+    else if (size > SIZE_MOST)
+        error(check, "its super block says %u blocks, the kernel takes %u at "
+              "most\n", size, (uint)SIZE_MOST);
+    else
+        error(check, "the file has %zu bytes, its super block says %u blocks "
+              "of %d bytes\n", bytes, size, BSIZE);
 }
 
 static const struct log_header *header_of(const uchar *image)
@@ -89,7 +116,7 @@ int log_length(const uchar *image, size_t bytes)
 {
     struct superblock sb;
     if (layout(image, bytes, &sb) == 0)
-        return -1;
+        return -2;
     const struct log_header *header = header_of(image);
     if (header->n < 0 || header->n >= (int)sb.nlog || header->n > LOGSIZE)
         return -1;
@@ -344,8 +371,7 @@ struct findings check_image(const uchar *image, size_t bytes, FILE *out)
     struct check check = { .image = image, .out = out };
     check.data_start = layout(image, bytes, &check.sb);
     if (check.data_start == 0) {
-        error(&check, "block %u: it is no super block of this image\n",
-              SUPER);
+        tell_layout(&check, bytes);
         return check.found;
     }
     check.owner = calloc(check.sb.size, sizeof(uint));

@@ -11,8 +11,8 @@ struct findings {
     uint notes;         /* what the next start mends, or does not matter */
 };
 
-/* Blocks of the log that wait to be written to their places; -1 if the log or
-   the super block is not one. */
+/* Blocks of the log that wait to be written to their places; -1 if the log is
+   not one, -2 if the super block is not one (check_image says why). */
 int log_length(const uchar *image, size_t bytes);
 
 /* Writes them there and empties the log. */

@@ -42,7 +42,11 @@ int main(int argc, char **argv)
     int replay = argc == 3 && strcmp(argv[1], "--replay") == 0;
     const char *path = argv[argc - 1];
     size_t bytes;
-    if (argc != 2 && !replay) {
+    if (argc == 2 && strcmp(path, "--help") == 0) {
+        puts("usage: fsck [--replay] IMAGE");
+        return 0;
+    }
+    if ((argc != 2 && !replay) || path[0] == '-') {
         fputs("usage: fsck [--replay] IMAGE\n", stderr);
         return 2;
     }
@@ -52,8 +56,8 @@ int main(int argc, char **argv)
         return 2;
     }
     int length = log_length(image, bytes);
-    if (length < 0)
-        puts("log: its header or the super block is not one");
+    if (length == -1)
+        puts("log: its header is not one");
     if (length > 0) {
         printf("note: the log holds %d blocks%s\n", length,
                replay ? ", now written to their places" : "");
@@ -64,8 +68,7 @@ int main(int argc, char **argv)
         }
     }
     struct findings found = check_image(image, bytes, stdout);
-    if (length < 0)
-        found.errors++;
+    found.errors += length == -1;
     printf("%s: %u errors, %u notes\n", path, found.errors, found.notes);
     return found.errors > 0;
 }

@@ -3,6 +3,9 @@
  *
  *   mkfs [-s BLOCKS] [-i INODES] IMAGE FILE...
  *
+ * What begins with '-' is an option, so such an image is ./-NAME. Status 0: the
+ * image is made; 1: it cannot be; 2: usage.
+ *
  * The files go to the root directory, in this order, under their names without
  * directories and without a leading '_'. The same arguments give the same
  * bytes, and blocks and inodes are handed out in the order of xv6's mkfs. One
@@ -22,11 +25,18 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the layout is little-endian");
 
 #define INODES 200
+#define INODES_MOST 0xFFFFu     /* numbers of a directory's entries */
 
 static struct superblock sb;
 static uchar *image;
 static uint next_inode = ROOTINO;
 static uint next_block;
+
+static void usage(FILE *to, int status)
+{
+    fputs("usage: mkfs [-s BLOCKS] [-i INODES] IMAGE FILE...\n", to);
+    exit(status);
+}
 
 static void fail(const char *what, const char *name)
 {
@@ -152,13 +162,22 @@ static void write_bitmap(void)
             (uchar)(1 << block % 8);
 }
 
+static void check_number(const char *option, uint found, uint least, uint most)
+{
+    if (found >= least && found <= most)
+        return;
+    fprintf(stderr, "mkfs: %s is %u, expected is a number from %u to %u\n",
+            option, found, least, most);
+    exit(1);
+}
+
 static void layout(uint blocks, uint inodes)
 {
     uint inode_blocks = inodes / IPB + 1;
     uint bitmap_blocks = blocks / BPB + 1;
     uint before = 2 + LOGSIZE + inode_blocks + bitmap_blocks;
-    if (blocks <= before || blocks > 0xFFFFFF || inodes > 0xFFFF || inodes < 2)
-        fail("these numbers of blocks and inodes do not fit", "-s, -i");
+    check_number("-i", inodes, 2, INODES_MOST);
+    check_number("-s", blocks, before + 1, SIZE_MOST);
     sb.size = blocks;
     sb.nblocks = blocks - before;
     sb.ninodes = inodes;
@@ -180,30 +199,30 @@ static void write_image(const char *path)
 
 static uint number(const char *text)
 {
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-    if (*text == 0 || *end != 0 || value > 0xFFFFFF)
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || text[digits] != 0 || digits > 9)
         fail("is not a number that fits", text);
-    return (uint)value;
+    return (uint)atoi(text);
 }
 
 int main(int argc, char **argv)
 {
     uint blocks = FSSIZE, inodes = INODES;
     int at = 1;
-    while (at + 1 < argc && argv[at][0] == '-') {
+    for (; at < argc && argv[at][0] == '-'; at += 2) {
+        if (strcmp(argv[at], "--help") == 0)
+            usage(stdout, 0);
+        if (at + 1 == argc)
+            usage(stderr, 2);
         if (strcmp(argv[at], "-s") == 0)
             blocks = number(argv[at + 1]);
         else if (strcmp(argv[at], "-i") == 0)
             inodes = number(argv[at + 1]);
         else
-            fail("no such option", argv[at]);
-        at += 2;
+            usage(stderr, 2);
     }
-    if (at >= argc) {
-        fputs("usage: mkfs [-s BLOCKS] [-i INODES] IMAGE FILE...\n", stderr);
-        return 2;
-    }
+    if (at >= argc)
+        usage(stderr, 2);
     layout(blocks, inodes);
     image = calloc(sb.size, BSIZE);
     if (image == 0)

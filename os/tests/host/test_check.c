@@ -72,6 +72,8 @@ static void device(void) { inode_at(4)->type = T_DEV; }
 static void odd(void) { inode_at(2)->size += 3; }
 static void super_block(void) { ((uint *)block_at(1))[5] = 3; }
 static void too_large(void) { ((uint *)block_at(1))[0] = 1 << 20; }
+static void one_too_many(void) { ((uint *)block_at(1))[0] = 16385; }
+static void longer(void) { ((uint *)block_at(1))[0] = sb.size + 1; }
 
 /* Its indirect block is the last one: nothing behind that may be read. */
 static void long_directory(void)
@@ -118,8 +120,10 @@ static const struct {
     { root, "inode 1: the root is no directory" },
     { device, "inode 4: it has a size" },
     { odd, "directory 2: its size is" },
-    { super_block, "block 1: it is no super block of this image" },
-    { too_large, "block 1: it is no super block of this image" },
+    { super_block, "this is no image: block 1 is no super block" },
+    { too_large, "says 1048576 blocks, the kernel takes 16384 at most" },
+    { one_too_many, "says 16385 blocks, the kernel takes 16384 at most" },
+    { longer, "the file has 153600 bytes, its super block says 301 blocks" },
     { long_directory, "inode 2: 4294967280 bytes are too many" },
     { cycle, "directory 2: it is not below the root" },
 };
@@ -160,6 +164,30 @@ static void check_log(void)
         fail("a log that writes to the super block is taken");
 }
 
+/* Of a file that was cut the first bytes, at the end of memory. */
+static void expect_of_cut(size_t left, const char *says)
+{
+    char *text;
+    size_t text_bytes;
+    FILE *out = open_memstream(&text, &text_bytes);
+    uchar *at = image + bytes - left;
+    memcpy(at, disk, left);
+    struct findings found = check_image(at, left, out);
+    fclose(out);
+    if (found.errors != 1 || strstr(text, says) == 0 ||
+        log_length(at, left) != -2)
+        fail("of %zu bytes '%s' is not said, but:\n%s", left, says, text);
+    free(text);
+}
+
+static void check_cut_files(void)
+{
+    expect_of_cut(0, "this is no image: the file has 0 bytes");
+    expect_of_cut(539, "the file has 539 bytes, the super block ends at 540");
+    expect_of_cut(700, "the file has 700 bytes, its super block says 300");
+    expect_of_cut(bytes - 1, "the file has 153599 bytes, its super block");
+}
+
 /* Memory behind which there is none: reading there ends the test. */
 static uchar *image_at_edge(size_t size)
 {
@@ -185,4 +213,5 @@ void test_check(void *unused)
     for (uint i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
         expect(i);
     check_log();
+    check_cut_files();
 }
