@@ -336,6 +336,52 @@ fn fsck_replays_a_log_and_tells_damage_by_its_status() {
     assert_eq!(status(&[]), Some(2));
 }
 
+/// The status of `mkfs` or `fsck`, and all that it says.
+fn status_of(program: &Path, folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(program).args(arguments).current_dir(folder).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn mkfs_makes_no_image_that_is_an_option_or_too_large_for_the_kernel() {
+    let Some(folder) = kernel::build() else { return };
+    let here = folder.join("options");
+    std::fs::create_dir_all(&here).unwrap();
+    for (arguments, status, says) in [
+        (&["--help"][..], 0, "usage: mkfs"),
+        (&["-s"], 2, "usage: mkfs"),
+        (&["-q", "3", "image"], 2, "usage: mkfs"),
+        (&["-s", "17000", "image"], 1, "-s is 17000, expected is a number from 64 to 16384"),
+        (&["-i", "70000", "image"], 1, "-i is 70000, expected is a number from 2 to 65535"),
+    ] {
+        let (code, said) = status_of(&folder.join("mkfs"), &here, arguments);
+        assert!(code == Some(status) && said.contains(says), "{arguments:?}: {code:?} {said}");
+    }
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "no image");
+    assert_eq!(mkfs(folder, "largest", &["-s", "16384"], &[]).len(), 16_384 * BLOCK);
+}
+
+#[test]
+fn fsck_says_in_one_line_why_a_file_is_no_image() {
+    let Some(folder) = kernel::build() else { return };
+    let image = mkfs(folder, "whole", &[], &[]);
+    let mut large = image.clone();
+    large[BLOCK..][..4].copy_from_slice(&17_000_u32.to_le_bytes());
+    let foreign = [7_u8; 5000];
+    for (bytes, says) in [
+        (&image[..0], "this is no image: the file has 0 bytes"),
+        (&image[..700], "the file has 700 bytes, its super block says 2000 blocks"),
+        (&large[..], "its super block says 17000 blocks, the kernel takes 16384 at most"),
+        (&foreign[..], "this is no image: block 1 is no super block"),
+    ] {
+        std::fs::write(folder.join("no.img"), bytes).unwrap();
+        let (code, said) = status_of(&folder.join("fsck"), folder, &["no.img"]);
+        assert_eq!((code, said.lines().count()), (Some(1), 2), "{said}");
+        assert!(said.contains(says) && said.ends_with("no.img: 1 errors, 0 notes\n"), "{said}");
+    }
+}
+
 #[test]
 fn a_directory_of_an_impossible_size_ends_the_kernel_with_a_message() {
     let Some(folder) = kernel::build() else { return };

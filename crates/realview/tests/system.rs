@@ -8,7 +8,7 @@ mod kernel;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use boardlab_arm926::{Config, Limit};
+use boardlab_arm926::{Config, Cycles, Limit};
 use boardlab_realview::{Outcome, Settings};
 use kernel::{PROMPT, Shell};
 
@@ -150,6 +150,77 @@ fn the_shell_understands_its_language() {
         let (echoed, rest) = lines.split_once('\n').unwrap();
         assert_eq!((echoed, rest), (line, expected));
     }
+}
+
+#[test]
+fn options_that_are_not_known_or_cannot_be_end_the_kernel_with_a_message() {
+    let Some(folder) = kernel::build() else { return };
+    let ticks = "expected is a whole number from 100 to 10000000";
+    for (options, found, expected) in [
+        ("tick=0", "option tick: '0'", ticks),
+        ("kernel.elf tick=99999999999", "option tick: '99999999999'", ticks),
+        ("kernel.elf tick=x", "option tick: 'x'", ticks),
+        ("fcse=2", "option fcse: '2'", "from 0 to 1"),
+        ("ahead=5", "option ahead: '5'", "from 0 to 1"),
+        ("slots=200", "option slots: '200'", "from 0 to 95"),
+        ("disk=floppy", "option disk: 'floppy'", "'card'"),
+        ("kernel.elf foo=1", "option 'foo=1'", "these are: fcse ahead slots tick disk"),
+    ] {
+        let mut machine = kernel::machine(&Settings::default(), folder, options);
+        let outcome = machine.run(Limit::cycles(Cycles::default().plus(40_000_000)));
+        let text = String::from_utf8_lossy(&machine.take_console()).into_owned();
+        assert!(matches!(outcome, Outcome::Exit { code: 1, .. }), "{options}: {outcome:?} {text}");
+        assert!(text.contains(found) && text.contains(expected), "{options}: {text}");
+    }
+}
+
+#[test]
+fn other_words_and_limits_of_options_are_taken() {
+    let Some(folder) = kernel::build() else { return };
+    for options in ["a=b/kernel.elf quiet", "kernel.elf tick=100 slots=0", "slots=95 ahead=0"] {
+        let (mut shell, _) = Shell::start(folder, options, None);
+        assert_eq!(shell.command("echo ours").trim(), "ours", "{options}");
+    }
+}
+
+/// What is typed, and what must come of it.
+const MEASURED: [(&str, &str); 19] = [
+    ("bench ring", "usage: bench ring chg|pipe N KB LAPS"),
+    ("bench foo", "usage: bench large MB"),
+    ("bench ring pipe 100 0 2", "N is '100', expected is a whole number from 2 to 49"),
+    ("bench ring chg 63 0 2", "N is '63', expected is a whole number from 2 to 62"),
+    ("bench ring foo 2 0 10", "HOW is 'foo', expected is chg or pipe"),
+    ("bench null x", "N is 'x', expected is a whole number from 1"),
+    ("bench null -4", "N is '-4'"),
+    ("bench latency -1", "N is '-1'"),
+    ("bench large x", "MB is 'x', expected is a whole number from 1 to 256"),
+    ("bench exec 1 500", "KB is '500', expected is a whole number from 1 to 70"),
+    ("bench chg 3 once", "N is odd"),
+    ("bench set tick 99999999999", "tick is '99999999999', expected is a whole number from 100"),
+    ("bench set foo 1", "NAME is none of fcse, tick"),
+    ("(bench ring pipe 49 0 1 | cat) | cat", "bench: no pipe\n"),
+    ("(bench ring chg 62 0 1 | cat) | cat", "bench: no process\n"),
+    ("bench ring pipe 49 0 1", "ring_switches 49 switches"),
+    ("bench ring chg 62 0 1", "ring_switches 62 switches"),
+    ("bench chg 10 once 5", "chg_switches 10 switches"),
+    ("cat bench.program bench.other", "cat: cannot open bench.program"),
+];
+
+#[test]
+fn what_cannot_be_measured_is_refused_and_leaves_nothing() {
+    let Some(folder) = kernel::build() else { return };
+    let (mut shell, _) = Shell::start(folder, "", None);
+    let pages = |shell: &mut Shell| {
+        let said = said(shell, "bench count", PATIENCE).replace('\r', "");
+        said.lines().find(|line| line.starts_with("pages_free")).unwrap().to_owned()
+    };
+    let before = pages(&mut shell);
+    for (line, expected) in MEASURED {
+        let lines = said(&mut shell, line, PATIENCE).replace('\r', "");
+        assert!(lines.contains(expected), "{lines}");
+        assert_eq!(lines.contains("_switches"), expected.contains("_switches"), "{lines}");
+    }
+    assert_eq!(pages(&mut shell), before);
 }
 
 /// A source that is older than what was built before: what is asked for counts, not its age.

@@ -31,6 +31,8 @@ fn longest(folder: &Path, options: &str, typed: &str) -> Vec<(String, u64)> {
     let result: Value = serde_json::from_str(&outcome.success()).unwrap();
     let tables = result["tables"].as_array().unwrap();
     let table = tables.iter().find(|table| table["id"] == "interrupts-off").unwrap();
+    let calls = tables.iter().find(|table| table["id"] == "calls").unwrap().to_string();
+    assert!(calls.contains("sys_write"), "the kernel's calls have names: {calls}");
     let stretch = |row: &Value| {
         let from = row["cells"]["from"]["value"].as_str().unwrap().to_owned();
         let at = u32::from_str_radix(&from[2..10], 16).unwrap();
