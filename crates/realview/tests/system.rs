@@ -207,6 +207,13 @@ const MEASURED: [(&str, &str); 19] = [
 ];
 
 #[test]
+fn the_tick_of_the_start_is_the_one_that_tune_knows() {
+    for options in ["", "tick=20000", "tick=500"] {
+        check(options, &[("tests ticks_last_as_tune_says", "ALL TESTS PASSED")]);
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_and_leaves_nothing() {
     let Some(folder) = kernel::build() else { return };
     let (mut shell, _) = Shell::start(folder, "", None);
