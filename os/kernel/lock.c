@@ -26,11 +26,8 @@ void pop_off(void)
         panic("pop_off: interrupts are not held off");
     if (--cpu.depth > 0 || !cpu.were_on)
         return;
-    if (cpu.wanted | cpu.late) {
-        interrupts_on();
-        interrupts_off();
+    if (cpu.wanted | cpu.late)
         preempt();
-    }
     interrupts_on();
 }
 

@@ -62,6 +62,7 @@ struct cpu {
     int were_on;            /* interrupts were on before the outermost one */
     int wanted;             /* by a process that goes before the running one */
     int late;               /* wakeups that are not through */
+    int letting_in;         /* interrupts, in preempt: no switch in these */
 };
 extern struct cpu cpu;
 

@@ -224,18 +224,23 @@ void yield(void)
     release(&proc_lock);
 }
 
-/* For the end of interrupts, and for pop_off: interrupts are off. Whoever ran
-   meanwhile may have left wakeups. */
+/* For the end of interrupts, and for pop_off: interrupts are off. Those that
+   are let in leave what they want to the loop here, so that they do not nest
+   deeper than this; whoever ran meanwhile may have left wakeups. */
 void preempt(void)
 {
+    if (cpu.letting_in)
+        return;
     for (;;) {
+        cpu.letting_in = 1;
+        interrupts_on();
+        interrupts_off();
         if (cpu.late)
             wake_late();
+        cpu.letting_in = 0;
         if (!cpu.wanted || !cpu.proc)
             return;
         yield();
-        interrupts_on();
-        interrupts_off();
     }
 }
 
@@ -367,8 +372,8 @@ static APART void honour_heir(struct proc *me)
     }
 }
 
-/* The time and the switch are two sections without interrupts: others that wait
-   have their turn in between, and late wakeups. */
+/* The time and the switch are two sections without interrupts: others that
+   wait have their turn in between, and late wakeups. */
 void tick(void)
 {
     struct proc *me = cpu.proc;
@@ -382,8 +387,6 @@ void tick(void)
             honour_heir(me);
     }
     release(&proc_lock);
-    interrupts_on();
-    interrupts_off();
     preempt();
 }
 

@@ -299,8 +299,8 @@ static void a_long_exec_can_be_killed(void)
     start = uptime();
     CHECK(kill(pid) == 0);
     wait_for(1);
-    CHECK(uptime() - start <= 5);
     unlink("long");
+    CHECK((uptime() - start) * tune(TUNE_TICK, -1) <= 50 * 1000);
 }
 
 static void exec_of_several_in_turn(void)
