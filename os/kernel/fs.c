@@ -220,11 +220,13 @@ static void inode_free(struct inode *inode)
 }
 
 /* Whether a reference is the last one is asked and acted upon in one go, lest
-   two that are given back at once each take the other for the last. */
+   two that are given back at once each take the other for the last. It is asked
+   again when the inode was freed: by then another file may have had the number,
+   and lost its last link. */
 void iput(struct inode *inode)
 {
     acquire(&table.lock);
-    if (inode->refs == 1 && inode->valid && inode->nlink == 0) {
+    while (inode->refs == 1 && inode->valid && inode->nlink == 0) {
         release(&table.lock);
         inode_free(inode);
         acquire(&table.lock);

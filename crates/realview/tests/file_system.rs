@@ -217,8 +217,8 @@ fn the_tests_of_the_file_system_on_the_host_pass() {
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("host");
     let said = kernel::make(&folder, "test");
-    assert_eq!(said.matches(" 0 failed").count(), 5, "{said}");
-    for (test, seeds) in [("model", 3000), ("tasks", 2000), ("cut", 300)] {
+    assert_eq!(said.matches(" 0 failed").count(), 6, "{said}");
+    for (test, seeds) in [("model", 3000), ("tasks", 2000), ("reuse", 2000), ("cut", 300)] {
         if full() {
             let output = Command::new(folder.join("host/fs-test"))
                 .arg(folder.join("host/empty.img"))

@@ -91,6 +91,8 @@ char *kernel_strncpy(char *to, const char *from, int bytes)
 
 /* Tasks */
 
+uint between_switches = 4;
+
 static void switch_to_any(void)
 {
     struct task *from = current;
@@ -115,7 +117,7 @@ static void switch_to_any(void)
 
 static void maybe_switch(void)
 {
-    if (locks_held == 0 && below(4) == 0)
+    if (locks_held == 0 && below(between_switches) == 0)
         switch_to_any();
 }
 

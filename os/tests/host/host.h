@@ -71,6 +71,9 @@ int in_child(void (*body)(void *), void *argument);
 
 /* Runs `count` tasks till they end; the caller is the only one before and
    after. */
+/* Occasions of which a running task gives way at one. */
+extern uint between_switches;
+
 void run_tasks(int count, void (*body)(int number));
 
 /* System calls of the running task. */

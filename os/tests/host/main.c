@@ -55,6 +55,7 @@ static const struct {
     { "model", test_model, 60 },
     { "cut", test_cut, 12 },
     { "tasks", test_tasks, 200 },
+    { "reuse", test_reuse, 200 },
     { "limits", test_limits, 8 },
     { "check", test_check, 1 },
 };

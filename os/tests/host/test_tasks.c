@@ -25,6 +25,28 @@ static void body(int number)
         call_close(fd);
 }
 
+/* The number of a file that is gone is given to the next one, while the task
+   that lost the last link may not be through with it. */
+static void make_and_lose(int number)
+{
+    char path[] = { '/', (char)('A' + number), 0 };
+    for (int i = 0; i < OPERATIONS; i++) {
+        int fd = call_open(path, O_CREATE | O_RDWR);
+        call_unlink(path);
+        call_close(fd);
+    }
+}
+
+void test_reuse(void *unused)
+{
+    (void)unused;
+    start();
+    between_switches = 50;      /* a task does much while another one waits */
+    run_tasks(3, make_and_lose);
+    if (check_disk("when all tasks have ended") != 0)
+        fail("when all tasks have ended: something is left over");
+}
+
 static void record_run(void *unused)
 {
     (void)unused;

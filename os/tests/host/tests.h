@@ -6,6 +6,7 @@
 void test_model(void *unused);
 void test_cut(void *unused);
 void test_tasks(void *unused);
+void test_reuse(void *unused);
 void test_limits(void *unused);
 void test_check(void *unused);
 

@@ -27,8 +27,8 @@ const DASHES: [u32; 2] = [7, 4];
 /// Columns in which a category name is broken into lines.
 const CATEGORY_WIDTH: usize = 14;
 
-/// More names than this are written at a slant.
-const UPRIGHT_MAX: usize = 6;
+/// Names that take more columns than this side by side are written at a slant.
+const UPRIGHT_MAX: usize = 84;
 
 /// The specification of `chart` with the points of `layers`.
 pub(super) fn spec(chart: &Chart, layers: &[Plotted]) -> Value {
@@ -282,7 +282,9 @@ impl Drawing<'_> {
             });
         }
         let names: Vec<_> = self.chart.categories.iter().map(|name| broken(name)).collect();
-        let slant = if names.len() > UPRIGHT_MAX { -40 } else { 0 };
+        let lines = names.iter().flat_map(|name| name.lines());
+        let longest = lines.map(|line| line.chars().count()).max().unwrap_or_default();
+        let slant = if names.len() * longest > UPRIGHT_MAX { -40 } else { 0 };
         json!({
             "field": "x",
             "type": "nominal",
