@@ -69,11 +69,11 @@ void boot(void);
 /* Runs it in a process of its own; whether it ended well. */
 int in_child(void (*body)(void *), void *argument);
 
-/* Runs `count` tasks till they end; the caller is the only one before and
-   after. */
 /* Occasions of which a running task gives way at one. */
 extern uint between_switches;
 
+/* Runs `count` tasks till they end; the caller is the only one before and
+   after. */
 void run_tasks(int count, void (*body)(int number));
 
 /* System calls of the running task. */
