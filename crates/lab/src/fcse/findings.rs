@@ -217,14 +217,14 @@ impl Facts<'_> {
         let longest = |way: Way| self.measured.of(way).sections.first();
         let told = |stretch: &Stretch| {
             format!(
-                "{} cycles (from {} on)",
+                "{} cycles from {} on",
                 stretch.cycles,
                 self.measured.symbols.place(stretch.from)
             )
         };
         let of = |way: Way| longest(way).map(told);
         Some(format!(
-            "At most interrupts are off for {} with FCSE, and for {} without it. Where the data cache is cleaned ahead of a switch, with interrupts on, they are off for {} without FCSE, and for {} with it while a process lives that is too large for a slot.",
+            "The longest stretch with interrupts off is {} with FCSE, and {} without it. Where the data cache is cleaned ahead of a switch, with interrupts on, it is {} without FCSE, and {} with it while a process lives that is too large for a slot.",
             of(Way::Fcse)?,
             of(Way::Tables)?,
             of(Way::Ahead)?,
