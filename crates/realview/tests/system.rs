@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use boardlab_arm926::{Config, Cycles, Limit};
 use boardlab_realview::{Outcome, Settings};
+use boardlab_sim::Hertz;
 use kernel::{PROMPT, Shell};
 
 /// Cycles between two looks at the console.
@@ -82,6 +83,17 @@ fn tests_pass_where_caches_are_flushed_at_a_stretch() {
     for options in ["fcse=0 ahead=0", "slots=2 ahead=0"] {
         check(options, &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
     }
+}
+
+/// A process that is switched to finds the next tick waiting already.
+#[test]
+fn interrupts_do_not_nest_where_a_tick_is_shorter_than_a_switch() {
+    let Some(folder) = kernel::build() else { return };
+    let settings = Settings { core_clock: Hertz::from_hz(30_000_000), ..Settings::default() };
+    let (mut shell, _) = Shell::start_on(&settings, folder, "fcse=0 ahead=0 tick=100", None);
+    let command = "tests many_wait_for_this_and_that several_writers ring";
+    let lines = said(&mut shell, command, PATIENCE);
+    assert!(lines.contains("ALL TESTS PASSED"), "{lines}");
 }
 
 #[test]
