@@ -4,6 +4,7 @@
 //! [`table`]. Sleep is not counted: an interrupt ends it, masked or not.
 
 use super::symbols::Symbols;
+use super::tables::count;
 use boardlab_arm926::{Bus, Processor, Psr};
 use boardlab_result::{Cell, Row, Table};
 use std::cmp::Reverse;
@@ -30,7 +31,6 @@ pub struct Stretch {
 impl Stretch {
     /// Its cells in [`table`], by the names of this program; `time` is that of its cycles.
     pub(crate) fn cells(&self, row: Row, time: Cell, symbols: &Symbols) -> Row {
-        let count = |value: u64| Cell::int(value.min(i64::MAX.unsigned_abs()));
         row.cell("cycles_count", count(self.cycles))
             .cell("time_ns", time)
             .cell("from", Cell::text(symbols.place(self.from)))

@@ -81,7 +81,8 @@ pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { float(part) / float(whole) }
 }
 
-fn count(value: u64) -> Cell {
+/// A count, at most what a cell holds.
+pub(super) fn count(value: u64) -> Cell {
     Cell::int(value.min(i64::MAX.unsigned_abs()))
 }
 
