@@ -2,6 +2,7 @@
 # Fuzzes one target with libFuzzer, on the Rust of rust-toolchain.toml; needs a C++ compiler besides.
 #
 # usage: fuzz/run.sh TARGET SECONDS     search; begins with fuzz/corpus/TARGET and what was found before
+#        fuzz/run.sh all SECONDS        search with every target in turn, each for its share of the time
 #        fuzz/run.sh TARGET keep        put what was found into fuzz/corpus/TARGET, minimised
 #        fuzz/run.sh TARGET INPUT...    run inputs once each
 #
@@ -9,9 +10,19 @@
 # which ends the run with a status other than 0.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -ge 2 ] || { sed -n '3,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '3,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 target=$1
 shift
+
+if [ "$target" = all ]; then
+    targets=$(sed -n '/^\[\[bin\]\]/,/^name/s/^name = "\(.*\)"/\1/p' fuzz/Cargo.toml)
+    share=$(($1 / $(echo "$targets" | wc -l)))
+    status=0
+    for target in $targets; do
+        fuzz/run.sh "$target" "$share" || { status=$? && echo "fuzz: $target ended with status $status"; }
+    done
+    exit "$status"
+fi
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 build=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
@@ -21,7 +32,7 @@ coverage="--cfg fuzzing -Cpasses=sancov-module"
 for flag in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage="$coverage -Cllvm-args=-sanitizer-coverage-$flag"
 done
-# With a target named, build scripts and macros are compiled without these flags.
+# With a machine named, build scripts and macros are compiled without these flags.
 CARGO_TARGET_DIR=$build RUSTFLAGS="$coverage" cargo build --quiet --release \
     --manifest-path fuzz/Cargo.toml --target "$host" --bin "$target"
 program=$build/$host/release/$target
