@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod rig;
-
+use crate::rig::{
+    DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, put_halves, run, thumb, word,
+};
 use boardlab_arm926::{
     Config, Cycles, Event, Exception, Limit, Mode, Processor, Psr, Ram, Recorder, Stop, Waits,
 };
-use rig::{DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, put_halves, run, thumb, word};
 
 const HANDLERS: [Exception; 6] = [
     Exception::Undefined,

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-mod rig;
-
+use crate::rig::encodings::{ARM, THUMB};
+use crate::rig::{PROGRAM, arm, core, core_in_thumb, enter, nzcv, run, thumb};
 use boardlab_arm926::{Condition, Mode, Psr};
 use boardlab_sim::Seed;
-use rig::encodings::{ARM, THUMB};
-use rig::{PROGRAM, arm, core, core_in_thumb, enter, nzcv, run, thumb};
 use std::process::Command;
 use std::{env, fs};
 

@@ -3,11 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod rig;
-
+use crate::rig::{PROGRAM, arm, enter, run, word};
 use boardlab_arm926::instruction::CoprocessorAccess;
 use boardlab_arm926::{Config, Exception, Mode, Processor, Ram, Register, Waits};
-use rig::{PROGRAM, arm, enter, run, word};
 
 const TABLE: u32 = 0x4000;
 

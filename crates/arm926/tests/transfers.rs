@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod rig;
-
+use crate::rig::{DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, run, thumb, word};
 use boardlab_arm926::{Exception, Mode, Processor, Psr, Ram};
-use rig::{DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, run, thumb, word};
 
 /// Fill of the words around [`DATA`].
 fn pattern(core: &mut Processor<Ram>) {

@@ -14,8 +14,8 @@ pub struct Boardlab {
 }
 
 impl Boardlab {
-    /// Builds the command with the profile and into the target folder of the running test, so that
-    /// nothing is compiled twice.
+    /// Builds the command with the profile and into the target folder of the running test, and with the
+    /// features that all crates of the workspace ask for together, so that nothing is compiled twice.
     ///
     /// # Panics
     /// When it does not build.
@@ -34,7 +34,8 @@ impl Boardlab {
         let name = if name == "debug" { "test" } else { &name };
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
-            .args(["build", "--locked", "-p", "boardlab-cli", "--profile", name, "--target-dir"])
+            .args(["build", "--locked", "--workspace", "--bin", "boardlab"])
+            .args(["--profile", name, "--target-dir"])
             .arg(target)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .stdin(Stdio::null())

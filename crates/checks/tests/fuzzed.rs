@@ -42,7 +42,8 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
         path.strip_prefix("fuzz/corpus/").is_some_and(|rest| rest.split('/').next() == Some(target))
     });
     let read = |path: &String| {
-        let bytes = std::fs::read(repository.root().join(path)).expect("the file is in the repository");
+        let bytes =
+            std::fs::read(repository.root().join(path)).expect("the file is in the repository");
         (path.clone(), bytes)
     };
     paths.map(read).collect()

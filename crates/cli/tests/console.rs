@@ -1,8 +1,6 @@
 //! `boardlab sata console`, fed by a pipe as a script would.
 
-mod bench;
-
-use bench::{Outcome, Scratch, run, run_fed};
+use crate::bench::{Outcome, Scratch, run, run_fed};
 use std::process::{Command, Stdio};
 
 fn console(input: &str) -> Outcome {

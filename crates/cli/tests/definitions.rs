@@ -1,8 +1,6 @@
 //! Help, man pages and completions: all of them know every command.
 
-mod bench;
-
-use bench::{Scratch, commands, run, run_in};
+use crate::bench::{Scratch, commands, run, run_in};
 
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 

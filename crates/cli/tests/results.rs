@@ -1,8 +1,6 @@
 //! What the commands print and write, and the exit status.
 
-mod bench;
-
-use bench::{Scratch, repository, run, run_in};
+use crate::bench::{Scratch, repository, run, run_in};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod bench;
-
-use bench::{Outcome, Scratch, run_in};
+use crate::bench::{Outcome, Scratch, run_in};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;

@@ -10,7 +10,7 @@
 #![allow(clippy::print_stderr, reason = "tests say what spare they mean")]
 #![allow(clippy::cast_precision_loss, reason = "ratios of counts")]
 
-mod theory;
+use crate::theory;
 
 use boardlab_ftl::{
     Collection, Emptied, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,

@@ -1,6 +1,6 @@
 //! Random operations on flash in memory, bare and in layers, against a plain vector of bytes.
 //!
-//! Each run prints its seed when it fails; replay it with `cargo test -p boardlab-mtd --test model`
+//! Each run prints its seed when it fails; replay it with `cargo test -p boardlab-mtd --test mtd model`
 //! after setting `FIRST_SEED` to it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]

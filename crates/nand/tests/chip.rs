@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod rig;
-
+use crate::rig::{large, micros, mlc, nanos, small, timed};
 use boardlab_media::Row;
 use boardlab_nand::chip::parallel::{FAIL, READY, UNPROTECTED};
 use boardlab_nand::chip::{Die, Fault, ParallelChip, Refusal, Setup, parameter};
 use boardlab_nand::part::{BusWidth, Interface, Part};
 use boardlab_nand::port::{Outcome, Port, PortTiming};
 use boardlab_sim::{Clock, Duration, Instant, QuantileTable, Seed};
-use rig::{large, micros, mlc, nanos, small, timed};
 use std::sync::Arc;
 
 fn chip(part: Part) -> ParallelChip {

@@ -6,13 +6,11 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod rig;
-
+use crate::rig::{large, nanos, small};
 use boardlab_media::{NandGeometry, Row};
 use boardlab_nand::chip::{Die, ParallelChip, Setup};
 use boardlab_nand::part::Part;
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
-use rig::{large, nanos, small};
 use std::sync::Arc;
 
 /// What a cycle of the list was.

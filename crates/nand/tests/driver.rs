@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod rig;
+use crate::rig;
 
+use crate::rig::{large, mlc, nand, nand_with, serial, small};
 use boardlab_codec::hamming::Step;
 use boardlab_media::{CellKind, Row};
 use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages, Torn};
@@ -13,7 +14,6 @@ use boardlab_nand::ecc::Code;
 use boardlab_nand::part::{BadMarks, BusWidth, Interface, Part, PartError};
 use boardlab_nand::{Nand, Port, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, Rate, Seed};
-use rig::{large, mlc, nand, nand_with, serial, small};
 
 fn pattern(seed: u64, length: usize) -> Vec<u8> {
     let mut data = vec![0; length];

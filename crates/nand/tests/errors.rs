@@ -12,8 +12,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod rig;
+use crate::rig;
 
+use crate::rig::{large, mlc, serial, setup};
 use boardlab_codec::hamming::Step;
 use boardlab_media::{CellKind, Curve, ErrorRates};
 use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages};
@@ -21,7 +22,6 @@ use boardlab_nand::ecc::Code;
 use boardlab_nand::part::Part;
 use boardlab_nand::{Nand, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream};
-use rig::{large, mlc, serial, setup};
 
 /// Wrong bits of main bytes and codes of each step of a page.
 fn wrong_bits(nand: &Nand, clock: &Clock, page: u32, step: usize, code: usize) -> Vec<u32> {

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod rig;
-
+use crate::rig::{large, nand, serial};
 use boardlab_media::Row;
 use boardlab_mtd::{BlockIndex, Change, Error, Kind, Mtd, Tear, Torn};
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
-use rig::{large, nand, serial};
 
 const OUTCOMES: [Torn; 4] = [Torn::NotBegun, Torn::Partial, Torn::Weak, Torn::Finished];
 

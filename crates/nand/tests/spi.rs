@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod rig;
+use crate::rig;
 
+use crate::rig::{micros, nand, nanos, serial};
 use boardlab_media::{ErrorRates, Row};
 use boardlab_mtd::{Error, Mtd};
 use boardlab_nand::chip::spi::{BUSY, CORRECTED, UNCORRECTABLE, WRITE_ENABLED};
 use boardlab_nand::chip::{Die, Phase, Refusal, Setup, SpiChip};
 use boardlab_sim::{Bytes, Clock, Instant, Seed};
-use rig::{micros, nand, nanos, serial};
 use std::sync::Arc;
 
 fn chip() -> SpiChip {

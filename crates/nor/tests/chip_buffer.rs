@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod chip_rig;
-
+use crate::chip_rig::{
+    BUFFER_OVERHEAD, BUFFER_TIME, CYCLE, DQ1, DQ5, DQ6, DQ7, Rig, WIDTHS, uniform,
+};
 use boardlab_nor::part::{BusWidth, Part};
 use boardlab_sim::Bytes;
-use chip_rig::{BUFFER_OVERHEAD, BUFFER_TIME, CYCLE, DQ1, DQ5, DQ6, DQ7, Rig, WIDTHS, uniform};
 
 const SECTOR: u64 = 64 << 10;
 

@@ -2,16 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod chip_rig;
-
+use crate::chip_rig::{
+    BUFFER_MAX, CYCLE, DQ2, DQ5, DQ6, DQ7, ERASE_MAX, ERASE_TIME, RESET_LATENCY, Rig, WIDTHS,
+    WINDOW, WORD_MAX, WORD_TIME, uniform,
+};
 use boardlab_media::SectorIndex;
 use boardlab_nor::chip::Fault;
 use boardlab_nor::part::{BusWidth, Features, Part};
 use boardlab_sim::{Bytes, Duration};
-use chip_rig::{
-    BUFFER_MAX, CYCLE, DQ2, DQ5, DQ6, DQ7, ERASE_MAX, ERASE_TIME, RESET_LATENCY, Rig, WIDTHS,
-    WINDOW, WORD_MAX, WORD_TIME, uniform,
-};
 
 const SECTOR: u64 = 64 << 10;
 

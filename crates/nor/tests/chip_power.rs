@@ -5,13 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod chip_rig;
-
+use crate::chip_rig::{
+    CYCLE, ERASE_TIME, RESET_LATENCY, Rig, SUSPEND_LATENCY, WIDTHS, WINDOW, part,
+};
 use boardlab_media::{NorArray, SectorIndex};
 use boardlab_nor::chip::{Address, Chip};
 use boardlab_nor::part::{Boot, BusWidth, Part};
 use boardlab_sim::{Bytes, Duration, Instant, Seed};
-use chip_rig::{CYCLE, ERASE_TIME, RESET_LATENCY, Rig, SUSPEND_LATENCY, WIDTHS, WINDOW, part};
 use std::sync::Arc;
 
 const SECTOR: u64 = 8 << 10;

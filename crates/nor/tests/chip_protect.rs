@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod chip_rig;
-
-use boardlab_media::SectorIndex;
-use boardlab_nor::part::{Boot, BusWidth, Cfi, Features, Identity, Part};
-use boardlab_sim::{Bytes, Duration};
-use chip_rig::{
+use crate::chip_rig::{
     CYCLE, DQ5, DQ6, DQ7, ERASE_TIME, PROTECTED_LATENCY, Rig, SUSPEND_LATENCY, WIDTHS, WINDOW,
     WORD_TIME, part, uniform,
 };
+use boardlab_media::SectorIndex;
+use boardlab_nor::part::{Boot, BusWidth, Cfi, Features, Identity, Part};
+use boardlab_sim::{Bytes, Duration};
 
 const SECTOR: u64 = 64 << 10;
 

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod chip_rig;
+use crate::chip_rig;
 
+use crate::chip_rig::{DQ2, DQ3, DQ6, DQ7, Rig, WIDTHS, WINDOW, bottom_boot, top_boot, uniform};
 use boardlab_nor::part::{Boot, Part};
 use boardlab_sim::Duration;
-use chip_rig::{DQ2, DQ3, DQ6, DQ7, Rig, WIDTHS, WINDOW, bottom_boot, top_boot, uniform};
 
 /// Runs a test on every geometry and width.
 fn everywhere(test: impl Fn(&mut Rig, &Part)) {

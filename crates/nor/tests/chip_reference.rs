@@ -1,18 +1,17 @@
 //! Random bus cycles on the chip and on a second, simple model: every read, the ready pin, the
 //! time of completion and all contents must agree.
 //!
-//! Replay: `BOARDLAB_SEED=n cargo test -p boardlab-nor --test chip_reference`.
+//! Replay: `BOARDLAB_SEED=n cargo test -p boardlab-nor --test nor chip_reference`.
 //! `BOARDLAB_FULL=1` runs ten million cycles.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod chip_model;
-mod chip_rig;
+use crate::chip_rig;
 
+use crate::chip_model::Model;
 use boardlab_nor::chip::{Address, Chip};
 use boardlab_nor::part::{Boot, BusWidth, Features, Identity, Part, Timed, Timing};
 use boardlab_sim::{Bytes, Duration, Instant, QuantileTable, Seed, Stream};
-use chip_model::Model;
 use std::sync::Arc;
 
 /// Cycles of all parts together without `BOARDLAB_FULL`.
@@ -365,7 +364,7 @@ fn compare(part: &Part, seed: Seed, cycles: u64) -> (u64, u64) {
 fn the_chip_agrees_with_a_simple_model_on_random_cycles() {
     let seed = std::env::var("BOARDLAB_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let full = std::env::var("BOARDLAB_FULL").is_ok_and(|text| text == "1");
-    println!("BOARDLAB_SEED={seed} cargo test -p boardlab-nor --test chip_reference");
+    println!("BOARDLAB_SEED={seed} cargo test -p boardlab-nor --test nor chip_reference");
     let parts = parts();
     let each = if full { FULL_CYCLES } else { CYCLES } / parts.len() as u64;
     for (index, part) in (0_u64..).zip(&parts) {

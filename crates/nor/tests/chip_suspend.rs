@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod chip_rig;
-
-use boardlab_nor::part::{BusWidth, Features, Part};
-use boardlab_sim::{Bytes, Duration};
-use chip_rig::{
+use crate::chip_rig::{
     CYCLE, DQ2, DQ3, DQ6, DQ7, ERASE_TIME, Rig, SUSPEND_LATENCY, WINDOW, WORD_TIME, uniform,
 };
+use boardlab_nor::part::{BusWidth, Features, Part};
+use boardlab_sim::{Bytes, Duration};
 
 const SECTOR: u64 = 64 << 10;
 

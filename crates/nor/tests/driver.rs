@@ -3,8 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod driver_bench;
+use crate::driver_bench;
 
+use crate::driver_bench::{attach, board, data, micros, part};
 use boardlab_mtd::{BlockIndex, Error, Mtd};
 use boardlab_nor::chip::Fault;
 use boardlab_nor::driver::{Kind, ProbeError, Step};
@@ -12,7 +13,6 @@ use boardlab_nor::part::{Boot, BusWidth, Part, Region};
 use boardlab_nor::wait::FixedThenToggle;
 use boardlab_nor::{ChipIndex, CutPoint, NorMtd, Pause};
 use boardlab_sim::{Bytes, Clock, Duration};
-use driver_bench::{attach, board, data, micros, part};
 
 const ALL: [Kind; 3] = [Kind::UBoot2013, Kind::Linux34, Kind::Linux61];
 

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod driver_bench;
-
+use crate::driver_bench::{attach, bus_timing, host, micros, part};
 use boardlab_mtd::Mtd;
 use boardlab_nor::driver::{Kind, Step};
 use boardlab_nor::tuner::{Completion, PollLoop, Replay};
 use boardlab_nor::wait::{Adaptive, FixedThenToggle, Staircase, ToggleOnly};
 use boardlab_nor::{ChipIndex, Pause, WaitPolicy};
 use boardlab_sim::{Bytes, Duration, QuantileTable, Seed};
-use driver_bench::{attach, bus_timing, host, micros, part};
 
 const POLL_COST: f64 = 0.57;
 

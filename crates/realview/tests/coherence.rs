@@ -1,7 +1,7 @@
 //! Each kind of incoherence is reported with the instruction and the missing maintenance, and right maintenance is not.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod guest;
+use crate::guest;
 
 use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;

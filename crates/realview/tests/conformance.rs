@@ -5,7 +5,7 @@
 //! manual, DDI 0100E the architecture's.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod guest;
+use crate::guest;
 
 use std::io::Write as _;
 use std::path::Path;

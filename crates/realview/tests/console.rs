@@ -1,11 +1,11 @@
 //! The operating system's console: keys that edit a line, end the input, and list the processes.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-mod kernel;
+use crate::kernel;
 
+use crate::kernel::{PROMPT, Shell};
 use boardlab_arm926::{Cycles, Limit};
 use boardlab_realview::{Outcome, Settings};
-use kernel::{PROMPT, Shell};
 
 const RUB_OUT: &str = "\u{8} \u{8}";
 /// Cycles after which whatever was typed has been answered.

@@ -4,7 +4,7 @@
 //! means nothing.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod guest;
+use crate::guest;
 
 use std::collections::BTreeMap;
 

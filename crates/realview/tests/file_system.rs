@@ -1,7 +1,7 @@
 //! The operating system's file system on the memory card: its layout, its tests on the host, and power cuts.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-mod kernel;
+use crate::kernel;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::kernel::Shell;
 use boardlab_arm926::{Cycles, Limit};
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Payload, RamBlock, Request};
 use boardlab_realview::{Card, Medium, Settings};
 use boardlab_sim::{Bytes, Clock, Instant};
-use kernel::Shell;
 
 const BLOCK: usize = 512;
 const CARD: usize = 512 << 10;

@@ -1,7 +1,7 @@
 //! The support code of guest programs: the same console and exit code here and on QEMU.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod guest;
+use crate::guest;
 
 use boardlab_arm926::Limit;
 use boardlab_realview::{Machine, Outcome, Program, Settings};

@@ -2,7 +2,7 @@
 //! machine.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod guest;
+use crate::guest;
 
 use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;

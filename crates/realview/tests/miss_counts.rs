@@ -5,7 +5,7 @@
 //! not taken from the memory system that is compared.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod guest;
+use crate::guest;
 
 use std::io::Write as _;
 use std::path::Path;

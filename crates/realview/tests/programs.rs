@@ -1,7 +1,7 @@
 //! What is not a program for this board is refused with a reason that says where.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-mod guest;
+use crate::guest;
 
 use boardlab_arm926::{Limit, Physical, Virtual};
 use boardlab_realview::{Error, Machine, Program, Settings, SymbolKind};

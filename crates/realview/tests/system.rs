@@ -3,15 +3,15 @@
 //! On the simulated board with the coherence checker, with FCSE and without, and on QEMU where it is installed.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-mod kernel;
+use crate::kernel;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::kernel::{PROMPT, Shell};
 use boardlab_arm926::{Config, Cycles, Limit};
 use boardlab_realview::{Outcome, Settings};
 use boardlab_sim::Hertz;
-use kernel::{PROMPT, Shell};
 
 /// Cycles between two looks at the console.
 const LOOK: u64 = 10_000_000;

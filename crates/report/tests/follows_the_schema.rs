@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-mod sample;
+use crate::sample;
 
 use boardlab_report::json;
 use boardlab_result::RunResult;

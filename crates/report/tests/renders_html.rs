@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-mod sample;
+use crate::sample;
 
 use boardlab_report::html::{SIZE_MAX, render};
 use boardlab_report::{Error, Options, compare};

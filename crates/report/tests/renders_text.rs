@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-mod sample;
+use crate::sample;
 
 use boardlab_report::{Error, Format, Options, Shown, compare, csv, json, render, terminal};
 use boardlab_result::{Cell, Row, RunResult, Table, Value};

@@ -1,16 +1,16 @@
 //! The commands of a drive: addresses, counts, errors, the queue, IDENTIFY data in pieces.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod drive;
+use crate::drive;
 
+use crate::drive::rig::{Payload, Rig};
+use crate::drive::{micros, rig, sectors};
 use boardlab_sata::device::{Drive, WriteCache};
 use boardlab_sata::wire::Step;
 use boardlab_sata::wire::fis::RegisterH2d;
 use boardlab_sata::wire::identify::{self, Feature, Identify};
 use boardlab_sata::{Agent, Counting, Fis, Outcome, Reception, Tick};
 use boardlab_sim::{Bytes, Seed, Stream};
-use drive::rig::{Payload, Rig};
-use drive::{micros, rig, sectors};
 
 const GOOD: (u8, u8) = (0x50, 0);
 /// Blocks of a drive with more than 65,536 sectors.
@@ -459,10 +459,10 @@ fn a_cut_of_power_leaves_a_drive_that_can_be_used() {
 
 #[test]
 fn what_cannot_be_read_is_told_and_what_is_lost_stays_told_until_it_is_written() {
+    use crate::drive::{Spoiled, layer};
     use boardlab_ftl::Policies;
     use boardlab_sata::Speed;
     use boardlab_sata::device::{Ssd, Storage};
-    use drive::{Spoiled, layer};
     let pages = [3, 5].into();
     let layer = Spoiled { layer: layer(BLOCKS, Policies::default()), pages };
     let drive = drive::drive(sectors(BLOCKS), WriteCache::Through);

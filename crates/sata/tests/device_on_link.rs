@@ -1,8 +1,9 @@
 //! A drive on a link: its flow control is nothing but its buffer and its flash.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod drive;
+use crate::drive;
 
+use crate::drive::{BLOCK, Layer, STRIPE, micros};
 use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Timed, Timing};
 use boardlab_sata::arithmetic::{self, Link};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
@@ -12,7 +13,6 @@ use boardlab_sata::link::{self, End, Wiring};
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Speed, Tick};
 use boardlab_sim::{Bytes, Rate, Seed};
-use drive::{BLOCK, Layer, STRIPE, micros};
 
 /// Both ends together 24 dwords.
 fn wiring() -> Wiring {

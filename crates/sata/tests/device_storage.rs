@@ -1,14 +1,14 @@
 //! The drive without its protocol: nothing is lost silently, and its speed is that of the flash.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod drive;
+use crate::drive;
 
+use crate::drive::{BLOCK, Layer, PAGE, layer, micros, sectors, storage};
 use boardlab_block::{Extent, Noise};
 use boardlab_ftl::{Emptied, Policies, Translation};
 use boardlab_sata::device::{Data, Reading, Refusal, Storage, WriteCache};
 use boardlab_sata::wire::{Counting, Step};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
-use drive::{BLOCK, Layer, PAGE, layer, micros, sectors, storage};
 
 const UP: Counting = Counting { first: 0, step: Step::Up };
 

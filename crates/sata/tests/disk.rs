@@ -1,12 +1,13 @@
 //! The drive as a block device: contents against a plain vector, times against engines and arithmetic.
 //!
-//! Each random run prints its seed when it fails; replay it with `cargo test -p boardlab-sata --test disk`
+//! Each random run prints its seed when it fails; replay it with `cargo test -p boardlab-sata --test sata disk`
 //! after setting `FIRST_SEED` to it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod drive;
+use crate::drive;
 
+use crate::drive::{Layer, layer, micros, storage, wiring};
 use boardlab_block::{
     BlockDevice, Cache, Discarded, Error, Extent, Noise, Payload, Request, Target,
 };
@@ -20,7 +21,6 @@ use boardlab_sata::link::Wiring;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Speed, Stop, Tick, fast};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed, Stream};
-use drive::{Layer, layer, micros, storage, wiring};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

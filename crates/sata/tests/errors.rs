@@ -3,14 +3,14 @@
 //! A run is a handful of jobs over the dword engine, with faults on the wire and perhaps a power cut. What each sector may
 //! hold is known from what the host reported: new data after a success, old or new after a failure or a power
 //! cut, nothing but what was flushed before a cut. A failing run prints its seed; replay it with
-//! `FIRST_SEED` set to it and `SEEDS` to 1, `cargo test -p boardlab-sata --test errors`. A hundred thousand seeds run when
+//! `FIRST_SEED` set to it and `SEEDS` to 1, `cargo test -p boardlab-sata --test sata errors`. A hundred thousand seeds run when
 //! `BOARDLAB_FULL` is set.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod drive;
-mod toy;
+use crate::drive;
 
+use crate::toy::Toy;
 use boardlab_sata::device::{Ssd, Storage, WriteCache};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Report, Settings,
@@ -22,7 +22,6 @@ use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Tick};
 use boardlab_sim::{Bytes, Duration, Seed, Stream};
 use std::collections::BTreeSet;
-use toy::Toy;
 
 const FIRST_SEED: u64 = 0;
 const SEEDS: u64 = 400;

@@ -1,13 +1,11 @@
 //! The FIS engine: its rates are those of the arithmetic, its shares sum to the time, its data arrive.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod pair;
-
+use crate::pair::{Command, Device, Flow, Host, Kind, plain_wiring, prompt, random_wiring, skewed};
 use boardlab_sata::arithmetic::{Direction, Link};
 use boardlab_sata::fast::Engine;
 use boardlab_sata::{Speed, Stop, Tick};
 use boardlab_sim::Seed;
-use pair::{Command, Device, Flow, Host, Kind, plain_wiring, prompt, random_wiring, skewed};
 
 const ALL: u32 = 65_536;
 

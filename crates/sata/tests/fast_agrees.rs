@@ -1,13 +1,11 @@
 //! The FIS engine against the dword engine: the same calls at the same ticks, the same bytes.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod pair;
-
+use crate::pair::{Command, Common, Device, Flow, Host, Kind, Told, random_wiring, skewed};
 use boardlab_sata::link::{self, End, Item, Run, Stop, Wiring};
 use boardlab_sata::wire::{Primitive, align};
 use boardlab_sata::{Shares, Tick, fast};
 use boardlab_sim::{Seed, Stream};
-use pair::{Command, Common, Device, Flow, Host, Kind, Told, random_wiring, skewed};
 
 /// A case: what is wired, who stands at the ends.
 struct Case {

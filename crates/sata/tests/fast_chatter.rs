@@ -1,13 +1,11 @@
 //! Both engines with agents that speak at the same time, refuse what they get, hang and give up.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod pair;
-
+use crate::pair::{random_wiring, skewed};
 use boardlab_sata::link::{self, Stop, Wiring};
 use boardlab_sata::wire::fis::SetDeviceBits;
 use boardlab_sata::{Agent, Counting, Fis, Gate, Outcome, Outgoing, Reception, Tick, fast};
 use boardlab_sim::{Seed, Stream};
-use pair::{random_wiring, skewed};
 use std::collections::VecDeque;
 
 /// What was told to an end, or asked.

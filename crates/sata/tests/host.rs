@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod toy;
-
+use crate::toy::{Bench, Fault, Toy};
 use Direction::{Read, Write};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
@@ -12,7 +11,6 @@ use boardlab_sata::host::{
 use boardlab_sata::{Error, Speed};
 use boardlab_sim::Duration;
 use std::collections::BTreeSet;
-use toy::{Bench, Fault, Toy};
 
 const BUILDS: [Build; 3] = [Build::Single, Build::Firmware, Build::Sequencer];
 

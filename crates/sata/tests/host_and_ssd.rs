@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod drive;
+use crate::drive;
 
+use crate::drive::{Layer, micros, wiring};
 use Direction::{Read, Write};
 use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
@@ -15,7 +16,6 @@ use boardlab_sata::link::Wiring;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Stop, Tick, fast, link};
 use boardlab_sim::{Bytes, Duration, Seed};
-use drive::{Layer, micros, wiring};
 
 type Drives = Ssd<Layer>;
 

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod drive;
-mod toy;
+use crate::drive;
 
+use crate::drive::wiring;
+use crate::toy::Toy;
 use boardlab_sata::device::{Ssd, WriteCache};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Pattern, Report,
@@ -15,8 +16,6 @@ use boardlab_sata::wire::Primitive;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Stop, Tick, fast};
 use boardlab_sim::Duration;
-use drive::wiring;
-use toy::Toy;
 
 fn host() -> Host {
     let limits = Limits { timeout: Duration::from_millis(1), reissues: 3, resets: 2 };

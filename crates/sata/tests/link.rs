@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod link_rig;
-
+use crate::link_rig::{Event, Pace, Talker, command, finish, status, wiring};
 use boardlab_sata::link::{Engine, Item, Run, Side, Stop, Wiring};
 use boardlab_sata::wire::{Primitive, align};
 use boardlab_sata::{LARGEST_DATA, Outcome, Speed, Tick};
-use link_rig::{Event, Pace, Talker, command, finish, status, wiring};
 
 #[test]
 fn a_fis_takes_three_round_trips() {

@@ -4,14 +4,13 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod link_rig;
-mod link_store;
+use crate::link_rig;
 
+use crate::link_store::{Client, Operation, Store, is_done, is_sound, operations, outcome};
 use boardlab_sata::link::{Engine, Fault, Part, Place, Side, What, Wiring};
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::{Speed, Tick};
 use boardlab_sim::{Seed, Stream};
-use link_store::{Client, Operation, Store, is_done, is_sound, operations, outcome};
 use std::collections::VecDeque;
 
 /// More than any number of faults here can use up.

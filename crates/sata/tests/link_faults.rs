@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod link_rig;
-
+use crate::link_rig::{Event, Pace, Talker, activate, command, finish, status, wiring};
 use boardlab_sata::link::{
     Engine, Fault, Item, Part, Place, RESET, RETRIES, Side, State, Stop, Tally, What, Wiring,
 };
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::wire::fis::{Bist, DmaSetup, Kind, PioSetup, SetDeviceBits};
 use boardlab_sata::{Fis, LARGEST_DATA, Outcome, Tick};
-use link_rig::{Event, Pace, Talker, activate, command, finish, status, wiring};
 
 type Link = Engine<Talker, Talker>;
 

@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod link_rig;
-
+use crate::link_rig::{Pace, Talker, finish, random_words, wiring};
 use boardlab_sata::link::{Engine, Item, Run, Side, Stop, Wiring};
 use boardlab_sata::wire::Primitive::{Hold, Holda};
 use boardlab_sata::{Outcome, Tick};
 use boardlab_sim::{Seed, Stream};
-use link_rig::{Pace, Talker, finish, random_words, wiring};
 
 /// Longer than any transfer here takes.
 const LIMIT: u64 = 10_000_000;

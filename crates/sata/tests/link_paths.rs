@@ -4,13 +4,13 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
-mod link_rig;
+use crate::link_rig;
 
+use crate::link_rig::{Event, Pace, Talker, activate, command, end, random_words, status};
 use boardlab_sata::link::{Engine, Fault, Part, Place, Side, Stop, What, Wiring};
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::{Speed, Tick};
 use boardlab_sim::{Seed, Stream};
-use link_rig::{Event, Pace, Talker, activate, command, end, random_words, status};
 
 type Link = Engine<Talker, Talker>;
 

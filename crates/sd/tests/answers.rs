@@ -1,15 +1,13 @@
 //! What a card tells of itself as it wears: registers that a host can read, and that never go back.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod small;
-
+use crate::small::{PAGE, blocks, face, geometry, in_slot, part, timing};
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{
     Cache, CacheSize, EndOfLife, Endurance, PageMapped, Policies, Reliability, Timed, Translation,
 };
 use boardlab_sd::{Card, Csd, Data, Face, HealthFormat, Kind, Mode, Part};
 use boardlab_sim::{Bytes, Instant, Seed};
-use small::{PAGE, blocks, face, geometry, in_slot, part, timing};
 
 /// Erases that a block lives for.
 const RATED: u32 = 40;

@@ -1,14 +1,12 @@
 //! A card as its host sees it: times by hand, bytes that come back, discards, the cache.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod small;
-
+use crate::small::{PAGE, PROGRAM, READ, ROW, blocks, face, in_slot, layer, part, write};
 use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
 use boardlab_ftl as ftl;
 use boardlab_ftl::{PageMapped, Timed, Translation};
 use boardlab_sd::{Card, Data, Discard, Face, Kind, Part, Shape, Width};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
-use small::{PAGE, PROGRAM, READ, ROW, blocks, face, in_slot, layer, part, write};
 
 fn card(part: Part, slots: u32) -> Card<PageMapped<Timed>> {
     Card::new(part, layer(slots), 2, Data::Newest).unwrap()

@@ -3,13 +3,11 @@
 //! The experiment is flashbench's "open allocation units" test: writes of one size in turn to so many units, each in order.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod small;
-
+use crate::small::{blocks, geometry, part, timing};
 use boardlab_block::{BlockDevice, Cause, Extent, Payload, Request};
 use boardlab_ftl::{LogBlocks, LogPolicies, Timed, Translation};
 use boardlab_sd::{Card, Data};
 use boardlab_sim::{Instant, Seed};
-use small::{blocks, geometry, part, timing};
 
 const UNIT: u64 = 4 << 20;
 const WRITE: u64 = 256 << 10;

@@ -5,8 +5,7 @@
 //! that recovery finds. Each write has bytes of its own. The seed is printed on failure.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod small;
-
+use crate::small::{face, in_slot};
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{
     Contents, Geometry, LogBlocks, LogPolicies, PageMapped, Policies, PowerSafety, SharedCells,
@@ -14,7 +13,6 @@ use boardlab_ftl::{
 };
 use boardlab_sd::{AllocationUnit, Card, Data, Face};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
-use small::{face, in_slot};
 
 /// Four blocks a page.
 const PAGE: u64 = 2 << 10;

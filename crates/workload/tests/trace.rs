@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod blktrace;
+use crate::blktrace;
 
-use blktrace::{Event, act, category};
+use crate::blktrace::{Event, act, category};
 use boardlab_block::{Costs, Discard, Geometry, RamBlock, Stats, Tracer};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::Direction;

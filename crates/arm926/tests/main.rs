@@ -1,0 +1,17 @@
+//! The tests of this crate from outside, in one program, since linking twenty takes longer than most of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says so"
+)]
+
+mod decode;
+mod exceptions;
+mod execute;
+mod listing;
+mod protection;
+mod random;
+mod rig;
+mod timing;
+mod transfers;

@@ -1,0 +1,26 @@
+//! The tests of this crate from outside, in one program, since linking twenty takes longer than most of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says so"
+)]
+
+mod amplification;
+mod ceiling;
+mod demand_map;
+mod integrity;
+mod log_bands;
+mod log_block;
+mod log_integrity;
+mod log_power_cut;
+mod log_theory;
+mod log_tiny;
+mod log_wear;
+mod power_cut;
+mod reliability;
+mod rest;
+mod slc_cache;
+mod theory;
+mod tiny;
+mod wear;

@@ -1,0 +1,23 @@
+//! The tests of this crate from outside, in one program, since linking twenty takes longer than most of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says so"
+)]
+
+mod bad_input;
+mod cards;
+mod documents;
+mod drives;
+mod fcse;
+mod fio_bench;
+mod life;
+mod nand_parts;
+mod nandfs;
+mod nor;
+mod nor_parts;
+mod sata;
+mod sata_console;
+mod sdwear;
+mod verdicts;
