@@ -8,6 +8,7 @@
  * place, groups of four from the highest one, so that they seldom get in each
  * other's way. Locked inside; any context may call.
  */
+#include "contract.h"
 #include "kernel.h"
 
 #define MOST (256u << 20)               /* bytes of RAM that are known of */
@@ -30,6 +31,7 @@ static void put(uint number)
 
 static void *take(uint word, uint bit, uint pages)
 {
+    requires_lock(&pool.lock);
     pool.free[word] &= ~(((1u << pages) - 1) << bit);
     if (!pool.free[word])
         pool.words[word / 32] &= ~(1u << word % 32);
@@ -62,6 +64,7 @@ void *page_alloc(void)
 /* Four free neighbours in this word. */
 static void *take_4(uint word)
 {
+    requires_lock(&pool.lock);
     for (uint bit = 0; bit < 32; bit += 4)
         if ((pool.free[word] >> bit & 15) == 15)
             return take(word, bit, 4);

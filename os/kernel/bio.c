@@ -15,6 +15,7 @@
  * of a list, not by a search of all buffers, because a spinlock keeps
  * interrupts off.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "buf.h"
 #include "fs.h"
@@ -34,6 +35,7 @@ static struct {
 
 static void list_add(struct buf *buf)
 {
+    requires_lock(&cache.lock);
     buf->newer = 0;
     buf->older = cache.newest;
     if (cache.newest)
@@ -45,6 +47,7 @@ static void list_add(struct buf *buf)
 
 static void list_remove(struct buf *buf)
 {
+    requires_lock(&cache.lock);
     if (buf->newer)
         buf->newer->older = buf->older;
     else
@@ -57,6 +60,7 @@ static void list_remove(struct buf *buf)
 
 static void chain_remove(struct buf *buf)
 {
+    requires_lock(&cache.lock);
     struct buf **at = &cache.chains[buf->block % CHAINS];
     while (*at != 0 && *at != buf)
         at = &(*at)->chain;
@@ -70,7 +74,9 @@ void bio_init(void)
     for (int i = 0; i < NBUF; i++) {
         sleeplock_init(&cache.bufs[i].lock, "buffer");
         cache.bufs[i].data = cache.data[i];
+        acquire(&cache.lock);
         list_add(&cache.bufs[i]);
+        release(&cache.lock);
     }
 }
 
@@ -120,6 +126,7 @@ static void buf_put(struct buf *buf)
 
 struct buf *bread(uint dev, uint block)
 {
+    requires_sleep_allowed();
     struct buf *buf = buf_get(dev, block);
     sleeplock_acquire(&buf->lock);
     if (!buf->valid) {

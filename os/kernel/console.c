@@ -11,6 +11,7 @@
  *
  * `lock` protects the input.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "file.h"
 #include "proc.h"
@@ -46,6 +47,7 @@ static void rub_out(void)
 
 static void take_back(int all)
 {
+    requires_lock(&lock);
     while (input.edited != input.ended) {
         input.edited--;
         rub_out();
@@ -61,6 +63,7 @@ static int is_full(void)
 
 static void add(int c)
 {
+    requires_lock(&lock);
     if (c == '\r')
         c = '\n';
     if (c == 0)
@@ -77,6 +80,7 @@ static void add(int c)
 /* Not while it is full. */
 static void edit(int c)
 {
+    requires_lock(&lock);
     switch (c) {
     case CONTROL('P'):
         proc_list();
@@ -99,6 +103,7 @@ static void edit(int c)
    at once as long as there are any: others have their turn in between. */
 void console_interrupt(void)
 {
+    requires_interrupts_off();
     acquire(&lock);
     for (int count = 0; count < BURST && !is_full(); count++) {
         int c = uart_get();
@@ -114,6 +119,7 @@ void console_interrupt(void)
 /* Up to the end of a line. A ^D behind other bytes is for the next read. */
 static int console_read(char *to, int bytes)
 {
+    requires_sleep_allowed();
     int done = 0, c = 0;
 
     acquire(&lock);
@@ -145,6 +151,7 @@ static int console_read(char *to, int bytes)
 
 static int console_write(const char *from, int bytes)
 {
+    requires_sleep_allowed();
     sleeplock_acquire(&output);
     for (int i = 0; i < bytes; i++)
         console_put(from[i]);

@@ -7,6 +7,7 @@
  * blocks of the RAM disk need no lock, for whoever reads or writes one holds
  * its buffer.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "fs.h"
 
@@ -40,6 +41,7 @@ static uchar *ramdisk_at(uint dev, uint block)
 
 static int card_transfer(uint block, void *to, const void *from)
 {
+    requires_sleep_allowed();
     int result = -1;
     if (block >= card_blocks)
         return -1;
@@ -56,6 +58,7 @@ static int card_transfer(uint block, void *to, const void *from)
 
 int disk_read(uint dev, uint block, void *to)
 {
+    requires_sleep_allowed();
     blocks_read++;
     if (card_blocks > 0 && dev == ROOTDEV)
         return card_transfer(block, to, 0);
@@ -68,6 +71,7 @@ int disk_read(uint dev, uint block, void *to)
 
 int disk_write(uint dev, uint block, const void *from)
 {
+    requires_sleep_allowed();
     if (card_blocks > 0 && dev == ROOTDEV)
         return card_transfer(block, 0, from);
     uchar *at = ramdisk_at(dev, block);

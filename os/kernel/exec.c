@@ -4,6 +4,7 @@
  * touched and one for the stack, on which the arguments lie. The old memory
  * stays until nothing can fail any more: arguments and path may lie in it.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "file.h"
 #include "proc.h"
@@ -196,6 +197,7 @@ static void set_name(struct proc *proc, const char *path)
 /* From here on the process is the new program. */
 static void commit(struct proc *me, const struct image *image)
 {
+    requires_sleep_allowed();
     struct space *old = me->space;
 
     space_code_ready(image->space);
@@ -216,6 +218,7 @@ static void commit(struct proc *me, const struct image *image)
 /* Returns the number of arguments, which is main's first one, or -1. */
 int exec(char *path, char **arguments)
 {
+    requires_sleep_allowed();
     struct image image = {.space = space_new()};
 
     if (image.space == 0)

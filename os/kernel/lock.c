@@ -8,6 +8,7 @@
  * became runnable meanwhile: this is how a wakeup switches at once. What waits
  * for the processor until then comes before the switch.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "proc.h"
 
@@ -22,6 +23,7 @@ void push_off(void)
 
 void pop_off(void)
 {
+    requires_interrupts_off();
     if (cpu.depth < 1)
         panic("pop_off: interrupts are not held off");
     if (--cpu.depth > 0 || !cpu.were_on)

@@ -18,6 +18,7 @@
  * log.lock protects all of `log` but the transaction of a commit, which
  * belongs to the process that commits: begin_op lets nobody in meanwhile.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "buf.h"
 #include "fs.h"
@@ -57,6 +58,7 @@ static void write_header(int n)
 /* Before any buffer of the device is in use. */
 static void recover(void)
 {
+    requires_sleep_allowed();
     static uint data[BSIZE / sizeof(uint)];
     if (disk_read(log.dev, log.start, &log.header) < 0)
         panic("log_init: the disk cannot be read");
@@ -89,6 +91,7 @@ void log_init(int dev, const struct superblock *super)
 
 void begin_op(void)
 {
+    requires_sleep_allowed();
     acquire(&log.lock);
     while (log.committing ||
            log.n + (log.open + 1) * MAXOPBLOCKS > log.capacity) {
@@ -117,6 +120,7 @@ void log_write(struct buf *buf)
 /* The buffers are not locked: no operation is open that could change them. */
 static void commit(void)
 {
+    requires_sleep_allowed();
     if (log.n == 0)
         return;
     for (int i = 0; i < log.n; i++) {
@@ -136,6 +140,7 @@ static void commit(void)
 
 static void wake(void)
 {
+    requires_lock(&log.lock);
     if (log.waiting) {
         log.waiting = 0;
         wakeup(&log);
@@ -144,6 +149,7 @@ static void wake(void)
 
 void end_op(void)
 {
+    requires_sleep_allowed();
     acquire(&log.lock);
     if (--log.open > 0) {
         wake();                 /* what it reserved and did not use is free */

@@ -6,6 +6,7 @@
  * bytes are copied at once, writes of more than that may be mixed with others,
  * and the other side is woken behind it: who looked before sleeps already.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "file.h"
 #include "proc.h"
@@ -24,6 +25,7 @@ struct pipe {
 
 int pipe_alloc(struct file **reader, struct file **writer)
 {
+    requires_sleep_allowed();
     struct pipe *pipe = page_alloc();
 
     *reader = file_alloc();
@@ -49,6 +51,7 @@ int pipe_alloc(struct file **reader, struct file **writer)
 
 void pipe_close(struct pipe *pipe, int writable)
 {
+    requires_sleep_allowed();
     int last;
 
     acquire(&pipe->lock);
@@ -78,6 +81,7 @@ static uint piece(uint position, uint most)
 
 int pipe_write(struct pipe *pipe, const char *from, int bytes)
 {
+    requires_sleep_allowed();
     uint done = 0, all = (uint)bytes;
 
     while (done < all) {
@@ -106,6 +110,7 @@ int pipe_write(struct pipe *pipe, const char *from, int bytes)
 
 int pipe_read(struct pipe *pipe, char *to, int bytes)
 {
+    requires_sleep_allowed();
     uint done = 0, all = (uint)bytes;
 
     acquire(&pipe->lock);

@@ -8,6 +8,7 @@
  * Loops over the whole table take the lock for each entry anew, so that
  * interrupts are never off for long.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "fs.h"
 #include "proc.h"
@@ -24,6 +25,7 @@ static int next_pid = 1;
 /* Where new processes begin: in the middle of a switch, with proc_lock held. */
 static void enter_child(void)
 {
+    requires_lock(&proc_lock);
     cpu.were_on = 1;
     release(&proc_lock);
     trap_return();
@@ -31,6 +33,7 @@ static void enter_child(void)
 
 static void enter_first(void)
 {
+    requires_lock(&proc_lock);
     static char *arguments[] = {"init", 0};
 
     cpu.were_on = 1;
@@ -128,6 +131,7 @@ void proc_start_init(void)
 
 int fork(void)
 {
+    requires_sleep_allowed();
     struct proc *me = cpu.proc, *child = make(enter_child);
     int pid;
 
@@ -160,6 +164,7 @@ int fork(void)
 
 static void add_dead(struct proc *parent, struct proc *child)
 {
+    requires_lock(&proc_lock);
     child->next_dead = parent->dead;
     parent->dead = child;
     wakeup(parent);
@@ -168,6 +173,7 @@ static void add_dead(struct proc *parent, struct proc *child)
 /* Process 1 becomes the parent of all children of `me`. */
 static void give_children_away(struct proc *me)
 {
+    requires_sleep_allowed();
     for (struct proc *child = procs; child < &procs[NPROC]; child++) {
         acquire(&proc_lock);
         if (child->state != UNUSED && child->parent == me) {
@@ -186,6 +192,7 @@ static void give_children_away(struct proc *me)
    waits. */
 void exit(void)
 {
+    requires_sleep_allowed();
     struct proc *me = cpu.proc;
 
     if (me == first)
@@ -209,6 +216,7 @@ void exit(void)
 
 int wait(void)
 {
+    requires_sleep_allowed();
     struct proc *me = cpu.proc, *child;
     int pid;
 
@@ -249,6 +257,7 @@ int kill(int pid)
 
 int grow(int bytes)
 {
+    requires_sleep_allowed();
     struct proc *me = cpu.proc;
     uint size = me->size + (uint)bytes;
 

@@ -2,6 +2,7 @@
 #ifndef PROC_H
 #define PROC_H
 
+#include "contract.h"
 #include "machine.h"
 #include "param.h"
 #include "types.h"
@@ -80,6 +81,7 @@ void proc_list(void);               /* printed, for people */
 /* One that is in use, or 0. Under proc_lock. */
 static inline struct proc *proc_find(int pid)
 {
+    requires_lock(&proc_lock);
     struct proc *proc = &procs[(uint)pid % NPROC];
 
     return proc->pid == pid && pid > 0 ? proc : 0;
@@ -92,14 +94,15 @@ extern int slice_ticks;             /* of a new time slice */
 extern int chg_mode;                /* CHG_ of evaluate.h */
 void schedule_init(void);
 void schedule_start(void) __attribute__((noreturn));
-void make_runnable(struct proc *proc);  /* under proc_lock */
+/* Under proc_lock, or with interrupts off and nobody having it. */
+void make_runnable(struct proc *proc);
 void sched(void);                   /* gives up the processor, proc_lock held */
 void yield(void);
 void preempt(void);                 /* yields if a better one wants to run */
 void sleep(void *channel, struct spinlock *lock);
 int sleep_ticks(int count);
 void wakeup(void *channel);
-void proc_wake(struct proc *proc);  /* a sleeping one; under proc_lock */
+void proc_wake(struct proc *proc);      /* a sleeping one; likewise */
 /* From the timer's interrupt, which the interrupt controller must have been
    told to be served: this may switch to another process. */
 void tick(void);

@@ -20,6 +20,7 @@
  * no harm.
  */
 #include "evaluate.h"
+#include "contract.h"
 #include "kernel.h"
 #include "proc.h"
 #include "space.h"
@@ -91,6 +92,7 @@ static struct sleepers *sleepers(const void *channel)
 
 void make_runnable(struct proc *proc)
 {
+    requires_interrupts_off();
     proc->state = RUNNABLE;
     put_before(&ready[proc->level], &proc->link);
     ready_levels |= 1u << proc->level;
@@ -100,6 +102,7 @@ void make_runnable(struct proc *proc)
 
 static void ready_take(struct proc *proc)
 {
+    requires_interrupts_off();
     struct link *queue = &ready[proc->level];
 
     take_out(&proc->link);
@@ -111,6 +114,7 @@ static void ready_take(struct proc *proc)
    and the lock free, and whoever is runnable stays so. */
 static int be_nobody(void)
 {
+    requires_lock(&proc_lock);
     int were_on = cpu.were_on;
 
     cpu.proc = 0;
@@ -121,6 +125,7 @@ static int be_nobody(void)
 
 static void be_back(int were_on)
 {
+    requires_interrupts_off();
     cpu.depth++;
     cpu.were_on = were_on;
     proc_lock.held = 1;
@@ -129,6 +134,7 @@ static void be_back(int were_on)
 /* Waits until somebody is runnable. */
 static void idle(void)
 {
+    requires_lock(&proc_lock);
     int were_on = be_nobody();
 
     for (;;) {
@@ -146,6 +152,7 @@ static void idle(void)
 /* The long part of a switch to a space that takes one. */
 static APART void prepare(struct space *space)
 {
+    requires_lock(&proc_lock);
     int were_on = be_nobody();
 
     interrupts_on();
@@ -157,6 +164,7 @@ static APART void prepare(struct space *space)
 /* The first process of the best level, which it takes out of its queue. */
 static struct proc *pick(void)
 {
+    requires_lock(&proc_lock);
     struct proc *proc;
     int prepared = 0;
 
@@ -178,6 +186,7 @@ static struct proc *pick(void)
    to. */
 static void switch_to(struct proc *me, struct proc *next)
 {
+    requires_lock(&proc_lock);
     int were_on = cpu.were_on;
 
     if (!proc_lock.held || cpu.depth != 1)
@@ -195,6 +204,7 @@ static void switch_to(struct proc *me, struct proc *next)
 
 void sched(void)
 {
+    requires_lock(&proc_lock);
     struct proc *me = cpu.proc;
 
     if (me->state == RUNNING)
@@ -207,6 +217,7 @@ void schedule_start(void)
     struct context *boot;
     struct proc *next;
 
+    requires_interrupts_off();
     acquire(&proc_lock);
     next = pick();
     cpu.proc = next;
@@ -218,6 +229,7 @@ void schedule_start(void)
 
 void yield(void)
 {
+    REQUIRES(cpu.proc != 0 && cpu.depth == 0);
     acquire(&proc_lock);
     make_runnable(cpu.proc);
     sched();
@@ -229,6 +241,7 @@ void yield(void)
    deeper than this; whoever ran meanwhile may have left wakeups. */
 void preempt(void)
 {
+    requires_interrupts_off();
     if (cpu.letting_in)
         return;
     for (;;) {
@@ -253,6 +266,8 @@ void sleep(void *channel, struct spinlock *lock)
 
     if (me == 0 || lock == 0)
         panic("sleep: without process or lock");
+    requires_lock(lock);
+    REQUIRES(cpu.depth == 1);
     if (lock != &proc_lock) {
         acquire(&proc_lock);
         release(lock);
@@ -269,6 +284,7 @@ void sleep(void *channel, struct spinlock *lock)
 
 APART void proc_wake(struct proc *proc)
 {
+    requires_interrupts_off();
     take_out(&proc->link);
     sleepers(proc->channel)->count--;
     make_runnable(proc);
@@ -279,6 +295,7 @@ APART void proc_wake(struct proc *proc)
    nobody sleeps any more, of whom some may have been killed meanwhile. */
 static uint wake_some(void *channel, uint left)
 {
+    requires_interrupts_off();
     struct sleepers *queue = sleepers(channel);
 
     for (uint i = 0; i < PORTION && left > 0 && queue->count > 0; i++, left--) {
@@ -298,6 +315,7 @@ static uint wake_some(void *channel, uint left)
    two at once in a queue would not know any more what is first. */
 static void wake_more(void)
 {
+    requires_interrupts_off();
     late_left = wake_some(late[0], late_left);
     if (late_left > 0)
         return;
@@ -312,6 +330,8 @@ static void wake_more(void)
    it. */
 static APART void wake_late(void)
 {
+    requires_interrupts_off();
+    REQUIRES(!holding(&proc_lock));
     while (cpu.late > 0) {
         wake_more();
         interrupts_on();
@@ -322,6 +342,7 @@ static APART void wake_late(void)
 /* Interrupts are off. */
 static void be_late(void *channel)
 {
+    requires_interrupts_off();
     uint count = sleepers(channel)->count;
 
     if (count == 0)
@@ -362,6 +383,7 @@ int sleep_ticks(int count)
 /* The heir will be the first of its level. */
 static APART void honour_heir(struct proc *me)
 {
+    requires_lock(&proc_lock);
     struct proc *heir = proc_find(me->heir);
 
     me->heir = 0;
@@ -376,6 +398,7 @@ static APART void honour_heir(struct proc *me)
    wait have their turn in between, and late wakeups. */
 void tick(void)
 {
+    requires_interrupts_off();
     struct proc *me = cpu.proc;
 
     acquire(&proc_lock);
@@ -394,6 +417,7 @@ void tick(void)
    the caller waits here. */
 static APART void wait_for_tick(struct proc *me, int heir)
 {
+    requires_lock(&proc_lock);
     me->slice = 0;
     me->heir = heir;
     release(&proc_lock);
@@ -411,6 +435,7 @@ static APART void wait_for_tick(struct proc *me, int heir)
    stays runnable. */
 static void hand_over(struct proc *me, struct proc *peer)
 {
+    requires_lock(&proc_lock);
     if (chg_mode == CHG_AT_TICK) {
         wait_for_tick(me, peer->pid);
         return;

@@ -2,6 +2,7 @@
  * Locks whose holder may sleep: for what lasts as long as a disk takes.
  * Interrupts are on while one is held. Not to be taken in an interrupt.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "proc.h"
 
@@ -15,6 +16,7 @@ void sleeplock_init(struct sleeplock *lock, const char *name)
 
 void sleeplock_acquire(struct sleeplock *lock)
 {
+    requires_sleep_allowed();
     acquire(&lock->lock);
     while (lock->held)
         sleep(lock, &lock->lock);
@@ -25,6 +27,7 @@ void sleeplock_acquire(struct sleeplock *lock)
 
 void sleeplock_release(struct sleeplock *lock)
 {
+    requires_sleep_allowed();
     acquire(&lock->lock);
     if (!lock->held)
         panic("sleeplock_release: not held");

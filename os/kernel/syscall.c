@@ -8,6 +8,7 @@
  * there during the call (a process has one thread), so that the kernel uses
  * such addresses directly.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "proc.h"
 
@@ -27,6 +28,7 @@ static int (*const syscalls[])(void) = {
 
 void syscall(void)
 {
+    requires_sleep_allowed();
     struct proc *me = cpu.proc;
     uint number = me->frame->r[7];
 

@@ -127,6 +127,79 @@ fn a_hostile_program_reaches_nothing_at_any_page() {
     assert!(lines.contains("ISOLATED") && !lines.contains("FAIL"), "{lines}");
 }
 
+/// The processes that it is beside get and lose domains all the time; a tick stops them in the middle of that.
+#[test]
+fn a_spy_sees_nothing_while_others_get_and_lose_domains() {
+    let Some(folder) = kernel::build() else { return };
+    for seed in 1..=if is_full() { 60 } else { 6 } {
+        let (mut shell, _) = Shell::start(folder, "tick=300", None);
+        let lines = said(&mut shell, &format!("spy 24 240 {seed}"), PATIENCE);
+        assert!(lines.contains("UNSEEN") && !lines.contains("FAIL"), "{lines}");
+    }
+}
+
+/// Who switches, executes, sleeps and ends, on the kernel that looks at its contracts and at all domains at each switch.
+#[test]
+fn contracts_of_the_kernel_hold_and_each_domain_has_one_owner() {
+    let Some(folder) = kernel::build_checked() else { return };
+    let short = [
+        ("spy 24 60", "UNSEEN"),
+        ("bench ring chg 20 4 2", "ring_switches 40 switches"),
+        ("tests many_read_one_pipe many_wait_for_a_child fork_copies", TESTS.1),
+    ];
+    let long = [TESTS, BAD_CALLS, ("forktest", "fork test OK"), ("hostile 17 65536", "ISOLATED")];
+    for options in ["tick=300", "tick=1000 slots=9", "slots=2", "fcse=0", "ahead=0"] {
+        let (mut shell, _) = Shell::start(folder, options, None);
+        for (command, expected) in short.iter().chain(if is_full() { &long[..] } else { &[] }) {
+            let lines = said(&mut shell, command, PATIENCE);
+            assert!(lines.contains(expected) && !lines.contains("FAIL"), "{options}: {lines}");
+        }
+    }
+}
+
+/// What the kernel says that is built with checks from sources in which `old` of this file is `new`.
+fn changed(name: &str, file: &str, old: &str, new: &str) -> Option<String> {
+    let built = kernel::build_checked()?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let (os, out) = (folder.join("os"), folder.join("build"));
+    let _absent = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (from, to) in [(&*kernel::sources(), &os), (built, &out)] {
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    }
+    let path = os.join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches(old).count(), 1, "{file}: {old}");
+    std::fs::write(&path, text.replace(old, new)).unwrap();
+    kernel::make_from(&os, &out, &["all", "CHECKS=1"]);
+    let mut machine = kernel::machine(&Settings::default(), &out, "tick=300");
+    machine.push_input(0, b"spy\n");
+    let outcome = machine.run(Limit::cycles(Cycles::default().plus(200_000_000)));
+    let text = String::from_utf8_lossy(&machine.take_console()).into_owned();
+    assert!(matches!(outcome, Outcome::Exit { code: 1, .. }), "{outcome:?} {text}");
+    std::fs::remove_dir_all(&folder).unwrap();
+    Some(text)
+}
+
+#[test]
+fn the_checked_kernel_ends_where_a_domain_is_taken_with_interrupts_on() {
+    let with = "    push_off();\n    uint domain = domain_claim(space);";
+    let without = with.trim_start_matches("    push_off();\n");
+    let end = "    space->used = state.count;\n    pop_off();";
+    let both = format!("{with}\n{end}");
+    let none = format!("{without}\n    space->used = state.count;");
+    let Some(text) = changed("interrupts-on", "arch/arm926/space.c", &both, &none) else { return };
+    assert!(text.contains("domain_claim: !interrupts_are_on() does not hold"), "{text}");
+}
+
+#[test]
+fn the_checked_kernel_ends_where_two_have_a_domain() {
+    let old = "        before->domain = 0;\n        table_relink(before);\n";
+    let Some(text) = changed("two-owners", "arch/arm926/slot.c", old, "") else { return };
+    let found = "check_in_slot: domain_owner(space->domain) == space does not hold";
+    assert!(text.contains(found), "{text}");
+}
+
 /// What is typed at the shell, and what must come.
 const LINES: [(&str, &str); 19] = [
     ("echo hello there > f", ""),

@@ -24,10 +24,24 @@ static inline void table_base_set(uint physical)
     __asm__ volatile("mcr p15, 0, %0, c2, c0, 0" ::"r"(physical) : "memory");
 }
 
+static inline uint table_base(void)
+{
+    uint value;
+    __asm__ volatile("mrc p15, 0, %0, c2, c0, 0" : "=r"(value));
+    return value & ~0x3fffu;
+}
+
 /* c3: two bits a domain, 0 nobody, 1 as the descriptors say. */
 static inline void domains_set(uint value)
 {
     __asm__ volatile("mcr p15, 0, %0, c3, c0, 0" ::"r"(value) : "memory");
+}
+
+static inline uint domains(void)
+{
+    uint value;
+    __asm__ volatile("mrc p15, 0, %0, c3, c0, 0" : "=r"(value));
+    return value;
 }
 
 /* c5: why the last data access, or the last fetch, failed. */
@@ -59,6 +73,13 @@ static inline uint fault_address(void)
 static inline void pid_set(uint shifted)
 {
     __asm__ volatile("mcr p15, 0, %0, c13, c0, 0" ::"r"(shifted) : "memory");
+}
+
+static inline uint pid(void)
+{
+    uint value;
+    __asm__ volatile("mrc p15, 0, %0, c13, c0, 0" : "=r"(value));
+    return value;
 }
 
 #endif

@@ -8,6 +8,7 @@
  * invalidated as a whole while this is on, and filled anew where that cannot be
  * helped. Source: ARM DDI 0198D, pages 2-28 to 2-33.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "lockdown.h"
 #include "memlayout.h"
@@ -88,6 +89,7 @@ void lockdown_renew(void)
 
 static void unlock(void)
 {
+    requires_interrupts_on();
     for (uint i = 0; i < TRANSLATIONS; i++)
         __asm__ volatile("mcr p15, 0, %0, c8, c7, 1" ::"r"(translations[i])
                          : "memory");
@@ -98,6 +100,7 @@ static void unlock(void)
 
 static void lock_all(void)
 {
+    requires_interrupts_on();
     for (uint i = 0; i < TRANSLATIONS; i++)
         lock_translation(i, translations[i]);
     lockdown_renew();
@@ -106,6 +109,7 @@ static void lock_all(void)
 /* One process at a time: it takes longer than a time slice may. */
 int lockdown_set(int value)
 {
+    requires_sleep_allowed();
     static struct sleeplock changing;
 
     sleeplock_acquire(&changing);

@@ -1,6 +1,7 @@
 /* The board as a whole: what there is of memory, lights, and starting up. */
 #include "board.h"
 #include "cp15.h"
+#include "contract.h"
 #include "kernel.h"
 
 #define MEGABYTE 0x100000u
@@ -14,6 +15,7 @@ static uint megabytes;      /* of memory */
    answers with an error, or (QEMU) with zeros. */
 static int is_memory(volatile uint *at)
 {
+    requires_interrupts_off();
     if (!probe(at))
         return 0;
     uint before = *at;

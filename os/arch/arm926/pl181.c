@@ -10,6 +10,7 @@
  * (disk.c) tries it again. One caller at a time; addresses of buffers are
  * those of words.
  */
+#include "contract.h"
 #include "machine.h"
 #include "board.h"
 
@@ -215,6 +216,7 @@ static int send(const uint *from)
 /* The data path waits for the card before the card begins to send. */
 int card_read(uint block, void *to)
 {
+    requires_interrupts_on();
     MCI_CLEAR = STATUS_ALL;
     MCI_DATA_LENGTH = 512;
     MCI_DATA_CONTROL = DATA_ENABLE | DATA_FROM_CARD | DATA_512;
@@ -226,6 +228,7 @@ int card_read(uint block, void *to)
 /* Returns when the card has stored the block. */
 int card_write(uint block, const void *from)
 {
+    requires_interrupts_on();
     if (command_checked(24, address_of(block)) < 0)
         return data_end(-1);
     MCI_CLEAR = STATUS_ALL;     /* QEMU: a command alone raises DATA_END */

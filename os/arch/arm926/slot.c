@@ -6,11 +6,17 @@
  * register lets in the kernel's and the active slot's only. There are 15 for up
  * to 95 slots: one that has none is taken out of the master table, and gets a
  * domain when it is activated, from the slot that was not active for longest.
- * Interrupts are off in all of these, or nobody runs and interrupts only wake.
+ *
+ * A domain has one owner at most, which changes in one go: domain_claim chooses
+ * it, cuts off whoever had it and writes the new owner down; domain_enter says
+ * it to the owner's tables, unless the domain was lost between the two. Until
+ * then the owner is out of the master table, and is not to be activated.
+ * Interrupts are off in all of these.
  */
 #include "spaces.h"
 
 #include "cache.h"
+#include "contract.h"
 #include "kernel.h"
 
 static struct {
@@ -22,6 +28,7 @@ static struct {
 
 uint slot_take(void)
 {
+    requires_interrupts_off();
     for (uint pid = 1; pid <= slots.allowed; pid++)
         if (!slots.taken[pid]) {
             slots.taken[pid] = 1;
@@ -32,6 +39,7 @@ uint slot_take(void)
 
 void slot_leave(struct space *space)
 {
+    requires_interrupts_off();
     slots.owner[space->domain] = 0;
     slots.taken[space->base / SLOT_SIZE] = 0;
 }
@@ -49,8 +57,9 @@ static uint choose(void)
     return best;
 }
 
-void domain_take(struct space *space)
+uint domain_claim(struct space *space)
 {
+    requires_interrupts_off();
     uint domain = choose();
     struct space *before = slots.owner[domain];
     if (before) {
@@ -61,6 +70,14 @@ void domain_take(struct space *space)
         slots.count++;
     }
     slots.owner[domain] = space;
+    return domain;
+}
+
+void domain_enter(struct space *space, uint domain)
+{
+    requires_interrupts_off();
+    if (slots.owner[domain] != space)
+        return;
     space->domain = domain;
     space->access = ACCESS(domain);
     table_relink(space);
@@ -68,6 +85,7 @@ void domain_take(struct space *space)
 
 int slots_set(int allowed)
 {
+    requires_interrupts_off();
     int before = (int)slots.allowed;
     if (allowed >= 0)
         slots.allowed = allowed < SLOTS ? (uint)allowed : SLOTS;
@@ -76,5 +94,18 @@ int slots_set(int allowed)
 
 uint domains_taken(void)
 {
+    requires_interrupts_off();
     return slots.count;
+}
+
+int slot_is_taken(uint pid)
+{
+    requires_interrupts_off();
+    return slots.taken[pid];
+}
+
+const struct space *domain_owner(uint domain)
+{
+    requires_interrupts_off();
+    return slots.owner[domain];
 }

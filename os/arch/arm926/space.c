@@ -20,6 +20,7 @@
 #include "space.h"
 
 #include "cache.h"
+#include "contract.h"
 #include "cp15.h"
 #include "evaluate.h"
 #include "kernel.h"
@@ -51,12 +52,13 @@ void space_init(void)
     }
     state.fcse = option("fcse");
     state.ahead = option("ahead");
-    slots_set(option("slots"));
+    space_set_slots(option("slots"));
 }
 
 static void give_back(struct space *space)
 {
     push_off();
+    space->first = 0;
     space->next = unused;
     unused = space;
     pop_off();
@@ -142,17 +144,19 @@ void space_free(struct space *space)
     if (space->base) {
         push_off();
         slot_leave(space);
+        give_back(space);
         pop_off();
     } else {
         table_free(space->first);
+        give_back(space);
     }
-    give_back(space);
 }
 
 /* Another first-level table, or another space in an own table: from here on
    user addresses mean other memory, and lines of before must not be hit. */
 static void load(struct space *space)
 {
+    requires_interrupts_off();
     data_flush();
     code_invalidate_all();
     loaded = space->base ? master_table : space->first;
@@ -180,29 +184,45 @@ int space_is_near(const struct space *space)
     return !state.ahead;
 }
 
+/* In two sections, with interrupts let in between. The domain may be lost again
+   before it is entered or the space is activated, but not as the first one. */
+static void get_domain(struct space *space)
+{
+    push_off();
+    uint domain = domain_claim(space);
+    space->used = state.count;
+    pop_off();
+    push_off();
+    domain_enter(space, domain);
+    pop_off();
+}
+
 /* What becomes dirty from here on is left to the activation. */
 void space_prepare(struct space *space)
 {
+    requires_interrupts_on();
     if (!space->domain)
-        domain_take(space);
+        get_domain(space);
     if (!is_beside(space))
         data_clean_all();
 }
 
 void space_activate(struct space *space)
 {
+    requires_interrupts_off();
     if (!space || space == active)
         return;
     active = space;
     space->used = ++state.count;
     if (!space->domain)
-        domain_take(space);
+        domain_enter(space, domain_claim(space));
     if (is_beside(space)) {
         domains_set(space->access);
         pid_set(space->base);
     } else {
         load(space);
     }
+    spaces_check(spaces, 2 * NPROC, active, loaded);
 }
 
 /* From a slot to an own table, which it is alone to use: the groups of tables
@@ -345,7 +365,10 @@ int space_set_fcse(int on)
 
 int space_set_slots(int slots)
 {
-    return slots_set(slots);
+    push_off();
+    int before = slots_set(slots);
+    pop_off();
+    return before;
 }
 
 int space_set_lockdown(int on)
@@ -355,7 +378,9 @@ int space_set_lockdown(int on)
 
 void space_count(struct counters *to)
 {
+    push_off();
     to->flushes = state.flushes;
     to->domains_taken = domains_taken();
     to->moved = state.moved;
+    pop_off();
 }

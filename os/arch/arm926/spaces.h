@@ -15,11 +15,12 @@
  */
 struct space {
     struct space *next; /* if it is not in use */
-    uint *first;        /* descriptor of its address 0 */
+    uint *first;        /* descriptor of its address 0; 0: not in use */
     uint base;          /* what FCSE adds: PID * 32 MB; 0: no slot */
     uint domain;        /* 0: none */
     uint access;        /* domain register while it is active */
-    uint used;          /* when it was activated last, by slot.c's count */
+    uint used;          /* activations when it last became active, or got its
+                           domain; 0: neither */
     uint groups;        /* of second-level tables */
     uint top;           /* no page lies here or above */
 };
@@ -44,8 +45,19 @@ void tables_clean(const struct space *space, uint from, uint to);
 /* slot.c: interrupts are off. */
 uint slot_take(void);                   /* base, or 0 if there is none */
 void slot_leave(struct space *space);   /* gives slot and domain back */
-void domain_take(struct space *space);
+uint domain_claim(struct space *space);  /* whose owner it is from here on */
+void domain_enter(struct space *space, uint domain);    /* if it still is */
 int slots_set(int slots);
 uint domains_taken(void);
+int slot_is_taken(uint pid);
+const struct space *domain_owner(uint domain);
+
+/* check.c: of all spaces, used or not. */
+#ifdef CHECKED
+void spaces_check(const struct space *spaces, uint count,
+                  const struct space *active, const uint *loaded);
+#else
+#define spaces_check(spaces, count, active, loaded) ((void)0)
+#endif
 
 #endif

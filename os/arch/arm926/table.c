@@ -8,6 +8,7 @@
 #include "spaces.h"
 
 #include "cache.h"
+#include "contract.h"
 #include "kernel.h"
 
 #define OWN_PART (KERNBASE >> 20)       /* descriptors of user addresses */
@@ -93,6 +94,7 @@ static void link_groups(uint *table, const struct space *space, uint domain)
 
 void table_relink(struct space *space)
 {
+    requires_interrupts_off();
     link_groups(space->first, space, space->domain);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "board.h"
 #include "cp15.h"
+#include "contract.h"
 #include "kernel.h"
 #include "proc.h"
 #include "traps.h"
@@ -24,6 +25,7 @@ static const char *const names[] = {
 
 void trap_call(struct trapframe *frame)
 {
+    requires_interrupts_off();
     struct proc *proc = cpu.proc;
     proc->frame = frame;
     interrupts_on();
@@ -37,6 +39,7 @@ void trap_call(struct trapframe *frame)
    another process. */
 void trap_interrupt(void)
 {
+    requires_interrupts_off();
     uint interrupt = gic_begin();
     if (interrupt == INTERRUPT_TIMER0) {
         timer_served();
@@ -46,10 +49,12 @@ void trap_interrupt(void)
         gic_end(interrupt);
         console_interrupt();
     }
+    requires_interrupts_off();
 }
 
 void trap_interrupt_of_user(struct trapframe *frame)
 {
+    requires_interrupts_off();
     cpu.proc->frame = frame;
     trap_interrupt();
     if (cpu.proc->killed) {
@@ -90,6 +95,7 @@ static void tell(const struct fault *fault, uint pc)
    long. */
 void trap_fault(struct trapframe *frame, uint number)
 {
+    requires_interrupts_off();
     struct proc *proc = cpu.proc;
     struct fault fault = read_fault(number);
     proc->frame = frame;

@@ -24,7 +24,7 @@ const PATIENCE: u64 = 4_000_000_000;
 /// Cycles between two looks at the console.
 const LOOK: u64 = 100_000;
 
-fn sources() -> PathBuf {
+pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../os")
 }
 
@@ -34,32 +34,45 @@ fn sources() -> PathBuf {
 ///
 /// Where that fails.
 pub(crate) fn make(folder: &Path, target: &str) -> String {
+    make_from(&sources(), folder, &[target])
+}
+
+/// The same with sources from elsewhere and further arguments.
+pub(crate) fn make_from(sources: &Path, folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("make")
         .args(["-s", "-C"])
-        .arg(sources())
+        .arg(sources)
         .arg(format!("OUT={}", folder.display()))
-        .arg(target)
+        .args(arguments)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "make {target}: {text}{errors}");
+    assert!(output.status.success(), "make {arguments:?}: {text}{errors}");
     text
+}
+
+fn build_once(ending: &str, arguments: &[&str]) -> Option<PathBuf> {
+    if Command::new(COMPILER).arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: needs {COMPILER}");
+        return None;
+    }
+    let name = [env!("CARGO_CRATE_NAME"), ending].concat();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    make_from(&sources(), &folder, arguments);
+    Some(folder)
 }
 
 /// The folder with `kernel.elf`, `mkfs`, `fsck` and `user/`, built once for each test program.
 pub(crate) fn build() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        if Command::new(COMPILER).arg("--version").stdout(Stdio::null()).status().is_err() {
-            eprintln!("skipped: needs {COMPILER}");
-            return None;
-        }
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
-        make(&folder, "all");
-        Some(folder)
-    });
-    folder.as_deref()
+    FOLDER.get_or_init(|| build_once("", &["all"])).as_deref()
+}
+
+/// The same with a kernel that checks its contracts while it runs.
+pub(crate) fn build_checked() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER.get_or_init(|| build_once("-checked", &["all", "CHECKS=1"])).as_deref()
 }
 
 /// A machine with the kernel in its memory, before its first instruction.
