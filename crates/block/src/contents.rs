@@ -178,6 +178,32 @@ impl Contents {
         }
     }
 
+    /// The blocks that hold something else than they did in `before`, a clone of these contents, in
+    /// order. Chunks that both still share are not looked at.
+    ///
+    /// # Panics
+    /// When `before` is of another shape.
+    pub fn changed_since<'c>(&'c self, before: &'c Self) -> impl Iterator<Item = u64> + 'c {
+        let shape = |contents: &Self| (contents.block, contents.blocks, contents.chunks.len());
+        assert_eq!(shape(self), shape(before), "Contents: a device of another shape");
+        let chunks = self.chunks.iter().zip(&before.chunks).enumerate();
+        let changed = chunks.filter(|(_, (now, then))| !now.is_surely(then));
+        changed.flat_map(|(number, _)| self.changed_blocks(before, number))
+    }
+
+    /// The blocks of one chunk that differ.
+    fn changed_blocks(&self, before: &Self, number: usize) -> Vec<u64> {
+        let (block, count) = (self.block.to_usize(), index(self.blocks));
+        let [now, then] = [self, before].map(|contents| {
+            let mut bytes = vec![0; count * block];
+            contents.copy_out(number, 0..count, &mut bytes);
+            bytes
+        });
+        let first = u64::try_from(number).expect("u64 holds usize") * self.blocks;
+        let pairs = (first..).zip(now.chunks(block).zip(then.chunks(block)));
+        pairs.filter(|(_, (now, then))| now != then).map(|(number, _)| number).collect()
+    }
+
     /// Bytes of memory that the contents take, shared ones counted whole.
     #[must_use]
     pub fn memory(&self) -> Bytes {
@@ -188,6 +214,18 @@ impl Contents {
             Chunk::Bytes(bytes) => bytes.len(),
         });
         Bytes::new(u64::try_from(whole + more.sum::<usize>()).expect("u64 holds usize"))
+    }
+}
+
+impl Chunk {
+    /// Whether both hold the same, as far as that is known without looking at bytes.
+    fn is_surely(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => one == other,
+            (Self::Described(one), Self::Described(other)) => Arc::ptr_eq(one, other),
+            (Self::Bytes(one), Self::Bytes(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
     }
 }
 
@@ -257,6 +295,22 @@ mod tests {
         assert_eq!(read(&before, Extent::new(0, 1)), [0xFF; 512]);
         assert_eq!(read(&between, Extent::new(0, 1)), [1; 512]);
         assert_eq!(read(&contents, Extent::new(0, 1)), [2; 512]);
+    }
+
+    #[test]
+    fn blocks_that_changed_are_told_and_those_written_with_the_same_are_not() {
+        let (_, mut contents) = contents();
+        contents.write(Extent::new(0, 130), Payload::Bytes(&[7; 512 * 130]));
+        let before = contents.clone();
+        assert_eq!(contents.changed_since(&before).count(), 0);
+        contents.write(Extent::new(126, 4), Payload::Bytes(&[8; 512 * 4]));
+        contents.write(Extent::new(5, 1), Payload::Bytes(&[7; 512]));
+        contents.write(Extent::new(399, 1), Payload::Repeated(0));
+        contents.write(Extent::new(300, 20), Payload::Repeated(0xFF));
+        let changed: Vec<u64> = contents.changed_since(&before).collect();
+        assert_eq!(changed, [126, 127, 128, 129, 399]);
+        contents.write(Extent::new(126, 4), Payload::Bytes(&[7; 512 * 4]));
+        assert_eq!(contents.changed_since(&before).collect::<Vec<_>>(), [399]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod os;
 
 pub(crate) use os::{OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
+use crate::{exit, output};
 use boardlab_image::{ByteOrder, Hints};
 use boardlab_lab::fio::OUTPUTS;
 use boardlab_lab::quantity;
@@ -45,7 +46,7 @@ Examples:
 
 Exit status:
   0  done
-  1  the run failed, or a figure has the verdict `fail`
+  1  the run failed, a figure has the verdict `fail`, or the result could not be written to the end
   2  wrong usage or input";
 
 /// Options of every command.
@@ -461,8 +462,14 @@ impl Cli {
     /// terminal, the exit status.
     pub(crate) fn parse_or_explain() -> Result<Self, ExitCode> {
         Self::try_parse().map_err(|error| {
-            // A reader that closed its pipe has seen enough.
-            let _ = error.print();
+            let printed = error.print();
+            // Nobody is left to tell when standard error is closed.
+            if !error.use_stderr() {
+                let printed = output::expect_stdout().and_then(|()| output::finished(printed));
+                if let Err(error) = printed {
+                    return exit::explain(&error, Color::Auto);
+                }
+            }
             u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
         })
     }

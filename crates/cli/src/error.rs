@@ -5,8 +5,11 @@
 //! cursor are shown as escapes.
 
 use crate::exit::Status;
+use crate::manifest::{self, Difference};
 use annotate_snippets::{Group, Level, Origin, Renderer};
+use boardlab_lab::lock::Holder;
 use boardlab_lab::registry::Failure;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -49,12 +52,42 @@ pub(crate) enum Error {
         /// What is in the way.
         path: PathBuf,
     },
-    /// A file or a folder cannot be written.
+    /// A file or a folder cannot be written, as was seen before the run.
     Unwritable {
         /// Which one.
         path: PathBuf,
         /// What the operating system says.
         problem: io::Error,
+    },
+    /// A file could not be written at the end of the run.
+    Incomplete {
+        /// Which one.
+        path: PathBuf,
+        /// What the operating system says.
+        problem: io::Error,
+    },
+    /// Another process writes into the folder of `--out`.
+    FolderInUse {
+        /// Which one.
+        path: PathBuf,
+        /// Who does.
+        holder: Holder,
+    },
+    /// The files in a folder are not those of its manifest.
+    NotWhole {
+        /// The folder.
+        path: PathBuf,
+        /// What differs.
+        differences: Vec<Difference>,
+        /// Who writes there just now.
+        writer: Option<Holder>,
+    },
+    /// The manifest of a folder cannot be understood.
+    NotAManifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
     },
     /// The HTML report cannot be made.
     Page(boardlab_report::Error),
@@ -89,6 +122,12 @@ pub(crate) enum Error {
     Stdin(io::Error),
     /// Standard output cannot be written.
     Stdout(io::Error),
+    /// Standard output was closed before the start.
+    StdoutClosed,
+    /// Who reads what a program prints went away, and files that were asked for are not written.
+    ReaderGone,
+    /// More than one of these; the first is what matters most.
+    Several(Vec<Self>),
 }
 
 /// Why a saved result cannot be read.
@@ -112,6 +151,17 @@ pub(crate) enum ReadProblem {
     System(io::Error),
 }
 
+impl fmt::Display for ReadProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAFile => f.write_str("it is not a regular file"),
+            Self::TooLarge { limit } => write!(f, "it is larger than {limit} bytes"),
+            Self::NotUtf8 { .. } => f.write_str("it is not UTF-8 text"),
+            Self::System(error) => f.write_str(&reason(error)),
+        }
+    }
+}
+
 impl From<boardlab_lab::os::Failure> for Error {
     fn from(failure: boardlab_lab::os::Failure) -> Self {
         Self::Os(failure)
@@ -131,6 +181,18 @@ struct Message {
     help: String,
 }
 
+impl Message {
+    /// About no file.
+    fn nowhere(title: String, help: &str) -> Self {
+        Self { title, place: None, help: help.into() }
+    }
+
+    /// About the file at `path`.
+    fn at(path: &Path, title: String, help: &str) -> Self {
+        Self { title, place: Place::file(path), help: help.into() }
+    }
+}
+
 /// A file, and line and column in it where there are such.
 struct Place {
     path: String,
@@ -145,11 +207,26 @@ impl Place {
 
 impl Error {
     /// What the shell is told.
-    pub(crate) const fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         match self {
-            Self::Lab(Failure::Run { .. }) => Status::Failed,
+            Self::Lab(Failure::Run { .. })
+            | Self::Incomplete { .. }
+            | Self::Stdout(_)
+            | Self::StdoutClosed
+            | Self::ReaderGone => Status::Failed,
             Self::Os(failure) if failure.is_run() => Status::Failed,
+            Self::Several(errors) => errors.first().map_or(Status::Failed, Self::status),
             _ => Status::Input,
+        }
+    }
+
+    /// What all of `steps` say that went wrong; all of them were tried.
+    pub(crate) fn all(steps: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
+        let mut errors: Vec<_> = steps.into_iter().filter_map(Result::err).collect();
+        match errors.len() {
+            0 => Ok(()),
+            1 => Err(errors.remove(0)),
+            _ => Err(Self::Several(errors)),
         }
     }
 
@@ -163,6 +240,9 @@ impl Error {
         }
         if let Self::Os(boardlab_lab::os::Failure::Board(error)) = self {
             return error.render(styled);
+        }
+        if let Self::Several(errors) = self {
+            return errors.iter().map(|error| error.render(styled)).collect::<Vec<_>>().join("\n");
         }
         let Message { title, place, help } = self.message();
         let mut group = Group::with_title(Level::ERROR.primary_title(title));
@@ -179,9 +259,8 @@ impl Error {
 
     fn message(&self) -> Message {
         match self {
-            Self::Lab(failure) => {
-                Message { title: failure.to_string(), place: None, help: String::new() }
-            }
+            Self::Lab(failure) => Message::nowhere(failure.to_string(), ""),
+            Self::Several(errors) => errors.first().map_or_else(reader_gone, Self::message),
             Self::Unreadable { path, problem } => problem.message(path),
             Self::NotAResult { path, problem } => not_a_result(path, problem),
             Self::AttachmentName { path, name } => Message {
@@ -191,60 +270,90 @@ impl Error {
                        such as `wait.patch`"
                     .into(),
             },
-            Self::AttachmentTwice { name } => Message {
-                title: format!("two different attachments are called `{}`", shown(name)),
-                place: None,
-                help: "write the results into folders of their own".into(),
-            },
-            Self::NotAFolder { path } => Message {
-                title: format!("`--out`: `{}` is not a folder", shown_path(path)),
-                place: Place::file(path),
-                help: "name a folder, or one that does not exist yet".into(),
-            },
-            Self::Unwritable { path, problem } => Message {
-                title: format!("cannot write `{}`: {}", shown_path(path), reason(problem)),
-                place: Place::file(path),
-                help: "name another folder with --out".into(),
-            },
+            Self::AttachmentTwice { name } => Message::nowhere(
+                format!("two different attachments are called `{}`", shown(name)),
+                "write the results into folders of their own",
+            ),
+            Self::NotAFolder { path } => Message::at(
+                path,
+                format!("`--out`: `{}` is not a folder", shown_path(path)),
+                "name a folder, or one that does not exist yet",
+            ),
+            Self::Unwritable { path, problem } => {
+                Message::at(path, unwritten(path, problem), "name another folder with --out")
+            }
+            Self::Incomplete { path, problem } => {
+                let help = "make room, or name another place, and run it again";
+                Message::at(path, unwritten(path, problem), help)
+            }
+            Self::FolderInUse { path, holder } => Message::at(
+                path,
+                shown(&format!("`--out`: `{}` is in use by {holder}", path.display())),
+                "wait until it has ended, or name another folder with --out",
+            ),
+            Self::NotWhole { path, differences, writer } => {
+                not_whole(path, differences, writer.as_ref())
+            }
+            Self::NotAManifest { path, problem } => Message::at(
+                path,
+                format!("not a manifest of --out: {}", shown(problem)),
+                "run it again with the same --out, or name a file: DIR/result.json",
+            ),
             Self::Page(problem) => split(problem, None),
-            Self::NothingShared { a, b } => Message {
-                title: "the two results have no scenario in common".into(),
-                place: None,
-                help: format!("the first has {}, the second has {}", names(a), names(b)),
-            },
+            Self::NothingShared { a, b } => Message::nowhere(
+                "the two results have no scenario in common".into(),
+                &format!("the first has {}, the second has {}", names(a), names(b)),
+            ),
             Self::Image { path, problem } => image(path, problem),
             Self::Os(failure) => os(failure),
-            Self::Listen { address, problem } => Message {
-                title: format!("cannot listen at `{}`: {}", shown(address), reason(problem)),
-                place: None,
-                help: "give an address of this machine and a free port: --listen 127.0.0.1:0"
-                    .into(),
-            },
-            Self::NoOutputOfFio => Message {
-                title: "the result has no output of fio".into(),
-                place: None,
-                help: "--format fio, fio-json and fio-terse are for runs of fio jobs, such as \
-                       `boardlab run card-fio`"
-                    .into(),
-            },
-            Self::NoResult => Message {
-                title: "this command has no result for --format or --out".into(),
-                place: None,
-                help: "redirect what it prints, such as: boardlab sata console < answers > printed"
-                    .into(),
-            },
-            Self::Stdin(problem) => Message {
-                title: format!("cannot read standard input: {}", reason(problem)),
-                place: None,
-                help: "type the answers, or give them as a file or a pipe".into(),
-            },
-            Self::Stdout(problem) => Message {
-                title: format!("cannot write to standard output: {}", reason(problem)),
-                place: None,
-                help: "name a folder with --out to keep the result in files".into(),
-            },
+            Self::Listen { address, problem } => Message::nowhere(
+                format!("cannot listen at `{}`: {}", shown(address), reason(problem)),
+                "give an address of this machine and a free port: --listen 127.0.0.1:0",
+            ),
+            Self::NoOutputOfFio | Self::NoResult => no_such_output(self),
+            Self::Stdin(_) | Self::Stdout(_) | Self::StdoutClosed => stream(self),
+            Self::ReaderGone => reader_gone(),
         }
     }
+}
+
+/// What is wrong with a form of output that a command does not have.
+fn no_such_output(error: &Error) -> Message {
+    let (title, help) = match error {
+        Error::NoOutputOfFio => (
+            "the result has no output of fio",
+            "--format fio, fio-json and fio-terse are for runs of fio jobs, such as \
+             `boardlab run card-fio`",
+        ),
+        _ => (
+            "this command has no result for --format or --out",
+            "redirect what it prints, such as: boardlab sata console < answers > printed",
+        ),
+    };
+    Message::nowhere(title.into(), help)
+}
+
+/// What is wrong with a standard stream.
+fn stream(error: &Error) -> Message {
+    let (title, help) = match error {
+        Error::Stdin(problem) => (
+            format!("cannot read standard input: {}", reason(problem)),
+            "type the answers, or give them as a file or a pipe",
+        ),
+        Error::Stdout(problem) => (
+            format!("cannot write to standard output: {}", reason(problem)),
+            "name a folder with --out to keep the result in files",
+        ),
+        _ => (
+            "standard output is closed".into(),
+            "give it somewhere to go, be it /dev/null: boardlab ... > /dev/null",
+        ),
+    };
+    Message::nowhere(title, help)
+}
+
+fn unwritten(path: &Path, problem: &io::Error) -> String {
+    format!("cannot write `{}`: {}", shown_path(path), reason(problem))
 }
 
 fn os(failure: &boardlab_lab::os::Failure) -> Message {
@@ -258,26 +367,45 @@ fn os(failure: &boardlab_lab::os::Failure) -> Message {
 impl ReadProblem {
     fn message(&self, path: &Path) -> Message {
         let mut at = None;
-        let (problem, help) = match self {
-            Self::NotAFile => {
-                ("it is not a regular file".into(), "save the result to a file first")
-            }
-            Self::TooLarge { limit } => (
-                format!("it is larger than {limit} bytes"),
-                "expected a saved result of a few MB; is this the right file?",
-            ),
+        let help = match self {
+            Self::NotAFile => "save the result to a file first",
+            Self::TooLarge { .. } => "expected a saved result of a few MB; is this the right file?",
             Self::NotUtf8 { line, column } => {
                 at = Some((*line, *column));
-                ("it is not UTF-8 text".into(), "expected JSON; is this the right file?")
+                "expected JSON; is this the right file?"
             }
-            Self::System(error) => (
-                reason(error),
-                "name a JSON file, or a folder with the result.json of an earlier --out",
-            ),
+            Self::System(_) => {
+                "name a JSON file, or a folder with the result.json of an earlier --out"
+            }
         };
         let path = shown_path(path);
-        let title = format!("cannot read `{path}`: {problem}");
+        let title = format!("cannot read `{path}`: {self}");
         Message { title, place: Some(Place { path, at }), help: help.into() }
+    }
+}
+
+fn reader_gone() -> Message {
+    Message {
+        title: "who read what the program prints went away before the program ended".into(),
+        place: None,
+        help:
+            "the result, and the files asked for, are not written; let the reader read to the end"
+                .into(),
+    }
+}
+
+fn not_whole(path: &Path, differences: &[Difference], writer: Option<&Holder>) -> Message {
+    let path = shown_path(path);
+    let help = match writer {
+        Some(writer) => format!("{writer} writes there just now: try again when it has ended"),
+        None => format!(
+            "run it again with the same --out; or name the file that you want read: {path}/result.json"
+        ),
+    };
+    Message {
+        title: format!("`{path}` is not whole: {}", shown(&manifest::told(differences))),
+        place: Some(Place { path, at: None }),
+        help: shown(&help),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Layer: rank 9. Main type: [`Status`]. Status 2 is also that of clap's usage errors. A status
 //! for what is refused for safety comes with the commands that write to real devices.
 
-use crate::args::Options;
+use crate::args::{Color, Options};
 use crate::error::Error;
 use crate::output;
 use boardlab_result::{RunResult, Verdict};
@@ -41,14 +41,16 @@ impl From<Status> for ExitCode {
 
 /// The exit status of `outcome`; an error goes to standard error.
 pub(crate) fn report(outcome: Result<Status, Error>, options: &Options) -> ExitCode {
-    let status = outcome.unwrap_or_else(|error| {
-        let mut stderr = io::stderr().lock();
-        let styled = output::colored(options.color, stderr.is_terminal());
-        // Nobody is left to tell when standard error is closed.
-        let _ = writeln!(stderr, "{}", error.render(styled));
-        error.status()
-    });
-    status.into()
+    outcome.map_or_else(|error| explain(&error, options.color), ExitCode::from)
+}
+
+/// The exit status of `error`, which goes to standard error.
+pub(crate) fn explain(error: &Error, color: Color) -> ExitCode {
+    let mut stderr = io::stderr().lock();
+    let styled = output::colored(color, stderr.is_terminal());
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(stderr, "{}", error.render(styled));
+    error.status().into()
 }
 
 #[cfg(test)]

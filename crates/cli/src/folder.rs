@@ -1,14 +1,26 @@
 //! The folder of `--out`: what is written there, and under which names.
 //!
-//! Layer: rank 9. Main type: [`Folder`]. Files of other names that are in the folder stay. The
-//! names of attachments may come from a saved result and are untrusted: only plain file names are
-//! taken, so that nothing is written outside of the folder or hidden in it.
+//! Layer: rank 9. Main type: [`Folder`]. One process writes into a folder at a time: it holds a lock on
+//! the folder itself from before the run to its end. The files of a result are written as a whole: all
+//! of them under temporary names first, then the [manifest](crate::manifest) takes its name, then they
+//! take theirs. So a kill at any instant leaves the old files, or the new ones, or a folder whose
+//! manifest tells what is missing.
+//!
+//! Files of other names that are in the folder stay, but for those of the result before: what its
+//! manifest names and nobody changed since goes away with it. The names of attachments may come from a
+//! saved result and are untrusted: only plain file names are taken, so that nothing is written outside
+//! of the folder or hidden in it.
 
 use crate::error::{Error, shown_path};
+use crate::file::{self, Part};
+use crate::manifest::{self, Entry, Manifest};
+use crate::saved;
+use boardlab_lab::lock::{self, Refused};
 use boardlab_report::{Format, Options, Shown, csv, html, render};
 use boardlab_result::{Reproduction, RunResult};
+use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -24,59 +36,153 @@ pub(crate) struct Folder {
     path: PathBuf,
     /// Whether to say nothing about what was written.
     quiet: bool,
+    /// Folders that this process made, which go away if they stay empty.
+    made: Vec<PathBuf>,
+    /// The folder, locked.
+    #[allow(dead_code, reason = "a lock is held, not used")]
+    lock: Option<File>,
 }
 
+/// Content by the name it is to have.
+type Named = (String, Vec<u8>);
+
 impl Folder {
-    /// The folder at `path`, which need not exist yet. Asked before a run, so that a wrong path
-    /// does not cost one.
+    /// The folder at `path`, made where it lacks, locked, and able to take files. Asked before a run,
+    /// so that a wrong path does not cost one.
     pub(crate) fn at(path: &Path, quiet: bool) -> Result<Self, Error> {
         let existing = path.ancestors().find(|ancestor| ancestor.exists());
-        match existing {
-            Some(ancestor) if !ancestor.is_dir() => {
-                Err(Error::NotAFolder { path: ancestor.into() })
-            }
-            _ => Ok(Self { path: path.into(), quiet }),
+        if let Some(ancestor) = existing.filter(|ancestor| !ancestor.is_dir()) {
+            return Err(Error::NotAFolder { path: ancestor.into() });
         }
+        let refused = |problem| Error::Unwritable { path: path.into(), problem };
+        let mut folder = Self { path: path.into(), quiet, made: Vec::new(), lock: None };
+        // A process whose run failed may take away the folder that it made, between the two.
+        while !folder.lock.as_ref().is_some_and(|lock| file::is_at(lock, path)) {
+            folder.make().map_err(refused)?;
+            folder.lock = lock(path)?;
+            if folder.lock.is_none() {
+                break;
+            }
+        }
+        file::clear(path);
+        Part::probe(path).map_err(refused)?;
+        Ok(folder)
+    }
+
+    /// Makes the folder and those that it lies in, as far as they lack.
+    fn make(&mut self) -> io::Result<()> {
+        let lacking: Vec<_> = self.path.ancestors().take_while(|path| !path.exists()).collect();
+        for path in lacking.into_iter().rev().filter(|path| !path.as_os_str().is_empty()) {
+            match fs::create_dir(path) {
+                Ok(()) => self.made.push(path.into()),
+                // Another process was faster.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees that what every result gives can be written: nothing else has one of the names.
+    pub(crate) fn takes_results(&self) -> Result<(), Error> {
+        self.free(OWN.iter().chain([&manifest::NAME]).copied())
+            .map_err(|(path, problem)| Error::Unwritable { path, problem })
+    }
+
+    /// Sees that no folder, pipe or device has one of `names`.
+    fn free<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<(), (PathBuf, io::Error)> {
+        for name in names {
+            let path = self.path.join(name);
+            // A link is replaced, wherever it leads: nothing is written outside of the folder.
+            let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
+            if !is_link && let Err(problem) = file::is_there(&path) {
+                return Err((path, problem));
+            }
+        }
+        Ok(())
     }
 
     /// Writes `shown` in all forms, and the attachments. Returns the files, the report last.
     pub(crate) fn save(&self, shown: Shown<'_>, options: &Options) -> Result<Vec<PathBuf>, Error> {
         let results = results(shown);
         let attachments = attachments(results)?;
-        let mut written = vec![
-            self.write(OWN[0], render(shown, Format::Json, options).as_bytes())?,
-            self.write(OWN[1], render(shown, Format::Csv, options).as_bytes())?,
-            self.write(OWN[2], csv::series(results).as_bytes())?,
-        ];
-        for (name, text) in attachments {
-            written.push(self.write(&name, text.as_bytes())?);
-        }
         let page = match shown {
             Shown::Run(run) => html::render(&Reproduction::new(vec![run.clone()]), options),
             Shown::Reproduction(all) => html::render(all, options),
         };
-        written.push(self.write(OWN[3], page.map_err(Error::Page)?.as_bytes())?);
+        let mut files: Vec<Named> = vec![
+            (OWN[0].into(), render(shown, Format::Json, options).into()),
+            (OWN[1].into(), render(shown, Format::Csv, options).into()),
+            (OWN[2].into(), csv::series(results).into()),
+        ];
+        files.extend(attachments.into_iter().map(|(name, text)| (name, text.into())));
+        files.push((OWN[3].into(), page.map_err(Error::Page)?.into()));
+        self.write_all(&files)
+    }
+
+    /// Writes `files` as one set.
+    fn write_all(&self, files: &[Named]) -> Result<Vec<PathBuf>, Error> {
+        let failed = |path, problem| Error::Incomplete { path, problem };
+        let here = |problem| failed(self.path.clone(), problem);
+        let entries = files.iter().map(|(name, content)| Entry::of(name, content)).collect();
+        let manifest = Manifest::of(entries);
+        let list: Named = (manifest::NAME.into(), manifest.text().into());
+        let names = files.iter().chain([&list]).map(|(name, _)| name.as_str());
+        self.free(names).map_err(|(path, problem)| failed(path, problem))?;
+        let mut parts = Vec::new();
+        for (name, content) in [&list].into_iter().chain(files) {
+            let path = self.path.join(name);
+            match self.part(content) {
+                Ok(part) => parts.push((part, path)),
+                Err(problem) => return Err(failed(path, problem)),
+            }
+        }
+        self.forget_others(&manifest);
+        let mut written = Vec::new();
+        for (part, path) in parts {
+            part.put(&path).map_err(|problem| failed(path.clone(), problem))?;
+            if written.is_empty() {
+                // The manifest is on the disk before what it speaks of.
+                file::sync(&self.path).map_err(here)?;
+            }
+            written.push(path);
+        }
+        file::sync(&self.path).map_err(here)?;
         Ok(written)
     }
 
-    /// Writes one file: as a whole, or not at all, whenever the process is killed.
-    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
-        let refused = |path: &Path| {
-            let path = path.to_path_buf();
-            move |problem| Error::Unwritable { path, problem }
-        };
-        fs::create_dir_all(&self.path).map_err(refused(&self.path))?;
-        let path = self.path.join(name);
-        let part = self.path.join(format!(".{name}.part"));
-        let written = File::create(&part)
-            .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&part, &path));
-        if let Err(error) = written {
-            // What is left of the first attempt is of no use; that it stays is no second error.
-            let _ = fs::remove_file(&part);
-            return Err(refused(&path)(error));
+    /// Removes what the manifest that is there names and `manifest` does not, if nobody changed it.
+    fn forget_others(&self, manifest: &Manifest) {
+        let before = saved::read_bytes(&self.path.join(manifest::NAME)).ok();
+        let Some(before) = before.and_then(|text| Manifest::parse(&text).ok()) else { return };
+        let names: HashSet<_> = manifest.files.iter().map(|file| &file.name).collect();
+        for file in before.files.iter().filter(|file| !names.contains(&file.name)) {
+            if file.read(&self.path).is_ok() {
+                // A file that stays is in no manifest, as if somebody had put it there.
+                let _ = fs::remove_file(self.path.join(&file.name));
+            }
         }
-        Ok(path)
+    }
+
+    fn part(&self, content: &[u8]) -> io::Result<Part> {
+        let mut part = Part::create(&self.path)?;
+        part.file().write_all(content)?;
+        part.flush()?;
+        Ok(part)
+    }
+
+    /// Writes one file that belongs to no result, and to no manifest.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
+        let path = self.path.join(name);
+        let written = self.free([name].into_iter()).map_err(|(_, problem)| problem);
+        let written = written
+            .and_then(|()| self.part(content))
+            .and_then(|part| part.put(&path))
+            .and_then(|()| file::sync(&self.path));
+        match written {
+            Ok(()) => Ok(path),
+            Err(problem) => Err(Error::Incomplete { path, problem }),
+        }
     }
 
     /// Tells the user what was written.
@@ -89,6 +195,28 @@ impl Folder {
     }
 }
 
+impl Drop for Folder {
+    fn drop(&mut self) {
+        for made in self.made.iter().rev() {
+            // Only an empty folder goes away.
+            let _ = fs::remove_dir(made);
+        }
+    }
+}
+
+/// Locks the folder at `path`; nothing where the filesystem gives no lock.
+fn lock(path: &Path) -> Result<Option<File>, Error> {
+    let refused = |problem| Error::Unwritable { path: path.into(), problem };
+    let folder = File::open(path).map_err(refused)?;
+    match lock::exclusive(&folder) {
+        Ok(()) => Ok(Some(folder)),
+        // Then it is for the user to start one at a time; the manifest tells if that was not so.
+        Err(refused) if refused.is_unsupported() => Ok(None),
+        Err(Refused::Held(holder)) => Err(Error::FolderInUse { path: path.into(), holder }),
+        Err(Refused::System(problem)) => Err(refused(problem)),
+    }
+}
+
 /// The single results of `shown`.
 pub(crate) fn results(shown: Shown<'_>) -> &[RunResult] {
     match shown {
@@ -97,9 +225,15 @@ pub(crate) fn results(shown: Shown<'_>) -> &[RunResult] {
     }
 }
 
+/// Whether `name` is one that a result writes: its own files and attachments.
+pub(crate) fn is_ours(name: &str) -> bool {
+    OWN.contains(&name) || is_plain(name)
+}
+
 /// Whether `name` is that of a plain file that is none of ours.
 pub(crate) fn is_plain(name: &str) -> bool {
-    let own = OWN.iter().any(|own| own.eq_ignore_ascii_case(name));
+    let mut own = OWN.iter().chain([&manifest::NAME]);
+    let own = own.any(|own| own.eq_ignore_ascii_case(name));
     // A colon names a drive or a stream on Windows.
     let foreign = |c: char| c.is_control() || matches!(c, '/' | '\\' | ':');
     !own && !name.is_empty()
@@ -169,7 +303,7 @@ mod tests {
         let long = "x".repeat(129);
         let hostile =
             ["", ".", "..", "../x", "/etc/x", "a/b", "a\\b", "C:x", ".bashrc", "a\nb", &long];
-        for name in hostile.iter().chain(&OWN).chain(&["Index.HTML"]) {
+        for name in hostile.iter().chain(&OWN).chain(&["Index.HTML", manifest::NAME]) {
             assert!(!is_plain(name), "{name}");
             assert!(matches!(
                 attachments(&[with(&[(name, "")])]),

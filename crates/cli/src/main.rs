@@ -5,18 +5,23 @@
 //! - [`args`]: every command and option, once; help, man pages and completions derive from it.
 //! - [`commands`]: one file a command.
 //! - [`saved`]: results that `report` and `compare` read back.
-//! - [`output`]: standard output; [`folder`]: the files of `--out`; [`progress`]: the bar on
+//! - [`output`]: standard output, and [`closed`]: whether there is one; [`progress`]: the bar on
 //!   standard error.
+//! - [`file`]: files written as a whole or not at all; [`folder`]: those of `--out`, and
+//!   [`manifest`]: which they are.
 //! - [`error`]: what can go wrong here, and [`exit`]: what the shell is told.
 //!
 //! Results go to standard output and everything else to standard error, so that `--format json`
 //! can be piped. No figure is made here.
 
 mod args;
+mod closed;
 mod commands;
 mod error;
 mod exit;
+mod file;
 mod folder;
+mod manifest;
 mod output;
 mod progress;
 mod saved;

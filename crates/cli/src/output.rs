@@ -4,6 +4,7 @@
 //! early, such as `head`, costs nothing but text. Where they are is told last, below the text.
 
 use crate::args::{Color, Form, Options};
+use crate::closed;
 use crate::error::{Error, is_harmless};
 use crate::exit::Status;
 use crate::folder::{self, Folder};
@@ -11,7 +12,7 @@ use boardlab_report::{Format, Shown, render};
 use boardlab_result::RunResult;
 use std::env;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Columns where standard output is no terminal.
 const WIDTH: usize = 100;
@@ -25,8 +26,25 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// As the user chose; without `--out`, results go into the folder `otherwise`, if there is one.
+    /// For results, as the user chose; without `--out`, they go into the folder `otherwise`, if there
+    /// is one. Standard output and the folder are looked at now, because the run may be long.
     pub(crate) fn open(options: &'a Options, otherwise: Option<&str>) -> Result<Self, Error> {
+        expect_stdout()?;
+        let output = Self::in_folder(options, otherwise)?;
+        output.folder.as_ref().map_or(Ok(()), Folder::takes_results)?;
+        Ok(output)
+    }
+
+    /// For single files, which are printed where there is no folder.
+    pub(crate) fn of_files(options: &'a Options) -> Result<Self, Error> {
+        let output = Self::in_folder(options, None)?;
+        if output.folder.is_none() {
+            expect_stdout()?;
+        }
+        Ok(output)
+    }
+
+    fn in_folder(options: &'a Options, otherwise: Option<&str>) -> Result<Self, Error> {
         let path = options.out.as_deref().or(otherwise.map(Path::new));
         let folder = path.map(|path| Folder::at(path, options.quiet)).transpose()?;
         Ok(Self { options, folder })
@@ -40,37 +58,47 @@ impl<'a> Output<'a> {
         let stderr = io::stderr();
         let options =
             self.render_options(terminal_size::terminal_size_of(&stderr), stderr.is_terminal());
-        let written =
-            self.folder.as_ref().map(|folder| folder.save(shown, &options)).transpose()?;
+        let saved = self.save(shown, &options);
         self.say(harmless(&render(shown, Format::Table, &options), options.color).trim_end());
-        if let (Some(folder), Some(written)) = (&self.folder, written) {
-            folder.tell(&written);
-        }
+        self.tell(&saved?);
         Ok(Status::of(folder::results(shown)))
     }
 
-    /// Writes and prints `shown`; its verdicts give the status.
+    /// Writes and prints `shown`; its verdicts give the status. What cannot be written is printed all
+    /// the same.
     pub(crate) fn show(&self, shown: Shown<'_>) -> Result<Status, Error> {
         let stdout = io::stdout();
         let options =
             self.render_options(terminal_size::terminal_size_of(&stdout), stdout.is_terminal());
-        let folder = self.folder.as_ref();
-        let written = folder.map(|folder| folder.save(shown, &options)).transpose()?;
+        let saved = self.save(shown, &options);
         let format = self.options.format.of_result();
         let text = match format {
-            Ok(format) => render(shown, format, &options),
-            Err(name) => attached(folder::results(shown), name)?,
+            Ok(format) => Ok(render(shown, format, &options)),
+            Err(name) => attached(folder::results(shown), name),
         };
-        let on_terminal = io::stdout().is_terminal();
-        if format == Ok(Format::Table) || on_terminal {
-            print(harmless(&text, options.color).as_bytes())?;
-        } else {
-            print(text.as_bytes())?;
+        let on_terminal = format == Ok(Format::Table) || stdout.is_terminal();
+        let printed = text.and_then(|text| match on_terminal {
+            true => print(harmless(&text, options.color).as_bytes()),
+            false => print(text.as_bytes()),
+        });
+        let saved = saved.map(|written| self.tell(&written));
+        Error::all([saved, printed]).map(|()| Status::of(folder::results(shown)))
+    }
+
+    /// Writes `shown` into the folder, if there is one; the files.
+    fn save(
+        &self,
+        shown: Shown<'_>,
+        options: &boardlab_report::Options,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let saved = self.folder.as_ref().map(|folder| folder.save(shown, options));
+        saved.transpose().map(Option::unwrap_or_default)
+    }
+
+    fn tell(&self, written: &[PathBuf]) {
+        if let Some(folder) = &self.folder {
+            folder.tell(written);
         }
-        if let (Some(folder), Some(written)) = (folder, written) {
-            folder.tell(&written);
-        }
-        Ok(Status::of(folder::results(shown)))
     }
 
     /// Writes `content` into the folder as `name`, or prints it where there is no folder.
@@ -124,6 +152,11 @@ pub(crate) fn colored(color: Color, on_terminal: bool) -> bool {
         Color::Never => false,
         Color::Auto => on_terminal && env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
     }
+}
+
+/// Sees that there is a standard output to print to.
+pub(crate) fn expect_stdout() -> Result<(), Error> {
+    if closed::stdout() { Err(Error::StdoutClosed) } else { Ok(()) }
 }
 
 /// Prints `text`.

@@ -1,23 +1,37 @@
 //! Results that were saved: what `--format json` prints and `--out` writes.
 //!
 //! Layer: rank 9. Function: [`read`]. The files are untrusted: size, kind, encoding, form and the
-//! names of attachments are checked before anything is shown.
+//! names of attachments are checked before anything is shown. Of a folder all files are checked
+//! against its [manifest](crate::manifest); a file that is named itself is read as it is.
 
-use crate::error::{Error, ReadProblem};
+use crate::error::{Error, ReadProblem, shown_path};
 use crate::folder;
+use crate::manifest::{self, Difference, Manifest};
+use boardlab_lab::lock::{self, Holder, Refused};
 use boardlab_report::json;
 use boardlab_result::Reproduction;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
+use std::process;
+use std::thread;
+use std::time::Duration;
 
 /// The largest file that is read. Our own results have less than a megabyte.
 const SIZE_LIMIT: u64 = 256 << 20;
+/// How often a folder is looked at that is not whole, and the pause between: another process may be
+/// giving its files their names.
+const LOOKS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(30);
 
 /// The results saved at `path`: a JSON file, or a folder that `--out` wrote.
 pub(crate) fn read(path: &Path) -> Result<Reproduction, Error> {
-    let path = if path.is_dir() { path.join(folder::RESULT) } else { path.to_path_buf() };
-    let text = match read_text(&path) {
+    let (path, bytes) = if path.is_dir() {
+        (path.join(folder::RESULT), read_folder(path)?)
+    } else {
+        (path.to_path_buf(), read_file(path)?)
+    };
+    let text = match text(bytes) {
         Ok(text) => text,
         Err(problem) => return Err(Error::Unreadable { path, problem }),
     };
@@ -33,7 +47,75 @@ pub(crate) fn read(path: &Path) -> Result<Reproduction, Error> {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, ReadProblem> {
+fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    read_bytes(path).map_err(|problem| Error::Unreadable { path: path.into(), problem })
+}
+
+/// The result in `folder`, all files of which are those of its manifest.
+fn read_folder(folder: &Path) -> Result<Vec<u8>, Error> {
+    let mut differences = Vec::new();
+    for look in 0..LOOKS {
+        if look > 0 {
+            thread::sleep(PAUSE);
+        }
+        let Some(manifest) = read_manifest(folder)? else {
+            let result = read_file(&folder.join(folder::RESULT))?;
+            warn_of_no_manifest(folder);
+            return Ok(result);
+        };
+        let mut result = None;
+        differences.clear();
+        for file in &manifest.files {
+            match file.read(folder) {
+                Ok(content) if file.name == folder::RESULT => result = Some(content),
+                Ok(_) => {}
+                Err(difference) => differences.push(difference),
+            }
+        }
+        match result.filter(|_| differences.is_empty()) {
+            Some(result) => return Ok(result),
+            None if differences.is_empty() => {
+                differences.push(Difference::Missing(folder::RESULT.into()));
+            }
+            None => {}
+        }
+    }
+    Err(Error::NotWhole { path: folder.into(), differences, writer: writer(folder) })
+}
+
+/// The manifest in `folder`, if there is one.
+fn read_manifest(folder: &Path) -> Result<Option<Manifest>, Error> {
+    let path = folder.join(manifest::NAME);
+    match read_bytes(&path) {
+        Err(ReadProblem::System(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(problem) => Err(Error::Unreadable { path, problem }),
+        Ok(text) => match Manifest::parse(&text) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(problem) => Err(Error::NotAManifest { path, problem }),
+        },
+    }
+}
+
+/// Who writes into `folder` just now, besides this process.
+fn writer(folder: &Path) -> Option<Holder> {
+    match lock::shared(&File::open(folder).ok()?) {
+        Err(Refused::Held(holder)) => Some(holder).filter(|one| one.process != Some(process::id())),
+        _ => None,
+    }
+}
+
+fn warn_of_no_manifest(folder: &Path) {
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(
+        io::stderr().lock(),
+        "warning: `{}` has no {}, as older versions left it: whether its files are of one run is not known",
+        shown_path(folder),
+        manifest::NAME
+    );
+}
+
+/// The content of the regular file at `path`.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadProblem> {
     // Asked before opening: opening a pipe that nobody writes to would wait for ever.
     let metadata = fs::metadata(path).map_err(ReadProblem::System)?;
     if !metadata.is_file() {
@@ -51,6 +133,10 @@ fn read_text(path: &Path) -> Result<String, ReadProblem> {
     if u64::try_from(bytes.len()).is_ok_and(|length| length > SIZE_LIMIT) {
         return too_large;
     }
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, ReadProblem> {
     String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;

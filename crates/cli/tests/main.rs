@@ -9,5 +9,7 @@
 mod bench;
 mod console;
 mod definitions;
+mod folder;
 mod results;
+mod streams;
 mod sweep;

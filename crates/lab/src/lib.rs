@@ -16,6 +16,7 @@
 //! - [`drive`]: SATA drives from part files, and the hosts of boards for them.
 //! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`sata`]: the SATA experiment; [`fcse`]: the context-switch experiment; [`fio`]: fio jobs on a card; [`life`]: how long a card lives; [`registry`]: every experiment, and what the command line calls.
 //! - [`mod@sweep`]: any of them at every point of a grid.
+//! - [`lock`]: who may write a file, and who does.
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
 //! probably meant:
@@ -81,6 +82,8 @@ mod data_file;
 pub mod drive;
 mod in_order;
 mod limits;
+
+pub mod lock;
 
 pub mod fcse;
 pub mod fio;

@@ -9,7 +9,7 @@ use clap_complete::{Generator, Shell, generate};
 
 /// Prints the completions for `shell`, or writes them under the file name that the shell expects.
 pub(super) fn perform(shell: Shell, options: &Options) -> Result<Status, Error> {
-    let output = Output::open(options, None)?;
+    let output = Output::of_files(options)?;
     let mut command = Cli::command();
     let name = command.get_name().to_owned();
     let mut script = Vec::new();

@@ -12,7 +12,7 @@ use std::io;
 
 /// Prints the main page, or writes it and a page a command and action.
 pub(super) fn perform(options: &Options) -> Result<Status, Error> {
-    let output = Output::open(options, None)?;
+    let output = Output::of_files(options)?;
     let mut top = Cli::command().disable_help_subcommand(true);
     // Gives the options of every command to every command.
     top.build();

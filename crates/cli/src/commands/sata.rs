@@ -13,6 +13,7 @@ pub(super) fn perform(action: &SataAction, options: &Options) -> Result<Status, 
     if options.out.is_some() || !matches!(options.format, Form::Table) {
         return Err(Error::NoResult);
     }
+    output::expect_stdout()?;
     let machine = bench::open(part, set, options.seed)?;
     let (input, output) = (io::stdin().lock(), io::stdout().lock());
     let on_terminal = input.is_terminal();

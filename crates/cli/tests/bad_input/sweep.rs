@@ -83,7 +83,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "sweep into a folder that cannot be made",
         &["sweep", "nor-write", "--grid", "seed=1", "--out", "/proc/boardlab"],
-        &["cannot write `/proc/boardlab/sweep.journal`", "name another folder with --out"],
+        &["cannot write `/proc/boardlab`", "name another folder with --out"],
     )
-    .at("/proc/boardlab/sweep.journal"),
+    .at("/proc/boardlab"),
 ];

@@ -51,9 +51,33 @@ pub(crate) fn run_fed(folder: &Path, input: &str, arguments: &[&str]) -> Outcome
     run_with(input.into(), Duration::from_secs(120), folder, arguments)
 }
 
+/// Runs a `script` of `shell` in `folder`, in which `"$0" "$@"` is `boardlab` with `arguments`.
+pub(crate) fn run_by(shell: &str, script: &str, folder: &Path, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(shell);
+    command.args(["-c", script, env!("CARGO_BIN_EXE_boardlab")]);
+    run_command(&mut command, Stdio::null(), Duration::from_secs(120), folder, arguments)
+}
+
+/// Runs `boardlab` in `folder`, where no file can be written beyond so many blocks of 512 bytes.
+pub(crate) fn limited(blocks: u32, folder: &Path, arguments: &[&str]) -> Outcome {
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    run_by("sh", &script, folder, arguments)
+}
+
 fn run_with(input: Stdio, limit: Duration, folder: &Path, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boardlab"));
+    run_command(&mut command, input, limit, folder, arguments)
+}
+
+fn run_command(
+    command: &mut Command,
+    input: Stdio,
+    limit: Duration,
+    folder: &Path,
+    arguments: &[&str],
+) -> Outcome {
     let start = Instant::now();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_boardlab"))
+    let mut child = command
         .args(arguments)
         .current_dir(folder)
         .env_remove("NO_COLOR")

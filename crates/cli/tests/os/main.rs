@@ -1,4 +1,4 @@
-//! `boardlab os`: programs that run, end badly, read cards and what is typed, are traced, profiled, saved, and debugged with GDB; and the operating system: without its maintenance of caches, and how long its
+//! `boardlab os`: programs that run, end badly, read cards and what is typed, are traced, profiled, saved, and debugged with GDB, and the files that come of it; and the operating system: without its maintenance of caches, and how long its
 //! interrupts are off.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
@@ -7,6 +7,7 @@
 mod bench;
 mod card;
 mod debug;
+mod files;
 mod guest;
 mod interrupts;
 mod live;

@@ -6,6 +6,7 @@
 use super::listing::exception_name;
 use super::symbols::Symbols;
 use crate::error::{Error, reason};
+use crate::lock::Holder;
 use boardlab_arm926::{Exception, Virtual};
 use boardlab_realview::{Machine, Outcome};
 use std::io;
@@ -29,6 +30,31 @@ pub enum Failure {
         path: PathBuf,
         /// Why not.
         problem: String,
+    },
+    /// The image of a card is in use by another process.
+    InUse {
+        /// Which.
+        path: PathBuf,
+        /// Who has it.
+        holder: Holder,
+    },
+    /// The image of a card was changed while the guest ran, by who asks for no lock.
+    CardChanged {
+        /// Which.
+        path: PathBuf,
+        /// How that was noticed.
+        found: String,
+    },
+    /// The image of a card could not be written to the end.
+    CardUnwritten {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+        /// Blocks that were written, of those that the guest changed.
+        written: usize,
+        /// Blocks that the guest changed.
+        changed: usize,
     },
     /// A file is no program for this board, or does not fit it.
     Program {
@@ -55,6 +81,8 @@ pub enum Failure {
     },
     /// The console cannot be read or written.
     Console(io::Error),
+    /// The lines of a trace cannot be written.
+    Listing(io::Error),
 }
 
 impl From<Error> for Failure {
@@ -74,10 +102,24 @@ impl Failure {
         Self::Unreadable { path: path.into(), problem: reason(error) }
     }
 
-    /// Whether the guest is to blame, so that the run failed, and not its input.
+    pub(super) fn not_a_file(path: &Path) -> Self {
+        Self::Unreadable { path: path.into(), problem: "it is not a regular file".into() }
+    }
+
+    pub(super) fn unlockable(path: &Path, error: &io::Error) -> Self {
+        Self::Unwritable { path: path.into(), problem: format!("no lock: {}", reason(error)) }
+    }
+
+    /// The image at `path` has `written` of `changed` blocks.
+    pub(super) fn card(path: &Path, error: &io::Error, [written, changed]: [usize; 2]) -> Self {
+        Self::CardUnwritten { path: path.into(), problem: reason(error), written, changed }
+    }
+
+    /// Whether the run failed, and not its input.
     #[must_use]
     pub const fn is_run(&self) -> bool {
-        matches!(self, Self::Guest { .. })
+        let card = matches!(self, Self::CardChanged { .. } | Self::CardUnwritten { .. });
+        card || matches!(self, Self::Guest { .. } | Self::Console(_) | Self::Listing(_))
     }
 
     /// What is wrong.
@@ -91,9 +133,21 @@ impl Failure {
             Self::Unwritable { path, problem } => {
                 format!("cannot write `{}`: {problem}", path.display())
             }
+            Self::InUse { path, holder } => {
+                format!("`{}` is in use by {holder}", path.display())
+            }
+            Self::CardChanged { path, found } => format!(
+                "`{}` was changed by another program during the run: {found}; nothing was written",
+                path.display()
+            ),
+            Self::CardUnwritten { path, problem, written, changed } => format!(
+                "cannot write `{}`: {problem}; {written} of {changed} changed blocks were written",
+                path.display()
+            ),
             Self::Program { problem, .. } | Self::Machine(problem) => problem.to_string(),
             Self::Argument { problem, .. } | Self::Guest { problem, .. } => problem.clone(),
             Self::Console(error) => format!("the console: {}", reason(error)),
+            Self::Listing(error) => format!("the lines of the trace: {}", reason(error)),
         }
     }
 
@@ -103,6 +157,9 @@ impl Failure {
         match self {
             Self::Unreadable { path, .. }
             | Self::Unwritable { path, .. }
+            | Self::InUse { path, .. }
+            | Self::CardChanged { path, .. }
+            | Self::CardUnwritten { path, .. }
             | Self::Program { path, .. } => Some(path),
             _ => None,
         }
@@ -116,6 +173,13 @@ impl Failure {
             Self::Argument { help, .. } | Self::Guest { help, .. } => help.clone(),
             Self::Unreadable { .. } => "name a regular file that can be read".into(),
             Self::Unwritable { .. } => "name another file, in a folder that can be written".into(),
+            Self::InUse { .. } => "wait until it has ended, or give this run a copy of the image".into(),
+            Self::CardChanged { .. } => {
+                "run it again on an image that nothing else writes to, or on a copy".into()
+            }
+            Self::CardUnwritten { .. } => {
+                "each block is old or new; make room, and run it again on a copy from before".into()
+            }
             Self::Program { problem, .. } => match problem {
                 Problem::NotElf { .. } => {
                     "give a program linked by arm-none-eabi-gcc; a raw image is loaded by --load FILE@ADDRESS"
@@ -142,7 +206,10 @@ impl Failure {
             }
             .into(),
             Self::Machine(_) => "compare with the built-in board: boardlab list boards".into(),
-            Self::Board(_) | Self::Console(_) => String::new(),
+            Self::Board(_) => String::new(),
+            Self::Console(_) | Self::Listing(_) => {
+                "see what standard input and output are connected to, and whether there is room".into()
+            }
         }
     }
 

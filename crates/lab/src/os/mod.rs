@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 8. In reading order:
 //!
-//! - [`board`]: the computer, from a board file. [`session`]: a machine with a program on it; [`failure`]: why there is none.
+//! - [`board`]: the computer, from a board file. [`session`]: a machine with a program on it; [`card`]: the image in its card reader; [`failure`]: why there is none.
 //! - [`symbols`] and [`calls`]: names of addresses and of system calls.
 //! - [`run`]: to the end, with a console; `tables` and `findings`: what is told of it.
 //! - [`profile`]: where the cycles go; [`masked`]: how long interrupts are masked; [`timeline`]: what ran when; [`listing`]: every instruction; `instruments`: the engines
@@ -11,6 +11,7 @@
 
 pub mod board;
 pub mod calls;
+pub mod card;
 pub mod debug;
 pub mod failure;
 mod findings;
@@ -25,6 +26,7 @@ mod tables;
 pub mod timeline;
 pub mod trace;
 
+pub use card::{CardFile, Written};
 pub use failure::Failure;
 pub use run::{Console, Plan, Ran, Typed, Until};
-pub use session::{CardFile, Load, Order, Session, Way};
+pub use session::{Load, Order, Session, Way};

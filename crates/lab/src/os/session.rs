@@ -5,12 +5,13 @@
 
 use super::board::{self, Computer};
 use super::calls::CallNames;
+use super::card::{self, CardFile, Image, Written};
 use super::failure::Failure;
 use super::symbols::Symbols;
 use boardlab_arm926::compiler::Compiled;
 use boardlab_arm926::fast::Fast;
 use boardlab_arm926::{Interpreter, Physical};
-use boardlab_realview::{Card, Machine, Medium, Program};
+use boardlab_realview::{Machine, Program};
 use boardlab_result::{Origin, Parameter};
 use boardlab_sim::Bytes;
 use std::fs::{self, File};
@@ -22,9 +23,6 @@ use std::sync::Arc;
 const PROGRAM: Bytes = Bytes::mib(1024);
 /// The largest raw image: all of the memory that a board can have.
 const IMAGE: Bytes = Bytes::mib(256);
-
-/// The largest card image: it is held in memory.
-const CARD: Bytes = Bytes::mib(4096);
 /// The largest snapshot: all memory and a card.
 const SNAPSHOT: Bytes = Bytes::mib(4096 + 512);
 
@@ -38,15 +36,6 @@ pub enum Way {
     Predecoded,
     /// Hot code compiled to machine code of the host.
     Compiled,
-}
-
-/// A memory card: an image file in the reader's slot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CardFile {
-    /// The image.
-    pub path: PathBuf,
-    /// What the guest writes goes back to the file at the end; otherwise it is forgotten.
-    pub write: bool,
 }
 
 /// A raw image to be put in memory.
@@ -97,7 +86,8 @@ pub struct Session {
     /// The file name of the program.
     pub(super) name: String,
     pub(super) way: Way,
-    pub(super) card: Option<CardFile>,
+    /// The card's image, if what the guest writes goes back to it.
+    image: Option<Image>,
 }
 
 impl Session {
@@ -130,24 +120,17 @@ impl Session {
             let refused = |problem| Failure::Program { path: load.path.clone(), problem };
             machine.load_raw(Physical(load.at), &image).map_err(refused)?;
         }
-        if let Some(card) = &order.card {
-            insert(&mut machine, card)?;
-        }
+        let image = match &order.card {
+            Some(card) => card::insert(&mut machine, card)?,
+            None => None,
+        };
         if let Some(line) = &order.command_line {
             machine.set_command_line(line);
         }
         let symbols = Arc::new(Symbols::of_program(&program.symbols));
         let calls = CallNames::of_kernel(&symbols, |at| word(&program, at));
-        let mut session = Self {
-            machine,
-            computer,
-            parameters,
-            symbols,
-            calls,
-            name,
-            way: order.way,
-            card: order.card.clone(),
-        };
+        let mut session =
+            Self { machine, computer, parameters, symbols, calls, name, way: order.way, image };
         session.usual_engine();
         Ok(session)
     }
@@ -169,15 +152,14 @@ impl Session {
         self.machine.snapshot().map_err(Failure::Machine)
     }
 
-    /// What is on the card now and the file that it goes to, if what the guest wrote is to be kept.
-    #[must_use]
-    pub fn card_to_write(&self) -> Option<(&Path, Vec<u8>)> {
-        let file = self.card.as_ref().filter(|card| card.write)?;
-        let card = self.machine.processor().bus.card()?;
-        let size = usize::try_from(card.blocks()).ok()?.checked_mul(512)?;
-        let mut contents = vec![0; size];
-        card.contents(0, &mut contents)?;
-        Some((&file.path, contents))
+    /// Writes what the guest changed on the card back to its image, if that was ordered: whatever
+    /// ended the run, for the guest was told that its blocks are on the card.
+    ///
+    /// # Errors
+    /// [`Failure::CardChanged`] and [`Failure::CardUnwritten`].
+    pub fn write_card(&mut self) -> Result<Option<Written>, Failure> {
+        let (image, card) = (self.image.as_mut(), self.machine.processor().bus.card());
+        image.zip(card).map(|(image, card)| image.write_back(card)).transpose()
     }
 
     /// The address of a symbol, or a number in decimal or hexadecimal.
@@ -238,14 +220,6 @@ fn same_board(machine: &Machine, computer: &Computer) -> Result<(), Failure> {
     Err(Failure::Argument { problem, help: help.into() })
 }
 
-/// Puts the image in the reader. The guest writes to a copy.
-fn insert(machine: &mut Machine, card: &CardFile) -> Result<(), Failure> {
-    let refused = |problem| Failure::Program { path: card.path.clone(), problem };
-    let medium = Medium::image(&read(&card.path, CARD)?).map_err(refused)?;
-    machine.insert_card(Card::new(medium, false).map_err(refused)?);
-    Ok(())
-}
-
 /// The aligned word at the virtual address `at` of a program that was not started yet.
 fn word(program: &Program, at: u32) -> Option<u32> {
     program.segments.iter().find_map(|segment| {
@@ -257,18 +231,22 @@ fn word(program: &Program, at: u32) -> Option<u32> {
 
 /// The content of the regular file at `path`.
 pub(super) fn read(path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
-    let refused = |problem: String| Failure::Unreadable { path: path.into(), problem };
     let system = |error: std::io::Error| Failure::unreadable(path, &error);
     // Asked before opening: opening a pipe that nobody writes to would wait for ever.
-    let metadata = fs::metadata(path).map_err(system)?;
-    if !metadata.is_file() {
-        return Err(refused("it is not a regular file".into()));
+    if !fs::metadata(path).map_err(system)?.is_file() {
+        return Err(Failure::not_a_file(path));
     }
+    contents(&File::open(path).map_err(system)?, path, limit)
+}
+
+/// The content of `file`, which was opened at `path`.
+pub(super) fn contents(file: &File, path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(system)?;
-    file.take(limit.get() + 1).read_to_end(&mut bytes).map_err(system)?;
+    let read = file.take(limit.get() + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::unreadable(path, &error))?;
     if Bytes::of(&bytes) > limit {
-        return Err(refused(format!("it is larger than {limit}")));
+        let problem = format!("it is larger than {limit}");
+        return Err(Failure::Unreadable { path: path.into(), problem });
     }
     Ok(bytes)
 }

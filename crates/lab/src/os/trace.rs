@@ -42,7 +42,7 @@ impl Session {
         console: &mut dyn Console,
     ) -> Result<(), Failure> {
         self.reach(&stretch.from, console)?;
-        writeln!(out, "{HEAD}").map_err(Failure::Console)?;
+        writeln!(out, "{HEAD}").map_err(Failure::Listing)?;
         let sheet = Arc::new(Mutex::new(Sheet { out, broken: None }));
         let symbols = Arc::clone(&self.symbols);
         self.machine.set_engine(Listing { sheet: Arc::clone(&sheet), symbols });
@@ -54,7 +54,7 @@ impl Session {
         let mut sheet = locked(&sheet);
         let flushed = sheet.out.flush();
         let written = sheet.broken.take().map_or(flushed, Err);
-        written.map_err(Failure::Console)?;
+        written.map_err(Failure::Listing)?;
         let failure =
             outcome.and_then(|outcome| Failure::of_outcome(&outcome, &self.machine, &self.symbols));
         failure.map_or(Ok(()), Err)

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use boardlab_block::{BlockDevice, Extent, Geometry, Payload, RamBlock, Request, Target};
+use boardlab_block::{BlockDevice, Contents, Extent, Geometry, Payload, RamBlock, Request, Target};
 use boardlab_sim::{Bytes, Instant};
 
 use crate::error::Error;
@@ -91,12 +91,19 @@ impl Medium {
         self.device().submit(at, request).ok().map(|completion| completion.ended)
     }
 
+    /// What kept memory holds.
+    pub(crate) fn kept(&self) -> Option<&Contents> {
+        match self {
+            Self::Kept(ram) => Some(ram.contents()),
+            Self::Given(_) => None,
+        }
+    }
+
     /// What blocks of kept memory hold.
     pub(crate) fn contents(&self, first: u64, into: &mut [u8]) -> Option<()> {
-        let Self::Kept(ram) = self else { return None };
         let extent = extent(first, into.len())?;
-        ram.geometry().check(extent).ok()?;
-        ram.contents().read(extent, into);
+        self.geometry().check(extent).ok()?;
+        self.kept()?.read(extent, into);
         Some(())
     }
 }

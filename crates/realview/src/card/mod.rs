@@ -10,6 +10,7 @@
 mod medium;
 mod registers;
 
+use boardlab_block::Contents;
 use boardlab_sim::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -166,6 +167,12 @@ impl Card {
     #[must_use]
     pub const fn blocks(&self) -> u64 {
         self.blocks
+    }
+
+    /// What its blocks hold, if they are kept in memory. A clone is cheap.
+    #[must_use]
+    pub fn kept(&self) -> Option<&Contents> {
+        self.medium()?.kept()
     }
 
     /// What the blocks from `first` on hold, if they are kept in memory and fill the buffer.

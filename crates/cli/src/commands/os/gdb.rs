@@ -3,10 +3,11 @@
 //! Layer: rank 9. Main type: [`Wire`]. A thread reads what GDB sends, so that the machine can run meanwhile.
 
 use super::console::{Shows, Terminal};
-use super::{no_result, order};
+use super::{keep_card, no_result, order, tell};
 use crate::args::{Options, OsDebug};
 use crate::error::Error;
 use crate::exit::Status;
+use crate::output::expect_stdout;
 use boardlab_lab::os::Session;
 use boardlab_lab::os::debug::{Connection, Parted};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,22 +18,21 @@ use std::thread;
 /// Waits for GDB, and serves it until it goes.
 pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, Error> {
     no_result(options)?;
+    expect_stdout()?;
     let mut session = Session::open(&order(&arguments.machine))?;
     let (wire, shows) = if arguments.stdio {
         (Wire::new(io::stdin(), io::stdout()), Shows::Stderr)
     } else {
         (listen(&arguments.listen, options)?, Shows::Stdout)
     };
-    let parted = session.debug(wire, &mut Terminal::deaf(shows))?;
-    if !options.quiet {
-        let how = match parted {
-            Parted::Left => "GDB has left".to_owned(),
-            Parted::Killed => "GDB has ended the program".to_owned(),
-            Parted::Exited(code) => format!("the program ended with exit code {code}"),
-        };
-        tell(&how);
-    }
-    Ok(Status::Done)
+    let parted = session.debug(wire, &mut Terminal::deaf(shows));
+    let card = keep_card(&mut session, options);
+    let parted = parted.map_err(Error::Os).map(|parted| match parted {
+        Parted::Left => tell(options, "GDB has left"),
+        Parted::Killed => tell(options, "GDB has ended the program"),
+        Parted::Exited(code) => tell(options, &format!("the program ended with exit code {code}")),
+    });
+    Error::all([card, parted]).map(|()| Status::Done)
 }
 
 /// Waits for one GDB.
@@ -40,19 +40,12 @@ fn listen(address: &str, options: &Options) -> Result<Wire, Error> {
     let refused = |problem| Error::Listen { address: address.into(), problem };
     let listener = TcpListener::bind(address).map_err(refused)?;
     let place = listener.local_addr().map_err(refused)?;
-    if !options.quiet {
-        tell(&format!("waiting for GDB: target remote {place}"));
-    }
+    tell(options, &format!("waiting for GDB: target remote {place}"));
     let (stream, _) = listener.accept().map_err(refused)?;
     // Packets are small and wait for their answers.
     stream.set_nodelay(true).map_err(refused)?;
     let reading = stream.try_clone().map_err(refused)?;
     Ok(Wire::new(reading, stream))
-}
-
-fn tell(words: &str) {
-    // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(io::stderr().lock(), "{words}");
 }
 
 /// Bytes to and from GDB.

@@ -5,15 +5,15 @@ mod gdb;
 
 use self::console::{Shows, Terminal};
 use crate::args::{Form, Options, OsAction, OsMachine, OsRun, OsTrace};
-use crate::error::Error;
+use crate::error::{Error, shown_path};
 use crate::exit::Status;
-use crate::output::Output;
+use crate::file::{Part, Target};
+use crate::output::{Output, expect_stdout};
 use boardlab_lab::os::trace::Stretch;
-use boardlab_lab::os::{CardFile, Failure, Order, Plan, Session};
+use boardlab_lab::os::{CardFile, Failure, Order, Plan, Session, Written};
 use boardlab_report::Shown;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Does `action`.
@@ -25,10 +25,17 @@ pub(super) fn perform(action: &OsAction, options: &Options) -> Result<Status, Er
     };
     match done {
         // A reader that closed its pipe has seen enough.
-        Err(Error::Os(Failure::Console(error))) if error.kind() == ErrorKind::BrokenPipe => {
-            Ok(Status::Done)
-        }
+        Err(error) if reader_is_gone(&error) => Ok(Status::Done),
         done => done,
+    }
+}
+
+fn reader_is_gone(error: &Error) -> bool {
+    match error {
+        Error::Os(Failure::Console(error) | Failure::Listing(error)) => {
+            error.kind() == ErrorKind::BrokenPipe
+        }
+        _ => false,
     }
 }
 
@@ -49,12 +56,8 @@ fn order(machine: &OsMachine) -> Order {
 fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let OsRun { machine, limit, profile, timeline, save, check, live } = arguments;
+    let [timeline, save] = targets(machine, [timeline, save])?;
     let mut session = Session::open(&Order { check: *check, ..order(machine) })?;
-    for path in
-        timeline.iter().chain(save).chain(machine.card.iter().filter(|_| machine.card_write))
-    {
-        writable(path)?;
-    }
     let plan = Plan { until: *limit, profile: *profile, timeline: timeline.is_some() };
     let shows = match options.format {
         Form::Table => Shows::Stdout,
@@ -62,36 +65,78 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
     };
     let mut terminal = Terminal::open(shows, *live).map_err(Error::Stdin)?;
     let start = Instant::now();
-    let mut ran = session.run(&plan, &mut terminal, options.seed)?;
+    let ran = session.run(&plan, &mut terminal, options.seed);
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let card = keep_card(&mut session, options);
+    let mut ran = match ran {
+        Ok(ran) => ran,
+        Err(failure) => {
+            let asked = timeline.is_some() || save.is_some() || output.has_folder();
+            let failed = gone(failure, asked || shows == Shows::Stderr);
+            return Error::all([card, Err(failed)]).map(|()| Status::Done);
+        }
+    };
     ran.result.wall_time_ns = Some(elapsed).filter(|_| !options.no_wall_time);
-    if let (Some(path), Some(text)) = (timeline, &ran.timeline) {
-        write(path, text.as_bytes())?;
-    }
-    if let Some(path) = save {
-        write(path, &session.snapshot()?)?;
-    }
-    if let Some((path, contents)) = session.card_to_write() {
-        write(path, &contents)?;
-    }
-    let status = output.show_beside(Shown::Run(&ran.result))?;
-    ran.failure.map_or(Ok(status), |failure| Err(failure.into()))
+    // All of it is tried: a file that cannot be written costs no other.
+    let text = ran.timeline.as_deref().unwrap_or_default();
+    let timeline = timeline.map_or(Ok(()), |named| named.write(text.as_bytes()));
+    let save = save.map_or(Ok(()), |named| named.write(&session.snapshot()?));
+    let mut status = Status::Done;
+    let shown = output.show_beside(Shown::Run(&ran.result)).map(|shown| status = shown);
+    let failure = ran.failure.map_or(Ok(()), |failure| Err(failure.into()));
+    Error::all([card, timeline, save, shown, failure]).map(|()| status)
 }
 
 fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     no_result(options)?;
-    let mut session = Session::open(&order(&arguments.machine))?;
-    let OsTrace { from, count, file, .. } = arguments;
-    let out: Box<dyn Write + Send> = match file {
-        Some(path) => {
-            let file = File::create(path).map_err(|problem| unwritable(path, &problem))?;
-            Box::new(BufWriter::new(file))
+    let OsTrace { machine, from, count, file } = arguments;
+    let [file] = targets(machine, [file])?;
+    if file.is_none() {
+        expect_stdout()?;
+    }
+    let mut session = Session::open(&order(machine))?;
+    let mut part = file.as_ref().map(Named::begin).transpose()?;
+    let out: Box<dyn Write + Send> = match (&file, &mut part) {
+        (Some(named), Some(part)) => {
+            let lines = part.file().try_clone().map_err(|problem| named.failed(problem))?;
+            Box::new(BufWriter::new(lines))
         }
-        None => Box::new(BufWriter::new(io::stdout())),
+        _ => Box::new(BufWriter::new(io::stdout())),
     };
     let mut terminal = Terminal::open(Shows::Stderr, false).map_err(Error::Stdin)?;
-    session.trace(&Stretch { from: from.clone(), count: *count }, out, &mut terminal)?;
-    Ok(Status::Done)
+    let stretch = Stretch { from: from.clone(), count: *count };
+    let traced = session.trace(&stretch, out, &mut terminal);
+    let card = keep_card(&mut session, options);
+    // What the guest did ends a trace, and its lines up to there are whole.
+    let whole = matches!(traced, Ok(()) | Err(Failure::Guest { .. }));
+    let written = match (&file, part.filter(|_| whole)) {
+        (Some(named), Some(part)) => named.finish(part),
+        _ => Ok(()),
+    };
+    let traced = traced.map_err(|failure| match (failure, &file) {
+        (Failure::Listing(problem), Some(named)) => named.failed(problem),
+        (Failure::Listing(problem), None) if problem.kind() != ErrorKind::BrokenPipe => {
+            Error::Stdout(problem)
+        }
+        (failure, file) => gone(failure, file.is_some()),
+    });
+    Error::all([card, written, traced]).map(|()| Status::Done)
+}
+
+/// Writes what the guest changed on the card back to its image, whatever ended the run, and says so.
+fn keep_card(session: &mut Session, options: &Options) -> Result<(), Error> {
+    if let Some(Written { path, changed, blocks }) = session.write_card()? {
+        let path = shown_path(&path);
+        tell(options, &format!("card: {changed} of {blocks} blocks changed, written to {path}"));
+    }
+    Ok(())
+}
+
+/// Why a run has no result. Where nothing more was asked for than what the program prints, a reader that
+/// went away has seen enough; otherwise what was asked for is missing.
+fn gone(failure: Failure, more_was_asked: bool) -> Error {
+    let error = Error::Os(failure);
+    if more_was_asked && reader_is_gone(&error) { Error::ReaderGone } else { error }
 }
 
 /// A trace and a debugger have no typed result.
@@ -100,16 +145,65 @@ fn no_result(options: &Options) -> Result<(), Error> {
     if asked { Err(Error::NoResult) } else { Ok(()) }
 }
 
-/// Whether the end of the run can write its file: the run may be long.
-fn writable(path: &Path) -> Result<(), Error> {
-    let opened = File::options().write(true).create(true).truncate(false).open(path);
-    opened.map(drop).map_err(|problem| unwritable(path, &problem))
+/// Says `words` on standard error, unless nothing is to be told.
+fn tell(options: &Options, words: &str) {
+    if !options.quiet {
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(io::stderr().lock(), "{words}");
+    }
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content).map_err(|problem| unwritable(path, &problem))
+/// A file that the user named, and how.
+struct Named {
+    name: PathBuf,
+    target: Target,
 }
 
-fn unwritable(path: &Path, problem: &io::Error) -> Error {
-    Failure::unwritable(path, problem).into()
+impl Named {
+    fn at(name: &Path) -> Result<Self, Error> {
+        let target = Target::at(name).map_err(|problem| Failure::unwritable(name, &problem))?;
+        Ok(Self { name: name.into(), target })
+    }
+
+    fn failed(&self, problem: io::Error) -> Error {
+        Error::Incomplete { path: self.name.clone(), problem }
+    }
+
+    fn begin(&self) -> Result<Part, Error> {
+        self.target.begin().map_err(|problem| self.failed(problem))
+    }
+
+    fn finish(&self, part: Part) -> Result<(), Error> {
+        self.target.finish(part).map_err(|problem| self.failed(problem))
+    }
+
+    fn write(&self, content: &[u8]) -> Result<(), Error> {
+        self.target.write(content).map_err(|problem| self.failed(problem))
+    }
+}
+
+/// The files to write, which may be neither one file nor one that is read: the run may be long, so this
+/// is asked before it.
+fn targets<const N: usize>(
+    machine: &OsMachine,
+    paths: [&Option<PathBuf>; N],
+) -> Result<[Option<Named>; N], Error> {
+    let read = [Some(&machine.program), machine.card.as_ref()].into_iter().flatten();
+    let read: Vec<_> = read.chain(machine.load.iter().map(|load| &load.path)).collect();
+    let mut named = [const { None }; N];
+    for (number, path) in paths.into_iter().enumerate() {
+        let Some(path) = path else { continue };
+        let this = Named::at(path)?;
+        let others = named.iter().flatten().map(|other: &Named| &other.name);
+        let twice = others.chain(read.iter().copied()).find(|other| this.target.is(other));
+        if let Some(other) = twice {
+            let [path, other] = [path, other].map(|path| shown_path(path));
+            return Err(Error::Os(Failure::Argument {
+                problem: format!("`{path}` would be written over `{other}`"),
+                help: "name a file of its own for each output".into(),
+            }));
+        }
+        named[number] = Some(this);
+    }
+    Ok(named)
 }

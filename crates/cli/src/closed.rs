@@ -1,0 +1,25 @@
+//! Whether standard output was closed when the process began.
+//!
+//! Layer: rank 9. Function: [`stdout`]. Before `main`, Rust's runtime opens `/dev/null` in the place
+//! of each standard stream that is closed (`std::sys::pal::unix::init`), so that no file takes its
+//! number; from then on a closed stream looks like one that somebody sent to `/dev/null`. So it is
+//! looked at earlier, by a constructor, which the loader calls before the runtime begins.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What was found before the runtime began.
+static STDOUT: AtomicBool = AtomicBool::new(false);
+
+/// Duplicates standard output, which does nothing but fail for a stream that is closed.
+#[cfg(unix)]
+#[ctor::ctor]
+fn look() {
+    use std::os::fd::AsFd;
+    let duplicate = std::io::stdout().as_fd().try_clone_to_owned();
+    STDOUT.store(duplicate.is_err(), Ordering::Relaxed);
+}
+
+/// Whether standard output was closed.
+pub(crate) fn stdout() -> bool {
+    STDOUT.load(Ordering::Relaxed)
+}
