@@ -217,6 +217,9 @@ Examples:
   boardlab compare before after --format csv";
 
 const IMAGE: &str = "\
+All of a filesystem is verified first. The exit status is 1 when anything that was asked for is damaged or
+missing; the tables say where and what.
+
 Examples:
   boardlab image info dump.bin
   boardlab image ls dump.bin /etc

@@ -41,6 +41,8 @@ pub struct Choice {
     pub jffs2: Jffs2,
     /// Where in the file the filesystem begins.
     pub at: Bytes,
+    /// How long the file should be at least, when it is too short and that was allowed.
+    pub truncated: Option<Bytes>,
 }
 
 impl Choice {
@@ -84,14 +86,15 @@ pub fn choose(contents: &Contents, hints: &Hints) -> Result<Choice, Error> {
     check_order(&jffs2, hints)?;
     let pages = pages(&survey, &jffs2, hints)?;
     let shape = block(&survey, &jffs2, pages, hints)?;
-    if let Some(needed) = survey.truncated(shape).filter(|_| !hints.partial) {
+    let truncated = survey.truncated(shape);
+    if let Some(needed) = truncated.filter(|_| !hints.partial) {
         let cut = if shape.oob.is_zero() { Cut::Node } else { Cut::Block(shape) };
         return Err(Error::Truncated { length: contents.length(), needed, cut });
     }
     let at = found.at;
     // Spare bytes of another number begin elsewhere.
     let jffs2 = Jffs2 { marker: survey.marker(shape), ..jffs2 };
-    Ok(Choice { contents: contents.from(at), shape, order: jffs2.order, jffs2, at })
+    Ok(Choice { contents: contents.from(at), shape, order: jffs2.order, jffs2, at, truncated })
 }
 
 fn check_order(jffs2: &Jffs2, hints: &Hints) -> Result<(), Error> {

@@ -14,6 +14,7 @@
 
 use crate::contents::{Contents, Reader};
 use crate::error::Error;
+use crate::health::Health;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_mtd::{BlockIndex, Error as MtdError, Geometry, Mtd, PageIndex, RawPages, ReadHealth};
@@ -35,6 +36,8 @@ pub struct Dump {
     blocks: Vec<Layer>,
     /// By page, whether it was read and needed no correction.
     clean: Vec<u64>,
+    /// What the correction met so far.
+    health: Health,
     /// Raw pages on their way, kept to be used again.
     scratch: Vec<u8>,
 }
@@ -86,8 +89,8 @@ impl Dump {
         let blocks = vec![Layer::File; index(u64::from(geometry.block_count()))];
         let pages = if shape.oob.is_zero() { 0 } else { geometry.page_count() };
         let clean = vec![0; index(pages.div_ceil(64))];
-        let file = Reader::new(contents);
-        Ok(Self { file, shape, geometry, spare, blocks, clean, scratch: Vec::new() })
+        let (file, health, scratch) = (Reader::new(contents), Health::default(), Vec::new());
+        Ok(Self { file, shape, geometry, spare, blocks, clean, health, scratch })
     }
 
     /// The shape of the flash.
@@ -100,6 +103,54 @@ impl Dump {
     #[must_use]
     pub const fn spare(&self) -> Option<&Spare> {
         self.spare.as_ref()
+    }
+
+    /// What the error correction met in all that was read so far.
+    #[must_use]
+    pub const fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Whether something of `range` was read and could not be had.
+    #[must_use]
+    pub fn is_lost(&self, range: &Range<Bytes>) -> bool {
+        self.health.is_lost(range, self.unit(), self.step())
+    }
+
+    /// Data bytes of a step of the error correction; 0 where nothing is corrected.
+    #[must_use]
+    pub fn step(&self) -> Bytes {
+        self.spare.as_ref().map_or(Bytes::ZERO, Spare::step)
+    }
+
+    /// What places are counted in: pages, and 512 bytes where there are none.
+    #[must_use]
+    pub fn unit(&self) -> Bytes {
+        if self.shape.is_nand() { self.shape.page } else { Bytes::new(512) }
+    }
+
+    /// Zero bits in the most damaged mark of a bad block among those of `block`; 0 where there is no mark.
+    ///
+    /// # Errors
+    /// As [`Mtd::is_bad`].
+    pub fn mark_zeros(&mut self, block: BlockIndex) -> Result<u32, MtdError> {
+        let zeros = |mark: &[u8]| mark.iter().map(|byte| byte.count_zeros()).max().unwrap_or(0);
+        Ok(self.marks(block)?.iter().map(|mark| zeros(mark)).max().unwrap_or(0))
+    }
+
+    /// The marks in the pages of `block` that may have one.
+    fn marks(&mut self, block: BlockIndex) -> Result<Vec<Vec<u8>>, MtdError> {
+        self.geometry.block_range(block)?;
+        let Some(place) = self.spare.as_ref().map(Spare::mark) else { return Ok(Vec::new()) };
+        let within = Bytes::new(place.start as u64);
+        let mut marks = Vec::new();
+        for page in 0..self.shape.pages_per_block().min(2) {
+            let start = self.shape.raw_page() * page + self.shape.page + within;
+            let mut mark = vec![0; place.len()];
+            self.copy_raw(block, start, &mut mark)?;
+            marks.push(mark);
+        }
+        Ok(marks)
     }
 
     /// How many blocks are no longer as they are in the file.
@@ -126,18 +177,22 @@ impl Dump {
                 let offset = self.shape.raw_block() * u64::from(block.0) + start;
                 // What the operating system cannot read is as lost as what a flash cannot.
                 let read = self.file.read(offset, target);
-                let read = read.map_err(|_| self.uncorrectable(block, start))?;
+                let read = read.map_err(|_| self.unreadable(block, start, target.len()))?;
                 target[read..].fill(0xFF);
             }
         }
         Ok(())
     }
 
-    fn uncorrectable(&self, block: BlockIndex, start: Bytes) -> MtdError {
+    /// Notes what cannot be read, once it is a page: longer reads are tried again page by page.
+    fn unreadable(&mut self, block: BlockIndex, start: Bytes, length: usize) -> MtdError {
         let page = start / self.shape.raw_page();
-        MtdError::Uncorrectable {
-            offset: self.shape.block * u64::from(block.0) + self.shape.page * page,
+        let offset = self.shape.block * u64::from(block.0) + self.shape.page * page;
+        let unit = self.unit();
+        if Bytes::new(length as u64) <= unit.max(self.shape.raw_page()) {
+            self.health.note_unreadable(offset / unit);
         }
+        MtdError::Uncorrectable { offset }
     }
 
     /// The raw bytes of `block`, kept beside the file from now on.
@@ -244,8 +299,15 @@ impl Dump {
         if self.is_clean(number) {
             return;
         }
+        let erased = bytes.iter().all(|&byte| byte == 0xFF);
         let (data, oob) = bytes.split_at_mut(self.shape.page.to_usize());
-        match spare.correct(data, oob) {
+        let health = &mut self.health;
+        let corrected = if erased {
+            Some(ReadHealth::default())
+        } else {
+            spare.correct_steps(data, oob, |step, bits| health.note(number, step, bits))
+        };
+        match corrected {
             None => seen.lost = true,
             Some(health) if health.corrected == 0 => self.note_clean(number),
             Some(health) => seen.add(health),
@@ -368,18 +430,7 @@ impl Mtd for Dump {
     }
 
     fn is_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<bool, MtdError> {
-        self.geometry.block_range(block)?;
-        let Some(place) = self.spare.as_ref().map(Spare::mark) else { return Ok(false) };
-        let mut mark = vec![0; place.len()];
-        let within = Bytes::new(place.start as u64);
-        for page in 0..self.shape.pages_per_block().min(2) {
-            let start = self.shape.raw_page() * page + self.shape.page + within;
-            self.copy_raw(block, start, &mut mark)?;
-            if mark.iter().any(|&byte| byte != 0xFF) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.mark_zeros(block)? > 0)
     }
 
     fn mark_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<(), MtdError> {

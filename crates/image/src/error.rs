@@ -89,6 +89,11 @@ pub enum Error {
     Device(MtdError),
     /// The filesystem cannot be mounted.
     Mount(MountError),
+    /// Not all of the flash can be read.
+    Audit {
+        /// What the filesystem says.
+        problem: boardlab_jffs2::Error,
+    },
     /// The filesystem refuses.
     FileSystem {
         /// What it says.
@@ -147,7 +152,7 @@ impl Error {
                 "take the dump again, or read what there is with --partial".into()
             }
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
-            Self::Device(_) => "the flash or its dump is damaged there".into(),
+            Self::Device(_) | Self::Audit { .. } => "the flash or its dump is damaged there".into(),
             Self::FileSystem { .. } => "`boardlab image ls FILE` lists what there is".into(),
         }
     }
@@ -253,8 +258,9 @@ impl fmt::Display for Error {
             }
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) => problem.fmt(f),
+            Self::Audit { problem } => problem.fmt(f),
             Self::FileSystem { problem, path } => {
-                write!(f, "`{}`: {problem}", String::from_utf8_lossy(path))
+                write!(f, "`{}`: {problem}", crate::tables::shown(path))
             }
         }
     }
@@ -303,6 +309,7 @@ impl std::error::Error for Error {
             Self::Unreadable { problem } | Self::Unwritable { problem } => Some(problem),
             Self::Device(problem) => Some(problem),
             Self::Mount(problem) => Some(problem),
+            Self::Audit { problem } => Some(problem),
             Self::FileSystem { problem, .. } => Some(problem),
             _ => None,
         }

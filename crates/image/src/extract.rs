@@ -16,7 +16,9 @@
 //!
 //! Holes stay holes. Owners are left as they are: they belong to the board and not to this machine.
 
+use crate::damage::{Damage, Paths, in_words};
 use crate::error::Error;
+use crate::tables::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Ino, Kind, PAGE_SIZE};
@@ -42,6 +44,16 @@ pub struct Extracted {
     pub bytes: Bytes,
     /// What was left out, and why.
     pub skipped: Vec<Skipped>,
+    /// The first path of each inode.
+    pub paths: Paths,
+}
+
+impl Extracted {
+    /// Whether all names and contents that were asked for are in the folder.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !self.skipped.iter().any(|skipped| skipped.why.is_loss())
+    }
 }
 
 /// A name that was left out.
@@ -66,6 +78,16 @@ pub enum Why {
     System(io::Error),
     /// Its content cannot be read to the end: what is there was written.
     Content(boardlab_vfs::Error),
+    /// Something of it is missing or older: what is there was written.
+    Damaged(String),
+}
+
+impl Why {
+    /// Whether that is lost which was asked for, and not only left to the board.
+    #[must_use]
+    pub const fn is_loss(&self) -> bool {
+        !matches!(self, Self::Kind(_))
+    }
 }
 
 impl fmt::Display for Why {
@@ -82,6 +104,7 @@ impl fmt::Display for Why {
                 f.write_str(&text.split(" (os error").next().unwrap_or(&text).to_lowercase())
             }
             Self::Content(problem) => write!(f, "not whole: {problem}"),
+            Self::Damaged(words) => write!(f, "damaged: {words}"),
         }
     }
 }
@@ -111,6 +134,7 @@ pub fn extract(
     clock: &mut Clock,
     path: &[u8],
     target: &Path,
+    damage: &Damage,
 ) -> Result<Extracted, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     prepare(target)?;
@@ -127,6 +151,13 @@ pub fn extract(
     };
     while let Some(item) = walk.next(work.fs, work.clock) {
         let ino = item.ino;
+        let hurt = damage.of_inode(ino).map(in_words);
+        if let Ok(number) = u32::try_from(ino.0) {
+            work.done.paths.entry(number).or_insert_with(|| shown(&item.path));
+        }
+        if let Some(hurt) = hurt {
+            work.skip(item.path.clone(), Why::Damaged(hurt));
+        }
         work.take(item);
         // What was kept of the inode in memory may go; nothing depends on it.
         let _ = work.fs.forget(work.clock, ino);

@@ -7,7 +7,7 @@ use crate::choose::{Choice, Hints, choose};
 use crate::contents::Contents;
 use crate::dump::Dump;
 use crate::error::Error;
-use boardlab_jffs2::{Jffs2, Options};
+use boardlab_jffs2::{Jffs2, Options, Profile};
 use boardlab_sim::Clock;
 
 /// A mounted image.
@@ -27,7 +27,10 @@ pub struct Opened {
 /// Those of [`choose`], and [`Error::Mount`].
 pub fn open(contents: &Contents, hints: &Hints) -> Result<Opened, Error> {
     let choice = choose(contents, hints)?;
-    let options = Options { byte_order: Some(choice.order), read_only: true, ..Options::default() };
+    // What Linux reads twice is not read twice here: in an image made for it that takes hours.
+    let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
+    let byte_order = Some(choice.order);
+    let options = Options { byte_order, profile, read_only: true, ..Options::default() };
     let mut clock = Clock::new();
     let fs = Jffs2::mount(&mut clock, choice.dump()?, options)?;
     Ok(Opened { fs, clock, choice })

@@ -23,6 +23,8 @@ const SMALL_PAGE: Bytes = Bytes::new(512);
 const CODES: &[(u32, u64)] = &[(1, 256), (1, 512), (4, 512), (8, 512), (8, 1_024), (16, 1_024)];
 /// Programmed pages that are tried.
 const PAGES: usize = 48;
+/// Pages of which one at least must be right before the others are tried.
+const FIRST_PAGES: usize = 12;
 /// Pages that are looked at to find programmed ones.
 const PROBES: u64 = 2_048;
 
@@ -80,8 +82,11 @@ impl Spare {
         let pages = programmed_pages(contents, shape, known);
         let tried = CODES.iter().filter_map(|&(bits, step)| {
             let spare = Self::linux(shape, bits, Bytes::new(step))?;
-            let right = pages.iter().filter(|page| spare.is_right(page, shape)).count();
-            Some((right, spare))
+            let count =
+                |pages: &[Vec<u8>]| pages.iter().filter(|page| spare.is_right(page, shape)).count();
+            let (some, others) = pages.split_at(pages.len().min(FIRST_PAGES));
+            let right = count(some);
+            (right > 0 || others.is_empty()).then(|| (right + count(others), spare.clone()))
         });
         let best = tried.reduce(|best, next| if next.0 > best.0 { next } else { best });
         let most = best.filter(|(right, _)| *right * 2 > pages.len());
@@ -100,6 +105,12 @@ impl Spare {
         self.engine.is_some()
     }
 
+    /// Data bytes of a step of the error correction; 0 where nothing is corrected.
+    #[must_use]
+    pub fn step(&self) -> Bytes {
+        Bytes::new(self.engine.as_ref().map_or(0, Engine::step) as u64)
+    }
+
     /// Where the mark of a bad block is.
     pub(crate) fn mark(&self) -> Range<usize> {
         self.layout.mark().clone()
@@ -111,10 +122,24 @@ impl Spare {
         Bytes::new(self.layout.free_bytes() as u64)
     }
 
-    /// Whether the codes of a raw page are those of its data, wrong bits that they correct aside.
+    /// Whether the codes of a raw page are those of its data in most steps, wrong bits that they correct
+    /// aside.
     fn is_right(&self, page: &[u8], shape: Shape) -> bool {
         let (data, oob) = page.split_at(shape.page.to_usize());
-        self.corrects() && self.correct(&mut data.to_vec(), oob).is_some()
+        let Some(engine) = &self.engine else { return false };
+        let mut codes = self.codes();
+        self.layout.gather_ecc(oob, 0, &mut codes);
+        let steps = data.chunks(engine.step()).zip(codes.chunks_mut(engine.code_bytes()));
+        let (mut right, mut wrong) = (0, 0);
+        for (step, code) in steps.filter(|(step, _)| step.iter().any(|&byte| byte != 0xFF)) {
+            let met = engine.correct(&mut step.to_vec(), code);
+            *(if met.failed_steps == 0 { &mut right } else { &mut wrong }) += 1;
+            // Two steps that are wrong and none that is right are of another code.
+            if wrong > 1 && right == 0 {
+                return false;
+            }
+        }
+        right > wrong
     }
 
     fn codes(&self) -> Vec<u8> {
@@ -125,10 +150,21 @@ impl Spare {
     /// corrected and are left as they are.
     #[must_use]
     pub fn correct(&self, data: &mut [u8], oob: &[u8]) -> Option<ReadHealth> {
+        self.correct_steps(data, oob, |_, _| {})
+    }
+
+    /// As [`Spare::correct`], and calls `told` with the number of each step that was not right: how many
+    /// bits were put right in it, or `None` when there are too many wrong ones.
+    pub fn correct_steps(
+        &self,
+        data: &mut [u8],
+        oob: &[u8],
+        told: impl FnMut(usize, Option<u32>),
+    ) -> Option<ReadHealth> {
         let Some(engine) = &self.engine else { return Some(ReadHealth::default()) };
         let mut codes = self.codes();
         self.layout.gather_ecc(oob, 0, &mut codes);
-        let met = engine.correct(data, &mut codes);
+        let met = engine.correct_steps(data, &mut codes, told);
         let health = ReadHealth { corrected: met.corrected, worst: met.worst };
         (met.failed_steps == 0).then_some(health)
     }
@@ -218,7 +254,7 @@ mod tests {
         let found = Spare::detect(&Contents::of(bytes.clone()), LARGE, Bytes::ZERO, None);
         assert_eq!(found.to_string(), "Hamming, 1 bit in 256 B");
         for page in bytes.chunks_mut(2_112) {
-            page[2_048 + 40..].iter_mut().for_each(|byte| *byte ^= 0x55);
+            page[2_048 + 40..].iter_mut().for_each(|byte| *byte ^= 0xF0);
         }
         let found = Spare::detect(&Contents::of(bytes), LARGE, Bytes::ZERO, Some(2));
         assert_eq!((found.to_string(), found.corrects()), ("none that is known".into(), false));

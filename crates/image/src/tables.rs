@@ -4,12 +4,15 @@
 //! not UTF-8, control characters and the backslash are shown as escapes, so that two names never look
 //! the same and none moves the cursor.
 
+mod damage;
+
 use crate::choose::spare;
 use crate::contents::Contents;
+use crate::damage::{Damage, Paths, in_words};
 use crate::error::Error;
 use crate::extract::{Extracted, Skipped};
 use crate::identify::{Cleanmarkers, Found, Identity, Jffs2};
-use crate::walk::{Item, Walk, resolve};
+use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Kind};
@@ -18,21 +21,47 @@ use std::fmt::Write;
 /// The version that results carry.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is in the file called `name`, as [`identify`](crate::identify()) says.
+/// A result, and whether all that was asked for is there as it was written.
+#[derive(Debug)]
+pub struct Told {
+    /// The result.
+    pub run: RunResult,
+    /// Whether nothing is missing, older or damaged.
+    pub whole: bool,
+}
+
+/// What is in the file called `name`, as [`identify`](crate::identify()) says; `looked_at` is what is wrong with the
+/// JFFS2 filesystem in it, where it can be mounted.
 #[must_use]
-pub fn info(name: &str, contents: &Contents, identity: &Identity) -> RunResult {
+pub fn info(
+    name: &str,
+    contents: &Contents,
+    identity: &Identity,
+    looked_at: Option<&Result<Damage, Error>>,
+) -> Told {
     let title = format!("What is in {name}");
     let mut run = RunResult::new("image-info", &title, 0, VERSION);
     run.tables.push(found(identity));
     let jffs2 = identity.found.iter().find_map(|found| found.jffs2.as_ref());
     if let Some(jffs2) = jffs2 {
         run.tables.push(flash(contents, jffs2));
-        run.tables.push(filesystem(jffs2));
+        run.tables.push(filesystem(jffs2, looked_at.and_then(|found| found.as_ref().ok())));
         run.warnings.extend(warnings(jffs2, identity.length));
         run.findings.extend(without_spare(jffs2));
     }
+    let whole = match looked_at {
+        Some(Ok(found)) => {
+            damage::tell(&mut run, found, &Paths::new());
+            found.is_whole()
+        }
+        Some(Err(problem)) => {
+            run.warnings.push(format!("it cannot be mounted: {problem}"));
+            false
+        }
+        None => true,
+    };
     run.tables.push(evidence(identity));
-    run
+    Told { run, whole }
 }
 
 fn found(identity: &Identity) -> Table {
@@ -85,7 +114,10 @@ fn flash(contents: &Contents, jffs2: &Jffs2) -> Table {
     table
 }
 
-fn filesystem(jffs2: &Jffs2) -> Table {
+/// Of a filesystem that is mounted all nodes are judged, after correction; else a sample of them.
+fn filesystem(jffs2: &Jffs2, damage: Option<&Damage>) -> Table {
+    let sample = (jffs2.checked as u64, jffs2.damaged as u64);
+    let (checked, damaged) = damage.map_or(sample, |it| (it.audit.nodes, it.audit.damaged));
     let cleanmarkers = match jffs2.cleanmarkers {
         Cleanmarkers::Data => "in the data",
         Cleanmarkers::Oob => "in the spare bytes",
@@ -94,8 +126,8 @@ fn filesystem(jffs2: &Jffs2) -> Table {
     let row = Row::new("jffs2", "")
         .cell("order", Cell::text(jffs2.order.to_string()))
         .cell("cleanmarkers", Cell::text(cleanmarkers))
-        .cell("checked_count", Cell::int(jffs2.checked as u64))
-        .cell("damaged_count", Cell::int(jffs2.damaged as u64));
+        .cell("checked_count", Cell::int(checked))
+        .cell("damaged_count", Cell::int(damaged));
     let mut table = Table::new("filesystem", "Filesystem")
         .column("order", "byte order")
         .column("cleanmarkers", "cleanmarkers")
@@ -151,7 +183,7 @@ fn evidence(identity: &Identity) -> Table {
 /// Rows of a listing at most.
 const ROWS: usize = 200_000;
 
-/// Every name below `path` in the image called `name`, which `fs` is mounted from.
+/// Every name below `path` in the image called `name`, which `fs` is mounted from, with what `damage` says.
 ///
 /// # Errors
 /// When there is nothing of that path.
@@ -160,7 +192,8 @@ pub fn listing(
     fs: &mut dyn FileSystem,
     clock: &mut Clock,
     path: &[u8],
-) -> Result<RunResult, Error> {
+    damage: &Damage,
+) -> Result<Told, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     let mut run = RunResult::new("image-ls", &format!("Files in {name}"), 0, VERSION);
     let mut table = Table::new("files", "Files, with times in UTC")
@@ -171,28 +204,44 @@ pub fn listing(
         .column("size_bytes", "size")
         .column("modified", "modified")
         .column("detail", "more");
-    let (mut walk, mut damaged) = (Walk::new(&path, start), 0_usize);
+    let (mut walk, mut wrong, mut whole) = (Walk::new(&path, start), 0_usize, true);
+    let (told, mut paths) = (damage.inodes(), Paths::new());
     while let Some(item) = walk.next(fs, clock) {
-        damaged += usize::from(item.problem.is_some());
+        let hurt = damage.of_inode(item.ino).map(in_words);
+        wrong += usize::from(item.problem.is_some() || hurt.is_some());
+        whole &= hurt.is_none() && item.problem.as_ref().is_none_or(Problem::is_told_whole);
         if table.rows.len() == ROWS {
             run.warnings.push(format!("only the first {ROWS} names: list a folder of it"));
+            whole = false;
             break;
         }
-        table.rows.push(file(&item));
+        if let Some(ino) = u32::try_from(item.ino.0).ok().filter(|ino| told.contains(ino)) {
+            paths.entry(ino).or_insert_with(|| shown(&item.path));
+        }
+        table.rows.push(file(&item, hurt.as_deref()));
         // What was kept of the inode in memory may go.
         fs.forget(clock, item.ino)
             .map_err(|problem| Error::FileSystem { problem, path: item.path })?;
     }
-    if damaged > 0 {
-        run.warnings.push(format!("names with something wrong: {damaged}, see the last column"));
+    if wrong > 0 {
+        run.warnings.push(format!("names with something wrong: {wrong}, see the last column"));
     }
     run.tables.push(table);
-    Ok(run)
+    damage::tell(&mut run, damage, &paths);
+    Ok(Told { run, whole: whole && !damage.may_miss_names() })
 }
 
-fn file(item: &Item) -> Row {
+fn file(item: &Item, hurt: Option<&str>) -> Row {
     let row = Row::new(shown(&item.path), "");
     let problem = item.problem.as_ref().map(ToString::to_string);
+    let hurt = hurt.map(|hurt| format!("damaged: {hurt}"));
+    let problem = match (problem, hurt) {
+        // What cannot be read at all says enough.
+        (Some(problem), Some(hurt)) if !problem.starts_with("damaged") => {
+            Some(format!("{problem}; {hurt}"))
+        }
+        (problem, hurt) => problem.or(hurt),
+    };
     let Some(attributes) = item.attributes else {
         return row.cell("detail", Cell::text(problem.unwrap_or_default()));
     };
@@ -218,7 +267,7 @@ fn file(item: &Item) -> Row {
 
 /// What was written of the image called `name` into the folder called `target`.
 #[must_use]
-pub fn extracted(name: &str, target: &str, done: &Extracted) -> RunResult {
+pub fn extracted(name: &str, target: &str, done: &Extracted, damage: &Damage) -> Told {
     let mut run =
         RunResult::new("image-extract", &format!("Files of {name} in {target}"), 0, VERSION);
     let row = Row::new("written", "")
@@ -246,7 +295,8 @@ pub fn extracted(name: &str, target: &str, done: &Extracted) -> RunResult {
         table.rows = done.skipped.iter().take(ROWS).map(row).collect();
         run.tables.push(table);
     }
-    run
+    damage::tell(&mut run, damage, &done.paths);
+    Told { run, whole: done.is_whole() && !damage.may_miss_names() }
 }
 
 /// Kind and permissions as `ls -l` shows them.
@@ -338,7 +388,7 @@ mod tests {
         let mut writer = Writer::new(ByteOrder::Big, shape);
         writer.inodes(300);
         let file = writer.file();
-        let run = info("x.bin", &file, &identify(&file));
+        let run = info("x.bin", &file, &identify(&file), None).run;
         let cell = |table, row, column| {
             let cell: &Cell = run.table(table).and_then(|table| table.cell(row, column)).unwrap();
             cell.value.clone()
@@ -358,12 +408,12 @@ mod tests {
         writer.inodes(100);
         writer.data.truncate(writer.data.len() - 9);
         let file = Contents::of(writer.data);
-        let run = info("x.bin", &file, &identify(&file));
+        let run = info("x.bin", &file, &identify(&file), None).run;
         assert!(run.warnings[0].starts_with("the file is truncated: "), "{:?}", run.warnings);
         assert!(run.warnings[1].contains("64 KiB is the smallest size"), "{:?}", run.warnings);
         assert!(run.findings[0].contains("read as NOR; if it is of NAND"), "{:?}", run.findings);
         let file = Contents::of(b"ANDROID!".repeat(8));
-        let run = info("x.bin", &file, &identify(&file));
+        let run = info("x.bin", &file, &identify(&file), None).run;
         assert!(run.table("flash").is_none());
         let kind = run.table("contents").unwrap().cell("1", "kind").unwrap().value.clone();
         assert_eq!(kind, Value::Text("Android boot image".into()));
@@ -379,7 +429,7 @@ mod tests {
         let link = New { target: b"/\xff", ..New::of(Kind::Symlink, 0o777) };
         fs.create(&mut clock, root, b"\x1bl", &link).unwrap();
         fs.create(&mut clock, root, b"tmp", &New::of(Kind::Directory, 0o1777)).unwrap();
-        let run = listing("x.bin", &mut fs, &mut clock, b"/").unwrap();
+        let run = listing("x.bin", &mut fs, &mut clock, b"/", &Damage::default()).unwrap().run;
         let table = run.table("files").unwrap();
         let text = |row, column| table.cell(row, column).unwrap().value.clone();
         let words = |words: &str| Value::Text(words.into());
@@ -389,7 +439,7 @@ mod tests {
         assert_eq!(text("/tmp", "mode"), words("drwxrwxrwt"));
         assert_eq!(text("/\\u{1b}l", "detail"), words("-> /\\xff"));
         assert_eq!(text("/run", "modified"), words("1970-01-01 00:00:00"));
-        assert!(listing("x.bin", &mut fs, &mut clock, b"/none").is_err());
+        assert!(listing("x.bin", &mut fs, &mut clock, b"/none", &Damage::default()).is_err());
     }
 
     #[test]
@@ -397,11 +447,16 @@ mod tests {
         let device = Kind::Character(Device { major: 1, minor: 3 });
         let skipped = Skipped { path: b"/null".into(), why: Why::Kind(device) };
         let done = Extracted { files: 3, skipped: vec![skipped], ..Extracted::default() };
-        let run = extracted("x.bin", "out", &done);
+        let run = extracted("x.bin", "out", &done, &Damage::default()).run;
         let cell = run.table("skipped").unwrap().cell("/null", "why").unwrap();
         assert_eq!(cell.value, Value::Text("a character device".into()));
         assert_eq!(run.warnings, ["names left out or not taken whole: 1, see the last table"]);
-        assert!(extracted("x.bin", "out", &Extracted::default()).warnings.is_empty());
+        assert!(
+            extracted("x.bin", "out", &Extracted::default(), &Damage::default())
+                .run
+                .warnings
+                .is_empty()
+        );
     }
 
     #[test]

@@ -54,6 +54,14 @@ pub enum Problem {
     Name,
 }
 
+impl Problem {
+    /// Whether a list of names with this one in it is whole.
+    #[must_use]
+    pub const fn is_told_whole(&self) -> bool {
+        matches!(self, Self::Again | Self::Name)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -4,6 +4,8 @@
 //! it the small one in the tree is read.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod damage;
+
 use boardlab_image::walk::Item;
 use boardlab_image::{Contents, Error, Hints, Opened, Shape, Spare, Walk, identify, open};
 use boardlab_sim::{Bytes, Seed};

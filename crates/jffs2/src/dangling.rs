@@ -35,10 +35,13 @@ use crate::volume::Volume;
 use crate::wbuf::is_power_cut;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The names of one directory whose inode is lost, with their numbers among all entries.
 type Dangling = BTreeMap<Box<[u8]>, usize>;
+
+/// Whether names lead somewhere, by inode and by whether they call it a directory.
+type Known = HashMap<(u32, bool), bool>;
 
 /// An entry with its name.
 pub(crate) type Named = (Box<[u8]>, DirEntry);
@@ -54,16 +57,27 @@ impl<M: Mtd> Volume<M> {
         names: &mut ByDirectory,
     ) -> Result<(), Error> {
         let mut lost: BTreeMap<u32, Dangling> = BTreeMap::new();
+        // An inode may have as many names as nodes, so each is looked at once.
+        let mut known = Known::new();
         for number in 0..names.len() {
             let name = names.get(number);
-            self.verify_last(clock, &name)?;
-            if !self.leads_somewhere(name.ino, name.kind) {
+            let key = (name.ino, name.kind == DIRECTORY);
+            let leads = match known.get(&key) {
+                Some(leads) => *leads,
+                None => {
+                    self.verify_last(clock, &name)?;
+                    let leads = self.leads_somewhere(name.ino, name.kind);
+                    known.insert(key, leads);
+                    leads
+                }
+            };
+            if !leads {
                 let directory = lost.entry(name.directory).or_default();
                 directory.insert(names.text(number).into(), number);
             }
         }
         for (directory, dangling) in lost {
-            for (number, older) in self.older_entries(clock, directory, &dangling)? {
+            for (number, older) in self.older_entries(clock, directory, &dangling, &mut known)? {
                 let state = if older.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
                 self.blocks.revive(older.node, state);
                 self.obsolete(names.get(number).node);
@@ -132,6 +146,7 @@ impl<M: Mtd> Volume<M> {
         clock: &mut Clock,
         directory: u32,
         dangling: &Dangling,
+        known: &mut Known,
     ) -> Result<BTreeMap<usize, Name>, Error> {
         let chain = self.blocks.chain(self.inodes.get(directory).nodes);
         let obsolete: Vec<NodeId> =
@@ -142,7 +157,8 @@ impl<M: Mtd> Volume<M> {
             let Some(&number) = dangling.get(&text) else { continue };
             let DirEntry { ino, kind, version, .. } = entry;
             let newer = newest.get(&number).is_none_or(|best| best.version <= version);
-            if newer && self.leads_somewhere(ino, kind) {
+            let leads = || self.leads_somewhere(ino, kind);
+            if newer && *known.entry((ino, kind == DIRECTORY)).or_insert_with(leads) {
                 newest.insert(number, Name { directory, version, ino, kind, node });
             }
         }

@@ -8,8 +8,8 @@ use crate::index::ROOT;
 use crate::open::number;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Caching, Change, Entry, Error, FileSystem, Ino, New, Space};
-use std::ops::Range;
+use boardlab_vfs::{Attributes, Caching, Change, Entry, Error, FileSystem, Ino, New, Piece, Space};
+use std::ops::{ControlFlow, Range};
 
 impl<M: Mtd> FileSystem for Jffs2<M> {
     fn caching(&self) -> Caching {
@@ -94,6 +94,15 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         buffer: &mut [u8],
     ) -> Result<(), Error> {
         Ok(self.page(clock, ino, page, buffer)?)
+    }
+
+    fn read_pieces(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        Ok(self.pieces(clock, ino, take)?)
     }
 
     fn write_page(

@@ -11,6 +11,7 @@
 //! - [`scan`] and [`mount`]: which nodes are where, which inodes have names; [`check`]: the check of all
 //!   data that follows in the background. `read_inode`, `read`, `open`, `xattr_read`: inodes, content,
 //!   names and attributes when somebody asks for them.
+//! - [`audit`]: what is damaged and whom it concerns, for those who look into an image.
 //! - [`compress`]: which compressor is tried and which is taken; [`collected`]: the summary of the block
 //!   being written; [`wbuf`]: the page being filled (NAND).
 //! - [`ram`]: what all of it would take in a 32-bit kernel; `fs`: the trait
@@ -44,6 +45,7 @@
 
 mod alloc;
 mod attr;
+pub mod audit;
 pub mod block;
 pub mod check;
 pub mod collected;
@@ -76,6 +78,7 @@ pub mod xattr;
 mod xattr_read;
 mod xattr_write;
 
+pub use audit::Audit;
 pub use error::Error;
 pub use mount::MountError;
 pub use options::{Compression, CompressionMode, Mistake, Options, Profile};

@@ -297,12 +297,16 @@ impl<M: Mtd> Volume<M> {
     }
 
     /// Pass 1: every entry gives its inode a name. An entry of an inode that does not exist, or of a
-    /// file without a node, is obsolete. Who only looks is shown such a file as damaged. Gives true
+    /// file without a node, is obsolete. Who only looks is shown such an inode as damaged. Gives true
     /// when a directory seems to have several names.
     fn count_names(&mut self, names: &ByDirectory) -> bool {
         let mut shared = false;
         for name in names.iter().filter(|name| name.ino != 0) {
-            let slot = self.inodes.slot(name.ino);
+            let slot = if self.read_only {
+                Some(self.inodes.slot_or_new(name.ino))
+            } else {
+                self.inodes.slot(name.ino)
+            };
             let holds = |_: &u32| self.read_only || self.leads_somewhere(name.ino, name.kind);
             let Some(slot) = slot.filter(holds) else {
                 self.obsolete(name.node);

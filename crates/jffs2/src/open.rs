@@ -12,7 +12,8 @@ use crate::mount::DIRECTORY;
 use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Entry, Errno, Ino, Kind, Space, Timestamp};
+use boardlab_vfs::{Attributes, Entry, Errno, Ino, Kind, Piece, Space, Timestamp};
+use std::ops::ControlFlow;
 
 impl<M: Mtd> Jffs2<M> {
     /// Opens an inode, unless it is open: reads all of its nodes (`jffs2_iget`).
@@ -124,6 +125,25 @@ impl<M: Mtd> Jffs2<M> {
         let inode = &self.open[&ino];
         match inode.kind {
             Kind::File => self.volume.read_page(clock, inode, page, buffer),
+            Kind::Directory => Err(Errno::IsDir.into()),
+            _ => Err(Errno::Inval.into()),
+        }
+    }
+
+    pub(crate) fn pieces(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let ino = number(ino)?;
+        self.open_inode(clock, ino)?;
+        let inode = &self.open[&ino];
+        match inode.kind {
+            Kind::File => {
+                self.volume.read_pieces(clock, inode, take);
+                Ok(())
+            }
             Kind::Directory => Err(Errno::IsDir.into()),
             _ => Err(Errno::Inval.into()),
         }

@@ -9,11 +9,13 @@ use crate::compress::work_to_decompress;
 use crate::error::Error;
 use crate::format::inode::Compressor;
 use crate::format::{Inode, InodeView, Malformed, crc, inode, to_usize};
+use crate::fragments::Fragment;
 use crate::inode::OpenInode;
 use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{PAGE_SIZE, Work};
+use boardlab_vfs::{PAGE_SIZE, Piece, Work};
+use std::ops::ControlFlow;
 
 /// The most bytes that a compressed node may give: the largest page of any kernel. A node that claims
 /// more is damaged.
@@ -72,14 +74,66 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Reads the data of a node from `offset` on, checked and decompressed (`jffs2_read_dnode`).
-    pub(crate) fn read_dnode(
+    /// Hands over the content of a file node by node: each is read and decompressed once, however many pieces of
+    /// it are seen.
+    pub(crate) fn read_pieces(
+        &mut self,
+        clock: &mut Clock,
+        file: &OpenInode,
+        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) {
+        let held = |piece: Fragment| Some((piece.dnode?, piece));
+        let mut pieces: Vec<_> = file.fragments.iter().filter_map(held).collect();
+        // The order of the first pieces, so that a file is written forwards where it can be.
+        pieces.sort_by_key(|(dnode, piece)| {
+            (file.fragments.dnode(*dnode).offset, *dnode, piece.offset)
+        });
+        for same in pieces.chunk_by(|one, other| one.0 == other.0) {
+            let dnode = *file.fragments.dnode(same[0].0);
+            let whole = self.read_whole(clock, dnode.node);
+            let Some(bytes) = whole.as_ref().map_or(Some(&[][..]), |found| found.as_deref()) else {
+                continue;
+            };
+            for (_, piece) in same {
+                let from = to_usize(piece.offset - dnode.offset);
+                let bytes = match &whole {
+                    Ok(_) => bytes.get(from..from + to_usize(piece.size)).ok_or_else(|| {
+                        let (at, found) = (self.blocks.place(dnode.node), piece.size);
+                        Error::Node { at, cause: Malformed::Value { field: "dsize", found } }
+                    }),
+                    Err(error) => Err(error.clone()),
+                };
+                let (offset, length) = (u64::from(piece.offset), u64::from(piece.size));
+                let bytes = bytes.map_err(Into::into);
+                if take(Piece { offset, length, bytes }).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The data of a node; `None` when they are zeros that are not stored.
+    fn read_whole(&mut self, clock: &mut Clock, id: NodeId) -> Result<Option<Vec<u8>>, Error> {
+        let (at, node) = self.read_dnode_header(clock, id)?;
+        if node.compressor == Compressor::Zero {
+            return Ok(None);
+        }
+        let most = DATA_MAX.max(node.csize);
+        if node.dsize > most {
+            let cause = Malformed::Value { field: "dsize", found: node.dsize };
+            return Err(Error::Node { at, cause });
+        }
+        let mut whole = vec![0; to_usize(node.dsize)];
+        self.read_dnode(clock, id, 0, &mut whole)?;
+        Ok(Some(whole))
+    }
+
+    /// Reads the fields of a node with data.
+    fn read_dnode_header(
         &mut self,
         clock: &mut Clock,
         id: NodeId,
-        offset: u32,
-        buffer: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(Bytes, Inode), Error> {
         let at = self.blocks.place(id);
         let damaged = |cause| Error::Node { at, cause };
         let mut header = [0; 68];
@@ -92,6 +146,19 @@ impl<M: Mtd> Volume<M> {
             let (total, needed) = (self.blocks.length(id), u64::from(node.csize));
             return Err(damaged(Malformed::Length { total, needed }));
         }
+        Ok((at, node))
+    }
+
+    /// Reads the data of a node from `offset` on, checked and decompressed (`jffs2_read_dnode`).
+    pub(crate) fn read_dnode(
+        &mut self,
+        clock: &mut Clock,
+        id: NodeId,
+        offset: u32,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        let (at, node) = self.read_dnode_header(clock, id)?;
+        let damaged = |cause| Error::Node { at, cause };
         let data = at + Bytes::new(u64::from(inode::SIZE));
         if node.compressor == Compressor::Zero {
             buffer.fill(0);

@@ -154,14 +154,32 @@ impl Engine {
     /// # Panics
     /// When data and codes are not those of equally many whole steps.
     pub fn correct(&self, data: &mut [u8], codes: &mut [u8]) -> Met {
+        self.correct_steps(data, codes, |_, _| {})
+    }
+
+    /// As [`Engine::correct`], and calls `told` with the number of each step that was not right: how many
+    /// bits were put right in it, or `None` when there are too many wrong ones.
+    ///
+    /// # Panics
+    /// As [`Engine::correct`].
+    pub fn correct_steps(
+        &self,
+        data: &mut [u8],
+        codes: &mut [u8],
+        mut told: impl FnMut(usize, Option<u32>),
+    ) -> Met {
         let mut met = Met::default();
         if !self.is_software() {
             return met;
         }
         self.check(data, codes);
         let steps = data.chunks_exact_mut(self.step).zip(codes.chunks_exact_mut(self.code_bytes));
-        for (data, code) in steps {
-            match self.correct_step(data, code) {
+        for (number, (data, code)) in steps.enumerate() {
+            let bits = self.correct_step(data, code);
+            if bits != Some(0) {
+                told(number, bits);
+            }
+            match bits {
                 Some(bits) => {
                     met.corrected += bits;
                     met.worst = met.worst.max(bits);
@@ -288,8 +306,10 @@ mod tests {
         for place in [3, 4, 600, 1_030, 1_031, 1_032, 1_540, 1_541, 1_542, 1_543, 1_544] {
             data[place] ^= 0x10;
         }
-        let met = engine.correct(&mut data, &mut codes);
+        let mut told = Vec::new();
+        let met = engine.correct_steps(&mut data, &mut codes, |step, bits| told.push((step, bits)));
         assert_eq!(met, Met { corrected: 6, worst: 3, failed_steps: 1 });
+        assert_eq!(told, [(0, Some(2)), (1, Some(1)), (2, Some(3)), (3, None)]);
         assert_eq!(data[..1_536], [0x5A; 1_536]);
     }
 }

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::node::{Attributes, Change, Entry, Ino, New, Space};
 use boardlab_sim::Clock;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// Bytes of a page of the page cache.
 pub const PAGE_SIZE: usize = 4_096;
@@ -131,6 +131,36 @@ pub trait FileSystem {
         buffer: &mut [u8],
     ) -> Result<(), Error>;
 
+    /// Hands the content of a file to `take` in pieces, in any order. What no piece covers is zeros: of a hole there
+    /// is none, and nothing of the file is read more than once or twice. A piece that cannot be read is
+    /// handed over as the reason.
+    ///
+    /// # Errors
+    /// EISDIR, EIO.
+    fn read_pieces(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let size = self.attributes(clock, ino)?.size;
+        let step = u64::try_from(PAGE_SIZE).expect("a page is small");
+        let mut page = vec![0; PAGE_SIZE];
+        for number in 0..size.div_ceil(step) {
+            let (offset, length) = (number * step, (size - number * step).min(step));
+            let read = self.read_page(clock, ino, number, &mut page);
+            let kept = usize::try_from(length).expect("at most a page");
+            if read.is_ok() && page[..kept].iter().all(|&byte| byte == 0) {
+                continue;
+            }
+            let bytes = read.map(|()| &page[..kept]);
+            if take(Piece { offset, length, bytes }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the bytes `changed` of page number `page`. `content` is the whole page as it is now,
     /// with zeros beyond the end of the file, so that a filesystem may write more than was changed.
     /// The file grows to `page * PAGE_SIZE + changed.end` if it was shorter; what lies between is a
@@ -209,6 +239,17 @@ pub trait FileSystem {
     /// # Errors
     /// ENOSPC, EIO.
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error>;
+}
+
+/// A piece of the content of a file.
+#[derive(Debug)]
+pub struct Piece<'a> {
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u64,
+    /// Its bytes, or why they cannot be had.
+    pub bytes: Result<&'a [u8], Error>,
 }
 
 /// A borrowed or boxed filesystem is a filesystem: `Mount` takes a `Box<dyn FileSystem>`.
@@ -292,6 +333,14 @@ macro_rules! forward {
                 buffer: &mut [u8],
             ) -> Result<(), Error> {
                 (**self).read_page(clock, ino, page, buffer)
+            }
+            fn read_pieces(
+                &mut self,
+                clock: &mut Clock,
+                ino: Ino,
+                take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+            ) -> Result<(), Error> {
+                (**self).read_pieces(clock, ino, take)
             }
             fn write_page(
                 &mut self,

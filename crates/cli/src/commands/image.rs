@@ -4,9 +4,11 @@ use crate::args::{ImageAction, Options};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_image::{Contents, Error as Problem, Hints, identify, open, tables};
+use boardlab_image::tables::Told;
+use boardlab_image::{
+    Contents, Damage, Error as Problem, Hints, Kind, Opened, identify, open, tables,
+};
 use boardlab_report::Shown;
-use boardlab_result::RunResult;
 use std::path::{Path, PathBuf};
 
 /// Does `action`.
@@ -23,22 +25,32 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
             }
         }
     };
-    let result = made.map_err(|problem| Error::Image { path: file.clone(), problem })?;
-    output.show(Shown::Run(&result))
+    let told = made.map_err(|problem| Error::Image { path: file.clone(), problem })?;
+    let shown = output.show(Shown::Run(&told.run))?;
+    Ok(if told.whole { shown } else { Status::Failed })
 }
 
-fn info(file: &Path) -> Result<RunResult, Problem> {
+fn info(file: &Path) -> Result<Told, Problem> {
     let contents = Contents::open(file)?;
-    Ok(tables::info(&shown_path(file), &contents, &identify(&contents)))
+    let identity = identify(&contents);
+    let looked_at = identity.of_kind(Kind::Jffs2).map(|_| {
+        let hints = Hints { partial: true, ..Hints::default() };
+        Damage::of(&mut open(&contents, &hints)?)
+    });
+    Ok(tables::info(&shown_path(file), &contents, &identity, looked_at.as_ref()))
 }
 
-fn ls(file: &Path, path: &str, hints: &Hints) -> Result<RunResult, Problem> {
+fn ls(file: &Path, path: &str, hints: &Hints) -> Result<Told, Problem> {
     let mut image = open(&Contents::open(file)?, hints)?;
-    tables::listing(&shown_path(file), &mut image.fs, &mut image.clock, path.as_bytes())
+    let damage = Damage::of(&mut image)?;
+    let Opened { fs, clock, .. } = &mut image;
+    tables::listing(&shown_path(file), fs, clock, path.as_bytes(), &damage)
 }
 
-fn extract([file, target]: [&PathBuf; 2], path: &str, hints: &Hints) -> Result<RunResult, Problem> {
+fn extract([file, target]: [&PathBuf; 2], path: &str, hints: &Hints) -> Result<Told, Problem> {
     let mut image = open(&Contents::open(file)?, hints)?;
-    let done = boardlab_image::extract(&mut image.fs, &mut image.clock, path.as_bytes(), target)?;
-    Ok(tables::extracted(&shown_path(file), &shown_path(target), &done))
+    let damage = Damage::of(&mut image)?;
+    let Opened { fs, clock, .. } = &mut image;
+    let done = boardlab_image::extract(fs, clock, path.as_bytes(), target, &damage)?;
+    Ok(tables::extracted(&shown_path(file), &shown_path(target), &done, &damage))
 }

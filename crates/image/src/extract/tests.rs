@@ -55,7 +55,7 @@ fn files_arrive_with_content_holes_links_permissions_and_times() {
     let device = Kind::Character(Device { major: 1, minor: 3 });
     fs.create(&mut clock, root, b"null", &New::of(device, 0o666)).unwrap();
     let target = scratch.0.join("new/out");
-    let done = extract(&mut fs, &mut clock, b"/", &target).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, &Damage::default()).unwrap();
     assert_eq!((done.directories, done.files, done.links, done.symlinks), (2, 1, 1, 1));
     assert_eq!(done.bytes, Bytes::new(300 * 4_096 + 10));
     assert!(matches!(done.skipped[..], [Skipped { why: Why::Kind(_), .. }]), "{done:?}");
@@ -76,12 +76,13 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
     let root = fs.root();
     let dir = fs.create(&mut clock, root, b"etc", &New::of(Kind::Directory, 0o755)).unwrap();
     fs.create(&mut clock, dir, b"motd", &New::of(Kind::File, 0o644)).unwrap();
-    extract(&mut fs, &mut clock, b"/etc", &scratch.0.join("folder")).unwrap();
-    extract(&mut fs, &mut clock, b"etc/motd", &scratch.0.join("file")).unwrap();
+    extract(&mut fs, &mut clock, b"/etc", &scratch.0.join("folder"), &Damage::default()).unwrap();
+    extract(&mut fs, &mut clock, b"etc/motd", &scratch.0.join("file"), &Damage::default()).unwrap();
     assert_eq!(scratch.paths(), ["file", "file/motd", "folder", "folder/motd"]);
-    let missing = extract(&mut fs, &mut clock, b"/usr", &scratch.0.join("none"));
+    let missing =
+        extract(&mut fs, &mut clock, b"/usr", &scratch.0.join("none"), &Damage::default());
     assert!(matches!(missing, Err(Error::FileSystem { .. })));
-    let again = extract(&mut fs, &mut clock, b"/", &scratch.0.join("file"));
+    let again = extract(&mut fs, &mut clock, b"/", &scratch.0.join("file"), &Damage::default());
     assert!(matches!(again, Err(Error::NotEmpty)));
 }
 
@@ -105,7 +106,14 @@ fn no_name_leads_out_of_the_folder() {
     let inside: &[(&'static [u8], u64)] = &[(b"file", 50), (b"escaped", 51)];
     let directories = [(1, names), (2, inside), (6, inside), (7, inside), (8, &inside[..1])];
     let target = scratch.0.join("out");
-    let done = extract(&mut Hostile::with(&directories), &mut Clock::new(), b"/", &target).unwrap();
+    let done = extract(
+        &mut Hostile::with(&directories),
+        &mut Clock::new(),
+        b"/",
+        &target,
+        &Damage::default(),
+    )
+    .unwrap();
     assert_eq!(scratch.paths(), ["out", "out/...", "out/a", "out/a/file"]);
     let folder = done.skipped.iter().filter(|skipped| matches!(skipped.why, Why::Folder)).count();
     assert_eq!((done.skipped.len(), folder), (7 + 6, 6), "{done:?}");
@@ -123,7 +131,8 @@ fn nothing_is_written_through_a_link_of_the_image() {
     let dir = fs.create(&mut clock, root, b"b", &New::of(Kind::Directory, 0o755)).unwrap();
     fs.create(&mut clock, dir, b"file", &New::of(Kind::File, 0o644)).unwrap();
     let mut twice = Renamed(fs);
-    let done = extract(&mut twice, &mut clock, b"/", &scratch.0.join("out")).unwrap();
+    let done =
+        extract(&mut twice, &mut clock, b"/", &scratch.0.join("out"), &Damage::default()).unwrap();
     assert_eq!(scratch.paths(), ["out", "out/a", "out/a/file", "outside"]);
     assert!(matches!(done.skipped[..], [Skipped { why: Why::System(_), .. }]), "{done:?}");
 }
@@ -185,7 +194,7 @@ fn a_loop_of_directories_ends_and_damage_is_told() {
     let scratch = Scratch::new("loop");
     let mut fs =
         Hostile::with(&[(1, &[(b"a", 2), (b"bad", 99), (b"half", 98)]), (2, &[(b"up", 1)])]);
-    let done = extract(&mut fs, &mut Clock::new(), b"/", &scratch.0).unwrap();
+    let done = extract(&mut fs, &mut Clock::new(), b"/", &scratch.0, &Damage::default()).unwrap();
     assert_eq!(scratch.paths(), ["a", "a/up", "half"]);
     let told: Vec<_> = done.skipped.iter().map(|skipped| format!("{:?}", skipped.why)).collect();
     let io = format!("{:?}", Errno::Io);

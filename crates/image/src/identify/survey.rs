@@ -121,11 +121,53 @@ impl<'a> Survey<'a> {
         Some(Self { contents, sweep, order, sample })
     }
 
-    /// How well the nodes fit pages of `page` bytes with `oob` spare bytes between them.
+    /// How well the nodes fit pages of `page` bytes with `oob` spare bytes between them, after the wrong bits
+    /// have been corrected that the codes in the spare bytes correct.
     pub(crate) fn fit(&self, page: Bytes, oob: Bytes) -> Fit {
         let shape = Shape { page, oob, block: page };
+        let fit = self.fit_as_it_is(shape);
+        if fit.wrong == 0 || oob.is_zero() { fit } else { self.fit_corrected(shape, fit) }
+    }
+
+    fn fit_as_it_is(&self, shape: Shape) -> Fit {
         let right = self.sample.iter().filter(|node| self.is_right(node, shape)).count();
         Fit { right, wrong: self.sample.len() - right }
+    }
+
+    /// As `plain`, or better where there are codes.
+    fn fit_corrected(&self, shape: Shape, plain: Fit) -> Fit {
+        let first = self.sample.first().map_or(Bytes::ZERO, |node| node.at);
+        let spare = Spare::detect(self.contents, shape, first, None);
+        if !spare.corrects() {
+            return plain;
+        }
+        let holds = |node: &&Node| {
+            let bytes = self.corrected_bytes(node, shape, &spare);
+            bytes.is_some_and(|bytes| self.checksums_hold(node, &bytes))
+        };
+        let right = self.sample.iter().filter(holds).count().max(plain.right);
+        Fit { right, wrong: self.sample.len() - right }
+    }
+
+    /// As [`Survey::node_bytes`], with wrong bits corrected.
+    fn corrected_bytes(&self, node: &Node, shape: Shape, spare: &Spare) -> Option<Vec<u8>> {
+        let start = shape.in_flash(node.at)?;
+        let end = start + Bytes::new(node.length.into());
+        let (page, raw) = (shape.page, shape.raw_page());
+        let mut found = Vec::new();
+        for number in start / page..end.div_ceil(page) {
+            let mut bytes = self.contents.window(raw * number, raw.to_usize());
+            if bytes.len() < raw.to_usize() {
+                break;
+            }
+            let (data, oob) = bytes.split_at_mut(page.to_usize());
+            // What cannot be corrected has wrong checksums.
+            let _ = spare.correct(data, oob);
+            let (from, to) = (start.max(page * number), end.min(page * (number + 1)));
+            let within = (from - page * number).to_usize()..(to - page * number).to_usize();
+            found.extend_from_slice(&data[within]);
+        }
+        Some(found)
     }
 
     /// The bytes of a node in a flash of this shape; `None` where its header is none of data.
@@ -175,15 +217,24 @@ impl<'a> Survey<'a> {
         if self.sweep.markers.is_empty() && fit.wrong * 50 <= fit.right {
             return (plain, fit);
         }
-        for &(page, oob) in LAYOUTS {
-            let layout = (Bytes::new(page), Bytes::new(oob));
-            let fit = self.fit(layout.0, layout.1);
-            let rank = (fit.right, self.marked(layout));
-            if rank > best.2 {
-                best = (layout, fit, rank);
+        let mut try_all = |fit_of: &dyn Fn(Bytes, Bytes) -> Fit| {
+            for &(page, oob) in LAYOUTS {
+                let layout = (Bytes::new(page), Bytes::new(oob));
+                let fit = fit_of(layout.0, layout.1);
+                let rank = (fit.right, self.marked(layout));
+                if rank > best.2 {
+                    best = (layout, fit, rank);
+                }
             }
+            (best.0, best.1)
+        };
+        let as_it_is = |page, oob| self.fit_as_it_is(Shape { page, oob, block: page });
+        let (layout, fit) = try_all(&as_it_is);
+        // Correcting takes long. Where most nodes are right without it, the layout is known.
+        if fit.right > fit.wrong {
+            return (layout, self.fit(layout.0, layout.1));
         }
-        (best.0, best.1)
+        try_all(&|page, oob| self.fit(page, oob))
     }
 
     /// How many cleanmarkers are in spare bytes of this layout, beside the mark of a bad block.

@@ -1,0 +1,149 @@
+//! What is wrong with an image as tables and warnings, the same for every command.
+//!
+//! Layer: rank 7. Main function: [`tell`]. Places are told as block, page and step of the flash and as place in the
+//! file. The tables are bounded, and say how much they leave out.
+
+use super::{place, shown};
+use crate::damage::{Damage, Paths, place_in_words};
+use crate::health::Step;
+use boardlab_jffs2::audit::Meaning;
+use boardlab_result::{Cell, Row, RunResult, Table};
+
+/// Rows of a table of damage at most.
+pub(super) const ROWS: usize = 1_000;
+
+/// Adds what is wrong to `run`. `paths` are those of the inodes that were met.
+pub(super) fn tell(run: &mut RunResult, damage: &Damage, paths: &Paths) {
+    if !damage.steps.is_empty() {
+        run.tables.push(steps(damage, paths));
+    }
+    if !damage.audit.places.is_empty() || !damage.unreadable.is_empty() {
+        run.tables.push(places(damage, paths));
+    }
+    run.warnings.extend(warnings(damage));
+}
+
+/// The path of an inode, or its number.
+fn name(ino: u32, paths: &Paths) -> String {
+    paths.get(&ino).cloned().unwrap_or_else(|| format!("inode {ino}"))
+}
+
+fn names(inodes: &[u32], paths: &Paths) -> Cell {
+    let names: Vec<_> = inodes.iter().map(|&ino| name(ino, paths)).collect();
+    if names.is_empty() { Cell::none() } else { Cell::text(names.join(", ")) }
+}
+
+/// Steps with too many wrong bits come first.
+fn steps(damage: &Damage, paths: &Paths) -> Table {
+    let mut table = Table::new("correction", "Error correction, with what lies in the step")
+        .column("block", "block")
+        .column("page", "page")
+        .column("step", "step")
+        .column("at", "at")
+        .column("result", "result")
+        .column("of", "of");
+    let (lost, corrected): (Vec<_>, Vec<_>) =
+        damage.steps.iter().partition(|touched| touched.step.bits.is_none());
+    for (number, touched) in (1..).zip(lost.into_iter().chain(corrected).take(ROWS)) {
+        let at = damage.places.of_step(&touched.step).start;
+        let row = Row::new(number.to_string(), "")
+            .cell("block", Cell::int(damage.places.block(at)))
+            .cell("page", damage.places.page(at).map_or(Cell::none(), Cell::int))
+            .cell("step", Cell::int(touched.step.step))
+            .cell("at", Cell::text(place(damage.places.in_file(at))))
+            .cell("result", Cell::text(result(&touched.step)))
+            .cell("of", names(&touched.inodes, paths));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn result(step: &Step) -> String {
+    match step.bits {
+        None => "uncorrectable".into(),
+        Some(1) => "1 bit corrected".into(),
+        Some(bits) => format!("{bits} bits corrected"),
+    }
+}
+
+fn places(damage: &Damage, paths: &Paths) -> Table {
+    let mut table = Table::new("damage", "Damage, after correction")
+        .column("block", "block")
+        .column("page", "page")
+        .column("at", "at")
+        .column("what", "what is there")
+        .column("meaning", "what is lost")
+        .column("of", "of");
+    let mut add = |at, what: String, meaning: String, of: Cell| {
+        let row = Row::new((table.rows.len() + 1).to_string(), "")
+            .cell("block", Cell::int(damage.places.block(at)))
+            .cell("page", damage.places.page(at).map_or(Cell::none(), Cell::int))
+            .cell("at", Cell::text(place(damage.places.in_file(at))))
+            .cell("what", Cell::text(what))
+            .cell("meaning", Cell::text(meaning))
+            .cell("of", of);
+        table.rows.push(row);
+    };
+    for unit in damage.unreadable.iter().take(ROWS) {
+        let (at, what) = (damage.places.unit * *unit, "the file cannot be read here");
+        add(at, what.into(), "lost; names or files may be missing".into(), Cell::none());
+    }
+    // What matters first.
+    let matters = |meaning: Meaning| matches!(meaning, Meaning::Lost | Meaning::Unknown);
+    let (first, rest): (Vec<_>, Vec<_>) =
+        damage.audit.places.iter().partition(|place| matters(place.meaning));
+    for place in first.into_iter().chain(rest).take(ROWS) {
+        let [what, meaning] = place_in_words(place, shown);
+        let of = place.ino.map_or(Cell::none(), |ino| Cell::text(name(ino, paths)));
+        add(place.at, what, meaning, of);
+    }
+    table
+}
+
+fn warnings(damage: &Damage) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let Damage { corrected_bits, uncorrectable_steps, audit, .. } = damage;
+    if *corrected_bits > 0 {
+        let steps = damage.steps.len() as u64 - uncorrectable_steps;
+        warnings.push(format!(
+            "the error correction put {corrected_bits} bits right in {steps} steps: nothing of these is lost"
+        ));
+    }
+    if *uncorrectable_steps > 0 {
+        warnings.push(format!(
+            "steps with more wrong bits than can be corrected: {uncorrectable_steps}, see the table of the correction"
+        ));
+    }
+    if !damage.unreadable.is_empty() {
+        let count = damage.unreadable.len();
+        warnings.push(format!("places that cannot be read from the file: {count}"));
+    }
+    for block in &damage.doubtful_blocks {
+        warnings.push(format!(
+            "block {block} is left out because it is marked bad, but by a bit or two only, and nodes are in it"
+        ));
+    }
+    if audit.unknown_loss {
+        warnings.push(
+            "something is lost that nobody can make out: names or files may be missing".into(),
+        );
+    }
+    if let Some(needed) = damage.truncated {
+        let needed = needed.get();
+        warnings.push(format!("the file is truncated: at least {needed} bytes would be whole"));
+    }
+    if let (Some(first), count) = (audit.first_foreign, audit.foreign_blocks) {
+        warnings.push(format!(
+            "blocks with something else than JFFS2, which is not read: {count}, the first is block {first}"
+        ));
+    }
+    let rows = damage.steps.len().max(audit.places.len()) as u64;
+    if rows > ROWS as u64 || audit.more > 0 {
+        warnings.push(format!(
+            "only {ROWS} rows of a table of damage are shown; there are {} steps and {} places",
+            damage.steps.len(),
+            audit.places.len() as u64 + audit.more
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,479 @@
+//! What is damaged on a mounted flash, and whom it concerns.
+//!
+//! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`Hurt`]; main function: [`Jffs2::audit`]. JFFS2 leaves out
+//! what has a wrong checksum and says nothing: a file gets shorter, shows older bytes or zeros, or loses its
+//! name. Here every byte of every block is read once more and each node is verified. Of what is wrong is told
+//! where it lies and what it means:
+//!
+//! ```text
+//!  a node with right fields and wrong data -> its file: bytes that are missing or older
+//!  an entry with a wrong name              -> its directory: a name is missing
+//!  no node can be made out                 -> unknown: any name may be missing; perhaps an inode to suspect
+//!  covered by newer nodes, of an inode without a name, or there twice    -> nothing is lost
+//!  ends in erased bytes                    -> a write that was cut off: it never was
+//! ```
+//! Two things tell of a loss without any damaged node: bytes of a file that no node holds, for Linux writes a node
+//! for a hole too; and an entry whose inode has no node.
+//!
+//! In reading order: `gap`, what lies where the scan found no node; `content`, what the nodes of an inode
+//! make together. Source: Linux 6.1, `fs/jffs2/scan.c`, `readinode.c`, for what is believed and what is not.
+
+mod content;
+mod gap;
+
+use crate::Jffs2;
+use crate::block::{List, NodeId, NodeRef, Owner};
+use crate::error::Error;
+use crate::format::{
+    ByteOrder, DirentView, Header, InodeView, Malformed, NodeType, OobCleanmarker, XattrView,
+    XrefView, cleanmarker, crc, header, to_usize,
+};
+use crate::volume::Volume;
+use boardlab_mtd::{BlockIndex, Mtd, PageIndex};
+use boardlab_sim::{Bytes, Clock};
+use content::Seen;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+/// Places that are kept; more are counted.
+const PLACES: usize = 10_000;
+/// Bytes of erased flash at the end of a node that tell of a write which was cut off.
+const TORN: usize = 16;
+/// As [`TORN`], where something was written behind the node.
+const TORN_WITHIN: usize = 512;
+
+/// What is damaged on a flash.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Nodes that were verified, cleanmarkers, padding and summaries left out.
+    pub nodes: u64,
+    /// How many of them are damaged, those of which nothing is left to make out included.
+    pub damaged: u64,
+    /// Where something is wrong, in order; at most 10,000 places.
+    pub places: Vec<Place>,
+    /// Places that are not among `places`.
+    pub more: u64,
+    /// What is lost, by inode.
+    pub hurt: BTreeMap<u32, Hurt>,
+    /// Whether names or files may be missing of which nothing is known.
+    pub unknown_loss: bool,
+    /// Blocks that hold something else than JFFS2.
+    pub foreign_blocks: u32,
+    /// The first of them.
+    pub first_foreign: Option<u32>,
+}
+
+/// A place where something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Where it begins on the flash.
+    pub at: Bytes,
+    /// How long it is.
+    pub length: u32,
+    /// What lies there.
+    pub what: What,
+    /// What follows from it.
+    pub meaning: Meaning,
+    /// The inode that it is of; when nothing is certain, the one that its bytes speak of.
+    pub ino: Option<u32>,
+}
+
+/// What lies in a damaged place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// An inode node whose fields are right and whose data are not.
+    Data {
+        /// The bytes of the file.
+        bytes: Range<u64>,
+    },
+    /// A directory entry whose fields are right and whose name is not.
+    Name {
+        /// The name as it is there.
+        name: Vec<u8>,
+    },
+    /// A node of which the header alone is right.
+    Fields(NodeType, Malformed),
+    /// An extended attribute, or a reference to one.
+    Attribute,
+    /// A summary, which only repeats what the nodes say.
+    Summary,
+    /// Bytes that begin no node.
+    Strange,
+    /// A node that is right, where none is looked for: behind an erased beginning of its block.
+    Hidden,
+    /// A block that is marked bad, with so many nodes in it.
+    BadBlock {
+        /// Nodes with a right header.
+        nodes: u32,
+    },
+}
+
+/// What follows from a damaged place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// Something of the inode is missing or older.
+    Lost,
+    /// Nobody knows what was there.
+    Unknown,
+    /// Nothing: it is not needed any longer.
+    Superseded,
+    /// Nothing: a write was cut off, and what was to be written never was.
+    Torn,
+}
+
+/// What an inode has lost.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hurt {
+    /// Bytes whose newest node is damaged: they show what an older one has, or zeros, or are cut off.
+    pub stale: Vec<Range<u64>>,
+    /// Bytes that no node holds: they are zeros, or cut off.
+    pub missing: Vec<Range<u64>>,
+    /// The size that the newest node says, where the file is shorter.
+    pub cut_from: Option<u64>,
+    /// The newest node is damaged, or there is none: mode, owner and times are older or made up.
+    pub metadata: bool,
+    /// An entry of this directory is damaged: a name is missing or leads where it led before.
+    pub names: bool,
+    /// An extended attribute is damaged.
+    pub attributes: bool,
+    /// A node that nobody can make out any longer speaks of it.
+    pub suspected: bool,
+}
+
+impl<M: Mtd> Jffs2<M> {
+    /// Reads everything and says what is wrong with it. `is_lost` says of a piece of the flash whether the error
+    /// correction of the device gave it up. Nothing changes.
+    ///
+    /// # Errors
+    /// [`Error::Flash`], but for bit errors.
+    pub fn audit(
+        &mut self,
+        clock: &mut Clock,
+        is_lost: impl Fn(&M, Range<Bytes>) -> bool,
+    ) -> Result<Audit, Error> {
+        let mut auditor = Auditor::default();
+        let mut bytes = vec![0; to_usize(self.volume.layout.block_size)];
+        for block in (0..self.volume.layout.block_count).map(BlockIndex) {
+            let start = self.volume.blocks.start(block);
+            self.volume.read_flash(clock, start, &mut bytes)?;
+            let lost = |device: &M, range: Range<u32>| {
+                is_lost(device, start + offset(range.start)..start + offset(range.end))
+            };
+            let view = View { block, start, bytes: &bytes };
+            if self.volume.blocks.block(block).list() == List::Bad {
+                auditor.bad_block(&view, self.volume.order);
+            } else {
+                let marked = self.volume.has_mark(clock, block);
+                auditor.block(&self.volume, &view, marked, &lost);
+            }
+        }
+        Ok(auditor.conclude(&self.volume))
+    }
+
+    /// The inodes whose nodes lie in a piece of the flash and count: of a directory's entries the directory.
+    pub fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
+        let volume = &self.volume;
+        let block = volume.blocks.at(range.start);
+        let start = volume.blocks.start(block);
+        let refs = volume.blocks.block(block).refs();
+        let from = refs.partition_point(|node| start + offset(node.offset()) <= range.start);
+        let mut found = Vec::new();
+        for node in &refs[from.saturating_sub(1)..] {
+            if start + offset(node.offset()) >= range.end {
+                break;
+            }
+            if let (Owner::Inode(slot), true) = (node.owner(), node.state().counts())
+                && let Some(inode) = volume.inodes.try_get(slot).filter(|inode| inode.links > 0)
+            {
+                found.push(inode.ino);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+fn offset(within: u32) -> Bytes {
+    Bytes::new(u64::from(within))
+}
+
+impl<M: Mtd> Volume<M> {
+    /// Whether the spare bytes of a block hold a cleanmarker.
+    fn has_mark(&mut self, clock: &mut Clock, block: BlockIndex) -> bool {
+        let Some(page_size) = self.layout.page_size else { return false };
+        let mut oob = [0; cleanmarker::OOB_SIZE];
+        let length = to_usize(self.layout.oob_free).min(oob.len());
+        let page = self.blocks.start(block) / offset(page_size);
+        let Ok(page) = u32::try_from(page) else { return false };
+        let read = self.device.read_oob(clock, PageIndex(page), &mut oob[..length]);
+        read.is_ok() && OobCleanmarker.is_in(&oob[..length], self.order)
+    }
+}
+
+/// A block with its bytes.
+struct View<'a> {
+    block: BlockIndex,
+    start: Bytes,
+    bytes: &'a [u8],
+}
+
+impl View<'_> {
+    /// Bytes of the block.
+    fn size(&self) -> u32 {
+        crate::format::length_of(self.bytes)
+    }
+
+    fn at(&self, range: &Range<u32>) -> &[u8] {
+        &self.bytes[to_usize(range.start)..to_usize(range.end)]
+    }
+
+    /// Whether a damaged node of `length` bytes at `start` is one that was not written to its end.
+    fn is_torn(&self, start: u32, length: u32) -> bool {
+        let end = start.saturating_add(length).min(self.size());
+        let erased = |bytes: &[u8]| bytes.iter().rev().take_while(|&&byte| byte == 0xFF).count();
+        let tail = erased(self.at(&(start..end)));
+        let last = erased(self.at(&(end..self.size()))) == to_usize(self.size() - end);
+        tail >= TORN_WITHIN || last && tail >= TORN
+    }
+}
+
+/// An audit in progress.
+#[derive(Default)]
+struct Auditor {
+    audit: Audit,
+    seen: Vec<Seen>,
+    /// Directories, by slot, with the versions of their good entries.
+    entries: Vec<(u32, u32)>,
+    /// Damaged entries: the directory's slot, the version, and the number of the place.
+    wrong_entries: Vec<(u32, u32, Option<usize>)>,
+    /// Numbers of damaged attributes.
+    wrong_attributes: Vec<u32>,
+    /// Inodes, by slot, with a good inode node.
+    has_good: HashSet<u32>,
+    /// The last block with something else than JFFS2.
+    last_foreign: u32,
+}
+
+impl Auditor {
+    fn tell(&mut self, place: Place) -> Option<usize> {
+        self.audit.unknown_loss |= place.meaning == Meaning::Unknown;
+        if self.audit.places.len() == PLACES {
+            self.audit.more += 1;
+            return None;
+        }
+        self.audit.places.push(place);
+        Some(self.audit.places.len() - 1)
+    }
+
+    fn block<M: Mtd>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        marked: bool,
+        lost: &dyn Fn(&M, Range<u32>) -> bool,
+    ) {
+        let block = volume.blocks.block(view.block);
+        let is_gap = |node: &NodeRef| node.owner() == Owner::Nobody && !node.state().counts();
+        let own = marked || gap::begins_like_jffs2(view.bytes, volume.order);
+        let own = own || !block.refs().iter().all(is_gap);
+        let lost = |range| lost(&volume.device, range);
+        for (index, node) in (0..).zip(block.refs()) {
+            let Some(id) = volume.blocks.id(view.block, index) else { continue };
+            let range = node.offset()..node.offset() + volume.blocks.length(id);
+            match node.owner() {
+                Owner::Nobody if is_gap(node) => self.gap(volume, view, range, own, &lost),
+                Owner::Nobody => {}
+                Owner::Inode(slot) => self.node(volume, view, (id, slot), &range, &lost),
+                Owner::Xattr(_) | Owner::Xref(_) => self.attribute(volume, view, &range),
+            }
+        }
+        let free = volume.blocks.end_of_nodes(view.block)..view.size();
+        self.gap(volume, view, free, own, &lost);
+    }
+
+    /// Verifies a node that the scan took for one of an inode.
+    fn node<M: Mtd>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        (id, slot): (NodeId, u32),
+        range: &Range<u32>,
+        lost: &dyn Fn(Range<u32>) -> bool,
+    ) {
+        self.audit.nodes += 1;
+        let bytes = view.at(range);
+        let problem = match Header::parse(bytes, volume.order).map(|header| header.node_type) {
+            Ok(NodeType::Dirent) => self.entry(volume, view, slot, range, lost),
+            Ok(NodeType::Inode) => self.data(volume, view, (id, slot), range, lost),
+            Ok(other) => Err((other, Malformed::Value { field: "node type", found: 0 })),
+            Err(_) => Err((NodeType::Unknown(0), Malformed::Value { field: "header", found: 0 })),
+        };
+        let Err((node_type, cause)) = problem else { return };
+        // Only a summary made the scan believe in it.
+        self.audit.damaged += 1;
+        let ino =
+            volume.inodes.try_get(slot).filter(|inode| inode.links > 0).map(|found| found.ino);
+        let meaning = if ino.is_some() { Meaning::Lost } else { Meaning::Superseded };
+        if let Some(ino) = ino {
+            self.audit.hurt.entry(ino).or_default().suspected = true;
+        }
+        let (at, length) = (view.start + offset(range.start), range.end - range.start);
+        self.tell(Place { at, length, what: What::Fields(node_type, cause), meaning, ino });
+    }
+
+    fn entry<M: Mtd>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        slot: u32,
+        range: &Range<u32>,
+        lost: &dyn Fn(Range<u32>) -> bool,
+    ) -> Result<(), (NodeType, Malformed)> {
+        let of = |cause| (NodeType::Dirent, cause);
+        let bytes = view.at(range);
+        let found = DirentView::new(bytes, volume.order).map_err(of)?;
+        let parent = found.with_name(&[]);
+        if found.parse().is_ok() {
+            self.entries.push((slot, parent.version));
+            return Ok(());
+        }
+        self.audit.damaged += 1;
+        let name = found.name_so_far().to_vec();
+        self.wrong_name(volume, view, (range, parent.parent, parent.version, name), lost);
+        Ok(())
+    }
+
+    /// An entry whose name is wrong: of which directory is certain.
+    fn wrong_name<M: Mtd>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        (range, parent, version, name): (&Range<u32>, u32, u32, Vec<u8>),
+        lost: &dyn Fn(Range<u32>) -> bool,
+    ) {
+        let length = range.end - range.start;
+        let torn = view.is_torn(range.start, length) && !lost(range.clone());
+        let meaning = if torn { Meaning::Torn } else { Meaning::Lost };
+        let at = view.start + offset(range.start);
+        let place = Place { at, length, what: What::Name { name }, meaning, ino: Some(parent) };
+        let number = self.tell(place);
+        if let (false, Some(slot)) = (torn, volume.inodes.slot(parent)) {
+            self.wrong_entries.push((slot, version, number));
+        }
+    }
+
+    fn data<M: Mtd>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        (id, slot): (NodeId, u32),
+        range: &Range<u32>,
+        lost: &dyn Fn(Range<u32>) -> bool,
+    ) -> Result<(), (NodeType, Malformed)> {
+        let of = |cause| (NodeType::Inode, cause);
+        let found = InodeView::new(view.at(range), volume.order).map_err(of)?;
+        let node = found.parse();
+        let right = found.check_lengths().is_ok()
+            && found.data().len() == to_usize(node.csize)
+            && crc(0, found.data()) == node.data_crc
+            || found.check_lengths().is_ok() && node.csize == 0;
+        let mut seen = Seen { slot, node: id, good: right, place: None, fields: node };
+        if !right {
+            self.audit.damaged += 1;
+            let (at, length) = (view.start + offset(range.start), range.end - range.start);
+            let torn = view.is_torn(range.start, length) && !lost(range.clone());
+            let meaning = if torn { Meaning::Torn } else { Meaning::Superseded };
+            let bytes = u64::from(node.offset)..u64::from(node.offset) + u64::from(node.dsize);
+            let what = What::Data { bytes };
+            seen.place = self.tell(Place { at, length, what, meaning, ino: Some(node.ino) });
+            if torn {
+                return Ok(());
+            }
+        }
+        if right {
+            self.has_good.insert(slot);
+        }
+        self.seen.push(seen);
+        Ok(())
+    }
+
+    fn attribute<M: Mtd>(&mut self, volume: &Volume<M>, view: &View<'_>, range: &Range<u32>) {
+        self.audit.nodes += 1;
+        let (bytes, order) = (view.at(range), volume.order);
+        let (wrong, ino) = match Header::parse(bytes, order).map(|header| header.node_type) {
+            Ok(NodeType::Xattr) => match XattrView::new(bytes, order) {
+                Ok(found) if found.parse().is_ok() => return,
+                Ok(found) => (Some(found.xid()), None),
+                Err(_) => (None, None),
+            },
+            Ok(NodeType::Xref) => match XrefView::new(bytes, order) {
+                Ok(_) => return,
+                Err(_) => (None, None),
+            },
+            _ => (None, None),
+        };
+        self.audit.damaged += 1;
+        self.wrong_attributes.extend(wrong);
+        let meaning = if wrong.is_some() { Meaning::Lost } else { Meaning::Unknown };
+        let (at, length) = (view.start + offset(range.start), range.end - range.start);
+        self.tell(Place { at, length, what: What::Attribute, meaning, ino });
+    }
+
+    /// A block that is marked bad is not read. A flash that retires a block has moved its nodes before.
+    fn bad_block(&mut self, view: &View<'_>, order: ByteOrder) {
+        let nodes = gap::count_nodes(view.bytes, order);
+        if nodes > 0 {
+            let what = What::BadBlock { nodes };
+            let (at, length) = (view.start, view.size());
+            self.tell(Place { at, length, what, meaning: Meaning::Superseded, ino: None });
+        }
+    }
+
+    fn conclude<M>(mut self, volume: &Volume<M>) -> Audit {
+        self.judge_content(volume);
+        self.judge_names(volume);
+        self.judge_attributes(volume);
+        self.judge_inodes(volume);
+        self.audit.places.sort_by_key(|place| place.at);
+        self.audit
+    }
+
+    /// A damaged entry means nothing when there is a good one of its version: a mount that did not see it
+    /// gave the version again, or garbage collection copied it. Nor does one in a directory that is gone.
+    fn judge_names<M>(&mut self, volume: &Volume<M>) {
+        self.entries.sort_unstable();
+        for (slot, version, place) in std::mem::take(&mut self.wrong_entries) {
+            let alive = volume.inodes.try_get(slot).filter(|inode| inode.links > 0);
+            let twice = self.entries.binary_search(&(slot, version)).is_ok();
+            match alive.filter(|_| !twice) {
+                Some(inode) => self.audit.hurt.entry(inode.ino).or_default().names = true,
+                None => self.mean(place, Meaning::Superseded),
+            }
+        }
+    }
+
+    fn mean(&mut self, place: Option<usize>, meaning: Meaning) {
+        if let Some(place) = place.and_then(|number| self.audit.places.get_mut(number)) {
+            place.meaning = meaning;
+        }
+    }
+
+    fn judge_attributes<M>(&mut self, volume: &Volume<M>) {
+        if self.wrong_attributes.is_empty() {
+            return;
+        }
+        self.wrong_attributes.sort_unstable();
+        for slot in volume.xattrs.reference_slots() {
+            let Some(reference) = volume.xattrs.reference(slot) else { continue };
+            let wrong = self.wrong_attributes.binary_search(&reference.xid).is_ok();
+            let alive = volume.inodes.find(reference.ino).is_some_and(|inode| inode.links > 0);
+            if wrong && alive && !reference.removed {
+                self.audit.hurt.entry(reference.ino).or_default().attributes = true;
+            }
+        }
+    }
+}
+
+/// Bytes of a header.
+const HEADER: usize = header::SIZE as usize;

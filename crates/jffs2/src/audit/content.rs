@@ -1,0 +1,120 @@
+//! What the nodes of each inode make together, damaged ones included.
+//!
+//! Layer: rank 5. The content of a file is put together twice in one go: damaged nodes take part as if they were
+//! right, so that what is seen of them at the end is what is lost, and what no node holds is missing. All nodes of a
+//! flash are sorted once, so the work does not grow with their square.
+
+use super::{Auditor, Hurt, Meaning};
+use crate::block::NodeId;
+use crate::format::Inode;
+use crate::fragments::{Fragment, Fragments};
+use crate::index::ROOT;
+use crate::volume::Volume;
+use boardlab_vfs::Kind;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// An inode node whose fields are right.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) slot: u32,
+    pub(super) node: NodeId,
+    pub(super) good: bool,
+    /// The number of its place when it is damaged.
+    pub(super) place: Option<usize>,
+    pub(super) fields: Inode,
+}
+
+impl Auditor {
+    /// Says of each inode with a name what it has lost.
+    pub(super) fn judge_content<M>(&mut self, volume: &Volume<M>) {
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.sort_unstable_by_key(|node| (node.slot, node.fields.version, node.good, node.node));
+        for nodes in seen.chunk_by(|one, other| one.slot == other.slot) {
+            let inode = volume.inodes.try_get(nodes[0].slot).filter(|inode| inode.links > 0);
+            if let Some(inode) = inode {
+                let hurt = self.judge_inode(nodes);
+                if hurt != Hurt::default() {
+                    self.audit.hurt.insert(inode.ino, hurt);
+                }
+            }
+        }
+    }
+
+    /// `nodes` are those of one inode, the oldest first, of two of a version the good one last.
+    fn judge_inode(&mut self, nodes: &[Seen]) -> Hurt {
+        let mut hurt = Hurt::default();
+        let Some(newest) = nodes.last() else { return hurt };
+        let mut fragments = Fragments::default();
+        let mut damaged = BTreeMap::new();
+        let mut effects = Vec::new();
+        for same in nodes.chunk_by(|one, other| one.fields.version == other.fields.version) {
+            // A mount that did not see the damaged one gave its version again, or garbage collection
+            // copied it.
+            let any_good = same.last().is_some_and(|last| last.good);
+            for node in same.iter().filter(|node| node.good || !any_good) {
+                if !node.good {
+                    damaged.insert(node.node, node.place);
+                }
+                effects.clear();
+                let Inode { offset, dsize, .. } = node.fields;
+                fragments.add(node.node, offset, dsize, &mut effects);
+            }
+        }
+        if !newest.good {
+            hurt.metadata = true;
+            self.mean(newest.place, Meaning::Lost);
+        }
+        let is_file = newest.fields.mode & 0o170_000 == Kind::File.mode_bits();
+        if is_file {
+            cut(&mut fragments, newest.fields.isize, &mut hurt);
+        } else if damaged.is_empty() {
+            return hurt;
+        }
+        for piece in fragments.iter() {
+            let node = piece.dnode.map(|dnode| fragments.dnode(dnode).node);
+            match node.map(|node| damaged.get(&node)) {
+                Some(None) => {}
+                Some(Some(place)) => {
+                    self.mean(*place, Meaning::Lost);
+                    push(&mut hurt.stale, range(&piece));
+                }
+                None if is_file => push(&mut hurt.missing, range(&piece)),
+                None => {}
+            }
+        }
+        hurt
+    }
+
+    /// Names whose inode has no good node, and directories that lost theirs.
+    pub(super) fn judge_inodes<M>(&mut self, volume: &Volume<M>) {
+        for slot in volume.inodes.slots_from(ROOT + 1..) {
+            let inode = volume.inodes.get(slot);
+            if inode.links == 0 || self.has_good.contains(&slot) {
+                continue;
+            }
+            self.audit.hurt.entry(inode.ino).or_default().metadata = true;
+        }
+    }
+}
+
+/// Cuts the file off where its newest node says, and notes what it is short of.
+fn cut(fragments: &mut Fragments, size: u32, hurt: &mut Hurt) {
+    let there = fragments.truncate(size, &mut Vec::new());
+    if there < size {
+        hurt.cut_from = Some(u64::from(size));
+        hurt.missing.push(u64::from(there)..u64::from(size));
+    }
+}
+
+fn range(piece: &Fragment) -> Range<u64> {
+    u64::from(piece.offset)..piece.end()
+}
+
+/// Adds a range; what touches the last one grows it.
+fn push(ranges: &mut Vec<Range<u64>>, next: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == next.start => last.end = next.end,
+        _ => ranges.push(next),
+    }
+}

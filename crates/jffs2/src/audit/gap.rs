@@ -1,0 +1,218 @@
+//! What lies on the flash where the scan found no node.
+//!
+//! Layer: rank 5. Most of it is normal: erased flash, padding, zeros, nodes that were made obsolete in place. What
+//! is left was a node once. Words that are erased or zero but for a bit or three hold none: the first word of a node,
+//! of its magic number and type, has ten ones or more of 32, and ten zeros.
+
+use super::{Auditor, HEADER, Meaning, Place, View, What, offset};
+use crate::format::{
+    ByteOrder, DirentView, Header, InodeView, Malformed, NodeType, SummaryView, XattrView,
+    XrefView, header, pad, to_usize,
+};
+use crate::volume::Volume;
+use boardlab_mtd::Mtd;
+use std::ops::Range;
+
+/// Bits of a word that may be wrong without making it something.
+const WRONG_BITS: u32 = 3;
+/// Bytes of nothing that part two places: a node has fewer zeros side by side.
+const APART: u32 = 64;
+/// Bits in which the first word of a block may differ from a header and still be taken for one.
+const LIKE_A_HEADER: u32 = 4;
+/// The types of nodes as they stand in headers, and the magic number.
+const TYPES: [u16; 5] = [0xE001, 0xE002, 0xE008, 0xE009, 0x2003];
+const MAGIC: u16 = 0x1985;
+
+impl Auditor {
+    /// Looks through `range` of a block. `own` says whether JFFS2 wrote the block.
+    pub(super) fn gap<M: Mtd>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        range: Range<u32>,
+        own: bool,
+        lost: &dyn Fn(Range<u32>) -> bool,
+    ) {
+        let mut at = range.start;
+        let mut strange: Option<Range<u32>> = None;
+        let mut foreign = false;
+        while at + 4 <= range.end {
+            let bytes = view.at(&(at..range.end));
+            let header = Header::parse(bytes, volume.order).ok();
+            let header = header.filter(|header| fits(header, range.end - at));
+            let nothing = is_nothing(bytes);
+            if header.is_none() && !nothing {
+                strange.get_or_insert(at..at).end = at + 4;
+            } else if strange
+                .as_ref()
+                .is_some_and(|here| header.is_some() || at - here.end >= APART)
+                && let Some(found) = strange.take()
+            {
+                foreign |= !self.strange(volume, view, found, own);
+            }
+            let Some(header) = header else {
+                at += 4;
+                continue;
+            };
+            let end = (at + pad(header.length)).min(range.end);
+            self.gap_node(volume, view, header, at..end, lost);
+            at = end;
+        }
+        if let Some(found) = strange {
+            foreign |= !self.strange(volume, view, found, own);
+        }
+        if foreign && self.audit.first_foreign.is_none_or(|_| self.last_foreign != view.block.0) {
+            self.audit.foreign_blocks += 1;
+            self.audit.first_foreign.get_or_insert(view.block.0);
+            self.last_foreign = view.block.0;
+        }
+    }
+
+    /// Bytes that begin no node. Gives false when they are nobody's business.
+    fn strange<M>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        range: Range<u32>,
+        own: bool,
+    ) -> bool {
+        if !own {
+            return false;
+        }
+        let (bytes, length) = (view.at(&range), range.end - range.start);
+        let behind = view.at(&(range.end..view.size()));
+        let torn = length <= header::SIZE && behind.iter().all(|&byte| byte == 0xFF);
+        let meaning = if torn { Meaning::Torn } else { Meaning::Unknown };
+        let ino = like_a_header(bytes, volume.order).then(|| suspect(volume, bytes)).flatten();
+        if let (Some(ino), false) = (ino, torn) {
+            self.audit.hurt.entry(ino).or_default().suspected = true;
+        }
+        (self.audit.nodes, self.audit.damaged) = (self.audit.nodes + 1, self.audit.damaged + 1);
+        let at = view.start + offset(range.start);
+        self.tell(Place { at, length, what: What::Strange, meaning, ino });
+        true
+    }
+
+    /// A node with a right header that the scan did not take.
+    fn gap_node<M: Mtd>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        header: Header,
+        range: Range<u32>,
+        lost: &dyn Fn(Range<u32>) -> bool,
+    ) {
+        if !header.accurate {
+            return;
+        }
+        let (bytes, order) = (view.at(&range), volume.order);
+        let (at, length) = (view.start + offset(range.start), range.end - range.start);
+        let free = range.start >= volume.blocks.end_of_nodes(view.block);
+        let problem = match header.node_type {
+            NodeType::Inode => InodeView::new(bytes, order).map(|_| ()),
+            NodeType::Dirent => match DirentView::new(bytes, order) {
+                Ok(found) if found.parse().is_err() => {
+                    (self.audit.nodes, self.audit.damaged) =
+                        (self.audit.nodes + 1, self.audit.damaged + 1);
+                    let (entry, name) = (found.with_name(&[]), found.name_so_far().to_vec());
+                    let found = (&range, entry.parent, entry.version, name);
+                    self.wrong_name(volume, view, found, lost);
+                    return;
+                }
+                other => other.map(|_| ()),
+            },
+            NodeType::Xattr => XattrView::new(bytes, order).map(|_| ()),
+            NodeType::Xref => XrefView::new(bytes, order).map(|_| ()),
+            NodeType::Summary => {
+                if SummaryView::new(bytes, order).is_err() {
+                    let (what, meaning) = (What::Summary, Meaning::Superseded);
+                    self.tell(Place { at, length, what, meaning, ino: None });
+                }
+                return;
+            }
+            NodeType::Cleanmarker | NodeType::Padding | NodeType::Unknown(_) => return,
+        };
+        match problem {
+            Ok(()) if free => {
+                let (what, meaning) = (What::Hidden, Meaning::Unknown);
+                self.tell(Place { at, length, what, meaning, ino: None });
+            }
+            Ok(()) => {}
+            Err(cause) => self.wrong_fields(volume, view, (header, cause), &range, lost),
+        }
+    }
+
+    /// A node of which the header alone is right.
+    fn wrong_fields<M>(
+        &mut self,
+        volume: &Volume<M>,
+        view: &View<'_>,
+        (header, cause): (Header, Malformed),
+        range: &Range<u32>,
+        lost: &dyn Fn(Range<u32>) -> bool,
+    ) {
+        (self.audit.nodes, self.audit.damaged) = (self.audit.nodes + 1, self.audit.damaged + 1);
+        let length = range.end - range.start;
+        let torn = view.is_torn(range.start, length) && !lost(range.clone());
+        let meaning = if torn { Meaning::Torn } else { Meaning::Unknown };
+        let ino = suspect(volume, view.at(range));
+        if let (Some(ino), false) = (ino, torn) {
+            self.audit.hurt.entry(ino).or_default().suspected = true;
+        }
+        let what = What::Fields(header.node_type, cause);
+        let at = view.start + offset(range.start);
+        self.tell(Place { at, length, what, meaning, ino });
+    }
+}
+
+/// Whether a header can be believed within what is left.
+fn fits(header: &Header, left: u32) -> bool {
+    (header::SIZE..=left).contains(&header.length)
+}
+
+/// The inode that a damaged node speaks of, if there is one of that number with a name.
+fn suspect<M>(volume: &Volume<M>, bytes: &[u8]) -> Option<u32> {
+    let number = bytes.get(HEADER..HEADER + 4)?.try_into().ok()?;
+    let inode = volume.inodes.find(volume.order.u32(number))?;
+    (inode.links > 0).then_some(inode.ino)
+}
+
+/// Whether the word that `bytes` begin with is erased or zero, but for a few bits.
+fn is_nothing(bytes: &[u8]) -> bool {
+    let ones: u32 = bytes[..4].iter().map(|byte| byte.count_ones()).sum();
+    ones <= WRONG_BITS || ones >= 32 - WRONG_BITS
+}
+
+/// Whether a block begins with what may have been a header.
+pub(super) fn begins_like_jffs2(bytes: &[u8], order: ByteOrder) -> bool {
+    like_a_header(bytes, order)
+}
+
+fn like_a_header(bytes: &[u8], order: ByteOrder) -> bool {
+    let Some(bytes) = bytes.get(..4) else { return false };
+    let differs = |node_type: u16| {
+        let header = [order.bytes16(MAGIC), order.bytes16(node_type)].concat();
+        let bits = bytes.iter().zip(&header).map(|(one, other)| (one ^ other).count_ones());
+        bits.sum::<u32>()
+    };
+    TYPES.iter().any(|&node_type| differs(node_type) <= LIKE_A_HEADER)
+}
+
+/// Inode nodes and entries in a block that is not read, wherever they lie.
+pub(super) fn count_nodes(bytes: &[u8], order: ByteOrder) -> u32 {
+    let mut count = 0;
+    let mut at = 0;
+    while at + HEADER <= bytes.len() {
+        let here = &bytes[at..];
+        let header = Header::parse(here, order)
+            .ok()
+            .filter(|header| header.accurate && fits(header, crate::format::length_of(here)));
+        let Some(header) = header else {
+            at += 4;
+            continue;
+        };
+        count += u32::from(matches!(header.node_type, NodeType::Inode | NodeType::Dirent));
+        at += to_usize(pad(header.length));
+    }
+    count
+}
