@@ -8,7 +8,7 @@ mod os;
 
 pub(crate) use os::{OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
-use crate::{exit, output};
+use crate::{exit, output, terminal};
 use boardlab_image::{ByteOrder, Hints};
 use boardlab_lab::fio::OUTPUTS;
 use boardlab_lab::quantity;
@@ -16,10 +16,12 @@ use boardlab_lab::registry::{self, Experiment};
 use boardlab_lab::sata::console::bench::DRIVE;
 use boardlab_lab::source::Kind;
 use boardlab_report::Format;
+use boardlab_result::foreign::is_harmless;
 use boardlab_sim::{Bytes, Seed};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use std::env;
 use std::ffi::OsStr;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -465,6 +467,11 @@ impl Cli {
     /// terminal, the exit status.
     pub(crate) fn parse_or_explain() -> Result<Self, ExitCode> {
         Self::try_parse().map_err(|error| {
+            if error.use_stderr() && env::args_os().any(|argument| !is_plain(&argument)) {
+                // The error repeats an argument that would reach the terminal raw.
+                terminal::tell(error.render().to_string().trim_end());
+                return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+            }
             let printed = error.print();
             // Nobody is left to tell when standard error is closed.
             if !error.use_stderr() {
@@ -476,6 +483,11 @@ impl Cli {
             u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
         })
     }
+}
+
+/// Whether a terminal only draws `argument`.
+fn is_plain(argument: &OsStr) -> bool {
+    argument.to_str().is_some_and(|text| text.chars().all(is_harmless))
 }
 
 /// Takes any text, and offers the names of the published evaluations to help and completions.

@@ -1,14 +1,16 @@
 //! What can go wrong between the laboratory and the user: files that cannot be read or written.
 //!
 //! Layer: rank 9. Main type: [`Error`], drawn as `boardlab_lab` draws its own: what is wrong, the
-//! place, and what to try. Paths and texts from files are untrusted, so characters that move the
-//! cursor are shown as escapes.
+//! place, and what to try. Paths and texts from files are untrusted, so they pass through
+//! `boardlab_result::foreign`.
 
 use crate::exit::Status;
 use crate::manifest::{self, Difference};
+use crate::terminal;
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use boardlab_lab::lock::Holder;
 use boardlab_lab::registry::Failure;
+use boardlab_result::foreign::{self, shown_at_most};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -232,6 +234,10 @@ impl Error {
 
     /// Draws the message; `styled` with the colours of a terminal.
     pub(crate) fn render(&self, styled: bool) -> String {
+        terminal::drawn(styled, |styled| self.draw(styled))
+    }
+
+    fn draw(&self, styled: bool) -> String {
         if let Self::Lab(failure) = self {
             return match failure {
                 Failure::Input(error) => error.render(styled),
@@ -457,31 +463,13 @@ fn reason(error: &io::Error) -> String {
 
 /// `path` as [`shown`].
 pub(crate) fn shown_path(path: &Path) -> String {
-    shown(&path.to_string_lossy())
+    let shown = foreign::shown_bytes(path.as_os_str().as_encoded_bytes());
+    shown_at_most(&shown, TEXT_SHOWN)
 }
 
-/// `text` on one line, without characters that move the cursor or turn the direction of text, cut
-/// to a length that an error can repeat.
+/// `text` on one line, cut to a length that an error can repeat.
 fn shown(text: &str) -> String {
-    let mut shown = String::new();
-    for character in text.chars().take(TEXT_SHOWN) {
-        if is_harmless(character) {
-            shown.push(character);
-        } else {
-            shown.extend(character.escape_unicode());
-        }
-    }
-    if text.chars().nth(TEXT_SHOWN).is_some() {
-        shown.push_str("...");
-    }
-    shown
-}
-
-/// Whether a terminal only draws `character`: no control character, no mark that turns the
-/// direction of text (UAX #9, 2).
-pub(crate) fn is_harmless(character: char) -> bool {
-    let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    !character.is_control() && !turns
+    shown_at_most(text, TEXT_SHOWN)
 }
 
 #[cfg(test)]

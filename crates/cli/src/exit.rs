@@ -6,8 +6,9 @@
 use crate::args::{Color, Options};
 use crate::error::Error;
 use crate::output;
+use crate::terminal;
 use boardlab_result::{RunResult, Verdict};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -46,10 +47,8 @@ pub(crate) fn report(outcome: Result<Status, Error>, options: &Options) -> ExitC
 
 /// The exit status of `error`, which goes to standard error.
 pub(crate) fn explain(error: &Error, color: Color) -> ExitCode {
-    let mut stderr = io::stderr().lock();
-    let styled = output::colored(color, stderr.is_terminal());
-    // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(stderr, "{}", error.render(styled));
+    let styled = output::colored(color, io::stderr().is_terminal());
+    terminal::tell_in_colours(&error.render(styled), styled);
     error.status().into()
 }
 

@@ -14,13 +14,13 @@
 use crate::error::{Error, shown_path};
 use crate::file::{self, Part};
 use crate::manifest::{self, Entry, Manifest};
-use crate::saved;
+use crate::{saved, terminal};
 use boardlab_lab::lock::{self, Refused};
 use boardlab_report::{Format, Options, Shown, csv, html, render};
 use boardlab_result::{Reproduction, RunResult};
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -187,10 +187,8 @@ impl Folder {
 
     /// Tells the user what was written.
     pub(crate) fn tell(&self, written: &[PathBuf]) {
-        let mut stderr = io::stderr().lock();
         for path in written.iter().filter(|_| !self.quiet) {
-            // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(stderr, "wrote {}", shown_path(path));
+            terminal::tell(&format!("wrote {}", shown_path(path)));
         }
     }
 }

@@ -6,7 +6,7 @@
 //! - [`commands`]: one file a command.
 //! - [`saved`]: results that `report` and `compare` read back.
 //! - [`output`]: standard output, and [`closed`]: whether there is one; [`progress`]: the bar on
-//!   standard error.
+//!   standard error; [`terminal`]: what foreign text passes through before people see it.
 //! - [`file`]: files written as a whole or not at all; [`folder`]: those of `--out`, and
 //!   [`manifest`]: which they are.
 //! - [`error`]: what can go wrong here, and [`exit`]: what the shell is told.
@@ -25,6 +25,7 @@ mod manifest;
 mod output;
 mod progress;
 mod saved;
+mod terminal;
 
 use std::process::ExitCode;
 

@@ -5,9 +5,10 @@
 
 use crate::args::{Color, Form, Options};
 use crate::closed;
-use crate::error::{Error, is_harmless};
+use crate::error::Error;
 use crate::exit::Status;
 use crate::folder::{self, Folder};
+use crate::terminal::{self, harmless};
 use boardlab_report::{Format, Shown, render};
 use boardlab_result::RunResult;
 use std::env;
@@ -59,7 +60,10 @@ impl<'a> Output<'a> {
         let options =
             self.render_options(terminal_size::terminal_size_of(&stderr), stderr.is_terminal());
         let saved = self.save(shown, &options);
-        self.say(harmless(&render(shown, Format::Table, &options), options.color).trim_end());
+        if !self.options.quiet {
+            let text = render(shown, Format::Table, &options);
+            terminal::tell_in_colours(text.trim_end(), options.color);
+        }
         self.tell(&saved?);
         Ok(Status::of(folder::results(shown)))
     }
@@ -76,9 +80,11 @@ impl<'a> Output<'a> {
             Ok(format) => Ok(render(shown, format, &options)),
             Err(name) => attached(folder::results(shown), name),
         };
-        let on_terminal = format == Ok(Format::Table) || stdout.is_terminal();
-        let printed = text.and_then(|text| match on_terminal {
-            true => print(harmless(&text, options.color).as_bytes()),
+        let for_people = matches!(self.options.format, Form::Table | Form::Fio);
+        let escaped = for_people || stdout.is_terminal();
+        let colour = options.color && format == Ok(Format::Table);
+        let printed = text.and_then(|text| match escaped {
+            true => print(harmless(&text, colour).as_bytes()),
             false => print(text.as_bytes()),
         });
         let saved = saved.map(|written| self.tell(&written));
@@ -113,8 +119,7 @@ impl<'a> Output<'a> {
     /// Tells the user `words` on standard error, unless nothing is to be told.
     pub(crate) fn say(&self, words: &str) {
         if !self.options.quiet {
-            // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(io::stderr().lock(), "{words}");
+            terminal::tell(words);
         }
     }
 
@@ -173,43 +178,9 @@ pub(crate) fn finished(printed: io::Result<()>) -> Result<Status, Error> {
     }
 }
 
-/// `text` without what moves the cursor of a terminal: a saved result is untrusted, and its titles
-/// go to the terminal. Colours stay where they are wanted.
-fn harmless(text: &str, color: bool) -> String {
-    let mut harmless = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        let colour = if color { colour_length(rest) } else { 0 };
-        let length = colour.max(character.len_utf8());
-        if colour > 0 || character == '\n' || is_harmless(character) {
-            harmless.push_str(&rest[..length]);
-        } else {
-            harmless.push('\u{fffd}');
-        }
-        rest = &rest[length..];
-    }
-    harmless
-}
-
-/// Bytes of the Select Graphic Rendition (ECMA-48, 8.3.117) at the beginning of `text`, or 0.
-fn colour_length(text: &str) -> usize {
-    let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');
-    end.filter(|end| rest[*end..].starts_with('m')).map_or(0, |end| 2 + end + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_and_colours_pass_and_cursor_movements_do_not() {
-        let text = "a \u{1b}[1;31mb\u{1b}[0m\n\u{1b}[2Jc\u{7}\u{9b}\u{202e}書込み\u{202f}1\u{1b}";
-        let clean =
-            "a \u{1b}[1;31mb\u{1b}[0m\n\u{fffd}[2Jc\u{fffd}\u{fffd}\u{fffd}書込み\u{202f}1\u{fffd}";
-        assert_eq!(harmless(text, true), clean);
-        assert_eq!(harmless(text, false), clean.replace('\u{1b}', "\u{fffd}"));
-    }
 
     #[test]
     fn the_choice_of_colours_wins_over_the_terminal() {

@@ -3,6 +3,7 @@
 //! Layer: rank 9. Main type: [`Progress`]. Steps may be reported from several threads.
 
 use boardlab_lab::registry;
+use boardlab_result::foreign::shown;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -21,7 +22,7 @@ impl Progress {
         }
         let bar = ProgressBar::no_length();
         bar.set_style(style("{spinner} {prefix} {elapsed}"));
-        bar.set_prefix(printable(name));
+        bar.set_prefix(shown(name).into_owned());
         bar.enable_steady_tick(TICK);
         Self(bar)
     }
@@ -37,7 +38,7 @@ impl Progress {
         self.0.set_length(count(progress.total));
         // Threads may report out of order; a bar that goes back would confuse.
         self.0.set_position(self.0.position().max(count(progress.done)));
-        self.0.set_message(printable(progress.step));
+        self.0.set_message(shown(progress.step).into_owned());
     }
 }
 
@@ -49,11 +50,6 @@ impl Drop for Progress {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("templates are constants and valid")
-}
-
-/// `text` without characters that would move the cursor.
-fn printable(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).collect()
 }
 
 #[cfg(test)]
@@ -70,7 +66,9 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_escapes_loses_them() {
-        assert_eq!(printable("a\u{1b}[2Jb\n"), "a[2Jb");
+    fn a_name_shows_its_escapes_and_does_not_send_them() {
+        let progress = Progress::begin("x", true);
+        progress.report(registry::Progress { step: "a\u{1b}[2Jb\n", done: 1, total: 2 });
+        assert_eq!(progress.0.message(), "a\\u{1b}[2Jb\\u{a}");
     }
 }

@@ -7,11 +7,12 @@
 use crate::error::{Error, ReadProblem, shown_path};
 use crate::folder;
 use crate::manifest::{self, Difference, Manifest};
+use crate::terminal;
 use boardlab_lab::lock::{self, Holder, Refused};
 use boardlab_report::json;
 use boardlab_result::Reproduction;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::process;
 use std::thread;
@@ -105,13 +106,11 @@ fn writer(folder: &Path) -> Option<Holder> {
 }
 
 fn warn_of_no_manifest(folder: &Path) {
-    // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(
-        io::stderr().lock(),
+    terminal::tell(&format!(
         "warning: `{}` has no {}, as older versions left it: whether its files are of one run is not known",
         shown_path(folder),
         manifest::NAME
-    );
+    ));
 }
 
 /// The content of the regular file at `path`.

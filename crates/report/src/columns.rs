@@ -6,6 +6,7 @@
 //! words do not fit side by side are words broken. Left out: hiding columns.
 
 use crate::text;
+use boardlab_result::foreign::shown;
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
@@ -49,7 +50,7 @@ impl Grid {
     /// Without rows; the columns from `right` on are aligned to the right.
     pub(crate) fn new(headings: &[&str], right: usize) -> Self {
         Self {
-            lines: vec![headings.iter().map(ToString::to_string).collect()],
+            lines: vec![headings.iter().map(|heading| shown(heading).into_owned()).collect()],
             right: (0..headings.len()).map(|index| index >= right).collect(),
         }
     }
@@ -59,9 +60,9 @@ impl Grid {
         self.right[column] = false;
     }
 
-    /// Adds a row, with a cell for each heading.
+    /// Adds a row, with a cell for each heading. Words may be foreign text, so they are escaped.
     pub(crate) fn push(&mut self, row: impl IntoIterator<Item = String>) {
-        self.lines.push(row.into_iter().collect());
+        self.lines.push(row.into_iter().map(|cell| shown(&cell).into_owned()).collect());
     }
 
     /// The grid in lines of at most `limit` columns, without a newline at the end.

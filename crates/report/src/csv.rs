@@ -4,8 +4,10 @@
 //! Layer: rank 8, inside `report`. Functions: [`cells`] and [`series`]. Fields are quoted as
 //! RFC 4180 says; lines end with a bare newline, not with its CRLF, because the readers are shell
 //! tools as often as spreadsheets. Numbers are exact and in the unit that the column's id ends
-//! with. Left out: guards against spreadsheets that run cells as formulas.
+//! with. A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a
+//! formula, so words that do get an apostrophe in front (OWASP, CSV Injection); numbers stay numbers.
 
+use boardlab_result::csv::line;
 use boardlab_result::{RunResult, Value};
 use std::borrow::Cow;
 
@@ -21,7 +23,7 @@ pub fn cells(runs: &[RunResult]) -> String {
                 let finding = cell.finding.and_then(|index| run.findings.get(index));
                 line(
                     &mut csv,
-                    &[
+                    [
                         run.scenario.as_str().into(),
                         table.id.as_str().into(),
                         row.id.as_str().into(),
@@ -48,7 +50,7 @@ pub fn series(runs: &[RunResult]) -> String {
             for (x, y) in curve.x.iter().zip(&curve.y) {
                 line(
                     &mut csv,
-                    &[
+                    [
                         run.scenario.as_str().into(),
                         curve.id.as_str().into(),
                         curve.unit.as_str().into(),
@@ -71,22 +73,61 @@ fn raw(value: &Value) -> Cow<'_, str> {
     }
 }
 
-fn line(csv: &mut String, fields: &[Cow<'_, str>]) {
-    for (index, field) in fields.iter().enumerate() {
-        if index > 0 {
-            csv.push(',');
-        }
-        csv.push_str(&quoted(field));
-    }
-    csv.push('\n');
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boardlab_result::{Cell, Curve, Row, RunResult, Table};
 
-/// RFC 4180, 2.6 and 2.7: quotes around a field with a comma, a quote or a line break; a quote
-/// inside becomes two.
-fn quoted(field: &str) -> Cow<'_, str> {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\"")).into()
-    } else {
-        field.into()
+    /// The fields of a line that has no line break in a field.
+    fn fields(line: &str) -> Vec<String> {
+        let (mut fields, mut quoted) = (vec![String::new()], false);
+        for character in line.chars() {
+            match character {
+                '"' => quoted = !quoted,
+                ',' if !quoted => fields.push(String::new()),
+                other => fields.last_mut().unwrap().push(other),
+            }
+        }
+        fields
+    }
+
+    #[test]
+    fn words_that_a_spreadsheet_would_run_are_defused_and_numbers_are_not() {
+        for formula in [
+            "=1+1",
+            "+1+1",
+            "-2+3",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "-rw-r--r--",
+            "-inf",
+            "＝1",
+            "-",
+            "+1 %",
+        ] {
+            let mut run = RunResult::new(formula, "x", 1, "0");
+            let mut table = Table::new(formula, "x").column(formula, "x");
+            let mut cell = Cell::text(formula);
+            cell.printed = Some(formula.into());
+            table.rows.push(Row::new(formula, "x").cell(formula, cell));
+            run.tables.push(table);
+            run.series.push(Curve {
+                id: formula.into(),
+                unit: formula.into(),
+                x: vec![-1.5],
+                y: vec![-1e-9],
+            });
+            let runs = [run];
+            let line = cells(&runs).lines().nth(1).unwrap().to_owned();
+            for (index, field) in fields(&line).iter().enumerate() {
+                let filled = ![5, 7, 8].contains(&index);
+                assert_eq!(field.starts_with('\''), filled, "{index}: {line}");
+            }
+            let line = series(&runs).lines().nth(1).unwrap().to_owned();
+            let points = fields(&line);
+            assert_eq!(points[..3], [formula; 3].map(|one| format!("'{one}")));
+            assert_eq!(points[3..], ["-1.5", "-0.000000001"]);
+        }
     }
 }

@@ -3,15 +3,17 @@
 //! Layer: rank 8, inside `report`. The form is the serde form of `boardlab_result`, published as
 //! `docs/formats/result.schema.json`. Functions: [`run`], [`reproduction`], [`read`]. Objects and
 //! lists of words are indented by two spaces; a list of numbers stays on one line, so that a curve
-//! does not fill the screen. Floating-point numbers are the shortest that read back equal.
+//! does not fill the screen. Floating-point numbers are the shortest that read back equal. Characters that a terminal
+//! would not simply draw are escapes of JSON, `\u009b`: the text is the same, and safe to look at.
 
 use crate::Error;
+use boardlab_result::foreign::is_harmless;
 use boardlab_result::{Reproduction, RunResult, SCHEMA};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::marker::PhantomData;
 
@@ -32,7 +34,26 @@ fn write(result: &impl Serialize) -> String {
     let mut serializer = Serializer::with_formatter(&mut json, Layout::default());
     result.serialize(&mut serializer).expect("a result has text keys, and memory does not fail");
     json.push(b'\n');
-    String::from_utf8(json).expect("JSON is UTF-8")
+    harmless(String::from_utf8(json).expect("JSON is UTF-8"))
+}
+
+/// `json` with escapes for what is not harmless: outside of strings there is nothing such.
+fn harmless(json: String) -> String {
+    let stays = |character: char| character == '\n' || is_harmless(character);
+    if json.chars().all(stays) {
+        return json;
+    }
+    let mut harmless = String::with_capacity(json.len() + 64);
+    for character in json.chars() {
+        if stays(character) {
+            harmless.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(harmless, "\\u{unit:04x}").expect("a String takes all text");
+            }
+        }
+    }
+    harmless
 }
 
 /// Reads one run or several; one run comes back as a reproduction of one.

@@ -2,13 +2,15 @@
 //!
 //! Layer: rank 8, inside `report`. Functions: [`run`] and [`reproduction`]; both return text, only
 //! the program prints. Under each row with published figures stands a row `print` with the figure
-//! as printed and the verdict. Colour only repeats what the words say. Left out: charts other than
+//! as printed and the verdict. Colour only repeats what the words say. All words are foreign text: a saved result
+//! may say anything, so [`shown`] escapes them before they are measured. Left out: charts other than
 //! histograms, which become a line of blocks.
 
 use crate::columns::{Grid, TIE};
 use crate::headline::{self, Headline, headlines};
 use crate::pairs::{self, Pair, pairs};
 use crate::{Options, format, text};
+use boardlab_result::foreign::shown;
 use boardlab_result::{
     Cell, Chart, Reproduction, Row, RunResult, Style, Table, Unit, Value, Verdict,
 };
@@ -175,7 +177,7 @@ impl Page<'_> {
     }
 
     fn heading(&mut self, words: &str) {
-        for line in text::wrap(words, self.width()) {
+        for line in text::wrap(&sentence(words), self.width()) {
             let line = if self.options.color { painted(&line, "1") } else { line };
             let _ = writeln!(self.text, "{line}");
         }
@@ -184,11 +186,17 @@ impl Page<'_> {
     /// `words` wrapped behind `lead`, later lines indented as far.
     fn paragraph(&mut self, lead: &str, words: &str) {
         let indent = text::width(lead);
-        for (index, line) in text::wrap(words, self.width() - indent).iter().enumerate() {
+        for (index, line) in text::wrap(&sentence(words), self.width() - indent).iter().enumerate()
+        {
             let start = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
             let _ = writeln!(self.text, "{start}{line}");
         }
     }
+}
+
+/// `words` as [`shown`]; ends of lines are spaces, at which lines may break.
+fn sentence(words: &str) -> String {
+    shown(&words.replace(['\n', '\t'], " ")).into_owned()
 }
 
 /// Seed, version and times; nothing for a result that no run gave, such as a list.

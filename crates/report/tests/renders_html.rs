@@ -138,6 +138,46 @@ fn a_report_without_wall_time_is_the_same_every_time() {
     assert!(!page.contains("Wall time"));
 }
 
+/// The text that an element shows: entities are characters again.
+fn unescaped(text: &str) -> String {
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#x27;", "'"),
+        ("&#x2f;", "/"),
+        ("&amp;", "&"),
+    ];
+    entities.iter().fold(text.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
+}
+
+#[test]
+fn a_report_brings_the_licence_of_every_library_that_it_brings() {
+    let vendor = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("vendor");
+    let page = html(vec![sample::nor_write()]);
+    let shown = unescaped(&page);
+    let without = unescaped(&html(vec![sample::with_every_verdict()]));
+    let mut libraries = 0;
+    for entry in std::fs::read_dir(&vendor).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some(library) = name.strip_suffix(".min.js") else { continue };
+        assert!(page.contains(&std::fs::read_to_string(&path).unwrap()), "{name} is not brought");
+        let licence = std::fs::read_to_string(vendor.join(format!("{library}.LICENSE"))).unwrap();
+        assert!(licence.contains("Copyright") && shown.contains(&licence), "{library}");
+        assert!(!without.contains(&licence), "{library}: a page without charts brings none");
+        libraries += 1;
+    }
+    assert_eq!(libraries, 3);
+    let bundled = std::fs::read_to_string(vendor.join("bundled.LICENSE")).unwrap();
+    for holder in
+        ["Mike Bostock", "Mapbox", "Joachim Wester", "Isaac Z. Schlueter", "Charles Karney"]
+    {
+        assert!(bundled.contains(holder), "{holder}");
+    }
+    assert!(shown.contains(&bundled));
+}
+
 #[test]
 fn a_report_without_charts_brings_no_libraries() {
     let page = html(vec![sample::with_every_verdict()]);

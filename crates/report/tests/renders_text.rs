@@ -252,3 +252,34 @@ fn a_list_has_no_seed_and_no_time() {
     let ran = RunResult { virtual_time_ns: 5, ..run };
     assert!(terminal::run(&ran, &options(80)).contains("virtual time 5 ns"));
 }
+
+#[test]
+fn foreign_text_is_shown_as_escapes_in_tables_and_kept_exactly_in_json() {
+    let evil = "\u{1b}[2Ja\nb\u{202e}\u{9b}\u{e0041}";
+    let shown = "\\u{1b}[2Ja\\u{a}b\\u{202e}\\u{9b}\\u{e0041}";
+    let mut run = RunResult::new(evil, evil, 1, evil);
+    let mut table = Table::new(evil, evil).column("words", evil);
+    table.rows.push(Row::new(evil, evil).cell("words", Cell::text(evil)));
+    table.rows.push(Row::new("plain", "plain").cell("words", Cell::text("plain")));
+    run.tables.push(table);
+    run.warnings.push(evil.replace('\n', " "));
+    let text = terminal::run(&run, &Options { width: 200, color: true, wall_time: false });
+    let allowed =
+        ["\u{1b}[1m", "\u{1b}[0m"].iter().fold(text.clone(), |text, code| text.replace(code, ""));
+    assert!(
+        allowed.chars().all(|c| c == '\n' || boardlab_result::foreign::is_harmless(c)),
+        "{text}"
+    );
+    assert!(text.matches(shown).count() >= 3, "{text}");
+    // Columns are as wide as what is shown.
+    let rows: Vec<&str> =
+        text.lines().filter(|line| line.contains("plain") || line.contains(shown)).collect();
+    let place = |line: &str, what: &str| line.rfind(what).unwrap();
+    let [.., evil_row, plain_row] = rows[..] else { panic!("{text}") };
+    assert_eq!(place(evil_row, shown), place(plain_row, "plain"), "{text}");
+    let json = json::run(&run);
+    assert!(json.chars().all(|c| c == '\n' || boardlab_result::foreign::is_harmless(c)), "{json}");
+    let back = json::read(&json).unwrap();
+    assert_eq!(back.results[0].title, evil);
+    assert_eq!(back.results[0].tables, run.tables);
+}

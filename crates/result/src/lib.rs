@@ -7,6 +7,7 @@
 //! - [`chart`]: [`Chart`], a picture described by its data, not by its drawing; [`Curve`].
 //! - [`timeline`]: [`Timeline`], who did what when.
 //! - [`origin`]: [`Parameter`] and [`Origin`], where each input came from.
+//! - [`foreign`]: text from outside, made safe to show; [`csv`]: safe to put into a spreadsheet.
 //!
 //! The serde form of these types *is* the versioned JSON (`schema` 1): a saved result can be read
 //! back and rendered again. Keys end in their unit (`_ns`, `_bytes`, `_bytes_per_s`, `_count`,
@@ -21,6 +22,8 @@
 //! ```
 
 pub mod chart;
+pub mod csv;
+pub mod foreign;
 pub mod origin;
 pub mod run;
 pub mod table;

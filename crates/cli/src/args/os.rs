@@ -19,6 +19,8 @@ const RUN: &str = "\
 What the program prints goes to standard output and the tables to standard error; with --format json or csv
 the result goes to standard output and what the program prints to standard error. Standard input is typed on
 UART 0: a terminal as it comes, all else as a whole before the start, so that equal runs are equal.
+What the program prints reaches the terminal raw, by purpose: it may draw on it as it likes. With
+--safe-console its control characters are shown as escapes such as \\u{1b}; names in it always are.
 
 Exit status: 0 also at the limit; 1 if the program ends with another code than 0, sleeps for ever, or takes an
 exception without a handler.
@@ -148,6 +150,9 @@ pub(crate) struct OsMachine {
     /// How the core is simulated; the results are the same with each
     #[arg(long, value_name = "ENGINE", default_value = "predecoded")]
     pub(crate) engine: EngineName,
+    /// Show control characters that the program prints as escapes, instead of sending them
+    #[arg(long)]
+    pub(crate) safe_console: bool,
 }
 
 /// Engines.

@@ -4,8 +4,9 @@ use crate::args::{Form, Options, SataAction};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output;
+use crate::terminal::{self, Escaping};
 use boardlab_lab::sata::console::{Broken, Console, bench};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 /// Does `action`.
 pub(super) fn perform(action: &SataAction, options: &Options) -> Result<Status, Error> {
@@ -15,11 +16,10 @@ pub(super) fn perform(action: &SataAction, options: &Options) -> Result<Status, 
     }
     output::expect_stdout()?;
     let machine = bench::open(part, set, options.seed)?;
-    let (input, output) = (io::stdin().lock(), io::stdout().lock());
+    let (input, output) = (io::stdin().lock(), Escaping::new(io::stdout().lock()));
     let on_terminal = input.is_terminal();
     if on_terminal && !options.quiet {
-        // Nobody is left to tell when standard error is closed.
-        let _ = writeln!(io::stderr().lock(), "a simulated drive; q or Ctrl-D ends");
+        terminal::tell("a simulated drive; q or Ctrl-D ends");
     }
     match Console::new(machine, input, output, !on_terminal).run() {
         Ok(()) => Ok(Status::Done),

@@ -1,10 +1,13 @@
 //! The drawing of an error: title, file and line, caret, help.
 //!
-//! Layer: rank 8, a part of [`super`]. Text from files and arguments is made harmless here:
-//! [`shown`] for text within a message, `drawn_line` for the line with the caret.
+//! Layer: rank 8, a part of [`super`]. Text from files and arguments is made harmless here by
+//! `boardlab_result::foreign`: within a message by escapes, and in the line with the caret, where each
+//! character has its column, by a sign in its place.
 
 use crate::source::Place;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use boardlab_result::foreign::is_harmless;
+pub(super) use boardlab_result::foreign::shown_at_most as shown;
 
 /// How many characters of a text from a file an error repeats.
 pub(super) const TEXT_SHOWN: usize = 60;
@@ -63,30 +66,6 @@ pub(super) fn draw(message: &Message, at: &At<'_>, renderer: &Renderer) -> Strin
     renderer.render(&[group])
 }
 
-/// `text` on one line, without characters that move or hide others, cut to `limit` characters.
-pub(super) fn shown(text: &str, limit: usize) -> String {
-    let mut shown = String::new();
-    let mut characters = text.chars();
-    for character in characters.by_ref().take(limit) {
-        if moves(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    if characters.next().is_some() {
-        shown.push_str("...");
-    }
-    shown
-}
-
-/// Control characters, and marks that turn the direction of text or have no width.
-fn moves(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
 /// The line to draw, and the bytes of it that the place covers.
 ///
 /// Each character stays one character, so that the column that is drawn is the one in the file. Of
@@ -109,8 +88,8 @@ fn drawn_line(place: &Place) -> (String, std::ops::Range<usize>) {
 fn visible(character: char) -> char {
     match character {
         '\t' => ' ',
-        moving if moves(moving) => '\u{fffd}',
-        other => other,
+        other if is_harmless(other) => other,
+        _ => '\u{fffd}',
     }
 }
 

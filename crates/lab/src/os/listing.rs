@@ -8,6 +8,7 @@ use super::symbols::Symbols;
 use boardlab_arm926::{
     Bus, Exception, Instruction, Mode, Processor, Psr, Registers, Virtual, decode,
 };
+use boardlab_result::foreign;
 use std::fmt::Write as _;
 
 /// The heads of the columns.
@@ -79,6 +80,7 @@ impl Before {
     fn instruction(&self, line: &mut String, symbols: &Symbols) {
         let (at, thumb) = (self.registers.pc, self.registers.cpsr().thumb());
         let name = symbols.at(at).map_or_else(String::new, |_| symbols.name(at).to_string());
+        let name = foreign::shown(&name);
         let (code, text) = match self.code {
             Some(code) if thumb => {
                 (format!("{code:04x}"), shown(&decode::thumb(half(code)), at, thumb))

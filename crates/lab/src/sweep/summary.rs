@@ -12,6 +12,7 @@ use super::plan::Plan;
 use super::unknown_cell;
 use crate::error::Error;
 use crate::registry::VERSION;
+use boardlab_result::csv;
 use boardlab_result::{
     Attachment, Cell, Origin, Parameter, Row, RunResult, Table, Unit, Value, Verdict,
 };
@@ -277,7 +278,7 @@ impl Csv {
         let names = overview.figures.keys().map(String::as_str);
         let mut csv = Self { text: String::new() };
         let fixed = ["point"].into_iter().chain(keys.iter().copied());
-        csv.line(fixed.chain(names).chain(["failure"]).map(Cow::Borrowed));
+        csv::line(&mut csv.text, fixed.chain(names).chain(["failure"]).map(Cow::Borrowed));
         csv
     }
 
@@ -297,23 +298,7 @@ impl Csv {
         };
         let number = Cow::Owned((point + 1).to_string());
         let figures = overview.figures.keys().map(figure);
-        self.line([number].into_iter().chain(keys).chain(figures).chain([Cow::Borrowed(failure)]));
-    }
-
-    /// Adds a line, with fields quoted as RFC 4180 says.
-    fn line<'t>(&mut self, fields: impl Iterator<Item = Cow<'t, str>>) {
-        for (index, field) in fields.enumerate() {
-            if index > 0 {
-                self.text.push(',');
-            }
-            if field.contains([',', '"', '\n', '\r']) {
-                self.text.push('"');
-                self.text.push_str(&field.replace('"', "\"\""));
-                self.text.push('"');
-            } else {
-                self.text.push_str(&field);
-            }
-        }
-        self.text.push('\n');
+        let fields = [number].into_iter().chain(keys).chain(figures);
+        csv::line(&mut self.text, fields.chain([Cow::Borrowed(failure)]));
     }
 }

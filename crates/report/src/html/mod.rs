@@ -31,6 +31,15 @@ const LIBRARIES: [&str; 3] = [
     include_str!("../../vendor/vega-embed.min.js"),
 ];
 
+/// Their names and licences, and those of what is bundled in them: a page that brings them brings these along, as the
+/// licences demand.
+const LICENCES: [(&str, &str); 4] = [
+    ("vega", include_str!("../../vendor/vega.LICENSE")),
+    ("vega-lite", include_str!("../../vendor/vega-lite.LICENSE")),
+    ("vega-embed", include_str!("../../vendor/vega-embed.LICENSE")),
+    ("libraries bundled in these", include_str!("../../vendor/bundled.LICENSE")),
+];
+
 /// The whole page. Of `options` only the wall time matters.
 ///
 /// # Errors
@@ -49,6 +58,7 @@ pub fn render(reproduction: &Reproduction, options: &Options) -> Result<String, 
         script => trusted(SCRIPT),
         themes => trusted(&json_in_script(&theme::both())),
         libraries,
+        licences => minijinja::value::Serde(LICENCES),
     };
     let html = template.render(page).map_err(Error::Template)?;
     if html.len() > SIZE_MAX {

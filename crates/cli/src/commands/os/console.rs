@@ -1,9 +1,11 @@
 //! The terminal of a guest: standard output and standard input.
 //!
 //! Layer: rank 9. Main type: [`Terminal`]. A terminal is read by a thread of its own, line by line as the terminal gives them;
-//! anything else is read to its end before the guest starts, so that equal input makes equal runs.
+//! anything else is read to its end before the guest starts, so that equal input makes equal runs. What the guest prints goes out raw, by
+//! purpose: a program may draw on its terminal as it likes. `--safe-console` shows its control characters as escapes.
 
 use boardlab_lab::os::{Console, Typed};
+use boardlab_result::foreign::Escaper;
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
@@ -25,6 +27,8 @@ pub(super) enum Shows {
 pub(super) struct Terminal {
     shows: Shows,
     input: Input,
+    /// What makes the guest's output harmless, if it is to be.
+    safe: Option<Escaper>,
 }
 
 #[derive(Debug)]
@@ -45,12 +49,35 @@ impl Terminal {
             io::stdin().lock().take(INPUT).read_to_end(&mut bytes)?;
             Input::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
         };
-        Ok(Self { shows, input })
+        Ok(Self { shows, input, safe: None })
     }
 
     /// Without any input.
     pub(super) const fn deaf(shows: Shows) -> Self {
-        Self { shows, input: Input::Whole(None) }
+        Self { shows, input: Input::Whole(None), safe: None }
+    }
+
+    /// Shows control characters of the guest as escapes, if `safe`.
+    pub(super) fn safe(mut self, safe: bool) -> Self {
+        self.safe = safe.then(Escaper::default);
+        self
+    }
+
+    fn show(&self, bytes: &[u8]) -> io::Result<()> {
+        let show = |stream: &mut dyn Write| stream.write_all(bytes).and_then(|()| stream.flush());
+        match self.shows {
+            Shows::Stdout => show(&mut io::stdout().lock()),
+            Shows::Stderr => show(&mut io::stderr().lock()),
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(rest) = self.safe.as_mut().map(Escaper::finish) {
+            // Half a character at most; a console that is broken was told before.
+            let _ = self.show(rest.as_bytes());
+        }
     }
 }
 
@@ -77,13 +104,13 @@ fn reader() -> Receiver<io::Result<Vec<u8>>> {
 
 impl Console for Terminal {
     fn print(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let show = |stream: &mut dyn Write| stream.write_all(bytes).and_then(|()| stream.flush());
-        match self.shows {
-            Shows::Stdout => show(&mut io::stdout().lock()),
-            Shows::Stderr => show(&mut io::stderr().lock()),
+        match &mut self.safe {
+            _ if bytes.is_empty() => Ok(()),
+            Some(escaper) => {
+                let text = escaper.take(bytes);
+                self.show(text.as_bytes())
+            }
+            None => self.show(bytes),
         }
     }
 

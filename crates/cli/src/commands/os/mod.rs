@@ -9,6 +9,7 @@ use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::file::{Part, Target};
 use crate::output::{Output, expect_stdout};
+use crate::terminal::{self, Escaping};
 use boardlab_lab::os::trace::Stretch;
 use boardlab_lab::os::{CardFile, Failure, Order, Plan, Session, Written};
 use boardlab_report::Shown;
@@ -63,7 +64,8 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
         Form::Table => Shows::Stdout,
         _ => Shows::Stderr,
     };
-    let mut terminal = Terminal::open(shows, *live).map_err(Error::Stdin)?;
+    let terminal = Terminal::open(shows, *live).map_err(Error::Stdin)?;
+    let mut terminal = terminal.safe(machine.safe_console);
     let start = Instant::now();
     let ran = session.run(&plan, &mut terminal, options.seed);
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -99,11 +101,12 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     let out: Box<dyn Write + Send> = match (&file, &mut part) {
         (Some(named), Some(part)) => {
             let lines = part.file().try_clone().map_err(|problem| named.failed(problem))?;
-            Box::new(BufWriter::new(lines))
+            Box::new(Escaping::new(BufWriter::new(lines)))
         }
-        _ => Box::new(BufWriter::new(io::stdout())),
+        _ => Box::new(Escaping::new(BufWriter::new(io::stdout()))),
     };
-    let mut terminal = Terminal::open(Shows::Stderr, false).map_err(Error::Stdin)?;
+    let terminal = Terminal::open(Shows::Stderr, false).map_err(Error::Stdin)?;
+    let mut terminal = terminal.safe(machine.safe_console);
     let stretch = Stretch { from: from.clone(), count: *count };
     let traced = session.trace(&stretch, out, &mut terminal);
     let card = keep_card(&mut session, options);
@@ -148,8 +151,7 @@ fn no_result(options: &Options) -> Result<(), Error> {
 /// Says `words` on standard error, unless nothing is to be told.
 fn tell(options: &Options, words: &str) {
     if !options.quiet {
-        // Nobody is left to tell when standard error is closed.
-        let _ = writeln!(io::stderr().lock(), "{words}");
+        terminal::tell(words);
     }
 }
 

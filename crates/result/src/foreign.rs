@@ -1,0 +1,182 @@
+//! Text from outside, made safe to show: names in a program, an image, a job file or a saved result.
+//!
+//! Layer: rank 1. Functions: [`shown`], [`shown_bytes`] and [`shown_at_most`] for a text on one line; main type:
+//! [`Escaper`], for a stream of bytes. All foreign text passes through here before a terminal gets it, so that it can
+//! neither move the cursor nor hide or turn what stands beside it. What a terminal does not simply draw becomes an escape:
+//! `\u{1b}` for a character, `\xff` for a byte that is no UTF-8. Sources: ECMA-48 for control characters, UAX #9, 2 for
+//! marks of direction, UAX #44 `Default_Ignorable_Code_Point` for characters that are not seen. Left out: letters that look
+//! like others, and backslashes, which stay as they are.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether a terminal only draws `character`: no control character, no mark of direction, no character without a shape.
+#[must_use]
+pub fn is_harmless(character: char) -> bool {
+    let hidden = matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}');
+    !character.is_control() && !hidden
+}
+
+/// `text` on one line, with escapes for what is not harmless.
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_harmless) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    text.chars().for_each(|character| push(&mut shown, character));
+    shown.into()
+}
+
+/// As [`shown`], of bytes that may be no UTF-8.
+#[must_use]
+pub fn shown_bytes(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        chunk.valid().chars().for_each(|character| push(&mut shown, character));
+        chunk.invalid().iter().for_each(|byte| push_byte(&mut shown, *byte));
+    }
+    shown
+}
+
+/// As [`shown`], cut to `limit` characters of `text`, with dots where something is cut.
+#[must_use]
+pub fn shown_at_most(text: &str, limit: usize) -> String {
+    let end = text.char_indices().nth(limit).map(|(end, _)| end);
+    let mut all = shown(&text[..end.unwrap_or(text.len())]).into_owned();
+    if end.is_some() {
+        all.push_str("...");
+    }
+    all
+}
+
+/// `character`, or its escape.
+fn push(shown: &mut String, character: char) {
+    if is_harmless(character) {
+        shown.push(character);
+    } else {
+        shown.extend(character.escape_unicode());
+    }
+}
+
+fn push_byte(shown: &mut String, byte: u8) {
+    write!(shown, "\\x{byte:02x}").expect("a String takes all text");
+}
+
+/// Escapes a stream of bytes that comes in pieces of any size. Ends of lines and tabs stay: `\n`, `\t`, and `\r` beside
+/// `\n`.
+#[derive(Debug, Clone, Default)]
+pub struct Escaper {
+    /// The beginning of a character, or a carriage return: what follows decides.
+    kept: Vec<u8>,
+    /// The last byte was a line feed.
+    at_start: bool,
+}
+
+impl Escaper {
+    /// What `bytes` are shown as, as far as it is known yet.
+    #[must_use]
+    pub fn take(&mut self, bytes: &[u8]) -> String {
+        let mut shown = String::with_capacity(bytes.len());
+        for byte in bytes {
+            self.byte(*byte, &mut shown);
+        }
+        shown
+    }
+
+    /// What was kept back, when nothing follows.
+    #[must_use]
+    pub fn finish(&mut self) -> String {
+        shown_bytes(&std::mem::take(&mut self.kept))
+    }
+
+    fn byte(&mut self, byte: u8, shown: &mut String) {
+        if self.kept == [b'\r'] {
+            self.kept.clear();
+            if byte == b'\n' {
+                shown.push('\r');
+            } else {
+                push(shown, '\r');
+            }
+        }
+        let at_start = std::mem::replace(&mut self.at_start, byte == b'\n');
+        self.kept.push(byte);
+        match (byte, std::str::from_utf8(&self.kept)) {
+            (b'\r', Ok(_)) if at_start => shown.push('\r'),
+            (b'\r', Ok(_)) => return,
+            (b'\n' | b'\t', Ok(_)) => shown.push(char::from(byte)),
+            (_, Ok(text)) => text.chars().for_each(|character| push(shown, character)),
+            // A character of which bytes are still to come.
+            (_, Err(error)) if error.error_len().is_none() => return,
+            (_, Err(_)) => return self.broken(byte, shown),
+        }
+        self.kept.clear();
+    }
+
+    /// Bytes that are no character; the last one may begin one.
+    fn broken(&mut self, last: u8, shown: &mut String) {
+        self.kept.pop();
+        let alone = self.kept.is_empty();
+        std::mem::take(&mut self.kept).iter().for_each(|byte| push_byte(shown, *byte));
+        if alone {
+            push_byte(shown, last);
+        } else {
+            self.byte(last, shown);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_draws_stays_and_the_rest_becomes_an_escape() {
+        let plain = "main+0x10 書込み \u{202f}é \\ `x`";
+        assert!(matches!(shown(plain), Cow::Borrowed(text) if text == plain));
+        let hostile = "a\u{1b}[2J\n\t\r\u{7f}\u{9b}\u{202e}\u{200b}\u{feff}\u{e0041}b";
+        let escaped =
+            "a\\u{1b}[2J\\u{a}\\u{9}\\u{d}\\u{7f}\\u{9b}\\u{202e}\\u{200b}\\u{feff}\\u{e0041}b";
+        assert_eq!(shown(hostile), escaped);
+        assert_eq!(shown_bytes(b"a\xff\xe6\x9b\x1bb"), "a\\xff\\xe6\\x9b\\u{1b}b");
+        assert_eq!(shown_at_most("\u{1b}bcd", 2), "\\u{1b}b...");
+        assert_eq!(shown_at_most("書込", 2), "書込");
+    }
+
+    #[test]
+    fn every_mark_of_direction_and_every_control_character_is_escaped() {
+        let controls = ('\0'..='\u{1f}').chain('\u{7f}'..='\u{9f}');
+        let turning = ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}');
+        for character in controls.chain(turning).chain(['\u{200e}', '\u{200f}', '\u{61c}']) {
+            assert!(!is_harmless(character), "{character:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_escaped_the_same_in_pieces_of_any_size() {
+        let bytes = b"one\r\ntwo\n\r\ttab \xe6\x9b\xb8\x1b[2J \xff\xe6\x9bx \rover\xc3\r\n\xf0\x9f"
+            .as_slice();
+        let expected =
+            "one\r\ntwo\n\r\ttab 書\\u{1b}[2J \\xff\\xe6\\x9bx \\u{d}over\\xc3\r\n\\xf0\\x9f";
+        for size in 1..=bytes.len() {
+            let mut escaper = Escaper::default();
+            let mut text: String = bytes.chunks(size).map(|piece| escaper.take(piece)).collect();
+            text += &escaper.finish();
+            assert_eq!(text, expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn a_stream_that_never_ends_a_character_is_not_kept() {
+        let mut escaper = Escaper::default();
+        for _ in 0..1_000 {
+            let _ = escaper.take(&[0xE6]);
+            assert!(escaper.kept.len() < 4);
+        }
+    }
+}
