@@ -123,7 +123,13 @@ mod tests {
     /// Whoever writes to a stream of people elsewhere writes raw: this is where to say that it is by purpose.
     #[test]
     fn no_other_file_writes_to_the_streams_of_people() {
-        let raw = ["terminal.rs", "output.rs", "closed.rs", "commands/os/console.rs", "commands/os/gdb.rs"];
+        let raw = [
+            "terminal.rs",
+            "output.rs",
+            "closed.rs",
+            "commands/os/console.rs",
+            "commands/os/gdb.rs",
+        ];
         let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut folders = vec![source.clone()];
         while let Some(folder) = folders.pop() {

@@ -1,6 +1,6 @@
 //! `boardlab os debug`: the line to GDB, over TCP or over standard input and output.
 //!
-//! Layer: rank 9. Main type: [`Wire`]. A thread reads what GDB sends, so that the machine can run meanwhile.
+//! Layer: rank 9. Main type: [`Wire`]. A thread reads what GDB sends, so that the machine can run meanwhile; it is some pieces ahead at most.
 
 use super::console::{Shows, Terminal};
 use super::{keep_card, no_result, order, tell};
@@ -11,100 +11,144 @@ use crate::output::expect_stdout;
 use boardlab_lab::os::Session;
 use boardlab_lab::os::debug::{Connection, Parted};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 
-/// Waits for GDB, and serves it until it goes.
+/// Bytes that are read at once.
+const PIECE: usize = 4_096;
+/// Pieces that are read ahead: GDB waits when there are more.
+const AHEAD: usize = 4;
+
+/// Waits for GDB, and serves it until it goes; one that is lost may come back.
 pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, Error> {
     no_result(options)?;
     expect_stdout()?;
     let mut session = Session::open(&order(&arguments.machine))?;
-    let (wire, shows) = if arguments.stdio {
-        (Wire::new(io::stdin(), io::stdout()), Shows::Stderr)
-    } else {
-        (listen(&arguments.listen, options)?, Shows::Stdout)
-    };
-    let parted = session.debug(wire, &mut Terminal::deaf(shows));
+    let parted = serve(arguments, options, &mut session);
     let card = keep_card(&mut session, options);
-    let parted = parted.map_err(Error::Os).map(|parted| match parted {
-        Parted::Left => tell(options, "GDB has left"),
+    let parted = parted.map(|parted| match parted {
+        Parted::Left | Parted::Lost => tell(options, "GDB has left"),
         Parted::Killed => tell(options, "GDB has ended the program"),
         Parted::Exited(code) => tell(options, &format!("the program ended with exit code {code}")),
     });
     Error::all([card, parted]).map(|()| Status::Done)
 }
 
-/// Waits for one GDB.
-fn listen(address: &str, options: &Options) -> Result<Wire, Error> {
+/// Serves GDB on standard input and output, or one after the other at the port.
+fn serve(arguments: &OsDebug, options: &Options, session: &mut Session) -> Result<Parted, Error> {
+    let shows = if arguments.stdio { Shows::Stderr } else { Shows::Stdout };
+    let mut terminal = Terminal::deaf(shows).safe(arguments.machine.safe_console);
+    if arguments.stdio {
+        return Ok(session.debug(Wire::new(io::stdin(), io::stdout()), &mut terminal)?);
+    }
+    let address = &arguments.listen;
     let refused = |problem| Error::Listen { address: address.into(), problem };
     let listener = TcpListener::bind(address).map_err(refused)?;
     let place = listener.local_addr().map_err(refused)?;
-    tell(options, &format!("waiting for GDB: target remote {place}"));
-    let (stream, _) = listener.accept().map_err(refused)?;
-    // Packets are small and wait for their answers.
-    stream.set_nodelay(true).map_err(refused)?;
-    let reading = stream.try_clone().map_err(refused)?;
-    Ok(Wire::new(reading, stream))
+    loop {
+        tell(options, &format!("waiting for GDB: target remote {place}"));
+        let wire = accept(&listener).map_err(refused)?;
+        match session.debug(wire, &mut terminal)? {
+            Parted::Lost => {
+                tell(options, "the connection to GDB is lost; the program is kept where it is");
+                // Nobody may come any more.
+                keep_card(session, options)?;
+            }
+            parted => return Ok(parted),
+        }
+    }
+}
+
+/// The next GDB.
+fn accept(listener: &TcpListener) -> io::Result<Wire> {
+    loop {
+        let wire = listener.accept().and_then(|(stream, _)| Wire::of_stream(&stream));
+        match wire {
+            // One that went before it was let in.
+            Err(error) if is_of_one(&error) => {}
+            wire => return wire,
+        }
+    }
+}
+
+fn is_of_one(error: &io::Error) -> bool {
+    use ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, Interrupted, InvalidInput, NotConnected,
+    };
+    matches!(
+        error.kind(),
+        BrokenPipe
+            | ConnectionAborted
+            | ConnectionReset
+            | Interrupted
+            | InvalidInput
+            | NotConnected
+    )
 }
 
 /// Bytes to and from GDB.
 struct Wire {
-    received: Receiver<io::Result<u8>>,
-    peeked: Option<u8>,
+    received: Receiver<Vec<u8>>,
     out: Box<dyn Write>,
+    /// What is shut when nobody listens any more, so that the thread ends.
+    stream: Option<TcpStream>,
 }
 
 impl Wire {
+    fn of_stream(stream: &TcpStream) -> io::Result<Self> {
+        // Packets are small and wait for their answers.
+        stream.set_nodelay(true)?;
+        let mut wire = Self::new(stream.try_clone()?, stream.try_clone()?);
+        wire.stream = Some(stream.try_clone()?);
+        Ok(wire)
+    }
+
     fn new(mut from: impl Read + Send + 'static, to: impl Write + 'static) -> Self {
-        let (sender, received) = mpsc::channel();
+        let (sender, received) = mpsc::sync_channel(AHEAD);
         thread::spawn(move || {
-            let mut buffer = [0; 4_096];
+            let mut buffer = [0; PIECE];
             loop {
                 match from.read(&mut buffer) {
-                    Ok(0) => return,
-                    Ok(length) => {
-                        if buffer[..length].iter().any(|byte| sender.send(Ok(*byte)).is_err()) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Ok(length) if length > 0 => {
+                        if sender.send(buffer[..length].to_vec()).is_err() {
                             return;
                         }
                     }
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => {
-                        // Nobody is left to tell when the machine has gone.
-                        let _ = sender.send(Err(error));
-                        return;
-                    }
+                    // The end, or an error, which is an end as well.
+                    _ => return,
                 }
             }
         });
-        Self { received, peeked: None, out: Box::new(to) }
+        Self { received, out: Box::new(to), stream: None }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            // It may be shut already.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
     }
 }
 
 impl Connection for Wire {
-    fn read(&mut self) -> io::Result<u8> {
-        match self.peeked.take() {
-            Some(byte) => Ok(byte),
-            None => self.received.recv().unwrap_or_else(|_| Err(ErrorKind::UnexpectedEof.into())),
+    fn receive(&mut self, wait: bool) -> io::Result<Vec<u8>> {
+        let ended = || io::Error::from(ErrorKind::UnexpectedEof);
+        if wait {
+            return self.received.recv().map_err(|_| ended());
         }
-    }
-
-    fn peek(&mut self) -> io::Result<Option<u8>> {
-        if self.peeked.is_none() {
-            self.peeked = match self.received.try_recv() {
-                Ok(byte) => Some(byte?),
-                Err(TryRecvError::Empty) => None,
-                Err(TryRecvError::Disconnected) => return Err(ErrorKind::UnexpectedEof.into()),
-            };
+        match self.received.try_recv() {
+            Ok(piece) => Ok(piece),
+            Err(TryRecvError::Empty) => Ok(Vec::new()),
+            Err(TryRecvError::Disconnected) => Err(ended()),
         }
-        Ok(self.peeked)
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(bytes)?;
         self.out.flush()
     }
 }

@@ -1,13 +1,7 @@
 //! What GDB is told of the core: seventeen registers.
 //!
-//! Layer: rank 8. Main types: [`Armv5te`], [`CoreRegisters`]. Source: `gdb/features/arm/arm-core.xml` of GDB for names and numbers: r0 to r15,
+//! Layer: rank 8. Main type: [`CoreRegisters`]; [`DESCRIPTION`] says so to GDB. Source: `gdb/features/arm/arm-core.xml` of GDB for names and numbers: r0 to r15,
 //! and `cpsr` as number 25.
-
-use gdbstub::arch::{Arch, Registers};
-
-/// The architecture.
-#[derive(Debug)]
-pub enum Armv5te {}
 
 /// The registers in GDB's order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,7 +13,7 @@ pub struct CoreRegisters {
 }
 
 /// The description that GDB asks for.
-const DESCRIPTION: &str = r#"<?xml version="1.0"?>
+pub const DESCRIPTION: &str = r#"<?xml version="1.0"?>
 <!DOCTYPE target SYSTEM "gdb-target.dtd">
 <target version="1.0">
   <architecture>armv5te</architecture>
@@ -45,39 +39,28 @@ const DESCRIPTION: &str = r#"<?xml version="1.0"?>
 </target>
 "#;
 
-impl Arch for Armv5te {
-    type Usize = u32;
-    type Registers = CoreRegisters;
-    type BreakpointKind = usize;
-    type RegId = ();
+impl CoreRegisters {
+    /// Number of `cpsr`; those of r0 to r15 are 0 to 15.
+    pub const CPSR: usize = 25;
 
-    fn target_description_xml() -> Option<&'static str> {
-        Some(DESCRIPTION)
-    }
-}
-
-impl Registers for CoreRegisters {
-    type ProgramCounter = u32;
-
-    fn pc(&self) -> u32 {
-        self.r[15]
+    /// As GDB wants them, each with its lowest byte first.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.r.iter().chain([&self.cpsr]).flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    fn gdb_serialize(&self, mut write_byte: impl FnMut(Option<u8>)) {
-        for word in self.r.iter().chain([&self.cpsr]) {
-            word.to_le_bytes().into_iter().for_each(|byte| write_byte(Some(byte)));
-        }
-    }
-
-    fn gdb_deserialize(&mut self, bytes: &[u8]) -> Result<(), ()> {
+    /// What GDB sent; nothing where it is not all of them.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<4>();
-        if words.len() != 17 || !rest.is_empty() {
-            return Err(());
-        }
-        for (register, word) in self.r.iter_mut().chain([&mut self.cpsr]).zip(words) {
-            *register = u32::from_le_bytes(*word);
-        }
-        Ok(())
+        let (cpsr, r) = words.split_last().filter(|_| rest.is_empty())?;
+        let r: Vec<u32> = r.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        Some(Self { r: r.try_into().ok()?, cpsr: u32::from_le_bytes(*cpsr) })
+    }
+
+    /// The register with this number.
+    pub fn register(&mut self, number: usize) -> Option<&mut u32> {
+        if number == Self::CPSR { Some(&mut self.cpsr) } else { self.r.get_mut(number) }
     }
 }
 
@@ -90,13 +73,14 @@ mod tests {
         let mut registers = CoreRegisters::default();
         registers.r[0] = 0x0403_0201;
         registers.cpsr = 0x6000_00D3;
-        let mut bytes = Vec::new();
-        registers.gdb_serialize(|byte| bytes.extend(byte));
+        let bytes = registers.bytes();
         assert_eq!((&bytes[..4], &bytes[64..]), (&[1, 2, 3, 4][..], &[0xD3, 0, 0, 0x60][..]));
-        let mut back = CoreRegisters::default();
-        assert_eq!(back.gdb_deserialize(&bytes), Ok(()));
-        assert_eq!(back, registers);
-        assert_eq!(back.gdb_deserialize(&bytes[..67]), Err(()));
+        assert_eq!(CoreRegisters::from_bytes(&bytes), Some(registers.clone()));
+        for wrong in [&bytes[..67], &bytes[..64], &[&bytes[..], &[0; 4]].concat(), &[]] {
+            assert_eq!(CoreRegisters::from_bytes(wrong), None);
+        }
+        assert_eq!(registers.register(25).copied(), Some(0x6000_00D3));
+        assert_eq!((registers.register(15).is_some(), registers.register(16)), (true, None));
         assert_eq!(DESCRIPTION.matches("<reg ").count(), 17);
     }
 }

@@ -3,30 +3,19 @@
 //! Layer: rank 8. Main type: [`Debugged`]. Memory is that of the program: through the MMU as it is, with what the data cache holds, without time
 //! and without a trace. `monitor` knows `cycles`, `stats`, `symbol ADDRESS` and `help`.
 
-use super::arch::{Armv5te, CoreRegisters};
+use super::arch::{CoreRegisters, DESCRIPTION};
+use super::commands::{Command, Point, PointKind, Resume};
+use super::packets::{MALFORMED, PACKET};
 use super::points::{Breaking, Hit, Points, Watch};
 use crate::os::failure::Failure;
 use crate::os::instruments::{Shared, locked};
-use crate::os::run::{Console, Done};
+use crate::os::run::{self, Console};
 use crate::os::session::Session;
 use crate::os::tables;
 use boardlab_arm926::{Exception, Limit, Psr, Virtual};
 use boardlab_realview::Outcome;
+use boardlab_result::foreign::{shown, shown_at_most};
 use boardlab_sim::Seed;
-use gdbstub::common::Signal;
-use gdbstub::outputln;
-use gdbstub::stub::SingleThreadStopReason;
-use gdbstub::target::ext::base::BaseOps;
-use gdbstub::target::ext::base::singlethread::{
-    SingleThreadBase, SingleThreadResume, SingleThreadResumeOps, SingleThreadSingleStep,
-    SingleThreadSingleStepOps,
-};
-use gdbstub::target::ext::breakpoints::{
-    Breakpoints, BreakpointsOps, HwBreakpoint, HwBreakpointOps, HwWatchpoint, HwWatchpointOps,
-    SwBreakpoint, SwBreakpointOps, WatchKind,
-};
-use gdbstub::target::ext::monitor_cmd::{ConsoleOutput, MonitorCmd, MonitorCmdOps};
-use gdbstub::target::{Target, TargetError, TargetResult};
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -35,25 +24,99 @@ const TURN: u64 = 200_000;
 /// Bytes that a watchpoint may watch.
 const WATCHED: u32 = 4_096;
 
-/// Why the machine stopped, for GDB.
-pub(super) type Reason = SingleThreadStopReason<u32>;
+/// Breakpoints that there may be.
+const BREAKPOINTS: usize = 4_096;
+/// Watchpoints that there may be.
+const WATCHPOINTS: usize = 64;
+/// Characters of a line of `monitor`.
+const LINE: usize = 2_000;
+
+/// The answer where there is no memory (EFAULT).
+const FAULT: &str = "E0e";
+/// The answer where there are too many points (ENOSPC).
+const FULL: &str = "E1c";
+/// The answer where there is no such point (ENOENT).
+const NO_POINT: &str = "E02";
+
+/// Why the machine stopped, for GDB; signals by GDB's numbers (`include/gdb/signals.def`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// With a signal.
+    Signal(u8),
+    /// Bytes at an address were written.
+    Watch(u32),
+    /// The program ended.
+    Exited(u8),
+}
+
+/// Ctrl-C.
+const INT: u8 = 2;
+/// An undefined instruction.
+const ILL: u8 = 4;
+/// A step or a breakpoint.
+const TRAP: u8 = 5;
+/// A part of the board that is not modelled.
+const BUS: u8 = 10;
+/// An abort.
+const SEGV: u8 = 11;
+/// Anything else.
+const STOP: u8 = 17;
+
+impl Reason {
+    /// The answer that says so.
+    pub(super) fn answer(self) -> String {
+        match self {
+            Self::Signal(signal) => format!("T{signal:02x}thread:1;"),
+            Self::Watch(at) => format!("T{TRAP:02x}watch:{at:x};thread:1;"),
+            Self::Exited(code) => format!("W{code:02x}"),
+        }
+    }
+}
+
+/// What a command came to.
+pub(super) enum Done {
+    /// An answer.
+    Words(String),
+    /// Bytes, as hexadecimal digits.
+    Bytes(Vec<u8>),
+}
+
+impl From<&str> for Done {
+    fn from(words: &str) -> Self {
+        Self::Words(words.into())
+    }
+}
 
 /// A machine under GDB.
 pub(super) struct Debugged<'a> {
     session: &'a mut Session,
     console: &'a mut dyn Console,
     points: Shared<Points>,
+    /// Why it stopped last.
+    reason: Reason,
 }
 
 impl<'a> Debugged<'a> {
     pub(super) fn new(session: &'a mut Session, console: &'a mut dyn Console) -> Self {
         let points = Arc::new(Mutex::new(Points::default()));
         session.machine.set_engine(Breaking(Arc::clone(&points)));
-        Self { session, console, points }
+        Self { session, console, points, reason: Reason::Signal(TRAP) }
     }
 
     /// Runs for a while; why it stopped, if it did.
     pub(super) fn turn(&mut self) -> io::Result<Option<Reason>> {
+        let stopped = self.stopped()?;
+        self.reason = stopped.unwrap_or(self.reason);
+        Ok(stopped)
+    }
+
+    /// It is to stop where it is.
+    pub(super) fn interrupt(&mut self) -> Reason {
+        self.reason = Reason::Signal(INT);
+        self.reason
+    }
+
+    fn stopped(&mut self) -> io::Result<Option<Reason>> {
         let limit = Limit::cycles(self.session.machine.now().plus(TURN));
         let points = Arc::clone(&self.points);
         let enough = || locked(&points).hit.is_some();
@@ -61,9 +124,8 @@ impl<'a> Debugged<'a> {
         let hit = locked(&self.points).hit.take();
         if let Some(hit) = hit {
             return Ok(Some(match hit {
-                Hit::Stepped => Reason::DoneStep,
-                Hit::Breakpoint => Reason::SwBreak(()),
-                Hit::Watchpoint(addr) => Reason::Watch { tid: (), kind: WatchKind::Write, addr },
+                Hit::Stepped | Hit::Breakpoint => Reason::Signal(TRAP),
+                Hit::Watchpoint(at) => Reason::Watch(at),
             }));
         }
         let Some(outcome) = outcome.filter(|outcome| *outcome != Outcome::Limit) else {
@@ -80,7 +142,11 @@ impl<'a> Debugged<'a> {
         }
         let session = &self.session;
         match Failure::of_outcome(outcome, &session.machine, &session.symbols) {
-            Some(failure) => self.console.print(format!("{}\n", failure.title()).as_bytes()),
+            // It names symbols, and a guest's console takes bytes as they are.
+            Some(failure) => {
+                let words = format!("{}\n", shown(&failure.title()));
+                self.console.print(words.as_bytes())
+            }
             None => Ok(()),
         }
     }
@@ -88,7 +154,7 @@ impl<'a> Debugged<'a> {
     fn statistics(&self) -> Vec<String> {
         let outcome = Outcome::Limit;
         let seed = Seed::new(0);
-        let done = Done { session: self.session, outcome: &outcome, profile: None, seed };
+        let done = run::Done { session: self.session, outcome: &outcome, profile: None, seed };
         tables::lines(&done)
     }
 }
@@ -98,14 +164,12 @@ const fn reason(outcome: &Outcome) -> Reason {
     match outcome {
         Outcome::Exit { code, .. } => Reason::Exited(low(*code)),
         Outcome::Reset => Reason::Exited(0),
-        Outcome::NoHandler { exception: Exception::Undefined, .. } => {
-            Reason::Signal(Signal::SIGILL)
-        }
+        Outcome::NoHandler { exception: Exception::Undefined, .. } => Reason::Signal(ILL),
         Outcome::NoHandler {
             exception: Exception::DataAbort | Exception::PrefetchAbort, ..
-        } => Reason::Signal(Signal::SIGSEGV),
-        Outcome::NotModelled { .. } => Reason::Signal(Signal::SIGBUS),
-        _ => Reason::Signal(Signal::SIGSTOP),
+        } => Reason::Signal(SEGV),
+        Outcome::NotModelled { .. } => Reason::Signal(BUS),
+        _ => Reason::Signal(STOP),
     }
 }
 
@@ -114,194 +178,174 @@ const fn low(code: u32) -> u8 {
     (code & 0xFF) as u8
 }
 
-impl Target for Debugged<'_> {
-    type Arch = Armv5te;
-    type Error = io::Error;
-
-    fn base_ops(&mut self) -> BaseOps<'_, Armv5te, io::Error> {
-        BaseOps::SingleThread(self)
+impl Debugged<'_> {
+    /// Is about to go on.
+    pub(super) fn go(&mut self, resume: Resume) {
+        if let Some(at) = resume.at {
+            let mut registers = self.registers();
+            registers.r[15] = at;
+            self.set_registers(&registers);
+        }
+        let mut points = locked(&self.points);
+        (points.single, points.moved, points.hit) = (resume.step, false, None);
     }
 
-    fn support_breakpoints(&mut self) -> Option<BreakpointsOps<'_, Self>> {
-        Some(self)
+    /// Does what needs no running.
+    pub(super) fn perform(&mut self, command: Command) -> Done {
+        match command {
+            Command::Supported => Done::Words(format!(
+                "PacketSize={PACKET:x};QStartNoAckMode+;qXfer:features:read+;vContSupported+"
+            )),
+            Command::Description(offset, length) => description(offset, length),
+            Command::Why => Done::Words(self.reason.answer()),
+            Command::ReadRegisters => Done::Bytes(self.registers().bytes()),
+            Command::WriteRegisters(bytes) => match CoreRegisters::from_bytes(&bytes) {
+                Some(registers) => self.set_registers(&registers),
+                None => MALFORMED.into(),
+            },
+            Command::ReadRegister(number) => match self.registers().register(number) {
+                Some(value) => Done::Bytes(value.to_le_bytes().to_vec()),
+                None => MALFORMED.into(),
+            },
+            Command::WriteRegister(number, value) => {
+                let mut registers = self.registers();
+                let Some(register) = registers.register(number) else { return MALFORMED.into() };
+                *register = value;
+                self.set_registers(&registers)
+            }
+            Command::Read(at, length) => self.read(at, length),
+            Command::Write(at, data) => self.write(at, &data),
+            Command::Insert(point) => self.insert(point),
+            Command::Remove(point) => self.remove(point),
+            Command::Actions => "vCont;c;C;s;S".into(),
+            Command::Thread => "QC1".into(),
+            Command::Threads => "m1".into(),
+            Command::MoreThreads => "l".into(),
+            Command::Attached => "1".into(),
+            Command::Agree => "OK".into(),
+            Command::Resume(_) | Command::Monitor(_) | Command::Kill(_) | Command::Detach => {
+                "".into()
+            }
+        }
     }
 
-    fn support_monitor_cmd(&mut self) -> Option<MonitorCmdOps<'_, Self>> {
-        Some(self)
-    }
-}
-
-impl SingleThreadBase for Debugged<'_> {
-    fn read_registers(&mut self, registers: &mut CoreRegisters) -> TargetResult<(), Self> {
+    fn registers(&self) -> CoreRegisters {
         let from = &self.session.machine.processor().registers;
+        let mut registers = CoreRegisters { cpsr: from.cpsr().0, ..CoreRegisters::default() };
         registers.r[..15].copy_from_slice(&from.r);
         registers.r[15] = from.pc;
-        registers.cpsr = from.cpsr().0;
-        Ok(())
+        registers
     }
 
-    fn write_registers(&mut self, registers: &CoreRegisters) -> TargetResult<(), Self> {
+    fn set_registers(&mut self, registers: &CoreRegisters) -> Done {
         let to = &mut self.session.machine.processor_mut().registers;
         // The mode first: it decides which registers are seen.
         to.set_cpsr(Psr(registers.cpsr));
         to.r.copy_from_slice(&registers.r[..15]);
         to.pc = registers.r[15] & if to.cpsr().thumb() { !1 } else { !3 };
-        Ok(())
+        "OK".into()
     }
 
-    fn read_addrs(&mut self, start: u32, data: &mut [u8]) -> TargetResult<usize, Self> {
-        let mut read = 0;
-        for (at, byte) in (0..).map(|offset| start.wrapping_add(offset)).zip(data.iter_mut()) {
-            let Some(word) = self.session.machine.peek(Virtual(at & !3)) else { break };
-            *byte = word.to_le_bytes()[index(at)];
-            read += 1;
+    /// As far as there is memory, and as fits into a packet.
+    fn read(&self, at: u32, length: usize) -> Done {
+        let places = (0..).map(|offset| at.wrapping_add(offset)).take(length.min(PACKET / 2));
+        let byte = |at: u32| {
+            let word = self.session.machine.peek(Virtual(at & !3))?;
+            Some(word.to_le_bytes()[index(at)])
+        };
+        let bytes: Vec<u8> = places.map_while(byte).collect();
+        if bytes.is_empty() && length > 0 { FAULT.into() } else { Done::Bytes(bytes) }
+    }
+
+    /// All or nothing.
+    fn write(&mut self, at: u32, data: &[u8]) -> Done {
+        let places = || (0..).map(|offset| at.wrapping_add(offset)).zip(data);
+        let machine = &mut self.session.machine;
+        if places().any(|(at, _)| machine.peek(Virtual(at & !3)).is_none()) {
+            return FAULT.into();
         }
-        if read == 0 && !data.is_empty() { Err(TargetError::NonFatal) } else { Ok(read) }
-    }
-
-    fn write_addrs(&mut self, start: u32, data: &[u8]) -> TargetResult<(), Self> {
-        for (at, byte) in (0..).map(|offset| start.wrapping_add(offset)).zip(data) {
+        for (at, byte) in places() {
             let place = Virtual(at & !3);
-            let mut bytes =
-                self.session.machine.peek(place).ok_or(TargetError::NonFatal)?.to_le_bytes();
+            let Some(word) = machine.peek(place) else { return FAULT.into() };
+            let mut bytes = word.to_le_bytes();
             bytes[index(at)] = *byte;
-            if !self.session.machine.poke(place, u32::from_le_bytes(bytes)) {
-                return Err(TargetError::NonFatal);
+            if !machine.poke(place, u32::from_le_bytes(bytes)) {
+                return FAULT.into();
             }
         }
-        Ok(())
+        "OK".into()
     }
 
-    fn support_resume(&mut self) -> Option<SingleThreadResumeOps<'_, Self>> {
-        Some(self)
+    fn insert(&mut self, point: Point) -> Done {
+        let Point { kind, at, length } = point;
+        let mut points = locked(&self.points);
+        match kind {
+            PointKind::Break if points.breakpoints.len() >= BREAKPOINTS => FULL.into(),
+            PointKind::Break => {
+                points.breakpoints.insert(at & !1);
+                "OK".into()
+            }
+            PointKind::Write if !(1..=WATCHED).contains(&length) => MALFORMED.into(),
+            PointKind::Write if points.watches.len() >= WATCHPOINTS => FULL.into(),
+            PointKind::Write => {
+                points.watches.push(Watch::new(self.session.machine.processor(), at, length));
+                "OK".into()
+            }
+            PointKind::Read | PointKind::Access => "".into(),
+        }
     }
+
+    fn remove(&mut self, point: Point) -> Done {
+        let Point { kind, at, length } = point;
+        let mut points = locked(&self.points);
+        let removed = match kind {
+            PointKind::Break => points.breakpoints.remove(&(at & !1)),
+            PointKind::Write => {
+                let before = points.watches.len();
+                points.watches.retain(|watch| (watch.at, watch.length) != (at, length));
+                points.watches.len() < before
+            }
+            PointKind::Read | PointKind::Access => return "".into(),
+        };
+        if removed { "OK".into() } else { NO_POINT.into() }
+    }
+
+    /// What is said to a command of `monitor`, in lines. Names are foreign text, and GDB prints what it gets.
+    pub(super) fn monitor(&self, command: &[u8]) -> Vec<String> {
+        let command = String::from_utf8_lossy(command);
+        let mut words = command.split_whitespace();
+        let lines = match (words.next(), words.next()) {
+            (Some("cycles"), None) => {
+                let processor = self.session.machine.processor();
+                let (now, instructions) = (processor.now.0, processor.counts.instructions);
+                vec![format!("{now} cycles, {instructions} instructions")]
+            }
+            (Some("stats"), None) => self.statistics(),
+            (Some("symbol"), Some(place)) => vec![match self.session.address(place) {
+                Ok(at) => format!("{at:#010x} {}", self.session.symbols.name(at)),
+                Err(failure) => failure.title(),
+            }],
+            _ => [
+                "monitor cycles          cycles and instructions so far",
+                "monitor stats           caches, TLB, and where the cycles went",
+                "monitor symbol PLACE    a name's address, or what is at an address",
+            ]
+            .map(Into::into)
+            .into(),
+        };
+        lines.iter().map(|line| shown_at_most(line, LINE) + "\n").collect()
+    }
+}
+
+/// A piece of the description of the registers: more to come, or the last one.
+fn description(offset: usize, length: usize) -> Done {
+    let rest = DESCRIPTION.get(offset..).unwrap_or_default();
+    let length = length.min(PACKET - 1);
+    let more = rest.get(..length).filter(|piece| piece.len() < rest.len());
+    Done::Words(more.map_or_else(|| format!("l{rest}"), |piece| format!("m{piece}")))
 }
 
 /// Which byte of its word `at` is.
 fn index(at: u32) -> usize {
     usize::try_from(at & 3).expect("at most 3")
-}
-
-impl Debugged<'_> {
-    fn let_go(&self, single: bool) {
-        let mut points = locked(&self.points);
-        (points.single, points.moved, points.hit) = (single, false, None);
-    }
-}
-
-impl SingleThreadResume for Debugged<'_> {
-    fn resume(&mut self, _signal: Option<Signal>) -> Result<(), io::Error> {
-        self.let_go(false);
-        Ok(())
-    }
-
-    fn support_single_step(&mut self) -> Option<SingleThreadSingleStepOps<'_, Self>> {
-        Some(self)
-    }
-}
-
-impl SingleThreadSingleStep for Debugged<'_> {
-    fn step(&mut self, _signal: Option<Signal>) -> Result<(), io::Error> {
-        self.let_go(true);
-        Ok(())
-    }
-}
-
-impl Breakpoints for Debugged<'_> {
-    fn support_sw_breakpoint(&mut self) -> Option<SwBreakpointOps<'_, Self>> {
-        Some(self)
-    }
-
-    fn support_hw_breakpoint(&mut self) -> Option<HwBreakpointOps<'_, Self>> {
-        Some(self)
-    }
-
-    fn support_hw_watchpoint(&mut self) -> Option<HwWatchpointOps<'_, Self>> {
-        Some(self)
-    }
-}
-
-impl SwBreakpoint for Debugged<'_> {
-    fn add_sw_breakpoint(&mut self, addr: u32, _kind: usize) -> TargetResult<bool, Self> {
-        locked(&self.points).breakpoints.insert(addr & !1);
-        Ok(true)
-    }
-
-    fn remove_sw_breakpoint(&mut self, addr: u32, _kind: usize) -> TargetResult<bool, Self> {
-        Ok(locked(&self.points).breakpoints.remove(&(addr & !1)))
-    }
-}
-
-impl HwBreakpoint for Debugged<'_> {
-    fn add_hw_breakpoint(&mut self, addr: u32, kind: usize) -> TargetResult<bool, Self> {
-        self.add_sw_breakpoint(addr, kind)
-    }
-
-    fn remove_hw_breakpoint(&mut self, addr: u32, kind: usize) -> TargetResult<bool, Self> {
-        self.remove_sw_breakpoint(addr, kind)
-    }
-}
-
-impl HwWatchpoint for Debugged<'_> {
-    fn add_hw_watchpoint(
-        &mut self,
-        addr: u32,
-        len: u32,
-        kind: WatchKind,
-    ) -> TargetResult<bool, Self> {
-        if kind != WatchKind::Write || len == 0 || len > WATCHED {
-            return Ok(false);
-        }
-        let watch = Watch::new(self.session.machine.processor(), addr, len);
-        locked(&self.points).watches.push(watch);
-        Ok(true)
-    }
-
-    fn remove_hw_watchpoint(
-        &mut self,
-        addr: u32,
-        len: u32,
-        _kind: WatchKind,
-    ) -> TargetResult<bool, Self> {
-        let watches = &mut locked(&self.points).watches;
-        let before = watches.len();
-        watches.retain(|watch| (watch.at, watch.length) != (addr, len));
-        Ok(watches.len() < before)
-    }
-}
-
-impl MonitorCmd for Debugged<'_> {
-    fn handle_monitor_cmd(
-        &mut self,
-        command: &[u8],
-        mut out: ConsoleOutput<'_>,
-    ) -> Result<(), io::Error> {
-        let command = String::from_utf8_lossy(command);
-        let mut words = command.split_whitespace();
-        match (words.next(), words.next()) {
-            (Some("cycles"), None) => {
-                let processor = self.session.machine.processor();
-                let (now, instructions) = (processor.now.0, processor.counts.instructions);
-                outputln!(out, "{now} cycles, {instructions} instructions");
-            }
-            (Some("stats"), None) => {
-                for line in self.statistics() {
-                    outputln!(out, "{line}");
-                }
-            }
-            (Some("symbol"), Some(place)) => match self.session.address(place) {
-                Ok(at) => outputln!(out, "{at:#010x} {}", self.session.symbols.name(at)),
-                Err(failure) => outputln!(out, "{}", failure.title()),
-            },
-            _ => {
-                outputln!(out, "monitor cycles          cycles and instructions so far");
-                outputln!(out, "monitor stats           caches, TLB, and where the cycles went");
-                outputln!(
-                    out,
-                    "monitor symbol PLACE    a name's address, or what is at an address"
-                );
-            }
-        }
-        Ok(())
-    }
 }
