@@ -18,6 +18,7 @@
 //! `jffs2_write_nand_badblock`).
 
 use crate::Jffs2;
+use crate::Mistake;
 use crate::block::{List, NodeId, NodeState, Owner};
 use crate::error::Error;
 use crate::format::{OobCleanmarker, cleanmarker, to_usize};
@@ -104,6 +105,9 @@ impl<M: Mtd> Volume<M> {
     }
 
     fn is_erased(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, FlashError> {
+        if self.mistake == Some(Mistake::TrustsErases) {
+            return Ok(true);
+        }
         let (size, start) = (self.blocks.size(), self.blocks.start(block));
         let mut buffer = vec![0; to_usize(VERIFY_PIECE.min(size))];
         for at in (0..size).step_by(buffer.len()) {

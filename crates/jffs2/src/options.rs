@@ -46,15 +46,22 @@ pub enum Mistake {
     ErasesBeforeFlush,
     /// A deletion is not kept although the name that it deletes is still on the flash.
     ForgetsDeletions,
+    /// The highest version of an inode is read as one less, so that its next node has the version of one
+    /// that is there.
+    ReadsVersionsTooLow,
+    /// A block is marked as erased without a look at whether it is.
+    TrustsErases,
 }
 
 impl Mistake {
     /// Every mistake.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::TrustsTornData,
         Self::TrustsUnmarkedBlocks,
         Self::ErasesBeforeFlush,
         Self::ForgetsDeletions,
+        Self::ReadsVersionsTooLow,
+        Self::TrustsErases,
     ];
 }
 

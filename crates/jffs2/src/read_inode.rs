@@ -78,7 +78,8 @@ impl<M: Mtd> Volume<M> {
         let ino = self.inodes.get(slot).ino;
         let mut gathered = self.gather(clock, slot)?;
         let mut open = OpenInode::new(ino, slot, Kind::Directory);
-        open.highest_version = gathered.highest_version;
+        let too_low = self.mistake == Some(Mistake::ReadsVersionsTooLow);
+        open.highest_version = gathered.highest_version.saturating_sub(u32::from(too_low));
         let newest = self.build_fragments(clock, &mut gathered, &mut open)?;
         let newest = self.settle_metadata(gathered.metadata, newest, &mut open);
         open.entries = gathered.entries;

@@ -31,6 +31,8 @@ enum Build {
     WritesElsewhereFirst,
     /// After a mount the next record goes over the last one.
     OverwritesTheLast,
+    /// A mount shows one operation more than there are records, and makes no record of it.
+    ShowsWhatItDoesNotKeep,
 }
 
 #[derive(Debug, Clone)]
@@ -95,7 +97,7 @@ impl Toy {
         mut flash: Watched<RamMtd>,
         (build, ops): (Build, Arc<Mutex<Vec<Op>>>),
     ) -> Result<Self, Refusal> {
-        let (mut memory, mut end) = (MemoryFs::new(), 0);
+        let (mut memory, mut end, mut last) = (MemoryFs::new(), 0, None);
         let mut bytes = [0; 16];
         while end + RECORD <= flash.geometry().size().get() {
             flash.read(clock, Bytes::new(end), &mut bytes)?;
@@ -118,6 +120,12 @@ impl Toy {
                 continue;
             }
             let Some(op) = known else { continue };
+            last = Some(number);
+            let _ = op.apply(&mut memory);
+        }
+        if build == Build::ShowsWhatItDoesNotKeep
+            && let Some(op) = last.and_then(|last| ops.lock().unwrap().get(last + 1).cloned())
+        {
             let _ = op.apply(&mut memory);
         }
         if build == Build::OverwritesTheLast && end > 0 {
@@ -287,6 +295,8 @@ fn explored(build: Build) -> Matrix {
         first: Sampling { exhaustive: 300, one_in: 2 },
         second_one_in: 10,
         second: Sampling { exhaustive: 10, one_in: 0 },
+        life_one_in: 20,
+        brownout_one_in: 0,
         live_bytes: 200_000,
     };
     explore(&bench, &plan, &|_| {}).unwrap()
@@ -342,6 +352,17 @@ fn data_that_pass_through_another_page_are_foreign() {
 #[test]
 fn a_recovery_that_spoils_what_was_there_is_found_by_using_the_filesystem_on() {
     losses(&explored(Build::OverwritesTheLast));
+}
+
+#[test]
+fn what_a_mount_shows_and_the_next_one_does_not_is_found() {
+    losses(&explored(Build::ShowsWhatItDoesNotKeep));
+}
+
+#[test]
+fn the_run_goes_on_from_its_own_cuts() {
+    let lives = explored(Build::Right).lives;
+    assert!((10..40).contains(&lives), "{lives} lives");
 }
 
 #[test]

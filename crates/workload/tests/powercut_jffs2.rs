@@ -96,6 +96,8 @@ fn plan(seed: u64, operations: u64) -> Plan {
         first: Sampling { exhaustive: operations, one_in: 0 },
         second_one_in: 50,
         second: Sampling { exhaustive: 3, one_in: 8 },
+        life_one_in: 30,
+        brownout_one_in: 10,
         live_bytes: 330_000,
     }
 }
@@ -127,7 +129,7 @@ fn nothing_is_lost_at_any_cut_on_nand() {
 
 #[test]
 fn nothing_is_lost_at_any_cut_on_nor() {
-    for plan in plans(1_500) {
+    for plan in plans(1_000) {
         assert_nothing_lost(&explored(ram_nor(), &plan, None), &plan);
     }
 }
@@ -142,7 +144,10 @@ fn nothing_is_lost_at_any_cut_on_a_chip_with_error_correction_and_weak_blocks() 
 }
 
 fn assert_found(matrix: &Matrix, mistake: Mistake) {
-    assert!(matrix.failed() > 0, "{mistake:?} was not found in {} cuts", matrix.cuts());
+    let Matrix { brownouts, lives, .. } = matrix;
+    let cuts = matrix.cuts();
+    let seen = format!("{cuts} cuts, {lives} lives, {brownouts} brownouts");
+    assert!(matrix.failed() > 0, "{mistake:?} was not found in {seen}");
 }
 
 #[test]
@@ -167,4 +172,16 @@ fn an_erase_before_the_flush_is_found() {
 fn forgotten_deletions_are_found() {
     let mistake = Mistake::ForgetsDeletions;
     assert_found(&explored(ram_nand(), &plan(7, 1_500), Some(mistake)), mistake);
+}
+
+#[test]
+fn versions_that_are_read_too_low_are_found() {
+    let mistake = Mistake::ReadsVersionsTooLow;
+    assert_found(&explored(ram_nand(), &plan(7, 100), Some(mistake)), mistake);
+}
+
+#[test]
+fn erases_that_are_believed_are_found() {
+    let mistake = Mistake::TrustsErases;
+    assert_found(&explored(chip(), &plan(7, 1_000), Some(mistake)), mistake);
 }

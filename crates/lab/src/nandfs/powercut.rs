@@ -66,6 +66,8 @@ pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
         first: Sampling { exhaustive: cut.exhaustive, one_in: cut.one_in },
         second_one_in: cut.second_one_in,
         second: Sampling { exhaustive: 0, one_in: cut.second_operation_one_in },
+        life_one_in: cut.life_one_in,
+        brownout_one_in: cut.brownout_one_in,
         live_bytes,
     };
     let total = usize::try_from(plan.operations).unwrap_or(usize::MAX);
@@ -171,7 +173,8 @@ fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
         id: id.into(),
         title: title.into(),
         caption:
-            "After each cut the flash is mounted, compared with what may be true, and used on."
+            "After each cut the flash is mounted, compared with what may be true, used on, mounted and compared \
+             again."
                 .into(),
         x: Axis::fitting("what the cut left of the operation"),
         y: Axis::from_zero("survived"),
@@ -185,16 +188,19 @@ fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
 fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
     let tried = format!(
         "{} operations that change the flash were run on {}, and the power was cut {} times in them and \
-         {} times more while the flash recovered",
+         {} times more while the flash recovered; {} times the run went on from a cut, and {} erases in it said \
+         that they were done and were not",
         cut.operations,
         cut.system,
         matrix.cuts(),
         matrix.second_cuts(),
+        matrix.lives,
+        matrix.brownouts,
     );
     let Some(first) = matrix.failures.first() else {
         return format!(
             "{tried}: after every cut the flash mounted, nothing that was synced was lost or changed, no \
-             file had foreign data, and the filesystem could be used on."
+             file had foreign data, the filesystem could be used on, and the next mount showed the same."
         );
     };
     format!(

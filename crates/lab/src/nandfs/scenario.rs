@@ -90,6 +90,11 @@ pub struct Tiobench {
     pub data: Vec<Data>,
 }
 
+/// How many actions a life of the run has, where a scenario does not say.
+const LIFE_ONE_IN: u64 = 30;
+/// Of how many erases one is broken off by a brownout, where a scenario does not say.
+const BROWNOUT_ONE_IN: u64 = 10;
+
 /// What `boardlab powercut` runs and cuts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PowerCut {
@@ -115,6 +120,10 @@ pub struct PowerCut {
     pub second_one_in: u64,
     /// Of the operations of such a recovery one in so many.
     pub second_operation_one_in: u64,
+    /// The run goes on from a cut in one action of so many; never when zero.
+    pub life_one_in: u64,
+    /// One erase in so many is broken off by a brownout and says that it is done; none when zero.
+    pub brownout_one_in: u64,
 }
 
 impl Value for Data {
@@ -320,6 +329,8 @@ fn powercut(section: Section<'_>) -> Read<PowerCut> {
     let one_in = number("one_in", 0);
     let second = number("second_one_in", 0);
     let second_operation = number("second_operation_one_in", 1);
+    let seldom = |key| section.key::<u64>(key).within(0, limits::CUTS).optional();
+    let (life, brownout) = (seldom("life_one_in"), seldom("brownout_one_in"));
     section.finish()?;
     let live = live?;
     if live > limits::LIVE {
@@ -342,5 +353,7 @@ fn powercut(section: Section<'_>) -> Read<PowerCut> {
         one_in: one_in?,
         second_one_in: second?,
         second_operation_one_in: second_operation?,
+        life_one_in: life?.unwrap_or(LIFE_ONE_IN),
+        brownout_one_in: brownout?.unwrap_or(BROWNOUT_ONE_IN),
     })
 }

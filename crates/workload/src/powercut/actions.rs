@@ -1,9 +1,10 @@
 //! The run that is cut: a seeded mixture of everything that a program can do to a filesystem.
 //!
 //! Layer: rank 6. Main type: [`Runner`]. Before an action begins, the shadow learns what it may leave;
-//! when the filesystem refuses one half done (no space), the shadow takes what is there now. Files and
-//! directories are chosen so that the data stay at about `live` bytes: with a device that is a little
-//! larger, garbage collection works all the time.
+//! when the filesystem refuses one half done (no space), the shadow takes what is there now. A directory
+//! with two names is neither moved nor removed: kernels do not let it come to that. Files and directories
+//! are chosen so that the data stay at about `live` bytes: with a device that is a little larger, garbage
+//! collection works all the time.
 
 use super::shadow::{Body, Id, Name, Object, Owner, ROOT, Shadow, owner};
 use boardlab_sim::{Clock, Stream};
@@ -57,11 +58,11 @@ pub(super) enum Settled {
 }
 
 /// Does actions on a filesystem and tells the shadow.
-pub(super) struct Runner<'a> {
-    pub(super) fs: &'a mut dyn FileSystem,
-    pub(super) clock: &'a mut Clock,
-    pub(super) shadow: &'a mut Shadow,
-    pub(super) stream: &'a mut Stream,
+pub(super) struct Runner {
+    pub(super) fs: Box<dyn FileSystem>,
+    pub(super) clock: Clock,
+    pub(super) shadow: Shadow,
+    pub(super) stream: Stream,
     /// About so many bytes are kept in files.
     pub(super) live: u64,
     /// Whether the filesystem has extended attributes.
@@ -73,7 +74,7 @@ fn index(value: u64) -> usize {
     usize::try_from(value).expect("within a page")
 }
 
-impl Runner<'_> {
+impl Runner {
     /// Does one action and says what it made durable. Refusals by the filesystem (no space, a name that is taken) belong to life.
     ///
     /// # Errors
@@ -96,8 +97,8 @@ impl Runner<'_> {
             Action::Chmod => self.chmod(),
             Action::Xattr if self.xattrs => self.xattr(),
             Action::Fsync => return self.fsync(),
-            Action::Sync => return self.fs.sync(self.clock).map(|()| Settled::All),
-            Action::Background | Action::Xattr => self.fs.background(self.clock).map(|_| ()),
+            Action::Sync => return self.fs.sync(&mut self.clock).map(|()| Settled::All),
+            Action::Background | Action::Xattr => self.fs.background(&mut self.clock).map(|_| ()),
         };
         match done {
             Err(Error::Refused(Errno::NoSpc | Errno::Exist | Errno::NotEmpty)) => {
@@ -115,9 +116,18 @@ impl Runner<'_> {
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         self.make(Kind::File, &[])?;
         self.write()?;
-        self.fs.sync(self.clock)?;
+        self.fs.sync(&mut self.clock)?;
         self.shadow.sync();
         Ok(())
+    }
+
+    /// Makes durable what an action that has returned made durable.
+    pub(super) fn settle(&mut self, settled: Settled) {
+        match settled {
+            Settled::Nothing => {}
+            Settled::All => self.shadow.sync(),
+            Settled::File(id) => self.shadow.fsync(id),
+        }
     }
 
     fn choose(&mut self) -> Action {
@@ -135,14 +145,14 @@ impl Runner<'_> {
     /// A name in one of the directories; there are few, so that they meet again.
     fn name(&mut self) -> Name {
         let is_directory = |object: &Object| object.body == Body::Directory;
-        let dir = self.shadow.pick(self.stream, is_directory).unwrap_or(ROOT);
+        let dir = self.shadow.pick(&mut self.stream, is_directory).unwrap_or(ROOT);
         let long =
             if self.stream.chance(1, 16) { "-with-a-long-name".repeat(8) } else { String::new() };
         (dir, format!("n{}{long}", self.stream.below(24)).into_bytes())
     }
 
     fn file(&mut self) -> Option<Id> {
-        self.shadow.pick(self.stream, |object| object.body == Body::File)
+        self.shadow.pick(&mut self.stream, |object| object.body == Body::File)
     }
 
     fn ino(&mut self, id: Id) -> boardlab_vfs::Ino {
@@ -167,7 +177,7 @@ impl Runner<'_> {
         let id = self.shadow.add(Object::new(self.fs.root(), body, name.0, owner));
         self.shadow.put_name(name.clone(), Some(id));
         let new = New { kind, mode: owner.0, uid: owner.1, gid: owner.2, target };
-        match self.fs.create(self.clock, dir, &name.1, &new) {
+        match self.fs.create(&mut self.clock, dir, &name.1, &new) {
             Ok(ino) => {
                 self.shadow.object(id).ino = ino;
                 Ok(())
@@ -186,7 +196,7 @@ impl Runner<'_> {
         }
         let (ino, dir) = (self.ino(id), self.ino(name.0));
         self.shadow.put_name(name.clone(), Some(id));
-        let done = self.fs.link(self.clock, ino, dir, &name.1);
+        let done = self.fs.link(&mut self.clock, ino, dir, &name.1);
         if done.is_err() {
             self.shadow.put_name(name, None);
         }
@@ -194,12 +204,12 @@ impl Runner<'_> {
     }
 
     fn rename(&mut self) -> Result<(), Error> {
-        let Some((from, id)) = self.shadow.pick_name(self.stream) else { return Ok(()) };
+        let Some((from, id)) = self.shadow.pick_name(&mut self.stream) else { return Ok(()) };
         let to = self.name();
         let replaced = self.shadow.target(&to);
         let directories = [Some(id), replaced].into_iter().flatten();
         let any_directory = directories.into_iter().any(|id| self.is_directory(id));
-        if (any_directory && replaced.is_some())
+        if (any_directory && (replaced.is_some() || self.shadow.has_a_directory_twice()))
             || replaced == Some(id)
             || self.shadow.is_within(to.0, id)
         {
@@ -208,7 +218,7 @@ impl Runner<'_> {
         let (old_dir, new_dir) = (self.ino(from.0), self.ino(to.0));
         self.shadow.put_name(to.clone(), Some(id));
         self.shadow.put_name(from.clone(), None);
-        match self.fs.rename(self.clock, (old_dir, &from.1), (new_dir, &to.1)) {
+        match self.fs.rename(&mut self.clock, (old_dir, &from.1), (new_dir, &to.1)) {
             Ok(()) => {
                 self.shadow.object(id).parent = to.0;
                 replaced.map_or(Ok(()), |gone| self.forget(gone))
@@ -224,7 +234,7 @@ impl Runner<'_> {
     /// After a refusal in the midst: what does the name lead to now?
     fn look_again(&mut self, name: &Name, candidates: &[Option<Id>]) {
         let dir = self.ino(name.0);
-        let found = self.fs.lookup(self.clock, dir, &name.1).ok();
+        let found = self.fs.lookup(&mut self.clock, dir, &name.1).ok();
         let is_it = |id: &Id| found == Some(self.shadow.objects[id].ino);
         let now = candidates.iter().flatten().copied().find(is_it);
         self.shadow.put_name(name.clone(), now);
@@ -235,11 +245,11 @@ impl Runner<'_> {
     }
 
     fn remove(&mut self) -> Result<(), Error> {
-        let Some((name, id)) = self.shadow.pick_name(self.stream) else { return Ok(()) };
+        let Some((name, id)) = self.shadow.pick_name(&mut self.stream) else { return Ok(()) };
         let dir = self.ino(name.0);
         if !self.is_directory(id) {
             self.shadow.put_name(name.clone(), None);
-            return match self.fs.unlink(self.clock, dir, &name.1) {
+            return match self.fs.unlink(&mut self.clock, dir, &name.1) {
                 Ok(()) => self.forget(id),
                 Err(error) => {
                     self.shadow.put_name(name, Some(id));
@@ -247,11 +257,12 @@ impl Runner<'_> {
                 }
             };
         }
-        if self.shadow.live().any(|((parent, _), _)| *parent == id) {
+        let inhabited = self.shadow.live().any(|((parent, _), _)| *parent == id);
+        if inhabited || self.shadow.has_a_directory_twice() {
             return Ok(());
         }
         self.shadow.put_name(name.clone(), None);
-        match self.fs.remove_dir(self.clock, dir, &name.1) {
+        match self.fs.remove_dir(&mut self.clock, dir, &name.1) {
             Ok(()) => self.forget(id),
             Err(error) => {
                 self.shadow.put_name(name, Some(id));
@@ -265,7 +276,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let ino = self.ino(id);
-        self.fs.forget(self.clock, ino)
+        self.fs.forget(&mut self.clock, ino)
     }
 
     fn write(&mut self) -> Result<(), Error> {
@@ -305,7 +316,7 @@ impl Runner<'_> {
         content[changed.clone()].copy_from_slice(&data);
         object.put_page(page, &content);
         object.put_size(before.max(end));
-        let done = self.fs.write_page(self.clock, ino, page, &content, changed);
+        let done = self.fs.write_page(&mut self.clock, ino, page, &content, changed);
         if matches!(done, Err(Error::Refused(_))) {
             self.read_again(id, page)?;
         }
@@ -315,9 +326,9 @@ impl Runner<'_> {
     /// After a refusal in the midst: what does the file hold now?
     fn read_again(&mut self, id: Id, page: u64) -> Result<(), Error> {
         let ino = self.ino(id);
-        let size = self.fs.attributes(self.clock, ino)?.size;
+        let size = self.fs.attributes(&mut self.clock, ino)?.size;
         let mut content = vec![0; PAGE_SIZE];
-        self.fs.read_page(self.clock, ino, page, &mut content)?;
+        self.fs.read_page(&mut self.clock, ino, page, &mut content)?;
         let object = self.shadow.object(id);
         object.put_page(page, &content);
         object.put_size(size);
@@ -333,7 +344,7 @@ impl Runner<'_> {
         let kept = object.page(size / page_size);
         object.put_size(size);
         let change = Change { size: Some(size), ..Change::default() };
-        let done = self.fs.set_attributes(self.clock, ino, &change);
+        let done = self.fs.set_attributes(&mut self.clock, ino, &change);
         if done.is_err() {
             let object = self.shadow.object(id);
             object.put_page(size / page_size, &kept);
@@ -349,16 +360,16 @@ impl Runner<'_> {
 
     fn chmod(&mut self) -> Result<(), Error> {
         let wanted = |object: &Object| !matches!(object.body, Body::Symlink(_));
-        let Some(id) = self.shadow.pick(self.stream, wanted) else { return Ok(()) };
+        let Some(id) = self.shadow.pick(&mut self.stream, wanted) else { return Ok(()) };
         let mode = 0o400 + u32::try_from(self.stream.below(0o100)).expect("below 64");
         let (_, uid, gid) = *self.shadow.object(id).owner.now();
         let uid = uid + 1;
         self.shadow.object(id).owner.push((mode, uid, gid));
         let ino = self.ino(id);
         let change = Change { mode: Some(mode), uid: Some(uid), ..Change::default() };
-        let done = self.fs.set_attributes(self.clock, ino, &change);
+        let done = self.fs.set_attributes(&mut self.clock, ino, &change);
         if done.is_err() {
-            let now = self.fs.attributes(self.clock, ino)?;
+            let now = self.fs.attributes(&mut self.clock, ino)?;
             self.shadow.object(id).owner.push(owner(&now));
         }
         done
@@ -375,9 +386,9 @@ impl Runner<'_> {
         let there = history.now().is_some();
         let value = (!there || self.stream.chance(2, 3)).then_some(value);
         history.push(value.clone());
-        let done = self.fs.set_xattr(self.clock, ino, &name, value.as_deref());
+        let done = self.fs.set_xattr(&mut self.clock, ino, &name, value.as_deref());
         if done.is_err() {
-            let now = self.fs.xattr(self.clock, ino, &name).ok();
+            let now = self.fs.xattr(&mut self.clock, ino, &name).ok();
             let history = self.shadow.object(id).xattrs.entry(name).or_insert_with(none);
             history.push(now);
         }
@@ -387,7 +398,7 @@ impl Runner<'_> {
     fn fsync(&mut self) -> Result<Settled, Error> {
         let Some(id) = self.file() else { return Ok(Settled::Nothing) };
         let ino = self.ino(id);
-        self.fs.fsync(self.clock, ino)?;
+        self.fs.fsync(&mut self.clock, ino)?;
         Ok(Settled::File(id))
     }
 }

@@ -12,9 +12,6 @@ use boardlab_vfs::{Attributes, Entry, Errno, Error, FileSystem, Ino, Kind, PAGE_
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Names that begin so are the explorer's own.
-pub(super) const OWN_PREFIX: &[u8] = b".after-the-cut";
-
 /// What is wrong after a power cut.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -169,7 +166,7 @@ impl Check<'_> {
                 return Err(Loss::NameLost(join(path, name)));
             }
         }
-        for entry in entries.iter().filter(|entry| !entry.name.starts_with(OWN_PREFIX)) {
+        for entry in &entries {
             self.entry((dir, ino), entry, &join(path, &entry.name))?;
         }
         Ok(())

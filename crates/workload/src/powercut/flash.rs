@@ -6,8 +6,9 @@
 
 use boardlab_mtd::{BlockIndex, Change, Error, Geometry, Kind, Mtd, PageIndex, ReadHealth};
 use boardlab_mtd::{Tear, Torn};
-use boardlab_sim::{Bytes, Clock, Seed};
+use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// What a power cut at one operation left.
@@ -51,6 +52,79 @@ struct State<M> {
     sampling: Sampling,
     operations: u64,
     cuts: Vec<Cut<M>>,
+    brownout_one_in: u64,
+    /// Blocks that had one of them.
+    brownouts: BTreeSet<BlockIndex>,
+}
+
+impl<M: Tear> State<M> {
+    /// Does the erase with a brownout shortly before its end, if one strikes here. Says whether it did.
+    fn brown_out(&mut self, clock: &mut Clock, change: Change<'_>, number: u64) -> bool {
+        let Change::Erase(block) = change else { return false };
+        if self.brownout_one_in == 0 || self.brownouts.contains(&block) {
+            return false;
+        }
+        let mut stream = self.seed.stream(&format!("brownout {number}"));
+        if !stream.chance(1, self.brownout_one_in) {
+            return false;
+        }
+        let mut device = self.device.clone();
+        let Some((offset, left)) = what_stays(&mut device, &mut clock.clone(), block, &mut stream)
+        else {
+            return false;
+        };
+        let mut after = clock.clone();
+        if device.erase(&mut after, block).is_err()
+            || device.program(&mut after.clone(), offset, &left).is_err()
+        {
+            return false;
+        }
+        self.brownouts.insert(block);
+        (self.device, *clock) = (device, after);
+        true
+    }
+}
+
+/// Bits that an erase left as they were, at most.
+const BITS_LEFT: u64 = 32;
+/// Of a flash without pages so many bytes are looked at as one.
+const PIECE: Bytes = Bytes::new(256);
+
+/// Some of the zeros of one page of the block that is to be erased, and where; nothing if there are none.
+fn what_stays<M: Mtd>(
+    device: &mut M,
+    clock: &mut Clock,
+    block: BlockIndex,
+    stream: &mut Stream,
+) -> Option<(Bytes, Vec<u8>)> {
+    let range = device.geometry().block_range(block).ok()?;
+    let piece = device.geometry().write_size.max(PIECE).min(range.end - range.start);
+    let count = (range.end - range.start) / piece;
+    let first = stream.below(count);
+    for number in (first..count).chain(0..first) {
+        let offset = range.start + piece * number;
+        let mut old = vec![0xFF; piece.to_usize()];
+        if device.read(clock, offset, &mut old).is_err() {
+            continue;
+        }
+        let mut zeros: Vec<(usize, u8)> = Vec::new();
+        for (at, &byte) in old.iter().enumerate() {
+            zeros.extend(
+                (0..8).map(|bit| 1 << bit).filter(|bit| byte & bit == 0).map(|bit| (at, bit)),
+            );
+        }
+        if zeros.is_empty() {
+            continue;
+        }
+        let mut left = vec![0xFF; old.len()];
+        for _ in 0..BITS_LEFT {
+            let drawn = stream.below(u64::try_from(zeros.len()).expect("bits of a page"));
+            let (at, bit) = zeros[usize::try_from(drawn).expect("bits of a page")];
+            left[at] &= !bit;
+        }
+        return Some((offset, left));
+    }
+    None
 }
 
 /// A device that forks at every operation that changes it. A clone is another handle of the same one:
@@ -74,7 +148,9 @@ impl<M: Tear> Watched<M> {
     pub fn new(device: M, seed: Seed) -> Self {
         let geometry = device.geometry().clone();
         let sampling = Sampling::NONE;
-        let state = State { device, seed, sampling, operations: 0, cuts: Vec::new() };
+        let (cuts, brownouts) = (Vec::new(), BTreeSet::new());
+        let (operations, brownout_one_in) = (0, 0);
+        let state = State { device, seed, sampling, operations, cuts, brownout_one_in, brownouts };
         Self { geometry, state: Rc::new(RefCell::new(state)) }
     }
 
@@ -97,10 +173,22 @@ impl<M: Tear> Watched<M> {
         std::mem::take(&mut self.state.borrow_mut().cuts)
     }
 
-    /// A fork of the device as it is.
+    /// From now on one erase in so many meets a brownout, each block once; none when zero. The supply dips
+    /// so shortly that the chip alone feels it: it breaks the erase off near the end, with some bits of a page
+    /// left as they were, and says that it is ready.
+    pub fn brown_out(&self, one_in: u64) {
+        self.state.borrow_mut().brownout_one_in = one_in;
+    }
+
+    /// How many erases were broken off by a brownout.
     #[must_use]
-    pub fn fork(&self) -> M {
-        self.state.borrow().device.clone()
+    pub fn brownouts(&self) -> u64 {
+        u64::try_from(self.state.borrow().brownouts.len()).unwrap_or(u64::MAX)
+    }
+
+    /// Goes on with another device of the same shape; gives the one so far.
+    pub fn replace(&self, device: M) -> M {
+        std::mem::replace(&mut self.state.borrow_mut().device, device)
     }
 
     fn change(&mut self, clock: &mut Clock, change: Change<'_>) -> Result<(), Error> {
@@ -115,6 +203,9 @@ impl<M: Tear> Watched<M> {
                 flash.tear(&mut clock, change, torn, &mut stream);
                 state.cuts.push(Cut { number, kind, torn, clock, flash });
             }
+        }
+        if state.brown_out(clock, change, number) {
+            return Ok(());
         }
         change.apply(&mut state.device, clock)
     }

@@ -60,6 +60,10 @@ pub struct Matrix {
     pub first: BTreeMap<(Kind, Torn), Tally>,
     /// Cuts of a recovery.
     pub second: BTreeMap<(Kind, Torn), Tally>,
+    /// How often the run went on from one of its cuts.
+    pub lives: u64,
+    /// How many erases of the run said that they were done and were not.
+    pub brownouts: u64,
     /// The first failures, in the order of the run.
     pub failures: Vec<Failure>,
 }

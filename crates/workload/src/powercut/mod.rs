@@ -2,19 +2,25 @@
 //!
 //! Layer: rank 6. A seeded mixture of actions runs on a filesystem once. At each operation that changes
 //! the flash the device is forked, each fork is torn in one of the ways that the device can be, mounted
-//! again, and compared with everything that may be true. In reading order: [`flash`] (forks), `shadow` (what may be true), `actions`
-//! (the run), [`check`] (the comparison), [`matrix`] (the results). Main types: [`Bench`], what is
-//! tried; [`Plan`], how long; [`explore`].
+//! again, and compared with everything that may be true. In reading order: [`flash`] (forks), `shadow` (what
+//! may be true), `adopt` (what is true after a mount), `actions` (the run), [`check`] (the comparison),
+//! `recovery` (what is done after each cut), [`matrix`] (the results). Main types: [`Bench`], what is tried;
+//! [`Plan`], how long; [`explore`].
 //!
 //! After each cut, in this order:
 //!
 //! 1. The filesystem mounts.
 //! 2. Nothing that was durable is lost or changed, no file has foreign data, no name is foreign, link
 //!    counts are the numbers of names. Durable is what a sync, or an fsync of the file, returned for.
+//!    What is found becomes the truth: no later mount may show anything else.
 //! 3. The work of the background (checks, collection) runs to its end.
-//! 4. The filesystem can be used on: a file is made, written, synced and read, and what was there still
-//!    stands after one more mount.
+//! 4. The run goes on: more actions on the files and names that are there (on half of the forks before step 3),
+//!    a sync, one more mount. Everything that was found or done stands.
 //! 5. On a sample, the power is cut again at operations of steps 1 to 4, and steps 1 to 3 follow.
+//!
+//! The run has more than one life: now and then it goes on from one of its own cuts, so that later cuts hit a
+//! flash with torn pages and blocks on it that was mounted and used again. And an erase now and then is
+//! broken off by a dip of the supply that the chip alone feels (a brownout): it says that it is done, and is not.
 //!
 //! Left out: programs that the device lost although it said that it was done, and actions through a
 //! page cache (the actions call the filesystem itself).
@@ -24,18 +30,19 @@ pub mod flash;
 pub mod matrix;
 
 mod actions;
+mod adopt;
+mod recovery;
 mod shadow;
 
 pub use check::Loss;
 pub use flash::{Cut, Sampling, Watched};
 pub use matrix::{Failure, Matrix, Tally, Where};
 
-use actions::{Runner, Settled};
+use actions::Runner;
 use boardlab_mtd::Tear;
-use boardlab_sim::{Clock, Seed};
-use boardlab_vfs::{Errno, Error, FileSystem, Kind, New, PAGE_SIZE};
-use check::OWN_PREFIX;
-use rayon::prelude::*;
+use boardlab_sim::{Clock, Seed, Stream};
+use boardlab_vfs::{Errno, Error, FileSystem};
+use recovery::{judge, recover};
 use shadow::Shadow;
 use std::fmt;
 
@@ -74,6 +81,12 @@ pub struct Plan {
     pub second_one_in: u64,
     /// Which operations of such a recovery are cut.
     pub second: Sampling,
+    /// One action in so many, of those that change the flash, is the last of its life: the run goes on from
+    /// one of the cuts in it. Never when zero.
+    pub life_one_in: u64,
+    /// One erase in so many is broken off by a brownout, each block once: only for filesystems that look
+    /// whether an erase did what it said. None when zero.
+    pub brownout_one_in: u64,
     /// About so many bytes are kept in files.
     pub live_bytes: u64,
 }
@@ -125,137 +138,63 @@ pub fn explore<B: Bench>(
         fs.xattr(&mut clock, root, b"user.x0"),
         Err(error) if error.errno() == Some(Errno::OpNotSupp)
     );
-    let mut shadow = Shadow::new(root, shadow::owner(&attributes));
-    let mut stream = plan.seed.stream("actions");
+    let shadow = Shadow::new(root, shadow::owner(&attributes));
+    let stream = plan.seed.stream("actions");
     let mut matrix = Matrix::default();
-    let (fs, clock, live) = (fs.as_mut(), &mut clock, plan.live_bytes);
-    let mut runner = Runner { fs, clock, shadow: &mut shadow, stream: &mut stream, live, xattrs };
+    let mut runner = Runner { fs, clock, shadow, stream, live: plan.live_bytes, xattrs };
     runner.begin().map_err(broken)?;
     flash.sample(plan.first);
+    flash.brown_out(plan.brownout_one_in);
+    let mut lives = plan.seed.stream("lives");
     while flash.operations() < plan.operations {
         let settled = runner.step().map_err(broken)?;
-        judge(bench, plan, runner.shadow, flash.take_cuts(), &mut matrix);
-        // What was synced is durable from the return of the sync on, not within it.
-        match settled {
-            Settled::Nothing => {}
-            Settled::All => runner.shadow.sync(),
-            Settled::File(id) => runner.shadow.fsync(id),
+        let cuts = flash.take_cuts();
+        let last = last_of_a_life(&cuts, plan.life_one_in, &mut lives);
+        judge(bench, plan, &runner, cuts, &mut matrix);
+        if let Some(cut) = last
+            && live_on(bench, plan, &flash, (cut, &mut runner), &mut matrix)
+        {
+            matrix.lives += 1;
+        } else {
+            // What was synced is durable from the return of the sync on, not within it.
+            runner.settle(settled);
         }
         progress(flash.operations());
     }
+    matrix.brownouts = flash.brownouts();
     Ok(matrix)
 }
 
-/// Recovers from each cut, on all cores, and counts in the order of the run.
-fn judge<B: Bench>(
+/// The cut that ends a life of the run, if one of these does.
+fn last_of_a_life<M: Tear>(cuts: &[Cut<M>], one_in: u64, lives: &mut Stream) -> Option<Cut<M>> {
+    if cuts.is_empty() || one_in == 0 || !lives.chance(1, one_in) {
+        return None;
+    }
+    let at = lives.below(u64::try_from(cuts.len()).expect("few cuts"));
+    usize::try_from(at).ok().and_then(|at| cuts.get(at)).cloned()
+}
+
+/// The run goes on from this cut. Where that fails, the judgement of the cut has said so, and the run
+/// stays where it was. Says which.
+fn live_on<B: Bench>(
     bench: &B,
     plan: &Plan,
-    shadow: &Shadow,
-    cuts: Vec<Cut<B::Flash>>,
+    flash: &Watched<B::Flash>,
+    (cut, runner): (Cut<B::Flash>, &mut Runner),
     matrix: &mut Matrix,
-) {
-    let judged: Vec<_> = cuts.into_par_iter().map(|cut| twice(bench, plan, shadow, cut)).collect();
-    for (at, kind, first, seconds) in judged {
-        let failure = first.map(|loss| Failure { at, second: None, loss });
-        matrix.count(false, kind, at.torn, failure);
-        for (second, kind, loss) in seconds {
-            let failure = loss.map(|loss| Failure { at, second: Some(second), loss });
-            matrix.count(true, kind, second.torn, failure);
+) -> bool {
+    let before = flash.replace(cut.flash);
+    let recovered = recover(bench, cut.clock, flash, &runner.shadow, true);
+    judge(bench, plan, runner, flash.take_cuts(), matrix);
+    match recovered {
+        Ok(recovered) => {
+            (runner.fs, runner.clock) = (recovered.fs, recovered.clock);
+            runner.shadow = recovered.shadow;
+            true
+        }
+        Err(_) => {
+            flash.replace(before);
+            false
         }
     }
-}
-
-/// What a cut during a recovery led to.
-type Second = (Where, boardlab_mtd::Kind, Option<Loss>);
-
-/// Recovers from a cut, and on the sample from cuts during that recovery.
-fn twice<B: Bench>(
-    bench: &B,
-    plan: &Plan,
-    shadow: &Shadow,
-    cut: Cut<B::Flash>,
-) -> (Where, boardlab_mtd::Kind, Option<Loss>, Vec<Second>) {
-    let at = Where { number: cut.number, torn: cut.torn };
-    let seed = plan.seed.child(&format!("recovery from {at}"));
-    let flash = Watched::new(cut.flash, seed);
-    if plan.second_one_in > 0 && seed.stream("again").chance(1, plan.second_one_in) {
-        flash.sample(plan.second);
-    }
-    let first = recover(bench, cut.clock, &flash, shadow)
-        .and_then(|clock| use_on(bench, clock, &flash, shadow));
-    let again = |cut: Cut<B::Flash>| {
-        let at = Where { number: cut.number, torn: cut.torn };
-        let flash = Watched::new(cut.flash, seed.child("second"));
-        (at, cut.kind, recover(bench, cut.clock, &flash, shadow).err())
-    };
-    let seconds = flash.take_cuts().into_iter().map(again).collect();
-    (at, cut.kind, first.err(), seconds)
-}
-
-/// A background that has no end by then never has one.
-const BACKGROUND_MAX: u32 = 100_000;
-
-/// Steps 1 to 3.
-fn recover<B: Bench>(
-    bench: &B,
-    mut clock: Clock,
-    flash: &Watched<B::Flash>,
-    shadow: &Shadow,
-) -> Result<Clock, Loss> {
-    let mounted = bench.mount(&mut clock, flash.clone());
-    let mut fs = mounted.map_err(|error| Loss::DoesNotMount(error.to_string()))?;
-    check::check(fs.as_mut(), &mut clock, shadow)?;
-    let fails = |error| Loss::Fails { what: "background", path: "/".into(), error };
-    for _ in 0..BACKGROUND_MAX {
-        if !fs.background(&mut clock).map_err(fails)? {
-            return Ok(clock);
-        }
-    }
-    Err(Loss::Unsteady("the background work has no end".into()))
-}
-
-/// Step 4.
-fn use_on<B: Bench>(
-    bench: &B,
-    mut clock: Clock,
-    flash: &Watched<B::Flash>,
-    shadow: &Shadow,
-) -> Result<(), Loss> {
-    let mounted = bench.mount(&mut clock, flash.clone());
-    let mut fs = mounted.map_err(|error| Loss::DoesNotMount(error.to_string()))?;
-    let fails = |error| Loss::Fails { what: "use", path: "/.after-the-cut".into(), error };
-    let written = match write_file(fs.as_mut(), &mut clock) {
-        Err(error) if error.errno() == Some(Errno::NoSpc) => None,
-        written => Some(written.map_err(fails)?),
-    };
-    drop(fs);
-    let mounted = bench.mount(&mut clock, flash.clone());
-    let mut fs = mounted.map_err(|error| Loss::DoesNotMount(error.to_string()))?;
-    check::check(fs.as_mut(), &mut clock, shadow)?;
-    if let Some(content) = written {
-        let mut found = vec![0; PAGE_SIZE];
-        let root = fs.root();
-        let ino = fs.lookup(&mut clock, root, OWN_PREFIX).map_err(fails)?;
-        fs.read_page(&mut clock, ino, 1, &mut found).map_err(fails)?;
-        if found != content {
-            return Err(Loss::ContentForeign { path: "/.after-the-cut".into(), offset: 4_096 });
-        }
-    }
-    Ok(())
-}
-
-/// Writes and syncs two pages; gives the content of the second.
-fn write_file(fs: &mut dyn FileSystem, clock: &mut Clock) -> Result<Vec<u8>, Error> {
-    let root = fs.root();
-    let ino = match fs.lookup(clock, root, OWN_PREFIX) {
-        Ok(ino) => ino,
-        Err(_) => fs.create(clock, root, OWN_PREFIX, &New::of(Kind::File, 0o600))?,
-    };
-    let mut content = vec![0; PAGE_SIZE];
-    for page in 0..2 {
-        Seed::new(page).stream("after the cut").fill(&mut content);
-        fs.write_page(clock, ino, page, &content, 0..PAGE_SIZE)?;
-    }
-    fs.sync(clock)?;
-    Ok(content)
 }

@@ -6,7 +6,7 @@
 
 use boardlab_sim::Stream;
 use boardlab_vfs::{Attributes, Ino, PAGE_SIZE};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A file, directory or link of the run, whatever its names.
@@ -76,6 +76,23 @@ impl Object {
         let (pages, xattrs) = (BTreeMap::new(), BTreeMap::new());
         let (owner, size) = (History::new(owner), History::new(0));
         Self { ino, body, owner, size, pages, xattrs, parent }
+    }
+
+    /// The page has this content, for sure.
+    pub(super) fn found_page(&mut self, number: u64, content: &[u8]) {
+        if content.iter().any(|&byte| byte != 0) {
+            self.pages.insert(number, History::new(Some(Arc::from(content))));
+        }
+    }
+
+    /// The file has this size, for sure.
+    pub(super) fn found_size(&mut self, size: u64) {
+        self.size = History::new(size);
+    }
+
+    /// The object has this extended attribute, for sure.
+    pub(super) fn found_xattr(&mut self, name: Vec<u8>, value: Vec<u8>) {
+        self.xattrs.insert(name, History::new(Some(value)));
     }
 
     fn settle(&mut self) {
@@ -151,6 +168,18 @@ impl Shadow {
     /// The name may lead there from now on, and does when all goes well.
     pub(super) fn put_name(&mut self, name: Name, target: Option<Id>) {
         self.names.entry(name).or_insert_with(|| History::new(None)).push(target);
+    }
+
+    /// The name leads there, for sure.
+    pub(super) fn found_name(&mut self, name: Name, target: Id) {
+        self.names.insert(name, History::new(Some(target)));
+    }
+
+    /// Whether a directory has two names, as a cut in its rename may leave it.
+    pub(super) fn has_a_directory_twice(&self) -> bool {
+        let mut seen = BTreeSet::new();
+        let directory = |id: &Id| self.objects[id].body == Body::Directory;
+        self.live().map(|(_, id)| id).filter(directory).any(|id| !seen.insert(id))
     }
 
     /// What a name leads to now.
