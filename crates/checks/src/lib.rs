@@ -11,6 +11,7 @@
 //! - [`links`], [`readme`], [`words`]: documentation.
 //! - [`browser`]: a headless browser, for the report.
 //! - [`guest`], [`nandsim`], [`trees`], [`counts`]: a real kernel, its flash, what it writes and asks, to compare with.
+//! - [`mutants`]: mistakes that a test must find.
 //! - [`binary`], [`console`], [`catalogue`], [`schema`]: what the built command really does.
 
 pub mod binary;
@@ -23,6 +24,7 @@ pub mod guest;
 pub mod limits;
 pub mod links;
 pub mod markdown;
+pub mod mutants;
 pub mod nandsim;
 pub mod ranks;
 pub mod readme;
