@@ -195,12 +195,19 @@ impl<'a> Visit<'a> for Finder<'_> {
     fn visit_item_enum(&mut self, _: &'a syn::ItemEnum) {}
     fn visit_expr_const(&mut self, _: &'a syn::ExprConst) {}
     fn visit_type(&mut self, _: &'a syn::Type) {}
-    fn visit_pat(&mut self, _: &'a syn::Pat) {}
     fn visit_attribute(&mut self, _: &'a Attribute) {}
     fn visit_angle_bracketed_generic_arguments(
         &mut self,
         _: &'a syn::AngleBracketedGenericArguments,
     ) {
+    }
+
+    /// Of a pattern nothing but the guard of an arm.
+    fn visit_pat(&mut self, pattern: &'a syn::Pat) {
+        if let syn::Pat::Guard(guarded) = pattern {
+            self.negate(&guarded.guard);
+            self.visit_expr(&guarded.guard);
+        }
     }
 
     fn visit_expr_repeat(&mut self, repeat: &'a syn::ExprRepeat) {
@@ -215,13 +222,6 @@ impl<'a> Visit<'a> for Finder<'_> {
     fn visit_expr_while(&mut self, repeat: &'a syn::ExprWhile) {
         self.negate(&repeat.cond);
         visit::visit_expr_while(self, repeat);
-    }
-
-    fn visit_arm(&mut self, arm: &'a syn::Arm) {
-        if let Some((_, guard)) = &arm.guard {
-            self.negate(guard);
-        }
-        visit::visit_arm(self, arm);
     }
 
     fn visit_expr_binary(&mut self, binary: &'a ExprBinary) {
