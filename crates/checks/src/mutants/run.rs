@@ -10,6 +10,9 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io, thread};
 
+/// A test may have so much address space.
+const MEMORY_MAX_KIB: u64 = 8 << 20;
+
 /// One test of one binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Test {
@@ -80,7 +83,7 @@ pub fn judge(number: u32, tests: &[Test]) -> io::Result<Outcome> {
     let mut passed = 0;
     for test in tests.iter().filter(|test| test.reaches.contains(&number)) {
         // The machine may have more to do than in the run without a mutant.
-        let limit = test.time * 10 + Duration::from_secs(20);
+        let limit = test.time * 4 + Duration::from_secs(10);
         match test.run(number, None, limit)? {
             None => return Ok(Outcome::Endless(test.title())),
             Some(status) if !status.success() => return Ok(Outcome::Found(test.title())),
@@ -116,7 +119,10 @@ impl Test {
         reached: Option<&Path>,
         limit: Duration,
     ) -> io::Result<Option<ExitStatus>> {
-        let mut command = Command::new(&self.binary);
+        // A mutant may take memory without end.
+        let limited = format!("ulimit -v {MEMORY_MAX_KIB} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &limited]).arg(&self.binary);
         command.args(["--exact", &self.name, "--include-ignored"]).current_dir(&self.folder);
         command.env("BOARDLAB_MUTANT", number.to_string()).env_remove("BOARDLAB_FULL");
         command.envs(reached.map(|list| ("BOARDLAB_MUTANTS_REACHED", list)));
