@@ -6,6 +6,7 @@
 use super::rewrite::{SWITCH, Switched, rewrite};
 use super::{Mutant, Site, Target};
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -84,8 +85,9 @@ impl Tree {
         for file in target.files {
             let file = format!("{}/src/{file}", target.folder);
             let of_file = mutants.iter().filter(|mutant| mutant.file == file);
-            let sites: Vec<(u32, &Site)> =
+            let mut sites: Vec<(u32, &Site)> =
                 of_file.map(|mutant| (mutant.number, &mutant.site)).collect();
+            sites.sort_by_key(|(number, site)| (site.start, Reverse(site.end), *number));
             let path = format!("crates/{file}");
             let switched = rewrite(&fs::read_to_string(self.path.join(&path))?, &sites);
             fs::write(self.path.join(&path), &switched.text)?;

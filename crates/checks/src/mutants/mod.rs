@@ -42,7 +42,8 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// A sample of the mistakes that can be made in the files of `target`: as many as there are, at most `count`.
+/// A sample of the mistakes that can be made in the files of `target`, at most `count`, in the order in which they
+/// are drawn: the first of them are a sample too.
 ///
 /// # Errors
 /// A file that cannot be read or is not Rust.
@@ -56,10 +57,11 @@ pub fn choose(tree: &Path, target: &Target, count: usize, seed: Seed) -> io::Res
         all.extend(sites.into_iter().map(|site| (file.clone(), site)));
     }
     let mut stream = seed.stream(&format!("mutants of {}", target.folder));
-    while all.len() > count {
-        let drawn = stream.below(u64::try_from(all.len()).expect("few sites"));
-        all.remove(usize::try_from(drawn).expect("few sites"));
+    let mut drawn = Vec::new();
+    while drawn.len() < count && !all.is_empty() {
+        let at = stream.below(u64::try_from(all.len()).expect("few sites"));
+        drawn.push(all.remove(usize::try_from(at).expect("few sites")));
     }
-    let numbered = (1..=rewrite::NUMBER_MAX).zip(all);
+    let numbered = (1..=rewrite::NUMBER_MAX).zip(drawn);
     Ok(numbered.map(|(number, (file, site))| Mutant { number, file, site }).collect())
 }
