@@ -4,6 +4,7 @@
 //! binaries.
 
 use super::rewrite::{SWITCH, Switched, rewrite};
+use super::targets::Tests;
 use super::{Mutant, Site, Target};
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -23,8 +24,19 @@ pub struct Tree {
 pub struct Built {
     /// The mutants that compile.
     pub mutants: Vec<Mutant>,
-    /// The test binaries, with the folder to run them in.
-    pub binaries: Vec<(PathBuf, PathBuf)>,
+    /// The test binaries.
+    pub binaries: Vec<Binary>,
+}
+
+/// A test binary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binary {
+    /// The program.
+    pub program: PathBuf,
+    /// The folder to run it in.
+    pub folder: PathBuf,
+    /// How the names of its tests begin that are wanted.
+    pub begin: &'static str,
 }
 
 /// Compilations until no mutant is refused any more.
@@ -63,10 +75,10 @@ impl Tree {
             let sources = self.write(target, &mutants)?;
             let mut refused = BTreeSet::new();
             let mut binaries = Vec::new();
-            for (package, arguments) in target.tests {
-                let messages = self.compile(package, arguments)?;
+            for tests in target.tests {
+                let messages = self.compile(tests)?;
                 refused.extend(blamed(&messages, &sources)?);
-                binaries.extend(messages.iter().filter_map(binary));
+                binaries.extend(messages.iter().filter_map(|message| binary(message, tests)));
                 if !refused.is_empty() {
                     break;
                 }
@@ -99,19 +111,11 @@ impl Tree {
         Ok(sources)
     }
 
-    fn compile(&self, package: &str, arguments: &[&str]) -> io::Result<Vec<Value>> {
+    fn compile(&self, tests: &Tests) -> io::Result<Vec<Value>> {
         let mut cargo = Command::new("cargo");
-        cargo.args([
-            "test",
-            "--locked",
-            "--no-run",
-            "--message-format",
-            "json",
-            "--package",
-            package,
-        ]);
-        let output =
-            cargo.args(arguments).current_dir(&self.path).stderr(Stdio::null()).output()?;
+        cargo.args(["test", "--locked", "--no-run", "--message-format", "json"]);
+        cargo.args(["--package", tests.package]).args(tests.binaries);
+        let output = cargo.current_dir(&self.path).stderr(Stdio::null()).output()?;
         let lines = output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
@@ -132,12 +136,13 @@ fn git(folder: &Path, arguments: &[&str]) -> io::Result<String> {
     Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-/// The test binary that a message of cargo tells of, with the folder of its package.
-fn binary(message: &Value) -> Option<(PathBuf, PathBuf)> {
-    let program = message["executable"].as_str()?;
+/// The test binary that a message of cargo tells of.
+fn binary(message: &Value, tests: &Tests) -> Option<Binary> {
+    let program = message["executable"].as_str()?.into();
     let manifest = message["manifest_path"].as_str()?;
     message["profile"]["test"].as_bool()?.then_some(())?;
-    Some((program.into(), Path::new(manifest).parent()?.into()))
+    let folder = Path::new(manifest).parent()?.into();
+    Some(Binary { program, folder, begin: tests.begin })
 }
 
 /// The mutants that errors of the compiler point at.

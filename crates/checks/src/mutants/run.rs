@@ -3,7 +3,7 @@
 //! Layer: inside `checks`. Main types: [`Test`], one test with its time and what it reaches; [`Outcome`]. Each test
 //! is a process of its own, so that a mutant that never ends or aborts takes nothing else with it.
 
-use super::build::Built;
+use super::build::{Binary, Built};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -56,13 +56,14 @@ impl fmt::Display for Outcome {
 /// A binary that does not start.
 pub fn baseline(built: &Built, scratch: &Path) -> io::Result<Vec<Test>> {
     let mut tests = Vec::new();
-    for (binary, folder) in &built.binaries {
+    for Binary { program: binary, folder, begin } in &built.binaries {
         let list = Command::new(binary)
             .args(["--list", "--format", "terse"])
             .current_dir(folder)
             .output()?;
         let list = String::from_utf8_lossy(&list.stdout).into_owned();
-        for name in list.lines().filter_map(|line| line.strip_suffix(": test")) {
+        let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+        for name in names.filter(|name| name.starts_with(begin)) {
             let (binary, folder, name) = (binary.clone(), folder.clone(), name.to_owned());
             let (time, reaches) = (Duration::MAX, BTreeSet::new());
             let mut test = Test { binary, folder, name, time, reaches };

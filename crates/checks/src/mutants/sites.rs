@@ -256,8 +256,8 @@ impl<'a> Visit<'a> for Finder<'_> {
         let change = match &literal.lit {
             Lit::Bool(value) => Some((!value.value).to_string()),
             Lit::Int(number) => number.base10_parse().ok().map(|value: u64| {
-                let edge =
-                    value != 0 && (value % 2 == 0 || (value + 1).is_power_of_two() && value > 3);
+                let edge = value != 0
+                    && (value.is_multiple_of(2) || (value + 1).is_power_of_two() && value > 3);
                 format!("{}{}", if edge { value - 1 } else { value + 1 }, number.suffix())
             }),
             _ => None,

@@ -1,6 +1,6 @@
 //! Which files get mistakes, and which tests must find them: recovery from a power cut in three crates.
 //!
-//! Layer: inside `checks`. Main types: [`Target`]; the table [`TARGETS`].
+//! Layer: inside `checks`. Main types: [`Target`], [`Tests`]; the table [`TARGETS`].
 
 /// The files of one crate and the tests that must find what is wrong with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +11,26 @@ pub struct Target {
     pub files: &'static [&'static str],
     /// Of the mutants so many in a hundred.
     pub share: usize,
-    /// Test binaries, as package and arguments for `cargo test`.
-    pub tests: &'static [(&'static str, &'static [&'static str])],
+    /// Where its tests are.
+    pub tests: &'static [Tests],
+}
+
+/// Tests of one package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tests {
+    /// The package.
+    pub package: &'static str,
+    /// What names its binaries for `cargo test`.
+    pub binaries: &'static [&'static str],
+    /// How the names of the tests begin.
+    pub begin: &'static str,
+}
+
+impl Tests {
+    /// All tests of a package.
+    const fn all(package: &'static str) -> Self {
+        Self { package, binaries: &["--lib", "--tests"], begin: "" }
+    }
 }
 
 /// Mounting, scanning and erasing of JFFS2, recovery of the translation layers, and what an SD card holds back.
@@ -34,8 +52,12 @@ pub const TARGETS: [Target; 3] = [
         ],
         share: 50,
         tests: &[
-            ("boardlab-jffs2", &["--lib", "--tests"]),
-            ("boardlab-workload", &["--test", "powercut_jffs2"]),
+            Tests::all("boardlab-jffs2"),
+            Tests {
+                package: "boardlab-workload",
+                binaries: &["--test", "workload"],
+                begin: "powercut_jffs2::",
+            },
         ],
     },
     Target {
@@ -48,12 +70,12 @@ pub const TARGETS: [Target; 3] = [
             "log_block/recovery.rs",
         ],
         share: 30,
-        tests: &[("boardlab-ftl", &["--lib", "--tests"])],
+        tests: &[Tests::all("boardlab-ftl")],
     },
     Target {
         folder: "sd",
         files: &["cache.rs", "store.rs", "write.rs", "card.rs"],
         share: 20,
-        tests: &[("boardlab-sd", &["--lib", "--tests"])],
+        tests: &[Tests::all("boardlab-sd")],
     },
 ];
