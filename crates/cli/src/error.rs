@@ -128,6 +128,8 @@ pub(crate) enum Error {
     StdoutClosed,
     /// Who reads what a program prints went away, and files that were asked for are not written.
     ReaderGone,
+    /// The user ended a run that keeps what its guest wrote to the card.
+    Interrupted,
     /// More than one of these; the first is what matters most.
     Several(Vec<Self>),
 }
@@ -215,7 +217,8 @@ impl Error {
             | Self::Incomplete { .. }
             | Self::Stdout(_)
             | Self::StdoutClosed
-            | Self::ReaderGone => Status::Failed,
+            | Self::ReaderGone
+            | Self::Interrupted => Status::Failed,
             Self::Os(failure) if failure.is_run() => Status::Failed,
             Self::Several(errors) => errors.first().map_or(Status::Failed, Self::status),
             _ => Status::Input,
@@ -319,6 +322,10 @@ impl Error {
             Self::NoOutputOfFio | Self::NoResult => no_such_output(self),
             Self::Stdin(_) | Self::Stdout(_) | Self::StdoutClosed => stream(self),
             Self::ReaderGone => reader_gone(),
+            Self::Interrupted => Message::nowhere(
+                "interrupted before the program ended".into(),
+                "the card is kept; the result, and other files, are not written: see --limit",
+            ),
         }
     }
 }

@@ -159,6 +159,40 @@ fn what_was_written_to_the_card_is_kept_however_the_run_ends() {
 }
 
 #[test]
+fn a_run_that_is_ended_by_hand_keeps_its_card() {
+    let scratch = Scratch::new();
+    // The one spins, the other sleeps until something is typed.
+    for (how, signal) in [(1, "INT"), (4, "TERM"), (5, "INT")] {
+        let writer = Writer { how, ..EIGHT };
+        let Some(before) = writer.build(&scratch, 4) else { return };
+        let mut child = Command::new(env!("CARGO_BIN_EXE_boardlab"))
+            .args(RUN)
+            .arg("--live")
+            .current_dir(scratch.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "written\n");
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        // Standard input stays open until it has ended.
+        let input = child.stdin.take();
+        let output = child.wait_with_output().unwrap();
+        drop(input);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{how}: {stderr}");
+        for says in ["card: 8 of 8192 blocks changed", "error: interrupted before"] {
+            assert!(stderr.contains(says), "{how}: {stderr}");
+        }
+        assert!(read(&scratch, "image") == writer.after(&before), "{how}");
+    }
+}
+
+#[test]
 fn a_trace_and_a_debugger_write_the_card_too() {
     let scratch = Scratch::new();
     let Some(before) = EIGHT.build(&scratch, 4) else { return };

@@ -1,17 +1,22 @@
 //! The terminal of a guest: standard output and standard input.
 //!
-//! Layer: rank 9. Main type: [`Terminal`]. A terminal is read by a thread of its own, line by line as the terminal gives them;
+//! Layer: rank 9. Main type: [`Terminal`], and [`Interruption`] for runs that keep something when the user ends them. A terminal is read by a thread of its own, line by line as the terminal gives them;
 //! anything else is read to its end before the guest starts, so that equal input makes equal runs. What the guest prints goes out raw, by
 //! purpose: a program may draw on its terminal as it likes. `--safe-console` shows its control characters as escapes.
 
 use boardlab_lab::os::{Console, Typed};
 use boardlab_result::foreign::Escaper;
 use std::io::{self, IsTerminal, Read, Write};
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
+use std::time::Duration;
 
 /// Input that is read before the start: more is no console's.
 const INPUT: u64 = 64 << 20;
+/// How long a guest that waits for input waits before it is asked whether it was interrupted.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Where the guest's output is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +34,37 @@ pub(super) struct Terminal {
     input: Input,
     /// What makes the guest's output harmless, if it is to be.
     safe: Option<Escaper>,
+    interruption: Interruption,
+}
+
+/// Whether the user has asked for the end: by Ctrl-C, or a signal that ends programs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Interruption(Arc<AtomicBool>);
+
+impl Interruption {
+    /// Takes the signals from now on. A second one ends the process at once, as ever.
+    #[cfg(unix)]
+    fn take(&self) -> io::Result<()> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&self.0))?;
+            signal_hook::flag::register(signal, Arc::clone(&self.0))?;
+        }
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "as on Unix")]
+    fn take(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::Interrupted.into()),
+            false => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -49,12 +85,18 @@ impl Terminal {
             io::stdin().lock().take(INPUT).read_to_end(&mut bytes)?;
             Input::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
         };
-        Ok(Self { shows, input, safe: None })
+        Ok(Self { shows, input, safe: None, interruption: Interruption::default() })
+    }
+
+    /// Lets an interruption end the run in order from now on, with an error of the kind `Interrupted`.
+    pub(super) fn interruptible(self) -> io::Result<Self> {
+        self.interruption.take()?;
+        Ok(self)
     }
 
     /// Without any input.
-    pub(super) const fn deaf(shows: Shows) -> Self {
-        Self { shows, input: Input::Whole(None), safe: None }
+    pub(super) fn deaf(shows: Shows) -> Self {
+        Self { shows, input: Input::Whole(None), safe: None, interruption: Interruption::default() }
     }
 
     /// Shows control characters of the guest as escapes, if `safe`.
@@ -105,21 +147,26 @@ fn reader() -> Receiver<io::Result<Vec<u8>>> {
 impl Console for Terminal {
     fn print(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.safe {
-            _ if bytes.is_empty() => Ok(()),
+            _ if bytes.is_empty() => {}
             Some(escaper) => {
                 let text = escaper.take(bytes);
-                self.show(text.as_bytes())
+                self.show(text.as_bytes())?;
             }
-            None => self.show(bytes),
+            None => self.show(bytes)?,
         }
+        self.interruption.check()
     }
 
     fn typed(&mut self, wait: bool) -> io::Result<Typed> {
         match &mut self.input {
             Input::Whole(bytes) => Ok(bytes.take().map_or(Typed::Ended, Typed::Bytes)),
-            Input::Live(receiver) if wait => {
-                receiver.recv().map_or(Ok(Typed::Ended), |read| read.map(Typed::Bytes))
-            }
+            Input::Live(receiver) if wait => loop {
+                match receiver.recv_timeout(PATIENCE) {
+                    Ok(read) => return read.map(Typed::Bytes),
+                    Err(RecvTimeoutError::Timeout) => self.interruption.check()?,
+                    Err(RecvTimeoutError::Disconnected) => return Ok(Typed::Ended),
+                }
+            },
             Input::Live(receiver) => match receiver.try_recv() {
                 Ok(read) => read.map(Typed::Bytes),
                 Err(TryRecvError::Empty) => Ok(Typed::Nothing),

@@ -64,8 +64,7 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
         Form::Table => Shows::Stdout,
         _ => Shows::Stderr,
     };
-    let terminal = Terminal::open(shows, *live).map_err(Error::Stdin)?;
-    let mut terminal = terminal.safe(machine.safe_console);
+    let mut terminal = terminal(machine, shows, *live)?;
     let start = Instant::now();
     let ran = session.run(&plan, &mut terminal, options.seed);
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -105,8 +104,7 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
         }
         _ => Box::new(Escaping::new(BufWriter::new(io::stdout()))),
     };
-    let terminal = Terminal::open(Shows::Stderr, false).map_err(Error::Stdin)?;
-    let mut terminal = terminal.safe(machine.safe_console);
+    let mut terminal = terminal(machine, Shows::Stderr, false)?;
     let stretch = Stretch { from: from.clone(), count: *count };
     let traced = session.trace(&stretch, out, &mut terminal);
     let card = keep_card(&mut session, options);
@@ -126,6 +124,15 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     Error::all([card, written, traced]).map(|()| Status::Done)
 }
 
+/// The terminal of the guest. Who ends a run by hand keeps what the guest wrote to its card.
+fn terminal(machine: &OsMachine, shows: Shows, live: bool) -> Result<Terminal, Error> {
+    let terminal = Terminal::open(shows, live).map_err(Error::Stdin)?.safe(machine.safe_console);
+    if !machine.card_write {
+        return Ok(terminal);
+    }
+    terminal.interruptible().map_err(|problem| Error::Os(Failure::Console(problem)))
+}
+
 /// Writes what the guest changed on the card back to its image, whatever ended the run, and says so.
 fn keep_card(session: &mut Session, options: &Options) -> Result<(), Error> {
     if let Some(Written { path, changed, blocks }) = session.write_card()? {
@@ -138,8 +145,13 @@ fn keep_card(session: &mut Session, options: &Options) -> Result<(), Error> {
 /// Why a run has no result. Where nothing more was asked for than what the program prints, a reader that
 /// went away has seen enough; otherwise what was asked for is missing.
 fn gone(failure: Failure, more_was_asked: bool) -> Error {
-    let error = Error::Os(failure);
-    if more_was_asked && reader_is_gone(&error) { Error::ReaderGone } else { error }
+    match Error::Os(failure) {
+        Error::Os(Failure::Console(problem)) if problem.kind() == ErrorKind::Interrupted => {
+            Error::Interrupted
+        }
+        error if more_was_asked && reader_is_gone(&error) => Error::ReaderGone,
+        error => error,
+    }
 }
 
 /// A trace and a debugger have no typed result.

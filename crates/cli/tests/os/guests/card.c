@@ -81,6 +81,9 @@ int main(void)
     case 4:
         for (;;)
             ;
+    case 5:
+        for (;;)
+            wait_for_interrupt();
     }
     return 0;
 }
