@@ -43,13 +43,23 @@ pub(crate) struct Folder {
     lock: Option<File>,
 }
 
+/// What a process writes into a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// A result, whose files are one set.
+    Result,
+    /// Files of which each is whole by itself.
+    Files,
+}
+
 /// Content by the name it is to have.
 type Named = (String, Vec<u8>);
 
 impl Folder {
     /// The folder at `path`, made where it lacks, locked, and able to take files. Asked before a run,
-    /// so that a wrong path does not cost one.
-    pub(crate) fn at(path: &Path, quiet: bool) -> Result<Self, Error> {
+    /// so that a wrong path does not cost one. Who writes single files, and not a result, shares the
+    /// folder with others who do.
+    pub(crate) fn at(path: &Path, quiet: bool, holds: Holds) -> Result<Self, Error> {
         let existing = path.ancestors().find(|ancestor| ancestor.exists());
         if let Some(ancestor) = existing.filter(|ancestor| !ancestor.is_dir()) {
             return Err(Error::NotAFolder { path: ancestor.into() });
@@ -59,7 +69,7 @@ impl Folder {
         // A process whose run failed may take away the folder that it made, between the two.
         while !folder.lock.as_ref().is_some_and(|lock| file::is_at(lock, path)) {
             folder.make().map_err(refused)?;
-            folder.lock = lock(path)?;
+            folder.lock = lock(path, holds)?;
             if folder.lock.is_none() {
                 break;
             }
@@ -81,6 +91,11 @@ impl Folder {
             }
         }
         Ok(())
+    }
+
+    /// The paths of what every result gives.
+    pub(crate) fn own(&self) -> impl Iterator<Item = PathBuf> {
+        OWN.iter().chain([&manifest::NAME]).map(|name| self.path.join(name))
     }
 
     /// Sees that what every result gives can be written: nothing else has one of the names.
@@ -203,10 +218,14 @@ impl Drop for Folder {
 }
 
 /// Locks the folder at `path`; nothing where the filesystem gives no lock.
-fn lock(path: &Path) -> Result<Option<File>, Error> {
+fn lock(path: &Path, holds: Holds) -> Result<Option<File>, Error> {
     let refused = |problem| Error::Unwritable { path: path.into(), problem };
     let folder = File::open(path).map_err(refused)?;
-    match lock::exclusive(&folder) {
+    let locked = match holds {
+        Holds::Result => lock::exclusive(&folder),
+        Holds::Files => lock::shared(&folder),
+    };
+    match locked {
         Ok(()) => Ok(Some(folder)),
         // Then it is for the user to start one at a time; the manifest tells if that was not so.
         Err(refused) if refused.is_unsupported() => Ok(None),

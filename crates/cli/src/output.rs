@@ -7,7 +7,7 @@ use crate::args::{Color, Form, Options};
 use crate::closed;
 use crate::error::Error;
 use crate::exit::Status;
-use crate::folder::{self, Folder};
+use crate::folder::{self, Folder, Holds};
 use crate::terminal::{self, harmless};
 use boardlab_report::{Format, Shown, render};
 use boardlab_result::RunResult;
@@ -31,23 +31,27 @@ impl<'a> Output<'a> {
     /// is one. Standard output and the folder are looked at now, because the run may be long.
     pub(crate) fn open(options: &'a Options, otherwise: Option<&str>) -> Result<Self, Error> {
         expect_stdout()?;
-        let output = Self::in_folder(options, otherwise)?;
+        let output = Self::in_folder(options, otherwise, Holds::Result)?;
         output.folder.as_ref().map_or(Ok(()), Folder::takes_results)?;
         Ok(output)
     }
 
     /// For single files, which are printed where there is no folder.
     pub(crate) fn of_files(options: &'a Options) -> Result<Self, Error> {
-        let output = Self::in_folder(options, None)?;
+        let output = Self::in_folder(options, None, Holds::Files)?;
         if output.folder.is_none() {
             expect_stdout()?;
         }
         Ok(output)
     }
 
-    fn in_folder(options: &'a Options, otherwise: Option<&str>) -> Result<Self, Error> {
+    fn in_folder(
+        options: &'a Options,
+        otherwise: Option<&str>,
+        holds: Holds,
+    ) -> Result<Self, Error> {
         let path = options.out.as_deref().or(otherwise.map(Path::new));
-        let folder = path.map(|path| Folder::at(path, options.quiet)).transpose()?;
+        let folder = path.map(|path| Folder::at(path, options.quiet, holds)).transpose()?;
         Ok(Self { options, folder })
     }
 
@@ -121,6 +125,11 @@ impl<'a> Output<'a> {
         if !self.options.quiet {
             terminal::tell(words);
         }
+    }
+
+    /// The files that a result gives in any case, if there is a folder.
+    pub(crate) fn own(&self) -> Vec<PathBuf> {
+        self.folder.iter().flat_map(Folder::own).collect()
     }
 
     /// Whether there is a folder.

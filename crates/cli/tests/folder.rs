@@ -194,6 +194,11 @@ fn a_second_process_is_refused_at_once_and_told_who_writes() {
     assert!(refusal(&scratch).contains("writes there just now"), "{}", refusal(&scratch));
     drop(folder);
     report(&scratch, &["a.json", "--out", "out"]);
+    // Single files, each of which is whole, may be written beside each other, and not beside a result.
+    let folder = File::open(scratch.path().join("out")).unwrap();
+    folder.lock_shared().unwrap();
+    assert_eq!(run_in(scratch.path(), &["man", "--out", "out"]).status, 0);
+    assert_eq!(run_in(scratch.path(), &["report", "a.json", "--out", "out"]).status, 2);
 }
 
 fn spawn(scratch: &Scratch, arguments: &[&str]) -> Child {

@@ -57,7 +57,7 @@ fn order(machine: &OsMachine) -> Order {
 fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let OsRun { machine, limit, profile, timeline, save, check, live } = arguments;
-    let [timeline, save] = targets(machine, [timeline, save])?;
+    let [timeline, save] = targets(machine, &output.own(), [timeline, save])?;
     let mut session = Session::open(&Order { check: *check, ..order(machine) })?;
     let plan = Plan { until: *limit, profile: *profile, timeline: timeline.is_some() };
     let shows = match options.format {
@@ -91,7 +91,7 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
 fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     no_result(options)?;
     let OsTrace { machine, from, count, file } = arguments;
-    let [file] = targets(machine, [file])?;
+    let [file] = targets(machine, &[], [file])?;
     if file.is_none() {
         expect_stdout()?;
     }
@@ -196,20 +196,22 @@ impl Named {
     }
 }
 
-/// The files to write, which may be neither one file nor one that is read: the run may be long, so this
-/// is asked before it.
+/// The files to write, which may be neither one file nor one that is read, nor one of the `others`: the run
+/// may be long, so this is asked before it.
 fn targets<const N: usize>(
     machine: &OsMachine,
+    others: &[PathBuf],
     paths: [&Option<PathBuf>; N],
 ) -> Result<[Option<Named>; N], Error> {
     let read = [Some(&machine.program), machine.card.as_ref()].into_iter().flatten();
-    let read: Vec<_> = read.chain(machine.load.iter().map(|load| &load.path)).collect();
+    let read = read.chain(machine.load.iter().map(|load| &load.path));
+    let taken: Vec<_> = read.chain(others).collect();
     let mut named = [const { None }; N];
     for (number, path) in paths.into_iter().enumerate() {
         let Some(path) = path else { continue };
         let this = Named::at(path)?;
-        let others = named.iter().flatten().map(|other: &Named| &other.name);
-        let twice = others.chain(read.iter().copied()).find(|other| this.target.is(other));
+        let before = named.iter().flatten().map(|other: &Named| &other.name);
+        let twice = before.chain(taken.iter().copied()).find(|other| this.target.is(other));
         if let Some(other) = twice {
             let [path, other] = [path, other].map(|path| shown_path(path));
             return Err(Error::Os(Failure::Argument {
