@@ -5,7 +5,7 @@
 use boardlab_lab::registry;
 use boardlab_result::foreign::shown;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 /// How often the bar moves on its own, so that a long step does not look like a hang.
@@ -25,6 +25,13 @@ impl Progress {
         bar.set_prefix(shown(name).into_owned());
         bar.enable_steady_tick(TICK);
         Self(bar)
+    }
+
+    /// Tells a warning, with `quiet` too, above the bar.
+    pub(crate) fn warn(&self, words: &str) {
+        let words = printable(words);
+        // Nobody is left to tell when standard error is closed.
+        self.0.suspend(|| drop(writeln!(io::stderr().lock(), "warning: {words}")));
     }
 
     /// Takes note of a finished step.

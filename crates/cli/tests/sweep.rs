@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::bench::{Outcome, Scratch, run_in};
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -177,6 +176,11 @@ fn a_torn_last_line_is_run_again() {
         fs::write(&journal, &whole[..whole.len() - torn]).unwrap();
         let outcome = sweep(scratch.path(), &more);
         assert!(outcome.stderr.contains("1 of 2 points were done"), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("line 3 of `out/sweep.journal` is not whole, as after a kill"),
+            "{}",
+            outcome.stderr
+        );
         assert!(files(&scratch, "out") == expected && fs::read(&journal).unwrap() == whole);
     }
 }
@@ -236,7 +240,7 @@ fn a_folder_that_another_sweep_writes_is_refused() {
 }
 
 #[test]
-fn what_is_no_journal_and_what_is_damaged_is_refused() {
+fn what_is_no_journal_or_cannot_be_verified_is_refused() {
     let scratch = Scratch::new();
     sweep(scratch.path(), &["--grid", "seed=1,2", "--out", "out"]).success();
     let journal = scratch.path().join("out/sweep.journal");
@@ -245,14 +249,104 @@ fn what_is_no_journal_and_what_is_damaged_is_refused() {
         let outcome = sweep(scratch.path(), &["--grid", "seed=1,2", "--out", "out"]);
         assert_eq!(outcome.status, 2);
         assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("--restart"), "{}", outcome.stderr);
         assert!(fs::read(&journal).unwrap() == before, "it stays as it was");
     };
-    OpenOptions::new().append(true).open(&journal).unwrap().write_all(b"{\"point\":9}\n").unwrap();
-    refused("line 4 of `out/sweep.journal` is damaged");
+    let whole = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, whole.replacen("nor-write", "nor-wrlte", 1)).unwrap();
+    refused(
+        "line 1 of `out/sweep.journal`, which says what sweep it is of, is damaged: its checksum",
+    );
+    fs::write(&journal, whole.replace('\n', "\r\n")).unwrap();
+    refused("it ends in CR LF");
+    fs::write(&journal, whole.replace('\n', "")).unwrap();
+    refused("the file ends before it does");
+    fs::write(&journal, "{\"journal\":\"boardlab sweep\",\"version\":\"0.1.0\"}\n").unwrap();
+    refused("`out/sweep.journal` has no checksums: an earlier boardlab wrote it");
     fs::write(&journal, "my notes").unwrap();
     refused("is not the journal of a sweep");
     fs::write(&journal, "my notes\n").unwrap();
     refused("is not the journal of a sweep");
+}
+
+/// Damages the journal in `out` and makes the sweep again: what it tells on standard error, after
+/// asserting that the other files are those of `whole`.
+#[track_caller]
+fn mended(scratch: &Scratch, more: &[&str], journal: &[u8]) -> String {
+    let path = scratch.path().join("out/sweep.journal");
+    fs::write(&path, journal).unwrap();
+    let outcome = sweep(scratch.path(), more);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_same(scratch, "whole", "out");
+    // The next time there is nothing to tell.
+    let again = sweep(scratch.path(), more);
+    assert_eq!(again.status, 0, "{}", again.stderr);
+    assert!(!again.stderr.contains("warning"), "{}", again.stderr);
+    assert!(again.stderr.contains("3 of 3 points were done"), "{}", again.stderr);
+    outcome.stderr
+}
+
+#[test]
+fn a_damaged_line_is_named_and_its_point_is_run_again() {
+    let scratch = Scratch::new();
+    let grid = ["--grid", "seed=1,2,3", "--threads", "1"];
+    sweep(scratch.path(), &[&grid[..], &["--out", "whole"]].concat()).success();
+    let more = [&grid[..], &["--out", "out"]].concat();
+    sweep(scratch.path(), &more).success();
+    let whole = fs::read_to_string(scratch.path().join("out/sweep.journal")).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    // Every tenth digit of the second point, each made another one.
+    let digits = lines[2].bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit());
+    let digits: Vec<usize> = digits.map(|(at, _)| at).collect();
+    let step = if std::env::var_os("BOARDLAB_FULL").is_some() { 1 } else { digits.len() / 10 };
+    for at in digits.iter().step_by(step) {
+        let mut damaged = whole.clone().into_bytes();
+        let at = lines[0].len() + lines[1].len() + 2 + at;
+        damaged[at] = b'0' + (damaged[at] - b'0' + 1) % 10;
+        let told = mended(&scratch, &more, &damaged);
+        assert!(told.contains("warning: line 3 of `out/sweep.journal` is damaged: it"), "{told}");
+        assert!(told.contains("2 of 3 points were done already"), "{told}");
+    }
+    for (damaged, says) in [
+        (
+            [lines[0], lines[1], lines[2], lines[3], lines[1], ""].join("\n"),
+            "line 5 of `out/sweep.journal` is doubled: line 2 has the same point; neither is believed, and point 1 (seed=1) is run again",
+        ),
+        (
+            [lines[0], lines[1], &lines[2][..99], lines[3], ""].join("\n"),
+            "and point 2 (seed=2) is run again",
+        ),
+        (
+            [lines[0], lines[1], "\0\0\0", lines[3], ""].join("\n"),
+            "it is dropped, and its point is run again",
+        ),
+        (
+            [lines[0], lines[1], lines[2], &lines[3][..9]].join("\n"),
+            "line 4 of `out/sweep.journal` is not whole, as after a kill: the file ends before it does; it is cut off, and its point is run again",
+        ),
+    ] {
+        let told = mended(&scratch, &more, damaged.as_bytes());
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[test]
+fn a_wrong_cell_costs_one_point_however_many_cores_there_are() {
+    let scratch = Scratch::new();
+    let cell = ["--cell", "table5/total/totl_ns", "--threads", "16", "--out", "out"];
+    let outcome = sweep(scratch.path(), &[&["--grid", "seed=1..12"][..], &cell].concat());
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
+    assert!(outcome.stderr.contains("--> --cell:1:1"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("did you mean `table5/total/total_ns`?"), "{}", outcome.stderr);
+    assert_eq!(recorded(&scratch, "out"), 1);
+    // The first points fail, and know no cells.
+    let slow = "part.timing.buffer_program=9500 us,9600 us,200 us,210 us,220 us";
+    let set = ["sweep", "nor-write", "--set", "workload.bytes=1KiB", "--set"];
+    let set = [&set[..], &["part.timing.buffer_program_max=10 ms", "--grid", slow]].concat();
+    let cell = ["--cell", "table5/total/totl_ns", "--threads", "16", "--out", "slow"];
+    let outcome = run_in(scratch.path(), &[&set[..], &cell].concat());
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert_eq!(recorded(&scratch, "slow"), 3);
 }
 
 #[test]

@@ -19,7 +19,7 @@
 mod render;
 mod sweep;
 
-pub use sweep::{GridProblem, JournalProblem};
+pub use sweep::{GridProblem, JournalProblem, LineFlaw};
 
 use crate::misfit::Misfit;
 use crate::nearest::nearest;

@@ -4,11 +4,11 @@
 //! command goes on after a kill. The time on the wall is left out: the result of a sweep that was
 //! killed is that of one that was not.
 
-use super::timed;
 use crate::args::{Options, Sweep};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
+use crate::progress::Progress;
 use boardlab_lab::sweep::{Order, sweep};
 use boardlab_report::Shown;
 
@@ -19,7 +19,8 @@ const JOURNAL: &str = "sweep.journal";
 pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let journal = options.out.as_ref().map(|folder| folder.join(JOURNAL));
-    let (swept, _) = timed(&arguments.scenario.scenario, options, |progress| {
+    let swept = {
+        let bar = Progress::begin(&arguments.scenario.scenario, options.quiet);
         sweep(&Order {
             scenario: &arguments.scenario.scenario,
             set: &arguments.scenario.set,
@@ -29,9 +30,10 @@ pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Er
             threads: arguments.threads,
             journal: journal.as_deref(),
             restart: arguments.restart,
-            progress,
-        })
-    })?;
+            progress: &|progress| bar.report(progress),
+            warn: &|words| bar.warn(words),
+        })?
+    };
     if swept.resumed > 0 {
         output.say(&format!("{} of {} points were done already", swept.resumed, swept.points));
     }

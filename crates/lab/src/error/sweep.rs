@@ -1,8 +1,10 @@
 //! What can be wrong with the arguments of a sweep and with its journal.
 //!
-//! Layer: rank 8, a part of [`super`]. Main types: [`GridProblem`], [`JournalProblem`].
+//! Layer: rank 8, a part of [`super`]. Main types: [`GridProblem`], [`JournalProblem`],
+//! [`LineFlaw`].
 
 use super::render::{Message, TEXT_SHOWN, shown};
+use std::fmt;
 
 /// Why a `--grid` or a `--cell` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,10 +99,19 @@ pub enum JournalProblem {
         /// What is asked for.
         here: String,
     },
-    /// A line that was written as a whole does not make sense.
-    Damaged {
-        /// Which one, from 1.
-        line: usize,
+    /// It has no checksums, as journals once had none.
+    Unchecked,
+    /// Its first line, which says what sweep it is of, is damaged.
+    Header {
+        /// What is wrong with it.
+        flaw: LineFlaw,
+    },
+    /// The line of a point is no more what it was when the sweep began.
+    Changed {
+        /// Which point, from 0.
+        point: usize,
+        /// What is wrong with its line now.
+        flaw: LineFlaw,
     },
     /// What the operating system says.
     System(String),
@@ -126,14 +137,71 @@ impl JournalProblem {
                     "name another folder with --out, or begin again with --restart",
                 )
             }
-            Self::Damaged { line } => {
-                (format!("line {line} of `{path}` is damaged"), "begin again with --restart")
-            }
+            Self::Unchecked => (
+                format!("`{path}` has no checksums: an earlier boardlab wrote it"),
+                "its figures cannot be verified: name another folder with --out, or begin again with --restart",
+            ),
+            Self::Header { flaw } => (
+                format!("line 1 of `{path}`, which says what sweep it is of, is damaged: {flaw}"),
+                "nothing was changed: put a copy of the file back, name another folder with --out, or begin again with --restart",
+            ),
+            Self::Changed { point, flaw } => (
+                format!(
+                    "`{path}` has changed since the sweep began: in the line of point {}, {flaw}",
+                    point + 1
+                ),
+                "give the command again: points without a whole line are run again",
+            ),
             Self::System(reason) => (
                 format!("cannot write `{path}`: {}", shown(reason, TEXT_SHOWN * 4)),
                 "name another folder with --out",
             ),
         };
         Message { title, label: String::new(), help: help.into() }
+    }
+}
+
+/// What is wrong with a line of a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineFlaw {
+    /// It is not laid out as a line of a journal.
+    Form,
+    /// It ends as on Windows.
+    CarriageReturn,
+    /// It is longer than any line of a journal.
+    TooLong,
+    /// Its checksum is not that of its content.
+    Checksum {
+        /// The checksum that it has.
+        written: u32,
+        /// The checksum of what it has.
+        content: u32,
+    },
+    /// Its checksum is right, and its content is not what a line says.
+    Content,
+    /// Another line has the same point.
+    Doubled {
+        /// The number of the first one, from 1.
+        first: usize,
+    },
+    /// The file ends before it does.
+    Torn,
+}
+
+impl fmt::Display for LineFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Form => f.write_str("it does not consist of a checksum and a value"),
+            Self::CarriageReturn => {
+                f.write_str("it ends in CR LF, expected LF: something has converted the file")
+            }
+            Self::TooLong => f.write_str("it is longer than any line of a journal"),
+            Self::Checksum { written, content } => {
+                write!(f, "its checksum is {written:08x}, expected {content:08x} for what it says")
+            }
+            Self::Content => f.write_str("it does not say what such a line says"),
+            Self::Doubled { first } => write!(f, "line {first} has the same point"),
+            Self::Torn => f.write_str("the file ends before it does"),
+        }
     }
 }

@@ -4,10 +4,10 @@
 //! pool of its own for what the experiment does at once: so as many points are in memory as there
 //! are threads, and no thread begins another point while it waits for parts of its own.
 
+use super::Order;
 use super::figures::{Figures, Line, Outcome};
 use super::journal::Journal;
 use super::plan::Plan;
-use super::{Order, check_cells};
 use crate::error::Error;
 use crate::registry::{Failure, Progress};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -34,7 +34,6 @@ struct Work<'a> {
     plan: &'a Plan,
     /// The points that are left, in order.
     rest: &'a [usize],
-    wanted: &'a [&'a str],
     /// The next one of `rest`.
     next: AtomicUsize,
     /// Why no more points are begun.
@@ -49,12 +48,11 @@ struct Records {
     error: Option<Error>,
 }
 
-/// Runs the points `rest` of `plan` and puts them on record in `journal`.
+/// Runs the points `rest` of `plan`, which `journal` lacks, and puts them on record there.
 pub(crate) fn run(
     order: &Order<'_>,
     plan: &Plan,
     rest: &[usize],
-    wanted: &[&str],
     journal: Journal,
 ) -> Result<Journal, Failure> {
     let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -62,12 +60,11 @@ pub(crate) fn run(
     let at_once = threads.min(rest.len());
     let pools = (0..at_once).map(|_| pool((threads / at_once).max(1)));
     let pools = pools.collect::<Result<Vec<_>, _>>()?;
-    let done = plan.grid.count() - rest.len();
+    let done = plan.grid.count() - journal.rest().len();
     let work = Work {
         order,
         plan,
         rest,
-        wanted,
         next: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         records: Mutex::new(Records { journal, done, error: None }),
@@ -110,11 +107,7 @@ impl Work<'_> {
         if records.error.is_some() {
             return;
         }
-        let mut written = records.journal.append(line);
-        if line.point == 0 {
-            written = written.and_then(|()| check_cells(self.wanted, &line.outcome));
-        }
-        if let Err(error) = written {
+        if let Err(error) = records.journal.append(line) {
             records.error = Some(error);
             self.stop.store(true, Ordering::Relaxed);
             return;

@@ -1,96 +1,31 @@
 //! The journal: every point that was done, in the order in which they were, so that a sweep that
 //! was killed goes on where it was.
 //!
-//! Layer: rank 8. Main types: [`Header`], which sweep it is, and [`Journal`]. A file of JSON lines:
-//! the header, then a line a point, each forced to the disk before the point counts as done.
+//! Layer: rank 8. Main type: [`Journal`]. What its lines are is in [`super::record`]; each is
+//! forced to the disk before its point counts as done.
 //!
-//! What a kill or a power cut can leave is a last line without its end: it is cut off, and its
-//! point is run again. A line with its end that cannot be read was damaged by something else, and
-//! is refused. A lock held by the process keeps a second sweep out and goes away with a kill.
-//! Without a file the lines are kept in memory.
+//! What a kill or a power cut can leave is a last line without its end: it is cut off. A line with
+//! its end that is damaged or doubled was made so by something else: a journal without it is
+//! written beside the old one and takes its place, so that a kill at any moment leaves the one or
+//! the other, and what was whole stays. Both are told, and their points are run again. Without a
+//! first line to go by nothing is touched. A lock held by the process keeps a second sweep out and
+//! goes away with a kill. Without a file the lines are kept in memory.
 
 use super::figures::Line;
-use crate::error::{Error, JournalProblem, reason};
-use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use super::record::{self, Contents, Found, Header, Stretch, as_u64};
+use crate::error::{Error, JournalProblem, LineFlaw, reason};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-
-/// What the first line of a journal begins with.
-const MAGIC: &str = "{\"journal\":\"boardlab sweep\",";
-
-/// The longest line that is read; ours have some ten KiB.
-const LINE_MAX: u64 = 64 << 20;
-
-/// Which sweep a journal is of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Header {
-    /// Always `boardlab sweep`.
-    pub(crate) journal: String,
-    /// The version of boardlab that makes the points.
-    pub(crate) version: String,
-    /// Name of the scenario.
-    pub(crate) scenario: String,
-    /// The seed of all points, where the grid has none.
-    pub(crate) seed: Option<u64>,
-    /// The keys and their values.
-    pub(crate) grid: Vec<(String, Vec<String>)>,
-    /// Every value of the scenario with its part and its board.
-    pub(crate) inputs: IndexMap<String, String>,
-    /// Checksum of all points' inputs, data files included.
-    pub(crate) checksum: u32,
-}
-
-impl Header {
-    /// How this sweep differs from the one that `there` is of.
-    fn difference(&self, there: &Self) -> Option<JournalProblem> {
-        let differs = |what: &str, there: String, here: String| {
-            (there != here).then(|| JournalProblem::Differs { what: what.into(), there, here })
-        };
-        let quoted = |text: &String| format!("`{text}`");
-        let seed = |header: &Self| match header.seed {
-            Some(seed) => seed.to_string(),
-            None => "in the grid".into(),
-        };
-        differs("the version of boardlab", quoted(&there.version), quoted(&self.version))
-            .or_else(|| differs("the scenario", quoted(&there.scenario), quoted(&self.scenario)))
-            .or_else(|| differs("the grid", shown(&there.grid), shown(&self.grid)))
-            .or_else(|| differs("the seed", seed(there), seed(self)))
-            .or_else(|| {
-                let keys = there.inputs.keys().chain(self.inputs.keys());
-                let value = |header: &Self, key: &str| {
-                    header.inputs.get(key).map_or_else(|| "nothing".into(), quoted)
-                };
-                keys.map(|key| (key, value(there, key), value(self, key)))
-                    .find_map(|(key, there, here)| differs(&format!("`{key}`"), there, here))
-            })
-            .or_else(|| {
-                let sum = |header: &Self| format!("{:08x}", header.checksum);
-                differs("the checksum of the files that it names", sum(there), sum(self))
-            })
-    }
-}
-
-fn shown(grid: &[(String, Vec<String>)]) -> String {
-    let axes = grid.iter().map(|(key, values)| format!("`{key}={}`", values.join(",")));
-    axes.collect::<Vec<_>>().join(" ")
-}
 
 /// The points that were done.
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Store,
+    /// What the checksums of the points begin with.
+    seal: u32,
     /// Where the line of each point is.
     lines: Vec<Option<Stretch>>,
-}
-
-/// A stretch of bytes.
-#[derive(Debug, Clone, Copy)]
-struct Stretch {
-    offset: u64,
-    length: u64,
 }
 
 #[derive(Debug)]
@@ -98,64 +33,84 @@ enum Store {
     /// The bytes of all lines.
     Memory(Vec<u8>),
     /// A file that this process has locked, with its length.
-    File { path: PathBuf, file: File, length: u64 },
+    File { path: PathBuf, file: File, length: u64, _replaced: Option<File> },
 }
 
 impl Journal {
     /// Without a file, for `points` points.
     pub(crate) fn in_memory(points: usize) -> Self {
-        Self { store: Store::Memory(Vec::new()), lines: vec![None; points] }
+        Self { store: Store::Memory(Vec::new()), seal: 0, lines: vec![None; points] }
     }
 
-    /// The journal at `path` of the sweep `header` with `points` points, made with its folder
-    /// where it lacks. With `restart`, what was done is forgotten.
+    /// The journal at `path` of the sweep `header`, made with its folder where it lacks. What is
+    /// not believed of it is handed to `tell` before it is dropped; with `restart`, all that was
+    /// done is forgotten.
     ///
     /// # Errors
     /// [`Error::Journal`].
     pub(crate) fn open(
         path: &Path,
         header: &Header,
-        points: usize,
         restart: bool,
+        tell: &dyn Fn(&Contents),
     ) -> Result<Self, Error> {
-        let opened = Self::opened(path, header, points, restart);
+        let opened = Self::opened(path, header, restart, tell);
         opened.map_err(|problem| Error::Journal { path: path.display().to_string(), problem })
     }
 
     fn opened(
         path: &Path,
         header: &Header,
-        points: usize,
         restart: bool,
+        tell: &dyn Fn(&Contents),
     ) -> Result<Self, JournalProblem> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| refused(&error))?;
+        let file = locked(path)?;
+        let found = if restart { Found::Nothing } else { record::scan(BufReader::new(&file))? };
+        match found {
+            Found::Contents(contents) => {
+                header.difference(&contents.header).map_or(Ok(()), Err)?;
+                tell(&contents);
+                Self::go_on(path, file, *contents).map_err(|error| refused(&error))
+            }
+            // Nothing was done when a first line was not written to its end; but only one of this
+            // very sweep is known to be that and no more.
+            Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
+                Err(JournalProblem::Header { flaw: LineFlaw::Torn })
+            }
+            Found::Begun(_) | Found::Nothing => {
+                Self::begin(path, file, header).map_err(|error| refused(&error))
+            }
         }
-        // Asked before opening: opening a pipe may wait for ever.
-        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(JournalProblem::NotAJournal);
-        }
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|error| refused(&error))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(JournalProblem::Busy),
-            // Some network filesystems know no locks: then it is for the user to start one sweep.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
-        }
-        let (lines, whole) = match restart {
-            true => (vec![None; points], 0),
-            false => scan(&file, header, points)?,
-        };
-        file.set_len(whole).map_err(|error| refused(&error))?;
-        let store = Store::File { path: path.into(), file, length: whole };
-        let mut journal = Self { store, lines };
-        if whole == 0 {
-            let text = serde_json::to_string(header).expect("a header has text keys");
-            journal.write(&text).map_err(|error| refused(&error))?;
-            sync_folder(path).map_err(|error| refused(&error))?;
-        }
+    }
+
+    /// Writes the first line of a journal in which nothing else is.
+    fn begin(path: &Path, file: File, header: &Header) -> io::Result<Self> {
+        file.set_len(0)?;
+        let store = Store::File { path: path.into(), file, length: 0, _replaced: None };
+        let (seal, text) = header.seal();
+        let lines = vec![None; header.points().unwrap_or_default()];
+        let mut journal = Self { store, seal, lines };
+        journal.write(&text)?;
+        sync_folder(path)?;
         Ok(journal)
+    }
+
+    /// Takes over `contents`, without what is not believed.
+    fn go_on(path: &Path, file: File, contents: Contents) -> io::Result<Self> {
+        let seal = contents.seal;
+        let (store, lines) = match contents.holes {
+            true => {
+                let (clean, length, lines) = cleaned(path, &file, &contents)?;
+                let path = path.into();
+                (Store::File { path, file: clean, length, _replaced: Some(file) }, lines)
+            }
+            false => {
+                file.set_len(contents.ended)?;
+                let (path, length) = (path.into(), contents.ended);
+                (Store::File { path, file, length, _replaced: None }, contents.lines)
+            }
+        };
+        Ok(Self { store, seal, lines })
     }
 
     /// The points that are not done yet, in order.
@@ -169,7 +124,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Journal`] when the file cannot be written; its last line may be torn then.
     pub(crate) fn append(&mut self, line: &Line) -> Result<(), Error> {
-        let stretch = self.write(&line.write());
+        let stretch = self.write(&record::write(self.seal, line));
         let stretch = stretch.map_err(|error| self.failed(refused(&error)))?;
         self.lines[line.point] = Some(stretch);
         Ok(())
@@ -199,14 +154,14 @@ impl Journal {
     /// What was put on record of `point`; `None` when it is not done.
     ///
     /// # Errors
-    /// [`Error::Journal`] when the file cannot be read any more.
+    /// [`Error::Journal`] when the file cannot be read any more, or has another line there.
     pub(crate) fn line(&mut self, point: usize) -> Result<Option<Line>, Error> {
         let Some(stretch) = self.lines[point] else { return Ok(None) };
         let text = self.read(stretch).map_err(|error| self.failed(refused(&error)))?;
-        match Line::read(&text) {
-            Some(line) => Ok(Some(line)),
-            None => Err(self.failed(JournalProblem::NotAJournal)),
-        }
+        let line = record::read(self.seal, &text);
+        let line = line
+            .and_then(|line| if line.point == point { Ok(line) } else { Err(LineFlaw::Content) });
+        line.map(Some).map_err(|flaw| self.failed(JournalProblem::Changed { point, flaw }))
     }
 
     fn read(&mut self, Stretch { offset, length }: Stretch) -> io::Result<Vec<u8>> {
@@ -234,45 +189,81 @@ impl Journal {
     }
 }
 
-/// The lines of a journal, and how many bytes are whole lines.
-fn scan(
-    file: &File,
-    header: &Header,
-    points: usize,
-) -> Result<(Vec<Option<Stretch>>, u64), JournalProblem> {
-    let mut reader = BufReader::new(file);
-    let mut lines = vec![None; points];
-    let (mut offset, mut number) = (0, 0);
-    loop {
-        let mut text = Vec::new();
-        let read = (&mut reader).take(LINE_MAX).read_until(b'\n', &mut text);
-        read.map_err(|error| refused(&error))?;
-        let length = as_u64(text.len());
-        number += 1;
-        if text.pop_if(|end| *end == b'\n').is_none() {
-            // Torn, and nothing follows.
-            let ours = number > 1 || MAGIC.as_bytes().starts_with(&text) || is_header(&text);
-            let ends = length < LINE_MAX;
-            return match ours && ends {
-                true => Ok((lines, offset)),
-                false => Err(JournalProblem::NotAJournal),
-            };
-        }
-        if number == 1 {
-            let there = is_header(&text).then(|| serde_json::from_slice(&text).ok());
-            let there: Header = there.flatten().ok_or(JournalProblem::NotAJournal)?;
-            header.difference(&there).map_or(Ok(()), Err)?;
-        } else {
-            let line = Line::read(&text).filter(|line| line.point < points);
-            let line = line.ok_or(JournalProblem::Damaged { line: number })?;
-            lines[line.point] = Some(Stretch { offset, length: length - 1 });
-        }
-        offset += length;
+/// The file at `path`, locked, made with its folder where it lacks.
+fn locked(path: &Path) -> Result<File, JournalProblem> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| refused(&error))?;
+    }
+    // Asked before opening: opening a pipe may wait for ever.
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(JournalProblem::NotAJournal);
+    }
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| refused(&error))?;
+    lock(&file)?;
+    Ok(file)
+}
+
+fn lock(file: &File) -> Result<(), JournalProblem> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(JournalProblem::Busy),
+        // Some network filesystems know no locks: then it is for the user to start one sweep.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 
-fn is_header(text: &[u8]) -> bool {
-    text.starts_with(MAGIC.as_bytes())
+/// Puts a journal with the lines of `contents` alone in the place of `file`: the new file, locked,
+/// with its length and where its lines are. The lock of the old one keeps out who opened it before.
+fn cleaned(
+    path: &Path,
+    file: &File,
+    contents: &Contents,
+) -> io::Result<(File, u64, Vec<Option<Stretch>>)> {
+    // A link stays one.
+    let path = fs::canonicalize(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = path.with_file_name(format!(".{name}.part"));
+    // Left by a kill; whatever it is, nothing is written through it.
+    let _ = fs::remove_file(&part);
+    let clean = OpenOptions::new().read(true).write(true).create_new(true).open(&part)?;
+    lock(&clean).map_err(|_| io::ErrorKind::WouldBlock)?;
+    let copied = copied(file, contents, &clean);
+    let (length, lines) = copied
+        .and_then(|copied| {
+            fs::rename(&part, &path)?;
+            Ok(copied)
+        })
+        // The old one stays; what is left of the new one is of no use.
+        .inspect_err(|_| drop(fs::remove_file(&part)))?;
+    sync_folder(&path)?;
+    Ok((clean, length, lines))
+}
+
+/// Copies the lines of `contents` from `file` to `clean`, and forces them to the disk.
+fn copied(
+    mut file: &File,
+    contents: &Contents,
+    mut clean: &File,
+) -> io::Result<(u64, Vec<Option<Stretch>>)> {
+    clean.set_permissions(file.metadata()?.permissions())?;
+    let mut copy = |from: u64, length: u64| {
+        file.seek(SeekFrom::Start(from))?;
+        io::copy(&mut file.take(length), &mut clean)
+    };
+    let mut length = copy(0, contents.header_length)?;
+    let mut lines = contents.lines.clone();
+    // In the order of the file.
+    let mut whole: Vec<&mut Stretch> = lines.iter_mut().flatten().collect();
+    whole.sort_by_key(|line| line.offset);
+    for line in whole {
+        let offset = length;
+        // With its end.
+        length += copy(line.offset, line.length + 1)?;
+        line.offset = offset;
+    }
+    clean.sync_all()?;
+    Ok((length, lines))
 }
 
 /// Forces the name of a new file to the disk.
@@ -286,18 +277,15 @@ fn refused(error: &io::Error) -> JournalProblem {
     JournalProblem::System(reason(error))
 }
 
-fn as_u64(length: usize) -> u64 {
-    u64::try_from(length).expect("a length in memory has at most 64 bits")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::figures::Outcome;
     use super::*;
+    use indexmap::IndexMap;
+    use std::cell::RefCell;
 
     fn header() -> Header {
         Header {
-            journal: "boardlab sweep".into(),
             version: "0".into(),
             scenario: "x".into(),
             seed: Some(1),
@@ -309,6 +297,16 @@ mod tests {
 
     fn line(point: usize) -> Line {
         Line { point, outcome: Outcome::Failed(format!("point {point} \n\"")) }
+    }
+
+    /// A journal with all points, and its bytes.
+    fn whole(scratch: &Scratch) -> Vec<u8> {
+        let mut journal = Journal::open(&scratch.0, &header(), true, &|_| {}).unwrap();
+        for point in [2, 0, 1] {
+            journal.append(&line(point)).unwrap();
+        }
+        drop(journal);
+        fs::read(&scratch.0).unwrap()
     }
 
     /// A path that no other test uses; what is there goes away with the value.
@@ -330,17 +328,12 @@ mod tests {
     #[test]
     fn a_journal_torn_at_any_byte_goes_on_with_its_whole_lines() {
         let scratch = Scratch::new("torn");
-        let mut journal = Journal::open(&scratch.0, &header(), 3, true).unwrap();
-        for point in [2, 0, 1] {
-            journal.append(&line(point)).unwrap();
-        }
-        drop(journal);
-        let whole = fs::read(&scratch.0).unwrap();
+        let whole = whole(&scratch);
         let ends: Vec<usize> =
             (1..=whole.len()).filter(|length| whole[length - 1] == b'\n').collect();
         for length in 0..=whole.len() {
             fs::write(&scratch.0, &whole[..length]).unwrap();
-            let mut journal = Journal::open(&scratch.0, &header(), 3, false).unwrap();
+            let mut journal = Journal::open(&scratch.0, &header(), false, &|_| {}).unwrap();
             let kept = ends.iter().filter(|end| **end <= length).count().saturating_sub(1);
             let missing = &[2, 0, 1][kept..];
             let mut rest = journal.rest();
@@ -366,22 +359,93 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_header_tells_sweeps_apart() {
-        let here = header();
-        assert_eq!(here.difference(&here), None);
-        let mut others = vec![header(); 6];
-        others[0].version = "1".into();
-        others[1].scenario = "y".into();
-        others[2].grid[0].1.push("4".into());
-        others[3].seed = None;
-        others[4].inputs.insert("b".into(), "2".into());
-        others[5].checksum = 8;
-        let what = ["version", "scenario", "grid", "seed", "`b`", "files"];
-        for (there, what) in others.iter().zip(what) {
-            let Some(JournalProblem::Differs { what: found, .. }) = here.difference(there) else {
-                panic!("{what}")
-            };
-            assert!(found.contains(what), "{found}");
+    fn a_damaged_journal_is_mended_once_or_left_alone() {
+        let scratch = Scratch::new("damaged");
+        let whole = whole(&scratch);
+        let header_length = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for bit in (0..whole.len() * 8).step_by(29) {
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&scratch.0, &damaged).unwrap();
+            let told = RefCell::new(Vec::new());
+            let tell = |contents: &Contents| told.borrow_mut().extend(contents.damage.clone());
+            let opened = Journal::open(&scratch.0, &header(), false, &tell);
+            if bit / 8 < header_length {
+                assert!(matches!(opened, Err(Error::Journal { .. })), "bit {bit}");
+                assert_eq!(fs::read(&scratch.0).unwrap(), damaged, "bit {bit}");
+                continue;
+            }
+            let mut journal = opened.unwrap();
+            assert_eq!(told.take().len(), 1, "bit {bit}");
+            for point in journal.rest() {
+                journal.append(&line(point)).unwrap();
+            }
+            drop(journal);
+            // The second time there is nothing to tell, and no byte more than there was.
+            let mut journal = Journal::open(&scratch.0, &header(), false, &tell).unwrap();
+            assert_eq!((told.take(), journal.rest()), (vec![], vec![]), "bit {bit}");
+            for point in 0..3 {
+                assert_eq!(journal.line(point).unwrap(), Some(line(point)), "bit {bit}");
+            }
+            assert_eq!(fs::read(&scratch.0).unwrap().len(), whole.len(), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_mended_journal_stays_locked_and_linked() {
+        let (scratch, target) = (Scratch::new("linked"), Scratch::new("target"));
+        let whole = whole(&target);
+        fs::write(&target.0, [&whole[..], b"{}\n"].concat()).unwrap();
+        // Left by a kill: a link that must not be followed.
+        let name = target.0.file_name().unwrap().to_str().unwrap();
+        let part = Scratch(target.0.with_file_name(format!(".{name}.part")));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(&target.0, &scratch.0).unwrap();
+            std::os::unix::fs::symlink("/dev/full", &part.0).unwrap();
+        }
+        #[cfg(not(unix))]
+        fs::rename(&target.0, &scratch.0).unwrap();
+        let before = File::open(&scratch.0).unwrap();
+        let journal = Journal::open(&scratch.0, &header(), false, &|_| {}).unwrap();
+        assert!(fs::symlink_metadata(&scratch.0).unwrap().is_symlink() || cfg!(not(unix)));
+        assert_eq!(fs::read(&scratch.0).unwrap(), whole);
+        assert!(!part.0.exists());
+        for file in [before, File::open(&scratch.0).unwrap()] {
+            assert!(matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+        }
+        drop(journal);
+        assert!(File::open(&scratch.0).unwrap().try_lock().is_ok());
+    }
+
+    #[test]
+    fn the_beginning_of_another_first_line_is_not_overwritten() {
+        let scratch = Scratch::new("begun");
+        let whole = whole(&scratch);
+        let end = whole.iter().position(|byte| *byte == b'\n').unwrap();
+        // All line ends lost; a first line of which the end is another.
+        let joined: Vec<u8> = whole.iter().copied().filter(|byte| *byte != b'\n').collect();
+        let other = [&whole[..end - 1], b"x"].concat();
+        for damaged in [joined, other] {
+            fs::write(&scratch.0, &damaged).unwrap();
+            let refused = Journal::open(&scratch.0, &header(), false, &|_| {}).unwrap_err();
+            let text = refused.to_string();
+            assert!(text.contains("the file ends before it does"), "{text}");
+            assert_eq!(fs::read(&scratch.0).unwrap(), damaged);
+        }
+    }
+
+    #[test]
+    fn a_line_that_changes_under_the_sweep_is_not_believed() {
+        let scratch = Scratch::new("changed");
+        let whole = whole(&scratch);
+        let mut journal = Journal::open(&scratch.0, &header(), false, &|_| {}).unwrap();
+        let mut damaged = whole;
+        let last = damaged.len() - 8;
+        damaged[last] ^= 1;
+        fs::write(&scratch.0, &damaged).unwrap();
+        assert_eq!(journal.line(2).unwrap(), Some(line(2)));
+        let text = journal.line(1).unwrap_err().to_string();
+        assert!(text.contains("in the line of point 2, its checksum is"), "{text}");
     }
 }

@@ -6,7 +6,7 @@
 use super::Order;
 use super::crew;
 use super::grid::Grid;
-use super::journal::Header;
+use super::record::Header;
 use crate::catalog;
 use crate::document::{Document, Override};
 use crate::registry::{self, Failure, Request, VERSION};
@@ -49,7 +49,6 @@ impl Plan {
         let source = catalog::find(Kind::Scenario, order.scenario, None)?;
         let scenario = registry::scenario_name(order.scenario);
         let header = Header {
-            journal: "boardlab sweep".into(),
             version: VERSION.into(),
             scenario: scenario.clone(),
             seed: grid.one_seed().map(Seed::get),

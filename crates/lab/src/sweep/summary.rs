@@ -5,11 +5,11 @@
 //! journal is read twice, in the order of the grid, so that a figure of a point is in memory only
 //! as its cell.
 
+use super::Wanted;
 use super::charts;
 use super::figures::{Figures, Outcome, means};
 use super::journal::Journal;
 use super::plan::Plan;
-use super::unknown_cell;
 use crate::error::Error;
 use crate::registry::VERSION;
 use boardlab_result::csv;
@@ -73,7 +73,7 @@ impl Overview {
 /// user named.
 pub(super) fn summary(
     plan: &Plan,
-    wanted: &[&str],
+    wanted: &[Wanted<'_>],
     mut journal: Journal,
 ) -> Result<RunResult, Error> {
     let count = plan.grid.count();
@@ -107,15 +107,15 @@ pub(super) fn summary(
 
 /// The figures for the table: those that the user named, or of those that differ the sums of the
 /// experiment's tables, or the first ones where no sum differs.
-fn choose(overview: &Overview, wanted: &[&str]) -> Result<Vec<String>, Error> {
+fn choose(overview: &Overview, wanted: &[Wanted<'_>]) -> Result<Vec<String>, Error> {
     let mut chosen: Vec<String> = Vec::new();
     for cell in wanted {
-        let found = overview.figures.keys().find(|name| means(cell, name));
+        let found = overview.figures.keys().find(|name| means(cell.name, name));
         // Nothing is known of names where every point failed.
         let name = match found {
             Some(name) => name.clone(),
-            None if overview.done == 0 => (*cell).to_owned(),
-            None => return Err(unknown_cell(cell, overview.figures.keys())),
+            None if overview.done == 0 => cell.name.to_owned(),
+            None => return Err(cell.unknown(overview.figures.keys().cloned())),
         };
         if !chosen.contains(&name) {
             chosen.push(name);
