@@ -72,8 +72,10 @@ pub struct Disk<T> {
     bus: Bus,
     queue: Queue,
     reading: Reading,
-    /// When the host can begin the next command.
+    /// When the host can make the next command: it does not wait for the drive to accept the last.
     host: Instant,
+    /// When the drive has accepted the last queued command, so that the next can go to it.
+    port: Instant,
     /// When a command that is not queued ends.
     barrier: Instant,
     /// One in so many Data FISes is damaged.
@@ -134,6 +136,7 @@ impl<T: Translation> Disk<T> {
             geometry,
             reading: Reading::new(),
             host: Instant::ZERO,
+            port: Instant::ZERO,
             barrier: Instant::ZERO,
             damage: None,
             counts: Counts::default(),
@@ -181,7 +184,7 @@ impl<T: Translation> Disk<T> {
         self.storage.cut_power(at);
         self.queue.clear();
         self.bus.forget(Instant::MAX);
-        (self.host, self.barrier) = (at, at);
+        (self.host, self.port, self.barrier) = (at, at, at);
     }
 
     const fn is_queued(&self) -> bool {
@@ -198,11 +201,10 @@ impl<T: Translation> Disk<T> {
     fn issue(&mut self, at: Instant) -> Instant {
         self.host = self.host.max(at) + self.driver.submit;
         self.counts.commands += 1;
-        let command = self.bus.fis(Side::Host, self.host, REGISTER);
+        let command = self.bus.fis(Side::Host, self.host.max(self.port), REGISTER);
         let begun = command.came + self.storage.drive().command;
         if self.is_queued() {
-            // The next command may come when the drive has accepted this one.
-            self.host = self.bus.fis(Side::Device, begun, REGISTER).came;
+            self.port = self.bus.fis(Side::Device, begun, REGISTER).came;
         }
         begun
     }

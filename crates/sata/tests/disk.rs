@@ -15,7 +15,7 @@ use boardlab_ftl::{Geometry, PageMapped, Policies, Timed};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::disk::{Disk, Driver};
 use boardlab_sata::host::{
-    Addressing, Build, Data as HostData, Direction, Host, Job, Pattern, Settings, Transfer,
+    Addressing, Build, Costs, Data as HostData, Direction, Host, Job, Pattern, Settings, Transfer,
 };
 use boardlab_sata::link::Wiring;
 use boardlab_sata::wire::identify::Identify;
@@ -314,11 +314,17 @@ fn collection_is_named_as_the_cause() {
     assert!(causes > 0, "the drive is full and overwritten");
 }
 
-/// Times of jobs over the FIS engine: a command after the other, the end of one the start of the next.
-fn over_the_engine(wiring: Wiring, drive: Drive, jobs: &[Transfer]) -> Vec<Duration> {
+/// Times of jobs over the FIS engine: a command after the other, the end of one the start of the next; the host makes
+/// one in `submit`.
+fn over_the_engine(
+    (wiring, drive): (Wiring, Drive),
+    submit: Duration,
+    jobs: &[Transfer],
+) -> Vec<Duration> {
     let storage = Storage::new(drive, layer(40, Policies::default()), true).unwrap();
     let ssd = Ssd::new(wiring.speed, storage, Identify::new("SSD", 1, wiring.speed)).unwrap();
-    let host = Host::new(wiring.speed, Settings::free(Build::Sequencer));
+    let costs = Costs { update_read: submit, update_write: submit, ..Costs::default() };
+    let host = Host::new(wiring.speed, Settings { costs, ..Settings::free(Build::Sequencer) });
     let mut engine = fast::Engine::new(wiring, host, ssd);
     jobs.iter().for_each(|job| engine.host_mut().push(Job::Transfer(job.clone())));
     assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
@@ -328,13 +334,17 @@ fn over_the_engine(wiring: Wiring, drive: Drive, jobs: &[Transfer]) -> Vec<Durat
 }
 
 /// The same as requests, so many at once.
-fn as_requests(wiring: Wiring, drive: Drive, jobs: &[Transfer]) -> Vec<Duration> {
+fn as_requests(
+    (wiring, drive): (Wiring, Drive),
+    submit: Duration,
+    jobs: &[Transfer],
+) -> Vec<Duration> {
     let storage = Storage::new(drive, layer(40, Policies::default()), true).unwrap();
     let queue = match jobs[0].addressing {
         Addressing::Queued(depth) => Some(depth),
         _ => None,
     };
-    let mut disk = Disk::new(storage, &wiring, driver(queue));
+    let mut disk = Disk::new(storage, &wiring, Driver { submit, ..driver(queue) });
     let (mut now, depth) = (Instant::ZERO, usize::try_from(queue.unwrap_or(1)).unwrap());
     let mut time = |job: &Transfer| {
         let (start, mut ends) = (now, BinaryHeap::new());
@@ -382,7 +392,8 @@ fn a_queue_takes_about_as_long_as_over_an_engine_and_as_long_where_link_or_flash
             })
         };
         let jobs = [make(Direction::Write), make(direction)];
-        let times = [over_the_engine, as_requests].map(|run| run(wiring(), drive, &jobs)[1]);
+        let times = [over_the_engine, as_requests]
+            .map(|run| run((wiring(), drive), Duration::ZERO, &jobs)[1]);
         let [engine, disk] = times.map(Duration::as_nanos);
         let off = engine.abs_diff(disk) * 1_000 / engine;
         assert!(off <= most, "{direction:?} {each} {depth}: {engine} ns, here {disk} ns");
@@ -429,7 +440,8 @@ fn one_command_at_a_time_takes_as_long_as_over_an_engine() {
         };
         let jobs = [Direction::Write, Direction::Write, Direction::Read, Direction::Read];
         let jobs = jobs.map(&mut job);
-        let times = [over_the_engine, as_requests].map(|run| run(wiring, drive, &jobs));
+        let times =
+            [over_the_engine, as_requests].map(|run| run((wiring, drive), Duration::ZERO, &jobs));
         // Over the engine the first one waits for the signature.
         for ((job, expected), found) in jobs.iter().zip(&times[0]).zip(&times[1]).skip(1) {
             let (expected, found) = (expected.as_nanos(), found.as_nanos());
@@ -440,4 +452,50 @@ fn one_command_at_a_time_takes_as_long_as_over_an_engine() {
     }
 
     assert!(worst > 0, "they are two computations");
+}
+
+/// The time of [`READS`] reads of so many sectors one behind the other, over an engine and as requests, in nanoseconds.
+fn times_of_reads(each: u32, depth: u32, submit: Duration) -> [u64; 2] {
+    let drive = drive::drive(drive::sectors(40), WriteCache::Through);
+    let drive = Drive { look_ahead: false, ..drive };
+    let make = |way, data| {
+        let transfer = Transfer::looped(way, 0, each, READS);
+        transfer.with_addressing(Addressing::Queued(depth)).with_data(data)
+    };
+    let write = make(Direction::Write, HostData::Pattern(Pattern::Increment));
+    let jobs = [write, make(Direction::Read, HostData::Ignored)];
+    [over_the_engine, as_requests].map(|run| run((wiring(), drive), submit, &jobs)[1].as_nanos())
+}
+
+const READS: u64 = 400;
+
+#[test]
+fn a_queue_hides_what_the_host_takes_for_a_command_as_over_an_engine() {
+    for (each, depth) in [8, 64].into_iter().flat_map(|each| [1, 2, 4, 32].map(|n| (each, n))) {
+        let mut free = 0;
+        for submit in [0, 1, 3, 10] {
+            let [engine, disk] = times_of_reads(each, depth, micros(submit));
+            let most = match (each, depth, submit) {
+                // The engine's device serves what is ready first, and keeps commands off the link.
+                (8, 4, _) => 300,
+                // So its host, which has one command ready and not a queue of them, makes all others while the drive has
+                // nothing to do.
+                (8, 32, 10) => 150,
+                (64, 32, 10) => 35,
+                _ => 20,
+            };
+            let off = engine.abs_diff(disk) * 1_000 / engine;
+            let what = format!("{each} sectors, depth {depth}, {submit} us");
+            assert!(off <= most, "{what}: {engine} ns, here {disk} ns");
+            free = if submit == 0 { disk } else { free };
+            let (added, all) = (disk.saturating_sub(free), READS * submit * 1_000);
+            match depth {
+                // Nothing else is under way but what the flash began for the command before.
+                1 => assert!(added * 2 >= all && added <= all, "{what}: {added} of {all} ns"),
+                // Link or flash are busy all the time.
+                32 => assert!(added * 500 <= free, "{what}: {added} ns in {free}"),
+                _ => assert!(added * 10 <= all * 11, "{what}: {added} of {all} ns"),
+            }
+        }
+    }
 }
