@@ -76,6 +76,11 @@ pub enum Misfit {
         /// The order that is due.
         order: &'static str,
     },
+    /// It is right, and the run does not use it.
+    Idle {
+        /// When, as a clause: `with places = "random"`.
+        why: String,
+    },
     /// A rule between values is broken.
     Rule {
         /// What is wrong, as a clause: `is not a multiple of the buffer`.
@@ -103,6 +108,7 @@ impl fmt::Display for Misfit {
             Self::UnknownName { .. } => f.write_str("is not known here"),
             Self::Arguments { .. } => f.write_str("has the wrong arguments"),
             Self::Order { order } => write!(f, "breaks the order {order}"),
+            Self::Idle { why } => write!(f, "has no effect {why}"),
             Self::Rule { problem } => f.write_str(problem),
         }
     }

@@ -138,6 +138,18 @@ impl Source {
     pub const fn is_argument(&self) -> bool {
         self.kind.is_none()
     }
+
+    /// Whether this is the argument of a `--set`.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.is_argument() && self.name == ARGUMENTS[0]
+    }
+
+    /// Whether this is the argument of a `--grid`.
+    #[must_use]
+    pub fn is_grid(&self) -> bool {
+        self.is_argument() && self.name == ARGUMENTS[1]
+    }
 }
 
 fn read_text(path: &Path) -> Result<String, FileProblem> {

@@ -245,6 +245,41 @@ fn anything(top: Section<'_>) -> Read<()> {
     top.finish()
 }
 
+/// Reads `mode` and, for `mode = 2` alone, what is below `other`.
+fn by_mode(top: boardlab_lab::document::Section<'_>) -> boardlab_lab::document::Read<u64> {
+    let mode = top.required::<u64>("mode")?;
+    let other = top.optional_section("other", |section| {
+        let all = [section.optional::<u64>("a"), section.optional::<u64>("b")];
+        section.finish()?;
+        all.into_iter().collect::<Result<Vec<_>, _>>()
+    });
+    top.finish()?;
+    other?;
+    if mode != 2 {
+        top.idle("other", "with mode = 1", "set mode=2 as well")?;
+    }
+    Ok(mode)
+}
+
+#[test]
+fn a_key_without_effect_is_refused_in_set_and_waits_in_a_file_or_a_grid() {
+    let text = "mode = 1\n[other]\na = 1\n";
+    let source = Source::new(Kind::Scenario, "x.toml", text);
+    let read = |set: &[&str]| {
+        let mut document = Document::parse(&source).unwrap();
+        let set: Vec<_> = set.iter().map(|one| Override::parse(one).unwrap()).collect();
+        document.set(&set).unwrap();
+        document.read(by_mode)
+    };
+    assert!(read(&[]).is_ok(), "what stands in the file waits");
+    assert!(read(&["mode=2", "other.b=3"]).is_ok());
+    let error = read(&["other.a=2", "other={ b = 4 }"]).unwrap_err().to_string();
+    assert!(error.contains("`other.b`: `4` has no effect with mode = 1"), "{error}");
+    assert!(error.contains("set mode=2 as well") && error.contains("--set:1:"), "{error}");
+    let wrong = read(&["other.a=x"]).unwrap_err().to_string();
+    assert!(wrong.contains("is a string"), "{wrong}");
+}
+
 proptest! {
     #[test]
     fn no_text_panics_reader_or_renderer(text in "(?s).{0,300}") {

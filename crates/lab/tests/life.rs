@@ -18,7 +18,7 @@ use boardlab_media::{Curve, ErrorRates};
 use boardlab_result::RunResult;
 use boardlab_sim::{Bytes, Duration, Seed};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A card of 256 MiB with 184 blocks of 1.5 MiB, 96 pages of 16 KiB each; some seven of a hundred are spare.
 const SMALL: [&str; 4] = [
@@ -332,4 +332,37 @@ fn a_trace_that_does_not_fit_is_refused_with_its_line_or_wrapped_and_said() {
     let wrapped = [set[0], set[1], set[2], "trace.beyond=wrap"];
     let run = quick(&wrapped).unwrap();
     assert!(run.warnings.iter().any(|one| one.contains("1 requests lay behind the end")));
+}
+
+/// The built-in scenario with more text behind it.
+fn scenario(name: &str, more: &str) -> PathBuf {
+    let source = catalog::find(Kind::Scenario, "sd-life", None).unwrap();
+    file(name, &format!("{}\n{more}", source.text()))
+}
+
+#[test]
+fn a_load_of_another_kind_is_refused_in_an_argument_and_told_of_a_file() {
+    for (set, says) in [
+        ("trace.file=nofile.txt", "`nofile.txt` has no effect with workload.kind = \"pattern\""),
+        ("fio.job=[a]", "add --set workload.kind=fio"),
+        ("workload.runs_a_day=3", "`workload.runs_a_day`: `3` has no effect"),
+        ("pattern.exponent=90 %", "has no effect with places = \"random\""),
+    ] {
+        let error = quick(&[set]).unwrap_err().to_string();
+        assert!(error.contains(says), "{set}: {error}");
+    }
+    let error = quick(&["workload.kind=fio", "fio.job=[a]", "pattern.used=10 %"]).unwrap_err();
+    assert!(error.to_string().contains("no effect with workload.kind = \"fio\""), "{error}");
+    let path = file("there.txt", &trace_of_the_card());
+    let named = |name: &str| format!("[trace]\nfile = \"{name}\"\n");
+    let live =
+        |scenario: &Path| registry::life(scenario.to_str().unwrap(), &QUICK, Seed::new(1), &|_| ());
+    let lacks = live(&scenario("lacks.toml", &named("nofile.txt"))).unwrap_err().to_string();
+    assert!(
+        lacks.contains("nofile.txt` : there") || lacks.contains("nofile.txt`: there"),
+        "{lacks}"
+    );
+    let has = scenario("has.toml", &named(path.file_name().unwrap().to_str().unwrap()));
+    let warnings = live(&has).unwrap().warnings;
+    assert!(warnings.iter().any(|one| one.contains("section [trace] is not used")), "{warnings:?}");
 }

@@ -223,3 +223,14 @@ fn a_drive_of_ones_own_stands_in_the_place_of_another() {
     assert!(slow < 0.7 * number(&WHOLE, "figure4", "intel-x25-e", "write"), "{slow}");
     assert!(matches!(run.table("fitted").unwrap().rows[0].cells["value"].value, Value::Text(_)));
 }
+
+#[test]
+fn what_the_host_spends_on_a_command_it_spends_on_a_queued_one() {
+    let read = |run: &RunResult| number(run, "queue", "off", "read");
+    let short = read(&made(&SHORT));
+    for key in ["start", "poll", "sequencer.read"] {
+        let slower = format!("board.sata_host.{key}=400 us");
+        let slower = read(&made(&[&SHORT[..], &[slower.as_str()]].concat()));
+        assert!(slower < 0.7 * short, "{key}: {slower} of {short}");
+    }
+}

@@ -172,6 +172,12 @@ pub(crate) const CASES: &[Case] = &[
         .called("empty trace")
         .with(TRACE),
     Case::arguments("trace that is not there", TRACE, &["cannot read `trace.txt`"]).at("trace.txt"),
+    Case::arguments(
+        "trace beside a load of another kind",
+        &["life", FILE, "--set", "trace.file=nofile.txt"],
+        &["`trace.file`: `nofile.txt` has no effect with workload.kind", "workload.kind=trace"],
+    )
+    .at("--set:1:12"),
     Case::whole(
         "job.fio",
         b"[a]\nfilename=/dev/x\ndirect=1\nrw=write\noffset=100g\nsize=1g\n",

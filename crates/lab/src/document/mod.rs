@@ -32,6 +32,8 @@ use std::sync::Arc;
 pub struct Document {
     root: Node,
     overridden: bool,
+    /// One point of a grid, in which a key may matter at other points only.
+    swept: bool,
 }
 
 /// What a reading gives.
@@ -49,7 +51,7 @@ impl Document {
     /// # Errors
     /// [`Error::Syntax`] when it is not TOML.
     pub fn parse(source: &Arc<Source>) -> Result<Self, Error> {
-        Ok(Self { root: parse::document(source)?, overridden: false })
+        Ok(Self { root: parse::document(source)?, overridden: false, swept: false })
     }
 
     /// The text that the top level stands in.
@@ -94,6 +96,7 @@ impl Document {
         let Some(entry) = self.root.entry_mut(path) else { return };
         entry.node = other.root;
         self.overridden |= other.overridden;
+        self.swept |= other.swept;
     }
 
     /// Applies `overrides` in order; the last one for a key wins.
@@ -107,6 +110,7 @@ impl Document {
         for one in overrides {
             one.apply(&mut self.root)?;
             self.overridden = true;
+            self.swept |= one.node().place().source().is_grid();
         }
         Ok(())
     }
@@ -125,6 +129,7 @@ impl Document {
     pub fn read<T>(&self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Result<Reading<T>, Error> {
         let context = Context {
             root: &self.root,
+            swept: self.swept,
             problems: Problems::default(),
             parameters: std::cell::RefCell::default(),
         };

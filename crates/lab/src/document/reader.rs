@@ -42,6 +42,7 @@ use std::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) root: &'a Node,
+    pub(crate) swept: bool,
     pub(crate) problems: Problems,
     pub(crate) parameters: RefCell<IndexMap<String, Parameter>>,
 }
@@ -248,6 +249,27 @@ impl<'a> Section<'a> {
         let misfit = Misfit::Rule { problem: problem.into() };
         let misplaced = Misplaced { place: node.place().clone(), found, misfit };
         self.report_value(key, misplaced, expected.into(), help.into())
+    }
+
+    /// Refuses each value at or below the dotted `path` that `--set` gave, because this run does not use it. `why` is a
+    /// clause that follows (`with places = "random"`), `help` says what to do. What stands in a file may wait for its
+    /// use there, and at a point of a grid it may be used at another point.
+    ///
+    /// # Errors
+    /// [`Reported`] when there is such a value.
+    pub fn idle(&self, path: &str, why: &str, help: &str) -> Read<()> {
+        let Some(node) = self.0.node.get(path).filter(|_| !self.0.context.swept) else {
+            return Ok(());
+        };
+        let mut result = Ok(());
+        node.each_leaf(path, &mut |path, leaf| {
+            if leaf.place.source().is_set() {
+                let misplaced = Misplaced::new(leaf, Misfit::Idle { why: why.into() });
+                let expected = "a key that this run uses".into();
+                result = Err(self.report_value(&path, misplaced, expected, help.into()));
+            }
+        });
+        result
     }
 
     /// Ends the reading of the section: reports missing keys, and keys that nobody asked for.

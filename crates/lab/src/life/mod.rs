@@ -28,7 +28,7 @@ use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use model::Model;
 use places::{Source, Work};
-use scenario::{Load, Scenario};
+use scenario::{Load, Scenario, Unused};
 use study::{Study, study};
 
 /// The built-in scenario.
@@ -41,6 +41,16 @@ fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let title = format!("Life of {}", reading.value.part.name);
     let mut run = RunResult::new(request.scenario, &title, request.seed.get(), VERSION);
     run.parameters = reading.parameters;
+    let Unused { jobs, trace } = &reading.value.unused;
+    if let Some(file) = trace {
+        recorded::open(file)?;
+    }
+    for (section, is_there) in [("fio", *jobs), ("trace", trace.is_some())] {
+        if is_there {
+            let text = format!("The section [{section}] is not used: workload.kind is another.");
+            run.warnings.push(text);
+        }
+    }
     Ok((reading.value, run))
 }
 

@@ -182,7 +182,8 @@ pub(super) fn fio(
     Ok((recorder.pages.work(scenario, seconds, &load.jobs.name)?, notes))
 }
 
-fn open(path: &Path) -> Result<File, Failure> {
+/// The regular file at `path`.
+pub(super) fn open(path: &Path) -> Result<File, Failure> {
     let refused = |problem| {
         let path = path.display().to_string();
         Failure::Input(Error::File { path, problem, place: None })

@@ -23,6 +23,8 @@ pub struct Scenario {
     pub host: Host,
     /// What is asked of it.
     pub load: Load,
+    /// Loads that the scenario has besides.
+    pub unused: Unused,
     /// What else is true of its days.
     pub days: Days,
     /// How lives are computed.
@@ -30,6 +32,9 @@ pub struct Scenario {
     /// What else is tried.
     pub what_if: WhatIf,
 }
+
+/// Kinds of loads, each with a section of its name.
+const LOADS: [&str; 3] = ["pattern", "fio", "trace"];
 
 /// What is asked of the card.
 #[derive(Debug, Clone)]
@@ -40,6 +45,15 @@ pub enum Load {
     Fio(Fio),
     /// A block trace, over and over.
     Trace(Trace),
+}
+
+/// Loads of other kinds, which wait in the scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unused {
+    /// Whether there are jobs of fio.
+    pub jobs: bool,
+    /// A block trace.
+    pub trace: Option<PathBuf>,
 }
 
 /// So many bytes a day, placed by a rule.
@@ -180,14 +194,33 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
         )
     };
     let (kind, runs_a_day, days) = workload?;
+    unused_loads(section, kind)?;
+    let (jobs, trace) = (jobs?, trace?);
+    let other = trace.as_ref().filter(|_| kind != "trace").map(|trace| trace.file.clone());
+    let unused = Unused { jobs: jobs.is_some() && kind != "fio", trace: other };
     let load = match kind {
-        "fio" => Load::Fio(Fio { jobs: jobs?.ok_or_else(|| missing("fio"))?, runs_a_day }),
-        "trace" => Load::Trace(trace?.ok_or_else(|| missing("trace"))?),
+        "fio" => Load::Fio(Fio { jobs: jobs.ok_or_else(|| missing("fio"))?, runs_a_day }),
+        "trace" => Load::Trace(trace.ok_or_else(|| missing("trace"))?),
         _ => Load::Pattern(pattern?.ok_or_else(|| missing("pattern"))?),
     };
     let part = part?;
     mortal(section, &part)?;
-    Ok(Scenario { part, host: host?, load, days, life: life?, what_if: what_if? })
+    Ok(Scenario { part, host: host?, load, unused, days, life: life?, what_if: what_if? })
+}
+
+/// Refuses what `--set` says of loads other than that of this `kind`.
+fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
+    let why = format!("with workload.kind = \"{kind}\"");
+    let mut all = vec![];
+    for other in LOADS.into_iter().filter(|other| *other != kind) {
+        let help = format!("add --set workload.kind={other}, or leave it out");
+        all.push(section.idle(other, &why, &help));
+    }
+    if kind != "fio" {
+        let help = "it counts runs of the jobs of workload.kind = \"fio\"; leave it out";
+        all.push(section.idle("workload.runs_a_day", &why, help));
+    }
+    all.into_iter().collect()
 }
 
 /// Refuses a card of which there is no life to compute.
@@ -201,8 +234,7 @@ fn mortal(section: &Section<'_>, part: &CardPart) -> Read<()> {
 }
 
 fn workload(section: Section<'_>) -> Read<(&'static str, u64, Days)> {
-    let kinds = ["pattern", "fio", "trace"].map(|kind| (kind, kind));
-    let kind = section.one_of("kind", &kinds);
+    let kind = section.one_of("kind", &LOADS.map(|kind| (kind, kind)));
     let stale = section.one_of("unused", &[("stale", true), ("trimmed", false)]);
     let reads = section.key::<Bytes>("reads_a_day").within(Bytes::ZERO, limits::A_DAY).required();
     let runs = section.key::<u64>("runs_a_day").within(1, limits::RUNS).required();
@@ -232,7 +264,15 @@ fn pattern(section: Section<'_>) -> Read<Pattern> {
     let exponent = share(&section, "exponent", limits::EXPONENT);
     section.finish()?;
     let [space, writes] = hot;
-    let places = match places? {
+    let kind = places?;
+    let why = format!("with places = \"{kind}\"");
+    for (key, user) in [("hot_space", "hot-cold"), ("hot_writes", "hot-cold"), ("exponent", "zipf")]
+    {
+        if user != kind {
+            section.idle(key, &why, &format!("it is for pattern.places = \"{user}\""))?;
+        }
+    }
+    let places = match kind {
         "sequential" => Places::Sequential,
         "random" => Places::Random,
         "hot-cold" => Places::HotCold { space: space?, writes: writes? },

@@ -175,7 +175,7 @@ fn at_random(
     seed: Seed,
 ) -> Result<Queued, Cause> {
     let host = &scenario.host;
-    let (submit, complete) = (host.sequencer.read, host.poll);
+    let (submit, complete) = (host.start + host.sequencer.read, host.poll);
     let driver = Driver { queue: depth, largest: 65_535, submit, complete };
     let sectors = u64::from(scenario.what_if.queued);
     let mut disk = Disk::new(drive.storage.clone(), &drive.wiring, driver);
