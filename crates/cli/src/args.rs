@@ -5,6 +5,7 @@
 //! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
 
 mod os;
+mod unused;
 
 pub(crate) use os::{OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
@@ -19,10 +20,10 @@ use boardlab_report::Format;
 use boardlab_result::foreign::is_harmless;
 use boardlab_sim::{Bytes, Seed};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -466,7 +467,7 @@ impl Cli {
     /// The arguments of this process; or, after help, version or a usage error went to the
     /// terminal, the exit status.
     pub(crate) fn parse_or_explain() -> Result<Self, ExitCode> {
-        Self::try_parse().map_err(|error| {
+        Self::parsed(env::args_os()).map_err(|error| {
             if error.use_stderr() && env::args_os().any(|argument| !is_plain(&argument)) {
                 // The error repeats an argument that would reach the terminal raw.
                 terminal::tell(error.render().to_string().trim_end());
@@ -488,6 +489,18 @@ impl Cli {
 /// Whether a terminal only draws `argument`.
 fn is_plain(argument: &OsStr) -> bool {
     argument.to_str().is_some_and(|text| text.chars().all(is_harmless))
+}
+
+impl Cli {
+    /// What `arguments` say; refused where a command cannot follow an option that was given.
+    fn parsed<A: Into<OsString> + Clone>(
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(arguments)?;
+        unused::refuse(&mut command, &matches)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
 }
 
 /// Takes any text, and offers the names of the published evaluations to help and completions.
@@ -548,7 +561,6 @@ fn seed(text: &str) -> Result<Seed, NoSeed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     /// The words of a line as a shell splits them, up to a redirection.
     fn words(line: &str) -> Vec<String> {

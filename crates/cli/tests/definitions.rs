@@ -1,6 +1,7 @@
 //! Help, man pages and completions: all of them know every command.
 
 use crate::bench::{Scratch, commands, run, run_in};
+use std::path::Path;
 
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 
@@ -122,4 +123,183 @@ fn completions_can_be_written_under_the_name_that_the_shell_expects() {
         assert_eq!(scratch.read(&format!("{shell}/{}", names[0])), script);
     }
     assert_eq!(scratch.names("zsh"), ["_boardlab"]);
+}
+
+/// How an option of a command shows.
+enum Shows {
+    /// Both arguments end well, and standard output, standard error or the folder differs.
+    Differs(&'static [&'static str], &'static [&'static str]),
+    /// It is refused as one without effect.
+    Refused(&'static [&'static str]),
+    /// This test shows it.
+    Test(&'static str),
+}
+
+use Shows::{Differs, Refused, Test};
+
+const IMAGES: &str = "crates/cli/tests/bad_input/image.rs";
+const OS: &str = "crates/cli/tests/os";
+const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
+
+/// Options that a command may have nothing to do for: it is quiet, without colours and without a time already.
+const SATISFIED: [&str; 3] = ["quiet", "no-wall-time", "color"];
+
+/// Every option of every command, but [`SATISFIED`] ones; of those the commands that follow them.
+#[rustfmt::skip]
+const OPTIONS: &[(&str, &str, Shows)] = &[
+    ("list", "format", Differs(&["list"], &["list", "--format", "csv"])),
+    ("list", "out", Differs(&["list"], &["list", "--out", "o"])),
+    ("list", "seed", Refused(&["list", "--seed", "2"])),
+    ("list", "color", Differs(&["list"], &["list", "--color", "always"])),
+    ("list", "quiet", Differs(&["list", "--out", "o"], &["list", "--out", "o", "--quiet"])),
+    ("run", "format", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time", "--format", "json"])),
+    ("run", "out", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time", "--out", "o"])),
+    ("run", "seed", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time", "--seed", "2"])),
+    ("run", "no-wall-time", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=4KiB"])),
+    ("run", "set", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=8KiB", "--no-wall-time"])),
+    ("reproduce", "format", Test("crates/cli/tests/results.rs")),
+    ("reproduce", "out", Test("crates/cli/tests/results.rs")),
+    ("reproduce", "seed", Test("crates/lab/tests/verdicts.rs")),
+    ("tune", "format", Test("crates/cli/tests/results.rs")),
+    ("tune", "out", Test("crates/cli/tests/results.rs")),
+    ("tune", "seed", Test("crates/lab/tests/nor.rs")),
+    ("tune", "set", Test("crates/lab/tests/keys/main.rs")),
+    ("life", "format", Test("crates/cli/tests/results.rs")),
+    ("life", "out", Test("crates/cli/tests/results.rs")),
+    ("life", "seed", Test("crates/lab/tests/life.rs")),
+    ("life", "set", Test("crates/lab/tests/keys/main.rs")),
+    ("powercut", "format", Test("crates/cli/tests/results.rs")),
+    ("powercut", "out", Test("crates/cli/tests/results.rs")),
+    ("powercut", "seed", Test("crates/lab/tests/nandfs.rs")),
+    ("powercut", "set", Test("crates/lab/tests/keys/main.rs")),
+    ("sweep", "format", Test("crates/cli/tests/sweep.rs")),
+    ("sweep", "out", Test("crates/cli/tests/sweep.rs")),
+    ("sweep", "seed", Test("crates/cli/tests/sweep.rs")),
+    ("sweep", "set", Test("crates/cli/tests/sweep.rs")),
+    ("sweep", "grid", Test("crates/cli/tests/sweep.rs")),
+    ("sweep", "cell", Test("crates/cli/tests/sweep.rs")),
+    ("sweep", "threads", Test("crates/cli/tests/sweep.rs")),
+    ("sweep", "restart", Refused(&["sweep", "nor-write", "--grid", "seed=1,2", "--restart"])),
+    ("report", "format", Test("crates/cli/tests/results.rs")),
+    ("report", "out", Test("crates/cli/tests/results.rs")),
+    ("report", "seed", Refused(&["report", "a.json", "--seed", "2"])),
+    ("compare", "format", Test("crates/cli/tests/results.rs")),
+    ("compare", "out", Test("crates/cli/tests/results.rs")),
+    ("compare", "seed", Refused(&["compare", "a.json", "b.json", "--seed=2"])),
+    ("image info", "format", Test(IMAGES)),
+    ("image info", "out", Test(IMAGES)),
+    ("image info", "seed", Refused(&["image", "info", "a.bin", "--seed", "2"])),
+    ("image extract", "format", Test(IMAGES)),
+    ("image extract", "out", Test(IMAGES)),
+    ("image extract", "seed", Refused(&["image", "extract", "a.bin", "b", "--seed", "2"])),
+    ("image extract", "page", Test(IMAGES)),
+    ("image extract", "oob", Test(IMAGES)),
+    ("image extract", "block", Test(IMAGES)),
+    ("image extract", "endian", Test(IMAGES)),
+    ("image extract", "partial", Test(IMAGES)),
+    ("image ls", "format", Test(IMAGES)),
+    ("image ls", "out", Test(IMAGES)),
+    ("image ls", "seed", Refused(&["--seed", "2", "image", "ls", "a.bin"])),
+    ("image ls", "page", Test(IMAGES)),
+    ("image ls", "oob", Test(IMAGES)),
+    ("image ls", "block", Test(IMAGES)),
+    ("image ls", "endian", Test(IMAGES)),
+    ("image ls", "partial", Test(IMAGES)),
+    ("sata console", "format", Test("crates/cli/tests/console.rs")),
+    ("sata console", "out", Test("crates/cli/tests/console.rs")),
+    ("sata console", "seed", Test("crates/lab/tests/sata_console.rs")),
+    ("sata console", "set", Test("crates/lab/tests/sata_console.rs")),
+    ("os run", "format", Test(OS)),
+    ("os run", "out", Test(OS)),
+    ("os run", "seed", Refused(&["os", "run", "a.elf", "--seed", "2"])),
+    ("os trace", "format", Test(OS)),
+    ("os trace", "out", Test(OS)),
+    ("os trace", "seed", Refused(&["os", "trace", "a.elf", "--seed", "2"])),
+    ("os debug", "format", Test(OS)),
+    ("os debug", "out", Test(OS)),
+    ("os debug", "seed", Refused(&["os", "debug", "a.elf", "--seed", "2"])),
+    ("completions", "format", Refused(&["completions", "bash", "--format", "json"])),
+    ("completions", "out", Test("completions_can_be_written_under_the_name_that_the_shell_expects")),
+    ("completions", "seed", Refused(&["completions", "bash", "--seed", "2"])),
+    ("man", "format", Refused(&["man", "--format", "json"])),
+    ("man", "out", Test("every_command_has_a_man_page")),
+    ("man", "seed", Refused(&["man", "--seed", "2"])),
+];
+
+/// The options in the help of a command or an action.
+fn options(path: &str) -> Vec<String> {
+    let arguments: Vec<&str> = path.split(' ').chain(["--help"]).collect();
+    let help = run(&arguments).success();
+    let options = help.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
+    let name = |line: &str| line.split([' ', '[', '.']).next().unwrap_or_default().to_owned();
+    options.map(name).filter(|name| name != "help" && name != "version").collect()
+}
+
+#[test]
+fn every_option_of_every_command_shows_or_is_refused() {
+    let with_actions =
+        [("image", "info extract ls"), ("sata", "console"), ("os", "run trace debug")];
+    let mut paths = Vec::new();
+    for command in commands() {
+        match with_actions.iter().find(|(name, _)| *name == command) {
+            Some((_, actions)) => {
+                paths.extend(actions.split(' ').map(|action| format!("{command} {action}")));
+            }
+            None => paths.push(command),
+        }
+    }
+    for path in paths {
+        for option in options(&path) {
+            let listed = OPTIONS.iter().any(|(of, name, _)| *of == path && *name == option);
+            // Options of the machine and its program alone are for the tests of `os`.
+            let of_machine = path.starts_with("os ");
+            assert!(
+                listed || of_machine || SATISFIED.contains(&option.as_str()),
+                "boardlab {path} --{option}: say in OPTIONS how it shows"
+            );
+        }
+    }
+}
+
+#[test]
+fn options_differ_or_are_refused_as_listed() {
+    for (path, option, shows) in OPTIONS {
+        match shows {
+            Differs(without, with) => {
+                let [without, with] = [without, with].map(|arguments| {
+                    let scratch = Scratch::new();
+                    let outcome = run_in(scratch.path(), arguments);
+                    assert_eq!(outcome.status, 0, "{arguments:?}: {}", outcome.stderr);
+                    (outcome.stdout, outcome.stderr, scratch.path().join("o").exists())
+                });
+                assert_ne!(without, with, "boardlab {path} --{option}");
+            }
+            Refused(arguments) => {
+                let outcome = run(arguments);
+                assert_eq!(outcome.status, 2, "{arguments:?}: {}", outcome.stderr);
+                let says = format!("`--{option}` has no effect on `boardlab {path}`: ");
+                assert!(outcome.stderr.contains(&says), "{arguments:?}: {}", outcome.stderr);
+            }
+            Test(name) if name.contains('/') => {
+                let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+                assert!(root.join(name).exists(), "boardlab {path} --{option}: {name}");
+            }
+            Test(name) => assert!(include_str!("definitions.rs").contains(&format!("fn {name}"))),
+        }
+    }
+}
+
+#[test]
+fn forms_of_fio_are_refused_before_a_run_that_has_none() {
+    for command in
+        [&["reproduce", "sdwear"][..], &["life", "sd-life"], &["list"], &["compare", "a", "b"]]
+    {
+        let outcome = run(&[command, &["--format", "fio-json"]].concat());
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("fio's own forms are for jobs of fio"),
+            "{}",
+            outcome.stderr
+        );
+    }
 }

@@ -34,7 +34,7 @@ const SMALL: &str = "[a]\nfilename=/dev/mmcblk0\ndirect=1\nrw=write\nbs=64k\nsiz
 fn the_built_in_scenario_gives_tables_and_what_fio_prints() {
     let run = run("card-fio", &[]).unwrap();
     let ids: Vec<_> = run.tables.iter().map(|table| table.id.as_str()).collect();
-    assert_eq!(ids, ["fio", "causes", "card", "flash"]);
+    assert_eq!(ids, ["fio", "causes", "card", "flash", "health", "registers"]);
     let names: Vec<_> = run.attachments.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["fio.txt", "fio.json", "fio.terse"]);
     assert_eq!(run.attachments[2].text.lines().count(), 3);
@@ -96,7 +96,7 @@ fn the_same_seed_gives_the_same_result() {
 fn jobs_run_on_a_drive_whose_queue_makes_random_reads_faster() {
     let run = run("drive-fio", &[]).unwrap();
     let ids: Vec<_> = run.tables.iter().map(|table| table.id.as_str()).collect();
-    assert_eq!(ids, ["fio", "causes", "drive", "flash"]);
+    assert_eq!(ids, ["fio", "causes", "drive", "flash", "identify"]);
     let rate = |row: &str| {
         let rows = &run.tables[0].rows;
         let found = rows.iter().find(|one| one.id.starts_with(row) && one.id.ends_with("read"));

@@ -5,6 +5,7 @@
 //! - [`part`]: [`part::CardPart`], everything that a part file says of a card, as plain data.
 //! - [`board`]: [`board::Host`], the slot of a board and what its driver does around each command.
 //! - [`mod@compose`]: [`fn@compose::compose`], a card on that slot, erased and empty.
+//! - `unused`: what no run uses of a part or a board.
 //! - [`health`]: what the card then tells of itself, as tables.
 //!
 //! Source: the keys are those of docs/formats/part.md; what they mean is in docs/models/sd-card.md. Left out:
@@ -15,6 +16,7 @@ pub mod compose;
 pub mod health;
 mod limits;
 pub mod part;
+pub(crate) mod unused;
 mod values;
 
 pub use health::{health_table, register_table};

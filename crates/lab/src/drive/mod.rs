@@ -7,6 +7,7 @@
 //! - [`driver`]: [`driver::Ahci`], a controller with a queue and its driver.
 //! - [`housekeeping`]: a named state of a drive, in which it pauses once.
 //! - [`mod@compose`]: [`fn@compose::compose`], a drive on that host with its link.
+//! - [`fn@identify_table`]: what the drive then says of itself.
 //!
 //! Source: the keys are those of docs/formats/part.md and board.md; what they mean is in docs/models/sata-ssd.md,
 //! sata-link.md and sata-host.md.
@@ -15,9 +16,11 @@ pub mod board;
 pub mod compose;
 pub mod driver;
 pub mod housekeeping;
+mod identity;
 mod limits;
 pub mod part;
 
 pub use board::SataHost;
 pub use compose::compose;
+pub use identity::identify_table;
 pub use part::DrivePart;

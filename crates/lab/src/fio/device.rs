@@ -5,12 +5,16 @@
 use super::failed;
 use super::scenario::Composition;
 use crate::card::compose::compose;
+use crate::card::{health_table, register_table};
 use crate::drive;
 use crate::drive::compose::Flash;
+use crate::drive::identify_table;
 use crate::registry::Failure;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
 use boardlab_ftl::Translation;
+use boardlab_result::Table;
 use boardlab_sata::disk::Disk;
+use boardlab_sata::wire::identify::Identify;
 use boardlab_sd::{Card, Data};
 use boardlab_sim::{Instant, Seed};
 
@@ -18,8 +22,8 @@ use boardlab_sim::{Instant, Seed};
 pub(super) enum Device {
     /// An SD card or an eMMC.
     Card(Box<Card<crate::managed::Layer>>),
-    /// A drive.
-    Drive(Box<Disk<Flash>>),
+    /// A drive, and what it says of itself.
+    Drive(Box<Disk<Flash>>, Box<Identify>),
 }
 
 /// What a device did that no translation layer counts.
@@ -45,7 +49,8 @@ impl Device {
             Composition::Drive(part, host) => {
                 let drive = drive::compose::at_port(part, (host.speed, host.end), false, seed)
                     .map_err(|error| failed("the drive", error))?;
-                Self::Drive(Box::new(Disk::new(drive.storage, &drive.wiring, host.driver)))
+                let disk = Disk::new(drive.storage, &drive.wiring, host.driver);
+                Self::Drive(Box::new(disk), Box::new(drive.identify))
             }
         })
     }
@@ -54,7 +59,7 @@ impl Device {
     pub(super) fn layer(&self) -> &dyn Translation {
         match self {
             Self::Card(card) => card.translation(),
-            Self::Drive(disk) => disk.storage().translation(),
+            Self::Drive(disk, _) => disk.storage().translation(),
         }
     }
 
@@ -65,10 +70,18 @@ impl Device {
                 let counts = card.counts();
                 Did { commands: counts.commands, merged: counts.merged }
             }
-            Self::Drive(disk) => {
+            Self::Drive(disk, _) => {
                 let (counts, merged) = (disk.counts(), disk.storage().counts().merged);
                 Did { commands: counts.commands, merged }
             }
+        }
+    }
+
+    /// What a host reads of it besides data.
+    pub(super) fn described(&self) -> Vec<Table> {
+        match self {
+            Self::Card(card) => vec![health_table(card), register_table(card)],
+            Self::Drive(_, identify) => vec![identify_table(identify)],
         }
     }
 
@@ -76,7 +89,7 @@ impl Device {
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Card(_) => "card",
-            Self::Drive(_) => "drive",
+            Self::Drive(..) => "drive",
         }
     }
 }
@@ -85,14 +98,14 @@ impl BlockDevice for Device {
     fn geometry(&self) -> &Geometry {
         match self {
             Self::Card(card) => card.geometry(),
-            Self::Drive(disk) => disk.geometry(),
+            Self::Drive(disk, _) => disk.geometry(),
         }
     }
 
     fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, Error> {
         match self {
             Self::Card(card) => card.submit(at, request),
-            Self::Drive(disk) => disk.submit(at, request),
+            Self::Drive(disk, _) => disk.submit(at, request),
         }
     }
 }

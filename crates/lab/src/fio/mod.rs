@@ -81,6 +81,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     run.tables.push(output::table::table("fio", "Jobs", &done));
     run.tables.extend(tables::causes(&pace));
     run.tables.extend([tables::flash(&device, &before), tables::operations(&device, &before)]);
+    run.tables.extend(device.described());
     pace.draw(&mut run);
     run.warnings.extend(done.notes.iter().map(ToString::to_string));
     tables::findings(&mut run, &pace, device.name());

@@ -3,12 +3,13 @@
 //! Layer: rank 8. Main types: [`Scenario`], [`Composition`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
 //! a file of their own, which goes before. Variables of a job file come from the scenario, never from the environment.
 
-use crate::card::{board, part};
+use crate::card::{board, part, unused};
 use crate::data_file;
 use crate::document::{Read, Section};
 use crate::drive::DrivePart;
 use crate::drive::driver::{self, Ahci};
 use crate::drive::part as drive;
+use crate::managed::unused::by_choice;
 use crate::quantity::Ratio;
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
@@ -57,6 +58,20 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 3] = [("sd", Kind::Card), ("emmc", Kind::Card), ("sata", Kind::Drive)];
 
+/// Keys of a link that is followed command by command.
+const UNUSED: [&str; 10] = [
+    "part.link.holda_after",
+    "part.link.fifo",
+    "part.link.hold_to",
+    "part.link.cont",
+    "part.controller.identify_frame",
+    "board.ahci.holda_after",
+    "board.ahci.fifo",
+    "board.ahci.hold_from",
+    "board.ahci.hold_to",
+    "board.ahci.cont",
+];
+
 /// Jobs of fio as text.
 #[derive(Debug, Clone)]
 pub struct Jobs {
@@ -86,8 +101,21 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     });
     let jobs = section.section("fio", |fio| jobs(&fio, folder));
     section.finish()?;
-    let (_, _) = (title?, experiment?);
-    Ok(Scenario { composition: composition?, fill: fill?, jobs: jobs? })
+    let (_, _, composition) = (title?, experiment?, composition?);
+    match &composition {
+        Composition::Card(part, _) => {
+            unused::around(section, part)?;
+            by_choice(section, "part", &part.managed, false)?;
+        }
+        Composition::Drive(part, _) => {
+            by_choice(section, "part", &part.managed, false)?;
+            let why = "on jobs: no data is held up on the link, and nobody asks for IDENTIFY data";
+            for key in UNUSED {
+                section.idle(key, why, "`boardlab run sata-ssd` follows a link dword by dword")?;
+            }
+        }
+    }
+    Ok(Scenario { composition, fill: fill?, jobs: jobs? })
 }
 
 /// Part and board; what the board must have follows from the kind of the part.

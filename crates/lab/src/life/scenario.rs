@@ -6,9 +6,11 @@
 use super::limits;
 use crate::card::board::{self, Host};
 use crate::card::part::{self, CardPart};
+use crate::card::unused;
 use crate::data_file;
 use crate::document::{Read, Section};
 use crate::fio::scenario::{self, Jobs};
+use crate::managed::unused::by_choice;
 use crate::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::trace::{Action, Beyond, Disk, Order, Ragged};
@@ -32,6 +34,19 @@ pub struct Scenario {
     /// What else is tried.
     pub what_if: WhatIf,
 }
+
+/// Keys that say how long something takes.
+const TIMED: [&str; 9] = [
+    "part.bus",
+    "part.controller.command",
+    "part.controller.write_back_after",
+    "part.flash.times",
+    "part.flash.single_bit",
+    "part.flash.channel",
+    "part.flash.slots",
+    "part.flash.cache_program",
+    "board",
+];
 
 /// Kinds of loads, each with a section of its name.
 const LOADS: [&str; 3] = ["pattern", "fio", "trace"];
@@ -205,6 +220,12 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     };
     let part = part?;
     mortal(section, &part)?;
+    unused::described(section, "part")?;
+    unused::around(section, &part)?;
+    by_choice(section, "part", &part.managed, what_if.as_ref().is_ok_and(|one| one.cards > 0))?;
+    if kind != "fio" {
+        untimed(section)?;
+    }
     Ok(Scenario { part, host: host?, load, unused, days, life: life?, what_if: what_if? })
 }
 
@@ -221,6 +242,14 @@ fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
         all.push(section.idle("workload.runs_a_day", &why, help));
     }
     all.into_iter().collect()
+}
+
+/// Refuses what `--set` says of times: a load that is no job of fio is written without them.
+fn untimed(section: &Section<'_>) -> Read<()> {
+    let help =
+        "wear is counted in programs and erases; only workload.kind = \"fio\" runs a job in time";
+    let each = TIMED.map(|path| section.idle(path, "on a life under this load", help));
+    each.into_iter().collect()
 }
 
 /// Refuses a card of which there is no life to compute.
@@ -336,5 +365,10 @@ fn what_if(section: Section<'_>) -> Read<WhatIf> {
     let threshold = section.key::<u64>("threshold").within(1, most).required();
     let parts = section.required::<String>("parts");
     section.finish()?;
+    if cards == Ok(0) {
+        for key in ["spare", "cache_blocks", "threshold", "parts"] {
+            section.idle(key, "with what_if.cards = 0", "give each choice a card or more")?;
+        }
+    }
     Ok(WhatIf { cards: cards?, spare: spare?, cache: cache?, threshold: threshold?, parts: parts? })
 }

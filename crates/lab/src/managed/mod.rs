@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 8. Main types: [`Managed`], plain data, so that a what-if is a clone with a field changed, and
 //! [`Layer`], the translation layer made of it; function: [`Managed::read`]. In reading order: `flash`,
-//! `choices` (what a controller chooses), `reliability`, [`layer`]. What a host sees of a part, its capacity among
+//! `choices` (what a controller chooses), `unused` (what of it a choice leaves without use), `reliability`, [`layer`]. What a host sees of a part, its capacity among
 //! it, is read by [`crate::card`] and [`crate::drive`].
 //!
 //! Source: the keys are those of docs/formats/part.md; what they mean is in docs/models/ftl.md.
@@ -12,6 +12,7 @@ mod flash;
 pub mod layer;
 pub(crate) mod limits;
 mod reliability;
+pub(crate) mod unused;
 pub(crate) mod values;
 
 pub use choices::Mapping;

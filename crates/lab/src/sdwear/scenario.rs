@@ -5,6 +5,7 @@
 use super::limits;
 use crate::card::board::{self, Host};
 use crate::card::part::{self, CardPart};
+use crate::card::unused;
 use crate::document::{Override, Read, Section};
 use crate::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
@@ -105,6 +106,8 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
         return Err(section.refuse("experiment2", problem, "whole sectors", help));
     }
     let (part, host, free, wear) = (part?, host?, free?, wear?);
+    unused::described(section, "part")?;
+    unused::around(section, &part)?;
     Ok(Scenario { part, host, free, wear, full, zeroed, probes, controllers })
 }
 

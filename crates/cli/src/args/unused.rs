@@ -1,0 +1,94 @@
+//! Options of every command that a command cannot follow: given all the same, they are refused.
+//!
+//! Layer: rank 9. Function: [`refuse`]. `--quiet`, `--no-wall-time` and `--color` are not among them: a command that tells
+//! nothing is quiet already.
+
+use super::Form;
+use clap::error::{Error, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+
+/// A command that cannot follow an option.
+struct Unused {
+    /// The option, without dashes.
+    option: &'static str,
+    /// Commands, each with its action where it has some.
+    commands: &'static [&'static str],
+    /// Why not.
+    why: &'static str,
+}
+
+const UNUSED: [Unused; 3] = [
+    Unused {
+        option: "seed",
+        commands: &[
+            "list",
+            "report",
+            "compare",
+            "image info",
+            "image ls",
+            "image extract",
+            "os run",
+            "os trace",
+            "os debug",
+            "completions",
+            "man",
+        ],
+        why: "nothing is drawn at random",
+    },
+    Unused {
+        option: "format",
+        commands: &["completions", "man"],
+        why: "there is no result to be shown in a form",
+    },
+    Unused {
+        option: "restart",
+        commands: &["sweep"],
+        why: "there is no earlier sweep without --out",
+    },
+];
+
+/// Commands whose results have no output of fio, whatever they are given.
+const WITHOUT_FIO: [&str; 10] = [
+    "list",
+    "reproduce",
+    "tune",
+    "life",
+    "powercut",
+    "sweep",
+    "compare",
+    "image info",
+    "image ls",
+    "image extract",
+];
+
+/// Refuses what was given to a command that cannot follow it.
+pub(super) fn refuse(top: &mut Command, matches: &ArgMatches) -> Result<(), Error> {
+    let (mut path, mut last) = (String::new(), matches);
+    while let Some((name, below)) = last.subcommand() {
+        path = if path.is_empty() { name.into() } else { format!("{path} {name}") };
+        last = below;
+    }
+    let given = |option: &str| {
+        let known = last.try_contains_id(option).unwrap_or(false);
+        known && last.value_source(option) == Some(ValueSource::CommandLine)
+    };
+    let mut refused = |option: &str, why: &str| {
+        let text = format!("`--{option}` has no effect on `boardlab {path}`: {why}; leave it out");
+        Err(top.error(ErrorKind::ArgumentConflict, text))
+    };
+    for one in &UNUSED {
+        // A sweep that keeps its points can forget them.
+        let kept = one.option == "restart" && given("out");
+        if one.commands.contains(&path.as_str()) && given(one.option) && !kept {
+            return refused(one.option, one.why);
+        }
+    }
+    let form = given("format").then(|| last.get_one::<Form>("format")).flatten();
+    let of_fio = form.is_some_and(|form| form.of_result().is_err());
+    let without = WITHOUT_FIO.contains(&path.as_str()) || path == "os run";
+    if of_fio && without {
+        return refused("format", "fio's own forms are for jobs of fio, which `boardlab run` runs");
+    }
+    Ok(())
+}
