@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::extract::{Extracted, Skipped};
 use crate::identify::{Cleanmarkers, Found, Identity, Jffs2};
 use crate::walk::{Item, Problem, Walk, resolve};
+use boardlab_result::foreign::is_harmless;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Kind};
@@ -353,7 +354,7 @@ pub fn shown(name: &[u8]) -> String {
     let mut shown = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if character.is_control() || character == '\\' || turns(character) {
+            if character == '\\' || !is_harmless(character) {
                 shown.extend(character.escape_unicode());
             } else {
                 shown.push(character);
@@ -364,11 +365,6 @@ pub fn shown(name: &[u8]) -> String {
         }
     }
     shown
-}
-
-/// Marks that turn the direction of text (UAX #9, 2).
-const fn turns(character: char) -> bool {
-    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
