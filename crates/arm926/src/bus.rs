@@ -66,7 +66,31 @@ pub struct Lines {
     pub halt: bool,
 }
 
-/// What the core is connected to.
+/// The places of a burst.
+fn words(at: Physical) -> impl Iterator<Item = Physical> {
+    (0..).map(move |index: u32| Physical(at.0.wrapping_add(4 * index)))
+}
+
+/// The wait states of a burst of single transfers.
+#[derive(Debug, Default)]
+struct Burst {
+    waits: Waits,
+    begun: bool,
+}
+
+impl Burst {
+    /// Takes the next word in.
+    fn add(&mut self, waits: Waits) {
+        if std::mem::replace(&mut self.begun, true) {
+            self.waits.next = self.waits.next.max(waits.next);
+        } else {
+            self.waits.first = waits.first;
+        }
+    }
+}
+
+/// What the core is connected to. `read`, `write`, `lines`, `peek` and `poke` are a board's own; bursts are made of single transfers unless it
+/// knows better.
 pub trait Bus {
     /// Reads at the instant `now`; `at` is aligned to `width`.
     ///
@@ -88,7 +112,8 @@ pub trait Bus {
         now: Cycles,
     ) -> Result<Waits, BusFault>;
 
-    /// Reads the 32 bytes of a line as one burst.
+    /// Reads the 32 bytes of a line as one burst. Unless a board says otherwise: word by word by [`Bus::read`], with the wait
+    /// states that the first word was answered with, and for further words the largest `next` of their answers. Only what is cached is read so.
     ///
     /// # Errors
     ///
@@ -98,14 +123,29 @@ pub trait Bus {
         at: Physical,
         line: &mut [u8; 32],
         now: Cycles,
-    ) -> Result<Waits, BusFault>;
+    ) -> Result<Waits, BusFault> {
+        let mut burst = Burst::default();
+        for (place, word) in words(at).zip(line.as_chunks_mut::<4>().0) {
+            let reply = self.read(place, Width::Word, now)?;
+            *word = reply.value.to_le_bytes();
+            burst.add(reply.waits);
+        }
+        Ok(burst.waits)
+    }
 
-    /// Writes 16 or 32 bytes (half a line or a line) as one burst.
+    /// Writes 16 or 32 bytes (half a line or a line) as one burst. Unless a board says otherwise: word by word by [`Bus::write`], with the wait states
+    /// as in [`Bus::read_line`].
     ///
     /// # Errors
     ///
-    /// [`BusFault`] as in [`Bus::read`].
-    fn write_burst(&mut self, at: Physical, data: &[u8], now: Cycles) -> Result<Waits, BusFault>;
+    /// [`BusFault`] as in [`Bus::read`]; words in front of the one that failed are written.
+    fn write_burst(&mut self, at: Physical, data: &[u8], now: Cycles) -> Result<Waits, BusFault> {
+        let mut burst = Burst::default();
+        for (place, word) in words(at).zip(data.as_chunks::<4>().0) {
+            burst.add(self.write(place, Width::Word, u32::from_le_bytes(*word), now)?);
+        }
+        Ok(burst.waits)
+    }
 
     /// The interrupt lines at `now`. Asked at the first boundary between two instructions at or after `until` of the last answer,
     /// and after each instruction that read or wrote through [`Bus::read`] or [`Bus::write`].
@@ -117,4 +157,63 @@ pub trait Bus {
 
     /// Replaces the aligned word at `at`, without time: for debuggers and loaders. Tells whether there is memory.
     fn poke(&mut self, at: Physical, value: u32) -> bool;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ram::Ram;
+
+    /// Memory that says nothing of bursts.
+    struct Plain(Ram);
+
+    impl Bus for Plain {
+        fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Result<Reply, BusFault> {
+            self.0.read(at, width, now)
+        }
+
+        fn write(
+            &mut self,
+            at: Physical,
+            width: Width,
+            value: u32,
+            now: Cycles,
+        ) -> Result<Waits, BusFault> {
+            self.0.write(at, width, value, now)
+        }
+
+        fn lines(&mut self, now: Cycles) -> Lines {
+            self.0.lines(now)
+        }
+
+        fn peek(&self, at: Physical) -> Option<u32> {
+            self.0.peek(at)
+        }
+
+        fn poke(&mut self, at: Physical, value: u32) -> bool {
+            self.0.poke(at, value)
+        }
+    }
+
+    #[test]
+    fn a_board_that_says_nothing_of_bursts_has_those_of_single_transfers() {
+        let waits = Waits { first: 5, next: 2 };
+        let mut ram = Ram::new(256, waits);
+        let data: Vec<u8> = (0..32).collect();
+        let now = Cycles(7);
+        let mut plain = Plain(ram.clone());
+        for (at, length) in [(0, 32), (64, 16), (240, 16)] {
+            let written = ram.write_burst(Physical(at), &data[..length], now);
+            assert_eq!(plain.write_burst(Physical(at), &data[..length], now), written);
+        }
+        assert_eq!(plain.0, ram);
+        let (mut one, mut other) = ([0; 32], [0; 32]);
+        for at in [0, 32, 64, 224] {
+            let read = ram.read_line(Physical(at), &mut one, now);
+            assert_eq!((plain.read_line(Physical(at), &mut other, now), other), (read, one));
+            assert_eq!(read, Ok(waits));
+        }
+        assert_eq!(plain.read_line(Physical(256), &mut other, now), Err(BusFault));
+        assert_eq!(plain.write_burst(Physical(256), &data, now), Err(BusFault));
+    }
 }

@@ -3,6 +3,8 @@
 //! Layer: rank 3. [`Config`] is given by a board. Where the manual says nothing (the index of the TLB, replacement there)
 //! the field is a parameter, because results may hang on it.
 
+use std::num::NonZeroU8;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -98,8 +100,8 @@ pub struct Config {
     pub tlb_index: TlbIndex,
     /// The replacement of the TLB.
     pub tlb_replacement: TlbReplacement,
-    /// Core clock cycles a bus clock cycle (HCLKEN): at least 1.
-    pub bus_ratio: u8,
+    /// Core clock cycles a bus clock cycle (HCLKEN).
+    pub bus_ratio: NonZeroU8,
     /// VINITHI: exceptions go to 0xFFFF0000 after reset.
     pub high_vectors: bool,
     /// A semihosting call stops the run instead of taking the exception.
@@ -118,7 +120,7 @@ impl Default for Config {
             data_cache: CacheSize::KIB_16,
             tlb_index: TlbIndex::Low,
             tlb_replacement: TlbReplacement::RoundRobin,
-            bus_ratio: 2,
+            bus_ratio: const { NonZeroU8::new(2).expect("two is not zero") },
             high_vectors: false,
             semihosting: true,
             stop_without_handler: true,

@@ -10,7 +10,10 @@
 //! - [`memory`]: [`Memory`], the system control coprocessor with MMU, TLB, caches and write buffer.
 //! - [`processor`]: [`Processor`], all of the above; `step` is the reference interpreter.
 //!
-//! - [`engine`]: [`Engine`], the ways to run it; [`Interpreter`]. [`ram`]: [`Ram`], a bus for tests.
+//! - [`engine`]: [`Engine`], the ways to run it: [`Interpreter`], [`Predecoded`], [`Compiled`], as the command line names them.
+//! - [`points`]: [`Points`], the breakpoints and watchpoints of a run. [`ram`]: [`Ram`], a bus for tests.
+//!
+//! `examples/own_memory_map.rs` has a board of one's own, with a breakpoint and a watchpoint.
 //!
 //! Sources: ARM DDI 0100E (architecture), DDI 0198D (ARM926EJ-S), DDI 0222B (ARM9EJ-S pipeline).
 //! Left out: Jazelle, the tightly coupled memories, the ETM and the coprocessor interface (accesses to
@@ -25,9 +28,10 @@ pub mod engine;
 pub mod error;
 pub mod exception;
 pub mod execute;
-pub mod fast;
 pub mod instruction;
 pub mod memory;
+pub mod points;
+pub mod predecoded;
 pub mod processor;
 pub mod ram;
 pub mod recorder;
@@ -36,12 +40,15 @@ pub mod timing;
 
 pub use address::{Cycles, Modified, Physical, Virtual};
 pub use bus::{Bus, BusFault, Lines, Reply, Waits, Width};
-pub use config::Config;
+pub use compiler::Compiled;
+pub use config::{CacheSize, Config};
 pub use engine::{Engine, Interpreter};
 pub use error::Error;
 pub use exception::Exception;
 pub use instruction::{Condition, Instruction, Operation, Register};
 pub use memory::{Abort, Access, Memory};
+pub use points::{Points, Watched, Watchpoint};
+pub use predecoded::Predecoded;
 pub use processor::{Limit, Processor, Stop};
 pub use ram::Ram;
 pub use recorder::{Event, Recorder};

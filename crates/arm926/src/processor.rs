@@ -15,6 +15,7 @@ use crate::decode::Memo;
 use crate::exception::Exception;
 use crate::execute::{self, End};
 use crate::memory::{Access, Memory};
+use crate::points::{Points, Seen, Watchpoint};
 use crate::recorder::{Event, Recorder};
 use crate::registers::{Psr, Registers};
 use crate::timing::{Outcome, Pipeline};
@@ -73,6 +74,20 @@ pub enum Stop {
     },
     /// The board asked for it ([`Lines::halt`]). Going on asks the board again.
     Board,
+    /// The next instruction has a breakpoint ([`Processor::points`]). Going on executes it.
+    Breakpoint {
+        /// Its address.
+        at: Virtual,
+    },
+    /// The last instruction made an access that is watched ([`Processor::points`]).
+    Watchpoint {
+        /// The first watchpoint that saw it.
+        watchpoint: Watchpoint,
+        /// The address of the access; the first one of an instruction with several.
+        at: Virtual,
+        /// It wrote.
+        write: bool,
+    },
 }
 
 /// What was executed.
@@ -133,6 +148,9 @@ pub struct Processor<B> {
     pub recorder: Option<Recorder>,
     /// The board.
     pub bus: B,
+    /// Where a run stops, whichever engine runs it.
+    #[serde(skip)]
+    pub points: Points,
     asleep: bool,
     lines_irq: bool,
     lines_fiq: bool,
@@ -160,6 +178,7 @@ impl<B: Bus> Processor<B> {
             trace: TraceHash { value: 0, next: Cycles(CHECKPOINT) },
             recorder: None,
             bus,
+            points: Points::default(),
             asleep: false,
             lines_irq: false,
             lines_fiq: false,
@@ -172,12 +191,62 @@ impl<B: Bus> Processor<B> {
 
     /// Runs instruction by instruction.
     pub fn run(&mut self, limit: Limit) -> Stop {
+        if !self.points.is_empty() {
+            return self.run_to_points(limit);
+        }
         while self.now < limit.cycles && self.counts.instructions < limit.instructions {
             if let Some(stop) = self.step_within(limit.cycles) {
                 return stop;
             }
         }
         Stop::Limit
+    }
+
+    /// As [`Processor::run`], with a look at the points around each instruction.
+    fn run_to_points(&mut self, limit: Limit) -> Stop {
+        self.memory.watch(&self.points);
+        let mut stop = None;
+        while stop.is_none()
+            && self.now < limit.cycles
+            && self.counts.instructions < limit.instructions
+        {
+            stop = self.step_to_points(limit.cycles);
+        }
+        self.memory.stop_watching();
+        stop.unwrap_or(Stop::Limit)
+    }
+
+    fn step_to_points(&mut self, limit: Cycles) -> Option<Stop> {
+        match self.boundary_if_due(limit) {
+            Boundary::Execute => {}
+            Boundary::Done => return None,
+            Boundary::Stop(stop) => return Some(stop),
+        }
+        let at = self.registers.pc;
+        if self.points.stops_at(at, self.counts.instructions) {
+            return Some(Stop::Breakpoint { at: Virtual(at) });
+        }
+        let stop = self.execute_next();
+        stop.or_else(|| self.seen())
+    }
+
+    /// As [`Processor::step_within`]; an access that is watched stops it behind the instruction. A breakpoint does not.
+    pub fn step_watched(&mut self, limit: Cycles) -> Option<Stop> {
+        self.memory.watch(&self.points);
+        let stop = self.step_within(limit).or_else(|| self.seen());
+        self.memory.stop_watching();
+        stop
+    }
+
+    /// The access of the last instruction that was watched.
+    fn seen(&mut self) -> Option<Stop> {
+        let Seen { watchpoint, at, write } = self.memory.take_seen()?;
+        Some(Stop::Watchpoint { watchpoint, at, write })
+    }
+
+    /// Lets the next run execute the instruction that is next although it has a breakpoint.
+    pub const fn pass_breakpoint(&mut self) {
+        self.points.pass(self.registers.pc, self.counts.instructions);
     }
 
     /// One instruction, or the entry of an interrupt, or a span of sleep.
@@ -187,14 +256,20 @@ impl<B: Bus> Processor<B> {
 
     /// As [`Processor::step`]; sleep ends at `limit`.
     pub fn step_within(&mut self, limit: Cycles) -> Option<Stop> {
-        if self.now >= self.quiet_until || self.memory.touched() {
-            match self.boundary(limit) {
-                Boundary::Execute => {}
-                Boundary::Done => return None,
-                Boundary::Stop(stop) => return Some(stop),
-            }
+        match self.boundary_if_due(limit) {
+            Boundary::Execute => self.execute_next(),
+            Boundary::Done => None,
+            Boundary::Stop(stop) => Some(stop),
         }
-        self.execute_next()
+    }
+
+    #[inline(always)]
+    fn boundary_if_due(&mut self, limit: Cycles) -> Boundary {
+        if self.now >= self.quiet_until || self.memory.touched() {
+            self.boundary(limit)
+        } else {
+            Boundary::Execute
+        }
     }
 
     /// When the engine must next come to [`Processor::boundary`]: the first boundary at or after this cycle.

@@ -229,27 +229,66 @@ impl Registers {
         }
     }
 
-    /// Register `index` (0 to 14) of user mode, whatever the mode is.
+    /// Register `index` (0 to 14) as `mode` sees it, whatever the mode is.
+    ///
+    /// # Panics
+    ///
+    /// For another index.
     #[must_use]
-    pub fn user(&self, index: usize) -> u32 {
-        let mode = self.cpsr.mode();
+    pub fn of_mode(&self, mode: Mode, index: usize) -> u32 {
+        let current = self.cpsr.mode();
         match index {
-            8..=12 if mode == Mode::Fiq => self.other_high[index - 8],
-            13 if mode.bank() != 0 => self.banks[0].r13,
-            14 if mode.bank() != 0 => self.banks[0].r14,
+            8..=12 if (mode == Mode::Fiq) != (current == Mode::Fiq) => self.other_high[index - 8],
+            13 if mode.bank() != current.bank() => self.banks[mode.bank()].r13,
+            14 if mode.bank() != current.bank() => self.banks[mode.bank()].r14,
             _ => self.r[index],
         }
     }
 
-    /// Writes register `index` (0 to 14) of user mode, whatever the mode is.
-    pub fn set_user(&mut self, index: usize, value: u32) {
-        let mode = self.cpsr.mode();
+    /// Writes register `index` (0 to 14) as `mode` sees it, whatever the mode is.
+    ///
+    /// # Panics
+    ///
+    /// For another index.
+    pub fn set_of_mode(&mut self, mode: Mode, index: usize, value: u32) {
+        let current = self.cpsr.mode();
         match index {
-            8..=12 if mode == Mode::Fiq => self.other_high[index - 8] = value,
-            13 if mode.bank() != 0 => self.banks[0].r13 = value,
-            14 if mode.bank() != 0 => self.banks[0].r14 = value,
+            8..=12 if (mode == Mode::Fiq) != (current == Mode::Fiq) => {
+                self.other_high[index - 8] = value;
+            }
+            13 if mode.bank() != current.bank() => self.banks[mode.bank()].r13 = value,
+            14 if mode.bank() != current.bank() => self.banks[mode.bank()].r14 = value,
             _ => self.r[index] = value,
         }
+    }
+
+    /// The saved status of `mode`, whatever the mode is; nothing of user and system mode, which have none.
+    #[must_use]
+    pub const fn spsr_of_mode(&self, mode: Mode) -> Option<Psr> {
+        match mode.bank() {
+            0 => None,
+            bank => Some(Psr(self.banks[bank].spsr)),
+        }
+    }
+
+    /// Writes the saved status of `mode`, whatever the mode is; tells whether it has one.
+    pub const fn set_spsr_of_mode(&mut self, mode: Mode, value: Psr) -> bool {
+        let bank = mode.bank();
+        if bank != 0 {
+            self.banks[bank].spsr = value.0 & Psr::DEFINED;
+        }
+        bank != 0
+    }
+
+    /// Register `index` (0 to 14) of user mode, whatever the mode is.
+    #[must_use]
+    pub fn user(&self, index: usize) -> u32 {
+        self.of_mode(Mode::User, index)
+    }
+
+    /// Writes register `index` (0 to 14) of user mode, whatever the mode is.
+    pub fn set_user(&mut self, index: usize, value: u32) {
+        self.set_of_mode(Mode::User, index, value);
     }
 }
 
@@ -280,7 +319,46 @@ mod tests {
             assert_eq!(registers.user(13), 1);
             assert_eq!(registers.user(8), 600);
         }
+        for seen_from in modes {
+            registers.set_cpsr(status(seen_from));
+            for (mode, value) in modes.into_iter().zip(1..) {
+                assert_eq!(registers.of_mode(mode, 13), value, "{mode:?} from {seen_from:?}");
+                let r8 = if mode == Mode::Fiq { 200 } else { 600 };
+                assert_eq!(registers.of_mode(mode, 8), r8, "{mode:?} from {seen_from:?}");
+                let spsr = (mode != Mode::User).then_some(Psr(value << 28));
+                assert_eq!(registers.spsr_of_mode(mode), spsr, "{mode:?} from {seen_from:?}");
+            }
+        }
         registers.set_cpsr(status(Mode::System));
         assert_eq!(registers.r[13], 1, "system mode shares the registers of user mode");
+    }
+
+    #[test]
+    fn what_is_written_for_a_mode_is_there_when_the_mode_is_entered() {
+        let modes =
+            [Mode::User, Mode::Fiq, Mode::Irq, Mode::Supervisor, Mode::Abort, Mode::Undefined];
+        for written_from in modes {
+            let mut registers = Registers::new();
+            registers.set_cpsr(status(written_from));
+            for (mode, value) in modes.into_iter().zip(10..) {
+                for index in 0..15 {
+                    registers.set_of_mode(mode, index, value * 100 + u32::try_from(index).unwrap());
+                }
+                let has = registers.set_spsr_of_mode(mode, Psr(value << 24 | 0x0700_0000));
+                assert_eq!(has, mode != Mode::User);
+            }
+            for (mode, value) in modes.into_iter().zip(10..) {
+                registers.set_cpsr(status(mode));
+                assert_eq!(registers.r[13..], [value * 100 + 13, value * 100 + 14], "{mode:?}");
+                let high = if mode == Mode::Fiq { 11 } else { 15 };
+                assert_eq!(registers.r[8], high * 100 + 8, "{mode:?}");
+                assert_eq!(registers.r[0], 1500, "the last that was written");
+                if mode != Mode::User {
+                    assert_eq!(registers.spsr(), Psr((value << 24 | 0x0700_0000) & Psr::DEFINED));
+                }
+            }
+            assert_eq!(registers.of_mode(Mode::System, 13), registers.of_mode(Mode::User, 13));
+            assert_eq!(registers.spsr_of_mode(Mode::System), None);
+        }
     }
 }

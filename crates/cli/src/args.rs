@@ -7,7 +7,7 @@
 mod os;
 mod unused;
 
-pub(crate) use os::{OsAction, OsDebug, OsMachine, OsRun, OsTrace};
+pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
 use boardlab_image::{ByteOrder, Hints};

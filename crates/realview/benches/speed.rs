@@ -14,8 +14,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Engine, Interpreter, Limit};
 use boardlab_realview::{Board, Machine, Outcome, Program, Settings};
 
@@ -144,7 +144,7 @@ fn main() {
     let Some(hello) = guest::build_bytes("hello.c", &[]) else { return };
     let (short, long) = (std::fs::read(&short_elf).unwrap(), std::fs::read(&long_elf).unwrap());
     let reference = best(&short, || Interpreter);
-    let predecoded = best(&short, Fast::new);
+    let predecoded = best(&short, Predecoded::new);
     let compiled_short = best(&short, Compiled::new);
     let compiled = best(&long, Compiled::new);
     for (name, run) in [("predecoded", &predecoded), ("compiled", &compiled_short)] {
@@ -157,7 +157,7 @@ fn main() {
     let row = |name, rate, first| Row { name, rate, first };
     let first = [
         first_output(&hello, || Interpreter),
-        first_output(&hello, Fast::new),
+        first_output(&hello, Predecoded::new),
         first_output(&hello, Compiled::new),
     ]
     .map(Some);

@@ -241,6 +241,7 @@ static void test_and_clean(void)
 int main(void)
 {
     row("cache-type", MRC(0, 0, 0, 1));
+    row("reserved-bits-of-the-control-register", MRC(0, 1, 0, 0) & 0xffff0c78);
     unaligned();
     program_counter();
     mmu_start(0);

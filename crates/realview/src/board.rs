@@ -109,11 +109,8 @@ impl Board {
     ///
     /// [`Error`] for settings that the board cannot have.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
-        if settings.core.bus_ratio == 0 {
-            return Err(Error::BusRatio);
-        }
         Ok(Self {
-            clock: CoreClock::new(settings.core_clock),
+            clock: CoreClock::new(settings.core_clock).ok_or(Error::CoreClock)?,
             timing: settings.timing,
             memory: Sdram::new(settings.memory_size()?),
             system: System::default(),

@@ -8,7 +8,7 @@ use std::fmt;
 
 use boardlab_arm926::{
     Cycles, Engine, Event, Exception, Interpreter, Limit, Mode, Physical, Processor, Psr, Recorder,
-    Stop, Virtual,
+    Stop, Virtual, Watchpoint,
 };
 
 use crate::board::{Board, Halt, Touch};
@@ -53,6 +53,20 @@ pub enum Outcome {
         /// The instruction.
         at: u32,
     },
+    /// The next instruction has a breakpoint (`points` of the processor). Going on executes it.
+    Breakpoint {
+        /// Its address.
+        at: Virtual,
+    },
+    /// The last instruction made an access that is watched (`points` of the processor).
+    Watchpoint {
+        /// The first watchpoint that saw it.
+        watchpoint: Watchpoint,
+        /// The address of the access.
+        at: Virtual,
+        /// It wrote.
+        write: bool,
+    },
     /// The program asked for a reset of the board.
     Reset,
     /// The program wrote to the LEDs, and they are watched ([`Machine::watch_marks`]).
@@ -67,6 +81,10 @@ impl fmt::Display for Outcome {
         match self {
             Self::Limit => write!(f, "the limit was reached"),
             Self::Exit { code, .. } => write!(f, "the program ended with {code}"),
+            Self::Breakpoint { at } => write!(f, "a breakpoint at {:#010x}", at.0),
+            Self::Watchpoint { at, write, .. } => {
+                write!(f, "a watched {} at {:#010x}", if *write { "write" } else { "read" }, at.0)
+            }
             Self::Asleep => write!(f, "the core waits for an interrupt, and none can come"),
             Self::Input => write!(f, "the program reads from the console, and nothing was typed"),
             Self::Output => write!(f, "there is more output than is kept"),
@@ -81,6 +99,17 @@ impl fmt::Display for Outcome {
             Self::Reset => write!(f, "the program asked for a reset of the board"),
             Self::Mark { value } => write!(f, "the program showed {value:#x} on the LEDs"),
         }
+    }
+}
+
+/// What a stop at a point is; the board's wish to end the run is told by the next one.
+const fn point(stop: Stop) -> Option<Outcome> {
+    match stop {
+        Stop::Breakpoint { at } => Some(Outcome::Breakpoint { at }),
+        Stop::Watchpoint { watchpoint, at, write } => {
+            Some(Outcome::Watchpoint { watchpoint, at, write })
+        }
+        _ => None,
     }
 }
 
@@ -193,12 +222,12 @@ impl Machine {
         loop {
             let slice = self.processor.now.plus(SLICE).min(limit.cycles);
             let stop = self.engine.run(&mut self.processor, Limit { cycles: slice, ..limit });
-            if let Some(outcome) = self.halted(stop) {
+            if let Some(outcome) = point(stop).or_else(|| self.halted(stop)) {
                 return outcome;
             }
             match stop {
                 Stop::Limit if slice == limit.cycles || self.done(limit) => return Outcome::Limit,
-                Stop::Limit | Stop::Board => {}
+                Stop::Limit | Stop::Board | Stop::Breakpoint { .. } | Stop::Watchpoint { .. } => {}
                 Stop::Asleep => return Outcome::Asleep,
                 Stop::NoHandler { exception, at } => return Outcome::NoHandler { exception, at },
                 Stop::Semihosting => {

@@ -3,8 +3,8 @@
 
 use crate::guest;
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::memory::check::{Stale, Violation};
 use boardlab_arm926::{Config, Engine, Interpreter, Limit};
 use boardlab_realview::{Board, Machine, Outcome, Program, Settings};
@@ -92,7 +92,7 @@ fn the_checker_changes_no_result() {
 fn the_other_engines_find_the_same() {
     for fault in 0..10 {
         let Some(reference) = run(fault, true, Interpreter) else { return };
-        let Some(fast) = run(fault, true, Fast::new()) else { return };
+        let Some(fast) = run(fault, true, Predecoded::new()) else { return };
         assert_eq!(reference, fast, "fault {fault}");
         let Some(compiled) = run(fault, true, Compiled::with_threshold(1)) else { return };
         assert_eq!(reference, compiled, "fault {fault}");

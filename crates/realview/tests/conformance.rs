@@ -25,8 +25,14 @@ const fn row(name: &'static str, manual: u32, qemu: u32, source: &'static str) -
     Row { name, manual, source, qemu }
 }
 
-const ROWS: [Row; 26] = [
+const ROWS: [Row; 27] = [
     row("cache-type", 0x1D15_2152, 0x01DD_20D2, "DDI 0198D, c0: 16 KB, four ways, 32 bytes"),
+    row(
+        "reserved-bits-of-the-control-register",
+        0x0005_0078,
+        0x0009_0078,
+        "DDI 0198D, c1: 18, 16 and 6 to 3 as one",
+    ),
     row("load-of-an-unaligned-word", 0x1144_3322, 0x5544_3322, "DDI 0100E, LDR: rotated"),
     row("load-of-a-half-aligned-word", 0x2211_4433, 0x6655_4433, "DDI 0100E, LDR: rotated"),
     row("swap-of-an-unaligned-word", 0x3322_1144, 0, "DDI 0100E, SWP: rotated (QEMU aborts)"),

@@ -3,8 +3,8 @@
 
 use crate::guest;
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Config, Interpreter, Limit};
 use boardlab_realview::{Card, Error, Machine, Medium, Outcome, Program, Settings};
 use boardlab_sim::{Bytes, Seed, Stream};
@@ -15,7 +15,7 @@ type Choice = (&'static str, fn(&mut Machine));
 
 const ENGINES: [Choice; 3] = [
     ("interpreter", |machine| machine.set_engine(Interpreter)),
-    ("fast", |machine| machine.set_engine(Fast::new())),
+    ("fast", |machine| machine.set_engine(Predecoded::new())),
     ("compiled", |machine| machine.set_engine(Compiled::with_threshold(20))),
 ];
 

@@ -7,6 +7,7 @@
 use crate::guest;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU8;
 
 use boardlab_arm926::address::Cycles;
 use boardlab_arm926::config::{CacheSize, Config, TlbIndex, TlbReplacement};
@@ -38,7 +39,7 @@ fn discover(core: Core, flags: &[&str]) -> Option<BTreeMap<String, u32>> {
         data_cache: CacheSize::from_kib(core.data).unwrap(),
         tlb_index: core.index,
         tlb_replacement: core.replacement,
-        bus_ratio: core.bus_ratio,
+        bus_ratio: NonZeroU8::new(core.bus_ratio).unwrap(),
         ..settings.core
     };
     let mut machine = Machine::new(&settings).unwrap();

@@ -1,8 +1,8 @@
 //! Whatever a program does to the board, the board neither panics nor hangs, and how often it is asked changes nothing.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Bus, Config, Cycles, Limit, Physical, Width};
 use boardlab_realview::{Board, Card, Machine, Medium, Outcome, Settings};
 use boardlab_sim::{Bytes, Seed, Stream};
@@ -197,7 +197,7 @@ fn random_code_neither_panics_nor_hangs_and_is_the_same_in_all_engines() {
     for round in 0..times(300) {
         let mut same = random.clone();
         let mut plain = wild(&mut random);
-        let mut fast = wild(&mut same.clone()).with_engine(Fast::new());
+        let mut fast = wild(&mut same.clone()).with_engine(Predecoded::new());
         let mut compiled = wild(&mut same).with_engine(Compiled::with_threshold(3));
         let outcomes = survive(&mut plain, 100_000);
         for other in [&mut fast, &mut compiled] {

@@ -4,8 +4,8 @@
 
 use crate::guest;
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::memory::Statistics;
 use boardlab_arm926::{Event, Exception, Interpreter, Limit};
 use boardlab_realview::{Machine, Outcome, Program, Settings};
@@ -64,7 +64,7 @@ fn marks_come_with_the_same_counts_in_each_engine() {
     let (expected, end) = marks(&mut machine(&elf).with_engine(Interpreter));
     assert!(matches!(end, Outcome::Exit { code: 0..=127, .. }), "{end}");
     let engines = [
-        ("fast", machine(&elf).with_engine(Fast::new())),
+        ("fast", machine(&elf).with_engine(Predecoded::new())),
         ("compiled", machine(&elf).with_engine(Compiled::with_threshold(20))),
     ];
     for (name, mut machine) in engines {

@@ -1,19 +1,19 @@
 //! The engine: compiled regions where execution is hot, predecoded blocks elsewhere.
 //!
-//! Layer: rank 3. [`Compiled`] takes turns: it leaves the counting of how often a place is come by to [`Fast`], which stops in front of hot code.
+//! Layer: rank 3. [`Compiled`] takes turns: it leaves the counting of how often a place is come by to [`Predecoded`], which stops in front of hot code.
 
 use super::{Compiler, Ran, THRESHOLD};
 use crate::address::Cycles;
 use crate::bus::Bus;
 use crate::engine::Engine;
-use crate::fast::{Ended, Fast};
+use crate::predecoded::{Ended, Predecoded};
 use crate::processor::{Limit, Processor, Stop};
 
 /// The engine of compiled regions.
 #[derive(Debug)]
 pub struct Compiled {
     compiler: Compiler,
-    fast: Fast,
+    predecoded: Predecoded,
     /// The cycle from which on entries are counted again.
     again: Cycles,
 }
@@ -38,8 +38,8 @@ impl Compiled {
     /// As [`Compiled::new`]; compiles what was entered so often.
     #[must_use]
     pub fn with_threshold(threshold: u32) -> Self {
-        let (compiler, fast) = (Compiler::default(), Fast::with_threshold(threshold));
-        Self { compiler, fast, again: Cycles(SPAN) }
+        let (compiler, predecoded) = (Compiler::default(), Predecoded::with_threshold(threshold));
+        Self { compiler, predecoded, again: Cycles(SPAN) }
     }
 
     /// How many regions there are, and their machine code in bytes.
@@ -63,14 +63,14 @@ impl Compiled {
         }
         let mut anyway = false;
         loop {
-            let code = match self.fast.run_until_hot(processor, limit, anyway) {
+            let code = match self.predecoded.run_until_hot(processor, limit, anyway) {
                 Ended::Stop(stop) => return Some(stop),
                 Ended::Hot(code) => code,
             };
             match self.compiler.run(processor, limit, true) {
                 Ran::Some => return None,
                 Ran::Stop(stop) => return Some(stop),
-                Ran::Never => self.fast.cool(code),
+                Ran::Never => self.predecoded.cool(code),
                 Ran::Nothing => {}
             }
             anyway = true;
@@ -80,14 +80,17 @@ impl Compiled {
 
 impl<B: Bus> Engine<B> for Compiled {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
-        if self.fast.attend_to(processor) {
+        if self.predecoded.attend_to(processor) {
             self.compiler.forget();
             self.again = Cycles(0);
+        }
+        if !processor.points.is_empty() {
+            return self.predecoded.leave_to_reference(processor, limit);
         }
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
             if processor.now >= self.again {
                 self.again = processor.now.plus(SPAN);
-                self.fast.count_again();
+                self.predecoded.count_again();
             }
             if let Some(stop) = self.turn(processor, limit) {
                 return stop;
@@ -99,6 +102,6 @@ impl<B: Bus> Engine<B> for Compiled {
     fn forget(&mut self) {
         self.compiler.forget();
         self.again = Cycles(0);
-        Engine::<B>::forget(&mut self.fast);
+        Engine::<B>::forget(&mut self.predecoded);
     }
 }

@@ -1,4 +1,4 @@
-//! Accesses under the eye of the checker of coherence.
+//! Accesses under the eye of the checker of coherence, and of watchpoints.
 //!
 //! Layer: rank 3; methods of [`Memory`]. Each does what the plain access does, at the same cost in cycles, and compares afterwards: the
 //! translation with the newest descriptors, the cache line with where its address now lies, the value with what was last
@@ -28,6 +28,52 @@ impl Memory {
     pub(crate) fn note_instruction(&mut self, pc: u32, now: Cycles) {
         if let Some(checker) = &mut self.checker {
             checker.instruction(pc, now);
+        }
+    }
+
+    /// As [`Memory::read`], with a checker, a watcher or both.
+    #[inline(never)]
+    pub(super) fn read_looked_at<B: Bus>(
+        &mut self,
+        access: Access,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<u32, Abort> {
+        let result = if self.checker.is_some() {
+            self.read_checked(access, bus, now)
+        } else {
+            self.read_plain(access, bus, now)
+        };
+        if result.is_ok() {
+            self.look(access, false);
+        }
+        result
+    }
+
+    /// As [`Memory::write`], with a checker, a watcher or both.
+    #[inline(never)]
+    pub(super) fn write_looked_at<B: Bus>(
+        &mut self,
+        access: Access,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        let result = if self.checker.is_some() {
+            self.write_checked(access, value, bus, now)
+        } else {
+            self.write_plain(access, value, bus, now)
+        };
+        if result.is_ok() {
+            self.look(access, true);
+        }
+        result
+    }
+
+    /// Shows an access to the watchpoints.
+    fn look(&mut self, access: Access, write: bool) {
+        if let Some(watcher) = &mut self.watcher {
+            watcher.look(access.at, access.width, write);
         }
     }
 

@@ -44,8 +44,9 @@ const WRITABLE: u32 = MMU
     | ROUND_ROBIN
     | ARMV4_LOADS;
 
-/// The control register after reset with VINITHI low. The reserved bits read as on QEMU.
-const RESET: u32 = 0x0009_0078;
+/// The control register after reset with VINITHI low. Of the reserved bits 3 to 6, 16 and 18 read as one and the others as zero (DDI 0198D, c1,
+/// table 2-10), as they do on parts: Linux prints `cr=00053177` there. QEMU has bit 19 in place of bit 18.
+const RESET: u32 = 0x0005_0078;
 
 /// The main ID: ARM926EJ-S r0p5.
 const MAIN_ID: u32 = 0x4106_9265;
@@ -78,6 +79,9 @@ pub(crate) struct Control {
     context: u32,
     /// c15: debug override, debug and test address, region remap.
     test: [u32; 3],
+    /// L4 was set at some time since this was made or restored.
+    #[serde(skip)]
+    pub(super) had_armv4_loads: bool,
 }
 
 impl Control {
@@ -95,6 +99,7 @@ impl Control {
             pid_delay: 0,
             context: 0,
             test: [0; 3],
+            had_armv4_loads: false,
         }
     }
 
@@ -200,7 +205,10 @@ impl Memory {
         let [low, ..] = value.to_le_bytes();
         let control = &mut self.control;
         match (access.crn, access.crm, access.opcode2) {
-            (1, 0, 0) => control.bits = control.bits & !WRITABLE | value & WRITABLE,
+            (1, 0, 0) => {
+                control.bits = control.bits & !WRITABLE | value & WRITABLE;
+                control.had_armv4_loads |= control.has(ARMV4_LOADS);
+            }
             (2, 0, 0) => control.table = value & !0x3FFF,
             (3, 0, 0) => control.domains = value,
             (5, 0, 0) => control.data_status = value & 0xFF,

@@ -23,8 +23,8 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<u32, Abort> {
-        if self.checker.is_some() {
-            return self.read_checked(access, bus, now);
+        if self.looked_at {
+            return self.read_looked_at(access, bus, now);
         }
         self.read_plain(access, bus, now)
     }
@@ -65,8 +65,8 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<(), Abort> {
-        if self.checker.is_some() {
-            return self.write_checked(access, value, bus, now);
+        if self.looked_at {
+            return self.write_looked_at(access, value, bus, now);
         }
         self.write_plain(access, value, bus, now)
     }

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::{Cycles, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
 use crate::config::Config;
+use crate::points::{Points, Seen, Watcher};
 use cache::Cache;
 use check::Checker;
 use control::Control;
@@ -143,6 +144,12 @@ pub struct Memory {
     /// A transfer went over the bus as a single read or write since it was last asked.
     touched: bool,
     checker: Option<Box<Checker>>,
+    /// Watchpoints, while a run goes to points.
+    #[serde(skip)]
+    watcher: Option<Box<Watcher>>,
+    /// There is a checker or a watcher.
+    #[serde(skip)]
+    looked_at: bool,
     #[serde(skip)]
     lookaside: Lookaside,
 }
@@ -182,7 +189,9 @@ impl TryFrom<Saved> for Memory {
             current,
             statistics: saved.statistics,
             touched: saved.touched,
+            looked_at: saved.checker.is_some(),
             checker: saved.checker,
+            watcher: None,
             lookaside: Lookaside::default(),
         };
         if sound && memory.current_is_sound() {
@@ -208,6 +217,8 @@ impl Memory {
             statistics: Statistics::default(),
             touched: false,
             checker: config.check_coherence.then(Box::default),
+            watcher: None,
+            looked_at: config.check_coherence,
             lookaside: Lookaside::default(),
         }
     }
@@ -222,6 +233,24 @@ impl Memory {
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    /// Looks at data accesses for the watchpoints of `points` until [`Memory::stop_watching`].
+    pub(crate) fn watch(&mut self, points: &Points) {
+        self.watcher = Some(Box::new(Watcher::new(points)));
+        self.looked_at = true;
+    }
+
+    /// The first access that was watched since this was last asked.
+    #[inline]
+    pub(crate) fn take_seen(&mut self) -> Option<Seen> {
+        self.watcher.as_mut().and_then(|watcher| watcher.take())
+    }
+
+    /// Looks at data accesses no more.
+    pub(crate) fn stop_watching(&mut self) {
+        self.watcher = None;
+        self.looked_at = self.checker.is_some();
     }
 
     /// Whether a single transfer went over the bus since this was last asked: interrupt lines may have changed.
@@ -245,6 +274,12 @@ impl Memory {
     #[must_use]
     pub const fn armv4_loads(&self) -> bool {
         self.control.has(control::ARMV4_LOADS)
+    }
+
+    /// Whether L4 was set at any time since the core was made or restored: all engines left those instructions to the reference.
+    #[must_use]
+    pub const fn had_armv4_loads(&self) -> bool {
+        self.control.had_armv4_loads || self.armv4_loads()
     }
 
     /// The FCSE process number that data accesses use.

@@ -6,6 +6,7 @@
 //! first. Source: ARM DDI 0198D, 4.2 (sizes, no forwarding to reads); that other reads overtake is assumed.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU8;
 
 use serde::{Deserialize, Serialize};
 
@@ -52,13 +53,13 @@ pub(crate) struct WriteBuffer {
 
 impl WriteBuffer {
     /// Empty, on a bus with so many core cycles a bus cycle.
-    pub(crate) fn new(ratio: u8) -> Self {
-        Self { ratio: u64::from(ratio.max(1)), free_at: 0, pending: VecDeque::new() }
+    pub(crate) fn new(ratio: NonZeroU8) -> Self {
+        Self { ratio: u64::from(ratio.get()), free_at: 0, pending: VecDeque::new() }
     }
 
     /// Whether it could have come to this: a saved one may say anything.
-    pub(crate) fn is_sound(&self, ratio: u8) -> bool {
-        self.ratio == u64::from(ratio.max(1))
+    pub(crate) fn is_sound(&self, ratio: NonZeroU8) -> bool {
+        self.ratio == u64::from(ratio.get())
             && self.pending.len() <= ADDRESSES + 1
             && self.pending.iter().all(|other| other.words <= WORDS && other.length <= 4 * WORDS)
     }

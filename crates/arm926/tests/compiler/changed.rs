@@ -1,6 +1,6 @@
 //! Code that changes itself in a line behind the one where its region begins.
 
-use boardlab_arm926::compiler::Compiled;
+use boardlab_arm926::Compiled;
 use boardlab_arm926::{Cycles, Engine, Interpreter, Limit};
 
 use crate::machine::{difference, processor};

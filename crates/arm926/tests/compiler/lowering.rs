@@ -2,7 +2,7 @@
 //!
 //! A loop takes its operands from memory and adds all results and flags up, so that a wrong one lasts until the states are compared.
 
-use boardlab_arm926::compiler::Compiled;
+use boardlab_arm926::Compiled;
 use boardlab_arm926::{Engine, Interpreter, Limit, Psr};
 use boardlab_sim::Seed;
 

@@ -7,8 +7,8 @@ mod changed;
 mod lowering;
 mod machine;
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Psr, Ram, Stop};
 use boardlab_sim::{Seed, Stream};
 use machine::{difference, processor};
@@ -125,7 +125,7 @@ fn random_thumb_programs_go_as_in_the_reference() {
 #[test]
 fn an_engine_that_changes_between_cores_untold_leaves_the_same_state_in_both() {
     let mut engines: [Box<dyn Engine<Ram>>; 2] =
-        [Box::new(Fast::new()), Box::new(Compiled::with_threshold(1))];
+        [Box::new(Predecoded::new()), Box::new(Compiled::with_threshold(1))];
     for engine in &mut engines {
         let mut stream = Seed::new(5).stream("cores");
         // Other code at the same addresses.

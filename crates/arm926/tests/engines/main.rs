@@ -3,12 +3,13 @@
 
 #[path = "../rig/board.rs"]
 mod board;
+#[path = "../../examples/own_memory_map.rs"]
+mod own_memory_map;
+mod points;
 mod program;
 mod world;
 
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
-use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Processor};
+use boardlab_arm926::{Compiled, Cycles, Engine, Interpreter, Limit, Predecoded, Processor};
 use boardlab_sim::{Seed, Stream};
 use world::{Board, draw};
 
@@ -87,7 +88,7 @@ fn programs() -> u64 {
 
 #[test]
 fn the_fast_engine_leaves_the_same_state_as_the_reference_at_any_instant() {
-    let mut engine = Fast::new();
+    let mut engine = Predecoded::new();
     let instructions: u64 = (0..programs()).map(|seed| compare(seed, &mut engine)).sum();
     let stepped = engine.stepped();
     eprintln!("{instructions} instructions, {stepped} of them by the reference");

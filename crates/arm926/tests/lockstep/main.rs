@@ -24,9 +24,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::thread;
 
-use boardlab_arm926::compiler::Compiled;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::decode;
-use boardlab_arm926::fast::Fast;
 use boardlab_sim::Seed;
 
 use cached::Cached;
@@ -99,7 +99,7 @@ fn check(answer: &Answer, case: &Case, there: &Answer, place: &str) {
 /// Runs `instructions` of the blocks that `seed` gives.
 fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
     let (server, mut here) = (Server::start()?, Simulated::new());
-    let mut fast = Cached::new(Fast::new(), 2, Fast::stepped);
+    let mut fast = Cached::new(Predecoded::new(), 2, Predecoded::stepped);
     let mut compiled = Cached::new(Compiled::with_threshold(1), 4, Compiled::executed);
     let mut tally = Tally::new(table);
     let mut waiting: Option<(u64, Vec<Made>)> = None;

@@ -39,18 +39,18 @@ fn the_cache_type_tells_the_sizes_as_configured() {
 #[test]
 fn the_control_register_keeps_the_bits_that_exist() {
     let mut bench = bench();
-    assert_eq!(bench.read_control((1, 0, 0)), 0x0009_0078);
+    assert_eq!(bench.read_control((1, 0, 0)), 0x0005_0078);
     bench.write_control((1, 0, 0), !1);
-    assert_eq!(bench.read_control((1, 0, 0)), 0x0009_F37E);
+    assert_eq!(bench.read_control((1, 0, 0)), 0x0005_F37E);
     bench.write_control((1, 0, 0), 0);
-    assert_eq!(bench.read_control((1, 0, 0)), 0x0009_0078);
+    assert_eq!(bench.read_control((1, 0, 0)), 0x0005_0078);
 }
 
 #[test]
 fn vectors_are_high_after_reset_if_the_core_is_wired_so_and_whenever_v_says() {
     let mut bench = Bench::new(&Config { high_vectors: true, ..Config::default() });
     assert!(bench.memory.high_vectors());
-    assert_eq!(bench.read_control((1, 0, 0)), 0x0009_2078);
+    assert_eq!(bench.read_control((1, 0, 0)), 0x0005_2078);
     bench.write_control((1, 0, 0), 0);
     assert!(!bench.memory.high_vectors());
     bench.write_control((1, 0, 0), 1 << 15);

@@ -4,6 +4,8 @@
 //! and one before each other. Hence a single transfer takes 2 (2 + 2) = 8 core cycles, a line 2 (1 + 8 + 2 + 7) = 36, half a
 //! line 2 (1 + 4 + 2 + 3) = 20; the word that is wanted of a line comes after 8.
 
+use std::num::NonZeroU8;
+
 use boardlab_arm926::Config;
 use boardlab_arm926::bus::Width;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU, ROUND_ROBIN};
@@ -65,7 +67,8 @@ fn a_fill_holds_the_core_until_its_word_and_the_bus_until_the_last_one() {
 #[test]
 fn the_words_of_a_transfer_cost_by_the_ratio_of_the_clocks() {
     for ratio in [1, 2, 3, 8] {
-        let mut bench = Bench::new(&Config { bus_ratio: ratio, ..Config::default() });
+        let bus_ratio = NonZeroU8::new(ratio).unwrap();
+        let mut bench = Bench::new(&Config { bus_ratio, ..Config::default() });
         assert_eq!(load(&mut bench, 0x100), 4 * u64::from(ratio));
         assert_eq!(bench.cycles(|bench| bench.fetch(0x100)), 4 * u64::from(ratio));
     }

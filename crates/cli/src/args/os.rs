@@ -147,9 +147,9 @@ pub(crate) struct OsMachine {
     /// Command line that the program can ask for; its file's name if left out
     #[arg(long, value_name = "TEXT")]
     pub(crate) command_line: Option<String>,
-    /// How the core is simulated; the results are the same with each
-    #[arg(long, value_name = "ENGINE", default_value = "predecoded")]
-    pub(crate) engine: EngineName,
+    /// How the core is simulated; the results are the same with each [default: predecoded]
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<EngineName>,
     /// Show control characters that the program prints as escapes, instead of sending them
     #[arg(long)]
     pub(crate) safe_console: bool,

@@ -75,6 +75,13 @@ fn gdb_watches_a_variable_and_reads_and_writes_memory() {
         "continue",
         "x/2i $pc",
         "x/1xw &total",
+        "delete",
+        "rwatch total",
+        "continue",
+        "delete",
+        "awatch total",
+        "continue",
+        "continue",
         "print/x *(int *)0xf0000000",
     ];
     let printed = session(&scratch, "plain.elf", &commands);
@@ -82,6 +89,9 @@ fn gdb_watches_a_variable_and_reads_and_writes_memory() {
         "Hardware watchpoint 2: total",
         "New value = 1\n",
         "New value = 5\n",
+        "Hardware read watchpoint 3: total",
+        "Hardware access (read/write) watchpoint 4: total",
+        "New value = 14\n",
         "0x00000005",
         "Cannot access memory",
     ] {

@@ -150,6 +150,13 @@ fn what_is_not_understood_is_answered_and_the_machine_stays() {
     }
     assert_eq!(client.ask("mf0000000,4"), "E0e");
     assert_eq!(client.ask("Mf0000000,1:00"), "E0e");
+    // Points of every kind, once each.
+    for kind in ["0", "1", "2", "3", "4"] {
+        assert_eq!(client.ask(&format!("Z{kind},8000,4")), "OK");
+        let twice =
+            [client.ask(&format!("z{kind},8000,4")), client.ask(&format!("z{kind},8000,4"))];
+        assert_eq!(twice, ["OK", "E02"], "{kind}");
+    }
     // The end of the address space, and more than a packet holds.
     assert!(client.ask("mfffffffc,2000").starts_with('E'));
     assert_eq!(client.ask("m8000,ffffffff").len(), 0x4000);

@@ -219,3 +219,26 @@ fn a_violation_of_coherence_is_told_by_address_function_and_missing_operation() 
     let missing = cell(&result, "coherence", "violation-1", "missing").as_str().unwrap();
     assert!(missing.contains("c7, c5, 1"), "{missing}");
 }
+
+#[test]
+fn an_engine_that_does_not_execute_what_it_was_chosen_for_is_told() {
+    const WARNING: &str = "every instruction is executed by the reference interpreter";
+    let scratch = Scratch::new();
+    let Some(_) = build(&scratch, "plain", &["-DCODE=0"]) else { return };
+    let warned = |arguments: &[&str]| {
+        let outcome = run(&scratch, &[&["plain.elf", "--format", "json"], arguments].concat());
+        let result = outcome.json();
+        let warnings = result["warnings"].as_array().unwrap().clone();
+        warnings.iter().any(|one| one.as_str().unwrap().contains(WARNING))
+    };
+    for engine in ["predecoded", "compiled"] {
+        assert!(warned(&["--check", "--engine", engine]), "--check and {engine}");
+        assert!(warned(&["--profile", "--engine", engine]), "--profile and {engine}");
+        assert!(!warned(&["--engine", engine]), "{engine}");
+    }
+    assert!(!warned(&["--check", "--engine", "interpreter"]));
+    assert!(!warned(&["--check"]), "nobody chose another one");
+    let Some(_) = build(&scratch, "plain", &["-DCODE=0", "-DL4"]) else { return };
+    assert!(warned(&[]) && warned(&["--engine", "compiled"]), "L4");
+    assert!(!warned(&["--engine", "interpreter"]), "L4 on the reference");
+}

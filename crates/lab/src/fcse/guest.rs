@@ -6,7 +6,7 @@
 
 use super::Cause;
 use super::spent::Reading;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Cycles, Limit};
 use boardlab_realview::{Card, Machine, Outcome, Program, Settings};
 use boardlab_sim::{Duration, Instant};
@@ -139,7 +139,7 @@ impl Guest {
         options: &str,
         card: Option<Card>,
     ) -> Result<Self, Cause> {
-        let mut machine = Machine::new(settings)?.with_engine(Fast::default());
+        let mut machine = Machine::new(settings)?.with_engine(Predecoded::default());
         machine.load(kernel)?;
         machine.set_command_line(&format!("kernel {options}"));
         if let Some(card) = card {
@@ -158,7 +158,7 @@ impl Guest {
 
     /// A system that was saved.
     pub(super) fn restored(saved: &[u8]) -> Result<Self, Cause> {
-        let machine = Machine::restore(saved)?.with_engine(Fast::default());
+        let machine = Machine::restore(saved)?.with_engine(Predecoded::default());
         Ok(Self { machine, printed: Vec::new() })
     }
 

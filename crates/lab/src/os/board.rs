@@ -12,6 +12,7 @@ use boardlab_arm926::config::TlbIndex;
 use boardlab_arm926::{Config, Waits, config::CacheSize};
 use boardlab_realview::{Settings, Timing};
 use boardlab_sim::{Bytes, Hertz};
+use std::num::NonZeroU8;
 
 /// The board where no other is chosen.
 pub const BOARD: &str = "realview-eb";
@@ -96,7 +97,7 @@ fn core(section: Section<'_>) -> Read<(Hertz, Config)> {
         instruction_cache: instruction_cache?,
         data_cache: data_cache?,
         tlb_index: tlb_index?,
-        bus_ratio: u8::try_from(bus_ratio?).expect("at most 16"),
+        bus_ratio: u8::try_from(bus_ratio?).ok().and_then(NonZeroU8::new).expect("from 1 to 16"),
         high_vectors: high_vectors?,
         ..Config::default()
     };

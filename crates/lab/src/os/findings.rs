@@ -3,6 +3,7 @@
 //! Layer: rank 8. Function: [`add`]. Each finding names the figure that it rests on and what to do about it.
 
 use super::run::Done;
+use super::session::Way;
 use super::tables::{ratio, spent};
 use boardlab_arm926::Exception;
 use boardlab_realview::{Outcome, Warning};
@@ -28,6 +29,7 @@ pub(super) fn add(run: &mut RunResult, done: &Done<'_>) {
     for warning in done.session.machine.processor().bus.warnings() {
         run.warnings.push(warned(warning));
     }
+    run.warnings.extend(engine_unused(done));
     let assumed = run.parameters.iter().filter(|one| one.origin == Origin::Assumed).count();
     if assumed > 0 {
         let all = run.parameters.len();
@@ -35,6 +37,26 @@ pub(super) fn add(run: &mut RunResult, done: &Done<'_>) {
             "{assumed} of {all} numbers of the board are assumed: times are those of such a board, not of one that was measured"
         ));
     }
+}
+
+/// Why the engine that runs instructions was not the one that the user thinks it was. The figures are the same with each.
+fn engine_unused(done: &Done<'_>) -> Option<String> {
+    let memory = &done.session.machine.processor().memory;
+    let chosen = done.session.way;
+    let why = if chosen == Some(Way::Interpreter) {
+        return None;
+    } else if memory.had_armv4_loads() {
+        "the program set L4 (bit 15 of the control register), under which"
+    } else if chosen.is_some() && memory.checker().is_some() {
+        "with --check"
+    } else if chosen.is_some() && done.profile.is_some() {
+        "with --profile"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{why} every instruction is executed by the reference interpreter, whatever --engine says; only the speed differs"
+    ))
 }
 
 fn percent(share: f64) -> String {
@@ -76,7 +98,7 @@ fn largest_wait(done: &Done<'_>) -> Option<String> {
 fn mostly_uncached(done: &Done<'_>, cycles: u64) -> bool {
     let settings = &done.session.computer.settings;
     let first = u64::from(settings.timing.read.first) + u64::from(settings.timing.read.next) * 7;
-    let fill = (first + 16) * u64::from(settings.core.bus_ratio);
+    let fill = (first + 16) * u64::from(settings.core.bus_ratio.get());
     let misses = done.session.machine.processor().memory.statistics().instruction_cache.read_misses;
     cycles / 2 > misses.saturating_mul(fill)
 }

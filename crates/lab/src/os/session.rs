@@ -8,8 +8,8 @@ use super::calls::CallNames;
 use super::card::{self, CardFile, Image, Written};
 use super::failure::Failure;
 use super::symbols::Symbols;
-use boardlab_arm926::compiler::Compiled;
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Interpreter, Physical};
 use boardlab_realview::{Machine, Program};
 use boardlab_result::{Origin, Parameter};
@@ -64,8 +64,8 @@ pub struct Order {
     pub card: Option<CardFile>,
     /// A snapshot to go on from, in place of a start: the program then gives names only.
     pub restore: Option<PathBuf>,
-    /// How the core is run.
-    pub way: Way,
+    /// How the core is run, if the user chose; otherwise as [`Way::default`] says.
+    pub way: Option<Way>,
     /// Look for violations of coherence.
     pub check: bool,
 }
@@ -85,7 +85,8 @@ pub struct Session {
     pub(super) calls: CallNames,
     /// The file name of the program.
     pub(super) name: String,
-    pub(super) way: Way,
+    /// How the core is run, if the user chose.
+    pub(super) way: Option<Way>,
     /// The card's image, if what the guest writes goes back to it.
     image: Option<Image>,
 }
@@ -137,9 +138,9 @@ impl Session {
 
     /// Goes on with the engine that the user chose.
     pub(super) fn usual_engine(&mut self) {
-        match self.way {
+        match self.way.unwrap_or_default() {
             Way::Interpreter => self.machine.set_engine(Interpreter),
-            Way::Predecoded => self.machine.set_engine(Fast::default()),
+            Way::Predecoded => self.machine.set_engine(Predecoded::default()),
             Way::Compiled => self.machine.set_engine(Compiled::default()),
         }
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use boardlab_arm926::fast::Fast;
+use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Cycles, Limit};
 use boardlab_realview::{Card, Machine, Outcome, Program, Settings};
 
@@ -78,7 +78,7 @@ pub(crate) fn build_checked() -> Option<&'static Path> {
 /// A machine with the kernel in its memory, before its first instruction.
 pub(crate) fn machine(settings: &Settings, folder: &Path, options: &str) -> Machine {
     let elf = std::fs::read(folder.join("kernel.elf")).unwrap();
-    let mut machine = Machine::new(settings).unwrap().with_engine(Fast::new());
+    let mut machine = Machine::new(settings).unwrap().with_engine(Predecoded::new());
     machine.load(&Program::parse(&elf).unwrap()).unwrap();
     machine.set_command_line(options);
     machine

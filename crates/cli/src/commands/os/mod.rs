@@ -4,7 +4,7 @@ mod console;
 mod gdb;
 
 use self::console::{Shows, Terminal};
-use crate::args::{Form, Options, OsAction, OsMachine, OsRun, OsTrace};
+use crate::args::{EngineName, Form, Options, OsAction, OsMachine, OsRun, OsTrace};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::file::{Part, Target};
@@ -49,7 +49,7 @@ fn order(machine: &OsMachine) -> Order {
         loads: machine.load.clone(),
         card: machine.card.clone().map(|path| CardFile { path, write: machine.card_write }),
         restore: machine.restore.clone(),
-        way: machine.engine.way(),
+        way: machine.engine.map(EngineName::way),
         check: false,
     }
 }

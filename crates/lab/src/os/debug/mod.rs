@@ -1,7 +1,7 @@
 //! A program under GDB, by its remote protocol.
 //!
 //! Layer: rank 8. [`Session::debug`] speaks with GDB over a [`Connection`]. In reading order: [`packets`], frames and acknowledgments;
-//! [`commands`], what GDB may ask for; [`arch`], the registers; `points`, the engine that stops; `target`, the machine as GDB sees it. Nothing that comes over the line
+//! [`commands`], what GDB may ask for; [`arch`], the registers; `points`, single steps; `target`, the machine as GDB sees it. Nothing that comes over the line
 //! ends the connection but the words for it (`D`, `k`), and nothing at all loses the machine: it is the session's.
 
 pub mod arch;
@@ -74,6 +74,7 @@ impl Session {
             target,
         };
         let ended = server.serve();
+        server.target.let_be();
         self.usual_engine();
         match ended {
             Ok(parted) => Ok(parted),

@@ -6,23 +6,22 @@
 use super::arch::{CoreRegisters, DESCRIPTION};
 use super::commands::{Command, Point, PointKind, Resume};
 use super::packets::{MALFORMED, PACKET};
-use super::points::{Breaking, Hit, Points, Watch};
+use super::points::Single;
 use crate::os::failure::Failure;
 use crate::os::instruments::{Shared, locked};
 use crate::os::run::{self, Console};
 use crate::os::session::Session;
 use crate::os::tables;
-use boardlab_arm926::{Exception, Limit, Psr, Virtual};
+use boardlab_arm926::{Exception, Limit, Points, Psr, Virtual, Watched, Watchpoint};
 use boardlab_realview::Outcome;
 use boardlab_result::foreign::{shown, shown_at_most};
 use boardlab_sim::Seed;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 /// Cycles between two looks at GDB.
 const TURN: u64 = 200_000;
-/// Bytes that a watchpoint may watch.
-const WATCHED: u32 = 4_096;
 
 /// Breakpoints that there may be.
 const BREAKPOINTS: usize = 4_096;
@@ -43,8 +42,8 @@ const NO_POINT: &str = "E02";
 pub(super) enum Reason {
     /// With a signal.
     Signal(u8),
-    /// Bytes at an address were written.
-    Watch(u32),
+    /// Bytes were accessed that are watched.
+    Watch(Watchpoint),
     /// The program ended.
     Exited(u8),
 }
@@ -67,7 +66,14 @@ impl Reason {
     pub(super) fn answer(self) -> String {
         match self {
             Self::Signal(signal) => format!("T{signal:02x}thread:1;"),
-            Self::Watch(at) => format!("T{TRAP:02x}watch:{at:x};thread:1;"),
+            Self::Watch(Watchpoint { at, of, .. }) => {
+                let kind = match of {
+                    Watched::Writes => "watch",
+                    Watched::Reads => "rwatch",
+                    Watched::Accesses => "awatch",
+                };
+                format!("T{TRAP:02x}{kind}:{:x};thread:1;", at.0)
+            }
             Self::Exited(code) => format!("W{code:02x}"),
         }
     }
@@ -91,16 +97,16 @@ impl From<&str> for Done {
 pub(super) struct Debugged<'a> {
     session: &'a mut Session,
     console: &'a mut dyn Console,
-    points: Shared<Points>,
+    /// Whether the single step is done, if one was asked for.
+    step: Option<Shared<bool>>,
     /// Why it stopped last.
     reason: Reason,
 }
 
 impl<'a> Debugged<'a> {
     pub(super) fn new(session: &'a mut Session, console: &'a mut dyn Console) -> Self {
-        let points = Arc::new(Mutex::new(Points::default()));
-        session.machine.set_engine(Breaking(Arc::clone(&points)));
-        Self { session, console, points, reason: Reason::Signal(TRAP) }
+        session.machine.processor_mut().points.clear();
+        Self { session, console, step: None, reason: Reason::Signal(TRAP) }
     }
 
     /// Runs for a while; why it stopped, if it did.
@@ -118,18 +124,16 @@ impl<'a> Debugged<'a> {
 
     fn stopped(&mut self) -> io::Result<Option<Reason>> {
         let limit = Limit::cycles(self.session.machine.now().plus(TURN));
-        let points = Arc::clone(&self.points);
-        let enough = || locked(&points).hit.is_some();
-        let outcome = self.session.converse_until(limit, self.console, enough)?;
-        let hit = locked(&self.points).hit.take();
-        if let Some(hit) = hit {
-            return Ok(Some(match hit {
-                Hit::Stepped | Hit::Breakpoint => Reason::Signal(TRAP),
-                Hit::Watchpoint(at) => Reason::Watch(at),
-            }));
-        }
-        let Some(outcome) = outcome.filter(|outcome| *outcome != Outcome::Limit) else {
-            return Ok(None);
+        let step = self.step.clone();
+        let done = || step.as_ref().is_some_and(|done| *locked(done));
+        let outcome = self.session.converse_until(limit, self.console, done)?;
+        let outcome = match outcome {
+            None | Some(Outcome::Breakpoint { .. }) => return Ok(Some(Reason::Signal(TRAP))),
+            Some(Outcome::Watchpoint { watchpoint, .. }) => {
+                return Ok(Some(Reason::Watch(watchpoint)));
+            }
+            Some(Outcome::Limit) => return Ok(None),
+            Some(outcome) => outcome,
         };
         self.tell(&outcome)?;
         Ok(Some(reason(&outcome)))
@@ -186,8 +190,24 @@ impl Debugged<'_> {
             registers.r[15] = at;
             self.set_registers(&registers);
         }
-        let mut points = locked(&self.points);
-        (points.single, points.moved, points.hit) = (resume.step, false, None);
+        self.session.machine.processor_mut().pass_breakpoint();
+        if resume.step {
+            let single = Single::default();
+            self.step = Some(Arc::clone(&single.done));
+            self.session.machine.set_engine(single);
+        } else {
+            self.step = None;
+            self.session.usual_engine();
+        }
+    }
+
+    /// Lets the program be: no points.
+    pub(super) fn let_be(&mut self) {
+        self.points().clear();
+    }
+
+    fn points(&mut self) -> &mut Points {
+        &mut self.session.machine.processor_mut().points
     }
 
     /// Does what needs no running.
@@ -277,35 +297,27 @@ impl Debugged<'_> {
     }
 
     fn insert(&mut self, point: Point) -> Done {
-        let Point { kind, at, length } = point;
-        let mut points = locked(&self.points);
-        match kind {
-            PointKind::Break if points.breakpoints.len() >= BREAKPOINTS => FULL.into(),
-            PointKind::Break => {
-                points.breakpoints.insert(at & !1);
+        let points = self.points();
+        match watchpoint(point) {
+            None if point.kind != PointKind::Break => MALFORMED.into(),
+            None if points.breakpoints().len() >= BREAKPOINTS => FULL.into(),
+            None => {
+                points.set_breakpoint(Virtual(point.at));
                 "OK".into()
             }
-            PointKind::Write if !(1..=WATCHED).contains(&length) => MALFORMED.into(),
-            PointKind::Write if points.watches.len() >= WATCHPOINTS => FULL.into(),
-            PointKind::Write => {
-                points.watches.push(Watch::new(self.session.machine.processor(), at, length));
+            Some(_) if points.watchpoints().len() >= WATCHPOINTS => FULL.into(),
+            Some(watchpoint) => {
+                points.set_watchpoint(watchpoint);
                 "OK".into()
             }
-            PointKind::Read | PointKind::Access => "".into(),
         }
     }
 
     fn remove(&mut self, point: Point) -> Done {
-        let Point { kind, at, length } = point;
-        let mut points = locked(&self.points);
-        let removed = match kind {
-            PointKind::Break => points.breakpoints.remove(&(at & !1)),
-            PointKind::Write => {
-                let before = points.watches.len();
-                points.watches.retain(|watch| (watch.at, watch.length) != (at, length));
-                points.watches.len() < before
-            }
-            PointKind::Read | PointKind::Access => return "".into(),
+        let points = self.points();
+        let removed = match watchpoint(point) {
+            None => points.clear_breakpoint(Virtual(point.at)),
+            Some(watchpoint) => points.clear_watchpoint(watchpoint),
         };
         if removed { "OK".into() } else { NO_POINT.into() }
     }
@@ -335,6 +347,18 @@ impl Debugged<'_> {
         };
         lines.iter().map(|line| shown_at_most(line, LINE) + "\n").collect()
     }
+}
+
+/// The watchpoint that a point is, unless it is a breakpoint or watches nothing.
+fn watchpoint(point: Point) -> Option<Watchpoint> {
+    let of = match point.kind {
+        PointKind::Break => return None,
+        PointKind::Write => Watched::Writes,
+        PointKind::Read => Watched::Reads,
+        PointKind::Access => Watched::Accesses,
+    };
+    let length = NonZeroU32::new(point.length)?;
+    Some(Watchpoint { at: Virtual(point.at), length, of })
 }
 
 /// A piece of the description of the registers: more to come, or the last one.

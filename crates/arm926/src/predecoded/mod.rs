@@ -1,6 +1,6 @@
-//! The fast engine: blocks of predecoded instructions, and lookups left out that would hit.
+//! The predecoded engine: blocks of instructions that were decoded before, and lookups left out that would hit.
 //!
-//! Layer: rank 3. Main types: [`Fast`], the engine; [`block::Block`], what is known of a run of instructions before it runs, which the
+//! Layer: rank 3. Main types: [`Predecoded`], the engine; [`block::Block`], what is known of a run of instructions before it runs, which the
 //! compiler uses too. A block runs only if no boundary inside it can matter (its cycles end before the next deadline) and while each line that it enters
 //! is known to hit with the contents that it was made from. Any access that is not a known hit, and whatever is rare, is left to
 //! [`Processor::step_within`] for one instruction, with the exact state in front of it. See docs/models/arm926-engines.md.
@@ -30,7 +30,7 @@ use span::Span;
 
 /// The engine of predecoded blocks.
 #[derive(Debug, Default)]
-pub struct Fast {
+pub struct Predecoded {
     codes: Codes,
     /// The way that led to where the processor is, if that is not chained yet.
     from: Option<From>,
@@ -57,9 +57,12 @@ pub(crate) enum Ended {
     Hot(u32),
 }
 
-impl<B: Bus> Engine<B> for Fast {
+impl<B: Bus> Engine<B> for Predecoded {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
         self.attend_to(processor);
+        if !processor.points.is_empty() {
+            return self.leave_to_reference(processor, limit);
+        }
         loop {
             match self.run_until_hot(processor, limit, false) {
                 Ended::Stop(stop) => return stop,
@@ -105,14 +108,29 @@ fn stamp_of(memory: &mut Memory, at: Virtual, privileged: bool) -> u64 {
     }
 }
 
-impl Fast {
+impl Predecoded {
     /// An engine that knows nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many instructions were left to the reference interpreter since the engine was made.
+    /// Runs all by the reference interpreter.
+    pub(crate) fn leave_to_reference<B: Bus>(
+        &mut self,
+        processor: &mut Processor<B>,
+        limit: Limit,
+    ) -> Stop {
+        // What follows is not where the last way led.
+        self.from = None;
+        let before = processor.counts.instructions;
+        let stop = processor.run(limit);
+        self.stepped += processor.counts.instructions - before;
+        stop
+    }
+
+    /// How many instructions the reference interpreter executed for the engine since it was made, those included that took an exception; an
+    /// interrupt, sleep, and a semihosting call, which the host serves, are none.
     #[must_use]
     pub const fn stepped(&self) -> u64 {
         self.stepped
@@ -158,9 +176,11 @@ impl Fast {
             let start = match self.start(processor, limit, resume.take()) {
                 Ok(start) => start,
                 Err(place) => {
-                    self.stepped += 1;
                     let span = place.and_then(|place| self.span(processor, place));
-                    if let Some(stop) = processor.step_within(limit.cycles) {
+                    let before = processor.counts.instructions;
+                    let stop = processor.step_within(limit.cycles);
+                    self.stepped += processor.counts.instructions - before;
+                    if let Some(stop) = stop {
                         return Ended::Stop(stop);
                     }
                     resume = place.and_then(|place| self.next_piece(processor, place, 0));
@@ -209,9 +229,10 @@ impl Fast {
     fn execute<B: Bus>(&mut self, processor: &mut Processor<B>, place: Place) -> Option<Stop> {
         let code = self.codes.get(place.code)?;
         let piece = code.block.pieces.get(place.piece)?;
-        self.stepped += 1;
         let span = Span::of(processor, piece);
+        let before = processor.counts.instructions;
         let stop = processor.execute_fetched(code.block.encoding(piece)?);
+        self.stepped += processor.counts.instructions - before;
         Span::remember(span, &mut processor.memory);
         stop
     }
