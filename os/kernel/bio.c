@@ -2,8 +2,11 @@
  * Buffer cache: blocks of disks in memory, each at most once, so that it is
  * also where processes that use the same block wait for each other.
  *
- * bread returns the block's buffer locked; brelse gives it back; in between
- * nobody else has it. Who changes a buffer hands it to log_write first. The
+ * bread returns the block's buffer locked, or 0 if the disk cannot be read;
+ * bfresh does so without reading, for who writes all of it; brelse gives it
+ * back; in between nobody else has it. A block that is pinned stays in memory,
+ * so that bread of it does not fail. bdrop gives a pinned one back whose
+ * changes are not to be. Who changes a buffer hands it to log_write. The
  * cache keeps the blocks that were used last: a buffer without references
  * waits in a list sorted by the time of its last use and is taken from its old
  * end. If all buffers are in use, bread waits; that ends, because an operation
@@ -130,10 +133,23 @@ struct buf *bread(uint dev, uint block)
     struct buf *buf = buf_get(dev, block);
     sleeplock_acquire(&buf->lock);
     if (!buf->valid) {
-        if (disk_read(dev, block, buf->data) < 0)
-            panic("bread: the disk cannot be read");
+        if (disk_read(dev, block, buf->data) < 0) {
+            printf("bread: block %u cannot be read\n", block);
+            brelse(buf);
+            return 0;
+        }
         buf->valid = 1;
     }
+    return buf;
+}
+
+struct buf *bfresh(uint dev, uint block)
+{
+    requires_sleep_allowed();
+    struct buf *buf = buf_get(dev, block);
+    sleeplock_acquire(&buf->lock);
+    memset(buf->data, 0, BSIZE);
+    buf->valid = 1;
     return buf;
 }
 
@@ -154,5 +170,13 @@ void bpin(struct buf *buf)
 
 void bunpin(struct buf *buf)
 {
+    buf_put(buf);
+}
+
+void bdrop(struct buf *buf)
+{
+    sleeplock_acquire(&buf->lock);
+    buf->valid = 0;
+    sleeplock_release(&buf->lock);
     buf_put(buf);
 }

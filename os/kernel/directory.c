@@ -9,6 +9,7 @@
  * A path is walked with one lock at a time: that of the directory in which the
  * next name is looked up. So ".." cannot block two walks against each other.
  */
+#include "contract.h"
 #include "kernel.h"
 #include "buf.h"
 #include "file.h"
@@ -46,44 +47,55 @@ static void search_block(const struct dirent *entries, uint count,
     }
 }
 
-static struct found search(struct inode *dir, const char *name)
+/* 0; -1 if it is no directory, or cannot be read to its end. */
+static int search(struct inode *dir, const char *name, struct found *found)
 {
-    struct found found = { .free = dir->size };
+    requires_sleeplock(&dir->lock);
+    *found = (struct found){ .free = dir->size };
     if (dir->type != T_DIR)
-        panic("search: no directory");
+        return -1;
     uint end = dir->nlink > 0 ? dir->size : 0;
-    for (uint base = 0; base < end && found.inum == 0; base += BSIZE) {
+    for (uint base = 0; base < end && found->inum == 0; base += BSIZE) {
         uint count = (end - base) / sizeof(struct dirent);
-        struct buf *buf = iblock(dir, base / BSIZE);
+        struct buf *buf;
+        if (iblock(dir, base / BSIZE, &buf) < 0)
+            return -1;
         if (buf == 0) {
-            found.free = base < found.free ? base : found.free;
+            found->free = base < found->free ? base : found->free;
             continue;
         }
         search_block((const struct dirent *)buf->data,
                      count < PER_BLOCK ? count : PER_BLOCK, name, base,
-                     &found);
+                     found);
         brelse(buf);
     }
-    return found;
+    return 0;
 }
 
-/* The inode of a name in a locked directory, and where the entry is; 0 if
-   there is none. */
-struct inode *dirlookup(struct inode *dir, const char *name, uint *offset)
+/* The inode of a name in a locked directory into *inode, and where the entry
+   is; no inode if the name is not there. 0, or -1. */
+int dirlookup(struct inode *dir, const char *name, struct inode **inode,
+              uint *offset)
 {
-    struct found found = search(dir, name);
+    struct found found;
+    *inode = 0;
+    if (search(dir, name, &found) < 0)
+        return -1;
     if (offset)
         *offset = found.offset;
-    return found.inum == 0 ? 0 : iget(dir->dev, found.inum);
+    if (found.inum == 0)
+        return 0;
+    *inode = iget(dir->dev, found.inum);
+    return *inode == 0 ? -1 : 0;
 }
 
 /* Enters a name. 0; -1 if it is there, the directory is removed or there is no
    space. */
 int dirlink(struct inode *dir, const char *name, uint inum)
 {
-    struct found found = search(dir, name);
+    struct found found;
     struct dirent entry = { .inum = (ushort)inum };
-    if (found.inum != 0 || dir->nlink < 1)
+    if (search(dir, name, &found) < 0 || found.inum != 0 || dir->nlink < 1)
         return -1;
     strncpy(entry.name, name, DIRSIZ);
     uint bytes = sizeof(entry);
@@ -99,15 +111,15 @@ int dirunlink(struct inode *dir, uint offset)
     return writei(dir, (char *)&entry, offset, bytes) == (int)bytes ? 0 : -1;
 }
 
-/* Whether a locked directory has no entries but "." and "..". */
+/* Whether a locked directory has no entries but "." and "..", as far as it can
+   be read. */
 int dirempty(struct inode *dir)
 {
     struct dirent entry;
     uint bytes = sizeof(entry);
     for (uint at = 2 * bytes; at < dir->size; at += bytes) {
-        if (readi(dir, (char *)&entry, at, bytes) != (int)bytes)
-            panic("dirempty: entry cut short");
-        if (entry.inum != 0)
+        if (readi(dir, (char *)&entry, at, bytes) != (int)bytes ||
+            entry.inum != 0)
             return 0;
     }
     return 1;
@@ -141,13 +153,16 @@ static struct inode *walk(const char *path, int parent, char *name)
                                        : idup(cpu.proc->cwd);
     while (inode != 0 && (path = name_take(path, name)) != 0) {
         struct inode *next = 0;
-        ilock(inode);
+        if (ilock(inode) < 0) {
+            iput(inode);
+            return 0;
+        }
         if (inode->type == T_DIR && parent && *path == 0) {
             iunlock(inode);
             return inode;
         }
         if (inode->type == T_DIR)
-            next = dirlookup(inode, name, 0);
+            dirlookup(inode, name, &next, 0);
         iunlockput(inode);
         inode = next;
     }

@@ -31,6 +31,14 @@ void disk_init(void)
     printf("disk: card of %u blocks\n", card_blocks);
 }
 
+uint disk_blocks(uint dev)
+{
+    if (dev != ROOTDEV)
+        return 0;
+    return card_blocks > 0 ? card_blocks
+                           : (uint)(ramdisk_end - ramdisk) / BSIZE;
+}
+
 /* Where the block is in the RAM disk; 0 if there is none. */
 static uchar *ramdisk_at(uint dev, uint block)
 {

@@ -132,10 +132,13 @@ static int load_path(struct image *image, const char *path)
     begin_op();
     file = namei(path);
     if (file) {
-        ilock(file);
-        if (file->type == T_FILE)
-            result = load(image, file);
-        iunlockput(file);
+        if (ilock(file) < 0) {
+            iput(file);
+        } else {
+            if (file->type == T_FILE)
+                result = load(image, file);
+            iunlockput(file);
+        }
     }
     end_op();
     return result;

@@ -82,18 +82,21 @@ int file_stat(struct file *file, struct stat *to)
 {
     if (file->type != FILE_INODE)
         return -1;
-    ilock(file->inode);
+    if (ilock(file->inode) < 0)
+        return -1;
     stati(file->inode, to);
     iunlock(file->inode);
     return 0;
 }
 
-/* The device behind a file; 0 if it is no device, or one that does not exist.
-   */
+/* The device behind a file; 0 if it is no device, or one that does not exist,
+   as which an inode counts that cannot be read. */
 static const struct device *device_of(const struct file *file, int *is_device)
 {
     struct inode *inode = file->inode;
-    ilock(inode);
+    *is_device = 1;
+    if (ilock(inode) < 0)
+        return 0;
     *is_device = inode->type == T_DEV;
     int major = inode->major;
     iunlock(inode);
@@ -110,12 +113,29 @@ int file_read(struct file *file, char *to, int bytes)
     const struct device *device = device_of(file, &is_device);
     if (is_device)
         return device && device->read ? device->read(to, bytes) : -1;
-    ilock(file->inode);
+    if (ilock(file->inode) < 0)
+        return -1;
     int done = readi(file->inode, to, file->offset, (uint)bytes);
     if (done > 0)
         file->offset += (uint)done;
     iunlock(file->inode);
     return done;
+}
+
+/* One operation: bytes, fewer than asked for or -1 if not all can be written.
+   */
+static int write_part(struct file *file, const char *from, int bytes)
+{
+    if (ilock(file->inode) < 0)
+        return -1;
+    int part = DATA_BLOCKS * BSIZE - (int)(file->offset % BSIZE);
+    if (part > bytes)
+        part = bytes;
+    int wrote = writei(file->inode, from, file->offset, (uint)part);
+    if (wrote > 0)
+        file->offset += (uint)wrote;
+    iunlock(file->inode);
+    return wrote < part ? -1 : wrote;
 }
 
 /* In operations of a few blocks each: bytes, or -1 if not all could be
@@ -125,19 +145,10 @@ static int inode_write(struct file *file, const char *from, int bytes)
     int done = 0;
     while (done < bytes) {
         begin_op();
-        ilock(file->inode);
-        int part = DATA_BLOCKS * BSIZE - (int)(file->offset % BSIZE);
-        if (part > bytes - done)
-            part = bytes - done;
-        int wrote = writei(file->inode, from + done, file->offset,
-                           (uint)part);
-        if (wrote > 0)
-            file->offset += (uint)wrote;
-        iunlock(file->inode);
-        end_op();
-        if (wrote < part)
+        int wrote = write_part(file, from + done, bytes - done);
+        if (end_op() < 0 || wrote < 0)
             return -1;
-        done += part;
+        done += wrote;
     }
     return bytes;
 }

@@ -28,7 +28,8 @@ struct inode {
     int refs;               /* under the table's lock, as are the chains */
     struct inode *chain;    /* next one with the same hash, or free one */
     struct sleeplock lock;  /* over all that follows */
-    int valid;              /* it has been read from the disk */
+    uint age;               /* the table's, when it was read; 0: it is not */
+    int unlinked;           /* it lost its last link since */
     short type;             /* as in struct dinode */
     short major;
     short minor;

@@ -63,41 +63,47 @@ int user_range(uint at, uint bytes);            /* 1: all of it may be used */
 /* disk.c: the block device of each dev number */
 extern uint blocks_read;                /* since boot */
 void disk_init(void);
+uint disk_blocks(uint dev);
 int disk_read(uint dev, uint block, void *to);  /* 0, or -1 */
 int disk_write(uint dev, uint block, const void *from);
 
 /* bio.c */
 void bio_init(void);
-struct buf *bread(uint dev, uint block);    /* locked */
+struct buf *bread(uint dev, uint block);    /* locked; 0 if it fails */
+struct buf *bfresh(uint dev, uint block);   /* the same, cleared, not read */
 void brelse(struct buf *buf);
 void bpin(struct buf *buf);             /* keeps it in memory until bunpin */
 void bunpin(struct buf *buf);
+void bdrop(struct buf *buf);            /* bunpin, and it is read anew */
 
 /* log.c */
 void log_init(int dev, const struct superblock *super);
 void log_write(struct buf *buf);
+int log_is_writable(void);              /* the same within an operation */
 void begin_op(void);
-void end_op(void);
+int end_op(void);                       /* 0; -1: it has not happened */
 
-/* fs.c: all that may fail for lack of inodes, blocks or memory returns 0 or
-   -1 */
+/* fs.c: all that may fail for lack of inodes, blocks or memory, or because of
+   what the disk says or does not say, returns 0 or -1 */
 void fs_init(int dev);                  /* in a process: it may sleep */
 struct inode *ialloc(uint dev, short type);
 struct inode *iget(uint dev, uint inum);
-struct buf *iblock(struct inode *inode, uint index);    /* 0 for a hole */
+int iblock(struct inode *inode, uint index, struct buf **buf); /* 0: a hole */
 struct inode *idup(struct inode *inode);
-void ilock(struct inode *inode);
+int ilock(struct inode *inode);         /* -1: it is not locked */
 void iunlock(struct inode *inode);
 void iput(struct inode *inode);
 void iunlockput(struct inode *inode);
-void iupdate(struct inode *inode);
+int iupdate(struct inode *inode);
+void inodes_forget(void);               /* what memory says of them */
 int readi(struct inode *inode, char *to, uint offset, uint bytes);
 int writei(struct inode *inode, const char *from, uint offset, uint bytes);
 void stati(struct inode *inode, struct stat *to);
 
 /* directory.c */
 int dirlink(struct inode *dir, const char *name, uint inum);
-struct inode *dirlookup(struct inode *dir, const char *name, uint *offset);
+int dirlookup(struct inode *dir, const char *name, struct inode **inode,
+              uint *offset);
 int dirunlink(struct inode *dir, uint offset);
 int dirempty(struct inode *dir);
 int namecmp(const char *a, const char *b);

@@ -31,6 +31,13 @@ static void enter_child(void)
     trap_return();
 }
 
+/* There is nothing to run: the disk is to blame, or what it holds. */
+static void __attribute__((noreturn)) give_up(const char *why)
+{
+    printf("init: %s\n", why);
+    machine_halt(1);
+}
+
 static void enter_first(void)
 {
     requires_lock(&proc_lock);
@@ -41,7 +48,7 @@ static void enter_first(void)
     fs_init(ROOTDEV);
     cpu.proc->cwd = namei("/");
     if (cpu.proc->cwd == 0 || exec("/init", arguments) < 0)
-        panic("enter_first: no /init");
+        give_up("/init cannot be executed");
     trap_return();
 }
 
@@ -196,7 +203,7 @@ void exit(void)
     struct proc *me = cpu.proc;
 
     if (me == first)
-        panic("exit: init");
+        give_up("it has ended");
     for (int fd = 0; fd < NOFILE; fd++) {
         if (me->files[fd])
             file_close(me->files[fd]);

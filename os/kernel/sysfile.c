@@ -100,10 +100,17 @@ int sys_fstat(void)
     return 0;
 }
 
-static void link_add(struct inode *inode, int links)
+/* 0, or -1 with nothing changed. Does not fail if the inode was updated within
+   this operation: its block is in the log then, and so in memory. */
+static int link_add(struct inode *inode, int links)
 {
     inode->nlink = (short)(inode->nlink + links);
-    iupdate(inode);
+    if (iupdate(inode) < 0) {
+        inode->nlink = (short)(inode->nlink - links);
+        return -1;
+    }
+    inode->unlinked = inode->nlink == 0;
+    return 0;
 }
 
 /* Enters an inode under a further name. */
@@ -113,7 +120,10 @@ static int enter(struct inode *inode, const char *path)
     struct inode *dir = nameiparent(path, name);
     if (dir == 0)
         return -1;
-    ilock(dir);
+    if (ilock(dir) < 0) {
+        iput(dir);
+        return -1;
+    }
     int result = dir->dev == inode->dev ? dirlink(dir, name, inode->inum)
                                         : -1;
     iunlockput(dir);
@@ -125,16 +135,18 @@ static int link(const char *old, const char *new)
     struct inode *inode = namei(old);
     if (inode == 0)
         return -1;
-    ilock(inode);
-    if (inode->type == T_DIR || inode->nlink == LINKS_MOST) {
+    if (ilock(inode) < 0) {
+        iput(inode);
+        return -1;
+    }
+    if (inode->type == T_DIR || inode->nlink == LINKS_MOST ||
+        link_add(inode, 1) < 0) {   /* first, lest it be freed meanwhile */
         iunlockput(inode);
         return -1;
     }
-    link_add(inode, 1);         /* first, lest it be freed meanwhile */
     iunlock(inode);
     int result = enter(inode, new);
-    if (result < 0) {
-        ilock(inode);
+    if (result < 0 && ilock(inode) == 0) {
         link_add(inode, -1);
         iunlock(inode);
     }
@@ -149,49 +161,72 @@ int sys_link(void)
         return -1;
     begin_op();
     int result = link(old, new);
-    end_op();
-    return result;
+    return end_op() < 0 ? -1 : result;
 }
 
-/* Removes a name from a locked directory. */
-static int unlink_from(struct inode *dir, const char *name)
+/* Whether a locked inode may lose its name in a locked directory; links that
+   cannot be are the disk's. */
+static int may_unlink(const struct inode *dir, struct inode *inode)
 {
-    uint offset;
-    if (namecmp(name, ".") == 0 || namecmp(name, "..") == 0)
-        return -1;
-    struct inode *inode = dirlookup(dir, name, &offset);
-    if (inode == 0)
-        return -1;
-    ilock(inode);
     if (inode->nlink < 1)
-        panic("unlink: entry without a link");
-    if ((inode->type == T_DIR && !dirempty(inode)) ||
-        dirunlink(dir, offset) < 0) {
-        iunlockput(inode);
+        return 0;
+    return inode->type != T_DIR || (dir->nlink > 1 && dirempty(inode));
+}
+
+/* Takes the name of a locked inode out of a locked directory. The link goes
+   first, as what may fail with nothing changed; the directory's own block is in
+   memory once the entry is written. */
+static int unlink_entry(struct inode *dir, uint offset, struct inode *inode)
+{
+    if (!may_unlink(dir, inode) || link_add(inode, -1) < 0)
+        return -1;
+    if (dirunlink(dir, offset) < 0) {
+        link_add(inode, 1);
         return -1;
     }
     if (inode->type == T_DIR)
         link_add(dir, -1);      /* that of its ".." */
-    link_add(inode, -1);
-    iunlockput(inode);
     return 0;
 }
 
+/* Removes a name from a locked directory, which may not name itself. */
+static int unlink_from(struct inode *dir, const char *name)
+{
+    uint offset;
+    struct inode *inode;
+    int result = -1;
+    if (namecmp(name, ".") == 0 || namecmp(name, "..") == 0 ||
+        dirlookup(dir, name, &inode, &offset) < 0 || inode == 0)
+        return -1;
+    if (inode != dir && ilock(inode) == 0) {
+        result = unlink_entry(dir, offset, inode);
+        iunlock(inode);
+    }
+    iput(inode);
+    return result;
+}
+
+/* One at a time: it locks a directory and what that holds, and on a disk that
+   lies two directories may hold each other. */
 int sys_unlink(void)
 {
+    static struct sleeplock one;
     char name[DIRSIZ], *path;
     int result = -1;
     if (argument_string(0, &path) < 0)
         return -1;
     begin_op();
+    sleeplock_acquire(&one);
     struct inode *dir = nameiparent(path, name);
     if (dir != 0) {
-        ilock(dir);
-        result = unlink_from(dir, name);
-        iunlockput(dir);
+        if (ilock(dir) == 0) {
+            result = unlink_from(dir, name);
+            iunlock(dir);
+        }
+        iput(dir);
     }
-    end_op();
-    return result;
+    sleeplock_release(&one);
+    return end_op() < 0 ? -1 : result;
 }
 
 /* What create makes. */
@@ -212,7 +247,10 @@ static struct inode *create_in(struct inode *dir, const char *name,
     struct inode *inode = ialloc(dir->dev, node->type);
     if (inode == 0)
         return 0;
-    ilock(inode);
+    if (inode == dir || ilock(inode) < 0) {
+        iput(inode);
+        return 0;
+    }
     inode->major = node->major;
     inode->minor = node->minor;
     inode->nlink = 1;           /* "." counts none */
@@ -238,15 +276,22 @@ static struct inode *create(const char *path, const struct node *node)
     struct inode *dir = nameiparent(path, name);
     if (dir == 0)
         return 0;
-    ilock(dir);
-    struct inode *inode = dirlookup(dir, name, &offset);
+    if (ilock(dir) < 0) {
+        iput(dir);
+        return 0;
+    }
+    struct inode *inode;
+    int result = dirlookup(dir, name, &inode, &offset);
     if (inode == 0) {
-        inode = create_in(dir, name, node);
+        inode = result == 0 ? create_in(dir, name, node) : 0;
         iunlockput(dir);
         return inode;
     }
     iunlockput(dir);
-    ilock(inode);
+    if (ilock(inode) < 0) {
+        iput(inode);
+        return 0;
+    }
     if (node->type == T_FILE && inode->type == T_FILE)
         return inode;
     iunlockput(inode);
@@ -262,7 +307,10 @@ static struct inode *open_inode(const char *path, int mode)
     struct inode *inode = namei(path);
     if (inode == 0)
         return 0;
-    ilock(inode);
+    if (ilock(inode) < 0) {
+        iput(inode);
+        return 0;
+    }
     if (inode->type == T_DIR && mode != O_RDONLY) {
         iunlockput(inode);
         return 0;
@@ -303,7 +351,12 @@ int sys_open(void)
         if (fd < 0)
             iput(inode);
     }
-    end_op();
+    if (end_op() < 0 && (mode & O_CREATE) && fd >= 0) {
+        struct file *file = cpu.proc->files[fd];
+        cpu.proc->files[fd] = 0;
+        file_close(file);
+        return -1;
+    }
     return fd;
 }
 
@@ -314,8 +367,7 @@ static int make(const char *path, const struct node *node)
     struct inode *inode = create(path, node);
     if (inode != 0)
         iunlockput(inode);
-    end_op();
-    return inode != 0 ? 0 : -1;
+    return end_op() < 0 || inode == 0 ? -1 : 0;
 }
 
 int sys_mkdir(void)
@@ -349,9 +401,10 @@ int sys_chdir(void)
     begin_op();
     struct inode *inode = namei(path);
     if (inode != 0) {
-        ilock(inode);
-        int is_dir = inode->type == T_DIR;
-        iunlock(inode);
+        int locked = ilock(inode) == 0;
+        int is_dir = locked && inode->type == T_DIR;
+        if (locked)
+            iunlock(inode);
         struct inode *left = is_dir ? cpu.proc->cwd : inode;
         if (is_dir) {
             cpu.proc->cwd = inode;

@@ -13,9 +13,10 @@
 
 #define WORKERS 24
 #define EXECS 240
-#define WORKERS_MOST (NPROC - 6)        /* beside init, shell, and four of it */
+#define AT_ONCE 6                       /* tries */
+#define WORKERS_MOST (NPROC - 5 - AT_ONCE)  /* beside init, shell, its others */
 #define LEVEL 2         /* of priority: goes before the workers, at a tick */
-#define SLOTS_BESIDE 8  /* of others, and second ones, while exec has two */
+#define SLOTS_BESIDE 6  /* of others, and second ones, while exec has two */
 
 static volatile uint badge;
 static uint seed = 1;
@@ -69,13 +70,16 @@ static int is_own(const volatile uint *alias)
     return *alias == 0x9abcdef0;
 }
 
-/* Lives on only if the slot can be read. */
+/* Waits till whoever was stopped has gone on; lives on only if the slot can be
+   read. */
 static void try_in_child(uint slot)
 {
     const volatile uint *alias =
         (volatile uint *)(slot * SLOT_SIZE + (uint)&badge);
-    struct found found = { .slot = slot, .badge = *alias };
+    struct found found = { .slot = slot };
 
+    sleep(AT_ONCE);
+    found.badge = *alias;
     found.what = is_own(alias) ? OWN : FOREIGN;
     write(told[1], &found, sizeof found);
     exit();
@@ -89,16 +93,20 @@ static void spy(uint slots)
 
     priority(getpid(), LEVEL);
     for (;;) {
-        uint slot = 1 + below(slots);
-        int pid;
+        for (int i = 0; i < AT_ONCE; i++) {
+            uint slot = 1 + below(slots);
+            int pid;
 
-        sleep(1 + (int)below(4));
-        pid = fork();
-        if (pid == 0)
-            try_in_child(slot);
-        if (pid < 0 || wait() != pid)
-            fail("no process for a try");
-        write(told[1], &tried, sizeof tried);
+            sleep(1 + (int)below(2));
+            pid = fork();
+            if (pid == 0)
+                try_in_child(slot);
+            if (pid < 0)
+                fail("no process for a try");
+        }
+        for (int i = 0; i < AT_ONCE; i++)
+            if (wait() >= 0)
+                write(told[1], &tried, sizeof tried);
     }
 }
 

@@ -11,9 +11,12 @@ use std::sync::{Arc, Mutex};
 
 use crate::kernel::Shell;
 use boardlab_arm926::{Cycles, Limit};
-use boardlab_block::{BlockDevice, Completion, Error, Geometry, Payload, RamBlock, Request};
-use boardlab_realview::{Card, Medium, Settings};
-use boardlab_sim::{Bytes, Clock, Instant};
+use boardlab_block::{
+    BlockDevice, Completion, Error, Extent, Fault, FaultInjector, Geometry, Payload, RamBlock,
+    Request, Rule,
+};
+use boardlab_realview::{Card, Medium, Outcome, Settings};
+use boardlab_sim::{Bytes, Clock, Instant, Seed, Trigger};
 
 const BLOCK: usize = 512;
 const CARD: usize = 512 << 10;
@@ -71,20 +74,24 @@ fn mkfs(folder: &Path, name: &str, options: &[&str], files: &[PathBuf]) -> Vec<u
 
 /// A card with the programs that the tests need.
 fn card_image(folder: &Path, name: &str) -> Vec<u8> {
-    let programs = ["echo", "halt", "init", "ln", "ls", "mkdir", "rm", "sh", "stressfs"];
+    let programs = ["echo", "halt", "init", "ln", "ls", "mkdir", "rm", "sh", "stressfs", "fuzz"];
     let files: Vec<PathBuf> = programs.iter().map(|name| folder.join("user").join(name)).collect();
     let mut bytes = mkfs(folder, name, &["-s", "400", "-i", "60"], &files);
     bytes.resize(CARD, 0);
     bytes
 }
 
-fn recorded(image: &[u8]) -> (Card, Arc<Mutex<Vec<Write>>>) {
+fn recorder(image: &[u8]) -> (Recorder, Arc<Mutex<Vec<Write>>>) {
     let mut inner = RamBlock::new(Geometry::of_size(Bytes::of(image)));
     let extent = inner.geometry().whole();
     inner.write(&mut Clock::new(), extent, image).unwrap();
     let writes = Arc::new(Mutex::new(Vec::new()));
-    let medium = Medium::Given(Box::new(Recorder { inner, writes: Arc::clone(&writes) }));
-    (Card::new(medium, false).unwrap(), writes)
+    (Recorder { inner, writes: Arc::clone(&writes) }, writes)
+}
+
+fn recorded(image: &[u8]) -> (Card, Arc<Mutex<Vec<Write>>>) {
+    let (recorder, writes) = recorder(image);
+    (Card::new(Medium::Given(Box::new(recorder)), false).unwrap(), writes)
 }
 
 /// Starts the kernel on a card with these contents; what it lists, and what the card holds then.
@@ -217,8 +224,15 @@ fn the_tests_of_the_file_system_on_the_host_pass() {
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("host");
     let said = kernel::make(&folder, "test");
-    assert_eq!(said.matches(" 0 failed").count(), 6, "{said}");
-    for (test, seeds) in [("model", 3000), ("tasks", 2000), ("reuse", 2000), ("cut", 300)] {
+    assert_eq!(said.matches(" 0 failed").count(), 8, "{said}");
+    for (test, seeds) in [
+        ("model", 3000),
+        ("tasks", 2000),
+        ("reuse", 2000),
+        ("cut", 300),
+        ("faults", 5000),
+        ("lies", 20_000),
+    ] {
         if full() {
             let output = Command::new(folder.join("host/fs-test"))
                 .arg(folder.join("host/empty.img"))
@@ -382,18 +396,130 @@ fn fsck_says_in_one_line_why_a_file_is_no_image() {
     }
 }
 
-#[test]
-fn a_directory_of_an_impossible_size_ends_the_kernel_with_a_message() {
-    let Some(folder) = kernel::build() else { return };
-    let mut image = card_image(folder, "endless");
-    // The root directory is inode 1; the size is the third word of what is on the disk.
-    let inodes = u32::from_le_bytes(image[BLOCK + 20..][..4].try_into().unwrap()) as usize;
-    image[inodes * BLOCK + 64 + 8..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
+/// Where the inode of this number begins in an image.
+fn inode_at(image: &[u8], number: usize) -> usize {
+    let first = u32::from_le_bytes(image[BLOCK + 20..][..4].try_into().unwrap());
+    usize::try_from(first).unwrap() * BLOCK + 64 * number
+}
+
+/// What the kernel says of a disk without which it cannot start.
+fn ends_at_the_start(folder: &Path, image: &[u8]) -> String {
     let mut machine = kernel::machine(&Settings::default(), folder, ON_CARD);
-    machine.insert_card(Card::new(Medium::image(&image).unwrap(), false).unwrap());
-    let outcome = machine.run(Limit::cycles(Cycles::default().plus(40_000_000)));
+    machine.insert_card(Card::new(Medium::image(image).unwrap(), false).unwrap());
+    let outcome = machine.run(Limit::cycles(Cycles::default().plus(100_000_000)));
     let text = String::from_utf8_lossy(&machine.take_console()).into_owned();
-    assert!(text.contains("panic: ilock: larger than a file can be"), "{outcome:?} {text}");
+    assert!(matches!(outcome, Outcome::Exit { code: 1, .. }), "{outcome:?} {text}");
+    assert!(!text.contains("panic"), "{text}");
+    text
+}
+
+#[test]
+fn a_disk_without_a_root_or_a_file_system_ends_the_kernel_with_a_message() {
+    let Some(folder) = kernel::build() else { return };
+    let image = card_image(folder, "endless");
+    let mut endless = image.clone();
+    // The size is the third word of what is on the disk.
+    endless[inode_at(&image, 1) + 8..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let said = ends_at_the_start(folder, &endless);
+    assert!(said.contains("fs: inode 1: it is larger than a file can be"), "{said}");
+    assert!(said.contains("init: /init cannot be executed"), "{said}");
+    let mut wild = image;
+    wild[BLOCK..][..28].fill(0xFF);
+    assert!(ends_at_the_start(folder, &wild).contains("fs_init: no file system"));
+}
+
+#[test]
+fn an_inode_that_cannot_be_is_an_error_of_who_uses_it_and_of_nobody_else() {
+    let Some(folder) = kernel::build_checked() else { return };
+    let whole = card_image(folder, "impossible");
+    // mkfs numbers the files in their order: `ln` is the fourth behind the root.
+    let ln = inode_at(&whole, 5);
+    for (at, value, why) in [
+        (8, u32::MAX, "it is larger than a file can be"),
+        (8, 71_681, "it is larger than a file can be"),
+        (0, 7, "its type is none"),
+        (4, 0xFFFF_0000, "it has less than no links"),
+        (12, 0x00FF_FFFF, "is not one of data"),
+        (12, 2, "is not one of data"),
+    ] {
+        let mut image = whole.clone();
+        image[ln + at..][..4].copy_from_slice(&value.to_le_bytes());
+        let card = Card::new(Medium::image(&image).unwrap(), false).unwrap();
+        let (mut shell, _) = Shell::start(folder, ON_CARD, Some(card));
+        let said = shell.command("ln echo more");
+        assert!(said.contains(why) && said.contains("sh: cannot run ln"), "{why}: {said}");
+        assert_eq!(shell.command("echo still here").trim_end(), "still here", "{why}");
+    }
+}
+
+/// A card with these contents on which some blocks fail.
+fn failing(image: &[u8], rules: &[Rule]) -> (Card, Arc<Mutex<Vec<Write>>>) {
+    let (recorder, writes) = recorder(image);
+    let device = FaultInjector::over(recorder, Seed::new(1), rules);
+    (Card::new(Medium::Given(Box::new(device)), false).unwrap(), writes)
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_an_error_of_who_reads_it() {
+    let Some(folder) = kernel::build_checked() else { return };
+    let image = card_image(folder, "unreadable");
+    let word = |at: usize| u32::from_le_bytes(image[at..][..4].try_into().unwrap());
+    let block = word(inode_at(&image, 5) + 12);
+    let bad = Rule::new(Fault::ReadUncorrectable, Trigger::From(0))
+        .within(Extent::new(u64::from(block), 1));
+    let (mut shell, _) = Shell::start(folder, ON_CARD, Some(failing(&image, &[bad]).0));
+    let said = shell.command("ln echo more");
+    let message = format!("bread: block {block} cannot be read");
+    assert!(said.contains(&message) && said.contains("sh: cannot run ln"), "{said}");
+    shell.command("echo kept > f");
+    assert_eq!(shell.command("echo still here").trim_end(), "still here");
+    assert!(shell.command("ls").contains("f              2"));
+}
+
+#[test]
+fn a_card_that_cannot_be_written_any_more_is_read_to_the_end() {
+    let Some(folder) = kernel::build_checked() else { return };
+    let image = card_image(folder, "worn");
+    let worn = Rule::new(Fault::WriteFails, Trigger::From(40));
+    let (card, writes) = failing(&image, &[worn]);
+    let (mut shell, _) = Shell::start(folder, ON_CARD, Some(card));
+    let mut said = String::new();
+    for name in ["a", "b", "c", "d", "e", "f", "g"] {
+        said += &shell.command(&format!("mkdir {name}"));
+    }
+    assert!(said.contains("from here on the file system is only read"), "{said}");
+    assert!(said.contains("mkdir: cannot make g"), "{said}");
+    let list = shell.command("ls");
+    let there = |name: &str| list.lines().any(|line| line.starts_with(&format!("{name} ")));
+    assert!(there("a") && there("sh") && !there("g"), "{list}");
+    let mut after = image;
+    for write in writes.lock().unwrap().iter() {
+        after[write.block * BLOCK..][..BLOCK].copy_from_slice(&write.data);
+    }
+    let (list_after, settled) = start_and_list(folder, &after);
+    assert!(list_after.starts_with(&*list), "{list}\n{list_after}");
+    check(folder, "worn-settled", &settled, true);
+}
+
+/// All calls at random on a kernel that checks itself, and `fsck` behind them.
+#[test]
+fn random_calls_leave_kernel_and_file_system_whole() {
+    let Some(folder) = kernel::build_checked() else { return };
+    let image = card_image(folder, "fuzzed");
+    let seed = std::env::var("BOARDLAB_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let options = ["tick=300", "fcse=0", "slots=2 tick=1000", "tick=100 ahead=0"];
+    for round in seed..seed + if full() { 200 } else { 4_u32 } {
+        let options = options[usize::try_from(round).unwrap() % options.len()];
+        let card = Card::new(Medium::image(&image).unwrap(), false).unwrap();
+        let on_card = format!("{ON_CARD} {options}");
+        let (mut shell, _) = Shell::start(folder, &on_card, Some(card));
+        let said = shell.command(&format!("fuzz {round} 100"));
+        let ended = said.contains("fuzz: WHOLE") && !said.contains("FAIL");
+        assert!(ended, "BOARDLAB_SEED={round} {options}: {said}");
+        let mut after = vec![0; CARD];
+        shell.machine.processor().bus.card().unwrap().contents(0, &mut after).unwrap();
+        check(folder, &format!("fuzzed-{round}"), &after, true);
+    }
 }
 
 /// What the card holds on QEMU after the commands; nothing where it is absent.

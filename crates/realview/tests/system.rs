@@ -131,7 +131,7 @@ fn a_hostile_program_reaches_nothing_at_any_page() {
 #[test]
 fn a_spy_sees_nothing_while_others_get_and_lose_domains() {
     let Some(folder) = kernel::build() else { return };
-    for seed in 1..=if is_full() { 60 } else { 6 } {
+    for seed in 1..=if is_full() { 60 } else { 4 } {
         let (mut shell, _) = Shell::start(folder, "tick=300", None);
         let lines = said(&mut shell, &format!("spy 24 240 {seed}"), PATIENCE);
         assert!(lines.contains("UNSEEN") && !lines.contains("FAIL"), "{lines}");

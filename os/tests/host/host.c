@@ -62,6 +62,34 @@ void panic(const char *text)
     fail("panic: %s", text);
 }
 
+void contract_broken(const char *function, const char *fact)
+{
+    fail("%s: %s does not hold", function, fact);
+}
+
+int may_sleep(void)
+{
+    return locks_held == 0;
+}
+
+int interrupts_are_on(void)
+{
+    return locks_held == 0;
+}
+
+int holding(const struct spinlock *lock)
+{
+    return lock->held;
+}
+
+/* The kernel ends without a file system: no fault, and nothing to go on
+   with. */
+void machine_halt(int code)
+{
+    (void)code;
+    _exit(0);
+}
+
 void kernel_printf(const char *format, ...)
 {
     (void)format;
@@ -245,10 +273,25 @@ void disk_load(const uchar *image, size_t bytes)
     disk_bytes = bytes;
 }
 
+uint disk_blocks(uint dev)
+{
+    return dev == ROOTDEV ? (uint)(disk_bytes / BSIZE) : 0;
+}
+
+int (*disk_fails)(uint block, int writing);
+
+static int is_failing(uint block, int writing)
+{
+    maybe_switch();
+    return disk_fails(block, writing);
+}
+
 int disk_read(uint dev, uint block, void *to)
 {
     if (dev != ROOTDEV || (size_t)block * BSIZE + BSIZE > disk_bytes)
         fail("block %u is read", block);
+    if (disk_fails && is_failing(block, 0))
+        return -1;
     memcpy(to, disk + (size_t)block * BSIZE, BSIZE);
     maybe_switch();
     return 0;
@@ -258,6 +301,8 @@ int disk_write(uint dev, uint block, const void *from)
 {
     if (dev != ROOTDEV || (size_t)block * BSIZE + BSIZE > disk_bytes)
         fail("block %u is written", block);
+    if (disk_fails && is_failing(block, 1))
+        return -1;
     memcpy(disk + (size_t)block * BSIZE, from, BSIZE);
     if (recording) {
         struct write *write = &recording->writes[recording->count++];

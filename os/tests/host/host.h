@@ -63,6 +63,9 @@ void *shared(size_t bytes);
 
 void disk_load(const uchar *image, size_t bytes);
 
+/* Whether the disk fails to read or write this block; 0: it never does. */
+extern int (*disk_fails)(uint block, int writing);
+
 /* Starts the kernel's file system on the disk; once a process of the host. */
 void boot(void);
 

@@ -1,13 +1,14 @@
 /*
  * Tests of the file system on the host:
  *
- *   fs-test IMAGE model|cut|tasks|limits|check [SEED [COUNT]]
+ *   fs-test IMAGE model|cut|tasks|reuse|limits|check|faults|lies [SEED [COUNT]]
  *
  * IMAGE is an empty file system of mkfs. model: random operations answer as
  * the model does. cut: wherever the power fails, what was finished is there
  * and the rest is not, and the file system is consistent. tasks: the same for
  * many tasks at once, as far as consistency goes. limits: tables that are full,
  * an image of xv6 with a block missing. check: fsck finds each kind of damage.
+ * faults: the disk fails. lies: its contents are damaged.
  * Takes COUNT seeds from SEED on, each in a process of its own.
  */
 #include "model.h"
@@ -58,6 +59,8 @@ static const struct {
     { "reuse", test_reuse, 200 },
     { "limits", test_limits, 8 },
     { "check", test_check, 1 },
+    { "faults", test_faults, 200 },
+    { "lies", test_lies, 600 },
 };
 
 int main(int argc, char **argv)
