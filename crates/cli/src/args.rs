@@ -10,7 +10,7 @@ mod unused;
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
-use boardlab_image::{ByteOrder, Hints};
+use boardlab_image::{ByteOrder, Hints, Limits};
 use boardlab_lab::fio::OUTPUTS;
 use boardlab_lab::quantity;
 use boardlab_lab::registry::{self, Experiment};
@@ -240,8 +240,8 @@ Examples:
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
 
 const IMAGE_EXTRACT: &str = "\
-Devices, pipes and sockets are left out and told, and so is what no file can be called. Owners and the
-bits of set-user-ID are not taken over.
+Everything that is left out is listed with its reason. Exit status 1: names or content are missing. Status 0,
+though told: devices, pipes, sockets, owners, extended attributes and bits such as set-user-ID stay behind.
 
 Examples:
   boardlab image extract dump.bin files
@@ -291,9 +291,15 @@ pub(crate) enum ImageAction {
         /// Folder for the files, new or empty; nothing is written outside of it
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         target: PathBuf,
-        /// Folder or file in the image
+        /// Folder or file in the image, with escapes as `ls` shows them
         #[arg(value_name = "PATH", default_value = "/")]
-        path: String,
+        path: OsString,
+        /// Names to extract at most
+        #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
+        max_names: u64,
+        /// Bytes of content to write at most, holes not counted
+        #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
+        max_size: Bytes,
         /// What is known of the flash.
         #[command(flatten)]
         flash: Flash,
@@ -304,9 +310,12 @@ pub(crate) enum ImageAction {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Folder or file in the image; symbolic links are not followed
+        /// Folder or file in the image, with escapes as they are shown; symbolic links are not followed
         #[arg(value_name = "PATH", default_value = "/")]
-        path: String,
+        path: OsString,
+        /// Names to list at most
+        #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
+        max_names: u64,
         /// What is known of the flash.
         #[command(flatten)]
         flash: Flash,

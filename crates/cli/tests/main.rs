@@ -10,6 +10,7 @@ mod bench;
 mod console;
 mod definitions;
 mod folder;
+mod image;
 mod results;
 mod streams;
 mod sweep;

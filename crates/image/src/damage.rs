@@ -231,6 +231,8 @@ pub fn place_in_words(place: &Place, shown: impl Fn(&[u8]) -> String) -> [String
         What::Attribute => "an extended attribute with a wrong checksum".into(),
         What::Summary => "a summary with a wrong checksum".into(),
         What::Strange => format!("{} bytes that begin no node", place.length),
+        What::Erased => format!("{} erased bytes among nodes", place.length),
+        What::Zeros => format!("{} zeros up to the end of the block", place.length),
         What::Hidden => "a node behind an erased beginning of its block".into(),
         What::BadBlock { nodes } => format!("a block marked bad with {nodes} nodes in it"),
     };

@@ -28,6 +28,10 @@ pub enum Error {
     },
     /// The folder for the files is not empty.
     NotEmpty,
+    /// An extraction into this folder did not come to its end.
+    Unfinished,
+    /// The folder for the files is a symbolic link.
+    TargetIsALink,
     /// There is nothing in it.
     Empty,
     /// It holds more blocks or pages than can be counted.
@@ -94,6 +98,11 @@ pub enum Error {
         /// What the filesystem says.
         problem: boardlab_jffs2::Error,
     },
+    /// A backslash in a path begins no escape.
+    Escape {
+        /// Which byte of the path it is, from 0.
+        at: usize,
+    },
     /// The filesystem refuses.
     FileSystem {
         /// What it says.
@@ -130,6 +139,8 @@ impl Error {
             Self::Unreadable { .. } => "name an image file that can be read".into(),
             Self::Unwritable { .. } => "name another place, on a disk with room".into(),
             Self::NotEmpty => "name a new folder, so that nothing in it can lead elsewhere".into(),
+            Self::Unfinished => "remove the folder and extract again, or name a new one".into(),
+            Self::TargetIsALink => "name the folder itself, or a new one".into(),
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),
             Self::Unsound { problem } => expected(*problem),
@@ -153,6 +164,9 @@ impl Error {
             }
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
             Self::Device(_) | Self::Audit { .. } => "the flash or its dump is damaged there".into(),
+            Self::Escape { .. } => {
+                "write a path as `boardlab image ls` shows it: \\u{5c} for a backslash, \\xff for a byte".into()
+            }
             Self::FileSystem { .. } => "`boardlab image ls FILE` lists what there is".into(),
         }
     }
@@ -215,6 +229,10 @@ impl fmt::Display for Error {
                 f.write_str(&text.split(" (os error").next().unwrap_or(&text).to_lowercase())
             }
             Self::NotEmpty => f.write_str("the folder is not empty"),
+            Self::Unfinished => f.write_str(
+                "an earlier extraction into this folder did not come to its end: what is in it is not whole",
+            ),
+            Self::TargetIsALink => f.write_str("the folder is a symbolic link"),
             Self::Empty => f.write_str("the image is empty"),
             Self::TooLarge { length, shape } => {
                 write!(f, "{length} are more blocks or pages than can be counted: {shape}")
@@ -259,6 +277,9 @@ impl fmt::Display for Error {
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) => problem.fmt(f),
             Self::Audit { problem } => problem.fmt(f),
+            Self::Escape { at } => {
+                write!(f, "the backslash at byte {at} of the path begins no escape")
+            }
             Self::FileSystem { problem, path } => {
                 write!(f, "`{}`: {problem}", crate::tables::shown(path))
             }

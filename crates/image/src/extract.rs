@@ -1,33 +1,65 @@
 //! The files of an image written into a folder, and nowhere else.
 //!
-//! Layer: rank 7. Main type: [`Extracted`]; main function: [`extract`]. An image is untrusted, and the
+//! Layer: rank 7. Main types: [`Extracted`] and [`Limits`]; main function: [`extract`]. An image is untrusted, and the
 //! tools before this one were led out of their folders by names with `..` and `/`, by absolute names,
 //! and by a symbolic link with a file behind it (CVE-2023-0592, CVE-2023-0593, ubi_reader advisory
 //! GHSA-vp2x-3mc3-3cj4). Here
 //!
-//! - the folder is new, or empty, so nothing in it leads anywhere;
+//! - the folder is new, or empty, so nothing in it leads anywhere; it is no symbolic link;
 //! - a name that no program could have given to a file is left out, and so is what is in it;
 //! - a path is never put together from the image: each name goes into the folder that was made for its
-//!   directory;
-//! - files are made, never opened: one that is there already is left alone;
+//!   directory, and the way there is walked name by name without following a link (`host`);
+//! - files are made, never opened: what is there already is left alone;
 //! - symbolic links are made last, when nothing is written through them any longer;
-//! - devices, pipes and sockets are left out, and of permissions the bits of set-user-ID, set-group-ID
-//!   and sticky.
+//! - devices, pipes and sockets are left out, and so are owners, extended attributes and the bits of set-user-ID,
+//!   set-group-ID and sticky. All of it is told.
 //!
-//! Holes stay holes. Owners are left as they are: they belong to the board and not to this machine.
+//! Holes stay holes. A file that cannot be written to its end is removed again. Until all is on the disk a mark stands
+//! in the folder, so that an interrupted run is known by it.
+
+#[cfg(unix)]
+mod host;
+#[cfg(not(unix))]
+#[path = "extract/portable.rs"]
+mod host;
+mod why;
 
 use crate::damage::{Damage, Paths, in_words};
 use crate::error::Error;
 use crate::tables::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{Attributes, FileSystem, Ino, Kind, PAGE_SIZE};
-use std::collections::HashMap;
-use std::fmt;
-use std::fs::{self, File, FileTimes, OpenOptions};
+use boardlab_vfs::{Attributes, FileSystem, Ino, Kind, Piece};
+use host::Folder;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+pub use why::{Skipped, Why};
+
+/// The name of the file that stands in the folder until all is written.
+pub const MARK: &str = ".boardlab-extract-unfinished";
+const MARK_TEXT: &str = "boardlab image extract did not come to its end: what is in this folder is not whole.\n\
+                         Remove the folder and extract again.\n";
+/// Reasons of one kind for one file that are told; more are counted.
+const REASONS: usize = 4;
+
+/// What an extraction, or a list, may come to at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Names.
+    pub names: u64,
+    /// Bytes of content that are written, holes not counted.
+    pub content: Bytes,
+}
+
+impl Default for Limits {
+    /// More than the filesystems of flash hold, and less than what fills a disk.
+    fn default() -> Self {
+        Self { names: 200_000, content: Bytes::mib(16 << 10) }
+    }
+}
 
 /// What was written.
 #[derive(Debug, Default)]
@@ -46,66 +78,18 @@ pub struct Extracted {
     pub skipped: Vec<Skipped>,
     /// The first path of each inode.
     pub paths: Paths,
+    /// The limit of names that the walk was ended by.
+    pub ended_at: Option<u64>,
+    /// Why it is not known that all is on the disk.
+    pub unsafe_because: Option<io::Error>,
 }
 
 impl Extracted {
     /// Whether all names and contents that were asked for are in the folder.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        !self.skipped.iter().any(|skipped| skipped.why.is_loss())
-    }
-}
-
-/// A name that was left out.
-#[derive(Debug)]
-pub struct Skipped {
-    /// Its path in the image.
-    pub path: Vec<u8>,
-    /// Why.
-    pub why: Why,
-}
-
-/// Why a name was left out.
-#[derive(Debug)]
-pub enum Why {
-    /// Something is wrong with it.
-    Problem(Problem),
-    /// It is a device, a pipe or a socket.
-    Kind(Kind),
-    /// The folder that it is in was left out.
-    Folder,
-    /// The operating system does not take it.
-    System(io::Error),
-    /// Its content cannot be read to the end: what is there was written.
-    Content(boardlab_vfs::Error),
-    /// Something of it is missing or older: what is there was written.
-    Damaged(String),
-}
-
-impl Why {
-    /// Whether that is lost which was asked for, and not only left to the board.
-    #[must_use]
-    pub const fn is_loss(&self) -> bool {
-        !matches!(self, Self::Kind(_))
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Problem(problem) => problem.fmt(f),
-            Self::Kind(Kind::Character(_)) => f.write_str("a character device"),
-            Self::Kind(Kind::Block(_)) => f.write_str("a block device"),
-            Self::Kind(Kind::Fifo) => f.write_str("a named pipe"),
-            Self::Kind(_) => f.write_str("a socket"),
-            Self::Folder => f.write_str("its directory was left out"),
-            Self::System(problem) => {
-                let text = problem.to_string();
-                f.write_str(&text.split(" (os error").next().unwrap_or(&text).to_lowercase())
-            }
-            Self::Content(problem) => write!(f, "not whole: {problem}"),
-            Self::Damaged(words) => write!(f, "damaged: {words}"),
-        }
+        let lost = self.skipped.iter().any(|skipped| skipped.why.is_loss());
+        !lost && self.ended_at.is_none() && self.unsafe_because.is_none()
     }
 }
 
@@ -113,52 +97,62 @@ impl fmt::Display for Why {
 struct Extraction<'a> {
     fs: &'a mut dyn FileSystem,
     clock: &'a mut Clock,
-    target: &'a Path,
-    /// The folders that were made, by the directory of the image.
+    folder: Folder,
+    limits: Limits,
+    /// Bytes of content that were written.
+    written: u64,
+    /// The folders that were made, by the directory of the image; paths from the target on.
     made: HashMap<Ino, PathBuf>,
     /// The first name of every file, for further ones.
     first: HashMap<Ino, PathBuf>,
     /// Directories, whose permissions and times come last.
     directories: Vec<(PathBuf, Attributes)>,
     symlinks: Vec<(PathBuf, Item)>,
+    owner: (u32, u32),
+    /// Inodes of several names whose attributes were told.
+    told: HashSet<Ino>,
     done: Extracted,
 }
 
-/// Writes everything below `path` of the image into `target`, which must not exist or be empty.
+/// Writes everything below `path` of the image into `target`, which must not exist or be empty; `damage` says what
+/// is wrong with the image.
 ///
 /// # Errors
-/// [`Error::NotEmpty`], [`Error::Unwritable`] for the folder itself, and when there is nothing of that
-/// path. What else goes wrong is in [`Extracted::skipped`].
+/// [`Error::NotEmpty`], [`Error::Unfinished`], [`Error::TargetIsALink`], [`Error::Unwritable`] for the folder itself, and
+/// when there is nothing of that path. What else goes wrong is in [`Extracted::skipped`].
 pub fn extract(
     fs: &mut dyn FileSystem,
     clock: &mut Clock,
     path: &[u8],
     target: &Path,
-    damage: &Damage,
+    (damage, limits): (&Damage, Limits),
 ) -> Result<Extracted, Error> {
     let (path, start) = resolve(fs, clock, path)?;
-    prepare(target)?;
+    let folder = Folder::begin(target)?;
     let mut walk = Walk::new(&path, start);
     let mut work = Extraction {
         fs,
         clock,
-        target,
+        folder,
+        limits,
+        written: 0,
         made: HashMap::new(),
         first: HashMap::new(),
         directories: Vec::new(),
         symlinks: Vec::new(),
+        owner: host::owner(),
+        told: HashSet::new(),
         done: Extracted::default(),
     };
+    let mut names = 0;
     while let Some(item) = walk.next(work.fs, work.clock) {
+        if names == limits.names {
+            work.done.ended_at = Some(names);
+            break;
+        }
+        names += 1;
         let ino = item.ino;
-        let hurt = damage.of_inode(ino).map(in_words);
-        if let Ok(number) = u32::try_from(ino.0) {
-            work.done.paths.entry(number).or_insert_with(|| shown(&item.path));
-        }
-        if let Some(hurt) = hurt {
-            work.skip(item.path.clone(), Why::Damaged(hurt));
-        }
-        work.take(item);
+        work.take(item, damage);
         // What was kept of the inode in memory may go; nothing depends on it.
         let _ = work.fs.forget(work.clock, ino);
     }
@@ -166,37 +160,54 @@ pub fn extract(
     Ok(work.done)
 }
 
-/// Makes the folder, or takes one that is empty.
-fn prepare(target: &Path) -> Result<(), Error> {
-    let unwritable = |problem| Error::Unwritable { problem };
-    fs::create_dir_all(target).map_err(unwritable)?;
-    match fs::read_dir(target).map_err(unwritable)?.next() {
-        Some(_) => Err(Error::NotEmpty),
-        None => Ok(()),
-    }
-}
-
 impl Extraction<'_> {
-    fn take(&mut self, item: Item) {
+    fn take(&mut self, item: Item, damage: &Damage) {
+        if let Ok(number) = u32::try_from(item.ino.0) {
+            self.done.paths.entry(number).or_insert_with(|| shown(&item.path));
+        }
+        if let Some(hurt) = damage.of_inode(item.ino) {
+            self.skip(&item.path, Why::Damaged(in_words(hurt)));
+        }
         let made = match self.place(&item) {
             Ok(place) => self.make(&item, &place),
             Err(why) => Err(why),
         };
-        if let Err(why) = made {
-            self.skip(item.path.clone(), why);
-        } else if let Some(problem) = item.problem {
-            self.skip(item.path, Why::Problem(problem));
+        match made {
+            Err(why) => self.skip(&item.path, why),
+            Ok(()) => self.tell_what_stays(&item),
+        }
+        if let Some(problem) = item.problem.filter(|problem| *problem != Problem::Name) {
+            self.skip(&item.path, Why::Problem(problem));
+        }
+    }
+
+    /// What of an item no file of this machine gets.
+    fn tell_what_stays(&mut self, item: &Item) {
+        let Some(attributes) = item.attributes else { return };
+        // What several names share is told once, with the first.
+        if attributes.links > 1 && !self.told.insert(item.ino) {
+            return;
+        }
+        if (attributes.uid, attributes.gid) != self.owner {
+            self.skip(&item.path, Why::Owner(attributes.uid, attributes.gid));
+        }
+        if attributes.mode & 0o7_000 != 0 {
+            self.skip(&item.path, Why::Bits(attributes.mode & 0o7_000));
+        }
+        match self.fs.xattr_names(self.clock, item.ino) {
+            Ok(names) if !names.is_empty() => self.skip(&item.path, Why::Attributes(names)),
+            _ => {}
         }
     }
 
     /// Where the item goes: into the folder that was made for its directory, and for that very one.
     fn place(&self, item: &Item) -> Result<PathBuf, Why> {
-        let name = || native(item.name()).ok_or(Why::Problem(Problem::Name));
+        let name = || host::native(item.name()).ok_or(Why::Problem(Problem::Name));
         let is_directory = item.attributes.is_some_and(|found| found.kind == Kind::Directory);
         match (&item.problem, item.parent) {
             (Some(Problem::Name), _) => Err(Why::Problem(Problem::Name)),
-            (_, None) if is_directory => Ok(self.target.to_owned()),
-            (_, None) => Ok(self.target.join(name()?)),
+            (_, None) if is_directory => Ok(PathBuf::new()),
+            (_, None) => Ok(name()?.to_owned()),
             (_, Some(parent)) => match self.made.get(&parent) {
                 Some(folder) => Ok(folder.join(name()?)),
                 None => Err(Why::Folder),
@@ -209,7 +220,7 @@ impl Extraction<'_> {
         match attributes.kind {
             Kind::Directory => {
                 if item.parent.is_some() {
-                    fs::create_dir(place).map_err(Why::System)?;
+                    self.folder.make_folder(place).map_err(Why::System)?;
                 }
                 // A directory that was met before, by another name, stays empty here.
                 self.made.entry(item.ino).or_insert_with(|| place.to_owned());
@@ -218,7 +229,7 @@ impl Extraction<'_> {
             }
             Kind::File => match self.first.get(&item.ino) {
                 Some(first) => {
-                    fs::hard_link(first, place).map_err(Why::System)?;
+                    self.folder.link(first, place).map_err(Why::System)?;
                     self.done.links += 1;
                 }
                 None => self.file(item.ino, attributes, place)?,
@@ -229,92 +240,104 @@ impl Extraction<'_> {
         Ok(())
     }
 
+    /// Writes a file. What cannot be read of it is zeros and told; one that cannot be written goes again.
     fn file(&mut self, ino: Ino, attributes: &Attributes, place: &Path) -> Result<(), Why> {
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).open(place).map_err(Why::System)?;
+        let mut file = self.folder.file(place).map_err(Why::System)?;
+        let mut copy =
+            Copy { file: &mut file, left: self.left(), unread: Vec::new(), stopped: None };
+        let read = self.fs.read_pieces(self.clock, ino, &mut |piece| copy.take(&piece));
+        let Copy { left, unread, stopped, .. } = copy;
+        self.written = self.limits.content.get() - left;
+        let set = || file.set_len(attributes.size).and_then(|()| host::dress(&file, attributes));
+        let stopped = stopped.or_else(|| set().err().map(Why::System));
+        if let Some(why) = stopped {
+            // Nobody shall take it for the file.
+            self.folder.remove(place).map_err(Why::System)?;
+            return Err(why);
+        }
         self.first.insert(ino, place.to_owned());
         self.done.files += 1;
         self.done.bytes += Bytes::new(attributes.size);
-        let copied = self.copy(ino, attributes.size, &mut file);
-        let set = file.set_len(attributes.size).and_then(|()| dress(&file, attributes));
-        copied.and(set.map_err(Why::System))
+        read.map_err(Why::Content)?;
+        if unread.is_empty() { Ok(()) } else { Err(Why::Pieces(unread)) }
     }
 
-    /// Writes the pages of a file that are not zeros.
-    fn copy(&mut self, ino: Ino, size: u64, file: &mut File) -> Result<(), Why> {
-        let mut page = vec![0; PAGE_SIZE];
-        let step = PAGE_SIZE as u64;
-        for number in 0..size.div_ceil(step) {
-            self.fs.read_page(self.clock, ino, number, &mut page).map_err(Why::Content)?;
-            let length = Bytes::new((size - number * step).min(step)).to_usize();
-            if page[..length].iter().any(|&byte| byte != 0) {
-                file.seek(SeekFrom::Start(number * step)).map_err(Why::System)?;
-                file.write_all(&page[..length]).map_err(Why::System)?;
-            }
-        }
-        Ok(())
+    /// Bytes that may still be written.
+    fn left(&self) -> u64 {
+        self.limits.content.get() - self.written
     }
 
-    /// Symbolic links, and then the directories, the innermost first.
+    /// Symbolic links, then the directories, the innermost first; and when all is on the disk, the mark goes.
     fn finish(&mut self) {
         for (place, item) in std::mem::take(&mut self.symlinks) {
-            match symlink(&item.target, &place) {
+            match self.folder.symlink(&item.target, &place, item.attributes.as_ref()) {
                 Ok(()) => self.done.symlinks += 1,
-                Err(problem) => self.skip(item.path, Why::System(problem)),
+                Err(problem) => self.skip(&item.path, Why::System(problem)),
             }
         }
-        for (place, attributes) in std::mem::take(&mut self.directories).iter().rev() {
+        let mut directories = std::mem::take(&mut self.directories);
+        let is_root = |place: &Path| place.as_os_str().is_empty();
+        // The folder itself comes last: the mark is in it.
+        let root = directories.iter().position(|(place, _)| is_root(place));
+        let root = root.map(|at| directories.remove(at));
+        for (place, attributes) in directories.iter().rev() {
             // A folder without the right times and permissions is still the folder.
-            let _ = File::open(place).and_then(|folder| dress(&folder, attributes));
+            let _ = self.folder.dress_folder(place, attributes);
+        }
+        self.done.unsafe_because = self.folder.end().err();
+        if let Some((place, attributes)) = root {
+            let _ = self.folder.dress_folder(&place, &attributes);
         }
     }
 
-    fn skip(&mut self, path: Vec<u8>, why: Why) {
-        self.done.skipped.push(Skipped { path, why });
+    fn skip(&mut self, path: &[u8], why: Why) {
+        self.done.skipped.push(Skipped { path: path.to_vec(), why });
     }
 }
 
-/// Gives a file its time and its permissions.
-fn dress(file: &File, attributes: &Attributes) -> io::Result<()> {
-    let seconds = u64::try_from(attributes.modified.seconds).unwrap_or(0);
-    let modified = SystemTime::UNIX_EPOCH + Duration::new(seconds, attributes.modified.nanos);
-    file.set_times(FileTimes::new().set_modified(modified))?;
-    permit(file, attributes.mode & 0o777)
+/// A file that is being written.
+struct Copy<'a> {
+    file: &'a mut File,
+    /// Bytes that may still be written.
+    left: u64,
+    /// What cannot be read.
+    unread: Vec<String>,
+    /// Why nothing more can be written.
+    stopped: Option<Why>,
 }
 
-#[cfg(unix)]
-fn permit(file: &File, mode: u32) -> io::Result<()> {
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn permit(_: &File, _: u32) -> io::Result<()> {
-    Ok(())
-}
-
-/// A name of the image as one of this machine.
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps, reason = "other machines have no such names")]
-fn native(name: &[u8]) -> Option<&Path> {
-    let name: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(name);
-    Some(Path::new(name))
-}
-
-#[cfg(not(unix))]
-fn native(name: &[u8]) -> Option<&Path> {
-    let plain = |name: &str| !name.contains(['\\', ':', '<', '>', '"', '|', '?', '*']);
-    std::str::from_utf8(name).ok().filter(|name| plain(name)).map(Path::new)
-}
-
-#[cfg(unix)]
-fn symlink(target: &[u8], place: &Path) -> io::Result<()> {
-    let target: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(target);
-    std::os::unix::fs::symlink(target, place)
-}
-
-#[cfg(not(unix))]
-fn symlink(_: &[u8], _: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+impl Copy<'_> {
+    fn take(&mut self, piece: &Piece<'_>) -> ControlFlow<()> {
+        let bytes = match &piece.bytes {
+            Ok(bytes) => *bytes,
+            Err(problem) => {
+                if self.unread.len() < REASONS {
+                    let last = piece.offset + piece.length.saturating_sub(1);
+                    self.unread.push(format!("bytes {} to {last}: {problem}", piece.offset));
+                }
+                return ControlFlow::Continue(());
+            }
+        };
+        if bytes.iter().all(|&byte| byte == 0) {
+            return ControlFlow::Continue(());
+        }
+        let Some(left) = self.left.checked_sub(piece.length) else {
+            self.stopped = Some(Why::Limit);
+            return ControlFlow::Break(());
+        };
+        let place = SeekFrom::Start(piece.offset);
+        let written = self.file.seek(place).and_then(|_| self.file.write_all(bytes));
+        match written {
+            Ok(()) => {
+                self.left = left;
+                ControlFlow::Continue(())
+            }
+            Err(problem) => {
+                self.stopped = Some(Why::System(problem));
+                ControlFlow::Break(())
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub use contents::Contents;
 pub use damage::Damage;
 pub use dump::Dump;
 pub use error::Error;
-pub use extract::extract;
+pub use extract::{Limits, extract};
 pub use health::Health;
 pub use identify::{ByteOrder, Confidence, Found, Identity, Kind, identify};
 pub use open::{Opened, open};

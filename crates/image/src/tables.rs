@@ -1,8 +1,8 @@
 //! What was found out about an image as the typed result that every renderer shows.
 //!
 //! Layer: rank 7. Functions: [`info`], [`listing`] and [`extracted`]. Names from images are untrusted: bytes that are
-//! not UTF-8, control characters and the backslash are shown as escapes, so that two names never look
-//! the same and none moves the cursor.
+//! not UTF-8, the backslash and what a terminal does not simply draw are shown as escapes, so that a name that is
+//! shown can be told from every other and none moves the cursor; [`unshown`] turns them back.
 
 mod damage;
 
@@ -10,13 +10,14 @@ use crate::choose::spare;
 use crate::contents::Contents;
 use crate::damage::{Damage, Paths, in_words};
 use crate::error::Error;
-use crate::extract::{Extracted, Skipped};
+use crate::extract::{Extracted, Limits, MARK, Skipped};
 use crate::identify::{Cleanmarkers, Found, Identity, Jffs2};
 use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_result::foreign::is_harmless;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Kind};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The version that results carry.
@@ -181,7 +182,7 @@ fn evidence(identity: &Identity) -> Table {
     table
 }
 
-/// Rows of a listing at most.
+/// Rows of the table of what was left out, at most.
 const ROWS: usize = 200_000;
 
 /// Every name below `path` in the image called `name`, which `fs` is mounted from, with what `damage` says.
@@ -193,7 +194,7 @@ pub fn listing(
     fs: &mut dyn FileSystem,
     clock: &mut Clock,
     path: &[u8],
-    damage: &Damage,
+    (damage, limits): (&Damage, Limits),
 ) -> Result<Told, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     let mut run = RunResult::new("image-ls", &format!("Files in {name}"), 0, VERSION);
@@ -211,8 +212,8 @@ pub fn listing(
         let hurt = damage.of_inode(item.ino).map(in_words);
         wrong += usize::from(item.problem.is_some() || hurt.is_some());
         whole &= hurt.is_none() && item.problem.as_ref().is_none_or(Problem::is_told_whole);
-        if table.rows.len() == ROWS {
-            run.warnings.push(format!("only the first {ROWS} names: list a folder of it"));
+        if table.rows.len() as u64 == limits.names {
+            run.warnings.push(ended_at(limits.names));
             whole = false;
             break;
         }
@@ -285,19 +286,59 @@ pub fn extracted(name: &str, target: &str, done: &Extracted, damage: &Damage) ->
         .column("content_bytes", "content");
     written.rows.push(row);
     run.tables.push(written);
-    if !done.skipped.is_empty() {
-        let count = done.skipped.len();
-        run.warnings
-            .push(format!("names left out or not taken whole: {count}, see the last table"));
-        let mut table = Table::new("skipped", "Left out").column("why", "why");
-        let row = |one: &Skipped| {
-            Row::new(shown(&one.path), "").cell("why", Cell::text(one.why.to_string()))
-        };
-        table.rows = done.skipped.iter().take(ROWS).map(row).collect();
-        run.tables.push(table);
+    left_out(&mut run, done);
+    if let Some(names) = done.ended_at {
+        run.warnings.push(ended_at(names));
+    }
+    if let Some(problem) = &done.unsafe_because {
+        run.warnings.push(format!(
+            "not all may be on the disk, and the mark `{MARK}` stays in the folder: {problem}"
+        ));
     }
     damage::tell(&mut run, damage, &done.paths);
     Told { run, whole: done.is_whole() && !damage.may_miss_names() }
+}
+
+fn ended_at(names: u64) -> String {
+    format!(
+        "only the first {names} names: name a folder in the image, or raise the limit with --max-names"
+    )
+}
+
+/// What was left out: how much of each kind, and each name with its reason, losses first.
+fn left_out(run: &mut RunResult, done: &Extracted) {
+    if done.skipped.is_empty() {
+        return;
+    }
+    let (lost, kept): (Vec<_>, Vec<_>) = done.skipped.iter().partition(|one| one.why.is_loss());
+    if !lost.is_empty() {
+        let count = lost.len();
+        run.warnings
+            .push(format!("names left out or not taken whole: {count}, see the last tables"));
+    }
+    let mut counts: BTreeMap<(bool, &str), u64> = BTreeMap::new();
+    for one in &done.skipped {
+        *counts.entry((!one.why.is_loss(), one.why.class())).or_default() += 1;
+    }
+    let mut reasons = Table::new("reasons", "Left out, by reason")
+        .column("name_count", "names")
+        .column("meaning", "whole without it?");
+    for ((kept, class), count) in counts {
+        let whole = if kept { "yes" } else { "no" };
+        let row = Row::new(class, "").cell("name_count", Cell::int(count));
+        reasons.rows.push(row.cell("meaning", Cell::text(whole)));
+    }
+    run.tables.push(reasons);
+    let mut table = Table::new("skipped", "Left out").column("why", "why");
+    let row = |one: &&Skipped| {
+        Row::new(shown(&one.path), "").cell("why", Cell::text(one.why.to_string()))
+    };
+    table.rows = lost.iter().chain(&kept).take(ROWS).map(row).collect();
+    if done.skipped.len() > ROWS {
+        run.warnings
+            .push(format!("only {ROWS} of {} names left out are listed", done.skipped.len()));
+    }
+    run.tables.push(table);
 }
 
 /// Kind and permissions as `ls -l` shows them.
@@ -364,7 +405,49 @@ pub fn shown(name: &[u8]) -> String {
             write!(shown, "\\x{byte:02x}").expect("a String takes all text");
         }
     }
+    // At the end nobody would see a space.
+    if shown.ends_with(' ') {
+        shown.pop();
+        shown.push_str("\\u{20}");
+    }
     shown
+}
+
+/// The bytes of a path in which [`shown`] put escapes; text without escapes is itself.
+///
+/// # Errors
+/// The place of a backslash that begins no escape.
+pub fn unshown(text: &[u8]) -> Result<Vec<u8>, usize> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        if byte != b'\\' {
+            bytes.push(byte);
+            at += 1;
+            continue;
+        }
+        let (escaped, length) = escape(&text[at..]).ok_or(at)?;
+        bytes.extend(escaped);
+        at += length;
+    }
+    Ok(bytes)
+}
+
+/// The escape that `text` begins with: `\xff` or `\u{1b}`; its bytes and its length.
+fn escape(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let digits = |digits: &[u8]| {
+        let digits = std::str::from_utf8(digits).ok()?;
+        let are = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u32::from_str_radix(digits, 16).ok().filter(|_| are)
+    };
+    if text.starts_with(b"\\x") {
+        let byte = digits(text.get(2..4)?)?;
+        return Some((vec![u8::try_from(byte).ok()?], 4));
+    }
+    let rest = text.strip_prefix(b"\\u{")?;
+    let end = rest.iter().position(|&byte| byte == b'}').filter(|end| *end <= 6)?;
+    let character = char::from_u32(digits(&rest[..end])?)?;
+    Some((character.to_string().into_bytes(), end + 4))
 }
 
 #[cfg(test)]
@@ -425,7 +508,10 @@ mod tests {
         let link = New { target: b"/\xff", ..New::of(Kind::Symlink, 0o777) };
         fs.create(&mut clock, root, b"\x1bl", &link).unwrap();
         fs.create(&mut clock, root, b"tmp", &New::of(Kind::Directory, 0o1777)).unwrap();
-        let run = listing("x.bin", &mut fs, &mut clock, b"/", &Damage::default()).unwrap().run;
+        let run =
+            listing("x.bin", &mut fs, &mut clock, b"/", (&Damage::default(), Limits::default()))
+                .unwrap()
+                .run;
         let table = run.table("files").unwrap();
         let text = |row, column| table.cell(row, column).unwrap().value.clone();
         let words = |words: &str| Value::Text(words.into());
@@ -435,7 +521,16 @@ mod tests {
         assert_eq!(text("/tmp", "mode"), words("drwxrwxrwt"));
         assert_eq!(text("/\\u{1b}l", "detail"), words("-> /\\xff"));
         assert_eq!(text("/run", "modified"), words("1970-01-01 00:00:00"));
-        assert!(listing("x.bin", &mut fs, &mut clock, b"/none", &Damage::default()).is_err());
+        assert!(
+            listing(
+                "x.bin",
+                &mut fs,
+                &mut clock,
+                b"/none",
+                (&Damage::default(), Limits::default())
+            )
+            .is_err()
+        );
     }
 
     #[test]
@@ -446,7 +541,9 @@ mod tests {
         let run = extracted("x.bin", "out", &done, &Damage::default()).run;
         let cell = run.table("skipped").unwrap().cell("/null", "why").unwrap();
         assert_eq!(cell.value, Value::Text("a character device".into()));
-        assert_eq!(run.warnings, ["names left out or not taken whole: 1, see the last table"]);
+        assert!(run.warnings.is_empty(), "{:?}", run.warnings);
+        let count = run.table("reasons").unwrap().cell("devices, pipes and sockets", "name_count");
+        assert_eq!(count.unwrap().value, Value::Int(1));
         assert!(
             extracted("x.bin", "out", &Extracted::default(), &Damage::default())
                 .run
@@ -475,5 +572,15 @@ mod tests {
         assert_eq!(shown("größe 書".as_bytes()), "größe 書");
         assert_eq!(shown(b"a\x1b[2J\\\xff\n"), "a\\u{1b}[2J\\u{5c}\\xff\\u{a}");
         assert_eq!(shown("\u{202e}exe".as_bytes()), "\\u{202e}exe");
+        assert_eq!(shown("a\u{200b} ".as_bytes()), "a\\u{200b}\\u{20}");
+        for name in
+            [&b"a\x1b[2J\\\xff\n"[..], b"/etc/motd", "größe 書\u{202e} ".as_bytes(), b"\\x41"]
+        {
+            assert_eq!(unshown(shown(name).as_bytes()), Ok(name.to_vec()));
+        }
+        for (wrong, at) in [("a\\", 1), ("\\x4", 0), ("b/\\u{110000}", 2), ("\\n", 0), ("\\x+1", 0)]
+        {
+            assert_eq!(unshown(wrong.as_bytes()), Err(at), "{wrong}");
+        }
     }
 }

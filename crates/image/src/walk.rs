@@ -8,7 +8,7 @@
 use crate::error::Error;
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Entry, Error as FsError, FileSystem, Ino, Kind};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// Bytes of the longest path that Linux takes, `PATH_MAX` without the NUL.
@@ -49,16 +49,21 @@ pub enum Problem {
     /// It is a directory that was entered before, by another name.
     Again,
     /// It is a directory that no path of Linux reaches.
-    TooDeep,
+    TooDeep {
+        /// Names in it and below it.
+        names: u64,
+    },
     /// The name is empty, `.` or `..`, or it contains `/` or NUL.
     Name,
+    /// The entry is not followed: it leads nowhere, or where another one leads.
+    NotFollowed(&'static str),
 }
 
 impl Problem {
     /// Whether a list of names with this one in it is whole.
     #[must_use]
     pub const fn is_told_whole(&self) -> bool {
-        matches!(self, Self::Again | Self::Name)
+        matches!(self, Self::Again | Self::Name | Self::NotFollowed(_))
     }
 }
 
@@ -67,8 +72,11 @@ impl fmt::Display for Problem {
         match self {
             Self::Damaged(error) => write!(f, "damaged: {error}"),
             Self::Again => f.write_str("a directory that was listed before by another name"),
-            Self::TooDeep => f.write_str("a directory too deep to be entered"),
+            Self::TooDeep { names } => {
+                write!(f, "a directory too deep to be entered, with {names} names in it and below")
+            }
             Self::Name => f.write_str("no file can have this name"),
+            Self::NotFollowed(reason) => write!(f, "not followed: {reason}"),
         }
     }
 }
@@ -81,14 +89,24 @@ struct Pending {
     parent: Option<Ino>,
     /// The last of them is visited first.
     entries: Vec<Entry>,
+    /// Why some of them are not followed, by name.
+    not_followed: HashMap<Vec<u8>, &'static str>,
+}
+
+/// What is known of an inode that several names may lead to.
+#[derive(Debug, Clone)]
+struct Known {
+    attributes: Result<Attributes, FsError>,
+    target: Result<Vec<u8>, FsError>,
 }
 
 /// A walk over all names below a directory, in the order of their bytes; a directory before what is
-/// in it.
+/// in it. Each inode is read once, however many names lead to it.
 #[derive(Debug)]
 pub struct Walk {
     pending: Vec<Pending>,
     entered: HashSet<Ino>,
+    known: HashMap<Ino, Known>,
 }
 
 impl Walk {
@@ -101,8 +119,9 @@ impl Walk {
         };
         let above = above.strip_suffix(b"/").unwrap_or(above);
         let first = Entry { name: name.into(), ino: start, kind: Kind::Directory.dirent_type() };
-        let first = Pending { above: above.into(), parent: None, entries: vec![first] };
-        Self { pending: vec![first], entered: HashSet::new() }
+        let (above, not_followed) = (above.into(), HashMap::new());
+        let first = Pending { above, parent: None, entries: vec![first], not_followed };
+        Self { pending: vec![first], entered: HashSet::new(), known: HashMap::new() }
     }
 
     /// The next name, until there is none.
@@ -110,17 +129,30 @@ impl Walk {
         while self.pending.last()?.entries.is_empty() {
             self.pending.pop();
         }
-        let Pending { above, parent, entries } = self.pending.last_mut()?;
+        let Pending { above, parent, entries, not_followed } = self.pending.last_mut()?;
         let (parent, Entry { name, ino, .. }) = (*parent, entries.pop()?);
+        let not_followed = not_followed.get(&name).copied();
         let path = [above, &b"/"[..], &name].concat();
         let name_at = above.len() + 1;
-        let problem = (parent.is_some() && !is_plain(&name)).then_some(Problem::Name);
+        let named = parent.is_none() || is_plain(&name);
+        let problem =
+            if named { not_followed.map(Problem::NotFollowed) } else { Some(Problem::Name) };
         let mut item =
             Item { path, name_at, parent, ino, attributes: None, target: Vec::new(), problem };
-        match fs.attributes(clock, ino) {
+        if not_followed.is_some() {
+            return Some(item);
+        }
+        let Known { attributes, target } = self.look(fs, clock, ino);
+        match attributes {
             Ok(attributes) => {
                 item.attributes = Some(attributes);
-                let inside = self.look_inside(fs, clock, &mut item, attributes.kind);
+                let inside = match target {
+                    Ok(target) => {
+                        item.target = target;
+                        self.look_inside(fs, clock, &item, attributes.kind)
+                    }
+                    Err(error) => Err(Problem::Damaged(error)),
+                };
                 item.problem = item.problem.or(inside.err());
             }
             Err(error) => item.problem = Some(Problem::Damaged(error)),
@@ -128,36 +160,72 @@ impl Walk {
         Some(item)
     }
 
+    /// What there is to know of an inode. It is kept when another name may ask for it.
+    fn look(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock, ino: Ino) -> Known {
+        if let Some(known) = self.known.get(&ino) {
+            return known.clone();
+        }
+        let attributes = fs.attributes(clock, ino);
+        let kind = attributes.as_ref().ok().map(|found| found.kind);
+        let target =
+            if kind == Some(Kind::Symlink) { fs.read_link(clock, ino) } else { Ok(Vec::new()) };
+        let known = Known { attributes, target };
+        let single = known.attributes.as_ref().is_ok_and(|found| found.links <= 1);
+        if !single || kind == Some(Kind::Directory) {
+            self.known.insert(ino, known.clone());
+        }
+        known
+    }
+
+    /// Enters a directory.
     fn look_inside(
         &mut self,
         fs: &mut dyn FileSystem,
         clock: &mut Clock,
-        item: &mut Item,
+        item: &Item,
         kind: Kind,
     ) -> Result<(), Problem> {
-        match kind {
-            Kind::Symlink => {
-                item.target = fs.read_link(clock, item.ino).map_err(Problem::Damaged)?;
-            }
-            Kind::Directory => {
-                if item.path.len() > PATH_LENGTH_MAX {
-                    return Err(Problem::TooDeep);
-                }
-                if !self.entered.insert(item.ino) {
-                    return Err(Problem::Again);
-                }
-                let entries = fs.read_dir(clock, item.ino).map_err(Problem::Damaged)?;
-                self.push(item, entries);
-            }
-            _ => {}
+        if kind != Kind::Directory {
+            return Ok(());
         }
+        if self.entered.contains(&item.ino) {
+            return Err(Problem::Again);
+        }
+        if item.path.len() > PATH_LENGTH_MAX {
+            return Err(Problem::TooDeep { names: self.count_below(fs, clock, item.ino) });
+        }
+        self.entered.insert(item.ino);
+        let mut entries = fs.read_dir(clock, item.ino).map_err(Problem::Damaged)?;
+        let mut not_followed = HashMap::new();
+        for (entry, why) in fs.odd_entries(clock, item.ino).map_err(Problem::Damaged)? {
+            if let Some(why) = why {
+                not_followed.insert(entry.name.clone(), why);
+            }
+            entries.push(entry);
+        }
+        let above = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
+        entries.sort_unstable_by(|one, other| other.name.cmp(&one.name));
+        self.pending.push(Pending { above, parent: Some(item.ino), entries, not_followed });
         Ok(())
     }
 
-    fn push(&mut self, item: &Item, mut entries: Vec<Entry>) {
-        let above = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
-        entries.sort_unstable_by(|one, other| other.name.cmp(&one.name));
-        self.pending.push(Pending { above, parent: Some(item.ino), entries });
+    /// Counts the names below a directory that is not entered.
+    fn count_below(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock, start: Ino) -> u64 {
+        let (mut left, mut count) = (vec![start], 0);
+        while let Some(directory) = left.pop() {
+            if !self.entered.insert(directory) {
+                continue;
+            }
+            for entry in fs.read_dir(clock, directory).unwrap_or_default() {
+                count += 1;
+                if entry.kind == Kind::Directory.dirent_type() {
+                    left.push(entry.ino);
+                }
+            }
+            // What was kept of it in memory may go; nothing depends on it.
+            let _ = fs.forget(clock, directory);
+        }
+        count
     }
 }
 

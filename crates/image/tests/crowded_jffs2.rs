@@ -133,6 +133,16 @@ fn crowded_images_are_read_within_limits() {
     read("one place, newest first", file().chain(all().map(|at| inode(2, NODES - at, 0))));
     read("one place, one version", file().chain(all().map(|_| inode(2, 1, 0))));
     read("headers alone", all().map(|_| header(NodeType::Padding)));
+    let others = || 1..=NODES / 2;
+    let names = others().map(|at| dirent(2, at, &name(at)));
+    read("names and nodes of one file", names.chain(others().map(|at| inode(2, at, 8 * at))));
+    let damaged = |at: u32| {
+        let mut node = inode(2, at, 8 * at);
+        node[70] ^= 1;
+        node
+    };
+    let names = others().map(|at| dirent(2, at, &name(at)));
+    read("names and damaged nodes", names.chain(others().map(damaged)));
     let files = all().take(NODES as usize / 4);
     read("files", files.flat_map(|at| [dirent(at + 1, 1, &name(at)), inode(at + 1, 1, 0)]));
 }

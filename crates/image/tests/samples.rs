@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod damage;
+mod hostile;
 
 use boardlab_image::walk::Item;
 use boardlab_image::{Contents, Error, Hints, Opened, Shape, Spare, Walk, identify, open};

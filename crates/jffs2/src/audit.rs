@@ -99,6 +99,10 @@ pub enum What {
     Summary,
     /// Bytes that begin no node.
     Strange,
+    /// Erased bytes with nodes behind them.
+    Erased,
+    /// Zeros up to the end of the block.
+    Zeros,
     /// A node that is right, where none is looked for: behind an erased beginning of its block.
     Hidden,
     /// A block that is marked bad, with so many nodes in it.
@@ -253,6 +257,8 @@ struct Auditor {
     has_good: HashSet<u32>,
     /// The last block with something else than JFFS2.
     last_foreign: u32,
+    /// Zeros at the end of the last block of JFFS2 so far.
+    zeros_at_end: Option<Place>,
 }
 
 impl Auditor {
@@ -278,6 +284,10 @@ impl Auditor {
         let own = marked || gap::begins_like_jffs2(view.bytes, volume.order);
         let own = own || !block.refs().iter().all(is_gap);
         let lost = |range| lost(&volume.device, range);
+        let zeros = self.zeros_at_end.take_if(|_| own && !block.refs().is_empty());
+        if let Some(zeros) = zeros {
+            self.tell(zeros);
+        }
         for (index, node) in (0..).zip(block.refs()) {
             let Some(id) = volume.blocks.id(view.block, index) else { continue };
             let range = node.offset()..node.offset() + volume.blocks.length(id);
@@ -435,6 +445,9 @@ impl Auditor {
         self.judge_names(volume);
         self.judge_attributes(volume);
         self.judge_inodes(volume);
+        if let Some(zeros) = self.zeros_at_end.take() {
+            self.tell(Place { meaning: Meaning::Superseded, ..zeros });
+        }
         self.audit.places.sort_by_key(|place| place.at);
         self.audit
     }

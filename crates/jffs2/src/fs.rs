@@ -82,6 +82,14 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         Ok(self.list(clock, dir)?)
     }
 
+    fn odd_entries(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+    ) -> Result<Vec<(Entry, Option<&'static str>)>, Error> {
+        Ok(self.list_odd(clock, dir)?)
+    }
+
     fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
         Ok(self.target(clock, ino)?)
     }

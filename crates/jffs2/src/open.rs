@@ -86,6 +86,24 @@ impl<M: Mtd> Jffs2<M> {
             .collect())
     }
 
+    /// The entries that are left out of [`Jffs2::list`].
+    pub(crate) fn list_odd(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+    ) -> Result<Vec<(Entry, Option<&'static str>)>, Error> {
+        let ino = self.open_directory(clock, dir)?.ino;
+        let directory = self.held(ino)?;
+        let odd = directory.names().filter(|(name, entry)| !self.volume.is_sound(ino, name, entry));
+        Ok(odd
+            .map(|(name, entry)| {
+                let (number, kind) = (Ino(u64::from(entry.ino)), entry.kind);
+                let why = self.volume.why_not_followed(ino, entry);
+                (Entry { name: name.to_vec(), ino: number, kind }, why)
+            })
+            .collect())
+    }
+
     pub(crate) fn stat(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
         let inode = self.open_inode(clock, number(ino)?)?;
         let metadata = &inode.metadata;
@@ -201,12 +219,21 @@ impl<M> Volume<M> {
     /// ancestor, or give it a second parent, leads nowhere; so does one whose name no path can hold. An
     /// entry that leads nowhere is as good as none: its name may be given, its directory removed.
     pub(crate) fn is_sound(&self, directory: u32, name: &[u8], entry: &DirEntry) -> bool {
-        if entry.ino == 0 || entry.ino == ROOT || !is_name(name) {
-            return false;
+        entry.ino != 0 && is_name(name) && self.why_not_followed(directory, entry).is_none()
+    }
+
+    /// Why an entry of `directory` is not followed, whatever its name.
+    fn why_not_followed(&self, directory: u32, entry: &DirEntry) -> Option<&'static str> {
+        if entry.ino == ROOT {
+            return Some("it leads to the root");
         }
-        let Some(inode) = self.inodes.find(entry.ino) else { return false };
-        let known = inode.parent_known && inode.links != directory;
-        inode.links > 0 && inode.is_directory == (entry.kind == DIRECTORY) && !known
+        let inode = self.inodes.find(entry.ino).filter(|inode| inode.links > 0);
+        let Some(inode) = inode else { return Some("there is no such inode") };
+        if inode.is_directory != (entry.kind == DIRECTORY) {
+            return Some("its inode is a directory in one entry and none in another");
+        }
+        let elsewhere = inode.parent_known && inode.links != directory;
+        elsewhere.then_some("its directory is in another one already")
     }
 
     /// The names in a directory that may be followed.

@@ -116,6 +116,9 @@ impl<M: Mtd> Pair<M> {
         let before = nodes(&fs);
         let mut fs = Jffs2::mount(&mut self.clock, fs.into_device(), self.options.clone()).unwrap();
         fs.volume().blocks().check_accounting();
+        // What any sequence of operations leaves is whole.
+        let audit = fs.audit(&mut self.clock, |_, _| false).unwrap();
+        assert!(audit.hurt.is_empty() && audit.places.is_empty(), "{audit:?}");
         fs.check_all(&mut self.clock).unwrap();
         fs.volume().blocks().check_accounting();
         let after = nodes(&fs);

@@ -112,6 +112,19 @@ pub trait FileSystem {
     /// ENOTDIR, EIO.
     fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error>;
 
+    /// The entries of a directory that [`FileSystem::read_dir`] leaves out because no path leads through them, for
+    /// those who look into an image. With why one is not followed, unless only its name is none.
+    ///
+    /// # Errors
+    /// ENOTDIR, EIO.
+    fn odd_entries(
+        &mut self,
+        _clock: &mut Clock,
+        _dir: Ino,
+    ) -> Result<Vec<(Entry, Option<&'static str>)>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Where a symbolic link leads.
     ///
     /// # Errors
@@ -321,6 +334,13 @@ macro_rules! forward {
             }
             fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
                 (**self).read_dir(clock, dir)
+            }
+            fn odd_entries(
+                &mut self,
+                clock: &mut Clock,
+                dir: Ino,
+            ) -> Result<Vec<(Entry, Option<&'static str>)>, Error> {
+                (**self).odd_entries(clock, dir)
             }
             fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
                 (**self).read_link(clock, ino)

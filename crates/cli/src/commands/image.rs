@@ -6,9 +6,10 @@ use crate::exit::Status;
 use crate::output::Output;
 use boardlab_image::tables::Told;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Kind, Opened, identify, open, tables,
+    Contents, Damage, Error as Problem, Hints, Kind, Limits, Opened, identify, open, tables,
 };
 use boardlab_report::Shown;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Does `action`.
@@ -16,11 +17,20 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
     let output = Output::open(options, None)?;
     let (file, made) = match action {
         ImageAction::Info { file } => (file, info(file)),
-        ImageAction::Ls { file, path, flash } => (file, ls(file, path, &flash.into())),
-        ImageAction::Extract { file, target, path, flash } => {
-            match extract([file, target], path, &flash.into()) {
+        ImageAction::Ls { file, path, flash, max_names } => {
+            let limits = Limits { names: *max_names, ..Limits::default() };
+            (file, ls(file, path, &flash.into(), limits))
+        }
+        ImageAction::Extract { file, target, path, flash, max_names, max_size } => {
+            let limits = Limits { names: *max_names, content: *max_size };
+            match extract([file, target], path, &flash.into(), limits) {
                 // The image is not to blame.
-                made @ Err(Problem::NotEmpty | Problem::Unwritable { .. }) => (target, made),
+                made @ Err(
+                    Problem::NotEmpty
+                    | Problem::Unfinished
+                    | Problem::TargetIsALink
+                    | Problem::Unwritable { .. },
+                ) => (target, made),
                 made => (file, made),
             }
         }
@@ -40,17 +50,29 @@ fn info(file: &Path) -> Result<Told, Problem> {
     Ok(tables::info(&shown_path(file), &contents, &identity, looked_at.as_ref()))
 }
 
-fn ls(file: &Path, path: &str, hints: &Hints) -> Result<Told, Problem> {
+fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<Told, Problem> {
+    let path = within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
     let damage = Damage::of(&mut image)?;
     let Opened { fs, clock, .. } = &mut image;
-    tables::listing(&shown_path(file), fs, clock, path.as_bytes(), &damage)
+    tables::listing(&shown_path(file), fs, clock, &path, (&damage, limits))
 }
 
-fn extract([file, target]: [&PathBuf; 2], path: &str, hints: &Hints) -> Result<Told, Problem> {
+fn extract(
+    [file, target]: [&PathBuf; 2],
+    path: &OsStr,
+    hints: &Hints,
+    limits: Limits,
+) -> Result<Told, Problem> {
+    let path = within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
     let damage = Damage::of(&mut image)?;
     let Opened { fs, clock, .. } = &mut image;
-    let done = boardlab_image::extract(fs, clock, path.as_bytes(), target, &damage)?;
+    let done = boardlab_image::extract(fs, clock, &path, target, (&damage, limits))?;
     Ok(tables::extracted(&shown_path(file), &shown_path(target), &done, &damage))
+}
+
+/// A path within the image, written as `ls` shows it.
+fn within(path: &OsStr) -> Result<Vec<u8>, Problem> {
+    tables::unshown(path.as_encoded_bytes()).map_err(|at| Problem::Escape { at })
 }

@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::walk::tests::Hostile;
-use boardlab_vfs::{Change, Device, Errno, MemoryFs, New, Timestamp};
+use boardlab_vfs::{Change, Device, MemoryFs, New, PAGE_SIZE, Timestamp};
+use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// A folder of this test, which goes with it.
@@ -51,20 +52,27 @@ fn files_arrive_with_content_holes_links_permissions_and_times() {
     fs.set_attributes(&mut clock, file, &Change { modified: time, ..Change::default() }).unwrap();
     fs.link(&mut clock, file, root, b"same").unwrap();
     let link = New { target: b"/etc/big", ..New::of(Kind::Symlink, 0o777) };
-    fs.create(&mut clock, root, b"link", &link).unwrap();
+    let link = fs.create(&mut clock, root, b"link", &link).unwrap();
+    fs.set_attributes(&mut clock, link, &Change { modified: time, ..Change::default() }).unwrap();
     let device = Kind::Character(Device { major: 1, minor: 3 });
     fs.create(&mut clock, root, b"null", &New::of(device, 0o666)).unwrap();
     let target = scratch.0.join("new/out");
-    let done = extract(&mut fs, &mut clock, b"/", &target, &Damage::default()).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, (&Damage::default(), Limits::default()))
+        .unwrap();
     assert_eq!((done.directories, done.files, done.links, done.symlinks), (2, 1, 1, 1));
     assert_eq!(done.bytes, Bytes::new(300 * 4_096 + 10));
-    assert!(matches!(done.skipped[..], [Skipped { why: Why::Kind(_), .. }]), "{done:?}");
+    assert!(done.is_whole(), "{done:?}");
+    let bits: Vec<_> = done.skipped.iter().filter(|one| matches!(one.why, Why::Bits(_))).collect();
+    assert!(bits.len() == 1 && bits[0].why.to_string() == "its bits set-user-ID", "{bits:?}");
+    assert!(done.skipped.iter().any(|one| matches!(one.why, Why::Kind(_))), "{done:?}");
     let big = fs::metadata(target.join("etc/big")).unwrap();
     assert_eq!((big.permissions().mode() & 0o7777, big.mtime()), (0o640, 1_000_000_000));
     assert_eq!((big.len(), big.nlink()), (300 * 4_096 + 10, 2));
     assert!(big.blocks() < 64, "the hole takes {} blocks", big.blocks());
     assert_eq!(fs::read(target.join("same")).unwrap()[300 * 4_096..], [7; 10]);
     assert_eq!(fs::read_link(target.join("link")).unwrap(), Path::new("/etc/big"));
+    let link = fs::symlink_metadata(target.join("link")).unwrap();
+    assert_eq!(link.mtime(), 1_000_000_000);
     let etc = fs::metadata(target.join("etc")).unwrap();
     assert_eq!(etc.permissions().mode() & 0o777, 0o555);
     fs::set_permissions(target.join("etc"), PermissionsExt::from_mode(0o755)).unwrap();
@@ -76,13 +84,38 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
     let root = fs.root();
     let dir = fs.create(&mut clock, root, b"etc", &New::of(Kind::Directory, 0o755)).unwrap();
     fs.create(&mut clock, dir, b"motd", &New::of(Kind::File, 0o644)).unwrap();
-    extract(&mut fs, &mut clock, b"/etc", &scratch.0.join("folder"), &Damage::default()).unwrap();
-    extract(&mut fs, &mut clock, b"etc/motd", &scratch.0.join("file"), &Damage::default()).unwrap();
+    extract(
+        &mut fs,
+        &mut clock,
+        b"/etc",
+        &scratch.0.join("folder"),
+        (&Damage::default(), Limits::default()),
+    )
+    .unwrap();
+    extract(
+        &mut fs,
+        &mut clock,
+        b"etc/motd",
+        &scratch.0.join("file"),
+        (&Damage::default(), Limits::default()),
+    )
+    .unwrap();
     assert_eq!(scratch.paths(), ["file", "file/motd", "folder", "folder/motd"]);
-    let missing =
-        extract(&mut fs, &mut clock, b"/usr", &scratch.0.join("none"), &Damage::default());
+    let missing = extract(
+        &mut fs,
+        &mut clock,
+        b"/usr",
+        &scratch.0.join("none"),
+        (&Damage::default(), Limits::default()),
+    );
     assert!(matches!(missing, Err(Error::FileSystem { .. })));
-    let again = extract(&mut fs, &mut clock, b"/", &scratch.0.join("file"), &Damage::default());
+    let again = extract(
+        &mut fs,
+        &mut clock,
+        b"/",
+        &scratch.0.join("file"),
+        (&Damage::default(), Limits::default()),
+    );
     assert!(matches!(again, Err(Error::NotEmpty)));
 }
 
@@ -111,12 +144,13 @@ fn no_name_leads_out_of_the_folder() {
         &mut Clock::new(),
         b"/",
         &target,
-        &Damage::default(),
+        (&Damage::default(), Limits::default()),
     )
     .unwrap();
     assert_eq!(scratch.paths(), ["out", "out/...", "out/a", "out/a/file"]);
-    let folder = done.skipped.iter().filter(|skipped| matches!(skipped.why, Why::Folder)).count();
-    assert_eq!((done.skipped.len(), folder), (7 + 6, 6), "{done:?}");
+    let lost = done.skipped.iter().filter(|skipped| skipped.why.is_loss());
+    let folder = lost.clone().filter(|skipped| matches!(skipped.why, Why::Folder)).count();
+    assert_eq!((lost.count(), folder), (7 + 6, 6), "{done:?}");
 }
 
 #[test]
@@ -131,10 +165,17 @@ fn nothing_is_written_through_a_link_of_the_image() {
     let dir = fs.create(&mut clock, root, b"b", &New::of(Kind::Directory, 0o755)).unwrap();
     fs.create(&mut clock, dir, b"file", &New::of(Kind::File, 0o644)).unwrap();
     let mut twice = Renamed(fs);
-    let done =
-        extract(&mut twice, &mut clock, b"/", &scratch.0.join("out"), &Damage::default()).unwrap();
+    let done = extract(
+        &mut twice,
+        &mut clock,
+        b"/",
+        &scratch.0.join("out"),
+        (&Damage::default(), Limits::default()),
+    )
+    .unwrap();
     assert_eq!(scratch.paths(), ["out", "out/a", "out/a/file", "outside"]);
-    assert!(matches!(done.skipped[..], [Skipped { why: Why::System(_), .. }]), "{done:?}");
+    let lost: Vec<_> = done.skipped.iter().filter(|skipped| skipped.why.is_loss()).collect();
+    assert!(matches!(lost[..], [Skipped { why: Why::System(_), .. }]), "{done:?}");
 }
 
 /// A filesystem whose name `b` is given as `a` a second time.
@@ -194,12 +235,74 @@ fn a_loop_of_directories_ends_and_damage_is_told() {
     let scratch = Scratch::new("loop");
     let mut fs =
         Hostile::with(&[(1, &[(b"a", 2), (b"bad", 99), (b"half", 98)]), (2, &[(b"up", 1)])]);
-    let done = extract(&mut fs, &mut Clock::new(), b"/", &scratch.0, &Damage::default()).unwrap();
+    let done = extract(
+        &mut fs,
+        &mut Clock::new(),
+        b"/",
+        &scratch.0,
+        (&Damage::default(), Limits::default()),
+    )
+    .unwrap();
     assert_eq!(scratch.paths(), ["a", "a/up", "half"]);
-    let told: Vec<_> = done.skipped.iter().map(|skipped| format!("{:?}", skipped.why)).collect();
-    let io = format!("{:?}", Errno::Io);
+    let lost = done.skipped.iter().filter(|skipped| skipped.why.is_loss());
+    let told: Vec<_> = lost.map(|skipped| format!("{:?}", skipped.why)).collect();
+    let io = "bytes 0 to 4: ";
     assert!(
-        told[0].contains("Again") && told[1].contains("Damaged") && told[2].contains(&io),
+        told[0].contains("Again") && told[1].contains("Damaged") && told[2].contains(io),
         "{told:?}"
     );
+}
+
+#[test]
+fn a_folder_that_was_not_finished_says_so_and_takes_nothing_more() {
+    let (mut fs, mut clock, scratch) = (MemoryFs::new(), Clock::new(), Scratch::new("unfinished"));
+    let target = scratch.0.join("out");
+    drop(Folder::begin(&target).unwrap());
+    let text = fs::read_to_string(target.join(MARK)).unwrap();
+    assert!(text.contains("did not come to its end"), "{text}");
+    let nothing = (&Damage::default(), Limits::default());
+    let again = extract(&mut fs, &mut clock, b"/", &target, nothing);
+    assert!(matches!(again, Err(Error::Unfinished)), "{again:?}");
+    std::os::unix::fs::symlink(&scratch.0, scratch.0.join("link")).unwrap();
+    for name in ["link", "link/"] {
+        let through = extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), nothing);
+        assert!(matches!(through, Err(Error::TargetIsALink)), "{through:?}");
+    }
+}
+
+#[test]
+fn nothing_is_written_over_or_through_what_somebody_puts_into_the_folder() {
+    let scratch = Scratch::new("meanwhile");
+    let (target, outside) = (scratch.0.join("out"), scratch.0.join("outside"));
+    fs::create_dir(&outside).unwrap();
+    let mut folder = Folder::begin(&target).unwrap();
+    std::os::unix::fs::symlink(&outside, target.join("etc")).unwrap();
+    std::os::unix::fs::symlink(outside.join("file"), target.join("file")).unwrap();
+    for place in ["etc/file", "file", MARK] {
+        assert!(folder.file(Path::new(place)).is_err(), "{place}");
+    }
+    assert!(folder.make_folder(Path::new("etc/folder")).is_err());
+    assert!(folder.symlink(b"x", Path::new("etc/link"), None).is_err());
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+fn limits_end_an_extraction_and_are_told() {
+    let (mut fs, mut clock, scratch) = (MemoryFs::new(), Clock::new(), Scratch::new("limits"));
+    let root = fs.root();
+    for name in [b"a", b"b", b"c"] {
+        let file = fs.create(&mut clock, root, name, &New::of(Kind::File, 0o644)).unwrap();
+        fs.write_page(&mut clock, file, 0, &[7; PAGE_SIZE], 0..PAGE_SIZE).unwrap();
+    }
+    let limits = Limits { content: Bytes::kib(9), ..Limits::default() };
+    let nothing = Damage::default();
+    let target = scratch.0.join("size");
+    let done = extract(&mut fs, &mut clock, b"/", &target, (&nothing, limits)).unwrap();
+    assert_eq!((done.files, done.is_whole()), (2, false));
+    assert!(done.skipped.iter().any(|one| one.path == b"/c" && matches!(one.why, Why::Limit)));
+    assert!(!target.join("c").exists() && !target.join(MARK).exists());
+    let limits = Limits { names: 2, ..Limits::default() };
+    let target = scratch.0.join("names");
+    let done = extract(&mut fs, &mut clock, b"/", &target, (&nothing, limits)).unwrap();
+    assert_eq!((done.files, done.ended_at, done.is_whole()), (1, Some(2), false));
 }

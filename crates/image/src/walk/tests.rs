@@ -60,8 +60,11 @@ impl FileSystem for Hostile {
     }
     fn read_dir(&mut self, _: &mut Clock, dir: Ino) -> Answer<Vec<Entry>> {
         let entries = self.directories.get(&dir.0).ok_or(FsError::Refused(Errno::NotDir))?;
-        let entry =
-            |(name, ino): &(&[u8], u64)| Entry { name: name.to_vec(), ino: Ino(*ino), kind: 0 };
+        let entry = |(name, ino): &(&[u8], u64)| {
+            let directory = self.directories.contains_key(ino);
+            let kind = if directory { Kind::Directory } else { Kind::File }.dirent_type();
+            Entry { name: name.to_vec(), ino: Ino(*ino), kind }
+        };
         Ok(entries.iter().map(entry).collect())
     }
     fn set_attributes(&mut self, _: &mut Clock, _: Ino, _: &Change) -> Answer<()> {
@@ -198,5 +201,5 @@ fn a_directory_beyond_any_path_is_not_entered() {
     let mut fs = Hostile { directories: chain.collect() };
     let items = walked(&mut fs, "/");
     assert_eq!(items.len(), 18);
-    assert_eq!(items[17].problem, Some(Problem::TooDeep));
+    assert_eq!(items[17].problem, Some(Problem::TooDeep { names: 22 }));
 }

@@ -1,7 +1,7 @@
 //! Damage is told: whatever bits are wrong, either all files are as they were, or the loss is told.
 
 use super::{BOARD, LARGE, SMALL, with_oob};
-use boardlab_image::{Contents, Damage, Hints, Opened, Shape, identify, open, tables};
+use boardlab_image::{Contents, Damage, Hints, Limits, Opened, Shape, identify, open, tables};
 use boardlab_result::Value;
 use boardlab_sim::Seed;
 use boardlab_vfs::Mount;
@@ -27,7 +27,8 @@ fn looked_at(bytes: Vec<u8>) -> Option<(Damage, String)> {
 fn listed(bytes: Vec<u8>) -> tables::Told {
     let mut image = open(&Contents::of(bytes), &Hints::default()).unwrap();
     let damage = Damage::of(&mut image).unwrap();
-    tables::listing("x", &mut image.fs, &mut image.clock, b"/", &damage).unwrap()
+    tables::listing("x", &mut image.fs, &mut image.clock, b"/", (&damage, Limits::default()))
+        .unwrap()
 }
 
 fn steps(shape: Shape) -> usize {
@@ -224,4 +225,25 @@ fn a_block_that_looks_bad_by_a_wrong_bit_is_told() {
     bytes[SMALL.raw_block().to_usize() + 512 + 5] = 0;
     let told = listed(bytes);
     assert!(told.run.table("damage").is_some());
+}
+
+#[test]
+fn a_piece_that_was_read_as_zeros_or_as_erased_is_told() {
+    let (bytes, whole) = (board(), looked_at(board()).unwrap().1);
+    let mut lost = 0;
+    for at in (0..bytes.len() - 512).step_by(512) {
+        for fill in [0, 0xFF] {
+            let mut bytes = bytes.clone();
+            bytes[at..at + 512].fill(fill);
+            let Some((damage, found)) = looked_at(bytes) else { continue };
+            assert!(!damage.is_whole() || found == whole, "{fill:#x} at {at:#x}: {damage:?}");
+            lost += usize::from(!damage.is_whole());
+        }
+    }
+    assert!(lost > 30, "{lost}");
+    // Filled up with zeros by whoever put it together, it is whole.
+    let mut filled = bytes;
+    filled.resize(filled.len().next_multiple_of(8_192) + 65_536, 0);
+    let (damage, found) = looked_at(filled).unwrap();
+    assert!(damage.is_whole() && found == whole, "{damage:?}");
 }

@@ -1,6 +1,6 @@
 //! A root filesystem of several thousand files as a JFFS2 image of 64 MiB, made by mkfs.jffs2.
 
-use boardlab_image::{Damage, extract};
+use boardlab_image::{Damage, Limits, extract};
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::{MemoryFs, Mount};
 use boardlab_workload::tree::generate::rootfs_of;
@@ -33,8 +33,8 @@ fn make(tree: &Path, image: &Path) -> Option<()> {
     let lines: Vec<_> = lines.collect();
     run(&mut mount, &mut clock, &lines, &mut |_| {}).expect("memory takes the tree");
     mount.sync(&mut clock).expect("memory takes the tree");
-    let nothing = Damage::default();
-    extract(&mut mount.into_fs(), &mut clock, b"/", tree, &nothing)
+    let (nothing, limits) = (Damage::default(), Limits::default());
+    extract(&mut mount.into_fs(), &mut clock, b"/", tree, (&nothing, limits))
         .expect("the folder takes the tree");
     let mkfs = Command::new("mkfs.jffs2")
         .args(["--little-endian", "--eraseblock=128KiB", "--pad", "--root"])

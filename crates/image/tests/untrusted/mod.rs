@@ -217,11 +217,13 @@ fn walk(fs: &mut dyn FileSystem, clock: &mut Clock, found: &mut Found) {
         found.names += 1;
         found.targets += u64::from(!item.target.is_empty());
         let Some(attributes) = item.attributes else { continue };
-        if attributes.kind == Kind::File && read.insert(item.ino.0) {
-            read_file(fs, clock, (item.ino, attributes.size), found);
-        }
-        for name in fs.xattr_names(clock, item.ino).unwrap_or_default() {
-            found.values += u64::from(fs.xattr(clock, item.ino, &name).is_ok());
+        if read.insert(item.ino.0) {
+            if attributes.kind == Kind::File {
+                read_file(fs, clock, (item.ino, attributes.size), found);
+            }
+            for name in fs.xattr_names(clock, item.ino).unwrap_or_default() {
+                found.values += u64::from(fs.xattr(clock, item.ino, &name).is_ok());
+            }
         }
         if let Some(name) = item.path.rsplit(|&byte| byte == b'/').next() {
             let _ = fs.lookup(clock, fs.root(), name);

@@ -1,10 +1,12 @@
 //! What lies on the flash where the scan found no node.
 //!
 //! Layer: rank 5. Most of it is normal: erased flash, padding, zeros, nodes that were made obsolete in place. What
-//! is left was a node once. Words that are erased or zero but for a bit or three hold none: the first word of a node,
+//! is left was a node once. So were zeros that are longer than what fills a gap, and erased flash with nodes behind it:
+//! a page that somebody could not read, perhaps. Words that are erased or zero but for a bit or three hold none: the first word of a node,
 //! of its magic number and type, has ten ones or more of 32, and ten zeros.
 
 use super::{Auditor, HEADER, Meaning, Place, View, What, offset};
+use crate::block::Owner;
 use crate::format::{
     ByteOrder, DirentView, Header, InodeView, Malformed, NodeType, SummaryView, XattrView,
     XrefView, header, pad, to_usize,
@@ -17,6 +19,8 @@ use std::ops::Range;
 const WRONG_BITS: u32 = 3;
 /// Bytes of nothing that part two places: a node has fewer zeros side by side.
 const APART: u32 = 64;
+/// Bytes of zeros side by side that fill a gap: with more Linux writes a node of padding.
+const ZEROS: u32 = 12;
 /// Bits in which the first word of a block may differ from a header and still be taken for one.
 const LIKE_A_HEADER: u32 = 4;
 /// The types of nodes as they stand in headers, and the magic number.
@@ -36,19 +40,26 @@ impl Auditor {
         let mut at = range.start;
         let mut strange: Option<Range<u32>> = None;
         let mut foreign = false;
+        // Where zeros, and where erased words began side by side.
+        let (mut zeros, mut erased) = (None, None);
         while at + 4 <= range.end {
             let bytes = view.at(&(at..range.end));
             let header = Header::parse(bytes, volume.order).ok();
             let header = header.filter(|header| fits(header, range.end - at));
-            let nothing = is_nothing(bytes);
-            if header.is_none() && !nothing {
+            let word = word(bytes);
+            since(&mut zeros, header.is_none() && word == Word::Zero, at);
+            since(&mut erased, header.is_none() && word == Word::Erased, at);
+            let lost_in_zeros = zeros.filter(|start| at + 4 - start > ZEROS);
+            if let Some(start) = lost_in_zeros {
+                strange.get_or_insert(start..start).end = at + 4;
+            } else if header.is_none() && word == Word::Other {
                 strange.get_or_insert(at..at).end = at + 4;
             } else if strange
                 .as_ref()
                 .is_some_and(|here| header.is_some() || at - here.end >= APART)
                 && let Some(found) = strange.take()
             {
-                foreign |= !self.strange(volume, view, found, own);
+                foreign |= !self.strange(volume, view, found, (own, lost));
             }
             let Some(header) = header else {
                 at += 4;
@@ -59,7 +70,11 @@ impl Auditor {
             at = end;
         }
         if let Some(found) = strange {
-            foreign |= !self.strange(volume, view, found, own);
+            foreign |= !self.strange(volume, view, found, (own, lost));
+        }
+        let among = erased.filter(|start| range.end - start >= APART && own);
+        if let Some(start) = among.filter(|_| is_before_a_node(volume, view, range.end)) {
+            self.lost_bytes(view, start..range.end, What::Erased);
         }
         if foreign && self.audit.first_foreign.is_none_or(|_| self.last_foreign != view.block.0) {
             self.audit.foreign_blocks += 1;
@@ -68,18 +83,32 @@ impl Auditor {
         }
     }
 
+    /// Bytes among nodes that hold none, where Linux leaves no such gap: a piece of the log is gone.
+    fn lost_bytes(&mut self, view: &View<'_>, range: Range<u32>, what: What) {
+        let (at, length) = (view.start + offset(range.start), range.end - range.start);
+        self.tell(Place { at, length, what, meaning: Meaning::Unknown, ino: None });
+    }
+
     /// Bytes that begin no node. Gives false when they are nobody's business.
     fn strange<M>(
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
         range: Range<u32>,
-        own: bool,
+        (own, lost): (bool, &dyn Fn(Range<u32>) -> bool),
     ) -> bool {
         if !own {
             return false;
         }
         let (bytes, length) = (view.at(&range), range.end - range.start);
+        let at = view.start + offset(range.start);
+        let zeros = bytes.iter().all(|&byte| byte == 0);
+        if range.end == view.size() && zeros && !lost(range.clone()) {
+            // Behind the last node of all somebody has filled the image up.
+            let (what, meaning) = (What::Zeros, Meaning::Unknown);
+            self.zeros_at_end = Some(Place { at, length, what, meaning, ino: None });
+            return true;
+        }
         let behind = view.at(&(range.end..view.size()));
         let torn = length <= header::SIZE && behind.iter().all(|&byte| byte == 0xFF);
         let meaning = if torn { Meaning::Torn } else { Meaning::Unknown };
@@ -88,7 +117,6 @@ impl Auditor {
             self.audit.hurt.entry(ino).or_default().suspected = true;
         }
         (self.audit.nodes, self.audit.damaged) = (self.audit.nodes + 1, self.audit.damaged + 1);
-        let at = view.start + offset(range.start);
         self.tell(Place { at, length, what: What::Strange, meaning, ino });
         true
     }
@@ -177,10 +205,34 @@ fn suspect<M>(volume: &Volume<M>, bytes: &[u8]) -> Option<u32> {
     (inode.links > 0).then_some(inode.ino)
 }
 
-/// Whether the word that `bytes` begin with is erased or zero, but for a few bits.
-fn is_nothing(bytes: &[u8]) -> bool {
+/// Notes where something began that goes on side by side.
+fn since(start: &mut Option<u32>, goes_on: bool, at: u32) {
+    *start = if goes_on { Some(start.unwrap_or(at)) } else { None };
+}
+
+/// What a word of four bytes is, but for a few bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Zero,
+    Erased,
+    Other,
+}
+
+/// The word that `bytes` begin with.
+fn word(bytes: &[u8]) -> Word {
     let ones: u32 = bytes[..4].iter().map(|byte| byte.count_ones()).sum();
-    ones <= WRONG_BITS || ones >= 32 - WRONG_BITS
+    match ones {
+        0..=WRONG_BITS => Word::Zero,
+        _ if ones >= 32 - WRONG_BITS => Word::Erased,
+        _ => Word::Other,
+    }
+}
+
+/// Whether a node that is somebody's begins at `at`.
+fn is_before_a_node<M>(volume: &Volume<M>, view: &View<'_>, at: u32) -> bool {
+    let refs = volume.blocks.block(view.block).refs();
+    let number = refs.partition_point(|node| node.offset() < at);
+    refs.get(number).is_some_and(|node| node.offset() == at && node.owner() != Owner::Nobody)
 }
 
 /// Whether a block begins with what may have been a header.
