@@ -95,5 +95,7 @@ pub mod registry;
 pub mod sata;
 pub mod sdwear;
 
+#[cfg(test)]
+mod sentences;
 pub mod sweep;
 mod told;

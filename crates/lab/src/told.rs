@@ -2,7 +2,43 @@
 //!
 //! Layer: rank 8, formatting.
 
+use boardlab_result::RunResult;
 use boardlab_sim::Bytes;
+use std::fmt::Display;
+
+/// Adds a finding that may be made of any run, and returns its index. Each call of this function has to be met by
+/// a case of the tests in `sentences`, with settings other than the published ones.
+#[cfg_attr(test, track_caller)]
+pub(crate) fn find(run: &mut RunResult, finding: impl Into<String>) -> usize {
+    let finding = finding.into();
+    #[cfg(test)]
+    crate::sentences::met(&finding);
+    run.find(finding)
+}
+
+/// Adds a finding about the print, as there is one only of the published scenario, and returns its index.
+#[cfg_attr(test, track_caller)]
+pub(crate) fn on_print(run: &mut RunResult, finding: impl Into<String>) -> usize {
+    let finding = finding.into();
+    #[cfg(test)]
+    crate::sentences::met(&finding);
+    run.find(finding)
+}
+
+/// `1 byte`, `2 bytes`.
+pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// A share in whole percent that is called neither none nor all where it is neither.
+pub(crate) fn percent_of(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.5 => "less than 1 %".into(),
+        percent if percent < 100.0 && percent > 99.5 => "more than 99 %".into(),
+        percent => format!("{percent:.0} %"),
+    }
+}
 
 /// A count of bytes as a figure.
 #[allow(clippy::cast_precision_loss, reason = "display, and ratios of volumes")]
@@ -40,6 +76,13 @@ mod tests {
         let names = ["a", "b", "c"].map(String::from);
         assert_eq!(listed(&names), "a, b and c");
         assert_eq!((listed(&names[..1]), listed(&[])), ("a".into(), "none".into()));
+    }
+
+    #[test]
+    fn one_is_no_plural_and_little_is_not_none() {
+        assert_eq!((counted(1_u64, "byte"), counted(0_u64, "byte")), ("1 byte".into(), "0 bytes".into()));
+        let told = [0.0, 0.001, 0.5, 0.999, 1.0].map(percent_of);
+        assert_eq!(told, ["0 %", "less than 1 %", "50 %", "more than 99 %", "100 %"]);
     }
 
     #[test]

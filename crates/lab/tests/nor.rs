@@ -104,8 +104,8 @@ fn the_what_ifs_agree_with_arithmetic() {
         ("tuned", 36.3),
         ("tuned-fast-bus", 30.1),
         ("fast-bus", 37.0),
-        ("two-chips", 18.2),
-        ("four-chips", 9.9),
+        ("twice-the-chips", 18.2),
+        ("four-times-the-chips", 9.9),
     ];
     for (row, expected) in rows {
         close(seconds(&PUBLISHED, "what-if", row), expected, expected * 0.03, row);
@@ -127,7 +127,7 @@ fn the_what_ifs_are_reached_by_set_as_well() {
     same(&["linux.wait=buffer-time"], "table5", "buffer-time");
     let fast = ["linux.wait=tuned", "board.bus.write_cycle=100 ns", "board.bus.read_cycle=100ns"];
     same(&fast, "table5", "tuned-fast-bus");
-    same(&["linux.wait=tuned", "board.bus.chips=2"], "table5", "two-chips");
+    same(&["linux.wait=tuned", "board.bus.chips=2"], "table5", "twice-the-chips");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The pictures of the NOR experiment, as data.
 
 use super::Runs;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Wait};
 use super::simulate::{Measured, host, nanos, poll_loop, program_time};
 use crate::error::Error;
 use crate::reference::Reference;
@@ -9,7 +9,7 @@ use crate::told::round;
 use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};
-use boardlab_nor::wait::FixedThenToggle;
+use boardlab_nor::wait::{FixedThenToggle, cfi_udelay};
 use boardlab_result::{Axis, Chart, Layer, Mark, RunResult, Side, Style};
 use boardlab_sim::{Duration, Seed};
 
@@ -26,29 +26,57 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
         .map(|(edge, count)| (round((edge + width / 2).as_micros_f64(), 3), count as f64))
         .collect();
     run.draw("wait_histogram", "count", &points);
-    let mark = |micros: u64, label: String| {
-        let x = round(runs.host.udelay(micros).as_micros_f64(), 1);
-        Mark { x, label: format!("{label}: {x} us") }
+    let marks = fixed_waits(runs, tuned_us);
+    let lines = match marks.is_empty() {
+        true => "",
+        false => "; the lines are the fixed waits of Linux, as long as they really last",
     };
-    let mut marks = vec![
-        mark(runs.improved_us, format!("udelay({}), the authors' change", runs.improved_us)),
-        mark(tuned_us, format!("udelay({tuned_us}), the best for the stated cost of a poll")),
-        mark(runs.linux_us, format!("udelay({}), Linux as released", runs.linux_us)),
-    ];
-    marks.retain(|mark| mark.x > 0.0);
+    let scenario = runs.scenario;
+    let unit = scenario.program_unit();
+    let polled = match scenario.uboot.wait {
+        Wait::None => " by polling from the beginning",
+        _ => ", with the wait that [uboot] sets before the first poll",
+    };
+    let late = match scenario.board.chips {
+        1 => String::new(),
+        chips => format!(
+            ". With {chips} chips in turn a wait begins only when the other chips have their next {unit}"
+        ),
+    };
     run.charts.push(Chart {
         id: "wait-histogram".into(),
-        title: "How long a buffer takes, and how long the drivers wait".into(),
-        caption: "Waits that u-boot measured by polling from the beginning; the lines are the \
-                  fixed waits of Linux, as long as they really last."
-            .into(),
+        title: format!("How long u-boot waits for a {unit}, and how long Linux waits before it asks"),
+        caption: format!("Waits that u-boot measured{polled}{lines}{late}."),
         x: Axis::fitting("wait for completion (us)"),
-        y: Axis::from_zero("buffers"),
+        y: Axis::from_zero(format!("{unit}s")),
         y2: None,
         categories: Vec::new(),
-        layers: vec![Layer::new("buffers", "wait_histogram", Style::Bars)],
+        layers: vec![Layer::new(format!("{unit}s"), "wait_histogram", Style::Bars)],
         marks,
     });
+}
+
+/// The waits of Linux before its first poll, where `udelay` makes them: from a millisecond on it sleeps.
+fn fixed_waits(runs: &Runs<'_>, tuned_us: u64) -> Vec<Mark> {
+    let whose = match runs.as_published {
+        true => "the authors' change",
+        false => "[improved]",
+    };
+    let linux = match runs.scenario.linux.wait {
+        Wait::WordTime => "Linux as released",
+        _ => "[linux]",
+    };
+    let all = [
+        (runs.improved_us, whose),
+        (tuned_us, "the best for the stated cost of a poll"),
+        (runs.linux_us, linux),
+    ];
+    let spins = all.into_iter().filter(|(micros, _)| matches!(cfi_udelay(*micros), Pause::Spin(_)));
+    let mark = |(micros, whose): (u64, &str)| {
+        let x = round(runs.host.udelay(micros).as_micros_f64(), 1);
+        Mark { x, label: format!("udelay({micros}), {whose}: {x} us") }
+    };
+    spins.map(mark).collect()
 }
 
 /// How many operations stand for all of them where the CPU's share is computed, and how many polls
@@ -57,7 +85,7 @@ const REPLAYED: usize = 4_000;
 const POLLS: f64 = 1e6;
 
 /// Total time and CPU use of `linux`'s write against the wait before the first poll, with `marks`
-/// in microseconds of `udelay`.
+/// in microseconds of `udelay`; none with several chips in turn, of which the theory knows nothing.
 pub(super) fn time_against_wait(
     run: &mut RunResult,
     scenario: &Scenario,
@@ -66,6 +94,10 @@ pub(super) fn time_against_wait(
     seed: Seed,
 ) {
     let board = &scenario.board;
+    if board.chips > 1 {
+        // A wait for a chip that worked while others were filled is only a rest of it.
+        return;
+    }
     let host = host(board, seed);
     let table = program_time(&scenario.part);
     let (completion, poll) = (Completion::new(table), poll_loop(board, seed));
@@ -97,6 +129,7 @@ pub(super) fn time_against_wait(
     }
     run.draw("time_by_wait", "s", &time);
     run.draw("cpu_by_wait", "percent", &busy);
+    let spins = |(micros, _): &&(u64, &str)| matches!(cfi_udelay(*micros), Pause::Spin(_));
     let mark = |&(micros, label): &(u64, &str)| Mark {
         x: round(host.udelay(micros).as_micros_f64(), 1),
         label: label.into(),
@@ -106,8 +139,8 @@ pub(super) fn time_against_wait(
         id: "time-against-wait".into(),
         title: "Total time against the wait before the first poll".into(),
         caption: "Waiting up to the shortest program costs nothing; beyond it every microsecond \
-                  counts. Dashed: the CPU's share when that wait is a sleep instead of a spin \
-                  (a spin keeps it at 100 %)."
+                  counts. A poll is two reads, with udelay(1) between polls. Dashed: the CPU's share \
+                  when that wait is a sleep instead of a spin (a spin keeps it at 100 %)."
             .into(),
         x: Axis::from_zero("wait before the first poll (us)"),
         y: Axis::fitting("total time (s)"),
@@ -117,7 +150,7 @@ pub(super) fn time_against_wait(
             Layer::new("total time", "time_by_wait", Style::Line),
             Layer { side: Side::Right, ..sleeping },
         ],
-        marks: marks.iter().filter(|(micros, _)| *micros > 0).map(mark).collect(),
+        marks: marks.iter().filter(spins).map(mark).collect(),
     });
 }
 
@@ -146,7 +179,6 @@ pub(super) fn steps(
     run: &mut RunResult,
     runs: &Runs<'_>,
     reference: &Reference,
-    with_print: bool,
 ) -> Result<(), Error> {
     let (mut categories, mut ours, mut print) = (Vec::new(), Vec::new(), Vec::new());
     for (x, (table, row, measured, step)) in (0_u32..).zip(compared(runs)) {
@@ -159,7 +191,7 @@ pub(super) fn steps(
     }
     run.draw("steps", "s", &ours);
     let mut layers = vec![Layer::new("boardlab", "steps", Style::Bars)];
-    if with_print {
+    if runs.as_published {
         run.draw("steps_printed", "s", &print);
         layers.push(Layer::new("print", "steps_printed", Style::Bars));
     }

@@ -4,6 +4,7 @@ use super::board::BoardSpec;
 use super::scenario::{Scenario, System};
 use super::simulate::{attach, nanos};
 use crate::registry::Failure;
+use crate::told::percent_of;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::Pause;
 use boardlab_nor::driver::{Kind, Probed};
@@ -20,7 +21,10 @@ pub(super) const SECTORS: u32 = 512;
 const SECTORS_SPUN: u32 = 16;
 
 /// How closely the end of an erase is looked at.
-const EXACT: Duration = Duration::from_micros(20);
+pub(super) const EXACT: Duration = Duration::from_micros(20);
+
+/// The share of commands that are done when the recommended wait ends.
+pub(super) const EARLY: f64 = 0.05;
 
 /// Timer frequencies that Linux can be built with.
 const HZ: [u64; 3] = [100, 250, 1_000];
@@ -30,6 +34,8 @@ pub(super) struct Erased {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) sectors: u32,
+    /// Sectors that share one command sequence and one wait.
+    pub(super) queued: u32,
     /// Of a sector's time, that in which the chip was already done, to 20 us; `None` where it is
     /// less than that.
     pub(super) overshoot: Option<Duration>,
@@ -77,7 +83,7 @@ impl Trial {
 struct Setting {
     probed: Probed,
     jiffies: Hertz,
-    /// A duration by which one command in twenty is done.
+    /// A duration by which [`EARLY`] of the commands are done.
     early: Duration,
 }
 
@@ -106,7 +112,8 @@ fn fine(setting: &Setting) -> Box<dyn WaitPolicy> {
     Box::new(FixedThenToggle { wait: Pause::Sleep(setting.early), gap })
 }
 
-fn trials() -> Vec<Trial> {
+/// All of them, on a part of so many sectors.
+fn trials(sectors: u32) -> Vec<Trial> {
     let uboot = Trial::new("u-boot", "polls all the time (u-boot)", 250, spins);
     let mut all = vec![Trial { sectors: SECTORS_SPUN, ..uboot }];
     for hz in HZ {
@@ -114,9 +121,10 @@ fn trials() -> Vec<Trial> {
         all.push(Trial::new(format!("linux-hz{hz}"), title, hz, stock));
     }
     all.push(Trial::new("half-typical", "as with Intel's command set, HZ 250", 250, intel));
-    let title = "sleeps to the 5 % quantile, then 1 ms at a time";
+    let title = format!("sleeps to the {} quantile, then 1 ms at a time", percent_of(EARLY));
     all.push(Trial::new("recommended", title, 250, fine));
-    for queued in [4, 16] {
+    // A part with fewer sectors has no such command.
+    for queued in [4, 16].into_iter().filter(|queued| *queued <= sectors) {
         let title = format!("{queued} sectors a command, else as the recommended");
         all.push(Trial { queued, ..Trial::new(format!("queued-{queued}"), title, 250, fine) });
     }
@@ -132,9 +140,10 @@ pub(super) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Fa
     let exact = Trial::new("reference", "a close look at erases", 250, |_| {
         Box::new(ToggleOnly { gap: Pause::Spin(EXACT.as_micros()) })
     });
+    let sectors = scenario.part.regions.iter().map(|region| region.count).sum();
     let (exact, erased) = rayon::join(
         || erase(scenario, &exact, seed),
-        || trials().par_iter().map(|trial| erase(scenario, trial, seed)).collect::<Vec<_>>(),
+        || trials(sectors).par_iter().map(|trial| erase(scenario, trial, seed)).collect::<Vec<_>>(),
     );
     let exact = exact?;
     let mut all = erased.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -157,7 +166,7 @@ fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failu
     mtd.driver.erase_wait = (trial.policy)(&Setting {
         probed: mtd.driver.probed().clone(),
         jiffies: board.host.jiffies,
-        early: early(&completion, trial.queued.min(mtd.geometry().block_count())),
+        early: early(&completion, trial.queued),
     });
     // Whole commands only: a policy sleeps for all the sectors of one.
     let sectors = trial.sectors.min(mtd.geometry().block_count());
@@ -176,6 +185,7 @@ fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failu
         id: trial.id.clone(),
         title: trial.title.clone(),
         sectors,
+        queued: trial.queued,
         overshoot: None,
         spans,
         total,
@@ -184,12 +194,12 @@ fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failu
     })
 }
 
-/// When `count` sectors in a row are erased in one case of twenty.
+/// When `count` sectors in a row are erased in [`EARLY`] of all cases.
 fn early(completion: &Completion, count: u32) -> Duration {
     if count == 1 {
-        return nanos(completion.quantile(0.05));
+        return nanos(completion.quantile(EARLY));
     }
-    // The sum of independent times is close to normal: its 5 % quantile lies 1.645 deviations low.
+    // The sum of independent times is close to normal: its quantile of EARLY lies 1.645 deviations low.
     let count = f64::from(count);
     nanos(completion.mean() * count - 1.645 * completion.deviation() * count.sqrt())
 }

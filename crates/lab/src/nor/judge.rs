@@ -1,13 +1,16 @@
 //! The published figures beside ours, and the findings that explain where they differ.
 
+use super::scenario::{Wait, wait_call};
 use super::simulate::Measured;
 use super::{Runs, WhatIfs};
 use crate::error::Error;
 use crate::reference::Reference;
+use crate::told::{find, on_print};
 use crate::verdict::{Rules, apply};
 use boardlab_nor::driver::Step;
 use boardlab_result::{RunResult, Table};
 use boardlab_sim::Duration;
+use std::cmp::Ordering;
 
 /// Indices of the findings that explain cells.
 pub(super) struct Findings {
@@ -19,18 +22,14 @@ pub(super) struct Findings {
 /// Adds what the runs teach, whatever was run.
 pub(super) fn findings(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
     let probed = &runs.linux.probed;
-    let released = runs.linux_us == probed.word_typical_us && probed.write_buffer.is_some();
+    let released = runs.scenario.linux.wait == Wait::WordTime && probed.write_buffer.is_some();
     if released {
-        run.find(word_time(runs));
+        find(run, word_time(runs));
     }
     if released && probed.buffer_typical_us > probed.word_typical_us {
-        run.find(format!(
-            "What the obvious repair would cost: waiting for the buffer time ({} us) makes the \
-             same write take {} instead of {}.",
-            probed.buffer_typical_us, what_if.buffer_time.total, runs.linux.total,
-        ));
+        find(run, obvious_repair(runs, what_if));
     }
-    run.find(left_open(runs, what_if));
+    find(run, left_open(runs, what_if));
 }
 
 /// Adds what the runs say of the print; those findings that explain a cell are returned.
@@ -43,10 +42,10 @@ pub(super) fn findings_on_print(
     runs: &Runs<'_>,
 ) -> Result<Findings, Error> {
     let quote = Quote(reference);
-    run.find(truncated(&quote, runs)?);
-    let first_poll = run.find(first_poll(&quote, runs)?);
-    let poll_period = run.find(poll_period(&quote, runs)?);
-    let rounded_rows = run.find(rounded_rows(&quote, runs)?);
+    on_print(run, truncated(&quote, runs)?);
+    let first_poll = on_print(run, first_poll(&quote, runs)?);
+    let poll_period = on_print(run, poll_period(&quote, runs)?);
+    let rounded_rows = on_print(run, rounded_rows(&quote, runs)?);
     Ok(Findings { first_poll, poll_period, rounded_rows })
 }
 
@@ -135,23 +134,85 @@ fn poll_period(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
     ))
 }
 
-fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
+fn obvious_repair(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
+    let (now, then) = (runs.linux.total, what_if.buffer_time.total);
+    let would = match then.cmp(&now) {
+        Ordering::Greater => "cost",
+        Ordering::Less => "gain",
+        Ordering::Equal => "change: nothing",
+    };
     format!(
-        "What was left on the table: udelay({}) is the best wait when a poll is worth {} \
-         ({}, {:.1} polls a buffer). With bus cycles of {} instead of {} the write takes {} with \
-         the wait as it is and {} with the best one; with two chips in turn, which hide programming behind \
-         filling, {}; with four, {}. `boardlab tune` shows the curve, the adaptive wait, the wait \
-         for erases and the patch.",
-        what_if.tuned_us,
-        what_if.poll_cost,
-        what_if.tuned.total,
-        polls_each(&what_if.tuned),
-        what_if.fast_cycle,
-        runs.write_cycle,
+        "What the obvious repair would {would}: waiting for the buffer time ({} us) makes the \
+         same write take {then} instead of {now}.",
+        runs.linux.probed.buffer_typical_us,
+    )
+}
+
+/// The best wait, a faster bus and more chips: what each would still give.
+fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
+    let Runs { scenario, linux, .. } = runs;
+    let tuned = &what_if.tuned;
+    let lead = match tuned.total < linux.total {
+        true => "What was left on the table",
+        false => "What else there is",
+    };
+    let (best, chips) = (wait_call(tuned.tuned_us), scenario.board.chips);
+    let best = match chips {
+        1 => format!("{best} is the best wait"),
+        _ => format!("for a chip alone {best} is the best wait"),
+    };
+    let and_the_patch = match linux.probed.write_buffer {
+        Some(_) => ", the wait for erases and the patch",
+        None => " and the wait for erases",
+    };
+    format!(
+        "{lead}: {best} when a poll is worth {} ({}, {:.1} polls a {}). {}{} `boardlab tune` shows what waits \
+         give, the adaptive one too{and_the_patch}.",
+        scenario.tune.poll_cost,
+        tuned.total,
+        tuned.polls_each(),
+        scenario.program_unit(),
+        faster_bus(runs, what_if),
+        more_chips(runs, what_if),
+    )
+}
+
+/// What another bus cycle would give; nothing where the cycle is that of the board.
+fn faster_bus(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
+    let (cycle, bus) = (runs.scenario.fast_cycle, runs.scenario.board.bus);
+    if bus.write_cycle == cycle && bus.read_cycle == cycle {
+        return String::new();
+    }
+    let own = match bus.write_cycle == bus.read_cycle {
+        true => bus.write_cycle.to_string(),
+        false => format!("{} (writes) and {} (reads)", bus.write_cycle, bus.read_cycle),
+    };
+    let best = match runs.scenario.board.chips {
+        1 => ", the best one there",
+        _ => "",
+    };
+    format!(
+        "With bus cycles of {cycle} instead of {own} the write takes {} with the wait as it is and {} with {}{best}. ",
         what_if.fast_bus.total,
         what_if.tuned_fast_bus.total,
-        what_if.two_chips.total,
-        what_if.four_chips.total,
+        wait_call(what_if.tuned_fast_bus.tuned_us),
+    )
+}
+
+/// What twice and four times the chips would give.
+fn more_chips(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
+    let chips = runs.scenario.board.chips;
+    let hide = match what_if.twice_the_chips.total < what_if.tuned.total {
+        true => ", which hide programming behind filling,",
+        false => "",
+    };
+    format!(
+        "With {} and {} chips in turn{hide} it takes {}; with {}, {}.",
+        wait_call(what_if.twice_the_chips.tuned_us),
+        2 * chips,
+        what_if.twice_the_chips.total,
+        4 * chips,
+        what_if.four_times_the_chips.total,
     )
 }
 
@@ -167,11 +228,6 @@ fn rounded_rows(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
         quote.of("table6", "L-7-fixed", "mean_ns")?,
         quote.of("table6", "L-7-poll", "mean_ns")?,
     ))
-}
-
-#[allow(clippy::cast_precision_loss, reason = "display")]
-fn polls_each(measured: &Measured) -> f64 {
-    measured.polls.program as f64 / measured.steps.of(Step::Wait).count().max(1) as f64
 }
 
 /// Puts the published figures beside ours.

@@ -26,15 +26,16 @@ use crate::catalog;
 use crate::document::Reading;
 use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
+use crate::told::{counted, find};
 use crate::verdict::{self, is_of};
 use board::BoardSpec;
 use boardlab_codec::crc::crc32;
 use boardlab_nor::Host;
 use boardlab_nor::tuner::PollLoop;
 use boardlab_result::{Parameter, RunResult};
-use boardlab_sim::{Bytes, Duration};
+use boardlab_sim::Bytes;
 use rayon::prelude::*;
-use scenario::{Scenario, System, Wait};
+use scenario::{Scenario, System, Wait, wait_call};
 use simulate::{Measured, simulate};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,6 +45,9 @@ const HELP: &str = "the part is slower or faultier than its CFI times allow, or 
 
 /// The runs of the published tables, and what findings and charts say of them.
 struct Runs<'r> {
+    scenario: &'r Scenario,
+    /// Whether nothing of the built-in scenario was altered.
+    as_published: bool,
     uboot: &'r Measured,
     linux: &'r Measured,
     improved: &'r Measured,
@@ -57,7 +61,6 @@ struct Runs<'r> {
     /// From poll to poll, with the driver's own gap and with the scenario's.
     poll_period_us: f64,
     improved_period_us: f64,
-    write_cycle: Duration,
 }
 
 /// The runs of the table of what-ifs.
@@ -67,11 +70,8 @@ struct WhatIfs {
     adaptive: Measured,
     fast_bus: Measured,
     tuned_fast_bus: Measured,
-    two_chips: Measured,
-    four_chips: Measured,
-    tuned_us: u64,
-    poll_cost: Duration,
-    fast_cycle: Duration,
+    twice_the_chips: Measured,
+    four_times_the_chips: Measured,
 }
 
 fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
@@ -101,6 +101,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let host = simulate::host(&scenario.board, request.seed);
     let period = |gap| PollLoop::toggle(&host, scenario.board.bus, gap).period;
     let runs = Runs {
+        scenario: &scenario,
+        as_published: request.is_as_published(),
         uboot,
         linux,
         improved,
@@ -111,17 +113,17 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
         improved_gap_us: scenario.improved.poll_gap_us,
         poll_period_us: period(1),
         improved_period_us: period(scenario.improved.poll_gap_us),
-        write_cycle: scenario.board.bus.write_cycle,
     };
     let mut run = blank(request, "NOR flash writes: u-boot against Linux", parameters);
-    assemble(&mut run, request, &scenario, &runs, &measured.what_if)?;
+    assemble(&mut run, request, &runs, &measured.what_if)?;
     let all = measured.published.iter().chain(measured.what_if.all());
     run.virtual_time_ns = all.map(|measured| measured.virtual_time.as_nanos()).sum();
-    run.find(format!(
-        "Verified: each of the {} writes was read back, and all {} bytes are what was written.",
+    let verified = format!(
+        "Verified: each of the {} writes was read back, and its {} are what was written.",
         measured.published.len() + measured.what_if.all().len(),
-        scenario.data.len(),
-    ));
+        counted(scenario.data.len(), "byte"),
+    );
+    find(&mut run, verified);
     Ok(run)
 }
 
@@ -162,8 +164,8 @@ fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<All, Failure> {
         (board, &adaptive, "what if: adaptive"),
         (&fast, &scenario.linux, "what if: faster bus"),
         (&fast, &tuned, "what if: tuned and faster bus"),
-        (&two, &tuned, "what if: two chips"),
-        (&four, &tuned, "what if: four chips"),
+        (&two, &tuned, "what if: twice the chips"),
+        (&four, &tuned, "what if: four times the chips"),
     ];
     let done = AtomicUsize::new(0);
     let total = systems.len();
@@ -176,18 +178,15 @@ fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<All, Failure> {
     let measured: [Measured; 11] =
         measured?.try_into().unwrap_or_else(|_| unreachable!("as many results as systems"));
     let [uboot, stock, improved, own_gap, rest @ ..] = measured;
-    let [buffer_time, tuned, adaptive, fast_bus, tuned_fast_bus, two_chips, four_chips] = rest;
+    let [buffer_time, tuned, adaptive, fast_bus, tuned_fast_bus, twice, four_times] = rest;
     let what_if = WhatIfs {
         buffer_time,
         tuned,
         adaptive,
         fast_bus,
         tuned_fast_bus,
-        two_chips,
-        four_chips,
-        tuned_us: simulate::tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed),
-        poll_cost: scenario.tune.poll_cost,
-        fast_cycle: scenario.fast_cycle,
+        twice_the_chips: twice,
+        four_times_the_chips: four_times,
     };
     Ok(All { published: [uboot, stock, improved, own_gap], what_if })
 }
@@ -200,8 +199,8 @@ impl WhatIfs {
             &self.adaptive,
             &self.fast_bus,
             &self.tuned_fast_bus,
-            &self.two_chips,
-            &self.four_chips,
+            &self.twice_the_chips,
+            &self.four_times_the_chips,
         ]
     }
 }
@@ -210,7 +209,6 @@ impl WhatIfs {
 fn assemble(
     run: &mut RunResult,
     request: &Request<'_>,
-    scenario: &Scenario,
     runs: &Runs<'_>,
     what_if: &WhatIfs,
 ) -> Result<(), Failure> {
@@ -225,56 +223,69 @@ fn assemble(
         tables::steps("table5", "Linux", runs.linux),
         improved,
         own_gap,
-        what_ifs(scenario, runs, what_if),
+        what_ifs(runs, what_if),
     ];
-    if request.is_as_published() {
+    if runs.as_published {
         let findings = judge::findings_on_print(run, &reference, runs)?;
         judge::judge(&mut run.tables, &reference, &findings)?;
     }
     request.warn_if_altered(run);
     judge::findings(run, runs, what_if);
-    charts::histogram(run, runs, what_if.tuned_us);
-    let marks =
-        [(what_if.tuned_us, "best"), (runs.improved_us, "authors"), (runs.linux_us, "Linux")];
-    charts::time_against_wait(run, scenario, runs.linux, &marks, request.seed);
-    charts::steps(run, runs, &reference, request.is_as_published())?;
+    let tuned_us = what_if.tuned.tuned_us;
+    charts::histogram(run, runs, tuned_us);
+    let improved = if runs.as_published { "authors" } else { "improved" };
+    let marks = [(tuned_us, "best"), (runs.improved_us, improved), (runs.linux_us, "Linux")];
+    charts::time_against_wait(run, runs.scenario, runs.linux, &marks, request.seed);
+    charts::steps(run, runs, &reference)?;
     name_parameters(run);
     run.count_provenance();
     Ok(())
 }
 
-fn stock_title(scenario: &Scenario, runs: &Runs<'_>) -> String {
-    match scenario.linux.wait {
-        Wait::WordTime => format!("as released: udelay({})", runs.linux_us),
+/// What `linux` is in the words of its wait.
+fn stock_title(runs: &Runs<'_>) -> String {
+    let linux = &runs.scenario.linux;
+    match linux.wait {
+        Wait::WordTime if linux.poll_gap_us == 1 => {
+            format!("as released: {}", wait_call(runs.linux_us))
+        }
         _ => "as [linux] is set".into(),
     }
 }
 
-fn what_ifs(scenario: &Scenario, runs: &Runs<'_>, what_if: &WhatIfs) -> boardlab_result::Table {
-    let tuned = what_if.tuned_us;
-    let cycle = what_if.fast_cycle;
-    let chips = scenario.board.chips;
+fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> boardlab_result::Table {
+    let scenario = runs.scenario;
+    let (cycle, chips) = (scenario.fast_cycle, scenario.board.chips);
+    let best = |measured: &Measured| wait_call(measured.tuned_us);
+    let in_turn = |measured: &Measured, chips: usize| {
+        format!("{}, {chips} chips in turn", best(measured))
+    };
     let line = |id, title: String, measured| tables::WhatIf { id, title, measured };
+    let typical = match scenario.part.write_buffer {
+        Some(_) => "waits for the buffer time of CFI".into(),
+        None => "waits for the word time of CFI, as the part has no buffer".into(),
+    };
+    let learns = format!("learns the wait, one bit a {}", scenario.program_unit());
     let all = [
-        line("stock", stock_title(scenario, runs), runs.linux),
-        line("buffer-time", "waits for the buffer time of CFI".into(), &what_if.buffer_time),
-        line("tuned", format!("udelay({tuned}), then polls"), &what_if.tuned),
-        line("adaptive", "learns the wait, one bit a buffer".into(), &what_if.adaptive),
+        line("stock", stock_title(runs), runs.linux),
+        line("buffer-time", typical, &what_if.buffer_time),
+        line("tuned", format!("{}, then polls", best(&what_if.tuned)), &what_if.tuned),
+        line("adaptive", learns, &what_if.adaptive),
         line("fast-bus", format!("as stock, bus cycles of {cycle}"), &what_if.fast_bus),
         line(
             "tuned-fast-bus",
-            format!("udelay({tuned}), bus cycles of {cycle}"),
+            format!("{}, bus cycles of {cycle}", best(&what_if.tuned_fast_bus)),
             &what_if.tuned_fast_bus,
         ),
         line(
-            "two-chips",
-            format!("udelay({tuned}), {} chips in turn", 2 * chips),
-            &what_if.two_chips,
+            "twice-the-chips",
+            in_turn(&what_if.twice_the_chips, 2 * chips),
+            &what_if.twice_the_chips,
         ),
         line(
-            "four-chips",
-            format!("udelay({tuned}), {} chips in turn", 4 * chips),
-            &what_if.four_chips,
+            "four-times-the-chips",
+            in_turn(&what_if.four_times_the_chips, 4 * chips),
+            &what_if.four_times_the_chips,
         ),
     ];
     tables::what_if(Bytes::of(&scenario.data), runs.linux, &all)

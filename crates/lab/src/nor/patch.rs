@@ -1,6 +1,6 @@
 //! The recommended change to Linux, as a patch text for the two kernels.
 //!
-//! The change keeps the toggle test as the only judge of readiness: it only asks at another time. The
+//! The change keeps the driver's test of readiness as the only judge: it only asks at another time. The
 //! context lines are those of `drivers/mtd/chips/cfi_cmdset_0002.c` in Linux 3.4 and 6.1, no more
 //! than `patch` needs to find the place.
 
@@ -48,22 +48,22 @@ fn attachment(kernel: &Kernel, micros: u64) -> Attachment {
 fn text(kernel: &Kernel, micros: u64) -> String {
     let Kernel { version, retries, at: [define, wait], after: [gap, next] } = kernel;
     let added = [
-        "/* What do_write_buffer() waits before its first poll; 0 stands for the chip's".into(),
+        "/* What do_write_buffer() waits before its first poll; below 0 it is the chip's".into(),
         " * typical word time, which has nothing to do with a buffer's.".into(),
         " */".into(),
-        format!("static unsigned int write_poll_us = {micros};"),
-        "module_param(write_poll_us, uint, 0644);".into(),
+        format!("static int write_poll_us = {micros};"),
+        "module_param(write_poll_us, int, 0644);".into(),
         "MODULE_PARM_DESC(write_poll_us,".into(),
-        "\t\t \"Wait (us) before the first poll of a buffered write, 0: word time\");".into(),
+        "\t\t \"Wait (us) before the first poll of a buffered write, -1: word time\");".into(),
         String::new(),
     ];
     let added: String = added.iter().map(|line| format!("+{line}\n")).collect();
     let old_wait = "\t\t\t\tchip->word_write_time);";
-    let new_wait = "\t\t\t\twrite_poll_us ? min(write_poll_us, 100000U) : chip->word_write_time);";
+    let new_wait = "\t\t\t\twrite_poll_us < 0 ? chip->word_write_time : min(write_poll_us, 100000));";
     format!(
         "Linux {version}: when to poll a buffered NOR write\n\n\
-         Apply with: patch -p1 < this file. The driver still asks the chip (toggle bits) whether\n\
-         it is done; only the wait before the first question becomes {micros} us. It can be\n\
+         Apply with: patch -p1 < this file. The driver still asks the chip whether it is done;\n\
+         only the wait before the first question becomes {micros} us. It can be\n\
          changed at run time: /sys/module/cfi_cmdset_0002/parameters/write_poll_us\n\n\
          --- a/drivers/mtd/chips/cfi_cmdset_0002.c\n\
          +++ b/drivers/mtd/chips/cfi_cmdset_0002.c\n\
@@ -122,7 +122,7 @@ mod tests {
             let patched = std::fs::read_to_string(&file).unwrap();
             std::fs::remove_dir_all(&folder).unwrap();
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-            assert!(patched.contains("write_poll_us ? min(write_poll_us, 100000U)"));
+            assert!(patched.contains("chip->word_write_time : min(write_poll_us, 100000)"));
             assert!(patched.contains("write_poll_us = 194;"));
         }
     }

@@ -145,6 +145,22 @@ impl Value for Wait {
     }
 }
 
+/// What Linux calls to wait so many microseconds before it asks; it sleeps from a millisecond on.
+pub(super) fn wait_call(micros: u64) -> String {
+    match cfi_udelay(micros) {
+        Pause::Spin(micros) => format!("udelay({micros})"),
+        Pause::Jiffies(millis) => format!("msleep({millis})"),
+        Pause::None | Pause::Sleep(_) => "no wait".into(),
+    }
+}
+
+impl Scenario {
+    /// What is programmed at once: a write buffer, or a word of a part without one.
+    pub(super) fn program_unit(&self) -> &'static str {
+        self.part.write_buffer.map_or("word", |_| "buffer")
+    }
+}
+
 fn not_udelay() -> Misfit {
     Misfit::Rule {
         problem: "cannot be waited with udelay, which takes whole microseconds up to 1 s".into(),

@@ -3,8 +3,9 @@
 use super::board::BoardSpec;
 use super::scenario::{Scenario, System};
 use crate::registry::Failure;
+use crate::told::float;
 use boardlab_nor::chip::Chip;
-use boardlab_nor::driver::{Board, Polls, Probed, Steps};
+use boardlab_nor::driver::{Board, Polls, Probed, Step, Steps};
 use boardlab_nor::tuner::{Completion, PollLoop};
 use boardlab_nor::{Bus, Host, NorMtd, Part};
 use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
@@ -25,6 +26,8 @@ pub(super) struct Measured {
     pub(super) idle: Duration,
     /// What the CFI query told.
     pub(super) probed: Probed,
+    /// Microseconds of the best wait on this board, for a poll of the scenario's cost.
+    pub(super) tuned_us: u64,
     /// All virtual time, the verifying read included.
     pub(super) virtual_time: Duration,
 }
@@ -33,6 +36,11 @@ impl Measured {
     /// The share of the write in which the CPU could do nothing else.
     pub(super) fn busy(&self) -> f64 {
         1.0 - self.idle.as_secs_f64() / self.total.as_secs_f64()
+    }
+
+    /// Polls for one program.
+    pub(super) fn polls_each(&self) -> f64 {
+        float(self.polls.program) / float(self.steps.of(Step::Wait).count().max(1))
     }
 }
 
@@ -96,6 +104,7 @@ pub(super) fn simulate(
         cycles,
         idle,
         probed,
+        tuned_us: tuned,
         virtual_time: clock.now().since(boardlab_sim::Instant::ZERO),
     })
 }

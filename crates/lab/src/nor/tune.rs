@@ -1,18 +1,21 @@
 //! `boardlab tune`: the best waits for program and erase, by theory, brute force and learning.
 
 use super::erase::{self, Erased};
-use super::scenario::{Scenario, System, Tune, Wait};
+use super::scenario::{Scenario, System, Tune, Wait, wait_call};
 use super::simulate::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
 use super::{blank, charts, patch, read};
 use crate::document::Reading;
+use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request};
-use crate::told::round;
-use boardlab_nor::driver::Step;
+use crate::told::{find, percent_of, round};
+use boardlab_nor::driver::{Kind, Ready, Step};
 use boardlab_nor::tuner::{Completion, PollLoop, Replay, Tried};
+use boardlab_nor::wait::cfi_udelay;
 use boardlab_nor::{Host, Pause};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Duration, Seed};
 use rayon::prelude::*;
+use std::cmp::Ordering;
 
 /// Operations of one trial; as many as 64 MiB take with a buffer of 512 bytes.
 const OPERATIONS: usize = 131_072;
@@ -24,6 +27,8 @@ const WAITS_BRUTE: u64 = 128;
 const POLLS: f64 = 4e7;
 /// Operations after which the adaptive wait is expected to have settled.
 const SETTLED: usize = 256;
+/// The adaptive wait follows a drift when its mean does to this share of the mean program time.
+const ADAPTED: f64 = 0.03;
 
 /// Everything that is tuned against.
 struct Bench<'s> {
@@ -39,6 +44,8 @@ struct Bench<'s> {
     tuned_us: u64,
     /// The write as released.
     stock: Measured,
+    /// The write with the recommended wait where several chips take turns: no formula says how long it takes.
+    in_turn: Option<Measured>,
     seed: Seed,
 }
 
@@ -61,7 +68,7 @@ impl Bench<'_> {
         System { wait, poll_gap_us: 1, ..self.scenario.linux.clone() }
     }
 
-    /// The whole write when a buffer's wait takes `time` microseconds.
+    /// The whole write of one chip when the wait for a program takes `time` microseconds.
     fn whole(&self, time: f64) -> Duration {
         let waits = self.stock.steps.of(Step::Wait);
         #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
@@ -77,6 +84,9 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (board, seed) = (&scenario.board, request.seed);
     let stock = System { wait: Wait::WordTime, poll_gap_us: 1, ..scenario.linux.clone() };
     let stock = simulate(&scenario, board, &stock, seed)?;
+    let tuned = System { wait: Wait::Tuned, poll_gap_us: 1, ..scenario.linux.clone() };
+    let several = board.chips > 1;
+    let in_turn = several.then(|| simulate(&scenario, board, &tuned, seed)).transpose()?;
     progress("Linux as released", 1);
     let bench = Bench {
         completion: Completion::new(program_time(&scenario.part)),
@@ -86,6 +96,7 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
         stock_us: stock.probed.word_typical_us,
         tuned_us: tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed),
         stock,
+        in_turn,
         scenario: &scenario,
         seed,
     };
@@ -100,6 +111,14 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     findings(&mut run, &bench, &erased);
     let marks = [(bench.tuned_us, "best"), (bench.stock_us, "Linux")];
     charts::time_against_wait(&mut run, &scenario, &bench.stock, &marks, seed);
+    let sleeps = matches!(cfi_udelay(bench.tuned_us), Pause::Jiffies(_));
+    if sleeps {
+        run.warnings.push(format!(
+            "The best wait of {} us is a millisecond or more: cfi_udelay() of Linux then sleeps whole milliseconds \
+             instead of spinning, so that the row `tuned` of program_wait and not the optimum is what Linux would do.",
+            bench.tuned_us,
+        ));
+    }
     if bench.stock.probed.write_buffer.is_some() {
         run.attachments = patch::all(bench.tuned_us);
     } else {
@@ -230,9 +249,9 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
     let nap = nanos((bench.completion.quantile(0.01) - bench.host_latency()).max(1.0));
     let named = [
         ("toggle-only", "polls from the beginning (u-boot)".into(), Wait::None),
-        ("word-time", format!("udelay({}), Linux as released", bench.stock_us), Wait::WordTime),
-        ("buffer-time", "the buffer time of CFI".into(), Wait::BufferTime),
-        ("tuned", format!("udelay({}), recommended", bench.tuned_us), Wait::Tuned),
+        ("word-time", format!("{}, Linux as released", wait_call(bench.stock_us)), Wait::WordTime),
+        ("buffer-time", format!("the {} time of CFI", bench.scenario.program_unit()), Wait::BufferTime),
+        ("tuned", format!("{}, recommended", wait_call(bench.tuned_us)), Wait::Tuned),
         ("sleep", format!("sleeps {nap}, then polls"), Wait::Sleep(nap)),
         ("half-typical", "as with Intel's command set".into(), Wait::HalfTypical),
         ("staircase", "as with ST's command set".into(), Wait::Staircase),
@@ -241,30 +260,44 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
     let tried: Vec<Tried> =
         named.par_iter().map(|(_, _, wait)| replay.run(&mut *bench.policy(*wait))).collect();
     let released = named.iter().position(|(id, _, _)| *id == "word-time").expect("in the list");
-    let released = bench.whole(tried[released].time);
-    for ((id, title, _), tried) in named.into_iter().zip(tried) {
-        table.rows.push(policy_row(bench, id, title, tried, released));
+    let totals: Vec<Duration> = match bench.in_turn {
+        None => tried.iter().map(|tried| bench.whole(tried.time)).collect(),
+        Some(_) => {
+            let whole = |(_, _, wait): &(_, _, Wait)| {
+                let (scenario, system) = (bench.scenario, bench.system(*wait));
+                Ok::<Duration, Failure>(simulate(scenario, &scenario.board, &system, bench.seed)?.total)
+            };
+            in_order(named.par_iter().map(whole))?
+        }
+    };
+    let released = totals[released];
+    for (((id, title, _), tried), total) in named.into_iter().zip(tried).zip(totals) {
+        table.rows.push(policy_row(id, title, tried, Some((total, released))));
     }
     for (id, title, tried) in bench.adaptive_trials(replay) {
-        table.rows.push(policy_row(bench, id, title, tried, released));
+        let whole = bench.in_turn.is_none().then(|| (bench.whole(tried.time), released));
+        table.rows.push(policy_row(id, title, tried, whole));
     }
     Ok(table)
 }
 
 fn adaptive_title(tune: &Tune) -> String {
-    format!("learns the {} % quantile, one bit an operation", tune.quantile.as_f64() * 100.0)
+    format!("learns the {} quantile, one bit an operation", tune.quantile)
 }
 
-fn policy_row(bench: &Bench<'_>, id: &str, title: String, tried: Tried, released: Duration) -> Row {
-    let total = bench.whole(tried.time);
+/// A policy on its own, and the whole write with it beside that of Linux as released.
+fn policy_row(id: &str, title: String, tried: Tried, whole: Option<(Duration, Duration)>) -> Row {
     let signed = |span: Duration| i64::try_from(span.as_nanos()).expect("shorter than 292 years");
-    let saving = signed(released) - signed(total);
+    let total = whole.map_or_else(Cell::none, |(total, _)| Cell::int(total.as_nanos()));
+    let saving = whole.map_or_else(Cell::none, |(total, released)| {
+        Cell::new(boardlab_result::Value::Int(signed(released) - signed(total)))
+    });
     Row::new(id, title)
         .cell("mean_ns", micros_cell(tried.time))
         .cell("polls", Cell::real(round(tried.polls, 2)))
         .cell("cpu_busy_ratio", Cell::real(round(tried.busy, 4)))
-        .cell("total_ns", Cell::int(total.as_nanos()))
-        .cell("saving_ns", Cell::new(boardlab_result::Value::Int(saving)))
+        .cell("total_ns", total)
+        .cell("saving_ns", saving)
         .cell("early_count", Cell::int(tried.early))
 }
 
@@ -334,63 +367,167 @@ fn erases(erased: &[Erased]) -> Table {
 
 /// What to do, what it gains and what it risks.
 fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
-    let expected = bench.poll.expected(&bench.completion, bench.lasted(bench.tuned_us));
-    let (total, stock) = (bench.whole(expected.time), bench.stock.total);
-    let change = if total <= stock {
-        format!("{} less", stock.saturating_sub(total))
-    } else {
-        format!("{} more, for fewer polls", total.saturating_sub(stock))
-    };
-    run.find(format!(
-        "Program: wait with udelay({}) before the first poll, then poll every microsecond. The \
-         write takes {total} instead of {stock} ({change}) with {:.1} polls a program. With {} for \
-         the value of a poll, the best wait is the {:.0} % quantile of the program time.",
-        bench.tuned_us,
-        expected.polls,
-        nanos(bench.cost),
-        bench.poll.best_quantile(bench.cost) * 100.0,
-    ));
-    let timed = match bench.scenario.part.write_buffer {
-        Some(_) => &bench.scenario.part.timing.buffer_program,
-        None => &bench.scenario.part.timing.word_program,
-    };
-    run.find(format!(
-        "Risk: none for the data. The chip's toggle bit still decides; a part as slow as the data \
-         sheet allows ({}) is polled {:.0} times instead of being found ready. Dropping the poll \
-         and waiting {} would fail in {:.0} % of the programs.",
-        timed.max,
-        (timed.max.as_micros_f64() - bench.lasted(bench.tuned_us)).max(0.0) / bench.poll.period,
-        nanos(bench.lasted(bench.tuned_us)),
-        (1.0 - bench.completion.done_by(bench.lasted(bench.tuned_us))) * 100.0,
-    ));
-    run.find(
-        "Adaptive: one bit an operation (was the first poll ready?) is enough to follow the \
-         quantile through temperature and wear, without any figure of the part; it only decides \
-         when to ask, so it cannot report an operation done early."
-            .to_owned(),
-    );
-    let mean = bench.scenario.part.timing.sector_erase.time.mean();
-    let late = |one: &Erased| one.overshoot.unwrap_or(Duration::ZERO);
-    let find = |id: &str| erased.iter().find(|one| one.id == id);
-    let rows = ["linux-hz100", "linux-hz250", "linux-hz1000", "recommended", "queued-16"];
-    if let [Some(slow), Some(usual), Some(fast), Some(best), Some(queued)] = rows.map(find) {
-        run.find(format!(
-            "Erase, which the publication left open: Linux' first wait is half of the typical time, \
-             {} ms here, where the shortest erase takes {}. What is lost is the timer tick between \
-             polls: {} a sector at HZ 100 ({:.1} % of the mean), {} at HZ 250, {} at HZ 1000. Sleeping to \
-             the 5 % quantile by the high-resolution timer and then a millisecond at a time loses \
-             {} with {:.1} polls a sector, whatever HZ is. Queueing sectors in the chip's erase \
-             window needs one wait for many: with 16 a command, {} and {:.1} polls a sector.",
-            bench.stock.probed.erase_typical_ms / 2,
-            bench.scenario.part.timing.sector_erase.time.min(),
-            late(slow),
-            late(slow).as_secs_f64() / mean.as_secs_f64() * 100.0,
-            late(usual),
-            late(fast),
-            late(best),
-            best.polls_each(),
-            late(queued),
-            queued.polls_each(),
-        ));
+    find(run, program(bench));
+    find(run, risk(bench));
+    if let Some(adaptive) = adaptive(run, bench) {
+        find(run, adaptive);
     }
+    if let Some(erase) = erase_tick(bench, erased) {
+        find(run, erase);
+    }
+    if let Some(fine) = erase_fine(bench, erased) {
+        find(run, fine);
+    }
+}
+
+fn program(bench: &Bench<'_>) -> String {
+    let expected = bench.poll.expected(&bench.completion, bench.lasted(bench.tuned_us));
+    let stock = bench.stock.total;
+    let total = bench.in_turn.as_ref().map_or_else(|| bench.whole(expected.time), |one| one.total);
+    let change = match total.cmp(&stock) {
+        Ordering::Less => format!("{} less", stock.saturating_sub(total)),
+        Ordering::Equal => "no difference".into(),
+        Ordering::Greater => format!("{} more, for fewer polls", total.saturating_sub(stock)),
+    };
+    let polls = match &bench.in_turn {
+        None => format!("{:.1} polls a program", expected.polls),
+        Some(one) => format!(
+            "{:.1} polls a program; with {} chips in turn a program is waited for only when its chip has its next turn",
+            one.polls_each(),
+            bench.scenario.board.chips,
+        ),
+    };
+    let first = match bench.tuned_us {
+        0 => "poll at once, with udelay(1) between polls".into(),
+        micros => format!("wait with udelay({micros}) before the first poll, then poll with udelay(1) between polls"),
+    };
+    let alone = if bench.in_turn.is_some() { " of one chip alone" } else { "" };
+    format!(
+        "Program: {first}. The write takes {total} instead of {stock} ({change}) with {polls}. With {} for the value of a \
+         poll, the best wait{alone} is the {} quantile of the program time.",
+        nanos(bench.cost),
+        percent_of(bench.poll.best_quantile(bench.cost)),
+    )
+}
+
+/// What tells that a program is done, in words for the chip's own sign of it.
+fn sign_of_ready(kind: Kind) -> &'static str {
+    match kind.profile().ready {
+        Ready::Toggle => "toggle bit",
+        Ready::ToggleAndDatum => "toggle bit, and then the datum itself,",
+        Ready::Datum => "datum",
+        Ready::StatusRegister => "status register",
+    }
+}
+
+fn risk(bench: &Bench<'_>) -> String {
+    let timing = &bench.scenario.part.timing;
+    let timed = match bench.scenario.part.write_buffer {
+        Some(_) => &timing.buffer_program,
+        None => &timing.word_program,
+    };
+    let lasts = bench.lasted(bench.tuned_us);
+    let late = (timed.max.as_micros_f64() - lasts) / bench.poll.period;
+    let slow = match late > 0.5 {
+        true => format!("is polled {late:.0} times instead of being found ready"),
+        false => "is found ready by the first poll as well".into(),
+    };
+    format!(
+        "Risk: none for the data. The chip's {} still decides; a part as slow as the data sheet allows ({}) {slow}. \
+         Dropping the poll and waiting {} would fail in {} of the programs.",
+        sign_of_ready(bench.scenario.linux.kind),
+        timed.max,
+        nanos(lasts),
+        percent_of(1.0 - bench.completion.done_by(lasts)),
+    )
+}
+
+/// How well the learned wait follows a part that drifts, by the rows of its trials.
+fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
+    let table = run.table("program_wait")?;
+    let of = |row: &str, column: &str| table.cell(row, column)?.value.as_f64();
+    let [settled, slower, faster] =
+        ["adaptive-settled", "adaptive-slower", "adaptive-faster"].map(|row| of(row, "mean_ns"));
+    let (settled, slower, faster) = (settled? / 1e3, slower? / 1e3, faster? / 1e3);
+    let early: f64 = table.rows.iter().filter_map(|row| of(&row.id, "early_count")).sum();
+    // It drifts over the first half and stays there: three quarters of the drift on average.
+    let moved = bench.drift().as_micros_f64() * 0.75;
+    let off = (slower - settled - moved).abs().max((settled - faster - moved).abs());
+    let follows = off <= ADAPTED * bench.completion.mean();
+    let enough = match follows {
+        true => "is enough to follow",
+        false => "is not enough here to follow",
+    };
+    let step = bench.scenario.tune.step;
+    let how = match follows {
+        true => String::new(),
+        false => format!(" with steps of {step}"),
+    };
+    let early = match early > 0.0 {
+        true => format!("{early:.0} operations were reported done early"),
+        false => "it cannot report an operation done early, and none was".into(),
+    };
+    Some(format!(
+        "Adaptive: one bit an operation (was the first poll ready?) {enough} the quantile through temperature and wear{how}, \
+         without any figure of the part but its CFI times: {} a program once settled, {} on a part that drifts by +{}, {} by \
+         -{}. It only decides when to ask: {early}.",
+        nanos(settled),
+        nanos(slower),
+        bench.drift(),
+        nanos(faster),
+        bench.drift(),
+    ))
+}
+
+/// What a row of the erases loses between the end of an erase and the poll that sees it.
+fn lost(one: &Erased) -> String {
+    one.overshoot.map_or_else(|| format!("less than {}", erase::EXACT), |late| late.to_string())
+}
+
+/// What the timer tick between polls costs an erase.
+fn erase_tick(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
+    let row = |id: &str| erased.iter().find(|one| one.id == id);
+    let (slow, usual, fast) = (row("linux-hz100")?, row("linux-hz250")?, row("linux-hz1000")?);
+    let time = &bench.scenario.part.timing.sector_erase.time;
+    let first = Duration::from_micros(bench.stock.probed.erase_typical_ms * 500);
+    let (where_, tick) = match first <= time.min() {
+        true => ("where the shortest erase takes", "What is lost is the timer tick between polls"),
+        false => (
+            "although the shortest erase takes only",
+            "What is lost is what is left of that wait, or of a timer tick between polls",
+        ),
+    };
+    let late = slow.overshoot.unwrap_or(Duration::ZERO);
+    Some(format!(
+        "Erase, which the publication left open: Linux' first wait is half of the typical time, {first} here, {where_} {}. \
+         {tick}: {} a sector at HZ 100 ({} of the mean), {} at HZ 250, {} at HZ 1000.",
+        time.min(),
+        lost(slow),
+        percent_of(late.as_secs_f64() / time.mean().as_secs_f64()),
+        lost(usual),
+        lost(fast),
+    ))
+}
+
+/// What sleeping by the high-resolution timer and queueing sectors give an erase.
+fn erase_fine(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
+    let best = erased.iter().find(|one| one.id == "recommended")?;
+    let queued = erased.iter().rfind(|one| one.queued > 1);
+    let queued = queued.map_or_else(String::new, |one| {
+        format!(
+            " Queueing sectors in the chip's erase window needs one wait for many: with {} a command, {} and {:.1} polls a \
+             sector.",
+            one.queued,
+            lost(one),
+            one.polls_each(),
+        )
+    });
+    Some(format!(
+        "Erase, by a finer clock: sleeping to the {} quantile of the erase by the high-resolution timer and then a \
+         millisecond at a time loses {} with {:.1} polls a sector (mean erase: {}), whatever HZ is.{queued}",
+        percent_of(erase::EARLY),
+        lost(best),
+        best.polls_each(),
+        bench.scenario.part.timing.sector_erase.time.mean(),
+    ))
 }

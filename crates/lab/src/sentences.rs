@@ -1,0 +1,268 @@
+//! Every finding under settings other than the published ones: what a run says must follow from what was run.
+//!
+//! Layer: tests. Main type: [`Case`]; function: [`check`], which each experiment's table of cases goes through. A case runs one
+//! action with `--set` and looks at sentences: what they must say, with figures taken from the tables of the same run, and
+//! what they must not. Each call of [`told::find`](crate::told::find) has to be met by a case, and a call of
+//! [`told::on_print`](crate::told::on_print) by none, so that a new finding without a case fails here.
+
+mod nor;
+
+use crate::registry::{self, Failure};
+use crate::told::round;
+use boardlab_result::{RunResult, Value};
+use boardlab_sim::{Duration, Seed};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+
+/// Folders that have cases: every one with a call of `find`.
+const FOLDERS: [&str; 1] = ["nor"];
+
+thread_local! {
+    /// Calls that added a finding, with the finding, of the run that this thread makes.
+    static MET: RefCell<Vec<(&'static Location<'static>, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes note of a call that adds a finding.
+#[track_caller]
+pub(crate) fn met(finding: &str) {
+    MET.with_borrow_mut(|all| all.push((Location::caller(), finding.to_owned())));
+}
+
+/// A sentence that is looked at.
+struct Sentence {
+    /// What only this one of the findings contains.
+    about: &'static str,
+    /// What it must say. `{table row column}` stands for that figure of the same run.
+    says: &'static [&'static str],
+    /// What it must not say.
+    not: &'static [&'static str],
+}
+
+/// An action under altered settings, and what it must say.
+struct Case {
+    /// `run`, `tune`, `powercut` or `life`, and the scenario.
+    of: &'static str,
+    set: &'static [&'static str],
+    findings: &'static [Sentence],
+    /// Openings of findings that must not be there.
+    absent: &'static [&'static str],
+    /// What must stand in warnings, titles, captions, labels or attachments.
+    elsewhere: &'static [&'static str],
+    /// What must stand nowhere at all.
+    nowhere: &'static [&'static str],
+}
+
+impl Case {
+    /// One that says nothing.
+    const EMPTY: Self =
+        Self { of: "", set: &[], findings: &[], absent: &[], elsewhere: &[], nowhere: &[] };
+}
+
+fn run(case: &Case) -> RunResult {
+    let (action, scenario) = case.of.split_once(' ').expect("an action and a scenario");
+    let seed = Seed::new(1);
+    let made: Result<RunResult, Failure> = match action {
+        "run" => registry::run(scenario, case.set, seed, &|_| ()),
+        "tune" => registry::tune(scenario, case.set, seed, &|_| ()),
+        "powercut" => registry::powercut(scenario, case.set, seed, &|_| ()),
+        "life" => registry::life(scenario, case.set, seed, &|_| ()),
+        _ => panic!("no action {action}"),
+    };
+    made.unwrap_or_else(|failure| panic!("{} {:?}: {failure}", case.of, case.set))
+}
+
+/// Everything that a run says but its findings, a line each.
+fn rest(run: &RunResult) -> String {
+    let mut all = vec![run.title.clone()];
+    all.extend(run.warnings.iter().cloned());
+    for table in &run.tables {
+        all.push(table.title.clone());
+        all.extend(table.columns.iter().map(|column| column.title.clone()));
+        for row in &table.rows {
+            all.push(format!("{} {}", row.id, row.title));
+            let words = row.cells.values().filter_map(|cell| match &cell.value {
+                Value::Text(text) => Some(text.clone()),
+                _ => None,
+            });
+            all.extend(words);
+        }
+    }
+    for chart in &run.charts {
+        all.extend([chart.title.clone(), chart.caption.clone()]);
+        all.extend([&chart.x, &chart.y].into_iter().chain(&chart.y2).map(|axis| axis.label.clone()));
+        all.extend(chart.layers.iter().map(|layer| layer.label.clone()));
+        all.extend(chart.marks.iter().map(|mark| mark.label.clone()));
+    }
+    for timeline in &run.timelines {
+        all.extend([timeline.title.clone(), timeline.caption.clone()]);
+    }
+    for one in &run.attachments {
+        all.extend([one.title.clone(), one.text.clone()]);
+    }
+    all.join("\n")
+}
+
+/// `says` with the figures of `run` in place of `{table row column}`, as sentences write them.
+fn filled(run: &RunResult, says: &str) -> String {
+    let Some((before, (inner, after))) =
+        says.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    else {
+        return says.to_owned();
+    };
+    let [table, row, column] = inner.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{{{inner}}} is no table, row and column")
+    };
+    let row_of = run.table(table).and_then(|table| table.row(row));
+    let cell = row_of.and_then(|row| row.cells.get(column));
+    let value = cell.and_then(|cell| cell.value.as_f64());
+    let value = value.unwrap_or_else(|| panic!("no figure {table} {row} {column}"));
+    let unit = row_of.map_or("", |row| row.unit.as_str());
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nanoseconds")]
+    let told = match (column, unit) {
+        (column, _) if column.ends_with("_ns") => Duration::from_nanos(value as u64).to_string(),
+        (_, "ns") => Duration::from_nanos(value as u64).to_string(),
+        (column, unit) if column.ends_with("bytes_per_s") || unit == "bytes_per_s" => {
+            format!("{:.2} MB/s", value / 1e6)
+        }
+        _ => round(value, 6).to_string(),
+    };
+    format!("{before}{told}{}", filled(run, after))
+}
+
+/// Sentences that no run should print: figures of nothing, and one of several.
+fn check_form(of: &str, said: &str) {
+    for odd in ["NaN", "inf ", "inf)", "inf,", "-0.0", "-0 ", "  ", " ,", " .", "..", "()"] {
+        // Paths and lists of figures have dots, attachments tabs and blanks.
+        assert!(odd == ".." && said.contains("../") || !said.contains(odd), "{of}: `{odd}` in: {said}");
+    }
+    let words: Vec<&str> = said.split([' ', '(', ')', ',', ';']).collect();
+    for pair in words.windows(2) {
+        let noun = pair[1].trim_end_matches(['.', ':']);
+        let nouns = ["chips", "writes", "cards", "loops", "bytes", "sectors", "operations", "blocks", "commands"];
+        let one_of_many = pair[0] == "1" && nouns.contains(&noun);
+        assert!(!one_of_many, "{of}: one of many in: {said}");
+    }
+}
+
+/// Runs `cases` and checks that every call in the folders that adds a finding was met by one of them.
+fn check(folders: &[&str], cases: &[Case]) {
+    let mut covered = BTreeSet::new();
+    for case in cases {
+        MET.with_borrow_mut(Vec::clear);
+        let run = run(case);
+        let met = MET.with_borrow_mut(std::mem::take);
+        let of = format!("{} {:?}", case.of, case.set);
+        assert_eq!(run.findings.len(), met.len(), "{of}: a finding that told::find did not add");
+        for sentence in case.findings {
+            let mut having = run.findings.iter().filter(|one| one.contains(sentence.about));
+            let (Some(finding), None) = (having.next(), having.next()) else {
+                panic!("{of}: not one finding with `{}`: {:#?}", sentence.about, run.findings)
+            };
+            assert!(!sentence.says.is_empty(), "{of}: nothing demanded of `{}`", sentence.about);
+            for says in sentence.says {
+                let says = filled(&run, says);
+                assert!(finding.contains(&says), "{of}: `{says}` is not in: {finding}");
+            }
+            for not in sentence.not {
+                let not = filled(&run, not);
+                assert!(!finding.contains(&not), "{of}: `{not}` is in: {finding}");
+            }
+            let at = met.iter().find(|(_, text)| text == finding).expect("met when it was added").0;
+            covered.insert((PathBuf::from(at.file()), at.line()));
+        }
+        for absent in case.absent {
+            let found = run.findings.iter().find(|one| one.contains(absent));
+            assert!(found.is_none(), "{of}: {found:?}");
+        }
+        let rest = rest(&run);
+        for says in case.elsewhere {
+            let says = filled(&run, says);
+            assert!(rest.contains(&says), "{of}: `{says}` is not in:\n{rest}");
+        }
+        for not in case.nowhere {
+            let said = run.findings.iter().map(String::as_str).chain([rest.as_str()]);
+            let found: Vec<&str> = said.filter(|said| said.contains(not)).collect();
+            assert!(found.is_empty(), "{of}: `{not}` is in: {found:#?}");
+        }
+        run.findings.iter().chain(&run.warnings).for_each(|said| check_form(&of, said));
+    }
+    for folder in folders {
+        for (file, line) in calls(folder, "find") {
+            let met = covered.iter().any(|(at, known)| file.ends_with(at) && *known == line);
+            assert!(met, "{}:{line}: no case with altered settings meets this finding", file.display());
+        }
+        for (file, line) in calls(folder, "on_print") {
+            let met = covered.iter().any(|(at, known)| file.ends_with(at) && *known == line);
+            assert!(!met, "{}:{line}: a finding on the print without a print", file.display());
+        }
+    }
+}
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// All source files in `folder`.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Where in a folder of the source findings are added by `name`.
+fn calls(folder: &str, name: &str) -> Vec<(PathBuf, u32)> {
+    let mut all = Vec::new();
+    for file in files(&source().join(folder)) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (at, _) in text.match_indices(&format!("{name}(")) {
+            let head = text[..at].chars().next_back();
+            let is_call = head.is_none_or(|head| !head.is_alphanumeric() && !"_.".contains(head));
+            let argument = text[at + name.len() + 1..].trim_start();
+            let is_of_run = ["run,", "&mut run,"].iter().any(|run| argument.starts_with(run));
+            if is_call && is_of_run {
+                let line = text[..at].matches('\n').count() + 1;
+                all.push((file.clone(), u32::try_from(line).unwrap()));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn findings_are_added_in_no_other_way() {
+    for file in files(&source()) {
+        let name = file.strip_prefix(source()).unwrap().display().to_string();
+        if name == "told.rs" || name.starts_with("sentences") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        for other in ["run.find(", "run.findings.push", "run.findings.extend", "findings: vec"] {
+            assert!(!text.contains(other), "{name}: `{other}`: add findings with told::find or told::on_print");
+        }
+    }
+}
+
+#[test]
+fn each_folder_with_findings_has_cases() {
+    let with: BTreeSet<String> = files(&source())
+        .iter()
+        .filter_map(|file| {
+            let folder = file.strip_prefix(source()).unwrap().parent()?.to_str()?.to_owned();
+            let has = !folder.is_empty() && !calls(&folder, "find").is_empty();
+            has.then_some(folder)
+        })
+        .filter(|folder| !folder.starts_with("sentences"))
+        .collect();
+    let checked: BTreeSet<String> = FOLDERS.iter().map(ToString::to_string).collect();
+    assert_eq!(with, checked);
+}
