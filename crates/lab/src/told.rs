@@ -25,9 +25,13 @@ pub(crate) fn on_print(run: &mut RunResult, finding: impl Into<String>) -> usize
     run.find(finding)
 }
 
-/// `1 byte`, `2 bytes`.
+/// `1 byte`, `2 bytes`, `2 switches`.
 pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    let plural = if count == N::from(1) { "" } else { "s" };
+    let plural = match noun {
+        _ if count == N::from(1) => "",
+        hissing if hissing.ends_with("ch") || hissing.ends_with("sh") => "es",
+        _ => "s",
+    };
     format!("{count} {noun}{plural}")
 }
 
@@ -80,7 +84,10 @@ mod tests {
 
     #[test]
     fn one_is_no_plural_and_little_is_not_none() {
-        assert_eq!((counted(1_u64, "byte"), counted(0_u64, "byte")), ("1 byte".into(), "0 bytes".into()));
+        assert_eq!(
+            (counted(1_u64, "byte"), counted(0_u64, "byte")),
+            ("1 byte".into(), "0 bytes".into())
+        );
         let told = [0.0, 0.001, 0.5, 0.999, 1.0].map(percent_of);
         assert_eq!(told, ["0 %", "less than 1 %", "50 %", "more than 99 %", "100 %"]);
     }

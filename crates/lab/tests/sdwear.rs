@@ -142,8 +142,8 @@ fn a_job_larger_than_the_card_is_cut_down_and_that_is_said() {
 fn loops_open_and_flush_more_often_than_they_write() {
     let run = small(&[]);
     // 20 loops: 20 + 19 passes, each with two opens as fio does, and a flush for each.
-    let finding = run.findings.iter().find(|finding| finding.contains("open the device")).unwrap();
-    assert!(finding.contains("78 times and ask for 39 flushes"), "{finding}");
+    let finding = run.findings.iter().find(|finding| finding.contains("opens the device")).unwrap();
+    assert!(finding.contains("78 times and asks for 39 flushes"), "{finding}");
     assert!(finding.contains("0 of them are commands"), "{finding}");
 }
 

@@ -49,7 +49,7 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
     let axes =
         [Axis::from_zero("working set of each process (KiB)"), Axis::from_zero("a switch (us)")];
     let title = "A switch over the working set";
-    let caption = "By chg at once, without the work itself. Dashed: without FCSE every switch fetches everything again; with FCSE only what the others displaced. Beyond the cache the work alone misses too, and that is taken off. The dashed lines lie on each other.";
+    let caption = "By chg at once, without the work itself. Dashed: without FCSE every switch fetches everything again; with FCSE only what the others displaced. Beyond the cache the work alone misses too, and that is taken off.";
     let mut chart = Chart::new("fcse-working-set", title, caption, axes);
     let counts = &scenario.ring.processes;
     let ends = [counts.first(), counts.last()].into_iter().flatten();
@@ -95,7 +95,7 @@ fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, cloc
 fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
     let axes = [Axis::fitting("working set of each process"), Axis::fitting("times faster")];
     let title = "How many times faster a switch is with FCSE";
-    let caption = "By chg at once. What FCSE saves is what stays in the caches: little is left of it where all working sets together are larger.";
+    let caption = "By chg at once. What FCSE saves is what stays in the caches: where all working sets together are larger, the processes displace each other's lines.";
     let mut chart = Chart::new("fcse-gain", title, caption, axes);
     chart.categories = scenario.ring.working_sets.iter().map(ToString::to_string).collect();
     for &count in &scenario.ring.processes {

@@ -9,7 +9,7 @@ use super::spent::{Spent, nanoseconds};
 use super::switches::Point;
 use super::tables::{both, gain, gain_of_whole};
 use crate::os::masked::Stretch;
-use crate::told::{float, round};
+use crate::told::{counted, find, float};
 use boardlab_result::RunResult;
 use boardlab_sim::Hertz;
 use std::fmt;
@@ -22,23 +22,35 @@ pub(super) fn all(
     is_as_published: bool,
 ) -> usize {
     let facts = Facts { scenario, measured, clock: scenario.computer.settings.core_clock };
-    let quantum = run.find(facts.quantum(is_as_published));
-    run.find(facts.at_once());
-    for finding in facts.rings().into_iter().chain(facts.lockdown()) {
-        run.find(finding);
+    let quantum = find(run, facts.quantum(is_as_published));
+    find(run, facts.at_once());
+    if let Some(finding) = facts.gains_most() {
+        find(run, finding);
+    }
+    if let Some(finding) = facts.beyond_the_cache() {
+        find(run, finding);
+    }
+    if let Some(finding) = facts.lockdown() {
+        find(run, finding);
     }
     if let Some(finding) = facts.qemu() {
-        run.find(finding);
+        find(run, finding);
     }
-    run.find(facts.latency());
+    find(run, facts.latency());
     if let Some(finding) = facts.sections() {
-        run.find(finding);
+        find(run, finding);
     }
-    for finding in [facts.programs(), facts.cached()].into_iter().flatten() {
-        run.find(finding);
+    if let Some(finding) = facts.programs() {
+        find(run, finding);
+    }
+    if let Some(finding) = facts.cached() {
+        find(run, finding);
     }
     quantum
 }
+
+/// Up to so many times faster is little.
+const GAINED: f64 = 1.5;
 
 /// Where FCSE gains most.
 struct Most<'p> {
@@ -84,11 +96,28 @@ impl Facts<'_> {
         let largest = all.iter().map(|(a, b)| a.cycles.abs_diff(b.cycles)).max().unwrap_or(0);
         let first = all.first().map_or(0, |(tables, _)| tables.cycles);
         let (phase, last) = all.last().map_or((tick, 0), |(_, fcse)| (fcse.phase, fcse.cycles));
+        let ticks = all.iter().flat_map(|(tables, fcse)| [tables.ticks, fcse.ticks]);
+        let waits = match ticks.clone().all(|ticks| ticks <= u64::from(count) + 1) {
+            true => format!(
+                "A switch by sys_chg waits for the timer, so {} are {count} timer interrupts of {tick}, whatever a switch costs",
+                counted(count, "switch"),
+            ),
+            false => format!(
+                "A switch by sys_chg waits for the timer, and at a tick of {tick} one takes longer than that: {count} of them \
+                 took up to {} timer interrupts",
+                ticks.max().unwrap_or(0),
+            ),
+        };
+        let begun = match all.len() {
+            1 => format!("{} begun {phase} after an interrupt", self.time(first)),
+            _ => format!(
+                "{} from one interrupt on, and {} if the first is asked for {phase} after one",
+                self.time(first),
+                self.time(last),
+            ),
+        };
         let mut found = format!(
-            "A switch by sys_chg waits for the timer, so {count} of them are {count} timer interrupts of {tick}, whatever a switch costs: {} from one interrupt on, without FCSE and with it, \
-             and {} if the first is asked for {phase} after one, again either way; the two ways differ by {} at most.",
-            self.time(first),
-            self.time(last),
+            "{waits}: {begun}; without FCSE and with it they differ by {} at most.",
             self.time(largest),
         );
         if is_as_published {
@@ -105,11 +134,16 @@ impl Facts<'_> {
         let of = |way| &self.measured.of(way).at_once;
         let (tables, ahead, fcse) = (of(Way::Tables), of(Way::Ahead), of(Way::Fcse));
         let instructions = Spent::each(fcse.spent.instructions, fcse.switches);
-        let ratio = round(float(tables.spent.cycles) / float(fcse.spent.cycles.max(1)), 1);
+        let ratio = float(tables.spent.cycles) / float(fcse.spent.cycles.max(1));
+        let less = match ratio {
+            ratio if ratio >= 1.05 => format!("{ratio:.1} times less"),
+            ratio if ratio <= 0.95 => format!("{:.1} times as long", 1.0 / ratio),
+            _ => "as long".into(),
+        };
         format!(
-            "Without the wait {} switches between two processes that do nothing else take {} without FCSE and {} with it, {ratio} times less: {instructions:.0} instructions a switch, with the calling \
+            "Without the wait {} between two processes that do nothing else take {} without FCSE and {} with it, {less}: {instructions:.0} instructions a switch, with the calling \
              program's own, and {} flushes in all against {}. Without FCSE, but with the data cache cleaned ahead while interrupts are on, they take {}.",
-            fcse.switches,
+            counted(fcse.switches, "switch"),
             self.time(tables.spent.cycles),
             self.time(fcse.spent.cycles),
             fcse.flushes,
@@ -135,26 +169,40 @@ impl Facts<'_> {
         Some([of(0)?, of(1)?])
     }
 
-    fn rings(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        if let Some([chg, pipe]) = self.most(|_| true) {
-            found.push(format!(
-                "FCSE gains most, {chg} by chg and {pipe} by pipes: a switch without it writes the data cache back, empties both caches and the TLB, and each process then fetches what it needs again."
-            ));
-        }
+    fn gains_most(&self) -> Option<String> {
+        let [chg, pipe] = self.most(|_| true)?;
+        let gains = match chg.gain > GAINED {
+            true => "FCSE gains most",
+            false => "FCSE gains little anywhere",
+        };
+        Some(format!(
+            "{gains}, {chg} by chg and {pipe} by pipes: a switch without it writes the data cache back, empties both caches and the TLB, and each process then fetches what it needs again."
+        ))
+    }
+
+    fn beyond_the_cache(&self) -> Option<String> {
         let cache = u64::from(self.scenario.computer.settings.core.data_cache.kib()) * 1_024;
         let beyond =
             |point: &Point| u64::from(point.processes) * point.working_set.get() > 2 * cache;
-        if let Some([chg, pipe]) = self.most(beyond) {
-            found.push(format!(
-                "Where the working sets together are more than twice the data cache of {} KiB, FCSE gains little: {chg} at most by chg, for the processes displace each other's lines as a flush would. By pipes it is {pipe}: the kernel's own path, \
-                 which a flush empties too, is longer there. The work that is taken off misses by itself; with it, FCSE gains {:.2} times by chg and {:.2} by pipes.",
-                cache / 1_024,
-                chg.whole,
-                pipe.whole,
-            ));
-        }
-        found
+        let [chg, pipe] = self.most(beyond)?;
+        let gains = match chg.gain < GAINED {
+            true => format!(
+                "FCSE gains little: {chg} at most by chg, for the processes displace each other's lines as a flush would"
+            ),
+            false => format!(
+                "FCSE still gains {chg} by chg, although the processes displace each other's lines"
+            ),
+        };
+        let path = match pipe.gain > chg.gain {
+            true => "the kernel's own path, which a flush empties too, is longer there",
+            false => "the kernel's own path, which a flush empties too, makes no more of it there",
+        };
+        Some(format!(
+            "Where the working sets together are more than twice the data cache of {} KiB, {gains}. By pipes it is {pipe}: {path}. The work that is taken off misses by itself; with it, FCSE gains {:.2} times by chg and {:.2} by pipes.",
+            cache / 1_024,
+            chg.whole,
+            pipe.whole,
+        ))
     }
 
     /// What the ways of the caches that are locked cost and save.
@@ -176,10 +224,12 @@ impl Facts<'_> {
                 free.working_set
             )
         };
+        let costs = match pairs.len() {
+            1 => told(worst),
+            _ => format!("{} at worst and {} at best", told(worst), told(best)),
+        };
         Some(format!(
-            "With the kernel's path locked a switch by chg costs {} at worst and {} at best of what it costs without: nobody displaces the kernel's lines, but one way of four of each cache is gone for everybody else, which costs most where the working sets just fitted.",
-            told(worst),
-            told(best),
+            "With the kernel's path locked a switch by chg costs {costs} of what it costs without: nobody displaces the kernel's lines, but one way of four of each cache is gone for everybody else.",
         ))
     }
 
@@ -189,7 +239,7 @@ impl Facts<'_> {
         let (tables, fcse) = (of(Way::Tables)?, of(Way::Fcse)?);
         let ratio = float(tables.at_once.as_nanos()) / float(fcse.at_once.as_nanos().max(1));
         Some(format!(
-            "On QEMU the same switches take {} without FCSE and {} with it where they wait for the timer, and {} and {} at once, {ratio:.2} times as long: what is left are the instructions. QEMU has \
+            "On QEMU the same switches take {} without FCSE and {} with it where they wait for the timer, and {} and {} at once, without it {ratio:.2} times as long: what is left are the instructions. QEMU has \
              no caches, and its TLB is indexed by virtual addresses, so it empties it at each write of the process number: it cannot show what FCSE saves.",
             told(float(tables.waiting.as_nanos())),
             told(float(fcse.waiting.as_nanos())),
@@ -204,12 +254,12 @@ impl Facts<'_> {
             format!("{} at most and {} in 99.9 %", self.time(task.max), self.time(task.p999))
         };
         format!(
-            "From the timer to the task that waits for it a loaded system takes {} without FCSE, {} where the data cache is cleaned ahead of a switch, {} with FCSE, and {} with the kernel's path locked in TLB and caches, of {} timer interrupts.",
+            "From the timer to the task that waits for it a loaded system takes {} without FCSE, {} where the data cache is cleaned ahead of a switch, {} with FCSE, and {} with the kernel's path locked in TLB and caches, of {}.",
             worst(Way::Tables),
             worst(Way::Ahead),
             worst(Way::Fcse),
             worst(Way::Locked),
-            self.scenario.real_time.samples,
+            counted(self.scenario.real_time.samples, "timer interrupt"),
         )
     }
 
@@ -236,10 +286,11 @@ impl Facts<'_> {
     fn programs(&self) -> Option<String> {
         let [memory, card] = &self.measured.started;
         let saved = |(ram, card): (&Starts, &Starts)| {
-            let saved = (card.cold.exec.mean - ram.cold.exec.mean).max(0.0);
-            let [saved, ram, card] = [saved, ram.cold.exec.mean, card.cold.exec.mean]
+            let saved = card.cold.exec.mean - ram.cold.exec.mean;
+            let less = if saved < 0.0 { "less than nothing: minus " } else { "" };
+            let [saved, ram, card] = [saved.abs(), ram.cold.exec.mean, card.cold.exec.mean]
                 .map(|cycles| told(nanoseconds(cycles, self.clock)));
-            format!("{saved} ({ram} instead of {card})")
+            format!("{less}{saved} ({ram} instead of {card})")
         };
         let both = || memory.iter().zip(card);
         let (least, most) = (both().next()?, both().next_back()?);

@@ -4,6 +4,7 @@
 
 use super::device::{Device, Did};
 use super::pace::Pace;
+use crate::told::{find, percent_of};
 use boardlab_block::{Cause, Kind};
 use boardlab_ftl::Counters;
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -108,17 +109,31 @@ pub(super) fn operations(device: &Device, before: &Before) -> Table {
     table
 }
 
-/// What slowed the jobs most, in a sentence.
+/// Requests are slowed by a cause where a byte of them takes so many times as long as of those without one.
+const SLOWER: f64 = 1.05;
+
+/// What slowed the jobs most, in a sentence; none where requests with that cause are as fast as those without.
 pub(super) fn findings(run: &mut RunResult, pace: &Pace, device: &str) {
+    #[allow(clippy::cast_precision_loss, reason = "ratios for display")]
+    let ratio = |one: u64, other: u64| one as f64 / other.max(1) as f64;
     for kind in [Kind::Read, Kind::Write] {
         let all: u64 = pace.slowed(kind).map(|(_, slowed)| slowed.time.as_nanos()).sum();
         let most = pace.slowed(kind).max_by_key(|(_, slowed)| slowed.time);
         let Some((Some(cause), slowed)) = most else { continue };
-        let share = u128::from(slowed.time.as_nanos()) * 100 / u128::from(all.max(1));
-        run.find(format!(
-            "{share} % of the time of {}s was in requests that the {device} slowed for this cause: {}.",
+        let without = pace.slowed(kind).find(|(cause, _)| cause.is_none());
+        let a_byte = ratio(slowed.time.as_nanos(), slowed.bytes);
+        let times = without.map(|(_, free)| a_byte / ratio(free.time.as_nanos(), free.bytes));
+        let than = match times.filter(|times| times.is_finite()) {
+            Some(times) if times < SLOWER => continue,
+            Some(times) => format!(" ({times:.1} times as long for each byte as the others)"),
+            None => String::new(),
+        };
+        let slowed = format!(
+            "{} of the time of {}s was in requests that the {device} slowed for this cause: {}{than}.",
+            percent_of(ratio(slowed.time.as_nanos(), all)),
             kind.name(),
             cause.name(),
-        ));
+        );
+        find(run, slowed);
     }
 }

@@ -102,6 +102,6 @@ fn waterfall(run: &mut RunResult, factors: &[Factor]) {
     run.charts.push(Chart {
         categories: factors.iter().map(|one| one.id.to_owned()).collect(),
         layers: vec![Layer::new("years", "years_by_factor", Style::Bars)],
-        ..Chart::new("factors", "What shortens life", caption, axes)
+        ..Chart::new("factors", "What shortens and lengthens life", caption, axes)
     });
 }

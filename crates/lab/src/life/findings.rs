@@ -1,6 +1,6 @@
 //! What a life says, in sentences.
 //!
-//! Layer: rank 8. Function: [`find`].
+//! Layer: rank 8. Function: [`add`].
 
 use super::factors::Factor;
 use super::live::{Lived, Point};
@@ -9,7 +9,7 @@ use super::places::real;
 use super::scenario::Scenario;
 use super::study::Study;
 use super::tables::years;
-use crate::told::round;
+use crate::told::{counted, find, round};
 use boardlab_result::RunResult;
 
 fn size(bytes: f64) -> String {
@@ -25,38 +25,53 @@ fn said(point: Option<Point>, horizon: f64) -> String {
 }
 
 /// All that there is to say.
-pub(super) fn find(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
+pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
     let horizon = scenario.life.horizon.as_secs_f64() / (365.25 * 86_400.0);
     let [early, median, late] = study.band(Lived::first).0;
-    run.find(format!(
-        "Half of the cards are at their end after {}; 5 % after {}, 95 % after {} ({} cards).",
-        said(median, horizon),
-        said(early, horizon),
-        said(late, horizon),
-        study.cards.len(),
-    ));
-    ends(run, scenario, study);
+    let of = counted(study.cards.len(), "card");
+    let end = match study.cards.len() {
+        1 => format!(
+            "The card is at its end after {} ({of}: how cards differ is not known).",
+            said(median, horizon)
+        ),
+        _ => format!(
+            "Half of the cards are at their end after {}; 5 % after {}, 95 % after {} ({of}).",
+            said(median, horizon),
+            said(early, horizon),
+            said(late, horizon),
+        ),
+    };
+    find(run, end);
+    find(run, ends(scenario, study));
     shortened(run, study, factors);
-    method(run, study);
+    find(run, method(study));
     a_day(run, scenario, study, factors);
 }
 
 /// Which of the two ends comes first.
-fn ends(run: &mut RunResult, scenario: &Scenario, study: &Study) {
+fn ends(scenario: &Scenario, study: &Study) -> String {
     let lost = study.cards.iter().filter(|card| card.uncorrectable.is_some()).count();
-    run.find(match (scenario.part.managed.reads.is_some(), lost) {
+    let ended = study.cards.iter().filter(|card| card.first().is_some()).count();
+    let all = study.cards.len();
+    match (scenario.part.managed.reads.is_some(), lost) {
         (false, _) => {
             "The part tells of no wrong bits: the end is when the card takes no more data."
                 .to_owned()
         }
-        (true, 0) => "No card loses data before it takes no more: the code, its retries and the \
-                      patrol correct all that wear, age and reads do."
-            .to_owned(),
+        (true, 0) if ended == 0 => {
+            "No card loses data up to the horizon, nor stops taking them.".into()
+        }
+        (true, 0) => "No card loses data before it takes no more: what wear, age and reads do to \
+                      it can be corrected."
+            .into(),
+        (true, _) if all == 1 => {
+            "The card loses data that cannot be corrected while it still takes data.".into()
+        }
         (true, lost) => format!(
-            "{lost} of {} cards lose data that cannot be corrected while they still take data.",
-            study.cards.len()
+            "{lost} of {all} cards {} data that cannot be corrected while still taking data.",
+            if lost == 1 { "loses" } else { "lose" },
         ),
-    });
+    }
 }
 
 /// The ideal, and what takes most of it.
@@ -81,35 +96,40 @@ fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
         false => format!("what shortens it: {}", worst.join("; ")),
     };
     let share = round(last.years / ideal.years.max(1e-12) * 100.0, 1);
-    run.find(format!(
+    let shortened = format!(
         "The rated cycles of the capacity alone would last {} years; the median card lives for {} \
          ({share} %); {because}.",
         years(ideal.years),
         years(last.years),
-    ));
+    );
+    find(run, shortened);
     if last.years > ideal.years {
-        let (more, lives) = (&factors[1], &factors[2]);
-        run.find(format!(
-            "Longer than the ideal: blocks beyond the capacity give {:.1} % more, and blocks live \
-             for {:.1} % of the rating on average.",
-            (more.factor - 1.0) * 100.0,
-            lives.factor * 100.0
-        ));
+        find(run, lengthened(factors));
     }
 }
 
-fn method(run: &mut RunResult, study: &Study) {
+/// What makes life longer than the ideal, the strongest first.
+fn lengthened(factors: &[Factor]) -> String {
+    let mut longer: Vec<&Factor> = factors[1..].iter().filter(|one| one.factor > 1.005).collect();
+    longer.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    let told = longer
+        .iter()
+        .map(|one| format!("{} ({:.0} % more)", one.title, (one.factor - 1.0) * 100.0));
+    format!("Longer than the ideal by: {}.", told.collect::<Vec<_>>().join("; "))
+}
+
+fn method(study: &Study) -> String {
     let Model { scale, .. } = study.model;
-    run.find(match scale.is_full() {
+    match scale.is_full() {
         true => "Every program and every erase of each card was simulated.".to_owned(),
         false => format!(
             "Lives were extrapolated: on a scaled card each page stands for {} and each erase for \
-             {}, with the wear a page of the host measured on the card in full (table pace). On small \
+             {} of the real one, with the wear a page of the host measured on the card in full (table pace). On small \
              cards this agrees with the simulation in full within 5 %: docs/models/life.md.",
             years(scale.pages()),
             scale.step
         ),
-    });
+    }
 }
 
 /// Whether the card can take so much in a day.

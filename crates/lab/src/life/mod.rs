@@ -24,6 +24,7 @@ mod tables;
 mod what_if;
 
 use crate::registry::{Failure, Progress, Request, VERSION};
+use crate::told::find;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use model::Model;
@@ -107,7 +108,7 @@ pub(crate) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
         run.tables.push(tables::pace(&base));
     }
     charts::draw(&mut run, &base, &factors);
-    findings::find(&mut run, &scenario, &base, &factors);
+    findings::add(&mut run, &scenario, &base, &factors);
     gains(&mut run);
     name_parameters(&mut run);
     run.count_provenance();
@@ -161,10 +162,11 @@ fn gains(run: &mut RunResult) {
     let most: Vec<String> =
         changes.iter().rev().take(2).filter(|one| one.0 > 0.01).map(told).collect();
     let least: Vec<String> = changes.iter().take(2).filter(|one| one.0 < -0.01).map(told).collect();
-    for (what, list) in [("Gives most", most), ("Costs most", least)] {
-        if !list.is_empty() {
-            run.find(format!("{what}: {}.", list.join("; ")));
-        }
+    if !most.is_empty() {
+        find(run, format!("Gives most: {}.", most.join("; ")));
+    }
+    if !least.is_empty() {
+        find(run, format!("Costs most: {}.", least.join("; ")));
     }
 }
 

@@ -10,6 +10,7 @@ use super::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
 use super::tables::Ports;
 use crate::error::Error;
 use crate::reference::Reference;
+use crate::told::on_print;
 use crate::verdict::{Rules, apply};
 use boardlab_result::RunResult;
 use boardlab_sim::Bytes;
@@ -78,17 +79,17 @@ pub(super) fn judge(
     for column in columns {
         let ram = reference.table("table3.4")?.cell("ram", column.system)?.published.as_f64();
         let ram = ram.unwrap_or(f64::NAN);
-        let data = run.find(data(&quote, (column, ram), ports)?);
-        let listing = run.find(listing(&quote, (column, observations), ports)?);
-        let zeros = run.find(zeros(&quote, column, ports)?);
-        let readings = run.find(readings(&quote, column, ram)?);
+        let data = on_print(run, data(&quote, (column, ram), ports)?);
+        let listing = on_print(run, listing(&quote, (column, observations), ports)?);
+        let zeros = on_print(run, zeros(&quote, column, ports)?);
+        let readings = on_print(run, readings(&quote, column, ram)?);
         let full = reference.table("table3.5")?.cell("metadata", column.system)?.published.as_f64();
-        let metadata = run.find(metadata(&quote, column, full.unwrap_or(f64::NAN))?);
+        let metadata = on_print(run, metadata(&quote, column, full.unwrap_or(f64::NAN))?);
         let system = column.system;
-        run.find(port(&quote, column, observations, ports)?);
+        on_print(run, port(&quote, column, observations, ports)?);
         findings.push(Findings { system, data, listing, zeros, readings, metadata });
     }
-    run.find(units(&quote)?);
+    on_print(run, units(&quote)?);
     if fit.port != ports[1] {
         run.warnings.push(format!(
             "The fitted constants of the board ({} a command, {} a byte) are not those of this run \

@@ -9,6 +9,7 @@ use super::scenario::{PowerCut, Scenario};
 use super::simulate;
 use crate::document::Reading;
 use crate::registry::{Failure, Progress, Request};
+use crate::told::{counted, find};
 use boardlab_jffs2::Jffs2;
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, Torn};
@@ -101,7 +102,7 @@ fn report(run: &mut RunResult, cut: &PowerCut, matrix: &Matrix, request: &Reques
     }
     picture(run, "powercut", "Survived cuts", &matrix.first);
     picture(run, "powercut-recovery", "Survived second cuts", &matrix.second);
-    run.find(summary(cut, matrix, request));
+    find(run, summary(cut, matrix, request));
 }
 
 fn table(id: &str, title: &str, tallies: &Tallies) -> Table {
@@ -186,26 +187,44 @@ fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
 }
 
 fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
-    let tried = format!(
-        "{} operations that change the flash were run on {}, and the power was cut {} times in them and \
-         {} times more while the flash recovered; {} times the run went on from a cut, and {} erases in it said \
-         that they were done and were not",
-        cut.operations,
+    let (cuts, second) = (matrix.cuts(), matrix.second_cuts());
+    let mut tried = format!(
+        "{} of {} that change{} the flash {} run, and the power was cut {} in them",
+        counted(cut.operations, "operation"),
         cut.system,
-        matrix.cuts(),
-        matrix.second_cuts(),
-        matrix.lives,
-        matrix.brownouts,
+        if cut.operations == 1 { "s" } else { "" },
+        if cut.operations == 1 { "was" } else { "were" },
+        counted(cuts, "time"),
     );
-    let Some(first) = matrix.failures.first() else {
-        return format!(
-            "{tried}: after every cut the flash mounted, nothing that was synced was lost or changed, no \
-             file had foreign data, the filesystem could be used on, and the next mount showed the same."
+    if second > 0 {
+        tried += &format!(" and {} more while the flash recovered", counted(second, "time"));
+    }
+    if matrix.lives > 0 {
+        tried += &format!("; {} the run went on from a cut", counted(matrix.lives, "time"));
+    }
+    if matrix.brownouts > 0 {
+        let were = if matrix.brownouts == 1 { "it was" } else { "they were" };
+        tried += &format!(
+            "; {} in these runs said that {were} done, falsely",
+            counted(matrix.brownouts, "erase")
         );
+    }
+    let Some(first) = matrix.failures.first() else {
+        return match cuts {
+            0 => format!("{tried}: nothing was tried. A smaller powercut.one_in cuts more often."),
+            _ => format!(
+                "{tried}: after every cut the flash mounted, nothing that was synced was lost or changed, no \
+                 file had foreign data, the filesystem could be used on, and the next mount showed the same."
+            ),
+        };
+    };
+    let set = match request.document.is_overridden() {
+        true => " with the same --set",
+        false => "",
     };
     format!(
         "{tried}: after {} of them something was wrong. The first: {first}. Again: `boardlab powercut {} \
-         --seed {}` cuts the same operations the same way.",
+         --seed {}`{set} cuts the same operations the same way.",
         matrix.failed(),
         request.scenario,
         request.seed.get(),

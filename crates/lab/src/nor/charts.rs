@@ -45,7 +45,9 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
     };
     run.charts.push(Chart {
         id: "wait-histogram".into(),
-        title: format!("How long u-boot waits for a {unit}, and how long Linux waits before it asks"),
+        title: format!(
+            "How long u-boot waits for a {unit}, and how long Linux waits before it asks"
+        ),
         caption: format!("Waits that u-boot measured{polled}{lines}{late}."),
         x: Axis::fitting("wait for completion (us)"),
         y: Axis::from_zero(format!("{unit}s")),

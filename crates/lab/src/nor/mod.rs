@@ -257,9 +257,8 @@ fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> boardlab_result::Table {
     let scenario = runs.scenario;
     let (cycle, chips) = (scenario.fast_cycle, scenario.board.chips);
     let best = |measured: &Measured| wait_call(measured.tuned_us);
-    let in_turn = |measured: &Measured, chips: usize| {
-        format!("{}, {chips} chips in turn", best(measured))
-    };
+    let in_turn =
+        |measured: &Measured, chips: usize| format!("{}, {chips} chips in turn", best(measured));
     let line = |id, title: String, measured| tables::WhatIf { id, title, measured };
     let typical = match scenario.part.write_buffer {
         Some(_) => "waits for the buffer time of CFI".into(),

@@ -59,7 +59,8 @@ fn text(kernel: &Kernel, micros: u64) -> String {
     ];
     let added: String = added.iter().map(|line| format!("+{line}\n")).collect();
     let old_wait = "\t\t\t\tchip->word_write_time);";
-    let new_wait = "\t\t\t\twrite_poll_us < 0 ? chip->word_write_time : min(write_poll_us, 100000));";
+    let new_wait =
+        "\t\t\t\twrite_poll_us < 0 ? chip->word_write_time : min(write_poll_us, 100000));";
     format!(
         "Linux {version}: when to poll a buffered NOR write\n\n\
          Apply with: patch -p1 < this file. The driver still asks the chip whether it is done;\n\

@@ -250,7 +250,11 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
     let named = [
         ("toggle-only", "polls from the beginning (u-boot)".into(), Wait::None),
         ("word-time", format!("{}, Linux as released", wait_call(bench.stock_us)), Wait::WordTime),
-        ("buffer-time", format!("the {} time of CFI", bench.scenario.program_unit()), Wait::BufferTime),
+        (
+            "buffer-time",
+            format!("the {} time of CFI", bench.scenario.program_unit()),
+            Wait::BufferTime,
+        ),
         ("tuned", format!("{}, recommended", wait_call(bench.tuned_us)), Wait::Tuned),
         ("sleep", format!("sleeps {nap}, then polls"), Wait::Sleep(nap)),
         ("half-typical", "as with Intel's command set".into(), Wait::HalfTypical),
@@ -265,7 +269,9 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
         Some(_) => {
             let whole = |(_, _, wait): &(_, _, Wait)| {
                 let (scenario, system) = (bench.scenario, bench.system(*wait));
-                Ok::<Duration, Failure>(simulate(scenario, &scenario.board, &system, bench.seed)?.total)
+                Ok::<Duration, Failure>(
+                    simulate(scenario, &scenario.board, &system, bench.seed)?.total,
+                )
             };
             in_order(named.par_iter().map(whole))?
         }
@@ -399,7 +405,9 @@ fn program(bench: &Bench<'_>) -> String {
     };
     let first = match bench.tuned_us {
         0 => "poll at once, with udelay(1) between polls".into(),
-        micros => format!("wait with udelay({micros}) before the first poll, then poll with udelay(1) between polls"),
+        micros => format!(
+            "wait with udelay({micros}) before the first poll, then poll with udelay(1) between polls"
+        ),
     };
     let alone = if bench.in_turn.is_some() { " of one chip alone" } else { "" };
     format!(

@@ -3,16 +3,22 @@
 //! Layer: rank 8. Rates are drawn in MB/s of 10^6 bytes, in which the publication counts.
 
 use super::measure::{Pair, Tested};
-use super::scenario::Scenario;
+use super::scenario::{Continuous, Drives, Scenario};
 use super::tables::{all_shares, rows};
+use super::told::name;
 use super::what_if::{Queued, Sized};
 use super::{Measured, means};
+use crate::drive::part::DrivePart;
 use crate::reference::Reference;
-use crate::told::{float, round};
+use crate::told::{counted, float, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_sata::SECTOR;
 use boardlab_sata::arithmetic::Direction;
+use boardlab_sata::device::WriteCache;
 
 const MB: f64 = 1e6;
+/// A difference of rates that is noticed, as a share.
+const NOTICED: f64 = 0.01;
 /// The two directions: their names and their places in a row.
 const WAYS: [(&str, usize); 2] = [("write", 0), ("read", 1)];
 
@@ -23,18 +29,19 @@ pub(super) fn all(
     measured: &Measured,
     print: Option<&Reference>,
 ) {
-    let loops = &scenario.continuous.loops;
-    let drives = [
-        ("x25-e", "Intel X25-E", "table5-1", &measured.intel),
-        ("g-monster", "G-Monster V2", "table5-2", &measured.g_monster),
+    let drives = &scenario.drives;
+    let both = [
+        ("x25-e", &drives.intel, "table5-1", &measured.intel),
+        ("g-monster", &drives.g_monster, "table5-2", &measured.g_monster),
     ];
-    for (id, name, table, tested) in drives {
+    for (id, part, table, tested) in both {
+        let loops = &scenario.continuous.loops;
         let printed = print.and_then(|print| means::printed(print, table, loops).ok());
-        throughput(run, (id, name), loops, tested, printed.as_deref());
+        throughput(run, (id, name(part)), &scenario.continuous, tested, printed.as_deref());
     }
-    shares(run, measured);
-    sizes(run, &measured.sizes);
-    queue(run, &measured.queue);
+    shares(run, drives, measured);
+    sizes(run, &drives.intel, &measured.sizes);
+    queue(run, scenario, &measured.queue);
 }
 
 fn mb(rate: f64) -> f64 {
@@ -45,15 +52,20 @@ fn mb(rate: f64) -> f64 {
 fn throughput(
     run: &mut RunResult,
     (id, name): (&str, &str),
-    loops: &[u64],
+    continuous: &Continuous,
     tested: &Tested,
     printed: Option<&[[f64; 2]]>,
 ) {
+    let (loops, command) = (&continuous.loops, SECTOR * u64::from(continuous.sectors));
     let axes = [
-        Axis { log2: true, ..Axis::fitting("loops of 32 MiB") },
+        Axis { log2: true, ..Axis::fitting(format!("loops of {command}")) },
         Axis::fitting("throughput (MB/s)"),
     ];
-    let caption = "Lines are ours, points the print, each of which was run once; the dashed line is what the link alone allows to reads.";
+    let lines = match printed {
+        Some(_) => "Lines are ours, points the print, each of which was run once; the",
+        None => "The",
+    };
+    let caption = format!("{lines} dashed line is what the link alone allows to reads.");
     let title = format!("{name}: throughput over the length of a run");
     let mut chart = Chart::new(format!("sata-{id}"), title, caption, axes);
     let mut draw = |run: &mut RunResult, label: &str, rates: &[[f64; 2]], at: usize, style| {
@@ -76,13 +88,13 @@ fn throughput(
 }
 
 /// What the time of each run was spent on.
-fn shares(run: &mut RunResult, measured: &Measured) {
+fn shares(run: &mut RunResult, drives: &Drives, measured: &Measured) {
     let axes = [Axis::fitting("drive and build"), Axis::from_zero("share of the time")];
     let caption = "HOLD is a drive that throttles, turnaround the handshake of frames; idle is the end of a write in the drive and the \
                    sequencing of commands.";
     let title = "Where the time of the link goes";
     let mut chart = Chart::new("sata-shares", title, caption, axes);
-    let all = all_shares(measured);
+    let all = all_shares(drives, measured);
     chart.categories = all.iter().map(|(_, title, _)| title.clone()).collect();
     let kinds = all.first().map_or_else(Vec::new, |(_, _, shares)| {
         shares.named().iter().map(|(name, _)| *name).collect()
@@ -108,14 +120,30 @@ fn rate(pair: &Pair, at: usize) -> f64 {
     pair.named()[at].1.rate()
 }
 
+/// The least size from which on nobody notices who sequences reads, where there is one.
+fn unnoticed(all: &[Sized]) -> Option<u32> {
+    let same = |one: &&Sized| {
+        let (firmware, sequencer) = (one.firmware.read.rate(), one.sequencer.read.rate());
+        (sequencer / firmware - 1.0).abs() < NOTICED
+    };
+    all.iter().rev().take_while(same).last().map(|one| one.sectors)
+}
+
 /// Throughput over the size of a command.
-fn sizes(run: &mut RunResult, all: &[Sized]) {
+fn sizes(run: &mut RunResult, part: &DrivePart, all: &[Sized]) {
     let axes = [
         Axis { log2: true, ..Axis::fitting("sectors of a command") },
         Axis::from_zero("throughput (MB/s)"),
     ];
-    let caption = "Dashed: what the link alone allows. From 2,048 sectors on nobody notices who sequences reads; writes end on flash, and wait for it.";
-    let title = "Intel X25-E: throughput over the size of a command";
+    let reads = unnoticed(all).map_or_else(String::new, |sectors| {
+        format!(" From {} on nobody notices who sequences reads.", counted(sectors, "sector"))
+    });
+    let writes = match part.drive.write_cache {
+        WriteCache::Through => " Writes end on flash, and wait for it.",
+        WriteCache::Back(_) | WriteCache::Protected(_) => "",
+    };
+    let caption = format!("Dashed: what the link alone allows.{reads}{writes}");
+    let title = format!("{}: throughput over the size of a command", name(part));
     let mut chart = Chart::new("sata-command-size", title, caption, axes);
     for (way, at) in WAYS {
         let curves = [
@@ -138,16 +166,20 @@ fn sizes(run: &mut RunResult, all: &[Sized]) {
 }
 
 /// Throughput over the depth of the queue.
-fn queue(run: &mut RunResult, all: &[Queued]) {
+fn queue(run: &mut RunResult, scenario: &Scenario, all: &[Queued]) {
     if all.len() < 2 {
         return;
     }
     let axes = [Axis::fitting("commands in the queue"), Axis::from_zero("throughput (MB/s)")];
-    let caption = "Small commands at random places on a link of 6 Gb/s: with more of them at once more dies have something to do.";
+    let caption = format!(
+        "Commands of {} at random places on a link of {}: with more of them at once more dies have something to do.",
+        counted(scenario.what_if.queued, "sector"),
+        scenario.drives.example.speed,
+    );
     let title = "The example drive: throughput over the depth of its queue";
     let mut chart = Chart::new("sata-queue", title, caption, axes);
-    let name = |one: &Queued| one.depth.map_or_else(|| "off".into(), |depth| depth.to_string());
-    chart.categories = all.iter().map(name).collect();
+    let depth = |one: &Queued| one.depth.map_or_else(|| "off".into(), |depth| depth.to_string());
+    chart.categories = all.iter().map(depth).collect();
     for (way, at) in WAYS {
         let points = all.iter().enumerate().map(|(number, one)| (place(number), mb(one.rates[at])));
         let curve = format!("queue_{way}");

@@ -12,7 +12,7 @@ use super::told::{mb_per_s, micros, percent};
 use super::{Measured, beyond, means, sequencing, tables};
 use crate::error::Error;
 use crate::reference::Reference;
-use crate::told::{float, real};
+use crate::told::{float, on_print, real};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sata::arithmetic::{Direction, Link};
 use boardlab_sata::{LARGEST_DATA, SECTOR};
@@ -90,7 +90,7 @@ pub(super) fn all(
         Some(reference) => Some(of_print(run, facts, reference)?),
         None => None,
     };
-    run.findings.extend(beyond::all(facts));
+    beyond::all(run, facts);
     Ok(explaining)
 }
 
@@ -99,19 +99,19 @@ fn of_print(
     facts: &Facts<'_>,
     reference: &Reference,
 ) -> Result<Explaining, Error> {
-    let unit = run.find(unit(facts, reference)?);
-    run.find(link(facts, reference)?);
+    let unit = on_print(run, unit(facts, reference)?);
+    on_print(run, link(facts, reference)?);
     let near = near(run, facts, reference)?;
-    run.find(near);
-    let spread = run.find(spread(facts, reference)?);
-    let pool = run.find(pool(facts, reference)?);
-    let pause = run.find(pause(facts, reference)?);
-    let gain = run.find(sequencing::gain(facts, reference)?);
-    let sweep = run.find(sequencing::whole_drives(facts, reference)?);
-    let truncated = run.find(single(facts, reference)?);
-    let rating = run.find(rating(facts, reference)?);
-    run.find(mean(facts, reference)?);
-    run.find(labels(facts));
+    on_print(run, near);
+    let spread = on_print(run, spread(facts, reference)?);
+    let pool = on_print(run, pool(facts, reference)?);
+    let pause = on_print(run, pause(facts, reference)?);
+    let gain = on_print(run, sequencing::gain(facts, reference)?);
+    let sweep = on_print(run, sequencing::whole_drives(facts, reference)?);
+    let truncated = on_print(run, single(facts, reference)?);
+    let rating = on_print(run, rating(facts, reference)?);
+    on_print(run, mean(facts, reference)?);
+    on_print(run, labels(facts));
     Ok(Explaining { unit, rating, truncated, pool, spread, pause, gain, sweep })
 }
 

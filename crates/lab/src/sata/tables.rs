@@ -7,11 +7,12 @@ use super::Measured;
 use super::judge::{off, printed_rate};
 use super::means;
 use super::measure::{Pair, Tested};
-use super::scenario::Scenario;
+use super::scenario::{Drives, Scenario};
+use super::told::{name, short};
 use super::what_if::{Cached, Queued, Sized, Sped};
 use crate::error::Error;
 use crate::reference::Reference;
-use crate::told::{float, real, round};
+use crate::told::{counted, float, real, round};
 use boardlab_result::{Cell, Origin, Row, RunResult, Table};
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
@@ -27,21 +28,25 @@ pub(super) fn all(
     measured: &Measured,
     print: Option<&Reference>,
 ) -> Result<(), Error> {
-    let loops = &scenario.continuous.loops;
-    let both = [("table5-1", &measured.intel), ("table5-2", &measured.g_monster)];
-    let mut tables = vec![rated(measured), single(measured)];
-    tables.extend(both.map(|(id, tested)| continuous(id, tested, loops)));
-    tables.extend(sequencers(measured, loops));
-    tables.extend([overheads(scenario), whole_drives(measured)]);
+    let (loops, drives) = (&scenario.continuous.loops, &scenario.drives);
+    let both = [
+        ("table5-1", &drives.intel, &measured.intel),
+        ("table5-2", &drives.g_monster, &measured.g_monster),
+    ];
+    let mut tables = vec![rated(scenario, measured, print.is_some()), single(drives, measured)];
+    tables.extend(both.map(|(id, part, tested)| continuous(id, name(part), tested, loops)));
+    tables.extend(sequencers(drives, measured, loops));
+    tables.extend([overheads(scenario), whole_drives(scenario, measured)]);
     if let Some(reference) = print {
         for table in &mut tables {
             add_off(table, reference)?;
         }
         tables.push(means::table(measured, reference, loops)?);
     }
-    tables.push(shares(measured));
-    tables.extend([sizes(&measured.sizes), speeds(&measured.speeds)]);
-    tables.extend([caches(&measured.caches), queue(&measured.queue)]);
+    tables.push(shares(drives, measured));
+    let (intel, g_monster) = (short(&drives.intel), short(&drives.g_monster));
+    tables.extend([sizes(intel, &measured.sizes), speeds(intel, &measured.speeds)]);
+    tables.extend([caches(g_monster, &measured.caches), queue(&measured.queue)]);
     tables.push(fitted(run));
     run.tables = tables;
     Ok(())
@@ -66,24 +71,34 @@ fn directions(id: &str, title: &str) -> Table {
     Table::new(id, title).column("write", "write").column("read", "read")
 }
 
-/// What the makers promise, beside what the drives do.
-fn rated(measured: &Measured) -> Table {
-    let mut table = directions("table2-1", "What the drives do, beside what their makers promise");
-    let [transcend, _] = &measured.swept;
+/// What the makers promise, where that was printed, beside what the drives do.
+fn rated(scenario: &Scenario, measured: &Measured, with_print: bool) -> Table {
+    let title = match with_print {
+        true => "What the drives do, beside what their makers promise",
+        false => "What the drives do",
+    };
+    let mut table = directions("table2-1", title);
+    let ([transcend, _], drives) = (&measured.swept, &scenario.drives);
+    let all = match scenario.sweep.part {
+        None => "the whole drive".to_owned(),
+        Some(sectors) => format!("its first {}", counted(sectors, "sector")),
+    };
+    let one = |part| format!("{}, one command", name(part));
+    let swept = format!("{}, {all}", short(&drives.transcend));
     table.rows = vec![
-        pair("intel-x25-e", "Intel X25-E, one command", rates(&measured.intel.single)),
-        pair("g-monster-v2", "G-Monster V2, one command", rates(&measured.g_monster.single)),
-        pair("transcend", "Transcend, the whole drive", rates(&transcend.firmware)),
+        pair("intel-x25-e", one(&drives.intel), rates(&measured.intel.single)),
+        pair("g-monster-v2", one(&drives.g_monster), rates(&measured.g_monster.single)),
+        pair("transcend", swept, rates(&transcend.firmware)),
     ];
     table
 }
 
-fn single(measured: &Measured) -> Table {
+fn single(drives: &Drives, measured: &Measured) -> Table {
     let mut table = directions("figure4", "A single command");
-    let row = |id, title, tested: &Tested| pair(id, title, rates(&tested.single)).at_the_head();
+    let row = |id, part, tested: &Tested| pair(id, name(part), rates(&tested.single)).at_the_head();
     table.rows = vec![
-        row("intel-x25-e", "Intel X25-E", &measured.intel),
-        row("g-monster-v2", "G-Monster V2", &measured.g_monster),
+        row("intel-x25-e", &drives.intel, &measured.intel),
+        row("g-monster-v2", &drives.g_monster, &measured.g_monster),
     ];
     table
 }
@@ -94,8 +109,7 @@ pub(super) fn rows(pair: &Pair, loops: &[u64]) -> Vec<[f64; 2]> {
     each.map(|count| [pair.write.rate_of(count), pair.read.rate_of(count)]).collect()
 }
 
-fn continuous(id: &str, tested: &Tested, loops: &[u64]) -> Table {
-    let name = if id == "table5-1" { "Intel X25-E" } else { "G-Monster V2" };
+fn continuous(id: &str, name: &str, tested: &Tested, loops: &[u64]) -> Table {
     let title = format!("{name}, commands one after the other, sequenced by firmware");
     let mut table = directions(id, &title);
     let rates = rows(&tested.firmware, loops);
@@ -104,19 +118,19 @@ fn continuous(id: &str, tested: &Tested, loops: &[u64]) -> Table {
         .enumerate()
         .map(|(at, &count)| {
             let (bytes, _) = tested.firmware.write.first(at + 1);
-            let plural = if count == 1 { "" } else { "s" };
-            pair(count.to_string(), format!("{count} loop{plural}, {bytes}"), rates[at])
+            pair(count.to_string(), format!("{}, {bytes}", counted(count, "loop")), rates[at])
         })
         .collect();
     table.rows.push(pair("mean", "mean of the rows", means::arithmetic(&rates)).at_the_head());
     table
 }
 
-fn sequencers(measured: &Measured, loops: &[u64]) -> Option<Table> {
+fn sequencers(drives: &Drives, measured: &Measured, loops: &[u64]) -> Option<Table> {
     let tested = &measured.g_monster;
     let sequencer = tested.sequencer.as_ref()?;
     let most = loops.last().copied().unwrap_or(0);
-    let title = format!("G-Monster V2, {most} loops, by who sequences the commands");
+    let (drive, most) = (name(&drives.g_monster), counted(most, "loop"));
+    let title = format!("{drive}, {most}, by who sequences the commands");
     let mut table = directions("table6-1", &title);
     table.rows = vec![
         pair("firmware", "firmware", rates(&tested.firmware)).at_the_head(),
@@ -153,13 +167,21 @@ fn overheads(scenario: &Scenario) -> Table {
     table
 }
 
-fn whole_drives(measured: &Measured) -> Table {
-    let [transcend, buffalo] = &measured.swept;
-    let title = format!("Whole drives with 28-bit commands: {} sectors", transcend.sectors);
+fn whole_drives(scenario: &Scenario, measured: &Measured) -> Table {
+    let ([transcend, buffalo], drives) = (&measured.swept, &scenario.drives);
+    let what = match scenario.sweep.part {
+        None => "Whole drives",
+        Some(_) => "The first sectors of drives",
+    };
+    let sectors = match (transcend.sectors, buffalo.sectors) {
+        (first, second) if first == second => counted(first, "sector"),
+        (first, second) => format!("{first} and {second} sectors"),
+    };
+    let title = format!("{what} with 28-bit commands: {sectors}");
     let mut table = directions("table7-1", &title);
     table.rows = vec![
-        pair("transcend", "Transcend TS32GSSD25S-M", rates(&transcend.firmware)).at_the_head(),
-        pair("buffalo", "Buffalo SHD-NSUM30G", rates(&buffalo.firmware)).at_the_head(),
+        pair("transcend", name(&drives.transcend), rates(&transcend.firmware)).at_the_head(),
+        pair("buffalo", name(&drives.buffalo), rates(&buffalo.firmware)).at_the_head(),
     ];
     table
 }
@@ -187,7 +209,7 @@ fn add_off(table: &mut Table, reference: &Reference) -> Result<(), Error> {
 }
 
 /// Where the time of the runs went.
-fn shares(measured: &Measured) -> Table {
+fn shares(drives: &Drives, measured: &Measured) -> Table {
     let mut table = Table::new("shares", "Where the time of the link goes")
         .column("payload_ratio", "payload")
         .column("framing_ratio", "framing")
@@ -195,7 +217,7 @@ fn shares(measured: &Measured) -> Table {
         .column("turnaround_ratio", "turnaround")
         .column("hold_ratio", "HOLD")
         .column("overhead_ratio", "idle");
-    for (id, title, shares) in all_shares(measured) {
+    for (id, title, shares) in all_shares(drives, measured) {
         let total = float(shares.total().max(1));
         let mut row = Row::new(id, title);
         for (name, ticks) in shares.named() {
@@ -208,19 +230,19 @@ fn shares(measured: &Measured) -> Table {
 }
 
 /// The runs whose time is looked into: id, title and shares.
-pub(super) fn all_shares(measured: &Measured) -> Vec<(String, String, Shares)> {
+pub(super) fn all_shares(drives: &Drives, measured: &Measured) -> Vec<(String, String, Shares)> {
     let Measured { intel, g_monster, swept, .. } = measured;
     let mut runs = vec![
-        ("intel-x25-e", "X25-E, firmware", &intel.firmware),
-        ("g-monster-v2", "G-Monster V2, firmware", &g_monster.firmware),
+        ("intel-x25-e", &drives.intel, "firmware", &intel.firmware),
+        ("g-monster-v2", &drives.g_monster, "firmware", &g_monster.firmware),
     ];
+    let id = "g-monster-v2-sequencer";
     let sequencer = g_monster.sequencer.as_ref();
-    runs.extend(
-        sequencer.map(|pair| ("g-monster-v2-sequencer", "G-Monster V2, state machine", pair)),
-    );
-    runs.push(("transcend", "Transcend, 28-bit", &swept[0].firmware));
-    runs.push(("buffalo", "Buffalo, 28-bit", &swept[1].firmware));
-    let both = runs.into_iter().flat_map(|(id, title, pair)| {
+    runs.extend(sequencer.map(|pair| (id, &drives.g_monster, "state machine", pair)));
+    runs.push(("transcend", &drives.transcend, "28-bit", &swept[0].firmware));
+    runs.push(("buffalo", &drives.buffalo, "28-bit", &swept[1].firmware));
+    let both = runs.into_iter().flat_map(|(id, part, build, pair)| {
+        let title = format!("{}, {build}", short(part));
         pair.named()
             .map(|(way, ran)| (format!("{id}/{way}"), format!("{title}, {way}"), ran.shares))
     });
@@ -245,14 +267,15 @@ fn beside_link(row: Row, link: [f64; 2], ours: [f64; 2]) -> Row {
         .cell("read_bytes_per_s", rate(read))
 }
 
-fn sizes(all: &[Sized]) -> Table {
-    let title = "X25-E by the size of its commands, and what the link alone would allow";
-    let mut table = against_link("command-size", title)
+fn sizes(drive: &str, all: &[Sized]) -> Table {
+    let title = format!("{drive} by the size of its commands, and what the link alone would allow");
+    let mut table = against_link("command-size", &title)
         .column("sequencer_write_bytes_per_s", "state machine, write")
         .column("sequencer_read_bytes_per_s", "state machine, read");
     for one in all {
         let bytes = SECTOR * u64::from(one.sectors);
-        let row = Row::new(one.sectors.to_string(), format!("{} sectors, {bytes}", one.sectors));
+        let title = format!("{}, {bytes}", counted(one.sectors, "sector"));
+        let row = Row::new(one.sectors.to_string(), title);
         let [write, read] = rates(&one.sequencer);
         table.rows.push(
             beside_link(row, one.link, rates(&one.firmware))
@@ -263,9 +286,9 @@ fn sizes(all: &[Sized]) -> Table {
     table
 }
 
-fn speeds(all: &[Sped]) -> Table {
-    let title = "X25-E by the speed of its link, sequenced by the state machine";
-    let mut table = against_link("link-speed", title);
+fn speeds(drive: &str, all: &[Sped]) -> Table {
+    let title = format!("{drive} by the speed of its link, sequenced by the state machine");
+    let mut table = against_link("link-speed", &title);
     table.rows = all
         .iter()
         .map(|one| {
@@ -287,8 +310,8 @@ pub(super) fn cache_name(cache: WriteCache) -> (String, String) {
     }
 }
 
-fn caches(all: &[Cached]) -> Table {
-    let title = "G-Monster V2, writes by what ends them and who sequences them";
+fn caches(drive: &str, all: &[Cached]) -> Table {
+    let title = format!("{drive}, writes by what ends them and who sequences them");
     let mut table = Table::new("write-cache", title)
         .column("firmware_bytes_per_s", "firmware")
         .column("sequencer_bytes_per_s", "state machine")

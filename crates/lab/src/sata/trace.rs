@@ -5,6 +5,7 @@
 
 use super::bench::Cause;
 use super::scenario::Scenario;
+use super::told::short;
 use super::what_if::small;
 use crate::drive::compose::{Composed, compose};
 use crate::told::{float, round};
@@ -31,7 +32,8 @@ pub(super) fn timelines(scenario: &Scenario, seed: Seed) -> Result<Vec<Timeline>
         (Direction::Read, READ, "sata-read", "READ DMA EXT"),
     ];
     let each = all.into_iter().map(|(direction, sectors, id, name)| {
-        let title = format!("{name} of {sectors} sectors on the wire, G-Monster V2");
+        let drive = short(&scenario.drives.g_monster);
+        let title = format!("{name} of {sectors} sectors on the wire, {drive}");
         let caption = "What each end sends, dword by dword; SYNC is left out. Where HOLD is shaded one end waits for the other.";
         let mut timeline = Timeline::new(id, title, caption, "time (us)");
         timeline.lanes = vec!["host".into(), "drive".into()];

@@ -8,9 +8,10 @@ use super::free::Free;
 use super::measure::Rates;
 use super::power::Told;
 use super::rewrites::Rewritten;
+use super::scenario::Scenario;
 use super::tables::levelling;
 use super::wear::Worn;
-use crate::told::{real, round};
+use crate::told::{counted, listed, real, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::Bytes;
 
@@ -22,32 +23,48 @@ const GROUPS: usize = 16;
 const CLASSES: u32 = 20;
 const MIB: f64 = 1_048_576.0;
 
-/// All of them; `clusters` are the printed ones of experiment 2, by row.
-pub(super) fn all(run: &mut RunResult, measured: &Measured, limit: u32, clusters: &[(&str, f64)]) {
+/// All of them; `clusters` are the printed ones of experiment 2, by row, and `at` names the volume of the comparison.
+pub(super) fn all(
+    run: &mut RunResult,
+    scenario: &Scenario,
+    measured: &Measured,
+    (at, clusters): (&str, &[(&str, f64)]),
+) {
     throughput(run, &measured.free);
     let drawn: Vec<&Worn> =
         ["none", "dynamic", "static", "kept"].iter().map(|id| measured.worn(id)).collect();
-    let title = "Erases of all blocks at the published volume";
-    let caption = "Blocks from the least to the most worn. With levelling all are alike; without, or when emptied blocks \
-                   wait for collection, a few bear everything.";
+    let title = format!("Erases of all blocks {at}");
+    let most = drawn.iter().map(|one| format!("{} {:.1}", one.id, one.figures.most_over_mean()));
+    let caption = format!(
+        "Blocks from the least to the most worn; with `kept`, emptied blocks wait for collection. The most worn block has so many \
+         times the mean: {}.",
+        listed(&most.collect::<Vec<_>>()),
+    );
     let curves = drawn.iter().map(|one| (one.id.to_owned(), one.wear.erases.as_slice()));
-    sorted(run, ("wear-sorted", title, caption), &curves.collect::<Vec<_>>());
-    histogram(run, &drawn);
+    sorted(run, ("wear-sorted", &title, &caption), &curves.collect::<Vec<_>>());
+    histogram(run, &drawn, at);
     for (id, title) in [("none", "without levelling"), ("dynamic", "with dynamic levelling")] {
         map_over_time(run, measured.worn(id), title);
     }
     bands(run, &measured.rewritten, clusters);
-    first(run, &measured.rewritten);
-    let two = measured.rewritten.iter().take(2);
+    first(run, scenario, &measured.rewritten);
+    let two = || measured.rewritten.iter().take(2);
+    let erased = two().map(|one| {
+        let some = one.wear.erases.iter().filter(|erases| **erases > 0).count();
+        format!("{} of {} with {}", some, counted(one.wear.erases.len(), "block"), one.id)
+    });
+    let caption = format!(
+        "Blocks from the least to the most worn. Erased at least once: {}.",
+        listed(&erased.collect::<Vec<_>>())
+    );
+    let two = two();
     let curves = two.map(|one| (one.id.clone(), one.wear.erases.as_slice()));
     let title = "Erases of all blocks after experiment 2";
-    let caption = "Blocks from the least to the most worn. Dynamic levelling wears the spare blocks only; static levelling \
-                   also moves data that never change.";
     let curves: Vec<_> = curves.collect();
-    sorted(run, ("rewritten-sorted", title, caption), &curves);
+    sorted(run, ("rewritten-sorted", title, &caption), &curves);
     let caption = "Each field is the most worn of neighbouring blocks, after all rewrites.";
     map(run, ("rewritten-map", "Wear map after experiment 2", caption), &curves);
-    power(run, &measured.power, limit);
+    power(run, &measured.power, scenario.wear.limit);
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
@@ -67,10 +84,26 @@ fn throughput(run: &mut RunResult, free: &Free) {
     run.draw("iteration_most", "mib_per_s", &curve(|rates| rates.most));
     run.draw("iteration_mean", "mib_per_s", &curve(|rates| rates.mean));
     run.draw("iteration_least", "mib_per_s", &curve(|rates| rates.least));
-    let caption = format!(
-        "Bandwidth as fio reports it, {step} iterations a point with their fastest, mean and slowest. It does not \
-         change over the life of the card.",
-    );
+    let tenth = free.rates.len() / 10;
+    let change = match tenth {
+        0 => String::new(),
+        _ => {
+            let [begin, end] = [&free.rates[..tenth], &free.rates[free.rates.len() - tenth..]]
+                .map(|rates| Rates::of(rates).mean);
+            let change = round((end / begin - 1.0) * 100.0, 1);
+            match change == 0.0 {
+                true => " The mean of the last tenth is that of the first.".to_owned(),
+                false => {
+                    format!(" The mean of the last tenth is {change:+.1} % off that of the first.")
+                }
+            }
+        }
+    };
+    let each = match step {
+        1 => "an iteration a point".to_owned(),
+        _ => format!("{step} iterations a point with their fastest, mean and slowest"),
+    };
+    let caption = format!("Bandwidth as fio reports it, {each}.{change}");
     let axes = [Axis::fitting("iteration"), Axis::from_zero("write bandwidth (MiB/s)")];
     let layer = |label, curve| Layer::new(label, curve, Style::Line);
     run.charts.push(Chart {
@@ -105,11 +138,11 @@ fn sorted(run: &mut RunResult, (id, title, caption): (&str, &str, &str), all: &[
 }
 
 /// How many blocks have how many erases.
-fn histogram(run: &mut RunResult, all: &[&Worn]) {
+fn histogram(run: &mut RunResult, all: &[&Worn], at: &str) {
     let most = all.iter().map(|one| one.figures.most).max().unwrap_or(0);
     let width = (most / CLASSES + 1).next_multiple_of(if most < 100 { 1 } else { 100 });
     let axes = [Axis::fitting("erases"), Axis::from_zero("blocks")];
-    let title = "Histogram of erase counts at the published volume";
+    let title = format!("Histogram of erase counts {at}");
     let mut chart = Chart::new("sd-wear-histogram", title, "Blocks by their erases.", axes);
     let last = most / width;
     chart.categories = (0..=last)
@@ -195,11 +228,14 @@ fn log_rate() -> Axis {
 }
 
 /// The first rewrites as they came, with static levelling.
-fn first(run: &mut RunResult, all: &[Rewritten]) {
+fn first(run: &mut RunResult, scenario: &Scenario, all: &[Rewritten]) {
     let axes = [Axis::from_zero("rewrite"), log_rate()];
     let title = "Experiment 2: the first rewrites";
-    let caption = "Each point is one write of 4 MiB, with static levelling. The caches and logs that are full at first are those \
-                   that the filling of the card left.";
+    let write = Bytes::new(scenario.full.job.jobs[0].settings.largest_block());
+    let caption = format!(
+        "Each point is one write of {write}, with static levelling. Caches and logs that are full at first are those that the \
+         filling of the card left."
+    );
     let mut chart = Chart::new("sd-first-rewrites", title, caption, axes);
     for one in all.iter().filter(|one| one.id.ends_with("/static")) {
         let rates = one.first.iter().enumerate();
@@ -215,8 +251,11 @@ fn first(run: &mut RunResult, all: &[Rewritten]) {
 /// The most worn block as experiment 2 goes on, without an end.
 fn power(run: &mut RunResult, all: &[Told], limit: u32) {
     let axes = [Axis::from_zero("written (TB)"), Axis::from_zero("erases of the most worn block")];
-    let caption = "Experiment 2 continued until a block passes the limit with dynamic levelling alone. At the published \
-                   volume both ways of levelling are far below it.";
+    let most = all.iter().map(|one| one.published.1).max().unwrap_or(0);
+    let caption = format!(
+        "Experiment 2 continued until a block passes the limit of {limit} with dynamic levelling alone. After its own volume the \
+         most worn block of all has {most} erases."
+    );
     let title = "Which volume could tell dynamic from static levelling";
     let mut chart = Chart::new("sd-power", title, caption, axes);
     let mut last = 0.0_f64;
@@ -236,8 +275,8 @@ fn power(run: &mut RunResult, all: &[Told], limit: u32) {
     run.draw("power_limit", "count", &[(0.0, limit.into()), (last, limit.into())]);
     chart.layers.push(Layer::new(format!("limit of {limit}"), "power_limit", Style::Dashed));
     let published = all.first().map(|one| real(one.published.0) / 1e12);
-    chart
-        .marks
-        .extend(published.map(|x| boardlab_result::Mark { x, label: "published volume".into() }));
+    chart.marks.extend(
+        published.map(|x| boardlab_result::Mark { x, label: "volume of experiment 2".into() }),
+    );
     run.charts.push(chart);
 }

@@ -13,11 +13,13 @@ use super::told::{both, days, mib_per_s, seconds, tb};
 use super::wear::Worn;
 use crate::error::Error;
 use crate::reference::Reference;
-use crate::told::{listed, real};
+use crate::told::{counted, find, listed, on_print, real};
 use crate::verdict::{self, Rules, apply, is_of};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sim::{Bytes, Duration};
 
+/// From so many times the wear on levelling is called broken.
+const WORSE: f64 = 1.2;
 const KIB: f64 = 1_024.0;
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1_073_741_824.0;
@@ -71,18 +73,24 @@ pub(super) fn findings(
 ) -> Result<(), Error> {
     notes(run, facts);
     if let Some(reference) = print {
-        let rate = run.find(rate_finding(run, facts, reference)?);
-        let cycles = run.find(cycles_finding(facts, reference)?);
-        let clusters = run.find(clusters_finding(facts, reference)?);
-        run.find(output_finding(facts, reference)?);
-        run.find(duration_finding(facts, reference)?);
+        let rate = rate_finding(run, facts, reference)?;
+        let rate = on_print(run, rate);
+        let cycles = on_print(run, cycles_finding(facts, reference)?);
+        let clusters = on_print(run, clusters_finding(facts, reference)?);
+        on_print(run, output_finding(facts, reference)?);
+        on_print(run, duration_finding(facts, reference)?);
         verdicts(run, reference, &Explaining { rate, cycles, clusters })?;
     }
-    wear_findings(run, facts);
-    for each in [averages_finding(facts), controllers_finding(facts), loops_finding(facts)] {
-        run.find(each);
+    find(run, levelling_finding(facts));
+    find(run, kept_finding(facts));
+    find(run, averages_finding(facts, &clusters(print)?));
+    find(run, controllers_finding(facts));
+    if let Some(loops) = loops_finding(facts) {
+        find(run, loops);
     }
-    run.findings.extend(power_findings(facts));
+    for power in power_findings(facts) {
+        find(run, power);
+    }
     Ok(())
 }
 
@@ -176,42 +184,67 @@ fn fate(one: &Worn, limit: u32) -> String {
     )
 }
 
-/// What levelling does at the published volume, and the defect that makes it do nothing.
-fn wear_findings(run: &mut RunResult, facts: &Facts<'_>) {
-    let (limit, measured) = (facts.scenario.wear.limit, facts.measured);
-    let told = |ids: &[&str]| {
-        let each: Vec<String> = ids.iter().map(|id| fate(measured.worn(id), limit)).collect();
-        each.join("; ")
+/// The fates of the variants with these ids.
+fn fates(facts: &Facts<'_>, ids: &[&str]) -> String {
+    let limit = facts.scenario.wear.limit;
+    let each = ids.iter().map(|id| fate(facts.measured.worn(id), limit));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// What levelling does to the volume.
+fn levelling_finding(facts: &Facts<'_>) -> String {
+    let (fixed, dynamic) = (facts.measured.worn("static"), facts.measured.worn("dynamic"));
+    let more = (fixed.amplification() / dynamic.amplification() - 1.0) * 100.0;
+    let costs = match more {
+        more if more >= 0.005 => format!("costs {more:.2} % more programs than dynamic"),
+        more if more <= -0.005 => format!("takes {:.2} % fewer programs than dynamic", -more),
+        _ => "costs no more programs than dynamic".into(),
     };
-    let fixed = measured.worn("static");
-    let reached = if fixed.counters.levelled == 0 {
-        ": what never changes here is unused space, which dynamic levelling reaches as well"
+    let reached = if fixed.counters.levelled > 0 {
+        String::new()
+    } else if dynamic.figures.least > 0 {
+        ": what never changes here is unused space, which dynamic levelling reaches as well".into()
     } else {
-        ""
+        format!(
+            ": the spread of erases does not pass its threshold of {}",
+            facts.scenario.wear.threshold
+        )
     };
-    run.find(format!(
-        "The same {} with other levelling. {}. Static levelling moves {} blocks and costs {:.2} % more programs{reached}.",
+    format!(
+        "The same {} with other levelling. {}. Static levelling moves {} and {costs}{reached}.",
         tb(facts.scenario.wear.volume),
-        told(&["none", "none-dies", "dynamic", "static"]),
-        fixed.counters.levelled,
-        (fixed.amplification() - 1.0) * 100.0,
-    ));
-    let (kept, dynamic) = (measured.worn("kept"), measured.worn("dynamic"));
+        fates(facts, &["none", "none-dies", "dynamic", "static"]),
+        counted(fixed.counters.levelled, "block"),
+    )
+}
+
+/// The defect that makes dynamic levelling do nothing.
+fn kept_finding(facts: &Facts<'_>) -> String {
+    let (kept, dynamic) = (facts.measured.worn("kept"), facts.measured.worn("dynamic"));
     let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
-    let hidden = if (kept.amplification() / dynamic.amplification() - 1.0).abs() < 0.01 {
+    let alike = (kept.amplification() / dynamic.amplification() - 1.0).abs() < 0.01;
+    let hidden = if alike && times >= WORSE {
         ": throughput and amplification do not show it, erase counts do"
     } else {
         ""
     };
-    run.find(format!(
-        "Dynamic levelling can silently do nothing. If blocks without valid pages wait for garbage collection instead of \
-         becoming free at once, there are hardly any free blocks to choose the least worn among: {}. That is {times:.1} \
-         times the most worn block of the same policy with blocks returned at once, at an amplification of {:.4} \
-         against {:.4}{hidden}.",
-        told(&["kept", "kept-dies"]),
+    let lead = match times >= WORSE {
+        true => {
+            "Dynamic levelling can silently do nothing. If blocks without valid pages wait for garbage collection instead of \
+             becoming free at once, there are hardly any free blocks to choose the least worn among"
+        }
+        false => {
+            "Whether blocks without valid pages wait for garbage collection or become free at once makes little \
+             difference to dynamic levelling here"
+        }
+    };
+    format!(
+        "{lead}: {}. That is {times:.1} times the most worn block of the same policy with blocks returned at once, at an \
+         amplification of {:.4} against {:.4}{hidden}.",
+        fates(facts, &["kept", "kept-dies"]),
         kept.amplification(),
         dynamic.amplification(),
-    ));
+    )
 }
 
 fn count(number: usize) -> u64 {
@@ -306,17 +339,17 @@ fn mechanisms(all: &[Rewritten]) -> String {
     format!("By what took the time: {}.", told.collect::<Vec<_>>().join(", "))
 }
 
-/// What of 100 rewrites survives in the one number that fio reports.
-fn averages_finding(facts: &Facts<'_>) -> String {
+/// What of the loops survives in the one number that fio reports; `clusters` are the printed ones.
+fn averages_finding(facts: &Facts<'_>, clusters: &[(&str, f64)]) -> String {
     let all = &facts.measured.rewritten;
     let loops = facts.scenario.full.job.jobs[0].settings.loops;
-    let several = all.iter().filter(|one| one.bands.len() > 1).count();
-    let hidden = all.iter().filter(|one| one.bands.len() > one.run_bands.len()).count();
+    let several = || all.iter().filter(|one| one.bands.len() > 1);
+    let hidden = several().filter(|one| one.bands.len() > one.run_bands.len()).count();
     let kept = all.iter().filter(|one| one.run_bands.len() > 1);
     let kept: Vec<String> = kept
         .map(|one| {
             let rare = one.run_bands.iter().map(|band| band.count).min().unwrap_or(0);
-            format!("{} ({} of {} runs in the rarest)", one.id, rare, one.runs)
+            format!("{} ({} of {} in the rarest)", one.id, rare, counted(one.runs, "run"))
         })
         .collect();
     let spread = |one: &Rewritten| {
@@ -324,13 +357,28 @@ fn averages_finding(facts: &Facts<'_>) -> String {
         (rates.most - rates.least) / rates.mean.max(1.0) * 100.0
     };
     let widest = all.iter().map(spread).fold(0.0, f64::max);
+    let print = match clusters {
+        [(_, upper), lower @ ..] if !lower.is_empty() => {
+            let apart = lower.iter().map(|(_, rate)| format!("{:.1}", upper / rate));
+            format!(
+                "; clusters that lie factors of {} below the upper one in a plot of whole runs need a state that lasts \
+                 for minutes, or are no averages over all loops",
+                listed(&apart.collect::<Vec<_>>()),
+            )
+        }
+        _ => String::new(),
+    };
     format!(
-        "fio reports one number for {loops} loops. Of {} rows {several} have several bands of single rewrites, and in {hidden} of them the \
+        "fio reports one number for {}. Of {} {several} with several bands of single rewrites, and in {hidden} of these the \
          average hides bands; several bands of whole runs are left with: {}. Whole runs of one row differ by {widest:.1} % at \
-         most. An average shows clusters only where the state of the card outlasts a run; clusters a factor of two and four apart \
-         in a plot of whole runs need a state that lasts for minutes, or are no averages over all loops.",
-        all.len(),
+         most. An average shows clusters only where the state of the card outlasts a run{print}.",
+        counted(loops, "loop"),
+        counted(all.len(), "row"),
         listed(&kept),
+        several = match several().count() {
+            1 => "there is 1".to_owned(),
+            count => format!("there are {count}"),
+        },
     )
 }
 
@@ -343,40 +391,58 @@ fn controllers_finding(facts: &Facts<'_>) -> String {
         let one = |one: &Rewritten| format!("{} {}", one.id, mib_per_s(rate(one)));
         listed(&all.iter().filter(|one| agrees(one, own) == fits).map(one).collect::<Vec<_>>())
     };
+    let runtime = facts.scenario.free.job.jobs[0].settings.timing.runtime;
+    let span = runtime.map_or_else(String::new, |span| format!(" of {span}"));
+    let paid = match all.iter().any(|one| !agrees(one, own)) {
+        true => format!(
+            " Quick cells that take every write first cost a fold or a merge later: where a run{span} is long enough to pay \
+             for it, its rate shows both."
+        ),
+        false => String::new(),
+    };
     format!(
-        "A controller has to give both experiments. Of experiment 1 each ran as many as {} times the job. Within 5 % of the {} of \
-         the card as its part file has it: {}. Not: {}. Quick cells that take every write first cost a fold or a merge later, and a \
-         run of 60 s is long enough to pay for it.",
-        facts.scenario.probes,
+        "A controller has to give both experiments. Each ran the job of experiment 1 {} as well. Within 5 % of the {} of \
+         the card as its part file has it: {}. Not: {}.{paid}",
+        counted(facts.scenario.probes, "time"),
         mib_per_s(own),
         names(true),
         names(false),
     )
 }
 
-/// What the loops do in opens and flushes.
-fn loops_finding(facts: &Facts<'_>) -> String {
-    let Some(first) = facts.measured.rewritten.first() else { return String::new() };
-    let runs = count(first.runs).max(1);
+/// What the loops do in opens and flushes; nothing where no run came to its end.
+fn loops_finding(facts: &Facts<'_>) -> Option<String> {
+    let first = facts.measured.rewritten.first().filter(|first| first.runs > 0)?;
+    let runs = count(first.runs);
     let settings = &facts.scenario.full.job.jobs[0].settings;
-    let cache = if facts.scenario.part.face.cache.is_some() {
-        format!("{} of them reach the card as flushes of its cache", first.flushes / runs)
-    } else {
-        format!(
-            "{} of them are commands: a card without a volatile cache has none for it, so fsync_on_close measures \
-             nothing here",
-            first.flushes / runs
-        )
+    let (loops, flushes) = (settings.loops, first.syncs / runs);
+    let reach = first.flushes / runs;
+    let cached = facts.scenario.part.face.cache.is_some();
+    let cache = match (cached, settings.submission.fsync_on_close) {
+        (true, _) => format!("{reach} of them reach the card as flushes of its cache"),
+        (false, false) => {
+            format!("{reach} of them are commands: a card without a volatile cache has none for it")
+        }
+        (false, true) => format!(
+            "{reach} of them are commands: a card without a volatile cache has none for it, so fsync_on_close measures \
+             nothing here"
+        ),
     };
-    format!(
-        "{} loops of one write each open the device {} times and ask for {} flushes in a run, not {}: after every loop but the \
-         last fio opens and closes the file once more without a request. {cache}. The caches that are dropped before a \
-         run hold nothing that direct=1 would use, and --invalidate=1 has nothing to invalidate.",
-        settings.loops,
-        first.opens / runs,
-        first.syncs / runs,
-        settings.loops,
-    )
+    let more = match first.opens / runs > loops {
+        true if loops > 1 => format!(
+            ", not {loops}: after every loop but the last fio opens and closes the file once more without a request"
+        ),
+        _ => String::new(),
+    };
+    let writes = count(first.rewrites) / runs / loops.max(1);
+    Some(format!(
+        "{} of {} each: in a run fio opens the device {} and asks for {}{more}. {cache}. What direct=1 writes is in no cache \
+         of the host, so there is nothing to drop before a run and nothing that invalidate=1 could invalidate.",
+        counted(loops, "loop"),
+        counted(writes, "write"),
+        counted(first.opens / runs, "time"),
+        counted(flushes, "flush"),
+    ))
 }
 
 /// What is left of the output, when every run writes to one file.
@@ -418,6 +484,7 @@ fn duration_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, 
 fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     let limit = facts.scenario.wear.limit;
     let rate = Rates::of(&facts.measured.free.rates).mean;
+    let iterations = counted(facts.scenario.full.iterations, "iteration");
     let pairs = facts.measured.power.chunks_exact(2);
     let told = pairs.map(|pair| {
         let (dynamic, fixed) = (&pair[0], &pair[1]);
@@ -425,8 +492,8 @@ fn power_findings(facts: &Facts<'_>) -> Vec<String> {
         let apart = |one: &Told| one.published.1 > limit;
         let can = if apart(dynamic) == apart(fixed) { "cannot tell" } else { "tells" };
         format!(
-            "The power of experiment 2 with {} spare: after its {} the most worn block has {worst} erases with {} levelling and {} with \
-             {}, so the published volume {can} the two apart at a limit of {limit}. {}.",
+            "The power of experiment 2 with {} spare: after its {} in {iterations} the most worn block has {worst} erases with {} \
+             levelling and {} with {}, so that volume {can} the two apart at a limit of {limit}. {}.",
             dynamic.spare,
             tb(done),
             levelling(dynamic.levelling),
@@ -448,12 +515,18 @@ fn needed(dynamic: &Told, fixed: &Told, limit: u32, rate: f64) -> String {
     } else {
         "from that volume on a surviving card would show static levelling"
     };
+    let expected = real(dynamic.spare_bytes) * f64::from(limit);
+    let about = match real(passed) / expected {
+        0.8..1.25 => {
+            format!("about {limit} times the {:.2} GiB of spare; ", real(dynamic.spare_bytes) / GIB)
+        }
+        _ => String::new(),
+    };
     format!(
-        "With dynamic levelling alone a block passes it after {}, {:.1} times as much (about {limit} times the {:.2} GiB of spare; {} of \
+        "With dynamic levelling alone a block passes it after {}, {:.1} times as much ({about}{} of \
          writing at the rate of experiment 1), when the most worn block with static levelling has {} erases: {tells}",
         tb(passed),
         real(passed) / real(dynamic.published.0).max(1.0),
-        real(dynamic.spare_bytes) / GIB,
         days(real(passed) / rate.max(1.0)),
         fixed.end.1,
     )

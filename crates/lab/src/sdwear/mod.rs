@@ -30,8 +30,10 @@ use crate::document::Reading;
 use crate::in_order::in_order;
 use crate::reference::Reference;
 use crate::registry::{Failure, Progress, Request, VERSION};
+use crate::told::real;
 use boardlab_ftl::Levelling;
 use boardlab_result::RunResult;
+use boardlab_sim::Bytes;
 use free::{Cause, Free};
 use power::{Asked, Told};
 use rayon::prelude::*;
@@ -60,8 +62,8 @@ pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (Reading { value: scenario, parameters }, candidates) = read(request)?;
     let measured = measure(request, &scenario, candidates)?;
-    let title = "SD card wear levelling under 11 TB of writes";
-    let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);
+    let title = format!("SD card wear levelling under {} of writes", volume(scenario.wear.volume));
+    let mut run = RunResult::new(request.scenario, &title, request.seed.get(), VERSION);
     run.parameters = parameters;
     let reference = catalog::reference("sdwear")?;
     let print = request.is_as_published().then_some(&reference);
@@ -73,6 +75,14 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     judge::name_parameters(&mut run);
     run.count_provenance();
     Ok(run)
+}
+
+/// A volume in whole terabytes, or to the megabyte where it is less.
+fn volume(bytes: Bytes) -> String {
+    match real(bytes) / 1e12 {
+        terabytes if terabytes >= 1.0 => format!("{terabytes:.0} TB"),
+        _ => format!("{:.0} MB", real(bytes) / 1e6),
+    }
 }
 
 /// Everything that was measured.
@@ -185,13 +195,17 @@ fn assemble(
     let physical = scenario.part.managed.page * u64::from(pages);
     let clusters = judge::clusters(print)?;
     let limit = scenario.wear.limit;
-    run.tables = vec![tables::experiment1(scenario, free), tables::work(free)];
+    let at = match print {
+        Some(_) => "at the published volume".to_owned(),
+        None => format!("at a volume of {}", volume(scenario.wear.volume)),
+    };
+    run.tables = vec![tables::experiment1(scenario, free, &at), tables::work(free)];
     if let Some(reference) = print {
         let printed = judge::published(reference, "experiment1", "capacity")?;
         run.tables.push(tables::units(scenario, physical, printed));
     }
     run.tables.push(free.health.clone());
-    run.tables.extend([tables::wear(worn), tables::fates(worn, limit)]);
+    run.tables.extend([tables::wear(worn, &at), tables::fates(worn, limit)]);
     run.tables.extend(rewritten.first().map(|first| tables::experiment2(first, &clusters)));
     run.tables.push(tables::titles(&scenario.controllers));
     run.tables.push(tables::controllers(rewritten, &clusters));
@@ -206,6 +220,6 @@ fn assemble(
     run.tables.push(tables::power(power, limit));
     let facts = judge::Facts { scenario, measured, physical };
     judge::findings(run, &facts, print)?;
-    charts::all(run, measured, limit, &clusters);
+    charts::all(run, scenario, measured, (&at, &clusters));
     Ok(())
 }

@@ -35,12 +35,13 @@ pub(super) fn cycles(written: Bytes, capacity: Bytes) -> f64 {
     real(written) / real(capacity)
 }
 
-/// Experiment 1 as it stands beside the print: the job run on the card, and the published volume on it.
-pub(super) fn experiment1(scenario: &Scenario, free: &Free) -> Table {
+/// Experiment 1 as it stands beside the print: the job run on the card, and the volume of the comparison on it, which `at`
+/// names.
+pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
     let (capacity, volume) = (scenario.part.face.capacity, scenario.wear.volume);
     let mut table = Table::new("experiment1", "Experiment 1: plenty of unused space")
         .column("card", "this card")
-        .column("same_volume", "at the published volume");
+        .column("same_volume", at);
     let mean = super::measure::Rates::of(&free.rates).mean;
     let turned = |volume| Cell::real(round(cycles(volume, capacity), 1));
     let errors = Cell::int(u64::from(free.error.is_some()));
@@ -151,8 +152,8 @@ fn spread_of(row: Row, figures: &WearFigures, counters: &Counters) -> Row {
 }
 
 /// The variants of wear levelling side by side: erases of the blocks in the end.
-pub(super) fn wear(all: &[Worn]) -> Table {
-    let title = "Erases of the blocks at the published volume, by levelling";
+pub(super) fn wear(all: &[Worn], at: &str) -> Table {
+    let title = format!("Erases of the blocks {at}, by levelling");
     let mut table = spread(Table::new("wear", title));
     let row = |one: &Worn| spread_of(Row::new(one.id, ""), &one.figures, &one.counters);
     table.rows = all.iter().map(row).collect();

@@ -32,15 +32,28 @@ const RUNS: [Case; 6] = [
                 ],
                 not: &["256"],
             },
-            Sentence { about: "Verified", says: &["each of the 11 writes", "its 65536 bytes"], not: &[] },
+            Sentence {
+                about: "Verified",
+                says: &["each of the 11 writes", "its 65536 bytes"],
+                not: &[],
+            },
         ],
-        elsewhere: &["udelay(194), 4 chips in turn", "udelay(194), 8 chips in turn", "With 2 chips in turn a wait begins only"],
+        elsewhere: &[
+            "udelay(194), 4 chips in turn",
+            "udelay(194), 8 chips in turn",
+            "With 2 chips in turn a wait begins only",
+        ],
         nowhere: &["two chips", "two-chips", "four chips", "four-chips", "256"],
         ..Case::EMPTY
     },
     Case {
         of: "run nor-write",
-        set: &["workload.bytes=1 B", "linux.wait=tuned", "what_if.bus_cycle=284 ns", "improved.wait=100 us"],
+        set: &[
+            "workload.bytes=1 B",
+            "linux.wait=tuned",
+            "what_if.bus_cycle=284 ns",
+            "improved.wait=100 us",
+        ],
         findings: &[
             Sentence {
                 about: "What else there is",
@@ -55,7 +68,13 @@ const RUNS: [Case; 6] = [
     },
     Case {
         of: "run nor-write",
-        set: &[SMALL, "linux.wait=256 us", "uboot.wait=100 us", "board.bus.read_cycle=500 ns", "what_if.bus_cycle=50 ns"],
+        set: &[
+            SMALL,
+            "linux.wait=256 us",
+            "uboot.wait=100 us",
+            "board.bus.read_cycle=500 ns",
+            "what_if.bus_cycle=50 ns",
+        ],
         findings: &[Sentence {
             about: "What was left on the table",
             says: &["bus cycles of 50 ns instead of 284 ns (writes) and 500 ns (reads)"],
@@ -68,10 +87,17 @@ const RUNS: [Case; 6] = [
     },
     Case {
         of: "run nor-write",
-        set: &[SMALL, "linux.poll_gap=200 us", "part.timing.buffer_program=triangular(495 us, 500 us, 505 us)"],
+        set: &[
+            SMALL,
+            "linux.poll_gap=200 us",
+            "part.timing.buffer_program=triangular(495 us, 500 us, 505 us)",
+        ],
         findings: &[Sentence {
             about: "obvious repair",
-            says: &["would gain", "take {what-if buffer-time total_ns} instead of {table5 total total_ns}"],
+            says: &[
+                "would gain",
+                "take {what-if buffer-time total_ns} instead of {table5 total total_ns}",
+            ],
             not: &["cost"],
         }],
         nowhere: &["as released: udelay"],
@@ -86,13 +112,21 @@ const RUNS: [Case; 6] = [
             not: &["patch", "buffer"],
         }],
         absent: &["comes from", "obvious repair"],
-        elsewhere: &["as the part has no buffer", "one bit a word", "How long u-boot waits for a word"],
+        elsewhere: &[
+            "as the part has no buffer",
+            "one bit a word",
+            "How long u-boot waits for a word",
+        ],
         nowhere: &["a buffer takes"],
     },
     Case {
         of: "run nor-write",
         set: &[SMALL, "part.timing.buffer_program=1.4 ms", "part.timing.buffer_program_max=2 ms"],
-        findings: &[Sentence { about: "`boardlab tune` shows", says: &["msleep(2) is the best wait"], not: &["udelay(1"] }],
+        findings: &[Sentence {
+            about: "`boardlab tune` shows",
+            says: &["msleep(2) is the best wait"],
+            not: &["udelay(1"],
+        }],
         elsewhere: &["msleep(2), then polls"],
         ..Case::EMPTY
     },
@@ -112,18 +146,42 @@ const TUNED: [Case; 4] = [
                 ],
                 not: &["poll every microsecond"],
             },
-            Sentence { about: "Adaptive:", says: &["is not enough here", "steps of 1 ns"], not: &["is enough to"] },
+            Sentence {
+                about: "Adaptive:",
+                says: &["is not enough here", "steps of 1 ns"],
+                not: &["is enough to"],
+            },
         ],
         elsewhere: &["learns the 7 % quantile,"],
         ..Case::EMPTY
     },
     Case {
         of: "tune nor-write",
-        set: &[SMALL, "part=s29gl01gs", "linux.driver=linux-6.1-status-register", "tune.poll_cost=0 us"],
+        set: &[
+            SMALL,
+            "part=s29gl01gs",
+            "linux.driver=linux-6.1-status-register",
+            "tune.poll_cost=0 us",
+        ],
         findings: &[
-            Sentence { about: "Program:", says: &["With 0 ns for the value of a poll", "the 0 % quantile"], not: &["chips"] },
-            Sentence { about: "Risk:", says: &["The chip's status register still decides"], not: &["toggle"] },
-            Sentence { about: "Adaptive:", says: &["is enough to follow", "{program_wait adaptive-settled mean_ns} a program once settled"], not: &[] },
+            Sentence {
+                about: "Program:",
+                says: &["With 0 ns for the value of a poll", "the 0 % quantile"],
+                not: &["chips"],
+            },
+            Sentence {
+                about: "Risk:",
+                says: &["The chip's status register still decides"],
+                not: &["toggle"],
+            },
+            Sentence {
+                about: "Adaptive:",
+                says: &[
+                    "is enough to follow",
+                    "{program_wait adaptive-settled mean_ns} a program once settled",
+                ],
+                not: &[],
+            },
         ],
         nowhere: &["toggle bit"],
         ..Case::EMPTY
@@ -138,10 +196,17 @@ const TUNED: [Case; 4] = [
             "tune.poll_cost=10 ms",
         ],
         findings: &[
-            Sentence { about: "Risk:", says: &["is found ready by the first poll as well", "fail in 0 %"], not: &["polled"] },
+            Sentence {
+                about: "Risk:",
+                says: &["is found ready by the first poll as well", "fail in 0 %"],
+                not: &["polled"],
+            },
             Sentence {
                 about: "Erase, which the publication left open",
-                says: &["first wait is half of the typical time, 256 ms here, although the shortest erase takes only 230 ms", "what is left of that wait"],
+                says: &[
+                    "first wait is half of the typical time, 256 ms here, although the shortest erase takes only 230 ms",
+                    "what is left of that wait",
+                ],
                 not: &["What is lost is the timer tick"],
             },
             Sentence {
@@ -165,5 +230,5 @@ const TUNED: [Case; 4] = [
 #[test]
 fn nor_says_what_was_run() {
     let cases: Vec<Case> = RUNS.into_iter().chain(TUNED).collect();
-    check(&["nor"], &cases);
+    check(&["nor"], &[], &cases);
 }

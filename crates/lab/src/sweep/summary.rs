@@ -12,6 +12,7 @@ use super::journal::Journal;
 use super::plan::Plan;
 use crate::error::Error;
 use crate::registry::VERSION;
+use crate::told::counted;
 use boardlab_result::csv;
 use boardlab_result::{
     Attachment, Cell, Origin, Parameter, Row, RunResult, Table, Unit, Value, Verdict,
@@ -85,7 +86,7 @@ pub(super) fn summary(
     }
     let chosen = choose(&overview, wanted)?;
     let keys: Vec<&str> = plan.grid.axes.iter().map(|axis| axis.key.as_str()).collect();
-    let title = format!("Sweep over {}: {count} points", keys.join(", "));
+    let title = format!("Sweep over {}: {}", keys.join(", "), counted(count, "point"));
     let seed = plan.grid.seed(0).get();
     let mut run = RunResult::new(&plan.scenario, &title, seed, VERSION);
     run.virtual_time_ns = overview.virtual_time_ns;
@@ -197,13 +198,18 @@ fn tell(
     (overview, by_itself): (&Overview, bool),
 ) {
     for name in chosen {
-        run.findings.extend(extremes(plan, table, name));
+        if let Some(extremes) = extremes(plan, table, name) {
+            run.find(extremes);
+        }
     }
     let all = overview.figures.len();
     let differ = overview.figures.values().filter(|seen| overview.differs(seen)).count();
-    run.find(format!(
-        "Of {all} figures {differ} differ between points; {ATTACHMENT} has all of them."
-    ));
+    match (overview.done, differ) {
+        (0, _) => run.find(format!("No point was run to its end, so no figure is known; {ATTACHMENT} has the messages.")),
+        (1, _) => run.find(format!("Figures of only 1 point are known, {all} of them, and nothing to compare them with; {ATTACHMENT} has all.")),
+        (_, 1) => run.find(format!("Of {} 1 differs between points; {ATTACHMENT} has all of them.", counted(all, "figure"))),
+        _ => run.find(format!("Of {} {differ} differ between points; {ATTACHMENT} has all of them.", counted(all, "figure"))),
+    };
     if by_itself && differ > chosen.len() {
         run.find(
             "Choose other figures with --cell TABLE/ROW/COLUMN; what is done is not run again.",
@@ -211,8 +217,11 @@ fn tell(
     }
     if overview.failed > 0 {
         let (failed, count) = (overview.failed, plan.grid.count());
-        run.warnings
-            .push(format!("{failed} of {count} points failed; their messages are in the table."));
+        let (points, their) = (
+            counted(count, "point"),
+            if failed == 1 { "its message is" } else { "their messages are" },
+        );
+        run.warnings.push(format!("{failed} of {points} failed; {their} in the table."));
     }
 }
 

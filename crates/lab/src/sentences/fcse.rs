@@ -1,0 +1,128 @@
+//! Cases of the context-switch experiment, with the system of `os/`, built here.
+
+use super::{Case, Sentence, check};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const NEEDED: [&str; 2] = ["arm-none-eabi-gcc", "qemu-system-arm"];
+
+/// A folder with `kernel.elf`; none without the compiler and QEMU.
+fn build() -> Option<PathBuf> {
+    for tool in NEEDED {
+        if Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_err() {
+            let _ = writeln!(std::io::stderr(), "skipped: needs {tool}");
+            return None;
+        }
+    }
+    let folder = std::env::temp_dir().join(format!("boardlab-sentences-{}", std::process::id()));
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../os");
+    let out = format!("OUT={}", folder.display());
+    let made = Command::new("make").args(["-s", "-C"]).arg(sources).args([&out, "all"]).status();
+    assert!(made.unwrap().success(), "make {out}");
+    Some(folder)
+}
+
+const SMALL: [&str; 9] = [
+    "published.switches=20",
+    "ring.processes=[2, 8]",
+    "ring.working_sets=[\"0 KiB\", \"8 KiB\"]",
+    "ring.laps=4",
+    "real_time.samples=40",
+    "interrupts_off.watched=1 ms",
+    "exec.times=2",
+    "exec.sizes=[\"8 KiB\", \"64 KiB\"]",
+    "qemu.command=no-such-program-here",
+];
+
+const CASES: [Case; 2] = [
+    Case {
+        of: "run context-switch",
+        set: &["published.tick=2 ms", "published.phases=[\"0 ms\", \"1 ms\"]"],
+        findings: &[
+            Sentence {
+                about: "A switch by sys_chg waits",
+                says: &["20 switches are 20 timer interrupts of 2 ms", "asked for 1 ms after one"],
+                not: &["75 ms", "100", "74 ms"],
+            },
+            Sentence {
+                about: "Without the wait",
+                says: &["20 switches between two processes", " times less: "],
+                not: &["100"],
+            },
+            Sentence { about: "FCSE gains most", says: &["processes of"], not: &["16 processes"] },
+            Sentence {
+                about: "With the kernel's path locked",
+                says: &["at worst and", "at best"],
+                not: &["16 processes"],
+            },
+            Sentence {
+                about: "From the timer to the task",
+                says: &["of 40 timer interrupts."],
+                not: &["100000"],
+            },
+            Sentence {
+                about: "The longest stretch",
+                says: &["{interrupts-off fcse-1 cycles_count} cycles from"],
+                not: &[],
+            },
+            Sentence {
+                about: "Programs that are loaded",
+                says: &["a program of 64 KiB", "for one of 8 KiB"],
+                not: &["16 KiB"],
+            },
+            Sentence { about: "lies in the buffer cache", says: &["A program of 8 KiB"], not: &[] },
+        ],
+        elsewhere: &["no-such-program-here is not installed"],
+        nowhere: &["lie on each other"],
+        ..Case::EMPTY
+    },
+    Case {
+        of: "run context-switch",
+        set: &[
+            "published.switches=2",
+            "published.phases=[\"0 ms\"]",
+            "ring.processes=[8]",
+            "ring.working_sets=[\"32 KiB\"]",
+            "exec.sizes=[\"8 KiB\"]",
+            "real_time.samples=1",
+            "qemu.command=qemu-system-arm",
+        ],
+        findings: &[
+            Sentence {
+                about: "A switch by sys_chg waits",
+                says: &[
+                    "2 switches are 2 timer interrupts of 75 ms",
+                    "begun 0 ns after an interrupt",
+                ],
+                not: &["100 of them", "from one interrupt on"],
+            },
+            Sentence { about: "On QEMU", says: &["without it ", " times as long"], not: &["100"] },
+            Sentence {
+                about: "more than twice the data cache",
+                says: &["by chg", "8 processes of 32 KiB"],
+                not: &["2 processes"],
+            },
+            Sentence {
+                about: "With the kernel's path locked",
+                says: &["of what it costs without"],
+                not: &["at worst", "at best"],
+            },
+            Sentence {
+                about: "From the timer to the task",
+                says: &["of 1 timer interrupt."],
+                not: &[],
+            },
+        ],
+        ..Case::EMPTY
+    },
+];
+
+#[test]
+fn fcse_says_what_was_run() {
+    let Some(folder) = build() else { return };
+    let kernel = format!("kernel={}", folder.join("kernel.elf").display());
+    let more: Vec<&str> = SMALL.into_iter().chain([kernel.as_str()]).collect();
+    check(&["fcse"], &more, &CASES);
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,125 @@
+//! Cases of lives, on a small card and few of them.
+
+use super::{Case, Sentence, check};
+
+const SMALL: [&str; 4] = [
+    "part.capacity=64 MiB",
+    "part.flash.pages_per_block=24",
+    "part.endurance.rated=100",
+    "what_if.parts=none",
+];
+
+const CASES: [Case; 4] = [
+    Case {
+        of: "life sd-life",
+        set: &[
+            "part.endurance.cycles=[90, 100, 120]",
+            "life.cards=1",
+            "pattern.places=hot-cold",
+            "what_if.spare=50 %",
+        ],
+        findings: &[
+            Sentence {
+                about: "at its end after",
+                says: &["The card is at its end after {life end years_50} years", "1 card"],
+                not: &["Half of", "95 %", "1 cards"],
+            },
+            Sentence {
+                about: "The rated cycles of the capacity alone",
+                says: &[
+                    "would last {factors ideal years} years",
+                    "lives for {factors retention years} (",
+                ],
+                not: &[],
+            },
+            Sentence {
+                about: "Every program and every erase",
+                says: &["was simulated"],
+                not: &["extrapolated"],
+            },
+            Sentence {
+                about: "Gives most",
+                says: &["50 % spare instead of ", "% more"],
+                not: &["% less", "14 %"],
+            },
+            Sentence {
+                about: "Costs most",
+                says: &["no wear levelling: ", "% less"],
+                not: &["% more"],
+            },
+        ],
+        ..Case::EMPTY
+    },
+    Case {
+        of: "life sd-life",
+        set: &[
+            "part.endurance.cycles=[90, 100, 120]",
+            "life.cards=2",
+            "life.horizon=1 days",
+            "what_if.cards=0",
+        ],
+        findings: &[
+            Sentence {
+                about: "Half of the cards",
+                says: &["more than 0.00274 years", "(2 cards)"],
+                not: &[],
+            },
+            Sentence {
+                about: "horizon",
+                says: &["No card loses data up to the horizon, nor stops"],
+                not: &["before it takes no more"],
+            },
+        ],
+        absent: &["The rated cycles", "Gives most", "Costs most", "Longer than"],
+        elsewhere: &["not at its end at the horizon"],
+        nowhere: &[],
+    },
+    Case {
+        of: "life sd-life",
+        set: &[
+            "part.endurance.cycles=[250]",
+            "part.spare=100 %",
+            "pattern.places=sequential",
+            "pattern.request=1 MiB",
+            "life.cards=2",
+            "what_if.cards=0",
+            "life.method=scaled",
+        ],
+        findings: &[
+            Sentence {
+                about: "Longer than the ideal",
+                says: &[
+                    "mean life of blocks against the rating (150 % more)",
+                    "blocks beyond the capacity",
+                ],
+                not: &["wear is not even"],
+            },
+            Sentence {
+                about: "Lives were extrapolated",
+                says: &["each erase for"],
+                not: &["Every program"],
+            },
+        ],
+        ..Case::EMPTY
+    },
+    Case {
+        of: "life sd-life",
+        set: &[
+            "part.endurance.cycles=[90, 100, 120]",
+            "workload.shelf=40000 h",
+            "life.cards=3",
+            "what_if.cards=0",
+        ],
+        findings: &[Sentence {
+            about: "data that cannot be corrected",
+            says: &["of 3 cards lose"],
+            not: &["10 cards"],
+        }],
+        ..Case::EMPTY
+    },
+];
+
+#[test]
+fn life_says_what_was_run() {
+    check(&["life"], &SMALL, &CASES);
+}

@@ -1,0 +1,130 @@
+//! Cases of the SD experiment, on a small card.
+
+use super::{Case, Sentence, check};
+
+const SMALL: [&str; 11] = [
+    "part.capacity=64 MiB",
+    "part.spare=40 %",
+    "part.flash.pages_per_block=32",
+    "part.endurance.cycles=[30, 31, 33]",
+    "part.single_bit_cache.blocks=6",
+    "experiment1.job=--readwrite=write --ioengine=libaio --iodepth=4 --bs=1M --size=24M --filename=/dev/mmcblk0 --runtime=1 --time_based --direct=1",
+    "wear.limit=30",
+    "wear.threshold=4",
+    "wear.spares=[\"30 %\"]",
+    "experiment2.zeroed=1 MiB",
+    "experiment2.probes=1",
+];
+
+const CASES: [Case; 2] = [
+    Case {
+        of: "run sd-wear",
+        set: &[
+            "experiment1.iterations=20",
+            "wear.volume=2 GiB",
+            "experiment2.iterations=10",
+            "experiment2.job=--readwrite=write --ioengine=sync --filename=/dev/mmcblk0 --bs=1M --size=1M --loops=20 --direct=1 --fsync_on_close=1",
+        ],
+        findings: &[
+            Sentence {
+                about: "with other levelling",
+                says: &[
+                    "The same 0.002 TB",
+                    "the first block passes 30 after",
+                    "{wear static levelled_count} block",
+                ],
+                not: &["3000", "11."],
+            },
+            Sentence {
+                about: "Dynamic levelling can silently do nothing",
+                says: &[
+                    "the first block passes 30 after",
+                    "/{wear kept most_count} (least, mean, most)",
+                ],
+                not: &["3000"],
+            },
+            Sentence {
+                about: "fio reports one number for 20 loops",
+                says: &["Of 18 rows there"],
+                not: &["100", "factor of", "factors of"],
+            },
+            Sentence {
+                about: "A controller has to give both",
+                says: &["Each ran the job of experiment 1 1 time as well"],
+                not: &["60 s", "30 times"],
+            },
+            Sentence {
+                about: "opens the device",
+                says: &[
+                    "20 loops of 1 write each",
+                    "78 times and asks for 39 flushes, not 20",
+                    "0 of them are commands",
+                    "measures nothing here",
+                ],
+                not: &["100"],
+            },
+            Sentence {
+                about: "The power of experiment 2 with 30 % spare",
+                says: &[
+                    "in 10 iterations the most worn block has {power dynamic/30% published_count} erases",
+                    "at a limit of 30.",
+                ],
+                not: &["published volume", "3000"],
+            },
+        ],
+        elsewhere: &[
+            "Each point is one write of 1 MiB",
+            "the limit of 30 with dynamic",
+            "under 2147 MB of writes",
+            "at a volume of 2147 MB",
+        ],
+        nowhere: &["11 TB", "published volume", "4 MiB", "60 s", "a few bear everything"],
+        ..Case::EMPTY
+    },
+    Case {
+        of: "run sd-wear",
+        set: &[
+            "experiment1.iterations=1",
+            "wear.volume=24 MiB",
+            "experiment2.iterations=1",
+            "experiment2.job=--readwrite=write --ioengine=sync --filename=/dev/mmcblk0 --bs=1M --size=2M --loops=1 --direct=1",
+        ],
+        findings: &[
+            Sentence {
+                about: "with other levelling",
+                says: &[
+                    "Static levelling moves 0 blocks and costs no more programs than dynamic: the spread of erases does not pass its threshold of 4",
+                ],
+                not: &["unused space"],
+            },
+            Sentence {
+                about: "wait for garbage collection",
+                says: &["makes little difference to dynamic levelling here"],
+                not: &["silently", "erase counts do"],
+            },
+            Sentence {
+                about: "fio reports one number for 1 loop.",
+                says: &["differ by 0.0 %"],
+                not: &["loops"],
+            },
+            Sentence {
+                about: "opens the device",
+                says: &["1 loop of 2 writes each", "asks for 0 flushes. 0 of them"],
+                not: &["not 1", "fsync_on_close", "once more"],
+            },
+            Sentence {
+                about: "The power of experiment 2",
+                says: &["in 1 iteration the most worn"],
+                not: &["iterations"],
+            },
+        ],
+        elsewhere: &["an iteration a point."],
+        nowhere: &["first tenth", "last tenth"],
+        ..Case::EMPTY
+    },
+];
+
+#[test]
+fn sdwear_says_what_was_run() {
+    check(&["sdwear"], &SMALL, &CASES);
+}
