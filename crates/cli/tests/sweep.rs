@@ -159,7 +159,7 @@ fn a_point_that_fails_is_told_and_the_others_are_run() {
         assert_eq!(failed, [false, true, false]);
         let message = rows[1]["cells"]["failure"]["value"].as_str().unwrap();
         assert!(message.starts_with("u-boot 2013.04: write at offset 0x0"), "{message}");
-        assert_eq!(json["warnings"][0], "1 of 3 points failed; their messages are in the table.");
+        assert_eq!(json["warnings"][0], "1 of 3 points failed; its message is in the table.");
     }
     assert!(scratch.read("out/points.csv").lines().nth(2).unwrap().contains("u-boot 2013.04"));
 }

@@ -19,7 +19,7 @@ use boardlab_result::{RunResult, Value};
 use boardlab_sim::{Duration, Seed};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Folders that have cases: every one whose runs have findings, but for two whose findings are no experiment's. Those of
@@ -171,48 +171,55 @@ fn check_form(of: &str, said: &str) {
     }
 }
 
-/// Runs `cases`, each with `more` settings before its own, and checks that every call in the folders that adds a finding was met by one of them.
+/// Runs one case; adds the calls whose findings it looked at.
+fn check_case(case: &Case, more: &[&str], covered: &mut BTreeSet<(PathBuf, u32)>) {
+    MET.with_borrow_mut(Vec::clear);
+    let run = run(case, more);
+    let met = MET.with_borrow_mut(std::mem::take);
+    let of = format!("{} {:?}", case.of, case.set);
+    assert_eq!(run.findings.len(), met.len(), "{of}: a finding that told::find did not add");
+    for sentence in case.findings {
+        let mut having = run.findings.iter().filter(|one| one.contains(sentence.about));
+        let (Some(finding), None) = (having.next(), having.next()) else {
+            panic!("{of}: not one finding with `{}`: {:#?}", sentence.about, run.findings)
+        };
+        assert!(!sentence.says.is_empty(), "{of}: nothing demanded of `{}`", sentence.about);
+        for says in sentence.says {
+            let says = filled(&run, says);
+            assert!(finding.contains(&says), "{of}: `{says}` is not in: {finding}");
+        }
+        for not in sentence.not {
+            let not = filled(&run, not);
+            assert!(!finding.contains(&not), "{of}: `{not}` is in: {finding}");
+        }
+        let at = met.iter().find(|(_, text)| text == finding).expect("met when it was added").0;
+        covered.insert((PathBuf::from(at.file()), at.line()));
+    }
+    for absent in case.absent {
+        let found = run.findings.iter().find(|one| one.contains(absent));
+        assert!(found.is_none(), "{of}: {found:?}");
+    }
+    let rest = rest(&run);
+    for says in case.elsewhere {
+        let says = filled(&run, says);
+        assert!(rest.contains(&says), "{of}: `{says}` is not in:\n{rest}");
+    }
+    for not in case.nowhere {
+        let said = run.findings.iter().map(String::as_str).chain(rest.lines());
+        let found: Vec<&str> = said.filter(|said| said.contains(not)).collect();
+        assert!(found.is_empty(), "{of}: `{not}` is in: {found:#?}");
+    }
+    run.findings.iter().chain(&run.warnings).for_each(|said| check_form(&of, said));
+}
+
+/// Runs `cases`, each with `more` settings before its own, and checks that every call in the folders that adds a finding
+/// was met by one of them. All cases are run, so that one failure does not hide another.
 fn check(folders: &[&str], more: &[&str], cases: &[Case]) {
     let mut covered = BTreeSet::new();
-    for case in cases {
-        MET.with_borrow_mut(Vec::clear);
-        let run = run(case, more);
-        let met = MET.with_borrow_mut(std::mem::take);
-        let of = format!("{} {:?}", case.of, case.set);
-        assert_eq!(run.findings.len(), met.len(), "{of}: a finding that told::find did not add");
-        for sentence in case.findings {
-            let mut having = run.findings.iter().filter(|one| one.contains(sentence.about));
-            let (Some(finding), None) = (having.next(), having.next()) else {
-                panic!("{of}: not one finding with `{}`: {:#?}", sentence.about, run.findings)
-            };
-            assert!(!sentence.says.is_empty(), "{of}: nothing demanded of `{}`", sentence.about);
-            for says in sentence.says {
-                let says = filled(&run, says);
-                assert!(finding.contains(&says), "{of}: `{says}` is not in: {finding}");
-            }
-            for not in sentence.not {
-                let not = filled(&run, not);
-                assert!(!finding.contains(&not), "{of}: `{not}` is in: {finding}");
-            }
-            let at = met.iter().find(|(_, text)| text == finding).expect("met when it was added").0;
-            covered.insert((PathBuf::from(at.file()), at.line()));
-        }
-        for absent in case.absent {
-            let found = run.findings.iter().find(|one| one.contains(absent));
-            assert!(found.is_none(), "{of}: {found:?}");
-        }
-        let rest = rest(&run);
-        for says in case.elsewhere {
-            let says = filled(&run, says);
-            assert!(rest.contains(&says), "{of}: `{says}` is not in:\n{rest}");
-        }
-        for not in case.nowhere {
-            let said = run.findings.iter().map(String::as_str).chain([rest.as_str()]);
-            let found: Vec<&str> = said.filter(|said| said.contains(not)).collect();
-            assert!(found.is_empty(), "{of}: `{not}` is in: {found:#?}");
-        }
-        run.findings.iter().chain(&run.warnings).for_each(|said| check_form(&of, said));
-    }
+    let mut run =
+        |case| catch_unwind(AssertUnwindSafe(|| check_case(case, more, &mut covered))).is_err();
+    let failed = cases.iter().map(&mut run).filter(|failed| *failed).count();
+    assert_eq!(failed, 0, "cases failed, see above");
     for folder in folders {
         for (file, line) in calls(folder, "find") {
             let met = covered.iter().any(|(at, known)| file.ends_with(at) && *known == line);

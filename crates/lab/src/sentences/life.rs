@@ -56,6 +56,7 @@ const CASES: [Case; 4] = [
             "part.endurance.cycles=[90, 100, 120]",
             "life.cards=2",
             "life.horizon=1 days",
+            "pattern.bytes_a_day=1 MB",
             "what_if.cards=0",
         ],
         findings: &[

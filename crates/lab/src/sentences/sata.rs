@@ -110,7 +110,7 @@ const CASES: [Case; 3] = [
         findings: &[
             Sentence {
                 about: "A write cache",
-                says: &["would hide nothing of the overhead", "a buffer of 512 B"],
+                says: &["of this size would hide part of the overhead", "a buffer of 512 B"],
                 not: &["has nothing"],
             },
             Sentence {
