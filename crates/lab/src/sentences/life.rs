@@ -53,6 +53,8 @@ const CASES: [Case; 4] = [
     Case {
         of: "life sd-life",
         set: &[
+            "part=swissbit-s46u-8gb",
+            "part.spare=20 %",
             "part.endurance.cycles=[90, 100, 120]",
             "life.cards=2",
             "life.horizon=1 days",
@@ -79,7 +81,7 @@ const CASES: [Case; 4] = [
         of: "life sd-life",
         set: &[
             "part.endurance.cycles=[250]",
-            "part.spare=100 %",
+            "part.spare=60 %",
             "pattern.places=sequential",
             "pattern.request=1 MiB",
             "life.cards=2",
@@ -106,8 +108,11 @@ const CASES: [Case; 4] = [
     Case {
         of: "life sd-life",
         set: &[
+            "part=swissbit-s46u-8gb",
+            "part.spare=20 %",
             "part.endurance.cycles=[90, 100, 120]",
-            "workload.shelf=40000 h",
+            "part.reads.errors.program.erases=[0, 40, 60, 80000]",
+            "part.reads.errors.program.rate=[\"0\", \"0\", \"5e-2\", \"5e-2\"]",
             "life.cards=3",
             "what_if.cards=0",
         ],
