@@ -98,6 +98,8 @@ pub enum Error {
     Job {
         /// The text it is from.
         file: String,
+        /// Line and column in it, where one is to blame.
+        place: Option<(usize, usize)>,
         /// Its name.
         job: String,
         /// Why not.
@@ -262,7 +264,10 @@ impl Error {
         let at = match (self.place(), self) {
             (Some(place), _) => At::Place(place),
             (None, Self::File { path, .. } | Self::Journal { path, .. }) => At::Path(path),
-            (None, Self::Job { file, .. }) => At::Path(file),
+            (None, Self::Job { file, place: Some((line, column)), .. }) => {
+                At::Line(file, *line, *column)
+            }
+            (None, Self::Job { file, place: None, .. }) => At::Path(file),
             (None, Self::JobText(wrong)) => {
                 At::Line(&wrong.place.file, wrong.place.line, wrong.place.column)
             }

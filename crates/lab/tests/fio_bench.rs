@@ -69,6 +69,35 @@ fn a_job_beyond_the_card_is_refused_and_one_too_large_is_cut_down() {
 }
 
 #[test]
+fn a_buffered_job_is_refused_at_its_line_before_the_card_is_filled() {
+    for (name, text, place) in [
+        ("direct0", SMALL.replace("direct=1", "direct=0"), "job.fio:3:1"),
+        ("buffered", format!("{SMALL}buffered=1\n"), "job.fio:7:1"),
+        (
+            "global",
+            format!("[global]\nioengine=sync\n{}", SMALL.replace("direct=1\n", "")),
+            "job.fio:3:1",
+        ),
+    ] {
+        let path = job_file(name, &text);
+        let set = [&*format!("fio.file={}", path.display()), "device.fill=100 %"];
+        let text = refusal("card-fio", &set);
+        assert!(text.contains("job `a`: buffered requests") && text.contains(place), "{text}");
+        assert!(text.contains("give direct=1"), "{text}");
+    }
+}
+
+#[test]
+fn a_job_of_the_engine_null_may_be_larger_than_the_card() {
+    let path =
+        job_file("null", "[n]\nioengine=null\nrw=write\nbs=1m\nsize=100g\ndescription=nowhere\n");
+    let run = run(path.to_str().unwrap(), &[]).unwrap();
+    let fields: Vec<_> = run.attachments[2].text.trim_end().split(';').collect();
+    assert_eq!((fields[46], fields[130]), ("104857600", "nowhere"));
+    assert!(run.attachments[1].text.contains("\"desc\": \"nowhere\""));
+}
+
+#[test]
 fn included_files_lie_beside_the_job_and_variables_in_the_scenario() {
     let path = job_file("include", &format!("{SMALL}include more.inc\niodepth=${{DEPTH}}\n"));
     fs::write(path.with_file_name("more.inc"), "ioengine=libaio\n").unwrap();

@@ -170,6 +170,70 @@ fn what_cannot_run_is_refused_with_its_reason() {
 }
 
 #[test]
+fn an_error_names_the_line_that_asks_for_it() {
+    for (text, place) in [
+        ("[j]\nfilename=/dev/x\ndirect=0\n", "job:3:1: j: buffered requests"),
+        ("[j]\ndirect=1\nfilename=/dev/x\nbuffered=1\n", "job:4:1: j: buffered requests"),
+        (
+            "[global]\n  direct=0\n[a]\nfilename=/dev/x\ndirect=1\n[b]\nfilename=/dev/x\n",
+            "job:2:3: b: buffered",
+        ),
+        (
+            "[global]\ndirect=1\n[a]\nfilename=/dev/x\n[global]\ndirect=0\n[b]\nfilename=/dev/x\n",
+            "job:6:1: b: buffered",
+        ),
+        ("[global]\nfilename=/dev/x\n\n[b]\nrw=read\n", "job:4:1: b: buffered"),
+        ("[j]\ndirect=1\nsize=2m\n", "job:3:1: j: the device has no room"),
+        ("[j]\ndirect=1\nfilename=/dev/x\nfileoffset=1m\n", "job:4:1: j: the offset lies beyond"),
+        ("[j]\ndirect=1\nfilename=/dev/x\nblocksize=2m\n", "job:4:1: j: size too small"),
+        ("[j]\ndirect=1\n", "job:1:1: j: you need to specify size="),
+    ] {
+        let file = parse("job", text.as_bytes(), &Nothing).unwrap();
+        let mut device = card(Bytes::mib(1), 1);
+        let refused = run(&mut device, &mut Clock::new(), &file, &Host::default()).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.starts_with(place), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn the_engine_null_needs_no_room_and_leaves_all_of_it() {
+    for name in ["", " filename=/dev/x", " filename=big"] {
+        let text = format!(
+            "[n] ioengine=null size=1g bs=1m rw=write offset=8m{name} [f] direct=1 size=1m bs=64k rw=write"
+        );
+        let mut device = card(Bytes::mib(1), 1);
+        let run = job(&mut device, &text);
+        let written: Vec<_> =
+            run.reports.iter().map(|report| report.account.totals[1].bytes).collect();
+        assert_eq!(written, [1 << 30, 1 << 20], "{text}");
+        assert_eq!(run.notes, [], "{text}");
+        assert_eq!(device.layer().of(Kind::Write).count(), 16, "{text}");
+    }
+    for (options, says) in [
+        ("", "you need to specify size="),
+        (" filename=/dev/x", "you need to specify size="),
+        (" fill_device=1", "you need to specify size="),
+        (" size=15p", "more than 268435456 requests"),
+        (" size=1m loops=2000000", "more than 268435456 requests"),
+    ] {
+        let text = format!("[n] ioengine=null{options}");
+        let mut device = card(Bytes::mib(1), 1);
+        let refused = try_job(&mut device, &text).unwrap_err().to_string();
+        assert!(refused.contains(says), "{options}: {refused}");
+    }
+}
+
+#[test]
+fn names_are_made_up_as_the_format_says() {
+    // Both copies share a file; by default each has one of its own, and there is room for one.
+    let text = "[j] direct=1 size=1m bs=64k rw=write numjobs=2";
+    let refused = try_job(&mut card(Bytes::mib(1), 1), text).unwrap_err().to_string();
+    assert!(refused.contains("no room"), "{refused}");
+    job(&mut card(Bytes::mib(1), 1), &format!("{text} filename_format=$jobname.$filenum"));
+}
+
+#[test]
 fn the_same_seed_makes_the_same_requests_and_another_seed_others() {
     let text = format!("[j] {DEVICE} rw=randrw size=1m norandommap");
     let file = parse("job", text.replace(' ', "\n").as_bytes(), &Nothing).unwrap();

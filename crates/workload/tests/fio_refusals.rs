@@ -121,6 +121,19 @@ const BAD: &[(&str, &str, &str)] = &[
     ("[j]\ndedupe_percentage=x", "2:1", "failed parsing dedupe_percentage=x"),
     ("[j]\nkb_base=1023", "2:1", "failed parsing kb_base=1023\nvalid values: 1024, 1000"),
     ("[j]\nexec_prerun=rm", "2:1", "exec_prerun is not simulated: a simulation runs no programs"),
+    ("[j]\nverify=crc32c", "2:1", "verify is not simulated: nothing is read back"),
+    ("[j]\nrw=write\nverify=0\nverify=pattern", "4:1", "verify is not simulated"),
+    ("[j]\nverify_pattern=0", "2:1", "verify_pattern is not simulated: nothing is read back"),
+    ("[j]\ndo_verify=1", "2:1", "do_verify is not simulated: nothing is read back"),
+    ("[j]\nverify_fatal", "2:1", "verify_fatal is not simulated"),
+    ("[global]\nverify_backlog=16\n[j]", "2:1", "verify_backlog is not simulated"),
+    ("[j]\nverify_only", "2:1", "verify_only is not simulated"),
+    ("[j]\nserialize_overlap=1", "2:1", "serialize_overlap is not simulated: requests to"),
+    ("[j]\nrate_min=1m", "2:1", "rate_min is not simulated: no job ends because it is too slow"),
+    ("[j]\nratemin=1m", "2:1", "rate_min is not simulated"),
+    ("[j]\nlockfile=exclusive", "2:1", "lockfile=exclusive is not simulated: jobs do not wait"),
+    ("[j]\nlockfile=x", "2:1", "failed parsing lockfile=x\nvalid values: none, exclusive"),
+    ("[j]\nnrfiles=4\nopenfiles=2", "1:1", "j: files are open all at once"),
     ("[j]\ncgroup=x", "2:1", "cgroup is not simulated: there are no control groups"),
     ("[j]\nread_iolog=x", "2:1", "read_iolog is not simulated: block traces are replayed"),
     ("[j]\nioscheduler=", "2:1", "Option ioscheduler requires an argument"),
@@ -249,10 +262,27 @@ proptest! {
 }
 
 #[test]
+fn an_option_that_asks_for_nothing_is_as_good_as_absent() {
+    use boardlab_workload::fio::options::{OPTIONS, Tier};
+    let plain = parse("job", b"[j]\nnrfiles=4\n", &Nothing).unwrap();
+    let off = OPTIONS.iter().filter(|spec| matches!(spec.tier, Tier::OnlyOff(_)));
+    let lines: String = off.map(|spec| format!("{}=0\n", spec.name)).collect();
+    assert!(lines.contains("verify=0\n") && lines.contains("\ndo_verify=0\n"), "{lines}");
+    let text = format!("[j]\nnrfiles=4\nopenfiles=4\nlockfile=none\n{lines}");
+    let file = parse("job", text.as_bytes(), &Nothing).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(file.notes, []);
+    let mut settings = file.jobs[0].settings.clone();
+    settings.area.open_files = 0;
+    assert_eq!(settings, plain.jobs[0].settings);
+}
+
+#[test]
 fn the_document_names_every_option_in_its_tier() {
     use boardlab_workload::fio::options::{OPTIONS, Tier};
     let text = include_str!("../../../docs/formats/fio-jobs.md");
-    for (title, tier) in [("## Simulated", 0), ("## Without effect", 1), ("## Refused", 2)] {
+    for (title, tier) in
+        [("## Simulated", 0), ("## Without effect", 1), ("## Refused", 2), ("## Only as 0", 3)]
+    {
         let (_, rest) = text.split_once(title).expect("the section is there");
         let section = rest.split("\n## ").next().unwrap();
         // Names stand alone on their lines; what prose quotes begins a sentence or stands within one.
@@ -263,6 +293,7 @@ fn the_document_names_every_option_in_its_tier() {
             Tier::Full(_) => 0,
             Tier::NoEffect(_) => 1,
             Tier::Refused(_) => 2,
+            Tier::OnlyOff(_) => 3,
         };
         let specs = OPTIONS.iter().filter(|spec| of_tier(spec.tier) == tier);
         let mut listed: Vec<_> = specs.map(|spec| spec.name).collect();

@@ -11,7 +11,6 @@ pub(crate) mod jobs;
 mod pace;
 mod tables;
 
-use crate::error::Error;
 use crate::registry::{Failure, Request, VERSION};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
@@ -68,15 +67,11 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (started, before) = (clock.now(), tables::Before::of(&device));
     let mut device = Over::new(Pace::from(started), device);
     let host = fio::Host { seed: request.seed, ..fio::Host::default() };
-    let done =
-        fio::run(&mut device, &mut clock, &file, &host).map_err(|failure| match failure {
-            fio::Failure::Job { job, what } => Failure::Input(Error::Job {
-                file: scenario.jobs.name.clone(),
-                job,
-                what: what.into(),
-            }),
-            failure => failed("fio", failure),
-        })?;
+    let done = fio::run(&mut device, &mut clock, &file, &host);
+    let done = done.map_err(|failure| match failure {
+        fio::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
+        failure => failed("fio", failure),
+    })?;
     let (pace, device) = device.into_parts();
     run.tables.push(output::table::table("fio", "Jobs", &done));
     run.tables.extend(tables::causes(&pace));

@@ -94,7 +94,7 @@ impl Pages {
         let refused = |what: &str| {
             let what = what.to_owned();
             let (file, job) = (name.to_owned(), "workload".to_owned());
-            Err(Failure::Input(Error::Job { file, job, what }))
+            Err(Failure::Input(Error::Job { file, place: None, job, what }))
         };
         if self.list.pages == 0 {
             return refused("writes nothing: a card that is only read does not wear out");
@@ -161,10 +161,7 @@ pub(super) fn fio(
         let host = Host { seed, ..Host::default() };
         let done = jobs_of::run(&mut recorder, &mut clock, &file, &host);
         let done = done.map_err(|failure| match failure {
-            jobs_of::Failure::Job { job, what } => {
-                let (file, what) = (load.jobs.name.clone(), what.into());
-                Failure::Input(Error::Job { file, job, what })
-            }
+            jobs_of::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
             failure => failed("fio", failure),
         })?;
         if run == 0 {

@@ -6,14 +6,14 @@
 //!
 //! A job without `direct=1` would go through the page cache of the host, which a bare device does not
 //! have: it is refused, unless its engine reaches no device. Files lie one after the other on the device,
-//! without a filesystem's own writes.
+//! without a filesystem's own writes; those of the engine `null` lie nowhere.
 
 use crate::fio::account::Account;
 use crate::fio::data::{Filling, LARGEST};
 use crate::fio::job::{Job, JobFile};
 use crate::fio::output::bandwidth;
 use crate::fio::places::Span;
-use crate::fio::problem::Note;
+use crate::fio::problem::{Note, Place};
 use crate::fio::reading::Amount;
 use crate::fio::settings::Direction;
 use crate::fio::worker::{LATEST, Tools, Worker};
@@ -41,17 +41,23 @@ impl Default for Host {
     }
 }
 
+/// A job that cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// Where it asks for what cannot be, or else where it begins.
+    pub place: Place,
+    /// Which.
+    pub job: String,
+    /// Why.
+    pub what: &'static str,
+}
+
 /// Why jobs could not be run to their end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
     /// The job cannot be run on this device.
-    Job {
-        /// Which.
-        job: String,
-        /// Why.
-        what: &'static str,
-    },
+    Job(Misfit),
     /// The device answered with an error.
     Device {
         /// In which job.
@@ -75,7 +81,7 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Job { job, what } => write!(f, "{job}: {what}"),
+            Self::Job(Misfit { place, job, what }) => write!(f, "{place}: {job}: {what}"),
             Self::Device { job, what, offset, cause } => {
                 write!(f, "{job}: {what} at offset {offset:#x}: {cause}")
             }
@@ -139,6 +145,24 @@ pub struct Run {
     pub ended: Instant,
 }
 
+/// Whether jobs can be run on any device at all.
+///
+/// # Errors
+/// [`Misfit`].
+pub fn check(file: &JobFile) -> Result<(), Misfit> {
+    let is_buffered = |job: &Job| {
+        let submission = &job.settings.submission;
+        !submission.direct && !submission.engine.null
+    };
+    let what =
+        "buffered requests need the page cache of a host, which is not modelled: give direct=1";
+    let unfit = Unfit { what, options: &["direct", "buffered"] };
+    match file.jobs.iter().position(is_buffered) {
+        Some(index) => Err(unfit.of(file, index)),
+        None => Ok(()),
+    }
+}
+
 /// Runs all jobs of a file; the clock stands at the end of the last.
 ///
 /// # Errors
@@ -149,6 +173,7 @@ pub fn run<D: BlockDevice>(
     file: &JobFile,
     host: &Host,
 ) -> Result<Run, Failure> {
+    check(file)?;
     let started = clock.now();
     let (size, seed) = (device.geometry().size().get(), host.seed);
     let mut layout = Layout { device: size, files: Vec::new(), used: 0, seed };
@@ -156,7 +181,8 @@ pub fn run<D: BlockDevice>(
     let mut copies = Vec::new();
     for (index, job) in file.jobs.iter().enumerate() {
         for number in 0..job.settings.copies {
-            copies.push(Copy::new(index, job, number, &mut layout, &mut notes, host)?);
+            let copy = Copy::new(index, job, number, &mut layout, &mut notes, host);
+            copies.push(copy.map_err(|unfit| unfit.of(file, index))?);
         }
     }
     let mut bench = Bench { device, file, started, tools: Tools { host: *host, most: MOST_IDLE } };
@@ -168,6 +194,38 @@ pub fn run<D: BlockDevice>(
 
 /// So many requests may take no time before a time-based job is given up.
 const MOST_IDLE: u64 = 10_000_000;
+
+/// Why a job does not fit the device, and the options that ask for that.
+struct Unfit {
+    what: &'static str,
+    options: &'static [&'static str],
+}
+
+impl Unfit {
+    /// What is wrong with the job `index`.
+    fn of(self, file: &JobFile, index: usize) -> Misfit {
+        let place = file.place_of(index, self.options).clone();
+        Misfit { place, job: file.jobs[index].name.clone(), what: self.what }
+    }
+}
+
+impl From<Misfit> for Failure {
+    fn from(misfit: Misfit) -> Self {
+        Self::Job(misfit)
+    }
+}
+
+/// So many requests of the engine `null` are made, at some ten million a second.
+const MOST_NULL: u64 = 1 << 28;
+
+/// How many requests a job on `spans` makes at most.
+fn requests(job: &Job, spans: &[Span]) -> u64 {
+    let (settings, area) = (&job.settings, &job.settings.area);
+    let size = spans.iter().fold(0_u64, |size, span| size.saturating_add(span.length));
+    let bytes = area.io_size.map_or(size, |amount| amount.of(size));
+    let most = if area.number_ios > 0 { area.number_ios } else { u64::MAX };
+    (bytes / settings.smallest_block()).min(most).saturating_mul(settings.loops)
+}
 
 /// A copy of a job, before and while it runs.
 struct Copy<'j> {
@@ -187,24 +245,23 @@ impl<'j> Copy<'j> {
         layout: &mut Layout,
         notes: &mut Vec<Note>,
         host: &Host,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Unfit> {
         let settings = &job.settings;
-        let failed = |what| Failure::Job { job: job.name.clone(), what };
         let engine = settings.submission.engine;
-        if !settings.submission.direct && !engine.null {
-            return Err(failed(
-                "buffered requests need the page cache of a host: add direct=1, or run on a filesystem",
-            ));
-        }
         let spans = layout.spans(job, number, notes)?;
+        if engine.null && requests(job, &spans) > MOST_NULL {
+            let what = "more than 268435456 requests that reach no device";
+            return Err(Unfit { what, options: &["size", "filesize", "io_size", "loops"] });
+        }
         let base = settings.randomness.seed.map_or(host.seed, Seed::new);
         // Without randrepeat another run would be another; within one scenario the seed decides.
         let repeat = if settings.randomness.repeat { "" } else { ".again" };
         let seed = base.child(&format!("fio.{index}.{number}{repeat}"));
         let filling = Filling::new(&settings.contents, settings.largest_block(), seed)
             .filter(|filling| filling.memory().saturating_mul(settings.copies) <= LARGEST)
-            .ok_or_else(|| {
-                failed("equal or patterned data must fit 256 MiB: smaller blocks or fewer copies")
+            .ok_or(Unfit {
+                what: "equal or patterned data must fit 256 MiB: smaller blocks or fewer copies",
+                options: &["bs", "bsrange", "bssplit", "numjobs"],
             })?;
         let (low, high) = settings.timing.start_delay;
         let spread = high.as_nanos() - low.as_nanos();
@@ -262,8 +319,9 @@ impl<D: BlockDevice> Bench<'_, D> {
             let Some(since) = self.due(copies, copies[index].job) else { continue };
             let at = since.saturating_add(copies[index].delay);
             if at > LATEST {
-                let job = copies[index].settings.name.clone();
-                return Err(Failure::Job { job, what: "it would start after more than 292 years" });
+                let what = "it would start after more than 292 years";
+                let unfit = Unfit { what, options: &["startdelay"] };
+                return Err(unfit.of(self.file, copies[index].job).into());
             }
             copies[index].started = Some(at);
             copies[index].worker.start(at, &self.tools);
@@ -297,57 +355,43 @@ struct Layout {
 const FILE_UNIT: u64 = 1 << 20;
 
 impl Layout {
-    fn spans(
-        &mut self,
-        job: &Job,
-        number: u64,
-        notes: &mut Vec<Note>,
-    ) -> Result<Vec<Span>, Failure> {
-        let area = &job.settings.area;
-        let names = if area.filenames.is_empty() {
-            (0..area.files).map(|file| format!("{}.{number}.{file}", job.name)).collect()
-        } else {
-            area.filenames.clone()
+    fn spans(&mut self, job: &Job, number: u64, notes: &mut Vec<Note>) -> Result<Vec<Span>, Unfit> {
+        let (area, engine) = (&job.settings.area, job.settings.submission.engine);
+        let name = |file: u64| {
+            let name = area.format.replace("$jobname", &job.name);
+            let name = name.replace("$jobnum", &number.to_string());
+            name.replace("$filenum", &file.to_string())
+        };
+        let names = match area.filenames.is_empty() {
+            true => (0..area.files).map(name).collect(),
+            false => area.filenames.clone(),
         };
         let count = u64::try_from(names.len()).expect("u64 holds usize").max(1);
         let whole = Span { start: 0, length: self.device };
         let mut spans = Vec::new();
         for name in names {
-            let is_device =
-                name.starts_with("/dev/") || job.settings.submission.engine.name == "mtd";
-            let base = if is_device { whole } else { self.file(job, &name, count)? };
-            spans.push(self.part(job, number, (base, count), notes)?);
+            let is_device = name.starts_with("/dev/") || engine.name == "mtd";
+            let base = match is_device {
+                _ if engine.null => Span { start: 0, length: self.length(job, &name, count)? },
+                true => whole,
+                false => self.file(job, &name, count)?,
+            };
+            spans.push(part(job, number, (base, count), notes)?);
         }
         Ok(spans)
     }
 
     /// A file that is there, or a new one behind the last.
-    fn file(&mut self, job: &Job, name: &str, count: u64) -> Result<Span, Failure> {
+    fn file(&mut self, job: &Job, name: &str, count: u64) -> Result<Span, Unfit> {
         if let Some((_, span)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(*span);
         }
-        let failed = |what| Failure::Job { job: job.name.clone(), what };
-        let area = &job.settings.area;
-        let offset = match area.offset {
-            Some(Amount::Bytes(offset)) => offset,
-            _ => 0,
-        };
-        let length = match (area.filesize, area.size) {
-            (Some((low, high)), _) => {
-                low + self
-                    .seed
-                    .stream(&format!("fio.size.{name}"))
-                    .below((high - low).saturating_add(1))
-            }
-            (None, Some(Amount::Bytes(size))) => (size / count).saturating_add(offset),
-            (None, Some(Amount::Percent(_)) | None) if area.fill_device => self.device - self.used,
-            (None, Some(Amount::Percent(_)) | None) => {
-                return Err(failed("you need to specify size= of a file"));
-            }
-        };
-        let left = self.device.saturating_sub(self.used);
-        if length == 0 || length > left {
-            return Err(failed("the device has no room for the files of this job"));
+        let length = self.length(job, name, count)?;
+        if length > self.device.saturating_sub(self.used) {
+            return Err(Unfit {
+                what: "the device has no room for the files of this job",
+                options: &["size", "filesize", "nrfiles", "offset"],
+            });
         }
         let span = Span { start: self.used, length };
         self.used += length.div_ceil(FILE_UNIT).saturating_mul(FILE_UNIT);
@@ -355,46 +399,73 @@ impl Layout {
         Ok(span)
     }
 
-    /// The part of a file or device that a copy works on.
-    fn part(
-        &self,
-        job: &Job,
-        number: u64,
-        (base, count): (Span, u64),
-        notes: &mut Vec<Note>,
-    ) -> Result<Span, Failure> {
-        let (area, failed) =
-            (&job.settings.area, |what| Failure::Job { job: job.name.clone(), what });
-        let smallest = job.settings.smallest_block();
-        let align = if area.offset_align > 0 { area.offset_align } else { smallest };
-        let place = |amount: Option<Amount>| match amount {
-            Some(Amount::Bytes(bytes)) => bytes,
-            Some(percent) => percent.of(base.length) / align * align,
-            None => 0,
+    /// How long a new file is.
+    fn length(&self, job: &Job, name: &str, count: u64) -> Result<u64, Unfit> {
+        let (area, engine) = (&job.settings.area, job.settings.submission.engine);
+        let offset = match area.offset {
+            Some(Amount::Bytes(offset)) => offset,
+            _ => 0,
         };
-        let offset = place(area.increment).checked_mul(number);
-        let offset = offset.and_then(|more| more.checked_add(place(area.offset)));
-        let offset = offset.filter(|offset| *offset < base.length);
-        let offset = offset.ok_or_else(|| failed("the offset lies beyond the device or file"))?;
-        let left = base.length - offset;
-        let asked = match area.size {
-            _ if area.fill_device => left,
-            None => left,
-            Some(Amount::Bytes(bytes)) => bytes / count,
-            Some(percent) => percent.of(base.length),
-        };
-        let length = asked.min(left);
-        if length < asked {
-            let note = Note::Clamped { job: job.name.clone(), asked, given: length };
-            if !notes.contains(&note) {
-                notes.push(note);
+        let length = match (area.filesize, area.size) {
+            (Some((low, high)), _) => {
+                let mut stream = self.seed.stream(&format!("fio.size.{name}"));
+                low + stream.below((high - low).saturating_add(1))
             }
+            (None, Some(Amount::Bytes(size))) => (size / count).saturating_add(offset),
+            // fill_device of an engine without a device would never end.
+            (None, _) if area.fill_device && !engine.null => self.device.saturating_sub(self.used),
+            (None, _) => {
+                let what = "you need to specify size= of a file";
+                return Err(Unfit { what, options: &["size"] });
+            }
+        };
+        match length {
+            0 => Err(Unfit { what: "a file without bytes", options: &["size", "filesize"] }),
+            length => Ok(length),
         }
-        if length < smallest {
-            return Err(failed("size too small, must not be less than minimum block size"));
-        }
-        Ok(Span { start: base.start + offset, length })
     }
+}
+
+/// The part of a file or device that a copy works on.
+fn part(
+    job: &Job,
+    number: u64,
+    (base, count): (Span, u64),
+    notes: &mut Vec<Note>,
+) -> Result<Span, Unfit> {
+    let area = &job.settings.area;
+    let smallest = job.settings.smallest_block();
+    let align = if area.offset_align > 0 { area.offset_align } else { smallest };
+    let place = |amount: Option<Amount>| match amount {
+        Some(Amount::Bytes(bytes)) => bytes,
+        Some(percent) => percent.of(base.length) / align * align,
+        None => 0,
+    };
+    let offset = place(area.increment).checked_mul(number);
+    let offset = offset.and_then(|more| more.checked_add(place(area.offset)));
+    let offset = offset.filter(|offset| *offset < base.length).ok_or(Unfit {
+        what: "the offset lies beyond the device or file",
+        options: &["offset", "offset_increment"],
+    })?;
+    let left = base.length - offset;
+    let asked = match area.size {
+        _ if area.fill_device => left,
+        None => left,
+        Some(Amount::Bytes(bytes)) => bytes / count,
+        Some(percent) => percent.of(base.length),
+    };
+    let length = asked.min(left);
+    if length < asked {
+        let note = Note::Clamped { job: job.name.clone(), asked, given: length };
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    if length < smallest {
+        let what = "size too small, must not be less than minimum block size";
+        return Err(Unfit { what, options: &["size", "filesize", "bs", "bsrange", "bssplit"] });
+    }
+    Ok(Span { start: base.start + offset, length })
 }
 
 /// A report of each copy, or of each group that asks for one.

@@ -195,6 +195,10 @@ impl Builder {
                     && settings.submission.engine.queues,
                 "trims before writes need iodepth=1",
             ),
+            (
+                (1..area.files).contains(&area.open_files),
+                "files are open all at once: openfiles below nrfiles is not simulated",
+            ),
             (files > MOST_FILES, "more than 65536 files, counted for each copy"),
             (copies + settings.copies > MOST_COPIES, "more than 1024 copies of jobs in all"),
         ];
@@ -208,6 +212,26 @@ impl Builder {
             let problem = Problem::UnknownWaitee { job: job.name.clone(), name: name.clone() };
             self.wrong.push(Diagnostic { place: job.place.clone(), problem });
         }
+    }
+}
+
+impl JobFile {
+    /// Where the job `index` gets one of `options` from, called by their first names: the last of
+    /// them in its section or else in the global ones above; its section where none is written.
+    ///
+    /// # Panics
+    /// When there is no such job.
+    #[must_use]
+    pub fn place_of(&self, index: usize, options: &[&str]) -> &Place {
+        let mut jobs = self.sections.iter().enumerate().filter(|(_, section)| !section.is_global());
+        let (at, job) = jobs.nth(index).expect("the job is one of the file");
+        let globals = self.sections[..at].iter().rev().filter(|section| section.is_global());
+        let is_wanted = |option: &&Assigned| {
+            options::find(&option.name).is_some_and(|spec| options.contains(&spec.name))
+        };
+        let mut sections = [job].into_iter().chain(globals);
+        let written = sections.find_map(|section| section.options.iter().rfind(is_wanted));
+        written.map_or(&job.place, |option| &option.place)
     }
 }
 

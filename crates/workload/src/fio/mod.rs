@@ -41,7 +41,7 @@ mod setters;
 pub mod settings;
 mod worker;
 
-pub use engine::{Failure, Host, Report, Run, run};
+pub use engine::{Failure, Host, Misfit, Report, Run, check, run};
 pub use grammar::{Nothing, Surroundings};
 pub use job::{Job, JobFile, parse, parse_arguments};
 pub use problem::{Diagnostic, Diagnostics, Note, Place, Problem};

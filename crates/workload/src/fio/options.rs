@@ -18,6 +18,8 @@ pub enum Tier {
     NoEffect(Kind),
     /// Refused, for this reason.
     Refused(&'static str),
+    /// The same, unless its value asks for nothing: 0.
+    OnlyOff(&'static str),
 }
 
 /// What the value of an option without effect must look like.
@@ -60,12 +62,19 @@ const fn refused(name: &'static str, reason: &'static str) -> Spec {
     Spec { name, alias: "", tier: Tier::Refused(reason), help: reason }
 }
 
+const fn off(name: &'static str, alias: &'static str, reason: &'static str) -> Spec {
+    Spec { name, alias, tier: Tier::OnlyOff(reason), help: reason }
+}
+
 const PROGRAM: &str = "a simulation runs no programs";
 const CGROUP: &str = "there are no control groups in a simulation";
 const REPLAY: &str = "block traces are replayed by their own workload";
 const ZONED: &str = "zoned block devices are not modelled";
 const FEEDBACK: &str = "it would change the load by feedback that is not modelled";
-const VERIFY: &str = "it would change which requests are made; reading back is not modelled";
+const VERIFY: &str =
+    "nothing is read back and compared; give 0, or read the same area in a job of its own";
+const OVERLAP: &str = "requests to the same blocks do not wait for each other; give 0";
+const MINIMUM: &str = "no job ends because it is too slow; give 0";
 const TRIMS: &str = "trims mixed into other requests are not modelled";
 
 use Kind::{Flag, Number, Text, Time};
@@ -77,9 +86,9 @@ pub const OPTIONS: &[Spec] = &[
     full("name", "", set::name, "name of the job, instead of the section's"),
     full("wait_for", "", set::wait_for, "start when all copies of the named job are done"),
     full("filename", "", set::filename, "device or files, with colons between"),
-    idle("lockfile", "", Text, "lock files"),
+    full("lockfile", "", set::lockfile, "lock files: none"),
     idle("directory", "", Text, "where files are"),
-    idle("filename_format", "", Text, "how names of files are made up"),
+    full("filename_format", "", set::filename_format, "how names of files are made up"),
     idle("unique_filename", "", Flag, "names of files of network clients"),
     refused("opendir", "a simulated device has no directories to search"),
     full("rw", "readwrite", set::rw, "reads, writes or trims, in order or random"),
@@ -99,7 +108,7 @@ pub const OPTIONS: &[Spec] = &[
     full("iodepth_batch_complete_min", "iodepth_batch_complete", set::complete_min, "requests waited for at once"),
     full("iodepth_batch_complete_max", "", set::complete_max, "requests taken at once"),
     full("iodepth_low", "", set::iodepth_low, "how far a full queue is emptied"),
-    idle("serialize_overlap", "", Flag, "wait for requests to the same blocks"),
+    off("serialize_overlap", "", OVERLAP),
     idle("io_submit_mode", "", Text, "submission by a thread of its own"),
     full("size", "", set::size, "bytes of the area"),
     full("io_size", "io_limit", set::io_size, "bytes moved in all"),
@@ -116,7 +125,7 @@ pub const OPTIONS: &[Spec] = &[
     idle("allrandrepeat", "", Flag, "as randrepeat, for everything random"),
     full("nrfiles", "nr_files", set::nrfiles, "number of files"),
     full("file_service_type", "", set::file_service_type, "which file is next"),
-    idle("openfiles", "", Number, "files open at once"),
+    full("openfiles", "", set::openfiles, "files open at once: all"),
     idle("fallocate", "", Text, "how files are laid out"),
     idle("fadvise_hint", "", Text, "advice about the page cache"),
     full("fsync", "", set::fsync, "flush after so many writes"),
@@ -132,27 +141,27 @@ pub const OPTIONS: &[Spec] = &[
     full("startdelay", "", set::startdelay, "start so much later"),
     full("runtime", "timeout", set::runtime, "stop after so long"),
     full("time_based", "", set::time_based, "go on until the runtime is over"),
-    refused("verify_only", VERIFY),
+    off("verify_only", "", VERIFY),
     full("ramp_time", "", set::ramp_time, "time before anything is counted"),
     idle("clocksource", "", Text, "fio's clock"),
     idle("mem", "iomem", Text, "where buffers are"),
-    idle("verify", "", Text, "reading back what was written"),
-    idle("do_verify", "", Flag, "reading back after writing"),
-    idle("verify_interval", "", Number, "unit of verification"),
-    idle("verify_offset", "", Number, "place of the verification header"),
-    idle("verify_pattern", "", Text, "pattern of verification"),
-    idle("verify_fatal", "", Flag, "stop at the first difference"),
-    idle("verify_dump", "", Flag, "write differences to files"),
-    idle("verify_async", "", Number, "threads that verify"),
-    refused("verify_backlog", VERIFY),
-    refused("verify_backlog_batch", VERIFY),
-    refused("experimental_verify", VERIFY),
-    idle("verify_state_load", "", Flag, "where verification stopped"),
-    idle("verify_state_save", "", Flag, "where verification stopped"),
-    refused("trim_percentage", TRIMS),
-    refused("trim_verify_zero", TRIMS),
-    refused("trim_backlog", TRIMS),
-    refused("trim_backlog_batch", TRIMS),
+    off("verify", "", VERIFY),
+    off("do_verify", "", VERIFY),
+    off("verify_interval", "", VERIFY),
+    off("verify_offset", "", VERIFY),
+    refused("verify_pattern", VERIFY),
+    off("verify_fatal", "", VERIFY),
+    off("verify_dump", "", VERIFY),
+    off("verify_async", "", VERIFY),
+    off("verify_backlog", "", VERIFY),
+    off("verify_backlog_batch", "", VERIFY),
+    off("experimental_verify", "", VERIFY),
+    off("verify_state_load", "", VERIFY),
+    off("verify_state_save", "", VERIFY),
+    off("trim_percentage", "", TRIMS),
+    off("trim_verify_zero", "", TRIMS),
+    off("trim_backlog", "", TRIMS),
+    off("trim_backlog_batch", "", TRIMS),
     refused("write_iolog", "use the trace of the device instead"),
     refused("read_iolog", REPLAY),
     refused("read_iolog_chunked", REPLAY),
@@ -191,12 +200,12 @@ pub const OPTIONS: &[Spec] = &[
     full("thinktime_blocks_type", "", set::thinktime_blocks_type, "pause after issue or completion"),
     refused("thinktime_iotime", FEEDBACK),
     full("rate", "", set::rate, "bytes a second at most"),
-    idle("rate_min", "ratemin", Text, "fail below so many bytes a second"),
+    off("rate_min", "ratemin", MINIMUM),
     full("rate_process", "", set::rate_process, "linear or poisson"),
     idle("rate_cycle", "ratecycle", Number, "window of rate_min"),
     full("rate_ignore_thinktime", "", set::rate_ignore_thinktime, "do not catch up pauses"),
     full("rate_iops", "", set::rate_iops, "requests a second at most"),
-    idle("rate_iops_min", "", Text, "fail below so many requests a second"),
+    off("rate_iops_min", "", MINIMUM),
     refused("max_latency", FEEDBACK),
     refused("latency_target", FEEDBACK),
     refused("latency_window", FEEDBACK),
@@ -324,7 +333,10 @@ pub fn apply(spec: &Spec, settings: &mut Settings, reading: &Reading<'_>) -> Res
     match spec.tier {
         Tier::Full(set) => set(settings, reading).map(|()| true),
         Tier::NoEffect(kind) => check(kind, reading).map(|()| false),
-        Tier::Refused(reason) => Err(Problem::Refused { option: spec.name.to_owned(), reason }),
+        Tier::OnlyOff(_) if reading.text == Some("0") => Ok(true),
+        Tier::Refused(reason) | Tier::OnlyOff(reason) => {
+            Err(Problem::Refused { option: spec.name.to_owned(), reason })
+        }
     }
 }
 

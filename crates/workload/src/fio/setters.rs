@@ -43,6 +43,8 @@ plain! {
     offset_increment: area.increment = |value| Some(value.amount()?);
     offset_align: area.offset_align = |value| value.size()?;
     number_ios: area.number_ios = |value| value.size()?;
+    filename_format: area.format = |value| value.text()?.to_owned();
+    openfiles: area.open_files = |value| value.count(0, MAXIMUM)?;
     nrfiles: area.files = |value| value.count(1, MAXIMUM)?;
     fsync: submission.fsync = |value| value.count(0, MAXIMUM)?;
     fdatasync: submission.fdatasync = |value| value.count(0, MAXIMUM)?;
@@ -307,6 +309,14 @@ pub(super) fn file_service_type(settings: &mut Settings, value: Value<'_, '_>) -
     let index = word.word(&["random", "roundrobin", "sequential"])?;
     settings.area.service = [Service::Random, Service::RoundRobin, Service::Sequential][index];
     Ok(())
+}
+
+pub(super) fn lockfile(_: &mut Settings, value: Value<'_, '_>) -> Set {
+    if value.word(&["none", "exclusive", "readwrite"])? == 0 {
+        return Ok(());
+    }
+    let reason = "jobs do not wait for the files of others; give none";
+    Err(Problem::Refused { option: format!("lockfile={}", value.text()?), reason })
 }
 
 pub(super) fn direct(settings: &mut Settings, value: Value<'_, '_>) -> Set {

@@ -165,8 +165,12 @@ pub struct Area {
     pub zone_skip: u64,
     /// `filename`, in order; empty when fio would make up names.
     pub filenames: Vec<String>,
+    /// `filename_format`: how names are made up.
+    pub format: String,
     /// `nrfiles`.
     pub files: u64,
+    /// `openfiles`; 0 for all.
+    pub open_files: u64,
     /// `file_service_type`: `random`, `roundrobin`, `sequential`.
     pub service: Service,
 }
@@ -389,6 +393,9 @@ pub const PERCENTILES: [f64; 17] = [
     99.99,
 ];
 
+/// fio's default of `filename_format`.
+const NAME_FORMAT: &str = "$jobname.$jobnum.$filenum";
+
 impl Default for Settings {
     /// fio 3.33's defaults (`fio --cmdhelp`).
     fn default() -> Self {
@@ -407,7 +414,7 @@ impl Default for Settings {
             blocks: [const { Blocks::Fixed(4_096) }; 3],
             align: [0; 3],
             unaligned: false,
-            area: Area { files: 1, ..Area::default() },
+            area: Area { files: 1, format: NAME_FORMAT.to_owned(), ..Area::default() },
             timing: Timing { think_blocks: 1, ..Timing::default() },
             submission: Submission {
                 engine: ENGINES[0],

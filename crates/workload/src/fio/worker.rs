@@ -123,7 +123,7 @@ impl<'j> Worker<'j> {
             .enumerate()
             .map(|(index, span)| Places::new(settings, *span, seed.child(&format!("file{index}"))))
             .collect();
-        let size: u64 = spans.iter().map(|span| span.length).sum();
+        let size = spans.iter().fold(0_u64, |size, span| size.saturating_add(span.length));
         let limit = match settings.area.io_size {
             Some(Amount::Bytes(bytes)) => bytes,
             Some(percent) => percent.of(size),

@@ -6,7 +6,9 @@
 use crate::fio::account::{Account, BOUNDS, Spread, Totals, to_f64};
 use crate::fio::engine::{Report, Run};
 use crate::fio::job::{Job, JobFile};
-use crate::fio::output::{VERSION, bandwidth, millis, percentile, rate, requests, share};
+use crate::fio::output::{
+    VERSION, bandwidth, description, millis, percentile, rate, requests, share,
+};
 use crate::fio::settings::{Blocks, Direction};
 use boardlab_sim::{Duration, Phase};
 use std::fmt::{self, Write};
@@ -93,7 +95,7 @@ fn one(out: &mut String, file: &JobFile, report: &Report) -> fmt::Result {
     let (account, job) = (&report.account, &file.jobs[report.job]);
     let (name, group, copies) = (&report.name, report.group, report.copies);
     writeln!(out, "\n{name}: (groupid={group}, jobs={copies}): err= 0: virtual time")?;
-    if let Some(description) = &job.settings.description {
+    if let Some(description) = description(job) {
         writeln!(out, "  Description  : [{description}]")?;
     }
     for one in Direction::ALL {

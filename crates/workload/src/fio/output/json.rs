@@ -5,7 +5,9 @@
 use crate::fio::account::{Account, Spread, Totals, to_f64};
 use crate::fio::engine::{Report, Run};
 use crate::fio::job::JobFile;
-use crate::fio::output::{VERSION, bandwidth, millis, percentile, rate, requests, share};
+use crate::fio::output::{
+    VERSION, bandwidth, description, millis, percentile, rate, requests, share,
+};
 use crate::fio::settings::{Direction, Reporting};
 use boardlab_sim::{Duration, Phase};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -121,6 +123,7 @@ fn job(file: &JobFile, report: &Report) -> Json {
         ("latency_percentile", Json::Real(100.0)),
         ("latency_window", Json::Whole(0)),
     ]);
+    entries.extend(description(job).map(|words| ("desc", text(words))));
     Json::Object(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 

@@ -12,6 +12,7 @@ pub mod table;
 pub mod terse;
 
 use crate::fio::account::{Account, Totals, to_f64};
+use crate::fio::job::Job;
 use boardlab_sim::{Duration, Phase};
 
 /// What stands where fio prints its version.
@@ -57,4 +58,10 @@ fn share(part: u64, whole: u64) -> f64 {
 /// Requests of all directions.
 fn requests(account: &Account) -> u64 {
     account.totals.iter().map(|totals| totals.requests).sum()
+}
+
+/// The description of a job as reports show it: fio keeps 255 bytes.
+fn description(job: &Job) -> Option<&str> {
+    let words = job.settings.description.as_deref()?;
+    Some(&words[..words.floor_char_boundary(255)])
 }

@@ -1,4 +1,5 @@
-//! fio's terse output, version 3: 130 fields with semicolons between, a line for each report.
+//! fio's terse output, version 3: 130 fields with semicolons between, and a last one for a description; a line for
+//! each report.
 //!
 //! Layer: rank 6. The fields are those of a run of fio 3.33 with `--minimal`: 5 of the job, 41 of reads, 41 of
 //! writes, 5 of the CPU, 7 of depths, 22 of latencies, 9 of the disk. Trims have no fields in version 3.
@@ -6,7 +7,9 @@
 use crate::fio::account::{Spread, Totals, to_f64};
 use crate::fio::engine::{Report, Run};
 use crate::fio::job::JobFile;
-use crate::fio::output::{VERSION, bandwidth, millis, percentile, rate, requests, share};
+use crate::fio::output::{
+    VERSION, bandwidth, description, millis, percentile, rate, requests, share,
+};
 use boardlab_sim::Duration;
 use std::fmt::Write;
 
@@ -21,7 +24,8 @@ pub fn terse(file: &JobFile, run: &Run) -> String {
 
 fn line(file: &JobFile, report: &Report) -> String {
     let account = &report.account;
-    let settings = &file.jobs[report.job].settings;
+    let job = &file.jobs[report.job];
+    let settings = &job.settings;
     let percentiles: &[f64] =
         if settings.reporting.clat_percentiles { &settings.reporting.percentiles } else { &[] };
     let time = account.elapsed();
@@ -53,6 +57,7 @@ fn line(file: &JobFile, report: &Report) -> String {
     let ios = [account.totals[0].requests, account.totals[1].requests, 0, 0, 0, 0, 0];
     fields.extend(ios.map(|count| count.to_string()));
     fields.push("0.00%".to_owned());
+    fields.extend(description(job).map(str::to_owned));
     fields.join(";")
 }
 
