@@ -342,3 +342,26 @@ impl Medium for Contents {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boardlab_sim::Bytes;
+
+    #[test]
+    fn a_torn_program_spoils_the_row_that_shares_its_cells_unless_they_hold_one_bit() {
+        let part = Geometry::new(4, 8, Bytes::new(64), 8).expect("a geometry");
+        for (mode, spoils) in [(CellMode::Native, true), (CellMode::SingleBit, false)] {
+            let mut medium = Contents::new(&part).paired(2);
+            let stamp = |logical| Stamp { logical, version: Version(1) };
+            medium.open(0, mode);
+            medium.program(PageRun { block: 0, offset: 0, count: 3 }, stamp(0), Cause::Host);
+            medium.cut_after(0);
+            medium.program(PageRun { block: 0, offset: 3, count: 1 }, stamp(3), Cause::Host);
+            assert_eq!(medium.steps(), 3, "the torn one is none");
+            let held = [0, 1, 2, 3].map(|offset| medium.holds(Page { block: 0, offset }));
+            let lower = if spoils { Holds::Torn } else { Holds::Data(stamp(2)) };
+            assert_eq!(held, [Holds::Data(stamp(0)), Holds::Data(stamp(1)), lower, Holds::Torn]);
+        }
+    }
+}

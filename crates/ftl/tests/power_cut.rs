@@ -403,6 +403,57 @@ fn a_part_without_room_for_padding_is_refused_with_the_blocks_it_needs() {
     ftl.assert_sound();
 }
 
+/// What a part with these pages in a block says to three bits a cell, whose pages are padded.
+fn padded(pages: u32, policies: Policies) -> Result<PageMapped<Contents>, boardlab_ftl::Error> {
+    let part = Geometry::new(96, pages, Bytes::new(64), 400).unwrap();
+    let ftl = PageMapped::new(part, policies, Contents::new(&part).paired(3), Seed::new(1));
+    ftl.unwrap().power_safe(PowerSafety { bits: 3, shared: SharedCells::Padded })
+}
+
+#[test]
+fn padding_takes_a_quarter_of_a_block_at_most() {
+    use boardlab_ftl::Error::Policy;
+    for (pages, quarter) in [(8, 2), (10, 2), (11, 2)] {
+        let refused = padded(pages, Policies::default()).err().unwrap();
+        let Policy { what, found, most, .. } = refused else { panic!("{refused:?}") };
+        assert_eq!((what, found, most), ("pages that share cells", 3, quarter), "{pages} pages");
+    }
+    padded(12, Policies::default()).unwrap();
+}
+
+#[test]
+fn hot_blocks_must_hold_the_hot_pages_beside_the_padding() {
+    // Of 16 pages 10 can be counted on: ten blocks for 100 pages, and one to be filled.
+    let with = |hot_blocks| {
+        let streams = Streams::ByClass { hot_pages: 100, hot_blocks };
+        padded(16, Policies { streams, ..Policies::default() })
+    };
+    let refused = with(10).err().unwrap();
+    let boardlab_ftl::Error::Policy { found, least, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!((found, least), (10, 11));
+    with(11).unwrap();
+}
+
+#[test]
+fn trims_over_many_blocks_leave_no_block_behind() {
+    let mut ftl = small();
+    let mut draw = Seed::new(9).stream("trims");
+    for _ in 0..3_000 {
+        let extent = Extent::new(below(&mut draw, 190), 4);
+        if draw.chance(1, 2) {
+            ftl.write(NOW, extent).unwrap();
+        } else {
+            ftl.trim(NOW, extent).unwrap();
+        }
+        ftl.flush(NOW);
+    }
+    ftl.assert_sound();
+    let pages = ftl.occupancy().pages;
+    let ftl = restarted(ftl);
+    ftl.assert_sound();
+    assert_eq!(ftl.occupancy().pages, pages, "as many pages have data as before the cut");
+}
+
 /// A small part whose programs fail: of 10^12, so many.
 fn failing(program_failures: u64, bits: u32, seed: u64) -> PageMapped<Contents> {
     let part = Geometry::new(48, 16, Bytes::new(64), 200).unwrap();

@@ -119,14 +119,14 @@ mod tests {
             cache.put(page, blocks);
         }
         assert!(!cache.is_over(), "three pages fit");
-        cache.put(10, 1);
+        cache.put(10, 2);
         assert!(cache.is_over(), "four do not");
         let mut run = Vec::new();
         assert!(cache.take(8, &mut run));
         assert_eq!(run, [(8, 3), (9, 1)]);
         assert_eq!(cache.remove(4), Some(1));
         assert!(cache.take(8, &mut run));
-        assert_eq!(run, [(10, 1)]);
+        assert_eq!(run, [(10, 2)]);
         assert!(!cache.take(8, &mut run));
     }
 }

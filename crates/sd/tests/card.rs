@@ -159,6 +159,17 @@ fn a_cache_ends_a_write_before_the_program_and_a_flush_after_it() {
     assert!(flushed.since(written) > PROGRAM);
     let again = card.submit(flushed, Request::Flush).unwrap().ended;
     assert!(again.since(flushed) < PROGRAM, "there is nothing left to write");
+    assert_eq!(card.counts().flushes, 2);
+}
+
+#[test]
+fn a_cache_that_is_full_takes_no_more_than_the_flash_programs() {
+    let cached = in_slot(Face { cache: Some(Bytes::new(2 * ROW)), ..face() });
+    let mut card = card(cached, 0);
+    // Not from the beginning of a page, so that it goes through the cache.
+    let written = write(&mut card, Instant::ZERO, 1, 8 * ROW);
+    assert!(written.since(Instant::ZERO) > PROGRAM * 5, "{written:?}");
+    assert!(card.counts().busy_ns > (PROGRAM * 5).as_nanos(), "{:?}", card.counts());
 }
 
 #[test]
@@ -287,6 +298,8 @@ fn a_durable_write_puts_its_own_pages_on_the_flash_of_an_emmc_and_all_on_that_of
         let done = card.submit(now, request).unwrap();
         assert!(done.ended.since(now) > PROGRAM, "{kind:?}");
         assert_eq!(card.translation().counters().written, 2 - left, "{kind:?}");
+        card.submit(done.ended, Request::WriteZeroes { extent: Extent::new(0, 3) }).unwrap();
+        assert_eq!(card.counts().flushes, 1 - left, "{kind:?}: zeros are not durable at once");
     }
 }
 
@@ -297,10 +310,37 @@ fn a_discard_forgets_whole_pages_and_an_erase_writes_the_rest() {
         let now = write(&mut card, Instant::ZERO, 0, 4 * PAGE);
         let extent = Extent::new(1, blocks(4 * PAGE) - 2);
         let before = card.translation().counters().written;
+        let commands = card.counts().commands;
         card.submit(now, Request::Discard { extent }).unwrap();
+        assert_eq!(card.counts().commands - commands, 4, "CMD32, CMD33, CMD38, CMD13");
         assert_eq!(card.translation().counters().trimmed, 2, "{discard:?}");
         assert_eq!(card.translation().counters().written - before, written, "{discard:?}");
     }
+}
+
+#[test]
+fn what_was_erased_reads_as_the_card_says() {
+    for (erased_ones, expected) in [(false, 0), (true, 0xFF)] {
+        let mut card = card(in_slot(Face { erased_ones, ..face() }), 0);
+        let now = write(&mut card, Instant::ZERO, 0, 4 * PAGE);
+        let extent = Extent::new(1, blocks(4 * PAGE) - 2);
+        card.submit(now, Request::Discard { extent }).unwrap();
+        let never_written = blocks(9 * PAGE);
+        for block in [1, blocks(2 * PAGE), blocks(4 * PAGE) - 2, never_written] {
+            let mut found = [1; 512];
+            card.read(&mut Clock::new(), Extent::new(block, 1), &mut found).unwrap();
+            assert_eq!(found, [expected; 512], "block {block}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_comes_while_the_card_is_busy_waits() {
+    let mut card = card(part(), 0);
+    let ended = write(&mut card, Instant::ZERO, 0, ROW);
+    let request = Request::Discard { extent: Extent::new(0, 1) };
+    let done = card.submit(Instant::ZERO, request).unwrap();
+    assert!(done.started >= ended, "{:?} before {ended:?}", done.started);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use boardlab_ftl::{
     Contents, Geometry, LogBlocks, LogPolicies, PageMapped, Policies, PowerSafety, SharedCells,
     Stripe, Translation,
 };
-use boardlab_sd::{AllocationUnit, Card, Data, Face};
+use boardlab_sd::{AllocationUnit, Card, Data, Face, Kind, Mode};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
 
 /// Four blocks a page.
@@ -69,19 +69,25 @@ impl Layer for LogBlocks<Contents> {
     }
 }
 
-fn card<L: Layer>(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> Card<L> {
+fn card<L: Layer>((kind, cache): (Kind, Option<Bytes>), shared: SharedCells, seed: u64) -> Card<L> {
     let small = Face {
+        kind,
         capacity: Bytes::mib(1),
         allocation_unit: AllocationUnit::new(Bytes::kib(16)).unwrap(),
         cache,
         ..face()
     };
-    Card::new(in_slot(small), L::new(shared, seed), 2, Data::Versions).unwrap()
+    let mut part = in_slot(small);
+    if kind == Kind::Emmc {
+        part.wiring.mode = Mode::HighSpeed;
+    }
+    Card::new(part, L::new(shared, seed), 2, Data::Versions).unwrap()
 }
 
 /// What each block may hold: the first is certain, the others may have come to flash.
 struct Model {
     may: Vec<Vec<u8>>,
+    kind: Kind,
     cached: bool,
 }
 
@@ -93,6 +99,13 @@ impl Model {
 
     fn settle(&mut self) {
         self.may.iter_mut().for_each(|may| drop(may.drain(..may.len() - 1)));
+    }
+
+    /// What a reliable write of an eMMC makes certain: its own blocks.
+    fn settle_only(&mut self, extent: Extent) {
+        let at = |block| usize::try_from(block).unwrap();
+        let range = at(extent.first.0)..at(extent.first.0 + extent.count);
+        self.may[range].iter_mut().for_each(|may| drop(may.drain(..may.len() - 1)));
     }
 }
 
@@ -120,12 +133,17 @@ fn step<L: Layer>(
         }
     };
     let durable = matches!(request, Request::Flush | Request::Write { durable: true, .. });
+    let reliable = matches!(request, Request::Write { durable: true, .. })
+        && model.cached
+        && model.kind == Kind::Emmc;
     let ended = card.submit(at, request).unwrap().ended;
     assert!(ended >= at, "time ran backwards");
     if let Some(byte) = left {
         model.may_hold(extent, byte);
     }
-    if is_on(card) && (durable || !model.cached) {
+    if is_on(card) && reliable {
+        model.settle_only(extent);
+    } else if is_on(card) && (durable || !model.cached) {
         model.settle();
     }
     ended
@@ -133,10 +151,15 @@ fn step<L: Layer>(
 
 /// Blocks that hold what they cannot, after power was lost once.
 fn wrong<L: Layer>(cache: Option<Bytes>, shared: SharedCells, seed: u64) -> u64 {
+    wrong_on::<L>((Kind::Sd, cache), shared, seed)
+}
+
+/// The same on a card of this kind.
+fn wrong_on<L: Layer>((kind, cache): (Kind, Option<Bytes>), shared: SharedCells, seed: u64) -> u64 {
     let mut draw = Seed::new(seed).stream("power");
-    let mut card = card::<L>(cache, shared, seed);
-    let mut model =
-        Model { may: vec![vec![0]; usize::try_from(BLOCKS).unwrap()], cached: cache.is_some() };
+    let mut card = card::<L>((kind, cache), shared, seed);
+    let may = vec![vec![0]; usize::try_from(BLOCKS).unwrap()];
+    let mut model = Model { may, kind, cached: cache.is_some() };
     let steps = if draw.chance(1, 2) { 200 } else { 3_000 };
     card.translation_mut().medium().cut_after(draw.below(steps));
     let mut now = Instant::ZERO;
@@ -189,6 +212,15 @@ fn with_a_cache_a_cut_takes_nothing_back_that_was_flushed() {
         let (cache, padded) = (Some(Bytes::kib(32)), SharedCells::Padded);
         assert_eq!(wrong::<PageMapped<Contents>>(cache, padded, seed), 0, "pages, seed {seed}");
         assert_eq!(wrong::<LogBlocks<Contents>>(cache, padded, seed), 0, "logs, seed {seed}");
+    }
+}
+
+#[test]
+fn with_a_cache_a_reliable_write_of_an_emmc_settles_itself_and_nothing_else() {
+    for seed in 0..cuts() / 3 {
+        let (part, padded) = ((Kind::Emmc, Some(Bytes::kib(32))), SharedCells::Padded);
+        assert_eq!(wrong_on::<PageMapped<Contents>>(part, padded, seed), 0, "pages, seed {seed}");
+        assert_eq!(wrong_on::<LogBlocks<Contents>>(part, padded, seed), 0, "logs, seed {seed}");
     }
 }
 
