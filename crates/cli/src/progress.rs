@@ -29,7 +29,7 @@ impl Progress {
 
     /// Tells a warning, with `quiet` too, above the bar.
     pub(crate) fn warn(&self, words: &str) {
-        let words = printable(words);
+        let words = shown(words);
         // Nobody is left to tell when standard error is closed.
         self.0.suspend(|| drop(writeln!(io::stderr().lock(), "warning: {words}")));
     }
