@@ -12,6 +12,7 @@ mod documents;
 mod drives;
 mod fcse;
 mod fio_bench;
+mod keys;
 mod life;
 mod nand_parts;
 mod nandfs;

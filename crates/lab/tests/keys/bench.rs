@@ -1,6 +1,6 @@
 //! An experiment in a run of a second or less, and what it answers.
 
-use crate::tree::Tree;
+use super::tree::Tree;
 use boardlab_lab::catalog;
 use boardlab_lab::error::Error;
 use boardlab_lab::misfit::Misfit;

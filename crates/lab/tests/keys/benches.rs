@@ -3,7 +3,7 @@
 //! `contexts` are there for keys that are read, or that matter, only with another choice elsewhere. The first context is
 //! always the base alone.
 
-use crate::bench::Bench;
+use super::bench::Bench;
 
 /// A job for cards and drives that writes in order, over and over at random, trims, reads and waits.
 macro_rules! job {

@@ -1,7 +1,7 @@
 //! Every key that an experiment could read, found out from what it says about wrong ones.
 
-use crate::bench::{Bench, Said};
-use crate::tree::Tree;
+use super::bench::{Bench, Said};
+use super::tree::Tree;
 use boardlab_lab::catalog;
 use boardlab_lab::error::Error;
 use boardlab_lab::misfit::Misfit;

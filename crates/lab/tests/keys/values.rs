@@ -1,7 +1,7 @@
 //! Other values for a key, likely to be legal: names from the list, numbers more or less.
 
-use crate::explore::{Key, What};
-use crate::tree::value_of;
+use super::explore::{Key, What};
+use super::tree::value_of;
 use toml::Value;
 
 /// Values worth a try where a key has none.

@@ -5,7 +5,6 @@
 //! ones ([`values`]). What cannot be told from output, and why, is in [`exceptions`]. `make test` takes a tenth of the keys,
 //! drawn with the seed `BOARDLAB_KEYS_SEED` (1); with `BOARDLAB_FULL` all are taken. `BOARDLAB_KEYS=drive-fio/part.` takes those
 //! of one bench that begin so.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod bench;
 mod benches;
