@@ -26,7 +26,7 @@ pub(crate) fn on_print(run: &mut RunResult, finding: impl Into<String>) -> usize
 }
 
 /// `1 byte`, `2 bytes`, `2 switches`.
-pub(crate) fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     let plural = match noun {
         _ if count == N::from(1) => "",
         hissing if hissing.ends_with("ch") || hissing.ends_with("sh") => "es",
