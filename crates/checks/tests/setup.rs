@@ -278,7 +278,30 @@ fn test_closes_with_the_sum_of_all_results() {
     let run = machine.run("setup/test.sh", &[]);
     assert_eq!(run.out.lines().last(), Some("14 passed, 0 failed, 2 skipped"));
     assert_eq!(run.status, 0);
-    assert_eq!(machine.calls(), ["cargo test --locked --workspace --no-fail-fast"]);
+    let calls =
+        ["--no-run", "--no-fail-fast"].map(|how| format!("cargo test --locked --workspace {how}"));
+    assert_eq!(machine.calls(), calls);
+}
+
+#[test]
+fn test_tells_how_long_each_suite_took_the_longest_first() {
+    let machine = Machine::new();
+    let suite = |name: &str, seconds: &str| {
+        format!(
+            "     Running tests/main.rs (target/debug/deps/{name}-0123456789abcdef)\n\
+             test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in {seconds}s\n"
+        )
+    };
+    let documents = "   Doc-tests boardlab_sim\n\
+        test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.25s\n";
+    machine.write(
+        "cargo-says",
+        &[suite("nor", "3.00"), suite("ftl", "12.50"), documents.into()].concat(),
+    );
+    let run = machine.run("setup/test.sh", &[]);
+    let times: Vec<_> = run.out.lines().rev().skip(1).take(3).map(str::trim).collect();
+    assert_eq!(times, ["0.2 s  boardlab_sim (documents)", "3.0 s  nor", "12.5 s  ftl"]);
+    assert_eq!(run.out.lines().last(), Some("4 passed, 0 failed, 0 skipped"));
 }
 
 #[test]
