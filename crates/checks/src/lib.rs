@@ -6,7 +6,7 @@
 //!
 //! - [`violation`], [`repository`], [`source`], [`markdown`]: what the rules stand on.
 //! - [`ranks`]: which crate may use which. [`limits`]: sizes, nesting, headers, names.
-//!   [`rules`]: what source may not do. [`figures`]: no published figure in code.
+//!   [`compiled`]: no test is left out. [`rules`]: what source may not do. [`figures`]: no published figure in code.
 //! - [`sourced`]: every number of a part says where it comes from.
 //! - [`links`], [`readme`], [`words`]: documentation.
 //! - [`browser`]: a headless browser, for the report.
@@ -17,6 +17,7 @@
 pub mod binary;
 pub mod browser;
 pub mod catalogue;
+pub mod compiled;
 pub mod console;
 pub mod counts;
 pub mod figures;

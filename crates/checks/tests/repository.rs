@@ -1,7 +1,10 @@
 //! The rules about data files and documents, applied to this repository. Needs nothing but the text:
 //! part of `make check`.
 
-use boardlab_checks::{Repository, Violation, assert_none, links, readme, rules, sourced, words};
+use boardlab_checks::{Repository, Violation, assert_none};
+use boardlab_checks::{compiled, links, readme, rules, sourced, words};
+use std::collections::BTreeSet;
+use std::process::Command;
 
 /// Endings of the files that people write, as opposed to what a tool or another project made.
 const WRITTEN: [&str; 14] =
@@ -54,4 +57,33 @@ fn no_file_names_a_path_of_one_machine() {
 #[test]
 fn no_file_holds_a_mark_of_unfinished_work() {
     each_written(rules::check_unfinished);
+}
+
+#[test]
+fn every_test_file_is_part_of_a_test_program() {
+    assert_none(compiled::check_repository(&Repository::here()));
+}
+
+/// Every library with its version and its features, where the crates of the workspace ask for `edges`.
+fn libraries(edges: &str) -> BTreeSet<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tree = ["tree", "--locked", "--offline", "--workspace", "--prefix", "none", "--no-dedupe"];
+    let mut command = Command::new(cargo);
+    command
+        .args(tree)
+        .args(["-f", "{p} [{f}]", "-e", edges])
+        .current_dir(Repository::here().root());
+    let output = command.output().expect("cargo runs, since it runs this test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn programs_and_tests_share_every_compiled_library() {
+    let tests = libraries("normal,build,dev");
+    let twice: Vec<_> = libraries("normal,build").difference(&tests).cloned().collect();
+    assert!(
+        twice.is_empty(),
+        "tests want more features of {twice:?}: ask for them in crates/checks"
+    );
 }
