@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 mod elf;
 #[path = "../../../fuzz/harness/fio_job.rs"]
 mod fio_job;
+#[path = "../../../fuzz/harness/gdb.rs"]
+mod gdb;
+#[path = "../../../fuzz/harness/journal.rs"]
+mod journal;
 #[path = "../../../fuzz/harness/scenario.rs"]
 mod scenario;
 #[path = "../../../fuzz/harness/snapshot.rs"]
@@ -22,9 +26,11 @@ mod trace;
 /// A fuzz target: its name, and what it does with an input.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 5] = [
+const TARGETS: [Target; 7] = [
     ("elf", elf::run),
     ("fio_job", fio_job::run),
+    ("gdb", gdb::run),
+    ("journal", journal::run),
     ("scenario", scenario::run),
     ("snapshot", snapshot::run),
     ("trace", trace::run),
