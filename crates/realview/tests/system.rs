@@ -143,7 +143,7 @@ fn a_spy_sees_nothing_while_others_get_and_lose_domains() {
 fn contracts_of_the_kernel_hold_and_each_domain_has_one_owner() {
     let Some(folder) = kernel::build_checked() else { return };
     let short = [
-        ("spy 24 60", "UNSEEN"),
+        ("spy 24 120", "UNSEEN"),
         ("bench ring chg 20 4 2", "ring_switches 40 switches"),
         ("tests many_read_one_pipe many_wait_for_a_child fork_copies", TESTS.1),
     ];
