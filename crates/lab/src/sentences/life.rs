@@ -2,12 +2,8 @@
 
 use super::{Case, Sentence, check};
 
-const SMALL: [&str; 4] = [
-    "part.capacity=64 MiB",
-    "part.flash.pages_per_block=24",
-    "part.endurance.rated=100",
-    "what_if.parts=none",
-];
+const SMALL: [&str; 3] =
+    ["part.capacity=64 MiB", "part.flash.pages_per_block=24", "part.endurance.rated=100"];
 
 const CASES: [Case; 4] = [
     Case {
