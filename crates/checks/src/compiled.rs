@@ -21,7 +21,8 @@ fn check(repository: &Repository, folder: &str) -> Vec<Violation> {
     if !repository.has(&main) {
         return Vec::new();
     }
-    let files = repository.files_in(&format!("{folder}/tests"), "rs");
+    let tests = format!("{folder}/tests");
+    let files = repository.files_in(&tests, "rs");
     let files: Vec<&str> = files.filter_map(|path| path.strip_prefix(folder)?.get(1..)).collect();
     left_out(&manifest, &repository.read(&main), &files)
         .into_iter()
