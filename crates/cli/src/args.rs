@@ -17,7 +17,7 @@ use boardlab_lab::registry::{self, Experiment};
 use boardlab_lab::sata::console::bench::DRIVE;
 use boardlab_lab::source::Kind;
 use boardlab_report::Format;
-use boardlab_result::foreign::is_harmless;
+use boardlab_result::foreign::{is_harmless, shown_bytes};
 use boardlab_sim::{Bytes, Seed};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
@@ -478,7 +478,10 @@ impl Cli {
     pub(crate) fn parse_or_explain() -> Result<Self, ExitCode> {
         Self::parsed(env::args_os()).map_err(|error| {
             if error.use_stderr() && env::args_os().any(|argument| !is_plain(&argument)) {
-                // The error repeats an argument that would reach the terminal raw.
+                // The error repeats an argument that would reach the terminal raw, or cut off where clap
+                // takes it for a colour: it is made again of what the terminal may have.
+                let shown = env::args_os().map(|argument| shown_bytes(argument.as_encoded_bytes()));
+                let error = Self::parsed(shown).err().unwrap_or(error);
                 terminal::tell(error.render().to_string().trim_end());
                 return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
             }

@@ -2,10 +2,11 @@
 //!
 //! Layer: rank 9. Main type: [`Progress`]. Steps may be reported from several threads.
 
+use crate::terminal;
 use boardlab_lab::registry;
 use boardlab_result::foreign::shown;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 /// How often the bar moves on its own, so that a long step does not look like a hang.
@@ -29,9 +30,7 @@ impl Progress {
 
     /// Tells a warning, with `quiet` too, above the bar.
     pub(crate) fn warn(&self, words: &str) {
-        let words = shown(words);
-        // Nobody is left to tell when standard error is closed.
-        self.0.suspend(|| drop(writeln!(io::stderr().lock(), "warning: {words}")));
+        self.0.suspend(|| terminal::tell(&format!("warning: {words}")));
     }
 
     /// Takes note of a finished step.

@@ -138,6 +138,8 @@ enum Shows {
 use Shows::{Differs, Refused, Test};
 
 const IMAGES: &str = "crates/cli/tests/bad_input/image.rs";
+/// Holds that the limits of an image are kept.
+const LIMITS: &str = "crates/cli/tests/image.rs";
 const OS: &str = "crates/cli/tests/os";
 const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
 
@@ -197,6 +199,8 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image extract", "block", Test(IMAGES)),
     ("image extract", "endian", Test(IMAGES)),
     ("image extract", "partial", Test(IMAGES)),
+    ("image extract", "max-names", Test(LIMITS)),
+    ("image extract", "max-size", Test(LIMITS)),
     ("image ls", "format", Test(IMAGES)),
     ("image ls", "out", Test(IMAGES)),
     ("image ls", "seed", Refused(&["--seed", "2", "image", "ls", "a.bin"])),
@@ -205,6 +209,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image ls", "block", Test(IMAGES)),
     ("image ls", "endian", Test(IMAGES)),
     ("image ls", "partial", Test(IMAGES)),
+    ("image ls", "max-names", Test(LIMITS)),
     ("sata console", "format", Test("crates/cli/tests/console.rs")),
     ("sata console", "out", Test("crates/cli/tests/console.rs")),
     ("sata console", "seed", Test("crates/lab/tests/sata_console.rs")),

@@ -194,7 +194,7 @@ mod tests {
         let mut packets = Packets::default();
         let bytes = b"GET / HTTP/1.1\r\n\r\n\x00\xff#67+++$m10,4$g#67";
         assert_eq!(take(&mut packets, bytes), (packet(b"g"), "+".into()));
-        let (arrived, _) = take(&mut packets, b"\x03$X0,1:\x03#9a\x03");
+        let (arrived, _) = take(&mut packets, b"\x03$X0,1:\x03#22\x03");
         let data = Arrived::Packet(b"X0,1:\x03".to_vec());
         assert_eq!(arrived, [Arrived::Interrupt, data, Arrived::Interrupt]);
     }
