@@ -110,7 +110,7 @@ impl Board {
     /// [`Error`] for settings that the board cannot have.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         Ok(Self {
-            clock: CoreClock::new(settings.core_clock).ok_or(Error::CoreClock)?,
+            clock: CoreClock::new(settings.core_clock),
             timing: settings.timing,
             memory: Sdram::new(settings.memory_size()?),
             system: System::default(),

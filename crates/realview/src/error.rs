@@ -16,8 +16,6 @@ pub enum Error {
         /// What was asked for.
         asked: Bytes,
     },
-    /// A core clock that stands still.
-    CoreClock,
     /// Not an ELF file: another beginning.
     NotElf {
         /// The first bytes.
@@ -155,9 +153,6 @@ impl fmt::Display for Error {
                 f,
                 "{asked} of SDRAM: the board takes a power of two from 1 to 256 MiB; 128 MiB is usual"
             ),
-            Self::CoreClock => {
-                write!(f, "a core clock of 0 Hz: expected at least 1 Hz; 200 MHz is usual")
-            }
             Self::CardSize { size } => write!(
                 f,
                 "a card of {size}: expected whole multiples of 512 KiB, up to 2 TiB, or a power of two"

@@ -298,7 +298,7 @@ mod tests {
     use crate::card::{BLOCK, Medium};
     use boardlab_sim::{Bytes, Hertz};
 
-    const CLOCK: CoreClock = CoreClock::new(Hertz::from_hz(200_000_000)).unwrap();
+    const CLOCK: CoreClock = CoreClock::new(Hertz::from_hz(200_000_000));
     const NOW: Cycles = Cycles(0);
 
     fn with_card(image: &[u8]) -> Interface {

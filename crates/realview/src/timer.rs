@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     /// 200 cycles a tick.
-    const CLOCK: CoreClock = CoreClock::new(Hertz::from_hz(200_000_000)).unwrap();
+    const CLOCK: CoreClock = CoreClock::new(Hertz::from_hz(200_000_000));
     const TICK: u64 = 200;
 
     fn started(load: u32, control: u32) -> DualTimer {
