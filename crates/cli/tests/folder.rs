@@ -244,7 +244,7 @@ fn processes_that_race_for_a_folder_leave_the_files_of_one() {
         scratch.write(&format!("{value}.json"), large("x", value));
     }
     let (mut done, mut refused) = (0, 0);
-    for _ in 0..if full() { 60 } else { 5 } {
+    for _ in 0..if full() { 60 } else { 4 } {
         let start = |value| {
             let input = format!("{value}.json");
             spawn(&scratch, &["report", &input, "--out", "out", "--quiet"])
@@ -262,7 +262,7 @@ fn processes_that_race_for_a_folder_leave_the_files_of_one() {
         assert!(held(&scratch, &read_back(&scratch)).is_some(), "whole");
         assert_eq!(scratch.names("out").len(), NAMES.len() + 6, "{:?}", scratch.names("out"));
     }
-    assert_eq!(done + refused, if full() { 240 } else { 20 });
+    assert_eq!(done + refused, if full() { 240 } else { 16 });
     assert!(refused > 0);
 }
 
@@ -277,7 +277,7 @@ fn a_kill_at_any_instant_leaves_the_old_files_the_new_ones_or_a_folder_that_is_r
     whole_again();
     let whole = start.elapsed();
     let (mut seed, mut counts, mut killed) = (17, [0; 3], 0);
-    for _ in 0..if full() { 300 } else { 25 } {
+    for _ in 0..if full() { 300 } else { 15 } {
         let mut child = spawn(&scratch, &["report", "1.json", "--out", "out", "--quiet"]);
         let percent = u32::try_from(draw(&mut seed) % 100).unwrap();
         thread::sleep(whole * percent / 100);

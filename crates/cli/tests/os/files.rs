@@ -108,12 +108,15 @@ fn a_full_device_or_a_reader_that_goes_away_costs_no_file_silently() {
 #[test]
 fn a_kill_while_a_state_is_saved_leaves_the_file_before_or_the_new_one() {
     let Some(scratch) = program() else { return };
-    let arguments = ["os", "run", "plain.elf", "--quiet", "--save", "kept"];
+    // The state has the card in it, so writing it takes a while.
+    scratch.write("card", vec![0xA5; 8 << 20]);
+    let arguments = ["os", "run", "plain.elf", "--quiet", "--card", "card", "--save", "kept"];
     let start = Instant::now();
     assert_eq!(run_in(scratch.path(), &arguments).status, 0);
     let whole = start.elapsed();
-    let new = fs::read(scratch.path().join("kept")).unwrap();
-    for step in 0..if std::env::var_os("BOARDLAB_FULL").is_some() { 100 } else { 10 } {
+    let kept = scratch.path().join("kept");
+    let new = fs::read(&kept).unwrap();
+    for step in 0..if std::env::var_os("BOARDLAB_FULL").is_some() { 100 } else { 8 } {
         scratch.write("kept", "mine");
         let mut child = Command::new(env!("CARGO_BIN_EXE_boardlab"))
             .args(arguments)
@@ -122,12 +125,20 @@ fn a_kill_while_a_state_is_saved_leaves_the_file_before_or_the_new_one() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        thread::sleep((whole / 10 * (step % 10)) + Duration::from_micros(u64::from(step)));
+        if step % 2 == 0 {
+            // As soon as the file is another one.
+            let begun = Instant::now();
+            while fs::metadata(&kept).is_ok_and(|kept| kept.len() == 4) {
+                assert!(begun.elapsed() < Duration::from_secs(100), "it is written at all");
+            }
+        } else {
+            thread::sleep(whole / 8 * (step % 8));
+        }
         child.kill().unwrap();
         child.wait().unwrap();
-        let found = fs::read(scratch.path().join("kept")).unwrap();
+        let found = fs::read(&kept).unwrap();
         assert!(found == b"mine" || found == new, "{} bytes", found.len());
     }
     assert_eq!(run_in(scratch.path(), &arguments).status, 0);
-    assert_eq!(scratch.names(""), ["kept", "plain.elf"], "nothing is left of those killed");
+    assert_eq!(scratch.names(""), ["card", "kept", "plain.elf"], "nothing is left of those killed");
 }
