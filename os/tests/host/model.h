@@ -41,6 +41,8 @@ void fill_bytes(uchar *to, int bytes, uint from);
 void model_start(uint blocks, uint inodes);
 void model_do(const struct operation *operation, struct answer *answer);
 void kernel_do(const struct operation *operation, struct answer *answer);
+/* That many at random, whatever they answer; no file is open behind them. */
+void kernel_do_random(int operations);
 char *model_text(void);
 
 /* Called when a transaction of an operation has ended and another one follows.

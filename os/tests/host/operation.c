@@ -93,6 +93,17 @@ void kernel_do(const struct operation *o, struct answer *answer)
     }
 }
 
+void kernel_do_random(int operations)
+{
+    static struct answer answer;
+    for (int i = 0; i < operations; i++) {
+        struct operation operation = operation_random();
+        kernel_do(&operation, &answer);
+    }
+    for (int fd = 0; fd < NOFILE; fd++)
+        call_close(fd);
+}
+
 /* The kernel's tree in the form of model_text. */
 
 static uint sum_of(int fd)

@@ -19,7 +19,7 @@ enum trouble { READS, WRITES, ONE_WRITE, TROUBLES };
 static struct {
     char text[TEXT_MOST];       /* the tree at the end */
     uint failures;              /* that the disk answered */
-    uint refused;               /* operations behind that that changed nothing */
+    uint refused;               /* later operations that changed nothing */
 } *seen;
 
 static enum trouble trouble;
@@ -43,14 +43,8 @@ static int fails(uint block, int writing)
 
 static void operate(int number)
 {
-    static struct answer answer;
     (void)number;
-    for (int i = 0; i < OPERATIONS; i++) {
-        struct operation operation = operation_random();
-        kernel_do(&operation, &answer);
-    }
-    for (int fd = 0; fd < NOFILE; fd++)
-        call_close(fd);
+    kernel_do_random(OPERATIONS);
 }
 
 /* Blocks that cannot be read: most of them of inodes, free map and first

@@ -17,14 +17,8 @@ static struct superblock sb;
 
 static void operate(int number)
 {
-    static struct answer answer;
     (void)number;
-    for (int i = 0; i < OPERATIONS; i++) {
-        struct operation operation = operation_random();
-        kernel_do(&operation, &answer);
-    }
-    for (int fd = 0; fd < NOFILE; fd++)
-        call_close(fd);
+    kernel_do_random(OPERATIONS);
 }
 
 static void populate(void *unused)

@@ -15,14 +15,8 @@ static uint after;          /* writes before the power fails */
 
 static void body(int number)
 {
-    static struct answer answer;
     (void)number;
-    for (int i = 0; i < OPERATIONS; i++) {
-        struct operation operation = operation_random();
-        kernel_do(&operation, &answer);
-    }
-    for (int fd = 0; fd < NOFILE; fd++)
-        call_close(fd);
+    kernel_do_random(OPERATIONS);
 }
 
 /* The number of a file that is gone is given to the next one, while the task
