@@ -2,7 +2,7 @@
 //! changes. Where a run does not use a key, `--set` of it is refused.
 //!
 //! Keys are found by asking ([`explore`]), so a new one is tested without a word here; other values are made from the present
-//! ones ([`values`]). What cannot be told from output, and why, is in [`exceptions`]. `make test` takes a tenth of the keys,
+//! ones ([`values`]). What cannot be told from output, and why, is among the exceptions. `make test` takes a tenth of the keys,
 //! drawn with the seed `BOARDLAB_KEYS_SEED` (1); with `BOARDLAB_FULL` all are taken. `BOARDLAB_KEYS=drive-fio/part.` takes those
 //! of one bench that begin so.
 
@@ -14,11 +14,13 @@ mod tree;
 mod values;
 
 use bench::{Bench, Said};
+use benches::{GROUPS, Group};
 use boardlab_sim::Seed;
-use exceptions::EXCEPTIONS;
+use exceptions::{EVERYWHERE, Exception};
 use explore::{Key, Known};
 use rayon::prelude::*;
 use serde_json::Value as Json;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use toml::Value;
 use tree::Tree;
@@ -104,9 +106,9 @@ fn does(case: &Case<'_>, key: &Key) -> Does {
 }
 
 /// What is wrong with a key; nothing where it does something, or is refused until it does.
-fn problem(cases: &[Case<'_>], key: &Key) -> Option<String> {
+fn problem(exceptions: &[Exception], cases: &[Case<'_>], key: &Key) -> Option<String> {
     let name = cases[0].bench.name;
-    let excepted = EXCEPTIONS.iter().find(|one| one.is_about(name, &key.path));
+    let excepted = EVERYWHERE.iter().chain(exceptions).find(|one| one.is_about(name, &key.path));
     let mut found = Vec::new();
     for case in cases.iter().filter(|case| case.knows(key)) {
         let does = does(case, key);
@@ -189,19 +191,24 @@ fn is_taken(name: &str, key: &Key, seed: Seed) -> bool {
     }
 }
 
+/// All benches, with the groups that they are in.
+fn benches() -> impl ParallelIterator<Item = (&'static Group, &'static Bench)> {
+    let each = |group: &'static Group| group.benches.par_iter().map(move |bench| (group, bench));
+    GROUPS.par_iter().flat_map(each)
+}
+
 #[test]
 fn every_key_changes_what_comes_out_or_is_refused() {
     let number = std::env::var("BOARDLAB_KEYS_SEED").ok().and_then(|text| text.parse().ok());
     let seed = Seed::new(number.unwrap_or(1));
-    let problems: Vec<String> = benches::BENCHES
-        .par_iter()
-        .filter(|bench| is_asked(bench.name))
-        .flat_map(|bench| {
+    let problems: Vec<String> = benches()
+        .filter(|(_, bench)| is_asked(bench.name))
+        .flat_map(|(group, bench)| {
             let cases = cases(bench);
             let taken: Vec<&Key> =
                 keys(&cases).into_iter().filter(|key| is_taken(bench.name, key, seed)).collect();
             let problems: Vec<String> =
-                taken.par_iter().filter_map(|key| problem(&cases, key)).collect();
+                taken.par_iter().filter_map(|key| problem(group.exceptions, &cases, key)).collect();
             eprintln!("{}: {} keys of {}", bench.name, taken.len(), keys(&cases).len());
             problems
         })
@@ -213,21 +220,34 @@ fn every_key_changes_what_comes_out_or_is_refused() {
 
 #[test]
 fn every_exception_is_about_a_key_that_exists_and_says_why() {
-    let all: Vec<(&str, Vec<String>)> = benches::BENCHES
-        .par_iter()
-        .map(|bench| {
+    let all: HashMap<&str, Vec<String>> = benches()
+        .map(|(_, bench)| {
             let cases = cases(bench);
             (bench.name, keys(&cases).into_iter().map(|key| key.path.clone()).collect())
         })
         .collect();
-    for one in EXCEPTIONS {
+    let everywhere = benches().map(|(_, bench)| bench).collect::<Vec<_>>();
+    exist(EVERYWHERE, everywhere, &all);
+    for group in GROUPS {
+        exist(group.exceptions, group.benches, &all);
+    }
+}
+
+/// Fails unless each key of `exceptions` is one of a bench that is built.
+fn exist<'b>(
+    exceptions: &[Exception],
+    benches: impl IntoIterator<Item = &'b Bench> + Clone,
+    all: &HashMap<&str, Vec<String>>,
+) {
+    for one in exceptions {
         assert!(one.why.len() > 20, "{one:?}");
+        let about = benches.clone().into_iter().filter(|bench| bench.name.starts_with(one.bench));
+        let about: Vec<&str> = about.map(|bench| bench.name).collect();
+        let built = about.iter().all(|name| !all[name].is_empty());
         for key in one.keys {
-            let mut about = all.iter().filter(|(name, keys)| {
-                !keys.is_empty() && keys.iter().any(|path| one.names(name, key, path))
-            });
-            let built = all.iter().any(|(name, keys)| name.contains(one.bench) && !keys.is_empty());
-            assert!(about.next().is_some() || !built, "no key {key} in {one:?}");
+            let has = |name: &&str| all[name].iter().any(|path| one.names(name, key, path));
+            assert!(!about.is_empty(), "no bench of {one:?}");
+            assert!(about.iter().any(has) || !built, "no key {key} in {one:?}");
         }
     }
 }
