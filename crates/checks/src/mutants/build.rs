@@ -165,9 +165,9 @@ fn blamed(messages: &[Value], sources: &BTreeMap<String, Switched>) -> io::Resul
 
 fn at(span: &Value, sources: &BTreeMap<String, Switched>) -> Vec<u32> {
     let source = span["file_name"].as_str().and_then(|name| sources.get(name));
-    let byte = span["byte_start"].as_u64().and_then(|byte| usize::try_from(byte).ok());
-    match (source, byte) {
-        (Some(source), Some(byte)) => source.at(byte),
+    let byte = |name: &str| span[name].as_u64().and_then(|byte| usize::try_from(byte).ok());
+    match (source, byte("byte_start"), byte("byte_end")) {
+        (Some(source), Some(start), Some(end)) => source.blamed(start..end),
         _ => Vec::new(),
     }
 }

@@ -43,9 +43,23 @@ pub struct Switched {
 }
 
 impl Switched {
-    /// The sites of the innermost stretch that holds this byte of the text.
+    /// The sites that an error of the compiler about `range` of the text is due to: those around its begin, or else
+    /// those within. A `return` that is left out at the end of a `let ... else` is told at the whole block.
     #[must_use]
-    pub fn at(&self, byte: usize) -> Vec<u32> {
+    pub fn blamed(&self, range: Range<usize>) -> Vec<u32> {
+        let around = self.at(range.start);
+        if !around.is_empty() {
+            return around;
+        }
+        let within = self
+            .places
+            .iter()
+            .filter(|(place, _)| range.contains(&place.start) && place.end <= range.end);
+        within.map(|(_, number)| *number).collect()
+    }
+
+    /// The sites of the innermost stretch that holds this byte of the text.
+    fn at(&self, byte: usize) -> Vec<u32> {
         let around = self.places.iter().filter(|(place, _)| place.contains(&byte));
         let Some(inner) = around.map(|(place, _)| place).min_by_key(|place| place.len()) else {
             return Vec::new();
@@ -145,6 +159,16 @@ mod tests {
         let at = switched.text.find("c >= d").expect("the other operator");
         assert_eq!(switched.at(at), [1, 2]);
         assert_eq!(switched.at(0), [0; 0]);
+    }
+
+    #[test]
+    fn an_error_about_a_whole_block_is_due_to_what_is_within() {
+        let switched = rewritten("fn a() { let Some(b) = c else { return d(3); }; e() }");
+        let block = switched.text.find("else {").expect("a block");
+        let end = switched.text.find("e()").expect("the end");
+        let text = &switched.text;
+        assert_eq!(switched.blamed(block..end), [3, 2], "{text}");
+        assert_eq!(switched.blamed(end..end + 1), [0; 0], "{text}");
     }
 
     #[test]
