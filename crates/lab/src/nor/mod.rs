@@ -19,6 +19,7 @@ mod patch;
 mod simulate;
 mod tables;
 mod tune;
+mod unused;
 
 pub(crate) use tune::tune;
 

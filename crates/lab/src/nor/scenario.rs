@@ -1,7 +1,7 @@
 //! The scenario of the NOR experiment: what is written, by which drivers, with which waits.
 
 use super::board::{self, BoardSpec};
-use super::{limits, part};
+use super::{limits, part, unused};
 use crate::data_file;
 use crate::document::{Content, Misplaced, Node, Read, Section, Value};
 use crate::misfit::Misfit;
@@ -243,7 +243,7 @@ pub fn read(section: &Section<'_>, seed: Seed, folder: Option<&Path>) -> Read<Sc
     let data = section.section("workload", |workload| data(&workload, room, seed, folder));
     section.finish()?;
     let (part, _, _) = (part?, title?, experiment?);
-    Ok(Scenario {
+    let scenario = Scenario {
         part: Arc::new(part),
         board: board?,
         data: data?,
@@ -252,7 +252,9 @@ pub fn read(section: &Section<'_>, seed: Seed, folder: Option<&Path>) -> Read<Sc
         improved: improved?,
         tune: tune?,
         fast_cycle: fast_cycle?,
-    })
+    };
+    unused::refuse(section, &scenario)?;
+    Ok(scenario)
 }
 
 /// A part that the drivers can find out about.
@@ -327,6 +329,9 @@ fn data(
     section.finish()?;
     let (bytes, pattern, room) = (bytes?, pattern?, room.unwrap_or(Bytes::mib(1_024)));
     if let Some(file) = file? {
+        let (why, help) = ("with workload.file", "leave the file out, or this");
+        let unread = ["bytes", "pattern"];
+        unread.map(|key| section.idle(key, why, help)).into_iter().collect::<Read<()>>()?;
         let path = data_file::path(&file, folder);
         let what = format!("the flash of {room}");
         return data_file::read(section, "file", &path, room, &what).map(Into::into);

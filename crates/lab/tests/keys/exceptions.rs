@@ -25,6 +25,17 @@ impl Exception {
     }
 }
 
+/// Keys that have to change something in one context, and may be without effect in the others.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    /// The bench.
+    pub(crate) bench: &'static str,
+    /// The keys.
+    pub(crate) keys: &'static [&'static str],
+    /// The context in which they matter.
+    pub(crate) context: &'static str,
+}
+
 /// Those of all benches.
 pub(crate) const EVERYWHERE: &[Exception] = &[Exception {
     bench: "",

@@ -25,7 +25,8 @@ use std::sync::OnceLock;
 use toml::Value;
 use tree::Tree;
 
-/// Legal values that are tried before a key counts as one without effect.
+/// Legal values that are tried before a key counts as one without effect. Of a key that is refused one is enough, and where
+/// a context before refused it none, unless all keys are taken.
 const TRIED: usize = 3;
 
 /// A bench in some circumstances, and what comes out of it.
@@ -84,7 +85,7 @@ enum Does {
     Unknown,
 }
 
-fn does(case: &Case<'_>, key: &Key) -> Does {
+fn does(case: &Case<'_>, key: &Key, before: &[Does]) -> Does {
     let (mut tried, mut last) = (0, None);
     for value in values::others(key, case.tree.get(&key.path)) {
         let tree = case.tree.with(&key.path, value.clone());
@@ -93,12 +94,16 @@ fn does(case: &Case<'_>, key: &Key) -> Does {
         }
         let set = [format!("{}={value}", key.path)];
         let idle = case.bench.check(&case.tree, &set).is_idle(&key.path);
+        let again = idle && before.contains(&Does::Idle);
+        if again && !is_full() {
+            return Does::Idle;
+        }
         if case.differs(&tree) {
             return if idle { Does::Hidden(value) } else { Does::Something };
         }
         last = Some(if idle { Does::Idle } else { Does::Nothing(value) });
         tried += 1;
-        if tried == TRIED {
+        if tried == TRIED || again || (idle && !is_full()) {
             break;
         }
     }
@@ -108,10 +113,16 @@ fn does(case: &Case<'_>, key: &Key) -> Does {
 /// What is wrong with a key; nothing where it does something, or is refused until it does.
 fn problem(exceptions: &[Exception], cases: &[Case<'_>], key: &Key) -> Option<String> {
     let name = cases[0].bench.name;
+    if let Some(context) = benches::elsewhere(name, &key.path) {
+        let case = cases.iter().find(|case| case.context == context);
+        let does = case.map_or(Does::Unknown, |case| does(case, key, &[]));
+        let problem = || format!("{name}/{}: in `{context}` it does: {does:?}", key.path);
+        return (does != Does::Something).then(problem);
+    }
     let excepted = EVERYWHERE.iter().chain(exceptions).find(|one| one.is_about(name, &key.path));
     let mut found = Vec::new();
     for case in cases.iter().filter(|case| case.knows(key)) {
-        let does = does(case, key);
+        let does = does(case, key, &found);
         match &does {
             Does::Something => {
                 // An exception may be about another context.
@@ -175,6 +186,11 @@ fn cases(bench: &Bench) -> Vec<Case<'_>> {
     cases
 }
 
+/// Whether all keys are taken.
+fn is_full() -> bool {
+    std::env::var_os("BOARDLAB_FULL").is_some()
+}
+
 /// Whether keys of the bench `name` can be among those that are asked for.
 fn is_asked(name: &str) -> bool {
     std::env::var("BOARDLAB_KEYS")
@@ -186,7 +202,7 @@ fn is_taken(name: &str, key: &Key, seed: Seed) -> bool {
     let path = format!("{name}/{}", key.path);
     match std::env::var("BOARDLAB_KEYS") {
         Ok(only) => path.starts_with(&only),
-        Err(_) if std::env::var_os("BOARDLAB_FULL").is_some() => true,
+        Err(_) if is_full() => true,
         Err(_) => seed.stream(&path).below(10) == 0,
     }
 }

@@ -22,6 +22,14 @@ const FACTORS: [(i64, i64); 8] =
 /// Values of keys for which none is found by altering the present one.
 const GIVEN: &[(&str, &[&str])] = &[
     ("fio.job", &["\"[one]\\nfilename=/dev/x\\ndirect=1\\nrw=write\\nbs=64k\\nsize=1M\\n\""]),
+    ("wait", &["120 us", "none", "tuned"]),
+    (
+        "workload.file",
+        &[
+            concat!("\"", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml\""),
+            concat!("\"", env!("CARGO_MANIFEST_DIR"), "/src/lib.rs\""),
+        ],
+    ),
     ("classes.speed", &["4", "6"]),
     ("classes.uhs", &["3", "0"]),
     ("classes.video", &["10", "30"]),
