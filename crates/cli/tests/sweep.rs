@@ -234,7 +234,8 @@ fn a_folder_that_another_sweep_writes_is_refused() {
     journal.lock().unwrap();
     let outcome = sweep(scratch.path(), &["--grid", "seed=1,2", "--out", "out"]);
     assert_eq!(outcome.status, 2);
-    assert!(outcome.stderr.contains("another sweep is writing"), "{}", outcome.stderr);
+    let refused = format!("is writing `out/sweep.journal`: process {} (`", std::process::id());
+    assert!(outcome.stderr.contains(&refused), "{}", outcome.stderr);
     drop(journal);
     sweep(scratch.path(), &["--grid", "seed=1,2", "--out", "out"]).success();
 }

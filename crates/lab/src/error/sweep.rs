@@ -4,6 +4,7 @@
 //! [`LineFlaw`].
 
 use super::render::{Message, TEXT_SHOWN, shown};
+use crate::lock::Holder;
 use std::fmt;
 
 /// Why a `--grid` or a `--cell` cannot be used.
@@ -87,7 +88,7 @@ impl GridProblem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JournalProblem {
     /// Another process writes it.
-    Busy,
+    Busy(Holder),
     /// It is something else.
     NotAJournal,
     /// It is the journal of another sweep.
@@ -121,8 +122,11 @@ impl JournalProblem {
     pub(super) fn message(&self, path: &str) -> Message {
         let path = shown(path, TEXT_SHOWN * 4);
         let (title, help) = match self {
-            Self::Busy => (
-                format!("another sweep is writing `{path}`"),
+            Self::Busy(holder) => (
+                format!(
+                    "another sweep is writing `{path}`: {}",
+                    shown(&holder.to_string(), TEXT_SHOWN * 4)
+                ),
                 "wait until it is done, or name another folder with --out",
             ),
             Self::NotAJournal => (

@@ -14,7 +14,8 @@
 use super::figures::Line;
 use super::record::{self, Contents, Found, Header, Stretch, as_u64};
 use crate::error::{Error, JournalProblem, LineFlaw, reason};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use crate::lock::{Refused, exclusive};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -206,10 +207,10 @@ fn locked(path: &Path) -> Result<File, JournalProblem> {
 }
 
 fn lock(file: &File) -> Result<(), JournalProblem> {
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(JournalProblem::Busy),
+    match exclusive(file) {
+        Err(Refused::Held(holder)) => Err(JournalProblem::Busy(holder)),
         // Some network filesystems know no locks: then it is for the user to start one sweep.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+        Ok(()) | Err(Refused::System(_)) => Ok(()),
     }
 }
 
@@ -280,20 +281,9 @@ fn refused(error: &io::Error) -> JournalProblem {
 #[cfg(test)]
 mod tests {
     use super::super::figures::Outcome;
+    use super::super::record::tests::header;
     use super::*;
-    use indexmap::IndexMap;
     use std::cell::RefCell;
-
-    fn header() -> Header {
-        Header {
-            version: "0".into(),
-            scenario: "x".into(),
-            seed: Some(1),
-            grid: vec![("a".into(), vec!["1".into(), "2".into(), "3".into()])],
-            inputs: IndexMap::from([("a".into(), "1".into())]),
-            checksum: 7,
-        }
-    }
 
     fn line(point: usize) -> Line {
         Line { point, outcome: Outcome::Failed(format!("point {point} \n\"")) }
@@ -412,7 +402,7 @@ mod tests {
         assert_eq!(fs::read(&scratch.0).unwrap(), whole);
         assert!(!part.0.exists());
         for file in [before, File::open(&scratch.0).unwrap()] {
-            assert!(matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+            assert!(matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)));
         }
         drop(journal);
         assert!(File::open(&scratch.0).unwrap().try_lock().is_ok());

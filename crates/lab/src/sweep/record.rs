@@ -364,14 +364,14 @@ pub(crate) fn as_u64(length: usize) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::figures::{Figure, Figures, Outcome};
     use super::*;
 
     /// The order in which the points were done.
     const ORDER: [usize; 3] = [2, 0, 1];
 
-    fn header() -> Header {
+    pub(crate) fn header() -> Header {
         Header {
             version: "0".into(),
             scenario: "x".into(),
