@@ -138,7 +138,8 @@ fn random_events_come_back_from_blkparse_as_they_were() {
 /// A text and what is said about it.
 const WRONG: &[(&str, &str)] = &[
     ("", "t:1:1: expected requests, found none in 0 lines"),
-    ("\n\n", "t:3:1: expected requests, found none in 2 lines"),
+    ("\n\n", "t:2:1: expected requests, found none in 2 lines"),
+    (" ", "t:1:1: expected requests, found none in 1 line"),
     (
         "hello world\n",
         "t:1:1: expected the device of an event, such as 8,0, or a line of blkparse's summary, found `hello`",

@@ -35,7 +35,9 @@ impl<R: BufRead> Lines<R> {
         self.line.clear();
         let most = u64::try_from(LONGEST).expect("a few KiB") + 2;
         let got = self.text.by_ref().take(most).read_until(b'\n', &mut self.line);
-        self.number += 1;
+        if !matches!(got, Ok(0)) {
+            self.number += 1;
+        }
         let slip = |problem| Slip { column: 1, problem };
         match got {
             Err(error) => {

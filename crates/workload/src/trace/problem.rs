@@ -115,7 +115,8 @@ impl fmt::Display for Problem {
                 offset.get()
             ),
             Self::NoRequests { lines } => {
-                write!(f, "expected requests, found none in {lines} lines")
+                let s = if *lines == 1 { "" } else { "s" };
+                write!(f, "expected requests, found none in {lines} line{s}")
             }
             Self::Unreadable { reason } => write!(f, "cannot be read on: {reason}"),
         }

@@ -132,7 +132,7 @@ impl<R: BufRead> Reader<R> {
         loop {
             let number = self.lines.number + 1;
             let Some(line) = self.lines.next()? else {
-                let lines = number - 1;
+                let lines = self.lines.number;
                 let none = Slip { column: 1, problem: Problem::NoRequests { lines } };
                 return if self.requests == 0 { Err(none) } else { Ok(None) };
             };
@@ -179,7 +179,8 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn error(&self, slip: Slip) -> Error {
-        let line = usize::try_from(self.lines.number).unwrap_or(usize::MAX);
+        // Of a text without a line the first.
+        let line = usize::try_from(self.lines.number.max(1)).unwrap_or(usize::MAX);
         let place = Place { file: self.file.clone(), line, column: slip.column };
         Error { place, problem: slip.problem }
     }
