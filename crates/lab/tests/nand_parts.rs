@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
 
 use boardlab_lab::catalog;
-use boardlab_lab::document::{Document, Reading};
+use boardlab_lab::document::{Document, Override, Reading};
 use boardlab_lab::nandfs::{board, part, scenario};
 use boardlab_lab::source::Kind;
 use boardlab_media::ErrorRates;
@@ -92,8 +92,14 @@ fn bad_blocks_are_marked_where_the_part_file_or_linux_says() {
     assert_eq!(marks("k9f1g08u0a"), BadMarks::FIRST_TWO);
     assert_eq!(marks("mlc-4k"), BadMarks::FIRST, "Micron's, 4 KiB");
     assert_eq!(marks("w25n01gv"), BadMarks::FIRST, "a serial part");
-    let with = |list: &str| scenario(&[&format!("part.limits.bad_marks={list}")]);
-    assert_eq!(with("[\"last\"]").unwrap().part.bad_marks, BadMarks::LAST);
+    let with = |list: &str| {
+        let source = catalog::find(Kind::Part, "nand-evaluation", None).unwrap();
+        let mut document = Document::parse(&source).unwrap();
+        let set = Override::parse(&format!("limits.bad_marks={list}")).unwrap();
+        document.set(&[set]).unwrap();
+        document.read(part::read).map_err(|error| error.to_string())
+    };
+    assert_eq!(with("[\"last\"]").unwrap().value.part.bad_marks, BadMarks::LAST);
     for (list, expected) in [("[]", "is empty"), ("[\"third\"]", "names no pages")] {
         let said = with(list).unwrap_err();
         assert!(said.contains(expected), "{list}: {said}");

@@ -26,6 +26,8 @@ pub struct Counts {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
+    /// Wrong bits that the error correction put right.
+    pub corrected: u64,
 }
 
 impl Sub for Counts {
@@ -37,6 +39,7 @@ impl Sub for Counts {
             reads: self.reads - earlier.reads,
             programs: self.programs - earlier.programs,
             erases: self.erases - earlier.erases,
+            corrected: self.corrected - earlier.corrected,
         }
     }
 }
@@ -138,6 +141,8 @@ impl Capacity {
 pub struct Column {
     /// Its id: `jffs2`.
     pub system: &'static str,
+    /// Whether bits of the flash go wrong.
+    pub errors: bool,
     /// At the scenario's fill level with its file size.
     pub mounting: Mounting,
     /// The same with other sizes of files, that size among them.

@@ -24,6 +24,7 @@ mod limits;
 mod powercut;
 mod simulate;
 mod tables;
+mod unused;
 
 pub(crate) use powercut::powercut;
 

@@ -4,7 +4,7 @@
 
 use super::board::{self, BoardSpec};
 use super::errors::{self, Errors};
-use super::{limits, part};
+use super::{limits, part, unused};
 use crate::document::{Misplaced, Node, Read, Section, Value};
 use crate::misfit::Misfit;
 use crate::quantity::Ratio;
@@ -176,7 +176,7 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
     let (part, kernel, _, _) = (part?, kernel?, title?, experiment?);
     fits(section, &part.part, kernel)?;
     let Compare { files, levels, kinds } = compare?;
-    Ok(Scenario {
+    let scenario = Scenario {
         part: Arc::new(part.part),
         errors: errors?.unwrap_or_default(),
         board: board?,
@@ -188,7 +188,9 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
         tiobench: tiobench?,
         summary: summary?,
         powercut: powercut?,
-    })
+    };
+    unused::refuse(section, &scenario)?;
+    Ok(scenario)
 }
 
 /// Refuses a part that the kernel's driver or the filesystem cannot have.

@@ -200,6 +200,7 @@ impl Lab<'_> {
         };
         Column {
             system,
+            errors: self.scenario.errors.rates.is_some(),
             mounting: find(fill.file, fill.data, fill.level),
             by_file: files.iter().map(|file| find(*file, fill.data, fill.level)).collect(),
             by_level: levels.iter().map(|level| find(fill.file, fill.data, *level)).collect(),
@@ -408,6 +409,7 @@ fn counts(nand: &Nand) -> Counts {
         reads: counts.page_reads,
         programs: counts.programs,
         erases: counts.erases,
+        corrected: nand.driver.ecc().corrected,
     }
 }
 

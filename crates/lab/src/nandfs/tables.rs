@@ -70,37 +70,45 @@ pub(super) fn throughput(
 }
 
 /// A table of times with what the flash did, to which [`counted`] adds rows.
-fn counts(id: &str, title: &str) -> Table {
-    Table::new(id, title)
+fn counts(id: &str, title: &str, columns: &[Column]) -> Table {
+    let table = Table::new(id, title)
         .column("time_ns", "data sheet")
         .column("fitted_ns", "fitted port")
         .column("commands_count", "commands")
         .column("moved_bytes", "bytes")
         .column("reads_count", "page reads")
         .column("programs_count", "programs")
-        .column("erases_count", "erases")
+        .column("erases_count", "erases");
+    match columns.iter().any(|one| one.errors) {
+        true => table.column("corrected_count", "corrected bits"),
+        false => table,
+    }
 }
 
 /// A row of [`counts`].
-fn counted(id: &str, run: &Timed, [data_sheet, fitted]: Ports) -> Row {
+fn counted(id: &str, column: &Column, run: &Timed, [data_sheet, fitted]: Ports) -> Row {
     let counts = run.counts;
-    Row::new(id, "")
+    let row = Row::new(id, "")
         .cell("time_ns", time(run.with(data_sheet)))
         .cell("fitted_ns", time(run.with(fitted)))
         .cell("commands_count", Cell::int(counts.commands))
         .cell("moved_bytes", Cell::int(counts.bytes))
         .cell("reads_count", Cell::int(counts.reads))
         .cell("programs_count", Cell::int(counts.programs))
-        .cell("erases_count", Cell::int(counts.erases))
+        .cell("erases_count", Cell::int(counts.erases));
+    match column.errors {
+        true => row.cell("corrected_count", Cell::int(counts.corrected)),
+        false => row,
+    }
 }
 
 /// What the flash did for table 3.2.
 pub(super) fn mount_counts(columns: &[Column], ports: Ports) -> Table {
-    let mut table = counts("table3.2-counts", "What the flash did for mount and ls");
+    let mut table = counts("table3.2-counts", "What the flash did for mount and ls", columns);
     for column in columns {
         let run = &column.mounting;
         for (id, run) in [("mount", &run.mount), ("ls", &run.ls)] {
-            table.rows.push(counted(&format!("{}/{id}", column.system), run, ports));
+            table.rows.push(counted(&format!("{}/{id}", column.system), column, run, ports));
         }
     }
     table
@@ -108,12 +116,12 @@ pub(super) fn mount_counts(columns: &[Column], ports: Ports) -> Table {
 
 /// What the flash did for table 3.3, for every kind of data.
 pub(super) fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
-    let mut table = counts("table3.3-counts", "What the flash did for tiobench");
-    let runs = columns.iter().flat_map(|one| one.throughput.iter().map(|run| (one.system, run)));
-    for (system, run) in runs {
+    let mut table = counts("table3.3-counts", "What the flash did for tiobench", columns);
+    let runs = columns.iter().flat_map(|one| one.throughput.iter().map(move |run| (one, run)));
+    for (column, run) in runs {
         for (id, phase) in PHASES.iter().zip(&run.phases) {
-            let id = format!("{system}/{}/{id}", run.data);
-            table.rows.push(counted(&id, &phase.run, ports));
+            let id = format!("{}/{}/{id}", column.system, run.data);
+            table.rows.push(counted(&id, column, &phase.run, ports));
         }
     }
     table

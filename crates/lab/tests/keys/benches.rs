@@ -19,6 +19,7 @@ macro_rules! small_card {
 }
 
 mod fio;
+mod nandfs;
 mod nor;
 
 /// Benches that belong together.
@@ -31,10 +32,10 @@ pub(crate) struct Group {
 }
 
 /// All of them, one file each.
-pub(crate) const GROUPS: &[Group] = &[fio::GROUP, nor::GROUP];
+pub(crate) const GROUPS: &[Group] = &[fio::GROUP, nandfs::GROUP, nor::GROUP];
 
 /// Keys that matter in one context alone.
-const ELSEWHERE: &[&[Elsewhere]] = &[nor::ELSEWHERE];
+const ELSEWHERE: &[&[Elsewhere]] = &[nandfs::ELSEWHERE, nor::ELSEWHERE];
 
 /// The one context in which the key at `path` of the bench `name` has to change something.
 pub(crate) fn elsewhere(name: &str, path: &str) -> Option<&'static str> {

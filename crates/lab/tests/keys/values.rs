@@ -30,6 +30,8 @@ const GIVEN: &[(&str, &[&str])] = &[
             concat!("\"", env!("CARGO_MANIFEST_DIR"), "/src/lib.rs\""),
         ],
     ),
+    ("fill.data", &["zero", "text"]),
+    ("limits.bad_marks", &["[\"first\"]", "[\"last\"]"]),
     ("classes.speed", &["4", "6"]),
     ("classes.uhs", &["3", "0"]),
     ("classes.video", &["10", "30"]),
