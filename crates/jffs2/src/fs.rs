@@ -8,7 +8,9 @@ use crate::index::ROOT;
 use crate::open::number;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Caching, Change, Entry, Error, FileSystem, Ino, New, Piece, Space};
+use boardlab_vfs::{
+    Attributes, Caching, Change, Contradiction, Entry, Error, FileSystem, Ino, New, Piece, Space,
+};
 use std::ops::{ControlFlow, Range};
 
 impl<M: Mtd> FileSystem for Jffs2<M> {
@@ -168,5 +170,9 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
             self.close_inode(clock, ino)?;
         }
         Ok(self.flush_padded(clock)?)
+    }
+
+    fn check_tables(&self) -> Result<(), Contradiction> {
+        self.compare_tables()
     }
 }

@@ -15,7 +15,7 @@
 //! - [`compress`]: which compressor is tried and which is taken; [`collected`]: the summary of the block
 //!   being written; [`wbuf`]: the page being filled (NAND).
 //! - [`ram`]: what all of it would take in a 32-bit kernel; `fs`: the trait
-//!   [`FileSystem`](boardlab_vfs::FileSystem).
+//!   [`FileSystem`](boardlab_vfs::FileSystem); `tables`: whether what is kept fits together, for tests.
 //!
 //! ```
 //! use boardlab_jffs2::{Jffs2, Options};
@@ -70,6 +70,7 @@ pub mod ram;
 mod read;
 mod read_inode;
 pub mod scan;
+mod tables;
 mod ticks;
 pub mod volume;
 pub mod wbuf;

@@ -262,6 +262,10 @@ impl<M: Mtd> Volume<M> {
         let view = InodeView::new(buffer, self.order)?;
         let node = view.parse();
         self.check_owner(id, node.ino)?;
+        if node.offset == u32::MAX && node.dsize > 0 {
+            // No byte of it could be part of a file.
+            return Err(Malformed::Value { field: "offset", found: node.offset });
+        }
         let unchecked = self.blocks.node(id).state() == NodeState::Unchecked;
         let mut crc_so_far = 0;
         if unchecked {

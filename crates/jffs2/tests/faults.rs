@@ -5,7 +5,7 @@ use boardlab_jffs2::block::List;
 use boardlab_jffs2::{Jffs2, Options};
 use boardlab_mtd::{BlockIndex, Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
-use boardlab_vfs::{MemoryFs, Mix, Mount, compare};
+use boardlab_vfs::{FileSystem, MemoryFs, Mix, Mount, compare};
 
 fn nand() -> RamMtd {
     RamMtd::nand(64, 16, Bytes::new(2048), Bytes::new(64))
@@ -33,13 +33,14 @@ fn run(device: RamMtd, rules: Vec<Rule>, count: u64, seed: u64) -> (Vec<u64>, Jf
         if number % 16 == 0 {
             let until = clock.now() + Duration::from_secs(1);
             real.background(&mut clock, Some(until)).unwrap();
+            real.fs().check_tables().unwrap();
         }
     }
     real.drop_caches(&mut clock).unwrap();
     assert_eq!(compare(&mut real, &mut model, &mut clock).unwrap(), None, "{seed:?}");
     real.unmount(&mut clock).unwrap();
     let fs = real.into_fs();
-    fs.volume().blocks().check_accounting();
+    fs.check_tables().unwrap();
     let device = fs.into_device();
     let struck = device.struck().map(|(_, struck)| struck).collect();
     let fs = Jffs2::mount(&mut clock, device.into_inner(), Options::default()).unwrap();

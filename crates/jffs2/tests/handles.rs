@@ -251,6 +251,7 @@ fn run<M: Mtd>(name: &str, device: M, options: &Options) {
         if number % 16 == 0 {
             let until = clock.now() + Duration::from_secs(1);
             real.mount().background(&mut clock, Some(until)).unwrap();
+            real.mount().fs().check_tables().unwrap();
         }
         if number % 200 == 199 {
             real.close_all(&mut clock);
@@ -259,7 +260,7 @@ fn run<M: Mtd>(name: &str, device: M, options: &Options) {
             assert_eq!(difference, None, "{name}, seed {seed}, operation {number}");
             real.mount().unmount(&mut clock).unwrap();
             let fs = real.mount.take().unwrap().into_fs();
-            fs.volume().blocks().check_accounting();
+            fs.check_tables().unwrap();
             let fs = Jffs2::mount(&mut clock, fs.into_device(), options.clone()).unwrap();
             real.mount = Some(Mount::new(fs));
             let difference = compare(real.mount(), model.mount(), &mut clock).unwrap();

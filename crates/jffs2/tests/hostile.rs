@@ -57,7 +57,7 @@ impl Image {
 
     fn mount(&self) -> Jffs2<RamMtd> {
         let fs = self.mount_as(Options::default()).unwrap();
-        fs.volume().blocks().check_accounting();
+        fs.check_tables().unwrap();
         fs
     }
 }
@@ -150,10 +150,10 @@ fn exercise(image: &Image) {
         let Ok(mut fs) = image.mount_as(Options { read_only, ..Options::default() }) else {
             continue;
         };
-        fs.volume().blocks().check_accounting();
+        fs.check_tables().unwrap();
         walk(&mut fs);
         fs.check_all(&mut Clock::new()).unwrap();
-        fs.volume().blocks().check_accounting();
+        fs.check_tables().unwrap();
         walk(&mut fs);
         let _ = fs.kernel_memory();
     }
@@ -285,7 +285,7 @@ fn of_overlapping_nodes_the_newer_one_is_seen() {
     let (mut fs, mut page) = (image.mount(), vec![1; PAGE_SIZE]);
     fs.read_page(&mut Clock::new(), Ino(5), 0, &mut page).unwrap();
     assert_eq!(&page[..11], b"aabbNEWbaZ\0");
-    fs.volume().blocks().check_accounting();
+    fs.check_tables().unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use boardlab_jffs2::{Compression, Jffs2, Options};
 use boardlab_mtd::{BlockIndex, Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_vfs::script::content;
-use boardlab_vfs::{Action, Answer, Errno, Kind, MemoryFs, Mix, Mount, compare};
+use boardlab_vfs::{Action, Answer, Errno, FileSystem, Kind, MemoryFs, Mix, Mount, compare};
 use std::collections::BTreeMap;
 
 /// Operations of one run, of four.
@@ -112,15 +112,15 @@ impl<M: Mtd> Pair<M> {
         let mut real = self.real.take().unwrap();
         real.unmount(&mut self.clock).unwrap();
         let fs = real.into_fs();
-        fs.volume().blocks().check_accounting();
+        fs.check_tables().unwrap();
         let before = nodes(&fs);
         let mut fs = Jffs2::mount(&mut self.clock, fs.into_device(), self.options.clone()).unwrap();
-        fs.volume().blocks().check_accounting();
+        fs.check_tables().unwrap();
         // What any sequence of operations leaves is whole.
         let audit = fs.audit(&mut self.clock, |_, _| false).unwrap();
         assert!(audit.hurt.is_empty() && audit.places.is_empty(), "{audit:?}");
         fs.check_all(&mut self.clock).unwrap();
-        fs.volume().blocks().check_accounting();
+        fs.check_tables().unwrap();
         let after = nodes(&fs);
         let of = |map: &BTreeMap<u32, (u32, u32)>, ino| map.get(&ino).copied();
         let inodes = before.keys().chain(after.keys());
@@ -182,6 +182,7 @@ fn run<M: Mtd>(name: &str, device: M, (order, summary): (ByteOrder, bool)) {
             let (real, clock) = pair.real();
             let until = clock.now() + Duration::from_secs(1);
             real.background(clock, Some(until)).unwrap();
+            real.fs().check_tables().unwrap();
         }
         if number % 250 == 249 || number == count - 1 {
             pair.compare();

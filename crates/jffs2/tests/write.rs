@@ -5,7 +5,7 @@ use boardlab_jffs2::format::ByteOrder;
 use boardlab_jffs2::{Jffs2, Options};
 use boardlab_mtd::{Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{Device, Kind, Mount};
+use boardlab_vfs::{Device, FileSystem, Kind, Mount};
 
 fn nand() -> RamMtd {
     RamMtd::nand(32, 64, Bytes::new(2048), Bytes::new(64))
@@ -27,7 +27,7 @@ fn remount<M: Mtd>(
 ) -> Mount<Jffs2<M>> {
     mounted.unmount(clock).unwrap();
     let fs = mounted.into_fs();
-    fs.volume().blocks().check_accounting();
+    fs.check_tables().unwrap();
     mount(clock, fs.into_device(), order)
 }
 

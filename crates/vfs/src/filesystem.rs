@@ -7,6 +7,7 @@
 use crate::error::Error;
 use crate::node::{Attributes, Change, Entry, Ino, New, Space};
 use boardlab_sim::Clock;
+use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 /// Bytes of a page of the page cache.
@@ -252,7 +253,28 @@ pub trait FileSystem {
     /// # Errors
     /// ENOSPC, EIO.
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error>;
+
+    /// Compares the tables in memory with each other. For tests and explorations: it walks everything, and
+    /// takes no time of the run.
+    ///
+    /// # Errors
+    /// A fault of the filesystem itself, never of what is on the flash.
+    fn check_tables(&self) -> Result<(), Contradiction> {
+        Ok(())
+    }
 }
+
+/// Two tables in memory that cannot both be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction(pub String);
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the tables in memory contradict each other: {}", self.0)
+    }
+}
+
+impl std::error::Error for Contradiction {}
 
 /// A piece of the content of a file.
 #[derive(Debug)]
@@ -413,6 +435,9 @@ macro_rules! forward {
             }
             fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
                 (**self).unmount(clock)
+            }
+            fn check_tables(&self) -> Result<(), Contradiction> {
+                (**self).check_tables()
             }
         }
     )*};

@@ -23,7 +23,7 @@ pub mod survey;
 
 pub use cache::{CacheCounts, Options, WriteBack};
 pub use error::{Errno, Error};
-pub use filesystem::{Caching, FileSystem, PAGE_SIZE, Piece};
+pub use filesystem::{Caching, Contradiction, FileSystem, PAGE_SIZE, Piece};
 pub use host::{Cost, Host, Work};
 pub use memory::MemoryFs;
 pub use mount::{Fd, Mount};

@@ -3,9 +3,11 @@
 //! Layer: rank 5. The list operations of [`Blocks`], and the comparison of all counts with the
 //! references. Source: the lists of `struct jffs2_sb_info`, Linux 6.1, `fs/jffs2/jffs2_fs_sb.h`.
 
-use super::{Blocks, END, List, NodeState, Space, counter};
+use super::{Blocks, END, List, Space, counter};
 use crate::format::to_usize;
+use crate::tables::hold;
 use boardlab_mtd::BlockIndex;
+use boardlab_vfs::Contradiction;
 
 impl Blocks {
     /// How many blocks are on a list.
@@ -85,11 +87,16 @@ impl Blocks {
     /// # Panics
     /// When they differ: a fault of this crate, never of an image. For tests; it walks everything.
     pub fn check_accounting(&self) {
+        self.compare_accounts().unwrap_or_else(|found| panic!("{found}"));
+    }
+
+    /// As [`Blocks::check_accounting`], without the panic.
+    pub(crate) fn compare_accounts(&self) -> Result<(), Contradiction> {
         let mut totals = Space::default();
         let mut lost = 0;
         for index in (0..self.count()).map(BlockIndex) {
             let space = self.block(index).space;
-            self.check_block(index);
+            self.compare_block(index)?;
             for (total, part) in [
                 (&mut totals.used, space.used),
                 (&mut totals.unchecked, space.unchecked),
@@ -101,47 +108,51 @@ impl Blocks {
             }
             lost += u64::from(space == Space::default()) * u64::from(self.size);
         }
-        assert_eq!(totals, self.totals, "the sums of all blocks");
-        let size = u64::from(self.size) * u64::from(self.count());
-        assert_eq!(totals.total() + lost, size, "bytes neither counted, bad nor being erased");
-        self.check_lists();
+        hold!(totals == self.totals, "all blocks have {totals:?}, the sums are {:?}", self.totals);
+        let (found, size) = (totals.total() + lost, u64::from(self.size) * u64::from(self.count()));
+        hold!(found == size, "{found} bytes are counted, bad or being erased, of {size}");
+        self.compare_lists()
     }
 
-    fn check_block(&self, index: BlockIndex) {
+    fn compare_block(&self, index: BlockIndex) -> Result<(), Contradiction> {
         let block = self.block(index);
         let mut found = Space { free: block.space.free, ..Space::default() };
-        let mut expected_offset = 0;
+        let mut end = 0;
         for number in 0..u32::try_from(block.refs.len()).expect("counted in u32") {
             let id = self.id(index, number).expect("the number is below the count");
-            assert_eq!(self.node(id).offset(), expected_offset, "a gap in block {index}");
-            expected_offset += self.length(id);
+            hold!(self.node(id).offset() == end, "a gap in block {index} at {end}");
+            end += self.length(id);
             *counter(&mut found, self.node(id).state()) += u64::from(self.length(id));
         }
-        let obsolete = block.space.dirty + block.space.wasted;
         found.wasted = block.space.wasted;
-        found.dirty -= found.wasted.min(found.dirty);
-        assert_eq!(found, block.space, "block {index} on {:?}, obsolete {obsolete}", block.list);
-        let free = block.refs.iter().all(|node| node.state() == NodeState::Obsolete);
-        let erasable = [List::Erasable, List::ErasablePendingWbuf];
-        assert!(free || !erasable.contains(&block.list), "block {index} is not erasable");
+        found.dirty = found.dirty.saturating_sub(found.wasted);
+        let (list, space) = (block.list, block.space);
+        hold!(found == space, "block {index} on {list:?} has {found:?}, its sums are {space:?}");
+        let counts = space.used + space.unchecked;
+        let erasable = [List::Erasable, List::ErasablePendingWbuf, List::ErasePending];
+        hold!(counts == 0 || !erasable.contains(&list), "block {index} on {list:?} has {space:?}");
+        Ok(())
     }
 
-    fn check_lists(&self) {
+    fn compare_lists(&self) -> Result<(), Contradiction> {
         for head in 0..self.heads.len() {
             let mut count = 0;
             let mut at = self.heads[head].first;
             while at != END {
-                assert_eq!(self.blocks[to_usize(at)].list as usize, head, "list of block {at}");
+                let list = self.blocks[to_usize(at)].list;
+                hold!(list as usize == head, "block {at} on {list:?} is on list {head}");
                 (count, at) = (count + 1, self.blocks[to_usize(at)].next);
             }
-            assert_eq!(count, self.heads[head].count, "length of list {head}");
+            let length = self.heads[head].count;
+            hold!(count == length, "list {head} has {count} blocks and not {length}");
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Owner, Refile, Verdict, is_dirty};
+    use super::super::{NodeState, Owner, Refile, Verdict, is_dirty};
     use super::*;
 
     const FIRST: BlockIndex = BlockIndex(0);

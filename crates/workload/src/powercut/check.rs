@@ -8,7 +8,9 @@
 
 use super::shadow::{Body, Id, Object, Page, ROOT, Shadow, owner};
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Entry, Errno, Error, FileSystem, Ino, Kind, PAGE_SIZE};
+use boardlab_vfs::{
+    Attributes, Contradiction, Entry, Errno, Error, FileSystem, Ino, Kind, PAGE_SIZE,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -69,6 +71,8 @@ pub enum Loss {
     },
     /// The same check gave another answer after one more mount.
     Unsteady(String),
+    /// What the filesystem keeps in memory does not fit together.
+    Tables(Contradiction),
 }
 
 impl fmt::Display for Loss {
@@ -94,6 +98,7 @@ impl fmt::Display for Loss {
                 write!(f, "{path} has a link count of {found} and {names} names")
             }
             Self::Unsteady(what) => write!(f, "another mount changed something: {what}"),
+            Self::Tables(contradiction) => contradiction.fmt(f),
         }
     }
 }
@@ -120,12 +125,13 @@ pub(super) struct Check<'a> {
     found: BTreeMap<Ino, Found>,
 }
 
-/// Checks the whole tree.
+/// Checks the whole tree, and the tables in memory.
 pub(super) fn check(
     fs: &mut dyn FileSystem,
     clock: &mut Clock,
     shadow: &Shadow,
 ) -> Result<(), Loss> {
+    fs.check_tables().map_err(Loss::Tables)?;
     let root = fs.root();
     let (walked, found) = (BTreeMap::new(), BTreeMap::new());
     let mut check = Check { fs, clock, shadow, walked, found };
@@ -135,7 +141,7 @@ pub(super) fn check(
             return Err(Loss::LinksWrong { path, found: links, names });
         }
     }
-    Ok(())
+    fs.check_tables().map_err(Loss::Tables)
 }
 
 fn join(path: &str, name: &[u8]) -> String {

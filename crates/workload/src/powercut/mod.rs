@@ -18,6 +18,9 @@
 //!    a sync, one more mount. Everything that was found or done stands.
 //! 5. On a sample, the power is cut again at operations of steps 1 to 4, and steps 1 to 3 follow.
 //!
+//! After each of them the tables that the filesystem keeps in memory fit together
+//! ([`FileSystem::check_tables`]).
+//!
 //! The run has more than one life: now and then it goes on from one of its own cuts, so that later cuts hit a
 //! flash with torn pages and blocks on it that was mounted and used again. And an erase now and then is
 //! broken off by a dip of the supply that the chip alone feels (a brownout): it says that it is done, and is not.
@@ -148,6 +151,7 @@ pub fn explore<B: Bench>(
     let mut lives = plan.seed.stream("lives");
     while flash.operations() < plan.operations {
         let settled = runner.step().map_err(broken)?;
+        runner.fs.check_tables().map_err(Error::damaged).map_err(broken)?;
         let cuts = flash.take_cuts();
         let last = last_of_a_life(&cuts, plan.life_one_in, &mut lives);
         judge(bench, plan, &runner, cuts, &mut matrix);

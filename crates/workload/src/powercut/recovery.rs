@@ -117,6 +117,7 @@ impl<B: Bench> Afterwards<'_, B> {
             rest(runner.fs.as_mut(), &mut runner.clock)?;
         }
         runner.fs.sync(&mut runner.clock).map_err(|error| fails("sync", error))?;
+        runner.fs.check_tables().map_err(Loss::Tables)?;
         self.judge_seconds(&runner.shadow);
         runner.shadow.sync();
         Ok(())
@@ -170,7 +171,7 @@ fn mount<B: Bench>(
 fn rest(fs: &mut dyn FileSystem, clock: &mut Clock) -> Result<(), Loss> {
     for _ in 0..BACKGROUND_MAX {
         if !fs.background(clock).map_err(|error| fails("background", error))? {
-            return Ok(());
+            return fs.check_tables().map_err(Loss::Tables);
         }
     }
     Err(Loss::Unsteady("the background work has no end".into()))
