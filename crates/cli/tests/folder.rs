@@ -1,10 +1,11 @@
 //! The folder of `--out` as a whole: its manifest, one writer at a time, kills and full disks.
 
-use crate::bench::{Outcome, Scratch, limited, run_in};
+use crate::bench::{Outcome, Scratch, full, limited, run_in, spawn};
 use crate::results::{result, with_attachment};
+use boardlab_sim::Seed;
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -201,24 +202,6 @@ fn a_second_process_is_refused_at_once_and_told_who_writes() {
     assert_eq!(run_in(scratch.path(), &["report", "a.json", "--out", "out"]).status, 2);
 }
 
-fn spawn(scratch: &Scratch, arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_boardlab"));
-    command.args(arguments).current_dir(scratch.path()).stdin(Stdio::null());
-    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("boardlab is built")
-}
-
-/// The draws of a test: splitmix64.
-fn draw(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mixed = (*seed ^ *seed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ mixed >> 31
-}
-
-fn full() -> bool {
-    std::env::var_os("BOARDLAB_FULL").is_some()
-}
-
 /// Which of the results a folder holds as a whole; nothing if it is refused as not whole.
 fn held(scratch: &Scratch, outcome: &Outcome) -> Option<u64> {
     if outcome.status == 0 {
@@ -247,7 +230,7 @@ fn processes_that_race_for_a_folder_leave_the_files_of_one() {
     for _ in 0..if full() { 60 } else { 4 } {
         let start = |value| {
             let input = format!("{value}.json");
-            spawn(&scratch, &["report", &input, "--out", "out", "--quiet"])
+            spawn(scratch.path(), &["report", &input, "--out", "out", "--quiet"])
         };
         let children: Vec<_> = (0..4).map(start).collect();
         for child in children {
@@ -276,10 +259,11 @@ fn a_kill_at_any_instant_leaves_the_old_files_the_new_ones_or_a_folder_that_is_r
     let start = Instant::now();
     whole_again();
     let whole = start.elapsed();
-    let (mut seed, mut counts, mut killed) = (17, [0; 3], 0);
+    let mut instants = Seed::new(17).stream("kills");
+    let (mut counts, mut killed) = ([0; 3], 0);
     for _ in 0..if full() { 300 } else { 15 } {
-        let mut child = spawn(&scratch, &["report", "1.json", "--out", "out", "--quiet"]);
-        let percent = u32::try_from(draw(&mut seed) % 100).unwrap();
+        let mut child = spawn(scratch.path(), &["report", "1.json", "--out", "out", "--quiet"]);
+        let percent = u32::try_from(instants.below(100)).unwrap();
         thread::sleep(whole * percent / 100);
         child.kill().unwrap();
         let ended = child.wait().unwrap();

@@ -2,27 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use crate::bench::{Outcome, Scratch, run_in};
+use crate::bench::{Outcome, Scratch, full, run_in, spawn};
+use boardlab_sim::Seed;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A part that is programmed a word at a time: the fastest scenario there is.
 const QUICK: [&str; 6] =
     ["sweep", "nor-write", "--set", "part=sst-8mib-top", "--set", "workload.bytes=256 B"];
-
-/// Numbers for the times of kills (Knuth's MMIX generator); their quality does not matter.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit.max(1)
-    }
-}
 
 fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&QUICK[..], more].concat()
@@ -54,12 +43,6 @@ fn assert_same(scratch: &Scratch, expected: &str, found: &str) {
     }
 }
 
-fn started(folder: &Path, more: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_boardlab"));
-    command.args(arguments(more)).current_dir(folder);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-}
-
 /// Points that the journal in `out` has.
 fn recorded(scratch: &Scratch, out: &str) -> usize {
     let text = fs::read(scratch.path().join(out).join("sweep.journal")).unwrap_or_default();
@@ -74,7 +57,7 @@ fn a_sweep_killed_twenty_times_ends_with_the_same_bytes() {
     let start = Instant::now();
     sweep(scratch.path(), &[&GRID[..], &["--out", "whole", "--quiet"]].concat()).success();
     let whole = u64::try_from(start.elapsed().as_millis()).unwrap();
-    let mut numbers = Numbers(SEED);
+    let mut instants = Seed::new(SEED).stream("kills");
     let (mut kills, mut midway) = (0, 0);
     for attempt in 0..400 {
         if kills == 20 {
@@ -82,8 +65,8 @@ fn a_sweep_killed_twenty_times_ends_with_the_same_bytes() {
         }
         let threads = ["1", "2", "5"][attempt % 3];
         let more = [&GRID[..], &["--out", "killed", "--threads", threads]].concat();
-        let mut child = started(scratch.path(), &more);
-        thread::sleep(Duration::from_millis(numbers.below(whole / 6)));
+        let mut child = spawn(scratch.path(), &arguments(&more));
+        thread::sleep(Duration::from_millis(instants.below((whole / 6).max(1))));
         // SIGKILL on Unix.
         child.kill().unwrap();
         kills += usize::from(child.wait().unwrap().code().is_none());
@@ -299,7 +282,7 @@ fn a_damaged_line_is_named_and_its_point_is_run_again() {
     // Every tenth digit of the second point, each made another one.
     let digits = lines[2].bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit());
     let digits: Vec<usize> = digits.map(|(at, _)| at).collect();
-    let step = if std::env::var_os("BOARDLAB_FULL").is_some() { 1 } else { digits.len() / 10 };
+    let step = if full() { 1 } else { digits.len() / 10 };
     for at in digits.iter().step_by(step) {
         let mut damaged = whole.clone().into_bytes();
         let at = lines[0].len() + lines[1].len() + 2 + at;

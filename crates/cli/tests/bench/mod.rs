@@ -1,7 +1,5 @@
 //! The built `boardlab`, run in an empty folder and never for long.
 
-#![allow(dead_code, reason = "each test file takes what it needs")]
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,6 +93,18 @@ fn run_command(
         stderr: stderr.join().expect("the reader does not panic"),
         took: start.elapsed(),
     }
+}
+
+/// Starts `boardlab` in `folder`.
+pub(crate) fn spawn(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boardlab"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("boardlab is built")
+}
+
+/// Whether samples are to be large.
+pub(crate) fn full() -> bool {
+    env::var_os("BOARDLAB_FULL").is_some()
 }
 
 /// Runs `boardlab` in `folder`.

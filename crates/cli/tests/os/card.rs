@@ -1,7 +1,7 @@
 //! `boardlab os run --card` and `--card-write`: with the board's own program for all devices, which reads block 3
 //! and writes blocks 5 to 7, and with a program that writes the blocks that it is told.
 
-use crate::bench::{Outcome, Scratch, limited, run_by, run_fed, run_in};
+use crate::bench::{Outcome, Scratch, full, limited, run_by, run_fed, run_in};
 use crate::guest::{build, is_there, start};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -303,7 +303,7 @@ fn old_or_new(found: &[u8], before: &[u8], after: &[u8]) -> usize {
 
 #[test]
 fn a_kill_while_the_card_is_written_leaves_each_block_old_or_new() {
-    let kills = if std::env::var_os("BOARDLAB_FULL").is_some() { 40 } else { 4 };
+    let kills = if full() { 40 } else { 4 };
     let scratch = Scratch::new();
     let writer = Writer { first: 1, count: 8_000, step: 2, how: 0 };
     let Some(before) = writer.build(&scratch, 8) else { return };

@@ -1,6 +1,6 @@
 //! Files that `boardlab os` writes: `--save`, `--timeline`, and `--file` of a trace.
 
-use crate::bench::{Scratch, limited, run_by, run_in};
+use crate::bench::{Scratch, full, limited, run_by, run_in};
 use crate::guest::build;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -116,7 +116,7 @@ fn a_kill_while_a_state_is_saved_leaves_the_file_before_or_the_new_one() {
     let whole = start.elapsed();
     let kept = scratch.path().join("kept");
     let new = fs::read(&kept).unwrap();
-    for step in 0..if std::env::var_os("BOARDLAB_FULL").is_some() { 100 } else { 8 } {
+    for step in 0..if full() { 100 } else { 8 } {
         scratch.write("kept", "mine");
         let mut child = Command::new(env!("CARGO_BIN_EXE_boardlab"))
             .args(arguments)

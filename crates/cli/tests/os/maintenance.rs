@@ -13,11 +13,10 @@ fn a_missing_call_of_maintenance_is_found_here_and_not_on_qemu() {
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../os/tests/maintenance.py");
-    let full = std::env::var_os("BOARDLAB_FULL").is_some();
     let output = Command::new("python3")
         .arg(script)
         .args(["--simulator", env!("CARGO_BIN_EXE_boardlab")])
-        .args(if full { &[] } else { &SAMPLE[..] })
+        .args(if full() { &[] } else { &SAMPLE[..] })
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
