@@ -48,6 +48,28 @@ pub(crate) const CASES: &[Case] = &[
         "--grid:1:6",
         &["unknown part `nor-eval`", "did you mean `nor-evaluation`?"]
     ),
+    Case::arguments(
+        "grid over a key that no point uses",
+        &["sweep", "card-fio", "--grid", "part.single_bit_cache.folding=valid,whole"],
+        &[
+            "has no effect with single_bit_cache.size = \"none\"",
+            "set the size to fixed or dynamic",
+        ],
+    )
+    .at("--grid:1:"),
+    Case::arguments(
+        "--set of a key that no point uses",
+        &[
+            "sweep",
+            "card-fio",
+            "--grid",
+            "seed=1,2",
+            "--set",
+            "part.single_bit_cache.folding=whole",
+        ],
+        &["`whole` has no effect with single_bit_cache.size"],
+    )
+    .at("--set:1:"),
     grid!("grid with a value twice", "seed=1,2,1", "--grid:1:10", &["a value is given twice"]),
     grid!("grid with a range that goes down", "seed=5..1", "--grid:1:6", &["goes down", "1..8"]),
     grid!("grid with a wrong seed", "seed=1,one", "--grid:1:8", &["a seed is not a whole number"]),

@@ -19,13 +19,14 @@ pub use problems::{Read, Reported};
 pub use reader::Section;
 pub use value::{Misplaced, Value};
 
-use crate::error::Error;
+use crate::error::{BadValue, Error};
 use crate::source::Source;
 use boardlab_result::Parameter;
 use indexmap::IndexMap;
 use problems::Problems;
 use reader::{Context, State};
-use std::sync::Arc;
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A file, perhaps with other files in place of their names, and with the user's overrides.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ pub struct Document {
     overridden: bool,
     /// One point of a grid, in which a key may matter at other points only.
     swept: bool,
+    /// What `--set` or `--grid` gives and no reading used; kept for points of a grid alone.
+    idle: Arc<Mutex<Vec<BadValue>>>,
 }
 
 /// What a reading gives.
@@ -51,7 +54,8 @@ impl Document {
     /// # Errors
     /// [`Error::Syntax`] when it is not TOML.
     pub fn parse(source: &Arc<Source>) -> Result<Self, Error> {
-        Ok(Self { root: parse::document(source)?, overridden: false, swept: false })
+        let root = parse::document(source)?;
+        Ok(Self { root, overridden: false, swept: false, idle: Arc::default() })
     }
 
     /// The text that the top level stands in.
@@ -122,6 +126,11 @@ impl Document {
         self.overridden
     }
 
+    /// Takes what of `--set` and `--grid` the readings of this point of a grid had no use for.
+    pub(crate) fn take_idle(&self) -> Vec<BadValue> {
+        std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Reads the document with `read`.
     ///
     /// # Errors
@@ -131,13 +140,15 @@ impl Document {
             root: &self.root,
             swept: self.swept,
             problems: Problems::default(),
-            parameters: std::cell::RefCell::default(),
+            idle: RefCell::default(),
+            parameters: RefCell::default(),
         };
         let state = State::new(&self.root, String::new(), &context);
         let state = state.expect("the top level of a TOML text is a table");
         let value = read(state.section());
         drop(state);
-        let Context { problems, parameters, .. } = context;
+        let Context { problems, parameters, idle, .. } = context;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(idle.into_inner());
         let value = match (problems.into_error(), value) {
             (Some(error), _) => return Err(error),
             (None, value) => value.expect("whoever has a Reported has reported"),

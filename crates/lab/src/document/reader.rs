@@ -44,6 +44,8 @@ pub(crate) struct Context<'a> {
     pub(crate) root: &'a Node,
     pub(crate) swept: bool,
     pub(crate) problems: Problems,
+    /// Values of `--set` and `--grid` without use at this point of a grid.
+    pub(crate) idle: RefCell<Vec<BadValue>>,
     pub(crate) parameters: RefCell<IndexMap<String, Parameter>>,
 }
 
@@ -253,20 +255,25 @@ impl<'a> Section<'a> {
 
     /// Refuses each value at or below the dotted `path` that `--set` gave, because this run does not use it. `why` is a
     /// clause that follows (`with places = "random"`), `help` says what to do. What stands in a file may wait for its
-    /// use there, and at a point of a grid it may be used at another point.
+    /// use there. At a point of a grid the value is only noted: another point may use it ([`super::Document`] keeps it).
     ///
     /// # Errors
     /// [`Reported`] when there is such a value.
     pub fn idle(&self, path: &str, why: &str, help: &str) -> Read<()> {
-        let Some(node) = self.0.node.get(path).filter(|_| !self.0.context.swept) else {
-            return Ok(());
-        };
+        let Some(node) = self.0.node.get(path) else { return Ok(()) };
         let mut result = Ok(());
         node.each_leaf(path, &mut |path, leaf| {
-            if leaf.place.source().is_set() {
-                let misplaced = Misplaced::new(leaf, Misfit::Idle { why: why.into() });
-                let expected = "a key that this run uses".into();
-                result = Err(self.report_value(&path, misplaced, expected, help.into()));
+            let source = leaf.place.source();
+            if !source.is_set() && !source.is_grid() {
+                return;
+            }
+            let misplaced = Misplaced::new(leaf, Misfit::Idle { why: why.into() });
+            let expected = "a key that this run uses".into();
+            let bad = self.bad_value(&path, misplaced, expected, help.into());
+            if self.0.context.swept {
+                self.0.context.idle.borrow_mut().push(bad);
+            } else {
+                result = Err(self.0.context.problems.report(Error::Value(Box::new(bad))));
             }
         });
         result
@@ -382,9 +389,18 @@ impl<'a> Section<'a> {
         expected: String,
         help: String,
     ) -> Reported {
-        let key = self.below(key);
-        let bad = BadValue { place, key, found, misfit, expected, help };
+        let bad = self.bad_value(key, Misplaced { place, found, misfit }, expected, help);
         self.0.context.problems.report(Error::Value(Box::new(bad)))
+    }
+
+    fn bad_value(
+        &self,
+        key: &str,
+        Misplaced { place, found, misfit }: Misplaced,
+        expected: String,
+        help: String,
+    ) -> BadValue {
+        BadValue { place, key: self.below(key), found, misfit, expected, help }
     }
 
     /// For an unknown key from a `--set`: the whole path of the value that was probably meant.

@@ -8,7 +8,9 @@ use super::crew;
 use super::grid::Grid;
 use super::record::Header;
 use crate::catalog;
+use crate::document::problems::Problems;
 use crate::document::{Document, Override};
+use crate::error::{BadValue, Error};
 use crate::registry::{self, Failure, Request, VERSION};
 use crate::source::{Kind, Source};
 use boardlab_codec::crc32;
@@ -38,6 +40,8 @@ pub(crate) struct Plan {
 struct Inputs {
     values: IndexMap<String, String>,
     checksum: u32,
+    /// What of `--set` and `--grid` it does not use.
+    idle: Vec<BadValue>,
 }
 
 impl Plan {
@@ -62,21 +66,33 @@ impl Plan {
     }
 
     /// Checks every point, and takes down what they rest on. Of several wrong points the first one
-    /// is told, whichever thread is faster.
+    /// is told, whichever thread is faster. A key that no point uses is refused.
     fn check(&mut self, pool: &ThreadPool) -> Result<(), Failure> {
         let inputs = |point| {
             let inputs = self.inputs(point)?;
             let values = (point == 0).then_some(inputs.values);
-            Ok::<_, Failure>((inputs.checksum, values))
+            Ok::<_, Failure>((inputs.checksum, values, inputs.idle))
         };
         let points = (0..self.grid.count()).into_par_iter();
         let checked: Vec<_> = pool.install(|| points.map(inputs).collect());
+        let mut unused: Option<Vec<BadValue>> = None;
         for inputs in checked {
-            let (checksum, values) = inputs?;
+            let (checksum, values, idle) = inputs?;
+            unused = Some(match unused {
+                None => idle,
+                Some(mut all) => {
+                    all.retain(|one| idle.iter().any(|other| other.key == one.key));
+                    all
+                }
+            });
             self.header.checksum = crc32(self.header.checksum, &checksum.to_le_bytes());
             self.header.inputs.extend(values.unwrap_or_default());
         }
-        Ok(())
+        let problems = Problems::default();
+        for bad in unused.into_iter().flatten() {
+            let _ = problems.report(Error::Value(Box::new(bad)));
+        }
+        problems.into_error().map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn inputs(&self, point: usize) -> Result<Inputs, Failure> {
@@ -91,7 +107,7 @@ impl Plan {
                 checksum = crc32(checksum, &[0]);
             }
         }
-        Ok(Inputs { values, checksum })
+        Ok(Inputs { values, checksum, idle: document.take_idle() })
     }
 
     fn document(&self, point: usize) -> Result<Document, Failure> {
