@@ -151,6 +151,14 @@ impl<'a> Output<'a> {
     }
 }
 
+/// Refuses a form of fio's before a run that prints none.
+pub(crate) const fn expect_fio(options: &Options, is_printed: bool) -> Result<(), Error> {
+    if !is_printed && options.format.of_result().is_err() {
+        return Err(Error::NoOutputOfFio);
+    }
+    Ok(())
+}
+
 /// The attachments called `name`, one after the other.
 fn attached(results: &[RunResult], name: &'static str) -> Result<String, Error> {
     let all = results.iter().flat_map(|run| &run.attachments);

@@ -308,3 +308,15 @@ fn forms_of_fio_are_refused_before_a_run_that_has_none() {
         );
     }
 }
+
+#[test]
+fn forms_of_fio_are_refused_before_a_scenario_without_its_jobs_is_run() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-jobs-of-fio");
+    let folder = folder.to_str().unwrap();
+    for form in ["fio", "fio-json", "fio-terse"] {
+        let outcome = run(&["run", "sata-ssd", "--format", form, "--out", folder]);
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("has no output of fio"), "{}", outcome.stderr);
+        assert!(!Path::new(folder).exists(), "the run has saved something");
+    }
+}

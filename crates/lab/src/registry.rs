@@ -74,6 +74,8 @@ pub struct Experiment {
     pub scenario: &'static str,
     /// What it is about.
     pub title: &'static str,
+    /// Whether its runs are jobs of fio, with what fio would print of them.
+    pub prints_fio: bool,
     /// Checks it before a run.
     pub check: Check,
     /// Runs it.
@@ -93,6 +95,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "nor-write",
         title: "NOR flash writes: u-boot against Linux, and the wait for completion",
+        prints_fio: false,
         check: nor::check,
         run: nor::run,
         tune: Some(nor::tune),
@@ -104,6 +107,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "nand-filesystems",
         title: "Flash filesystems for large NAND",
+        prints_fio: false,
         check: nandfs::check,
         run: nandfs::run,
         tune: None,
@@ -115,6 +119,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "sd-wear",
         title: "SD card wear levelling under 11 TB of writes",
+        prints_fio: false,
         check: sdwear::check,
         run: sdwear::run,
         tune: None,
@@ -126,6 +131,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "sata-ssd",
         title: "SSD transfer rates of a SATA host",
+        prints_fio: false,
         check: sata::check,
         run: sata::run,
         tune: None,
@@ -137,6 +143,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: true,
         scenario: "context-switch",
         title: "Context switches with the Fast Context Switch Extension",
+        prints_fio: false,
         check: fcse::check,
         run: fcse::run,
         tune: None,
@@ -148,6 +155,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: false,
         scenario: fio::SCENARIO,
         title: "fio jobs on an SD card or an eMMC",
+        prints_fio: true,
         check: fio::check,
         run: fio::run,
         tune: None,
@@ -159,6 +167,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: false,
         scenario: fio::DRIVES,
         title: "fio jobs on a SATA drive",
+        prints_fio: true,
         check: fio::check,
         run: fio::run,
         tune: None,
@@ -170,6 +179,7 @@ pub const EXPERIMENTS: [Experiment; 8] = [
         published: false,
         scenario: life::SCENARIO,
         title: "How long an SD card lives",
+        prints_fio: false,
         check: life::check,
         run: life::life,
         tune: None,
@@ -250,6 +260,14 @@ pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
         found: name.into(),
         names: published().map(|one| one.name.into()).collect(),
     })
+}
+
+/// The experiment that the scenario `name` names, a built-in one or a path, with the arguments of all `--set`.
+///
+/// # Errors
+/// What is wrong with the file or with an argument.
+pub fn experiment_of<S: AsRef<str>>(name: &str, set: &[S]) -> Result<&'static Experiment, Error> {
+    of_document(&catalog::compose(name, set)?)
 }
 
 /// Runs the scenario `name`, a built-in one or a path, with the arguments of all `--set`.

@@ -4,14 +4,16 @@ use super::timed;
 use crate::args::{Options, Scenario};
 use crate::error::Error;
 use crate::exit::Status;
-use crate::output::Output;
+use crate::output::{self, Output};
 use boardlab_lab::registry;
 use boardlab_report::Shown;
 
 /// Runs `scenario` and shows its result.
 pub(super) fn perform(scenario: &Scenario, options: &Options) -> Result<Status, Error> {
-    let output = Output::open(options, None)?;
     let Scenario { scenario: name, set } = scenario;
+    let experiment = registry::experiment_of(name, set).map_err(registry::Failure::from)?;
+    output::expect_fio(options, experiment.prints_fio)?;
+    let output = Output::open(options, None)?;
     let (mut result, wall_time_ns) =
         timed(name, options, |progress| registry::run(name, set, options.seed, progress))?;
     result.wall_time_ns = wall_time_ns;
