@@ -8,6 +8,7 @@
 //! - [`housekeeping`]: a named state of a drive, in which it pauses once.
 //! - [`mod@compose`]: [`fn@compose::compose`], a drive on that host with its link.
 //! - [`fn@identify_table`]: what the drive then says of itself.
+//! - `unused`: keys that a choice leaves without use.
 //!
 //! Source: the keys are those of docs/formats/part.md and board.md; what they mean is in docs/models/sata-ssd.md,
 //! sata-link.md and sata-host.md.
@@ -19,6 +20,7 @@ pub mod housekeeping;
 mod identity;
 mod limits;
 pub mod part;
+pub(crate) mod unused;
 
 pub use board::SataHost;
 pub use compose::compose;

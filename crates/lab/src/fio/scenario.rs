@@ -9,6 +9,7 @@ use crate::document::{Read, Section};
 use crate::drive::DrivePart;
 use crate::drive::driver::{self, Ahci};
 use crate::drive::part as drive;
+use crate::drive::unused as drive_keys;
 use crate::managed::unused::by_choice;
 use crate::quantity::Ratio;
 use boardlab_sim::Bytes;
@@ -105,10 +106,10 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     match &composition {
         Composition::Card(part, _) => {
             unused::around(section, part)?;
-            by_choice(section, "part", &part.managed, false)?;
+            by_choice(section, "part", &part.managed, &|_| false)?;
         }
         Composition::Drive(part, _) => {
-            by_choice(section, "part", &part.managed, false)?;
+            drive_keys::by_choice(section, "part", part)?;
             let why = "on jobs: no data is held up on the link, and nobody asks for IDENTIFY data";
             for key in UNUSED {
                 section.idle(key, why, "`boardlab run sata-ssd` follows a link dword by dword")?;

@@ -10,7 +10,7 @@ use crate::card::unused;
 use crate::data_file;
 use crate::document::{Read, Section};
 use crate::fio::scenario::{self, Jobs};
-use crate::managed::unused::by_choice;
+use crate::managed::unused::{by_choice, choosers};
 use crate::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::trace::{Action, Beyond, Disk, Order, Ragged};
@@ -222,7 +222,14 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     mortal(section, &part)?;
     unused::described(section, "part")?;
     unused::around(section, &part)?;
-    by_choice(section, "part", &part.managed, what_if.as_ref().is_ok_and(|one| one.cards > 0))?;
+    let cards = what_if.as_ref().is_ok_and(|one| one.cards > 0);
+    // One of the choices that are tried is a cache of its own size.
+    let tried = |key: &str| {
+        cards
+            && choosers(key).contains(&"single_bit_cache.size")
+            && key != "single_bit_cache.blocks"
+    };
+    by_choice(section, "part", &part.managed, &tried)?;
     if kind != "fio" {
         untimed(section)?;
     }

@@ -45,7 +45,7 @@ pub struct Managed {
     pub policies: Policies,
     /// How long blocks live; `None` where blocks neither die nor are bad.
     pub life: Option<Life>,
-    /// Which bits are wrong; `None` where all are right.
+    /// Which bits are wrong; `None` where all are right. Never there without `life`.
     pub reads: Option<ReadErrors>,
     /// What is done so that power may be lost; `None` where nothing is, and nothing is modelled.
     pub power: Option<PowerSafety>,
@@ -67,14 +67,23 @@ impl Managed {
         let reads = section.optional_section("reads", reliability::read_errors);
         let power = section.optional_section("power_loss", power);
         let (flash, (mapping, page)) = (flash?, mapping?);
+        let (life, reads) = (life?, reads?);
+        if life.is_none() && reads.is_some() {
+            return Err(section.refuse(
+                "reads",
+                "is there without [endurance]",
+                "both sections",
+                "wrong bits follow from wear: add [endurance], or leave [reads] out",
+            ));
+        }
         Ok(Self {
             page: page.unwrap_or(flash.page),
             flash,
             mapping,
             spare: spare?,
             policies: policies?,
-            life: life?,
-            reads: reads?,
+            life,
+            reads,
             power: power?,
         })
     }

@@ -7,24 +7,24 @@ use super::{Managed, Mapping};
 use crate::document::{Read, Section};
 use boardlab_ftl::{Admission, Collection, Levelling, LogCells, Streams};
 
-/// Refuses in `--set` what of the part at the dotted path `part` is not used. `cache` says that the run tries a cache of
-/// single-bit cells besides the part's own.
+/// Refuses in `--set` what of the part at the dotted path `part` is not used. `tried` says whether the run also tries the part
+/// with another choice for a key, under which the value would count.
 pub(crate) fn by_choice(
     section: &Section<'_>,
     part: &str,
     managed: &Managed,
-    cache: bool,
+    tried: &dyn Fn(&str) -> bool,
 ) -> Read<()> {
     let idle = |keys: &[&str], used: bool, why: &str, help: &str| {
-        let unused = keys.iter().filter(|_| !used);
+        let unused = keys.iter().filter(|key| !used && !tried(key));
         let each = unused.map(|key| section.idle(&format!("{part}.{key}"), why, help));
         each.collect::<Vec<_>>().into_iter().collect::<Read<()>>()
     };
     let policies = &managed.policies;
     let on = policies.cache.is_on();
-    let logged = match managed.mapping {
-        Mapping::LogBlocks(logs) => logs.cells != LogCells::Ordinary,
-        Mapping::Page | Mapping::DemandPage { .. } => false,
+    let (blocks, logged) = match managed.mapping {
+        Mapping::LogBlocks(logs) => (true, logs.cells != LogCells::Ordinary),
+        Mapping::Page | Mapping::DemandPage { .. } => (false, false),
     };
     let counted = matches!(
         policies.collection,
@@ -34,10 +34,18 @@ pub(crate) fn by_choice(
     let short = matches!(policies.cache.admission, Admission::ShortRuns { .. });
     let generations = matches!(policies.streams, Streams::Generations(_));
     let swept = matches!(policies.levelling, Levelling::SwLeveler { .. });
+    let map = "with a map of blocks";
     let (policy, size) = ("with this policy", "with single_bit_cache.size = \"none\"");
     let all = [
+        idle(&["collection"], !blocks, map, "blocks are merged there: set mapping.kind=page"),
+        idle(
+            &["mapping.fixed"],
+            !blocks || logged,
+            "with ordinary cells",
+            "set mapping.cells=single-bit",
+        ),
         idle(&["single_bit_cache.blocks"], on, size, "set the size to fixed or dynamic"),
-        idle(&CACHE, on || cache, size, "set the size to fixed or dynamic"),
+        idle(&CACHE, on, size, "set the size to fixed or dynamic"),
         idle(&RUNS, short, "with this admission", "set single_bit_cache.admission=short-runs"),
         idle(
             &["single_bit_cache.fold_after"],
@@ -45,16 +53,16 @@ pub(crate) fn by_choice(
             "with fold_when_idle = false",
             "set single_bit_cache.fold_when_idle=true",
         ),
-        idle(&SINGLE_BIT, on || cache || logged, "without single-bit cells", "set a cache of them"),
+        idle(&SINGLE_BIT, on || logged, "without single-bit cells", "set a cache of them"),
         idle(
             &["collection.blocks"],
-            counted,
+            blocks || counted,
             policy,
             "it is for windowed-greedy, choices and cost-benefit",
         ),
         idle(
             &["collection.generations"],
-            generations,
+            blocks || generations,
             "with these streams",
             "set streams=generations",
         ),
@@ -67,6 +75,22 @@ pub(crate) fn by_choice(
         idle(&["levelling.shift"], swept, policy, "it is for sw-leveler"),
     ];
     all.into_iter().collect()
+}
+
+/// The keys that choose whether `key` counts; none where nothing else in the part does.
+pub(crate) fn choosers(key: &str) -> &'static [&'static str] {
+    match key {
+        "collection" => &["mapping.kind"],
+        "collection.blocks" => &["collection.policy"],
+        "collection.generations" => &["collection.streams"],
+        "mapping.fixed" => &["mapping.cells"],
+        key if RUNS.contains(&key) => &["single_bit_cache.admission"],
+        key if CACHE.contains(&key) || key == "single_bit_cache.blocks" => {
+            &["single_bit_cache.size"]
+        }
+        key if SINGLE_BIT.contains(&key) => &["single_bit_cache.size", "mapping.cells"],
+        _ => &[],
+    }
 }
 
 /// Keys of the cache, apart from its size.

@@ -13,6 +13,7 @@ use boardlab_arm926::{Config, Waits, config::CacheSize};
 use boardlab_realview::{Settings, Timing};
 use boardlab_sim::{Bytes, Hertz};
 use std::num::NonZeroU8;
+use std::sync::Arc;
 
 /// The board where no other is chosen.
 pub const BOARD: &str = "realview-eb";
@@ -40,9 +41,18 @@ pub struct Computer {
 /// # Errors
 /// What is wrong with a file or an argument.
 pub fn open<S: AsRef<str>>(set: &[S]) -> Result<Reading<Computer>, Error> {
-    let source = Source::new(Kind::Scenario, "os", SCENARIO);
-    let document = catalog::compose_source(&source, set)?;
-    document.read(|top| {
+    open_source(&Source::new(Kind::Scenario, "os", SCENARIO), set)
+}
+
+/// The same of a text that names or holds a board as `board`.
+///
+/// # Errors
+/// What is wrong with the text or an argument.
+pub fn open_source<S: AsRef<str>>(
+    source: &Arc<Source>,
+    set: &[S],
+) -> Result<Reading<Computer>, Error> {
+    catalog::compose_source(source, set)?.read(|top| {
         let computer = top.section("board", read);
         top.finish()?;
         computer

@@ -8,7 +8,7 @@ pub(super) const LOOPS: u64 = 65_536;
 pub(super) const REST: Duration = Duration::from_secs(24 * 3_600);
 /// What is moved at each point of a what-if.
 pub(super) const VOLUME: Bytes = Bytes::mib(1 << 10);
-/// What a drive of a what-if has at least, and a cache that is tried at most.
-pub(super) const LEAST: Bytes = Bytes::mib(64);
+/// The same at least.
+pub(super) const LEAST: Bytes = Bytes::mib(1);
 /// A write cache that is tried.
 pub(super) const CACHE: Bytes = Bytes::mib(1 << 10);

@@ -5,8 +5,11 @@
 
 use super::limits;
 use crate::document::{Read, Section};
-use crate::drive::board::{self, SataHost};
 use crate::drive::part::{self, DrivePart};
+use crate::drive::{
+    self,
+    board::{self, SataHost},
+};
 use boardlab_sata::SECTOR;
 use boardlab_sata::host::Pattern;
 use boardlab_sim::{Bytes, Duration};
@@ -39,6 +42,19 @@ pub struct Drives {
     pub buffalo: DrivePart,
     /// One with a queue and a faster link, which the publication has not.
     pub example: DrivePart,
+}
+
+impl Drives {
+    /// Each with its key.
+    const fn named(&self) -> [(&'static str, &DrivePart); 5] {
+        [
+            ("intel-x25-e", &self.intel),
+            ("g-monster-v2", &self.g_monster),
+            ("transcend", &self.transcend),
+            ("buffalo", &self.buffalo),
+            ("example", &self.example),
+        ]
+    }
 }
 
 /// Commands one after the other.
@@ -96,8 +112,51 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
     let (_, _, drives, host) = (title?, experiment?, drives?, host?);
     let (continuous, sweep, what_if) = (continuous?, sweep?, what_if?);
     let scenario = Scenario { drives, host, continuous, sweep, what_if };
+    whole(section, &scenario)?;
     check(section, &scenario)?;
+    unused(section, &scenario)?;
     Ok(scenario)
+}
+
+/// Keys of a drive that no run uses: what it says of itself, commands that nobody sends, and HOLD by its own fault. A drive sends
+/// a frame when it has all of it, and its host takes all of it at once.
+const OF_DRIVES: [(&str, &str); 5] = [
+    ("identity", "here: nothing shows what a drive says of itself"),
+    ("commands.trim", "here: nothing is trimmed"),
+    ("link.cont", "here: the drive sends whole frames, so it repeats nothing between data"),
+    ("link.holda_after", "here: the host takes all data at once and sends no HOLD to answer"),
+    ("endurance.rated", "here: the health of a drive is not shown"),
+];
+/// Commands that are sent to some drives alone.
+const OF_SOME: [(&str, &str, &str); 8] = [
+    ("intel-x25-e", "commands.queue", "here: only `example` has its commands queued"),
+    ("g-monster-v2", "commands.queue", "here: only `example` has its commands queued"),
+    ("transcend", "commands.queue", "here: only `example` has its commands queued"),
+    ("buffalo", "commands.queue", "here: only `example` has its commands queued"),
+    ("transcend", "commands.lba48", "here: whole drives are moved by commands of 28 bits"),
+    ("buffalo", "commands.lba48", "here: whole drives are moved by commands of 28 bits"),
+    ("example", "commands.lba48", "here: queued commands are of 48 bits on every drive"),
+    ("example", "controller.identify_frame", "here: nobody asks this drive for IDENTIFY data"),
+];
+
+/// Refuses in `--set` what no run uses.
+fn unused(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
+    let mut all = Vec::new();
+    let help = "`boardlab run drive-fio` puts a drive under jobs of your own";
+    for (id, part) in scenario.drives.named() {
+        let drive = format!("drives.{id}");
+        all.push(drive::unused::by_choice(section, &drive, part));
+        let each = OF_DRIVES.iter();
+        all.extend(each.map(|(key, why)| section.idle(&format!("{drive}.{key}"), why, help)));
+    }
+    let each = OF_SOME.iter();
+    all.extend(each.map(|(id, key, why)| section.idle(&format!("drives.{id}.{key}"), why, help)));
+    let why = "here: this host takes all data at once and sends no HOLD";
+    all.push(section.idle("board.sata_host.hold_to", why, "leave it out"));
+    let why = "here: no time depends on what the bytes are";
+    let help = "`boardlab sata console` writes a pattern and shows what it reads";
+    all.push(section.idle("continuous.pattern", why, help));
+    all.into_iter().collect()
 }
 
 fn drives(section: Section<'_>) -> Read<Drives> {
@@ -114,16 +173,23 @@ fn drives(section: Section<'_>) -> Read<Drives> {
     })
 }
 
+/// What is moved at each point has to be whole commands of each size.
+fn whole(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
+    let sizes = scenario.what_if.commands.iter().chain([&scenario.continuous.sectors]);
+    let largest = SECTOR * u64::from(sizes.max().copied().unwrap_or(1));
+    if scenario.what_if.volume.is_multiple_of(largest) {
+        return Ok(());
+    }
+    let help = format!("the largest command moves {largest}");
+    let expected = format!("whole {largest}");
+    let problem = "has a `volume` that is no whole number of commands";
+    Err(section.refuse("what_if", problem, &expected, &help))
+}
+
 /// What the drives cannot do of it.
 fn check(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
     let Scenario { drives, host, continuous, sweep, .. } = scenario;
-    let all = [
-        ("intel-x25-e", &drives.intel),
-        ("g-monster-v2", &drives.g_monster),
-        ("transcend", &drives.transcend),
-        ("buffalo", &drives.buffalo),
-        ("example", &drives.example),
-    ];
+    let all = drives.named();
     for (id, part) in all {
         if let Err(problem) = crate::drive::compose::wiring(part, host) {
             let problem = format!("does not go with the drive {id}: {problem}");
@@ -218,15 +284,11 @@ fn what_if(section: &Section<'_>) -> Read<WhatIf> {
     let cache = section.key::<Bytes>("cache").within(SECTOR, limits::CACHE).required();
     let queued = sectors(section, "queued", 65_536);
     section.finish()?;
-    let volume = volume?;
-    if !volume.is_multiple_of(Bytes::mib(32)) {
-        let help = "the largest command moves 32 MiB";
-        return Err(section.refuse(
-            "volume",
-            "is no whole number of commands",
-            "whole 32 MiB",
-            help,
-        ));
-    }
-    Ok(WhatIf { volume, commands: commands?, cache: cache?, queue: queue?, queued: queued? })
+    Ok(WhatIf {
+        volume: volume?,
+        commands: commands?,
+        cache: cache?,
+        queue: queue?,
+        queued: queued?,
+    })
 }

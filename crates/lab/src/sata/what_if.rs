@@ -22,6 +22,9 @@ use boardlab_sim::{Bytes, Duration, Instant, Seed};
 
 /// Sectors of the drives that are tried: 4 GiB.
 const SECTORS: u64 = 8 << 20;
+/// How much more is moved with a cache than elsewhere: so much that what it still holds in the end does not count.
+const CACHED: u64 = 8;
+
 /// Commands of one size.
 #[derive(Debug, Clone)]
 pub(super) struct Sized {
@@ -146,8 +149,7 @@ pub(super) fn caches(scenario: &Scenario, seed: Seed) -> Result<Vec<Cached>, Cau
             part.managed.flash.slots = part.managed.flash.slots.max(slots);
         }
         let mut trial = Trial::new(scenario, &part, &scenario.host, seed)?;
-        // So many commands that what the cache still holds in the end does not count.
-        trial.volume = SECTOR * (SECTORS / 8);
+        trial.volume = (scenario.what_if.volume * CACHED).min(SECTOR * SECTORS);
         let firmware = trial.pair(Build::Firmware, sectors)?;
         let sequencer = trial.pair(Build::Sequencer, sectors)?;
         Ok(Cached { cache, firmware, sequencer })

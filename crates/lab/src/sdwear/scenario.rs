@@ -7,6 +7,7 @@ use crate::card::board::{self, Host};
 use crate::card::part::{self, CardPart};
 use crate::card::unused;
 use crate::document::{Override, Read, Section};
+use crate::managed::unused::{by_choice, choosers};
 use crate::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::fio::reading::Amount;
@@ -68,6 +69,15 @@ pub struct Controller {
     pub set: Vec<Override>,
 }
 
+impl Controller {
+    /// Whether it makes the choice on which `key` of the part depends, and leaves the value of the key alone.
+    fn tries(&self, key: &str) -> bool {
+        let sets =
+            |key: &str| self.set.iter().any(|one| one.path().strip_prefix("part.") == Some(key));
+        choosers(key).iter().any(|chooser| sets(chooser)) && !sets(key)
+    }
+}
+
 /// Reads a whole scenario, its part and board mounted in place of their names.
 ///
 /// # Errors
@@ -108,6 +118,11 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
     let (part, host, free, wear) = (part?, host?, free?, wear?);
     unused::described(section, "part")?;
     unused::around(section, &part)?;
+    let tried = |key: &str| controllers.iter().any(|one| one.tries(key));
+    by_choice(section, "part", &part.managed, &tried)?;
+    for key in ["part.bus.read", "part.controller.erased"] {
+        section.idle(key, "here: nothing is read", "`boardlab run card-fio` reads as well")?;
+    }
     Ok(Scenario { part, host, free, wear, full, zeroed, probes, controllers })
 }
 
