@@ -1,5 +1,6 @@
-//! An experiment in a run of a second or less, and what it answers.
+//! An experiment, or a board with a program, in a run of a second or less, and what it answers.
 
+use super::guest;
 use super::tree::Tree;
 use boardlab_lab::catalog;
 use boardlab_lab::error::Error;
@@ -13,7 +14,7 @@ use serde_json::Value as Json;
 pub(crate) struct Bench {
     /// What failures call it.
     pub(crate) name: &'static str,
-    /// The built-in scenario.
+    /// The built-in scenario, or [`guest::BOARDS`].
     pub(crate) scenario: &'static str,
     /// What makes it short.
     pub(crate) base: &'static [&'static str],
@@ -54,13 +55,35 @@ impl Said {
     }
 }
 
+/// What can be done with a bench.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Action {
+    /// Something with the experiment.
+    Make(Make),
+    /// A program on the board.
+    Guest,
+}
+
 impl Bench {
+    /// The scenario with `set`.
+    pub(crate) fn tree(&self, set: &[&str]) -> Tree {
+        if self.scenario == guest::BOARDS {
+            return Tree::of_text(guest::SCENARIO, set);
+        }
+        Tree::of(self.scenario, set)
+    }
+
     fn experiment(&self) -> &'static Experiment {
         EXPERIMENTS.iter().find(|one| one.scenario == self.scenario).unwrap()
     }
 
     /// What the program says of `tree` with an argument of `--set`.
     pub(crate) fn check(&self, tree: &Tree, set: &[String]) -> Said {
+        if self.scenario == guest::BOARDS {
+            let opened = guest::check(tree, set);
+            return opened
+                .map_or_else(|error| Said::Refused(error.all().to_vec()), |()| Said::Legal);
+        }
         let document = match catalog::compose_source(&tree.source(), set) {
             Ok(document) => document,
             Err(error) => return Said::Refused(error.all().to_vec()),
@@ -79,17 +102,21 @@ impl Bench {
     }
 
     /// What can be done with the experiment. A life that is also what `run` does is one of them.
-    pub(crate) fn actions(&self) -> Vec<Make> {
+    pub(crate) fn actions(&self) -> Vec<Action> {
+        if self.scenario == guest::BOARDS {
+            return vec![Action::Guest];
+        }
         let Experiment { run, tune, powercut, life, .. } = *self.experiment();
         let mut all = vec![run];
         all.extend(tune);
         all.extend(powercut);
         all.extend(life.filter(|life| !same(*life, run)));
-        all
+        all.into_iter().map(Action::Make).collect()
     }
 
     /// All that comes out of an action, without the inputs that it tells; of one that fails what it says.
-    pub(crate) fn outcome(&self, tree: &Tree, action: Make) -> Json {
+    pub(crate) fn outcome(&self, tree: &Tree, action: Action) -> Json {
+        let Action::Make(action) = action else { return guest::outcome(tree) };
         let document = catalog::compose_source::<&str>(&tree.source(), &[]).unwrap();
         let request = Request {
             document: &document,
@@ -97,7 +124,10 @@ impl Bench {
             seed: Seed::new(1),
             progress: &|_| (),
         };
-        of(action(&request))
+        match action(&request) {
+            Ok(run) => without_inputs(run),
+            Err(failure) => Json::String(failure.to_string()),
+        }
     }
 }
 
@@ -105,11 +135,8 @@ fn same(one: Make, other: Make) -> bool {
     std::ptr::fn_addr_eq(one, other)
 }
 
-fn of(run: Result<boardlab_result::RunResult, Failure>) -> Json {
-    let run = match run {
-        Ok(run) => run,
-        Err(failure) => return Json::String(failure.to_string()),
-    };
+/// A result without the inputs that it tells.
+pub(crate) fn without_inputs(run: boardlab_result::RunResult) -> Json {
     let mut json = serde_json::to_value(run).unwrap();
     json.as_object_mut().unwrap().remove("parameters");
     for table in json["tables"].as_array_mut().unwrap() {

@@ -4,7 +4,7 @@
 //! always the base alone. Each file has the benches of one kind and the exceptions among their keys.
 
 use super::bench::Bench;
-use super::exceptions::{Elsewhere, Exception};
+use super::exceptions::{Elsewhere, Exception, covers};
 
 /// A card of 64 MiB in blocks of 1 MiB.
 macro_rules! small_card {
@@ -21,6 +21,9 @@ macro_rules! small_card {
 mod fio;
 mod nandfs;
 mod nor;
+mod os;
+mod sata;
+mod sdwear;
 
 /// Benches that belong together.
 #[derive(Debug)]
@@ -32,15 +35,18 @@ pub(crate) struct Group {
 }
 
 /// All of them, one file each.
-pub(crate) const GROUPS: &[Group] = &[fio::GROUP, nandfs::GROUP, nor::GROUP];
+pub(crate) const GROUPS: &[Group] =
+    &[fio::GROUP, nandfs::GROUP, nor::GROUP, sata::GROUP, sdwear::GROUP, os::GROUP];
 
 /// Keys that matter in one context alone.
-const ELSEWHERE: &[&[Elsewhere]] = &[nandfs::ELSEWHERE, nor::ELSEWHERE];
+const ELSEWHERE: &[&[Elsewhere]] =
+    &[nandfs::ELSEWHERE, nor::ELSEWHERE, sata::ELSEWHERE, sdwear::ELSEWHERE];
 
 /// The one context in which the key at `path` of the bench `name` has to change something.
 pub(crate) fn elsewhere(name: &str, path: &str) -> Option<&'static str> {
     let mut all = ELSEWHERE.iter().flat_map(|some| *some);
-    all.find(|one| name == one.bench && one.keys.contains(&path)).map(|one| one.context)
+    let found = all.find(|one| name == one.bench && one.keys.iter().any(|key| covers(key, path)));
+    found.map(|one| one.context)
 }
 
 const READS: &str = "part.reads={ codeword = \"1 KiB\", correctable = 40, refresh_at = 20, retries = [\"60 %\", \"40 %\"], patrol = \"10 days\", errors = { program = { erases = [0, 20, 60], rate = [\"1e-4\", \"1e-3\", \"4e-3\"] }, retention = { erases = [0, 20, 60], rate = [\"1e-4\", \"1e-3\", \"4e-3\"] }, retention_share = { hours = [0, 1, 1000], share = [\"0 %\", \"50 %\", \"100 %\"] }, disturb = { erases = [0, 20, 60], rate = [\"1e-9\", \"1e-8\", \"4e-8\"] } } }";

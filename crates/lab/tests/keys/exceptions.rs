@@ -6,7 +6,7 @@
 pub(crate) struct Exception {
     /// What the names of the benches begin with.
     pub(crate) bench: &'static str,
-    /// Keys, or sections with a dot behind them.
+    /// Keys, or sections with a dot behind them; `*` stands for one name.
     pub(crate) keys: &'static [&'static str],
     /// Why nothing changes.
     pub(crate) why: &'static str,
@@ -20,8 +20,7 @@ impl Exception {
 
     /// Whether `key` names the key at `path` of the bench `name`.
     pub(crate) fn names(&self, name: &str, key: &str, path: &str) -> bool {
-        let same = path == key || (key.ends_with('.') && path.starts_with(key));
-        name.starts_with(self.bench) && same
+        name.starts_with(self.bench) && covers(key, path)
     }
 }
 
@@ -34,6 +33,21 @@ pub(crate) struct Elsewhere {
     pub(crate) keys: &'static [&'static str],
     /// The context in which they matter.
     pub(crate) context: &'static str,
+}
+
+/// Whether the pattern `key` is about `path`.
+pub(crate) fn covers(key: &str, path: &str) -> bool {
+    let mut names = path.split('.');
+    let mut parts = key.split('.').peekable();
+    while let Some(part) = parts.next() {
+        if part.is_empty() && parts.peek().is_none() {
+            return true;
+        }
+        if !names.next().is_some_and(|name| part == "*" || part == name) {
+            return false;
+        }
+    }
+    names.next().is_none()
 }
 
 /// Those of all benches.

@@ -45,13 +45,16 @@ pub(crate) struct Known {
 
 impl Known {
     /// The keys of `tree`; what is known of them from `before` is not asked again.
-    pub(crate) fn of(bench: &Bench, tree: &Tree, before: &[&Self]) -> Self {
+    pub(crate) fn of(bench: &Bench, tree: &Tree, before: &[(&Tree, &Self)]) -> Self {
         let mut known = Self::default();
         known.section(bench, tree, "", before);
         known
     }
 
-    fn section(&mut self, bench: &Bench, tree: &Tree, path: &str, before: &[&Self]) {
+    fn section(&mut self, bench: &Bench, tree: &Tree, path: &str, before: &[(&Tree, &Self)]) {
+        if self.is_as_before(tree, path, before) {
+            return;
+        }
         let Some(keys) = known(bench, tree, path) else {
             let is_there = tree.get(path).is_some();
             assert!(!is_there, "{}: [{path}] does not tell its keys", bench.name);
@@ -61,7 +64,7 @@ impl Known {
         self.sections.push(path.into());
         for key in keys {
             let path = below(path, &key);
-            let mut same = before.iter().flat_map(|known| &known.keys);
+            let mut same = before.iter().flat_map(|(_, known)| &known.keys);
             if let Some(same) = same.find(|same| same.path == path) {
                 self.keys.push(same.clone());
                 continue;
@@ -72,6 +75,22 @@ impl Known {
                 Found::Value(what) => self.keys.push(Key { path, what }),
             }
         }
+    }
+}
+
+impl Known {
+    /// Takes what is known of a section that stands in another tree with the same values.
+    fn is_as_before(&mut self, tree: &Tree, path: &str, before: &[(&Tree, &Self)]) -> bool {
+        let Some(section) = tree.get(path).filter(|_| !path.is_empty()) else { return false };
+        let same = before.iter().find(|(other, known)| {
+            other.get(path) == Some(section) && known.sections.iter().any(|one| one == path)
+        });
+        let Some((_, known)) = same else { return false };
+        let under = |one: &str| one == path || one.starts_with(&format!("{path}."));
+        self.keys.extend(known.keys.iter().filter(|key| under(&key.path)).cloned());
+        self.untold.extend(known.untold.iter().filter(|one| under(one)).cloned());
+        self.sections.extend(known.sections.iter().filter(|one| under(one)).cloned());
+        true
     }
 }
 

@@ -21,8 +21,12 @@ pub(crate) fn value_of(text: &str) -> Value {
 impl Tree {
     /// The built-in scenario `name` with `set`, which may name other parts and boards.
     pub(crate) fn of(name: &str, set: &[&str]) -> Self {
-        let source = catalog::find(Kind::Scenario, name, None).unwrap();
-        let mut tree = Self(Value::Table(source.text().parse().unwrap()));
+        Self::of_text(catalog::find(Kind::Scenario, name, None).unwrap().text(), set)
+    }
+
+    /// The scenario that `text` is, with `set`.
+    pub(crate) fn of_text(text: &str, set: &[&str]) -> Self {
+        let mut tree = Self(Value::Table(text.parse().unwrap()));
         let split =
             |one: &&str| one.split_once('=').map(|(key, value)| (key.to_owned(), value_of(value)));
         let set: Vec<_> = set.iter().filter_map(split).collect();
@@ -104,6 +108,11 @@ impl Tree {
     pub(crate) fn keys(&self, path: &str) -> Vec<String> {
         let table = self.get(path).and_then(Value::as_table);
         table.map(|table| table.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The text of a file with the section at `path`.
+    pub(crate) fn text_of(&self, path: &str) -> String {
+        toml::to_string(self.get(path).unwrap()).unwrap()
     }
 
     /// The text of a scenario.

@@ -32,6 +32,23 @@ const GIVEN: &[(&str, &[&str])] = &[
     ),
     ("fill.data", &["zero", "text"]),
     ("limits.bad_marks", &["[\"first\"]", "[\"last\"]"]),
+    (
+        "experiment1.job",
+        &[
+            "--readwrite=write --bs=512k --size=24M --filename=/dev/mmcblk0 --runtime=1 --time_based --direct=1",
+        ],
+    ),
+    (
+        "experiment2.job",
+        &["--readwrite=write --filename=/dev/mmcblk0 --bs=1M --size=2M --loops=8 --direct=1"],
+    ),
+    ("controller.0.set", &["[\"part.spare=50 %\"]"]),
+    ("write_back_after", &["1 h"]),
+    ("intel-x25-e.title", &["Another thing: of another kind"]),
+    ("g-monster-v2.title", &["Another thing: of another kind"]),
+    ("transcend.title", &["Another thing: of another kind"]),
+    ("buffalo.title", &["Another thing: of another kind"]),
+    ("idle_after", &["1 h", "1 s"]),
     ("classes.speed", &["4", "6"]),
     ("classes.uhs", &["3", "0"]),
     ("classes.video", &["10", "30"]),

@@ -19,7 +19,7 @@ const COMPILER: &str = "arm-none-eabi-gcc";
 
 /// The folder of the guest programs.
 fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("guests")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../realview/guests")
 }
 
 /// A file for one use.

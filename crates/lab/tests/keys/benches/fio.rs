@@ -1,6 +1,6 @@
 //! Jobs of fio on every kind of managed flash.
 
-use super::{Bench, CHOICES, Exception, Group, nothing};
+use super::{Bench, CHOICES, Exception, Group, READS, nothing};
 
 pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
 
@@ -86,7 +86,13 @@ const BENCHES: &[Bench] = &[
         own: nothing,
         contexts: &[
             CHOICES[0],
-            CHOICES[7],
+            (
+                "errors",
+                &[
+                    "part.endurance={ rated = 3000, cycles = [3000], single_bit_wear = \"10 %\", factory_bad = \"2 %\", end_of_life = \"ignored\" }",
+                    READS,
+                ],
+            ),
             ("housekeeping", &["part.housekeeping={ after = \"8 MiB\", pause = \"410 ms\" }"]),
         ],
     },
@@ -119,7 +125,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         bench: "card-fio",
-        keys: &["part.controller.write_back_after", "part.single_bit_cache.fold_after"],
+        keys: &["part.single_bit_cache.fold_after"],
         why: "the jobs leave the card alone for two seconds or not at all: nothing waits longer or shorter",
     },
     Exception {
@@ -168,7 +174,6 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         bench: "drive-fio",
         keys: &[
-            "part.controller.idle_after",
             "part.spare",
             "part.collection.streams",
             "part.collection.reserve",
