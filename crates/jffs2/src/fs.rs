@@ -145,11 +145,13 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
     }
 
     fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-        Ok(self.flush_for(clock, Some(number(ino)?))?)
+        self.flush_for(clock, Some(number(ino)?))?;
+        Ok(self.tell_lost()?)
     }
 
     fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        Ok(self.flush_padded(clock)?)
+        self.flush_padded(clock)?;
+        Ok(self.tell_lost()?)
     }
 
     fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
@@ -169,7 +171,7 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         for ino in open {
             self.close_inode(clock, ino)?;
         }
-        Ok(self.flush_padded(clock)?)
+        self.sync(clock)
     }
 
     fn check_tables(&self) -> Result<(), Contradiction> {

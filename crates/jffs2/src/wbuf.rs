@@ -13,7 +13,8 @@
 //!
 //! Source: Linux 6.1, `fs/jffs2/wbuf.c`, `writev.c`. Left out: writing back pages to compare them
 //! (`CONFIG_JFFS2_FS_WBUF_VERIFY`), NOR with a write buffer, DataFlash. Different on purpose: where the second
-//! block fails as well the kernel gives the nodes up; here a few more are tried.
+//! block fails as well the kernel gives the nodes up and tells nobody; here a few more are tried, and the next sync
+//! fails when all do.
 
 use crate::Jffs2;
 use crate::block::{List, NodeId, Owner, Refile};
@@ -22,6 +23,7 @@ use crate::format::summary::Entry;
 use crate::format::{ALIGNMENT, Padding, length_of, pad, to_usize};
 use boardlab_mtd::{BlockIndex, Error as FlashError, Mtd};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
+use boardlab_vfs::Errno;
 
 /// How long something may stay in the buffer (`dirty_writeback_centisecs` of Linux: 5 s).
 const AGE_MAX: Duration = Duration::from_secs(5);
@@ -39,6 +41,8 @@ pub struct WriteBuffer {
     pub(crate) inodes: Vec<u32>,
     /// When the page will be written because it is old.
     pub(crate) due: Option<Instant>,
+    /// Why nodes are lost that were in it: no block took them. Told once, by the next sync.
+    pub(crate) lost: Option<FlashError>,
 }
 
 impl WriteBuffer {
@@ -250,8 +254,8 @@ impl<M: Mtd> Jffs2<M> {
             Padding { length: page - used }.emit(&mut bytes[to_usize(used)..], order);
         }
         if let Err(error) = self.volume.program_flash(clock, at, &bytes) {
-            if !is_power_cut(&error) {
-                self.recover(clock, at)?;
+            if !is_power_cut(&error) && !self.recover(clock, at)? {
+                self.volume.wbuf.lost = Some(error.clone());
             }
             return Err(error.into());
         }
@@ -269,25 +273,32 @@ impl<M: Mtd> Jffs2<M> {
     }
 
     /// The page at `at` could not be programmed: writes the nodes of which a part was in the buffer to
-    /// another block (`jffs2_wbuf_recover`).
-    fn recover(&mut self, clock: &mut Clock, at: Bytes) -> Result<(), Error> {
+    /// another block (`jffs2_wbuf_recover`). False when there is none that takes them.
+    fn recover(&mut self, clock: &mut Clock, at: Bytes) -> Result<bool, Error> {
         let content = std::mem::take(&mut self.volume.wbuf.content);
         let block = self.volume.blocks.at(at);
         let nodes = self.volume.nodes_from(at);
         self.volume.set_aside(block);
         let Some(saved) = self.read_unwritten(clock, at, nodes, &content)? else {
-            return Ok(());
+            return Ok(true);
         };
         for _ in 0..RECOVERY_TRIES {
-            match self.rewrite(clock, &saved)? {
-                None => {}
-                Some(to) => {
+            match self.rewrite(clock, &saved) {
+                Ok(Some(to)) => {
                     self.refile_saved(&saved, to);
-                    return Ok(());
+                    return Ok(true);
                 }
+                Ok(None) => {}
+                Err(Error::Refused(Errno::NoSpc)) => return Ok(false),
+                Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Tells once that nodes are lost although their program was told that they were written.
+    pub(crate) fn tell_lost(&mut self) -> Result<(), Error> {
+        self.volume.wbuf.lost.take().map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// The bytes of the nodes that are not whole on the flash: the beginning of the first is read.
@@ -448,3 +459,16 @@ pub(crate) const fn is_power_cut(error: &FlashError) -> bool {
 
 /// Nodes begin at multiples of four, so that what aligns a node never fills a page.
 const _: () = assert!(ALIGNMENT == 4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_buffer_leaves_more_than_a_page_alone() {
+        let mut buffer = WriteBuffer::default();
+        assert_eq!((buffer.fill(4, b"12345"), buffer.fill(4, b"1234")), (0, 4));
+        buffer.content.truncate(1);
+        assert_eq!((buffer.fill(4, b"abcde"), buffer.content.as_slice()), (3, &b"1abc"[..]));
+    }
+}

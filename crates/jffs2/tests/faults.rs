@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_jffs2::block::List;
-use boardlab_jffs2::{Jffs2, Options};
+use boardlab_jffs2::{Compression, CompressionMode, Jffs2, Options};
 use boardlab_mtd::{BlockIndex, Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_vfs::{FileSystem, MemoryFs, Mix, Mount, compare};
@@ -75,6 +75,48 @@ fn each_single_program_of_a_run_may_fail() {
         let (struck, _) = run(nand(), vec![rule], 400, 77);
         assert_eq!(struck, [1], "program {nth}");
     }
+}
+
+/// Gives a file a page of content with so many programs that fail from one on. Says how many failed, whether whoever
+/// wrote was told, and whether the content is there after a remount.
+fn saved(first: u64, failures: u64) -> (u64, bool, bool) {
+    let mut clock = Clock::new();
+    let compression = Compression { mode: CompressionMode::None, ..Compression::default() };
+    let options = Options { compression, ..Options::default() };
+    let mut fs = Mount::new(Jffs2::mount(&mut clock, nand(), options.clone()).unwrap());
+    fs.background(&mut clock, None).unwrap();
+    let fd = fs.create(&mut clock, "/file", 0o644).unwrap();
+    fs.close(&mut clock, fd).unwrap();
+    fs.unmount(&mut clock).unwrap();
+    let device = FaultInjector::new(fs.into_fs().into_device(), Seed::new(1));
+    let fails = |nth| Rule::new(Fault::ProgramFails, Trigger::Nth(nth));
+    let device = (first..first + failures).map(fails).fold(device, FaultInjector::rule);
+    let mut fs = Mount::new(Jffs2::mount(&mut clock, device, options.clone()).unwrap());
+    let fd = fs.open(&mut clock, "/file").unwrap();
+    let data = [0xA5; 4_096];
+    let written = fs.write(&mut clock, fd, 0, &data);
+    let told = written.and_then(|_| fs.sync(&mut clock)).is_err();
+    fs.fs().check_tables().unwrap();
+    let blocks = fs.fs().volume().blocks();
+    let set_aside = blocks.on_list(List::BadUsed) + blocks.on_list(List::ErasePending);
+    let device = fs.into_fs().into_device();
+    let struck = device.struck().map(|(_, struck)| struck).sum::<u64>();
+    assert_eq!(u64::from(set_aside), struck, "no block that failed is written on");
+    let mut fs = Mount::new(Jffs2::mount(&mut clock, device.into_inner(), options).unwrap());
+    let (fd, mut found) = (fs.open(&mut clock, "/file").unwrap(), [0; 4_096]);
+    (struck, told, fs.read(&mut clock, fd, 0, &mut found) == Ok(4_096) && found == data)
+}
+
+#[test]
+fn what_no_block_takes_is_told_by_a_sync() {
+    // The last program has the end of a node of three pages, all of which then goes to another block.
+    for (first, failures) in (0..3).flat_map(|first| (1..7).map(move |failures| (first, failures)))
+    {
+        let (struck, told, whole) = saved(first, failures);
+        assert!(told != whole, "{failures} failures from program {first} on, {struck} struck");
+    }
+    assert_eq!(saved(2, 4), (4, false, true), "three of four tries to save a node fail");
+    assert_eq!(saved(2, 5), (5, true, false), "all of them fail");
 }
 
 #[test]
