@@ -13,7 +13,7 @@
 //! ```
 
 use crate::Jffs2;
-use crate::block::{List, NodeId, Owner};
+use crate::block::{List, NodeId, NodeState, Owner};
 use crate::format::{length_of, pad, to_usize};
 use crate::index::InodeState;
 use crate::inode::OpenInode;
@@ -69,6 +69,8 @@ impl<M: Mtd> Volume<M> {
             let right = list != List::Free || free == u64::from(blocks.size());
             hold!(right, "block {block} on {list:?} has {space:?}");
         }
+        let erasing = blocks.on_list(List::Erasing);
+        hold!(erasing == 0, "{erasing} blocks are being erased, and nothing is");
         let waiting = blocks.on_list(List::ErasablePendingWbuf);
         hold!(waiting == 0 || self.wbuf.is_dirty(), "{waiting} blocks wait for an empty buffer");
         Ok(())
@@ -179,6 +181,10 @@ impl<M: Mtd> Volume<M> {
         named.sort_unstable();
         listed.sort_unstable();
         hold!(named == listed, "inode {ino} names {named:?}, and {listed:?} count");
+        let pristine = |id| self.blocks.node(id).state() == NodeState::Pristine;
+        let removed = open.entries.values().filter(|entry| entry.ino == 0);
+        let copied = removed.filter_map(|entry| entry.node).any(pristine);
+        hold!(!copied, "a name removed from inode {ino} would be copied for ever");
         let newest = open.entries.values().map(|entry| entry.version).max().unwrap_or(0);
         hold!(newest <= open.highest_version, "inode {ino} has an entry of version {newest}");
         Ok(())

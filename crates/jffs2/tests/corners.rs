@@ -1,8 +1,9 @@
 //! Single requests at the border of what is allowed, each as a kernel answers it.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use boardlab_jffs2::block::List;
 use boardlab_jffs2::{Jffs2, Options};
-use boardlab_mtd::{Mtd, RamMtd};
+use boardlab_mtd::{BlockIndex, Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Device, Errno, Error, FileSystem, Kind, Mount};
 
@@ -358,4 +359,36 @@ fn a_removed_name_stays_removed_when_a_torn_file_was_to_have_it() {
     fs.fs().check_tables().unwrap();
     assert_eq!(fs.stat(&mut clock, "/file"), refused(Errno::NoEnt));
     assert_eq!(fs.stat(&mut clock, "/other").unwrap().links, 1);
+}
+
+#[test]
+fn a_number_that_only_a_name_leads_to_is_not_given_again() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    durable(&mut clock, &mut fs, "/file", b"durable");
+    let device = replaced_by_a_torn_file(&mut clock, fs, "/file");
+    let mut fs = mount(&mut clock, device);
+    durable(&mut clock, &mut fs, "/other", b"something else");
+    let device = unmount(&mut clock, fs);
+    let mut fs = mount(&mut clock, device);
+    assert_eq!(fs.stat(&mut clock, "/file").unwrap().size, 7);
+    assert_eq!(fs.stat(&mut clock, "/other").unwrap().links, 1);
+}
+
+#[test]
+fn a_block_is_written_on_after_a_mount_when_it_has_more_than_a_page_left() {
+    for (pages, goes_on) in [(14, true), (15, false)] {
+        let mut clock = Clock::new();
+        let mut fs = mount(&mut clock, nand());
+        for number in 0..pages {
+            durable(&mut clock, &mut fs, &format!("/{number}"), b"");
+        }
+        let device = unmount(&mut clock, fs);
+        let fs = mount(&mut clock, device);
+        let blocks = fs.fs().volume().blocks();
+        let used = |&block: &BlockIndex| blocks.block(block).space().used > 0;
+        let written: Vec<BlockIndex> = (0..blocks.count()).map(BlockIndex).filter(used).collect();
+        assert_eq!(written.len(), 1, "a page for each file");
+        assert_eq!(blocks.block(written[0]).list() == List::None, goes_on, "{pages} pages");
+    }
 }

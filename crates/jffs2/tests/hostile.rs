@@ -1,12 +1,13 @@
 //! Images that nobody wrote in good faith: no panic, no hang, no endless tree, and one clear answer.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use boardlab_jffs2::block::Space;
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::format::{
-    ByteOrder, Dirent, Header, Inode, NodeType, Xattr, XattrPrefix, Xref, crc, pad, summary,
+    ByteOrder, Dirent, Header, Inode, NodeType, Xattr, XattrPrefix, Xref, crc, summary,
 };
 use boardlab_jffs2::{Jffs2, MountError, Options};
-use boardlab_mtd::{Mtd, RamMtd};
+use boardlab_mtd::{BlockIndex, Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use boardlab_vfs::{Errno, Error, FileSystem, Ino, Kind, PAGE_SIZE};
 
@@ -303,6 +304,57 @@ fn a_damaged_node_leaves_the_older_content_to_be_seen() {
 }
 
 #[test]
+fn a_link_whose_node_tells_no_size_is_as_long_as_its_target() {
+    let mut image = Image::new();
+    let node = Inode { mode: 0o120_777, csize: 6, dsize: 6, ..file(5, 1) };
+    image.content(node, b"target").dirent(1, 5, 10, b"link");
+    assert_eq!(image.mount().attributes(&mut Clock::new(), Ino(5)).unwrap().size, 6);
+}
+
+#[test]
+fn a_name_whose_only_node_is_damaged_at_the_end_of_nor_leads_where_it_led_before() {
+    let mut image = Image::new();
+    let (old, data) = with_data(5, 1, 0, b"older");
+    image.content(old, &data).dirent(1, 5, 8, b"f").dirent(1, 6, 8, b"f");
+    let (new, data) = with_data(6, 1, 0, b"newer");
+    let mut node = inode(new, &data);
+    *node.last_mut().unwrap() ^= 1;
+    let mut fs = image.put(&node).mount();
+    assert_eq!(fs.lookup(&mut Clock::new(), Ino(1), b"f"), Ok(Ino(5)));
+    exercise(&image);
+}
+
+#[test]
+fn a_file_that_holds_nothing_but_names_is_not_there() {
+    let mut image = Image::new();
+    image.content(file(5, 1), b"").dirent(1, 2, 8, b"f").dirent(2, 5, 8, b"within");
+    assert!(names(&mut image.mount(), 1).is_empty());
+    exercise(&image);
+}
+
+#[test]
+fn the_last_byte_of_a_node_is_verified_wherever_its_pages_end() {
+    for length in 1..600 {
+        let mut image = Image::new();
+        let (old, older) = with_data(5, 1, 0, &vec![0x0F; length]);
+        let (new, newer) = with_data(5, 2, 0, &vec![0xF0; length]);
+        let mut node = inode(new, &newer);
+        *node.last_mut().unwrap() ^= 1;
+        image.content(old, &older).put(&node).dirent(1, 5, 8, b"f");
+        image.bytes.resize(image.bytes.len().next_multiple_of(512), 0xFF);
+        let nor = RamMtd::nor(BLOCKS, bytes(BLOCK));
+        let nand = RamMtd::nand(BLOCKS, 8, bytes(BLOCK / 8), Bytes::new(16));
+        for mut flash in [nor, nand] {
+            let (mut clock, mut page) = (Clock::new(), vec![0; PAGE_SIZE]);
+            flash.program(&mut clock, Bytes::ZERO, &image.bytes).unwrap();
+            let mut fs = Jffs2::mount(&mut clock, flash, Options::default()).unwrap();
+            fs.read_page(&mut clock, Ino(5), 0, &mut page).unwrap();
+            assert_eq!(page[..length], older, "{length} bytes");
+        }
+    }
+}
+
+#[test]
 fn a_name_removed_stays_removed_wherever_its_nodes_lie() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let mut image = Image::new();
@@ -385,6 +437,115 @@ fn a_summary_with_other_inodes_than_its_nodes_shows_nothing_of_theirs() {
     assert_eq!(fs.findings().summaries, 1);
     assert_eq!(fs.attributes(&mut Clock::new(), Ino(6)).unwrap_err().errno(), Some(Errno::Io));
     exercise(&image);
+}
+
+/// Puts a summary of these entries at the end of the first block.
+fn summarise(image: &mut Image, entries: &[summary::Entry<'_>], length: usize) {
+    let mut bytes = vec![0; length];
+    let offset = u32::try_from(BLOCK - length).unwrap();
+    let frame = summary::Frame { offset, cleanmarker: 0, padded: 0 };
+    summary::emit(&mut bytes, ORDER, frame, entries.iter().copied());
+    image.bytes.resize(BLOCK - length, 0xFF);
+    image.put(&bytes);
+}
+
+#[test]
+fn a_summary_that_ends_within_an_entry_is_not_believed() {
+    let mut image = Image::new();
+    let (node, data) = with_data(5, 1, 0, b"content");
+    image.content(node, &data).dirent(1, 5, 8, b"f");
+    let inode = summary::Entry::Inode { ino: 5, version: 1, offset: 0, length: 75 };
+    summarise(&mut image, &[inode, summary::Entry::Xref { offset: 120 }], 64);
+    let node = &mut image.bytes[BLOCK - 64..];
+    node[12..16].copy_from_slice(&3_u32.to_le_bytes());
+    let sum = crc(0, &node[..24]);
+    node[28..32].copy_from_slice(&sum.to_le_bytes());
+    let mut fs = image.mount();
+    assert_eq!((fs.findings().summaries, fs.findings().wrong_summaries), (0, 1));
+    assert_eq!(names(&mut fs, 1), ["f"]);
+}
+
+#[test]
+fn a_summary_that_is_not_aligned_or_tells_of_another_cleanmarker_is_not_believed() {
+    for (length, cleanmarker) in [(200, 24), (198, 0), (201, 0)] {
+        let mut image = Image::new();
+        let (node, data) = with_data(5, 1, 0, b"content");
+        image.content(node, &data).dirent(1, 5, 8, b"f");
+        let start = BLOCK - length;
+        let mut bytes = vec![0; length];
+        let frame =
+            summary::Frame { offset: u32::try_from(start).unwrap(), cleanmarker, padded: 0 };
+        summary::emit(&mut bytes, ORDER, frame, []);
+        image.bytes.resize(start, 0xFF);
+        image.bytes.extend(bytes);
+        let mut fs = image.mount();
+        assert_eq!((fs.findings().summaries, fs.findings().wrong_summaries), (0, 1));
+        assert_eq!(names(&mut fs, 1), ["f"]);
+    }
+}
+
+#[test]
+fn a_summary_tells_what_each_byte_of_its_block_is() {
+    let mut image = Image::new();
+    let mut marker = vec![0; 12];
+    Header::new(NodeType::Cleanmarker, 12).emit(&mut marker, ORDER);
+    let (node, data) = with_data(5, 1, 0, b"content");
+    image.put(&marker).content(node, &data).dirent(1, 5, 8, b"f");
+    let inode = summary::Entry::Inode { ino: 5, version: 1, offset: 12, length: 75 };
+    let (name, kind) = (b"f", 8);
+    let dirent = summary::Entry::Dirent {
+        length: 41,
+        offset: 88,
+        parent: 1,
+        version: 5,
+        ino: 5,
+        kind,
+        name,
+    };
+    let mut bytes = vec![0; 200];
+    let frame = summary::Frame { offset: 3896, cleanmarker: 12, padded: 0 };
+    summary::emit(&mut bytes, ORDER, frame, [inode, dirent]);
+    image.bytes.resize(3896, 0xFF);
+    let fs = image.put(&bytes).mount();
+    let space = *fs.volume().blocks().block(BlockIndex(0)).space();
+    // The entry was read to open the root.
+    let (used, unchecked) = (12 + 200 + 44, 76);
+    let dirty = 4_096 - used - unchecked;
+    assert_eq!(space, Space { used, unchecked, dirty, ..Space::default() });
+}
+
+#[test]
+fn of_two_entries_that_a_summary_calls_different_names_the_newer_one_counts() {
+    for versions in [[1, 2], [2, 1]] {
+        let mut image = Image::new();
+        let mut entries = Vec::new();
+        for (ino, version, name) in [(5, versions[0], b"a"), (6, versions[1], b"b")] {
+            let offset = u32::try_from(image.bytes.len()).unwrap();
+            image.content(file(ino, 1), b"");
+            let node = Dirent { parent: 1, version, ino, mctime: 1, kind: 8, name: b"f" };
+            let mut bytes = vec![0; 41];
+            node.emit(&mut bytes, ORDER);
+            image.put(&bytes);
+            entries.push(summary::Entry::Inode { ino, version: 1, offset, length: 68 });
+            let (length, offset, parent, kind) = (41, offset + 68, 1, 8);
+            entries.push(summary::Entry::Dirent {
+                length,
+                offset,
+                parent,
+                version,
+                ino,
+                kind,
+                name,
+            });
+        }
+        summarise(&mut image, &entries, 200);
+        let mut fs = image.mount();
+        assert_eq!(fs.findings().summaries, 1);
+        let newer = if versions == [1, 2] { 6 } else { 5 };
+        assert_eq!(fs.lookup(&mut Clock::new(), Ino(1), b"f"), Ok(Ino(newer)));
+        assert_eq!(names(&mut fs, 1), ["f"]);
+        fs.check_tables().unwrap();
+    }
 }
 
 #[test]
@@ -504,6 +665,23 @@ fn a_block_size_that_is_too_large_is_known_by_cleanmarkers_inside() {
 }
 
 #[test]
+fn cleanmarkers_at_the_beginning_of_blocks_say_nothing_of_their_size() {
+    let mut image = Image::new();
+    let mut marker = vec![0; 12];
+    Header::new(NodeType::Cleanmarker, 12).emit(&mut marker, ORDER);
+    for version in 1..9 {
+        let (node, data) = with_data(5, version, 0, &[7; 3900]);
+        image.put(&marker).content(node, &data);
+        image.bytes.resize(image.bytes.len().next_multiple_of(BLOCK), 0xFF);
+    }
+    // An image for NOR on NAND, whose cleanmarkers are elsewhere.
+    let mut flash = RamMtd::nand(BLOCKS, 8, bytes(BLOCK / 8), Bytes::new(16));
+    flash.program(&mut Clock::new(), Bytes::ZERO, &image.bytes).unwrap();
+    let fs = Jffs2::mount(&mut Clock::new(), flash, Options::default()).unwrap();
+    assert_eq!((fs.findings().nodes, fs.findings().inner_cleanmarkers), (8, 0));
+}
+
+#[test]
 fn a_flash_of_too_few_blocks_is_refused_unless_nothing_is_written() {
     let flash = RamMtd::nor(4, bytes(BLOCK));
     let error = Jffs2::mount(&mut Clock::new(), flash.clone(), Options::default()).unwrap_err();
@@ -584,27 +762,50 @@ fn hostile(stream: &mut Stream) -> Vec<u8> {
     node
 }
 
+/// What a summary says of a node, with a lie now and then.
+fn summarised<'a>(
+    stream: &mut Stream,
+    offset: usize,
+    node: &'a [u8],
+) -> Option<summary::Entry<'a>> {
+    let get = |at: usize| Some(ORDER.u32(node.get(at..at + 4)?.try_into().ok()?));
+    let mut lie = |truth: u32| if stream.chance(1, 20) { awkward(stream) } else { truth };
+    let (length, offset) = (lie(get(4)?), lie(u32::try_from(offset).unwrap()));
+    let (first, second) = (lie(get(12)?), lie(get(16)?));
+    Some(match get(0)? >> 16 {
+        0xE001 => {
+            let end = 40 + usize::from(*node.get(28)?);
+            let (ino, kind, name) = (lie(get(20)?), *node.get(29)?, node.get(40..end)?);
+            let (parent, version) = (first, second);
+            summary::Entry::Dirent { length, offset, parent, version, ino, kind, name }
+        }
+        0xE002 => summary::Entry::Inode { ino: first, version: second, offset, length },
+        0xE008 => summary::Entry::Xattr { xid: first, version: second, offset, length },
+        0xE009 => summary::Entry::Xref { offset },
+        _ => return None,
+    })
+}
+
 fn hostile_image(stream: &mut Stream) -> Image {
-    let mut image = Image::new();
+    let (mut image, mut nodes) = (Image::new(), Vec::new());
     for _ in 0..stream.below(120) {
-        image.put(&hostile(stream));
+        let node = hostile(stream);
+        image.put(&node);
+        nodes.push((image.bytes.len() - node.len().next_multiple_of(4), node));
     }
     if stream.chance(1, 3) {
         // A summary over whatever is there.
-        let mut node = vec![0; 400];
-        let frame =
-            summary::Frame { offset: 3696, cleanmarker: awkward(stream) % 3 * 12, padded: 0 };
-        let mut offset = 0;
-        let mut entries = Vec::new();
-        for _ in 0..stream.below(8) {
-            let (ino, version) = (awkward(stream), awkward(stream));
-            let length = 68 + pad(awkward(stream) % 300);
-            entries.push(summary::Entry::Inode { ino, version, offset, length });
-            offset += length;
-        }
+        let mut node = vec![0; 1_400];
+        let start = BLOCK - node.len();
+        let offset = u32::try_from(start).unwrap();
+        let cleanmarker = if stream.chance(1, 8) { awkward(stream) % 3 * 12 } else { 0 };
+        let frame = summary::Frame { offset, cleanmarker, padded: 0 };
+        let of_block = nodes.iter().filter(|(at, node)| at + node.len() <= start);
+        let entries: Vec<_> =
+            of_block.filter_map(|(at, node)| summarised(stream, *at, node)).collect();
         summary::emit(&mut node, ORDER, frame, entries);
         image.bytes.resize(image.bytes.len().max(BLOCK), 0xFF);
-        image.bytes[3696..4096].copy_from_slice(&node);
+        image.bytes[start..BLOCK].copy_from_slice(&node);
     }
     image
 }

@@ -7,6 +7,7 @@
 )]
 
 mod corners;
+mod costs;
 mod faults;
 mod handles;
 mod hostile;
