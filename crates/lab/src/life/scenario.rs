@@ -36,10 +36,12 @@ pub struct Scenario {
 }
 
 /// Keys that say how long something takes.
-const TIMED: [&str; 9] = [
+const TIMED: [&str; 11] = [
     "part.bus",
     "part.controller.command",
+    "part.controller.write_cache",
     "part.controller.write_back_after",
+    "part.controller.discard",
     "part.flash.times",
     "part.flash.single_bit",
     "part.flash.channel",
@@ -233,6 +235,7 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     if kind != "fio" {
         untimed(section)?;
     }
+    unasked(section, &part, kind)?;
     Ok(Scenario { part, host: host?, load, unused, days, life: life?, what_if: what_if? })
 }
 
@@ -257,6 +260,26 @@ fn untimed(section: &Section<'_>) -> Read<()> {
         "wear is counted in programs and erases; only workload.kind = \"fio\" runs a job in time";
     let each = TIMED.map(|path| section.idle(path, "on a life under this load", help));
     each.into_iter().collect()
+}
+
+/// Refuses what `--set` says of the card and its days that no life of this card depends on.
+fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
+    let mut all = vec![];
+    for key in ["part.allocation_unit", "part.controller.erased"] {
+        let help = "`boardlab run card-fio` shows what a host reads of a card";
+        all.push(section.idle(key, "here: only a host that reads it would see it", help));
+    }
+    let help = "it is the end of the life that is computed";
+    all.push(section.idle("part.endurance.end_of_life", "here: a life ends with it", help));
+    if part.managed.reads.is_none() {
+        let (why, help) = ("on a card without part.reads", "no data of it fade; give it [reads]");
+        let days = ["workload.reads_a_day", "workload.shelf"];
+        all.extend(days.map(|key| section.idle(key, why, help)));
+        if kind != "fio" {
+            all.push(section.idle("workload.powered", why, help));
+        }
+    }
+    all.into_iter().collect()
 }
 
 /// Refuses a card of which there is no life to compute.

@@ -19,6 +19,7 @@ macro_rules! small_card {
 }
 
 mod fio;
+mod life;
 mod nandfs;
 mod nor;
 mod os;
@@ -36,11 +37,11 @@ pub(crate) struct Group {
 
 /// All of them, one file each.
 pub(crate) const GROUPS: &[Group] =
-    &[fio::GROUP, nandfs::GROUP, nor::GROUP, sata::GROUP, sdwear::GROUP, os::GROUP];
+    &[fio::GROUP, life::GROUP, nandfs::GROUP, nor::GROUP, sata::GROUP, sdwear::GROUP, os::GROUP];
 
 /// Keys that matter in one context alone.
 const ELSEWHERE: &[&[Elsewhere]] =
-    &[nandfs::ELSEWHERE, nor::ELSEWHERE, sata::ELSEWHERE, sdwear::ELSEWHERE];
+    &[life::ELSEWHERE, nandfs::ELSEWHERE, nor::ELSEWHERE, sata::ELSEWHERE, sdwear::ELSEWHERE];
 
 /// The one context in which the key at `path` of the bench `name` has to change something.
 pub(crate) fn elsewhere(name: &str, path: &str) -> Option<&'static str> {

@@ -49,6 +49,7 @@ const GIVEN: &[(&str, &[&str])] = &[
     ("transcend.title", &["Another thing: of another kind"]),
     ("buffalo.title", &["Another thing: of another kind"]),
     ("idle_after", &["1 h", "1 s"]),
+    ("trace.disk", &["\"8,0\"", "\"8,16\""]),
     ("classes.speed", &["4", "6"]),
     ("classes.uhs", &["3", "0"]),
     ("classes.video", &["10", "30"]),
