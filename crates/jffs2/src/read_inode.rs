@@ -505,3 +505,24 @@ fn add_by_clusters(accepted: &mut [Candidate], mut add: impl FnMut(&Candidate)) 
         cluster.iter().for_each(&mut add);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Blocks, Owner};
+    use boardlab_mtd::BlockIndex;
+
+    #[test]
+    fn nodes_are_handed_over_in_groups_that_overlap_from_the_end_of_the_file() {
+        let mut blocks = Blocks::new(1, 1_024);
+        let node = blocks.link(BlockIndex(0), 4, NodeState::Normal, Owner::Nobody, None);
+        let places = [(5, 0, 10), (4, 20, 10), (3, 25, 10), (2, 5, 10), (1, 40, 5)];
+        let mut accepted = places.map(|(version, offset, size)| {
+            let (csize, data_crc, crc_so_far) = (size, 0, 0);
+            Candidate { node, version, offset, size, csize, data_crc, crc_so_far }
+        });
+        let mut versions = Vec::new();
+        add_by_clusters(&mut accepted, |candidate| versions.push(candidate.version));
+        assert_eq!(versions, [1, 3, 4, 2, 5]);
+    }
+}

@@ -297,7 +297,7 @@ impl<'v, M: Mtd> Scan<'v, M> {
     fn need(&mut self, block: BlockIndex, offset: u32, length: u32) -> Result<(), ScanError> {
         let from = self.volume.blocks.start(block) + Bytes::new(u64::from(offset));
         let (start, filled) = self.window;
-        let end = start.get() + Bytes::new(0).get() + u64_of(filled);
+        let end = start.get() + u64_of(filled);
         if from.get() + u64::from(length) <= end && from >= start {
             return Ok(());
         }

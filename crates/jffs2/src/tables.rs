@@ -49,6 +49,9 @@ impl<M: Mtd> Jffs2<M> {
             let (held, ino) = (self.open.contains_key(&inode.ino), inode.ino);
             let state = inode.state;
             hold!(held == (state == InodeState::Present), "inode {ino} is {state:?}: {held}");
+            // Who only looks keeps the inode of an entry that leads nowhere.
+            let wanted = held || inode.links > 0 || inode.nodes.is_some() || self.volume.read_only;
+            hold!(wanted, "nothing is left of inode {ino}");
         }
         Ok(())
     }
@@ -66,7 +69,11 @@ impl<M: Mtd> Volume<M> {
             let in_hand = [blocks.writing, blocks.collecting].contains(&Some(block));
             hold!(in_hand == (list == List::None), "block {block} is on {list:?}: {in_hand}");
             let free = space.free + u64::from(self.layout.cleanmarker());
-            let right = list != List::Free || free == u64::from(blocks.size());
+            let right = match list {
+                List::Free => free == u64::from(blocks.size()),
+                List::BadUsed => space.free == 0,
+                _ => true,
+            };
             hold!(right, "block {block} on {list:?} has {space:?}");
         }
         let erasing = blocks.on_list(List::Erasing);
@@ -144,11 +151,14 @@ impl<M: Mtd> Volume<M> {
         }
         for slot in self.xattrs.reference_slots() {
             hold!(listed.contains(&slot), "reference {slot} is in no list and not dead");
+            let left = self.xattrs.reference(slot).is_some_and(|entry| entry.nodes.is_some());
+            hold!(left, "nothing is left of reference {slot}");
         }
         for datum in self.xattrs.data_slots().filter_map(|slot| self.xattrs.datum(slot)) {
             let found = counts.get(&datum.xid).copied().unwrap_or(0);
             let (xid, counted) = (datum.xid, datum.references);
             hold!(found == counted, "attribute {xid} has {found} references and counts {counted}");
+            hold!(counted > 0 || datum.nodes.is_some(), "nothing is left of attribute {xid}");
         }
         Ok(())
     }

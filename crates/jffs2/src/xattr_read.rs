@@ -147,8 +147,9 @@ impl<M: Mtd> Volume<M> {
             }
         }
         let good = content.is_some();
-        if let Some(datum) = self.xattrs.datum_mut(slot) {
-            datum.content = content;
+        match self.xattrs.datum_mut(slot) {
+            Some(datum) if good || datum.references > 0 => datum.content = content,
+            _ => self.xattrs.remove_datum(slot),
         }
         Ok(good)
     }

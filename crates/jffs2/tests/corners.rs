@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_jffs2::block::List;
-use boardlab_jffs2::{Jffs2, Options};
+use boardlab_jffs2::format::{ByteOrder, SummaryView, Trailer};
+use boardlab_jffs2::volume::Reserves;
+use boardlab_jffs2::{Compression, CompressionMode, Jffs2, Options};
 use boardlab_mtd::{BlockIndex, Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Device, Errno, Error, FileSystem, Kind, Mount};
@@ -391,4 +393,49 @@ fn a_block_is_written_on_after_a_mount_when_it_has_more_than_a_page_left() {
         assert_eq!(written.len(), 1, "a page for each file");
         assert_eq!(blocks.block(written[0]).list() == List::None, goes_on, "{pages} pages");
     }
+}
+
+#[test]
+fn the_reserves_are_those_of_a_flash_that_marks_nodes_or_not() {
+    let nor = || RamMtd::nor(32, Bytes::kib(32));
+    for (device, summary) in [(nand(), false), (nand(), true), (nor(), false), (nor(), true)] {
+        let options = Options { summary, ..Options::default() };
+        let fs = Jffs2::mount(&mut Clock::new(), device, options).unwrap();
+        let volume = fs.volume();
+        let expected = Reserves::of(volume.layout(), volume.marks_obsolete());
+        assert_eq!(*volume.reserves(), expected, "summaries: {summary}");
+    }
+}
+
+/// Bytes of the padding nodes in the first `length` bytes of a flash.
+fn padding(image: &[u8], length: usize) -> u32 {
+    let is_padding = |node: &&[u8]| node[..4] == [0x85, 0x19, 0x04, 0x20];
+    let nodes = image[..length].windows(8).step_by(4).filter(is_padding);
+    nodes.map(|node| u32::from_le_bytes(node[4..].try_into().unwrap())).sum()
+}
+
+#[test]
+fn a_summary_tells_of_the_padding_that_the_mount_found() {
+    let mut clock = Clock::new();
+    let mut fs = mount(&mut clock, nand());
+    for name in ["/a", "/b", "/c"] {
+        durable(&mut clock, &mut fs, name, b"padded");
+    }
+    let device = unmount(&mut clock, fs);
+    let block = device.geometry().regions[0].size.to_usize();
+    let (first, page) = (device.image().iter().position(|&byte| byte != 0xFF).unwrap(), 2_048);
+    let (start, end) = (first / block * block, first / block * block + block);
+    let expected = padding(&device.image()[start..], block);
+    assert!(expected > 2 * page, "{expected}");
+    let compression = Compression { mode: CompressionMode::None, ..Compression::default() };
+    let options = Options { compression, ..Options::default() };
+    let mut fs = Mount::new(Jffs2::mount(&mut clock, device, options).unwrap());
+    let fd = fs.create(&mut clock, "/d", 0o644).unwrap();
+    fs.write(&mut clock, fd, 0, &[7; 60_000]).unwrap();
+    fs.close(&mut clock, fd).unwrap();
+    let image = unmount(&mut clock, fs).image();
+    let trailer = Trailer::parse(&image[..end], ByteOrder::Little).unwrap();
+    let at = start + usize::try_from(trailer.offset).unwrap();
+    let summary = SummaryView::new(&image[at..end], ByteOrder::Little).unwrap();
+    assert_eq!(summary.padded(), expected);
 }

@@ -1,7 +1,7 @@
 //! Images that nobody wrote in good faith: no panic, no hang, no endless tree, and one clear answer.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-use boardlab_jffs2::block::Space;
+use boardlab_jffs2::block::{List, Space};
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::format::{
     ByteOrder, Dirent, Header, Inode, NodeType, Xattr, XattrPrefix, Xref, crc, summary,
@@ -330,6 +330,34 @@ fn a_file_that_holds_nothing_but_names_is_not_there() {
     image.content(file(5, 1), b"").dirent(1, 2, 8, b"f").dirent(2, 5, 8, b"within");
     assert!(names(&mut image.mount(), 1).is_empty());
     exercise(&image);
+}
+
+#[test]
+fn a_node_shorter_than_its_header_or_longer_than_its_block_hides_nothing() {
+    for length in [5_000, u32::MAX, 11, 4, 0] {
+        let mut image = Image::new();
+        let mut header = [0; 12];
+        Header::new(NodeType::Inode, length).emit(&mut header, ORDER);
+        let (node, data) = with_data(5, 1, 0, b"content");
+        image.put(&header).content(node, &data).dirent(1, 5, 8, b"f");
+        // In one of eight blocks it would tell of a wrong block size.
+        for version in 2..20 {
+            let (node, data) = with_data(5, version, 0, &[7; 3900]);
+            image.content(node, &data);
+        }
+        assert_eq!(names(&mut image.mount(), 1), ["f"], "a node of {length} bytes");
+    }
+}
+
+#[test]
+fn a_node_that_ends_within_its_fields_is_not_taken_for_one() {
+    let mut image = Image::new();
+    let mut node = inode(file(5, 1), b"");
+    Header::new(NodeType::Inode, 20).emit(&mut node, ORDER);
+    let sum = crc(0, &node[..60]);
+    node[64..68].copy_from_slice(&sum.to_le_bytes());
+    let fs = image.put(&node).dirent(1, 5, 8, b"f").mount();
+    assert_eq!((fs.findings().nodes, fs.findings().damaged_nodes), (1, 1));
 }
 
 #[test]
@@ -679,6 +707,19 @@ fn cleanmarkers_at_the_beginning_of_blocks_say_nothing_of_their_size() {
     flash.program(&mut Clock::new(), Bytes::ZERO, &image.bytes).unwrap();
     let fs = Jffs2::mount(&mut Clock::new(), flash, Options::default()).unwrap();
     assert_eq!((fs.findings().nodes, fs.findings().inner_cleanmarkers), (8, 0));
+}
+
+#[test]
+fn of_two_blocks_with_as_much_space_left_the_first_is_written_on() {
+    let mut image = Image::new();
+    for version in [1, 2] {
+        let (node, data) = with_data(5, version, 0, b"content");
+        image.content(node, &data).dirent(1, 5, 8, b"f");
+        image.bytes.resize(image.bytes.len().next_multiple_of(BLOCK), 0xFF);
+    }
+    let fs = image.mount();
+    let [first, second] = [0, 1].map(|block| fs.volume().blocks().block(BlockIndex(block)).list());
+    assert_eq!((first, second), (List::None, List::VeryDirty));
 }
 
 #[test]
