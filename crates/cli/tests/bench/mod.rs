@@ -1,5 +1,7 @@
 //! The built `boardlab`, run in an empty folder and never for long.
 
+#![allow(dead_code, reason = "each test program takes what it needs")]
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
