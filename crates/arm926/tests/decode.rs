@@ -3,8 +3,6 @@
 //! tests/listing.rs goes the other way: from instructions to words. The disassembler knows later architectures and the coprocessors of
 //! others, so words that are undefined in ARMv5TE and named by it are listed here.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use boardlab_arm926::decode;
 use boardlab_arm926::instruction::Operation;
 use boardlab_sim::Seed;

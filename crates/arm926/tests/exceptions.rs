@@ -1,7 +1,5 @@
 //! Exceptions: entry from each mode and state, return, priorities, interrupts between any two instructions, sleep.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::rig::{
     DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, put_halves, run, thumb, word,
 };

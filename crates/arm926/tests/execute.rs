@@ -1,7 +1,5 @@
 //! Data processing, multiplication, branches and status registers, one instruction at a time.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use crate::rig::encodings::{ARM, THUMB};
 use crate::rig::{PROGRAM, arm, core, core_in_thumb, enter, nzcv, run, thumb};
 use boardlab_arm926::{Condition, Mode, Psr};

@@ -3,8 +3,6 @@
 //! The assembler refuses what is unpredictable (a base that is written back and loaded, say); how much that may be at most
 //! is held. Branches are printed relative to their own address.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use boardlab_arm926::instruction::{Instruction, Offset, Operand, Operation};
 use boardlab_arm926::{Register, decode};
 use boardlab_sim::{Seed, Stream};

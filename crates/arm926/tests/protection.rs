@@ -1,8 +1,6 @@
 //! What instructions do where the MMU forbids: permissions of user mode, aborts at the border of a section, alignment; and
 //! which instructions follow a write of the process number.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::rig::{PROGRAM, arm, enter, run, word};
 use boardlab_arm926::instruction::CoprocessorAccess;
 use boardlab_arm926::{Config, Exception, Mode, Processor, Ram, Register, Waits};

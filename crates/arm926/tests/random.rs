@@ -2,8 +2,6 @@
 //!
 //! A failing round is run again by its seed and number alone: each has its own stream.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_arm926::{Config, Cycles, Exception, Limit, Mode, Processor, Psr, Ram, Stop, Waits};
 use boardlab_sim::{Seed, Stream};
 use std::env;

@@ -3,8 +3,6 @@
 //! Each sequence of `timing/sequences.txt` is given as text and as words; the assembler, where there is one, confirms that they are the
 //! same. Its cycles are checked twice: through `Pipeline` alone, and through `Processor` with MMU and both caches on, everything in
 //! the caches. Sources: see docs/models/arm926-pipeline.md.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,5 @@
 //! Loads and stores: addresses, sizes, rotation, the base, lists, aborts.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::rig::{DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, run, thumb, word};
 use boardlab_arm926::{Exception, Mode, Processor, Psr, Ram};
 

@@ -1,7 +1,5 @@
 //! Sweeps: killed, torn, failed, on any number of threads.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::bench::{Outcome, Scratch, full, run_in, spawn};
 use boardlab_sim::Seed;
 use std::fs::{self, File};

@@ -1,7 +1,5 @@
 //! Every error of up to `t` bits is put right; one of more is never taken for none.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use boardlab_codec::{Bch, Error};
 use boardlab_sim::{Seed, Stream};
 

@@ -1,7 +1,5 @@
 //! Every error of one bit is put right and every one of two is reported, data and code bits alike.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use boardlab_codec::Error;
 use boardlab_codec::hamming::{CODE, Correction, Step, calculate, correct};
 use boardlab_sim::Seed;

@@ -1,7 +1,5 @@
 //! Decoders on whatever bytes: no panic, no byte outside the output, no result that is not there.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use boardlab_codec::zlib::{Inflate, Jffs2Deflate, RawDeflate};
 use boardlab_codec::{Bch, hamming, lzo, rtime};
 use proptest::collection::vec;

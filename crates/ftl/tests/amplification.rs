@@ -5,7 +5,6 @@
 //! of is the effective one: logical pages are chosen after reserve and open blocks were deducted
 //! (`Policies::kept_blocks`). The whole table runs with `BOARDLAB_FULL`; otherwise a seeded sample.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of tests")]
 #![allow(clippy::print_stderr, reason = "tests say what spare they mean")]
 #![allow(clippy::cast_precision_loss, reason = "ratios of counts")]

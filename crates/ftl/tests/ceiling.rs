@@ -1,7 +1,6 @@
 //! Timing obeys physics: nothing is faster than its link, channels and planes allow, and what can
 //! overlap does.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::cast_precision_loss, reason = "ratios of times")]
 
 use boardlab_ftl::{

@@ -1,7 +1,5 @@
 //! The map in flash: hits and misses as the size of the cache says, and what they cost.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cause, Event, Extent, Geometry, MapMemory, PageMapped, Policies, Translation, Untimed,
 };

@@ -4,8 +4,6 @@
 //! The medium remembers what each page holds, so a read proves that the map leads to the latest
 //! version. The sequence and the seed are printed on failure.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Collection, Contents, Emptied, Extent, Folding, Geometry,
     Levelling, LevellingTime, MapMemory, PageMapped, Policies, Streams, Stripe, Translation,

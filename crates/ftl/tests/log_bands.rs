@@ -4,8 +4,6 @@
 //! A full card whose first 4 MiB are rewritten again and again: 16 KiB pages on two planes, units of 12 MiB,
 //! logs of 4 MiB. Times of the cells are data-sheet figures; nothing is fitted to a published band.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     ByCause, Cause, CellTimes, Event, Extent, Geometry, Levelling, LogBlocks, LogCells,
     LogPolicies, Logs, Stripe, Timed, Timing, Translation,

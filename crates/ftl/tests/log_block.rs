@@ -1,7 +1,5 @@
 //! The hybrid layer: the three merges, and thrashing beyond the open units.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cause, Error, Event, Extent, Geometry, LogBlocks, LogPolicies, Merges, Translation, Untimed,
 };

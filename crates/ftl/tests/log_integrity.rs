@@ -4,8 +4,6 @@
 //! The medium remembers what each page holds, so a read proves that the map leads to the latest
 //! version. The seed and the policies are printed on failure.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cause, Contents, Extent, Geometry, Levelling, LevellingTime, LogBlocks, LogCells, LogPolicies,
     Logs, Stripe, Translation, Version,

@@ -5,8 +5,6 @@
 //! After a cut and recovery each page must hold one of these. Parts whose shared cells are exposed may break
 //! that for the pages of one word line, no more. The seed is printed on failure.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cause, Contents, EndOfLife, Endurance, Error, Extent, Geometry, Holds, Levelling, LogBlocks,
     LogCells, LogPolicies, Logs, PowerSafety, Reliability, SharedCells, Stripe, Translation,

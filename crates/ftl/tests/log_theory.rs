@@ -1,8 +1,6 @@
 //! Programs a page where whole blocks are mapped, against what can be derived: random writes, and merge
 //! counts of the published layers.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cause, Extent, Geometry, LogBlocks, LogCells, LogPolicies, Logs, Merges, Translation, Untimed,
 };

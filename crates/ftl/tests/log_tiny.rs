@@ -1,8 +1,6 @@
 //! Parts of a few blocks that are mapped as whole blocks: each works, full to the last page, or is refused
 //! with the number of blocks that it needs; none hangs, and none runs out of free blocks.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Error, Extent, Geometry, Levelling, LevellingTime, LogBlocks, LogCells, LogPolicies, Logs,
     Translation, Untimed,

@@ -1,7 +1,5 @@
 //! Wear where whole blocks are mapped: what levelling does, blocks that die, and the end of a device.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cause, Contents, EndOfLife, Endurance, Error, Event, Extent, Geometry, Levelling,
     LevellingTime, LogBlocks, LogCells, LogPolicies, Logs, Medium, ReadErrors, Reliability,

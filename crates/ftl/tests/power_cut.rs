@@ -4,8 +4,6 @@
 //! After a cut and recovery each page must hold one of these. Parts whose shared cells are exposed may break
 //! that for the pages of one word line, no more. The seed is printed on failure.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Cause, Collection, Contents, Emptied, EndOfLife, Endurance, Error,
     Extent, Folding, Geometry, Levelling, MapMemory, PageMapped, Policies, PowerSafety, ReadErrors,

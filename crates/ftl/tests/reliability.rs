@@ -1,7 +1,5 @@
 //! Blocks that die, pages that need correction, and the end of a device.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cache, CacheSize, Cause, CellTimes, Collection, Contents, EndOfLife, Endurance, Error, Event,
     Extent, Geometry, Levelling, MapMemory, Medium, PageMapped, Policies, ReadErrors, Reliability,

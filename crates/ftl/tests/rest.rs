@@ -1,8 +1,6 @@
 //! While the host rests the layer works in the background, and then rests as well: it never moves the same
 //! data round and round.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     CellTimes, Collection, Emptied, Extent, Geometry, Levelling, LevellingTime, PageMapped,
     Policies, PowerSafety, SharedCells, Stripe, Timed, Timing, Translation,

@@ -1,7 +1,5 @@
 //! The cache of single-bit cells: how fast it is, when it is full, and what folding costs.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::pool::Tier;
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Cause, CellTimes, Event, Extent, Folding, Geometry, PageMapped,

@@ -1,8 +1,6 @@
 //! Parts of a few blocks: each works, full to the last page, or is refused with the number of blocks
 //! that it needs; none hangs, and none runs out of free blocks.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Collection, Contents, Error, Extent, Folding, Geometry, Levelling,
     MapMemory, PageMapped, Policies, Streams, Translation, Untimed, WhenFull,

@@ -4,8 +4,6 @@
 //! otherwise. Experiment 2 rewrites 4 MiB on a full card. What is expected here was computed by an independent
 //! reference of a hundred lines: none of it was published, and none of it is an input.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{
     Cause, Emptied, Extent, Geometry, Levelling, LevellingTime, PageMapped, Policies, Streams,
     Translation, Untimed, WearSummary,

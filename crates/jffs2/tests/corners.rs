@@ -1,6 +1,4 @@
 //! Single requests at the border of what is allowed, each as a kernel answers it.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_jffs2::block::List;
 use boardlab_jffs2::format::{ByteOrder, SummaryView, Trailer};
 use boardlab_jffs2::volume::Reserves;

@@ -1,6 +1,4 @@
 //! What is read, programmed and computed: the numbers from which all times follow.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_jffs2::{Compression, CompressionMode, Jffs2, Options};
 use boardlab_mtd::{Kind as Operation, RamMtd, Stats};
 use boardlab_sim::{Bytes, Clock, Seed};

@@ -1,6 +1,4 @@
 //! Writing on flash that fails: programs, erases, blocks that are bad from the beginning.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_jffs2::block::List;
 use boardlab_jffs2::{Compression, CompressionMode, Jffs2, Options};
 use boardlab_mtd::{BlockIndex, Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};

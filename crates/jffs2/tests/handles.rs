@@ -1,6 +1,4 @@
 //! Open files, long names, large holes, times and odd requests, against a tree in memory.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_jffs2::{Compression, CompressionMode, Jffs2, Options};
 use boardlab_mtd::{Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream};

@@ -1,6 +1,4 @@
 //! Images that nobody wrote in good faith: no panic, no hang, no endless tree, and one clear answer.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use boardlab_jffs2::block::{List, Space};
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::format::{

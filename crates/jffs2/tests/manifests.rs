@@ -2,8 +2,6 @@
 //!
 //! `BOARDLAB_JFFS2_SAMPLES` names a folder of samples with manifests; without it only the small ones in
 //! the tree are read.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use boardlab_jffs2::format::ByteOrder;
 use boardlab_jffs2::{Jffs2, Options};
 use boardlab_mtd::{

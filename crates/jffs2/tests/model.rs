@@ -1,6 +1,4 @@
 //! Random operations on a nearly full flash, against a tree in memory, with remounts.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_jffs2::block::Owner;
 use boardlab_jffs2::format::ByteOrder;
 use boardlab_jffs2::{Compression, Jffs2, Options};

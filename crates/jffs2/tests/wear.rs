@@ -4,8 +4,6 @@
 //! clean block, and that free blocks are taken in the order in which they were erased. So blocks with data
 //! that change are erased about equally often, and blocks with data that never change are set free from
 //! time to time, the later the fewer choices there are; how often follows from the number of choices.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_jffs2::{Compression, CompressionMode, Jffs2, Options};
 use boardlab_mtd::{BlockIndex, RamMtd};
 use boardlab_sim::{Bytes, Clock, Seed};

@@ -1,6 +1,4 @@
 //! Writing, and reading back after a remount.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_jffs2::format::ByteOrder;
 use boardlab_jffs2::{Jffs2, Options};
 use boardlab_mtd::{Mtd, RamMtd};

@@ -1,8 +1,6 @@
 //! The built-in cards and the board of the card experiments: each is read, and what is built from it does
 //! what its figures say.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use boardlab_block::{BlockDevice, Extent, Payload, Request, Target};
 use boardlab_ftl::{LogPolicies, PowerSafety, SharedCells, Translation};
 use boardlab_lab::card::board::Host;

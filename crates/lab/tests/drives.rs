@@ -1,7 +1,5 @@
 //! The built-in SATA drives: read, composed with a host, written and read.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_block::Extent;
 use boardlab_ftl::Translation;
 use boardlab_lab::catalog;

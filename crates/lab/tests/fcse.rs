@@ -1,6 +1,4 @@
 //! The context-switch experiment: the system of `os/`, built here, on the simulated board.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 #[path = "../../realview/tests/kernel/mod.rs"]
 mod kernel;
 

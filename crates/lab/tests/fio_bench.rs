@@ -1,6 +1,4 @@
 //! fio jobs on a card, from the text of a scenario to fio's own outputs.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_lab::registry::{self, Failure};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;

@@ -1,6 +1,4 @@
 //! Lives of cards against theory, against the simulation in full, and through the scenario.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_ftl::{Levelling, ReadErrors};
 use boardlab_lab::card::part::{self, CardPart};
 use boardlab_lab::catalog;

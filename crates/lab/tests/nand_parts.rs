@@ -1,8 +1,6 @@
 //! The built-in NAND parts and the board of the NAND experiment: each is read, and says where its numbers
 //! come from.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use boardlab_lab::catalog;
 use boardlab_lab::document::{Document, Override, Reading};
 use boardlab_lab::nandfs::{board, part, scenario};

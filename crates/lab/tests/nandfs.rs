@@ -1,7 +1,5 @@
 //! The NAND experiment against what the publication prints and what its own counts demand.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Verdict};
 use boardlab_sim::Seed;

@@ -1,7 +1,5 @@
 //! The NOR experiment against what the publication prints and what arithmetic demands.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use boardlab_lab::registry::{self, Failure};
 use boardlab_result::{Origin, RunResult, Table, Verdict};
 use boardlab_sim::Seed;

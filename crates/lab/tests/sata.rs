@@ -1,7 +1,5 @@
 //! The SATA experiment: the printed rates beside ours, what it finds, that it is deterministic.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_lab::registry::run;
 use boardlab_result::{RunResult, Value, Verdict};
 use boardlab_sim::Seed;

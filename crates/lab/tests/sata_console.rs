@@ -1,6 +1,4 @@
 //! The serial menu over real drives and their links: words that come back, speeds, what is refused.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_lab::catalog;
 use boardlab_lab::registry::Failure;
 use boardlab_lab::sata::console::{Console, bench};

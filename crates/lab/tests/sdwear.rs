@@ -1,7 +1,5 @@
 //! The SD experiment on a small card: what it finds, that it is deterministic, and what it refuses.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_lab::catalog;
 use boardlab_lab::registry::run;
 use boardlab_result::{RunResult, Value, Verdict};

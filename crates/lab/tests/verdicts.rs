@@ -1,7 +1,5 @@
 //! Published tables as printed, and our figures beside them.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_lab::error::Error;
 use boardlab_lab::reference::{Printed, Reference};
 use boardlab_lab::source::{Kind, Source};

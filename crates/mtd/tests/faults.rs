@@ -1,7 +1,5 @@
 //! Power cuts at every operation and at every instant, and faults, through layers of middleware.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_mtd::{
     BlockIndex, Costs, Error, Fault, FaultInjector, Mtd, PageIndex, PowerCut, RamMtd, Rule, Stats,
     Torn, Tracer, Trigger,

@@ -3,8 +3,6 @@
 //! Each run prints its seed when it fails; replay it with `cargo test -p boardlab-mtd --test mtd model`
 //! after setting `FIRST_SEED` to it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_mtd::{
     BlockIndex, EraseRegion, Error, FaultInjector, FlashKind, Geometry, Kind, Mtd, Oob, PageIndex,
     PowerCut, RamMtd, Stats, Tracer,

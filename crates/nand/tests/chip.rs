@@ -1,7 +1,5 @@
 //! The parallel chip: what cycles cost, what they give, what is refused.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::rig::{large, micros, mlc, nanos, small, timed};
 use boardlab_media::Row;
 use boardlab_nand::chip::parallel::{FAIL, READY, UNPROTECTED};

@@ -4,8 +4,6 @@
 //! cycles of the present sequence as a list and matches the whole list anew at each cycle, counts the
 //! time of an operation down, and holds the cells in one flat vector.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::rig::{large, nanos, small};
 use boardlab_media::{NandGeometry, Row};
 use boardlab_nand::chip::{Die, ParallelChip, Setup};

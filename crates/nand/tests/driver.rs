@@ -1,7 +1,5 @@
 //! The driver over the chip: data, spare bytes, bad blocks, what a read moves.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::rig;
 
 use crate::rig::{large, mlc, nand, nand_with, serial, small};

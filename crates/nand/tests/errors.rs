@@ -10,8 +10,6 @@
 //! - more: a code may take them for few, and Hamming always does so with three. How often is counted,
 //!   and for BCH held below a bound.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::rig;
 
 use crate::rig::{large, mlc, serial, setup};

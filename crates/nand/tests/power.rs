@@ -1,7 +1,5 @@
 //! Loss of power at the chip: what is left, and what a driver makes of it.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::rig::{large, nand, serial};
 use boardlab_media::Row;
 use boardlab_mtd::{BlockIndex, Change, Error, Kind, Mtd, Tear, Torn};

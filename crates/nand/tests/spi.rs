@@ -1,7 +1,5 @@
 //! The chip with a serial bus: its times, its registers, its own correction.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::rig;
 
 use crate::rig::{micros, nand, nanos, serial};

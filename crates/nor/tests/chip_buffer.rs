@@ -1,7 +1,5 @@
 //! The write buffer: every length, its borders, and every way to load it wrongly.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::chip_rig::{
     BUFFER_OVERHEAD, BUFFER_TIME, CYCLE, DQ1, DQ5, DQ6, DQ7, Rig, WIDTHS, uniform,
 };

@@ -1,7 +1,5 @@
 //! Faults: what the chip shows, what it leaves, and how the driver gets it back.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::chip_rig::{
     BUFFER_MAX, CYCLE, DQ2, DQ5, DQ6, DQ7, ERASE_MAX, ERASE_TIME, RESET_LATENCY, Rig, WIDTHS,
     WINDOW, WORD_MAX, WORD_TIME, uniform,

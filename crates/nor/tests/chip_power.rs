@@ -3,8 +3,6 @@
 //! Whatever the moment: a program never sets a bit, a sector that nobody touched keeps every byte,
 //! what was finished before stays, and the chip works when the power is back.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::chip_rig::{
     CYCLE, ERASE_TIME, RESET_LATENCY, Rig, SUSPEND_LATENCY, WIDTHS, WINDOW, part,
 };

@@ -1,7 +1,5 @@
 //! Sector protection, the status register, and identity of parts that have more or less.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::chip_rig::{
     CYCLE, DQ5, DQ6, DQ7, ERASE_TIME, PROTECTED_LATENCY, Rig, SUSPEND_LATENCY, WIDTHS, WINDOW,
     WORD_TIME, part, uniform,

@@ -1,8 +1,6 @@
 //! What QEMU's model of this command set is tested for (`tests/qtest/pflash-cfi02-test.c`, 7.2),
 //! on the same three geometries and in both widths, with time that really passes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::chip_rig;
 
 use crate::chip_rig::{DQ2, DQ3, DQ6, DQ7, Rig, WIDTHS, WINDOW, bottom_boot, top_boot, uniform};

@@ -4,8 +4,6 @@
 //! Replay: `BOARDLAB_SEED=n cargo test -p boardlab-nor --test nor chip_reference`.
 //! `BOARDLAB_FULL=1` runs ten million cycles.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::chip_rig;
 
 use crate::chip_model::Model;

@@ -1,7 +1,5 @@
 //! Suspend and resume: of an erase, of a program, and of a program within an erase.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::chip_rig::{
     CYCLE, DQ2, DQ3, DQ6, DQ7, ERASE_TIME, Rig, SUSPEND_LATENCY, WINDOW, WORD_TIME, uniform,
 };

@@ -1,8 +1,6 @@
 //! The drivers against the chip: what they write, how long they wait, and what they do when the
 //! chip misbehaves or the power goes.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::driver_bench;
 
 use crate::driver_bench::{attach, board, data, micros, part};

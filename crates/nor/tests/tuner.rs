@@ -1,7 +1,5 @@
 //! The theory of the wait against the poll loop, and the poll loop against the bus-cycle model.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::driver_bench::{attach, bus_timing, host, micros, part};
 use boardlab_mtd::Mtd;
 use boardlab_nor::driver::{Kind, Step};

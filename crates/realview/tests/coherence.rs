@@ -1,6 +1,4 @@
 //! Each kind of incoherence is reported with the instruction and the missing maintenance, and right maintenance is not.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::guest;
 
 use boardlab_arm926::Compiled;

@@ -3,8 +3,6 @@
 //! `guests/conformance.c` prints one line for each row of [`ROWS`], here and on QEMU. What QEMU prints is checked as well, so
 //! that the table stays true; the page docs/models/arm926-and-qemu.md shows it and is compared with it. DDI 0198D is the ARM926EJ-S
 //! manual, DDI 0100E the architecture's.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::guest;
 
 use std::io::Write as _;

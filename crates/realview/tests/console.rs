@@ -1,6 +1,4 @@
 //! The operating system's console: keys that edit a line, end the input, and list the processes.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use crate::kernel;
 
 use crate::kernel::{PROMPT, Shell};

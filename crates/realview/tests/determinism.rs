@@ -1,6 +1,4 @@
 //! The same run again, after a snapshot and restore at any instruction, and in each engine: the same hash, output and state.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use crate::guest;
 
 use boardlab_arm926::Compiled;

@@ -1,6 +1,4 @@
 //! One program uses each device: it prints the same here and on QEMU, leaves the same card, and ends with the same code.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use crate::guest;
 
 use std::io::{Read as _, Write as _};

@@ -2,8 +2,6 @@
 //!
 //! `guests/discovery.c` says how. The same program runs on QEMU, which has no caches: there it must come to its end, and what it finds
 //! means nothing.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::guest;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,4 @@
 //! The operating system's file system on the memory card: its layout, its tests on the host, and power cuts.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use crate::kernel;
 
 use std::io::Write as _;

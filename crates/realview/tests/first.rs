@@ -1,6 +1,4 @@
 //! A machine prints, is asked for what it has not, and ends.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_arm926::{Limit, Physical};
 use boardlab_realview::{Machine, Outcome, Part, Settings, Touch};
 

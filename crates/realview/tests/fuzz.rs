@@ -1,6 +1,4 @@
 //! Whatever a program does to the board, the board neither panics nor hangs, and how often it is asked changes nothing.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use boardlab_arm926::Compiled;
 use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Bus, Config, Cycles, Limit, Physical, Width};

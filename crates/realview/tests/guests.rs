@@ -1,6 +1,4 @@
 //! The support code of guest programs: the same console and exit code here and on QEMU.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::guest;
 
 use boardlab_arm926::Limit;

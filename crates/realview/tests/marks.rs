@@ -1,7 +1,5 @@
 //! What a program shows on the LEDs ends the run while the host watches them: at the same instants in each engine, and without a trace in the
 //! machine.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::guest;
 
 use boardlab_arm926::Compiled;

@@ -3,8 +3,6 @@
 //! The model is `oracles/arm/caches.py`, written from the manuals; it is fed with the addresses of a run: fetches, data, coprocessor
 //! operations, and what the translation tables hold in memory. The addresses of data are computed here from the registers before each instruction,
 //! not taken from the memory system that is compared.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::guest;
 
 use std::io::Write as _;

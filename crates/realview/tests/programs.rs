@@ -1,6 +1,4 @@
 //! What is not a program for this board is refused with a reason that says where.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use crate::guest;
 
 use boardlab_arm926::{Limit, Physical, Virtual};

@@ -1,6 +1,4 @@
 //! Each semihosting call, as a program makes it.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_arm926::{Limit, Physical, Psr, Virtual};
 use boardlab_realview::{Machine, Outcome, Settings, Warning};
 

@@ -1,8 +1,6 @@
 //! What the operating system promises to programs, by its own programs of tests: `tests`, `badcalls` and `hostile`.
 //!
 //! On the simulated board with the coherence checker, with FCSE and without, and on QEMU where it is installed.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
-
 use crate::kernel;
 
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Written results follow the published JSON Schema, and the schema forbids everything else.
 
-#![allow(clippy::unwrap_used, reason = "test code")]
-
 use crate::sample;
 
 use boardlab_report::json;

@@ -1,7 +1,5 @@
 //! The HTML report as text: escaped, self-contained, complete and never too large.
 
-#![allow(clippy::unwrap_used, reason = "test code")]
-
 use crate::sample;
 
 use boardlab_report::html::{SIZE_MAX, render};

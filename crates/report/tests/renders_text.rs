@@ -1,7 +1,5 @@
 //! The terminal, JSON, CSV and comparison renderers on the sample of the NOR evaluation.
 
-#![allow(clippy::unwrap_used, reason = "test code")]
-
 use crate::sample;
 
 use boardlab_report::{Error, Format, Options, Shown, compare, csv, json, render, terminal};

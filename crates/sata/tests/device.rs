@@ -1,6 +1,4 @@
 //! The commands of a drive: addresses, counts, errors, the queue, IDENTIFY data in pieces.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::drive;
 
 use crate::drive::rig::{Payload, Rig};

@@ -1,6 +1,4 @@
 //! A drive on a link: its flow control is nothing but its buffer and its flash.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::drive;
 
 use crate::drive::{BLOCK, Layer, STRIPE, micros};

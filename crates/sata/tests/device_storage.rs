@@ -1,6 +1,4 @@
 //! The drive without its protocol: nothing is lost silently, and its speed is that of the flash.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::drive;
 
 use crate::drive::{BLOCK, Layer, PAGE, layer, micros, sectors, storage};

@@ -3,8 +3,6 @@
 //! Each random run prints its seed when it fails; replay it with `cargo test -p boardlab-sata --test sata disk`
 //! after setting `FIRST_SEED` to it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::drive;
 
 use crate::drive::{Layer, layer, micros, storage, wiring};

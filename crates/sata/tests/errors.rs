@@ -6,8 +6,6 @@
 //! `FIRST_SEED` set to it and `SEEDS` to 1, `cargo test -p boardlab-sata --test sata errors`. A hundred thousand seeds run when
 //! `BOARDLAB_FULL` is set.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::drive;
 
 use crate::toy::Toy;

@@ -1,6 +1,4 @@
 //! The FIS engine against the dword engine: the same calls at the same ticks, the same bytes.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::pair::{Command, Common, Device, Flow, Host, Kind, Told, random_wiring, skewed};
 use boardlab_sata::link::{self, End, Item, Run, Stop, Wiring};
 use boardlab_sata::wire::{Primitive, align};

@@ -1,6 +1,4 @@
 //! Both engines with agents that speak at the same time, refuse what they get, hang and give up.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::pair::{random_wiring, skewed};
 use boardlab_sata::link::{self, Stop, Wiring};
 use boardlab_sata::wire::fis::SetDeviceBits;

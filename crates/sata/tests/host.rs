@@ -1,7 +1,5 @@
 //! The host by itself: its commands, timers, verification and errors, with a toy drive on a toy link.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::toy::{Bench, Fault, Toy};
 use Direction::{Read, Write};
 use boardlab_sata::host::{

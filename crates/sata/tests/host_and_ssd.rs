@@ -1,7 +1,5 @@
 //! The host and the SSD together, over both engines: builds, patterns, boundaries, wrong data.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::drive;
 
 use crate::drive::{Layer, micros, wiring};

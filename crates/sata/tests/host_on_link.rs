@@ -1,7 +1,5 @@
 //! The host on a real link: the same jobs over the engines, and every kind of damage to each frame of a job.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::drive;
 
 use crate::drive::wiring;

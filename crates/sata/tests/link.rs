@@ -1,7 +1,5 @@
 //! The dword engine: frames, their ticks, hand-over of the link.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::link_rig::{Event, Pace, Talker, command, finish, status, wiring};
 use boardlab_sata::link::{Engine, Item, Run, Side, Stop, Wiring};
 use boardlab_sata::wire::{Primitive, align};

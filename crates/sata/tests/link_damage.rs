@@ -2,8 +2,6 @@
 //!
 //! `BOARDLAB_FULL=1` runs 100,000 random cases.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::link_rig;
 
 use crate::link_store::{Client, Operation, Store, is_done, is_sound, operations, outcome};

@@ -1,7 +1,5 @@
 //! Faults of a link one by one: what each does to a frame, and how the ends get over it.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::link_rig::{Event, Pace, Talker, activate, command, finish, status, wiring};
 use boardlab_sata::link::{
     Engine, Fault, Item, Part, Place, RESET, RETRIES, Side, State, Stop, Tally, What, Wiring,

@@ -2,8 +2,6 @@
 //!
 //! `BOARDLAB_FULL=1` runs twenty times as many random cases.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::link_rig::{Pace, Talker, finish, random_words, wiring};
 use boardlab_sata::link::{Engine, Item, Run, Side, Stop, Wiring};
 use boardlab_sata::wire::Primitive::{Hold, Holda};

@@ -2,8 +2,6 @@
 //!
 //! `BOARDLAB_FULL=1` runs twenty times as many random cases.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
-
 use crate::link_rig;
 
 use crate::link_rig::{Event, Pace, Talker, activate, command, end, random_words, status};

@@ -1,6 +1,4 @@
 //! What goes over the wire, against vectors of two independent implementations, and every single wrong bit.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_sata::Error;
 use boardlab_sata::wire::crc::crc;
 use boardlab_sata::wire::fis::{

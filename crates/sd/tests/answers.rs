@@ -1,6 +1,4 @@
 //! What a card tells of itself as it wears: registers that a host can read, and that never go back.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::small::{PAGE, blocks, face, geometry, in_slot, part, timing};
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{

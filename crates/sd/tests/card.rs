@@ -1,6 +1,4 @@
 //! A card as its host sees it: times by hand, bytes that come back, discards, the cache.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::small::{PAGE, PROGRAM, READ, ROW, blocks, face, in_slot, layer, part, write};
 use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
 use boardlab_ftl as ftl;

@@ -3,8 +3,6 @@
 //!
 //! The medium remembers what pages hold; the card keeps bytes by version, and after the cut shows those of the version
 //! that recovery finds. Each write has bytes of its own. The seed is printed on failure.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use crate::small::{face, in_slot};
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{

@@ -1,6 +1,4 @@
 //! Random operations on a mount above [`MemoryFs`], against a map from paths to contents.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_vfs::script::content;
 use boardlab_vfs::{

@@ -1,7 +1,5 @@
 //! What a mount does with a filesystem: which pages it reads and writes and when, what it pays, and
 //! how paths, links and open files behave at their limits.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, Instant};
 use boardlab_vfs::{
     Attributes, Caching, Change, Cost, Entry, Errno, Error, FileSystem, Host, Ino, Kind, MemoryFs,

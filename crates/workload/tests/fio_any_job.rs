@@ -1,8 +1,6 @@
 //! Any job that is read either runs to its end or fails with a reason: no panic, no hang, no request
 //! beyond the device.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_block::{Costs, Geometry, RamBlock, Tracer};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use boardlab_workload::fio::output::{human, json, table, terse};

@@ -1,7 +1,5 @@
 //! Jobs run in virtual time: times by hand, and the published scripts of the SD card evaluation.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_block::{
     BlockDevice, Costs, Extent, Geometry, Kind, Over, Payload, RamBlock, Request, Stats,
 };

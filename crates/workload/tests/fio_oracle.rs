@@ -2,8 +2,6 @@
 //!
 //! fio is a Debian package, its examples another (`fio-examples`); a test that needs what is absent says so.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
-
 use boardlab_block::{Event, Geometry, Kind, RamBlock, Tracer};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_workload::fio::options::{OPTIONS, Tier};

@@ -1,7 +1,5 @@
 //! The outputs of jobs beside those of fio itself: the same fields in the same order, and our figures.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
-
 use boardlab_block::{BlockDevice, Completion, Costs, Error, Extent, Geometry, RamBlock, Request};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate};
 use boardlab_workload::fio::account::Log;

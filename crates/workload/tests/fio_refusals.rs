@@ -1,7 +1,5 @@
 //! Jobs that are wrong, and what is said about each; and that no bytes at all do harm.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use boardlab_workload::fio::{Nothing, parse, parse_arguments};
 use proptest::prelude::*;
 

@@ -4,8 +4,6 @@
 //! check sum. It is right in one build and wrong in one way in each of the others; the exploration must
 //! pass the first and find the others.
 
-#![allow(clippy::unwrap_used, reason = "a failed test shows where")]
-
 use boardlab_mtd::{Mtd, RamMtd, Torn};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{

@@ -1,8 +1,6 @@
 //! JFFS2 under power cuts: every operation on the flash, every outcome, and cuts in the recovery; and
 //! JFFS2 with mistakes, each of which must be found.
 
-#![allow(clippy::unwrap_used, reason = "a failed test shows where")]
-
 use boardlab_jffs2::{Jffs2, Mistake, Options};
 use boardlab_media::{CellKind, NandGeometry};
 use boardlab_mtd::{Kind, RamMtd, Tear, Torn};

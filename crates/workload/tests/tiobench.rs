@@ -1,6 +1,4 @@
 //! tiobench on the reference filesystem, whose time is that of the host alone.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, Seed};
 use boardlab_vfs::{Caching, Cost, Host, MemoryFs, Mount, Options, Work};
 use boardlab_workload::tiobench::{Moment, Results, Test, Tiobench, run};

@@ -1,8 +1,6 @@
 //! Block traces: what blkparse prints is read, what nobody prints is refused with its place, and replays
 //! keep the recorded times.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
 use crate::blktrace;
 
 use crate::blktrace::{Event, act, category};

@@ -1,7 +1,5 @@
 //! File trees: on the reference filesystem, and against the operating system of the machine with the
 //! independent program of the oracle.
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{Errno, MemoryFs, Mount};
 use boardlab_workload::tree::{Event, Operation, Shape, manifest, parse, run, scan};

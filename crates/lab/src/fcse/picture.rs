@@ -27,7 +27,7 @@ fn of(one: &OfWay, clock: Hertz) -> Timeline {
         Way::Tables => {
             "In the kernel the caches are written back and emptied, and after it the process fetches its code and data again."
         }
-        _ => "The switch writes two registers; code and data of both processes stay in the caches.",
+        _ => "The switch writes two registers and leaves the caches as they are.",
     };
     let id = format!("fcse-switches-{}", one.way.id());
     let mut timeline = Timeline::new(id, title, caption, "time (us)");

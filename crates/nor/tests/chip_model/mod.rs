@@ -5,8 +5,6 @@
 //! table anew at each write, counts the time of an operation down instead of remembering instants,
 //! and holds the cells in one flat vector. It knows no faults and no power cuts.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use boardlab_nor::chip::Address;
 use boardlab_nor::part::{BusWidth, Part};
 use boardlab_sim::{Instant, Seed, Stream};

@@ -3,7 +3,6 @@
 //! Times are constants, so that tests can say to the nanosecond when something happens. The
 //! figures are chosen to be told apart, not to be those of any part.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test file uses its own share")]
 
 use boardlab_nor::chip::{Address, Chip};
