@@ -23,7 +23,6 @@ use crate::format::summary::Entry;
 use crate::format::{ALIGNMENT, Padding, length_of, pad, to_usize};
 use boardlab_mtd::{BlockIndex, Error as FlashError, Mtd};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
-use boardlab_vfs::Errno;
 
 /// How long something may stay in the buffer (`dirty_writeback_centisecs` of Linux: 5 s).
 const AGE_MAX: Duration = Duration::from_secs(5);
@@ -254,8 +253,12 @@ impl<M: Mtd> Jffs2<M> {
             Padding { length: page - used }.emit(&mut bytes[to_usize(used)..], order);
         }
         if let Err(error) = self.volume.program_flash(clock, at, &bytes) {
-            if !is_power_cut(&error) && !self.recover(clock, at)? {
-                self.volume.wbuf.lost = Some(error.clone());
+            if !is_power_cut(&error) {
+                match self.recover(clock, at) {
+                    Ok(true) => {}
+                    Err(Error::Flash(cut)) if is_power_cut(&cut) => return Err(cut.into()),
+                    Ok(false) | Err(_) => self.volume.wbuf.lost = Some(error.clone()),
+                }
             }
             return Err(error.into());
         }
@@ -283,14 +286,9 @@ impl<M: Mtd> Jffs2<M> {
             return Ok(true);
         };
         for _ in 0..RECOVERY_TRIES {
-            match self.rewrite(clock, &saved) {
-                Ok(Some(to)) => {
-                    self.refile_saved(&saved, to);
-                    return Ok(true);
-                }
-                Ok(None) => {}
-                Err(Error::Refused(Errno::NoSpc)) => return Ok(false),
-                Err(error) => return Err(error),
+            if let Some(to) = self.rewrite(clock, &saved)? {
+                self.refile_saved(&saved, to);
+                return Ok(true);
             }
         }
         Ok(false)
