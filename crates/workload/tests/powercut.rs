@@ -7,7 +7,8 @@
 use boardlab_mtd::{Mtd, RamMtd, Torn};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{
-    Attributes, Caching, Change, Entry, Error, FileSystem, Ino, Kind, MemoryFs, New, Space,
+    Attributes, Caching, Change, Contradiction, Entry, Error, FileSystem, Ino, Kind, MemoryFs, New,
+    Space,
 };
 use boardlab_workload::powercut::{
     Bench, Failure, Loss, Matrix, Plan, Refusal, Sampling, Watched, explore,
@@ -31,6 +32,8 @@ enum Build {
     OverwritesTheLast,
     /// A mount shows one operation more than there are records, and makes no record of it.
     ShowsWhatItDoesNotKeep,
+    /// A mount that meets a torn record leaves tables in memory that do not fit together.
+    ConfusedByTorn,
 }
 
 #[derive(Debug, Clone)]
@@ -87,6 +90,8 @@ struct Toy {
     memory: MemoryFs,
     end: u64,
     waiting: Vec<[u8; 16]>,
+    /// Whether the mount met a torn record.
+    torn: bool,
 }
 
 impl Toy {
@@ -95,7 +100,7 @@ impl Toy {
         mut flash: Watched<RamMtd>,
         (build, ops): (Build, Arc<Mutex<Vec<Op>>>),
     ) -> Result<Self, Refusal> {
-        let (mut memory, mut end, mut last) = (MemoryFs::new(), 0, None);
+        let (mut memory, mut end, mut last, mut torn) = (MemoryFs::new(), 0, None, false);
         let mut bytes = [0; 16];
         while end + RECORD <= flash.geometry().size().get() {
             flash.read(clock, Bytes::new(end), &mut bytes)?;
@@ -115,6 +120,7 @@ impl Toy {
                 if build == Build::StopsAtTorn {
                     return Err("a torn record".into());
                 }
+                torn = true;
                 continue;
             }
             let Some(op) = known else { continue };
@@ -129,7 +135,7 @@ impl Toy {
         if build == Build::OverwritesTheLast && end > 0 {
             end -= RECORD;
         }
-        Ok(Self { build, flash, ops, memory, end, waiting: Vec::new() })
+        Ok(Self { build, flash, ops, memory, end, waiting: Vec::new(), torn })
     }
 
     fn act(&mut self, clock: &mut Clock, op: Op) -> Result<Ino, Error> {
@@ -262,6 +268,12 @@ impl FileSystem for Toy {
     fn unmount(&mut self, _clock: &mut Clock) -> Result<(), Error> {
         Ok(())
     }
+    fn check_tables(&self) -> Result<(), Contradiction> {
+        if self.torn && self.build == Build::ConfusedByTorn {
+            return Err(Contradiction("two records and one number".into()));
+        }
+        Ok(())
+    }
 }
 
 struct ToyBench {
@@ -355,6 +367,12 @@ fn a_recovery_that_spoils_what_was_there_is_found_by_using_the_filesystem_on() {
 #[test]
 fn what_a_mount_shows_and_the_next_one_does_not_is_found() {
     losses(&explored(Build::ShowsWhatItDoesNotKeep));
+}
+
+#[test]
+fn tables_in_memory_that_do_not_fit_together_are_found() {
+    let matrix = explored(Build::ConfusedByTorn);
+    assert!(losses(&matrix).iter().all(|loss| matches!(loss, Loss::Tables(_))));
 }
 
 #[test]
