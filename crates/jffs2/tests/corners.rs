@@ -437,3 +437,27 @@ fn a_summary_tells_of_the_padding_that_the_mount_found() {
     let summary = SummaryView::new(&image[at..end], ByteOrder::Little).unwrap();
     assert_eq!(summary.padded(), expected);
 }
+
+#[test]
+fn what_is_left_of_a_page_is_zeros_behind_the_header_of_a_padding_node_that_fits() {
+    for left in [0, 4, 8, 12, 16, 400] {
+        let mut clock = Clock::new();
+        let compression = Compression { mode: CompressionMode::None, ..Compression::default() };
+        let options = Options { compression, ..plain() };
+        let mut fs = Mount::new(Jffs2::mount(&mut clock, nand(), options).unwrap());
+        // The node of the inode, its entry, and the head of a node with data.
+        let before = 68 + 44 + 68;
+        durable(&mut clock, &mut fs, "/f", &vec![7; 2_048 - before - left]);
+        let device = unmount(&mut clock, fs);
+        let image = device.image();
+        let start = image.iter().position(|&byte| byte != 0xFF).unwrap();
+        let tail = &image[start + 2_048 - left..start + 2_048];
+        let (header, padded) = if left > 12 { (12, left) } else { (0, 0) };
+        assert!(tail[header..].iter().all(|&byte| byte == 0), "{left} bytes left: {tail:?}");
+        assert_eq!(padding(&image[start..], 2_048), u32::try_from(padded).unwrap());
+        let mut fs = mount(&mut clock, device);
+        assert_eq!(fs.fs().findings().strange_words, 0);
+        let audit = fs.fs_mut().audit(&mut clock, |_, _| false).unwrap();
+        assert_eq!(audit.places, []);
+    }
+}

@@ -5,7 +5,7 @@ use boardlab_jffs2::format::{
     ByteOrder, Dirent, Header, Inode, NodeType, Xattr, XattrPrefix, Xref, crc, summary,
 };
 use boardlab_jffs2::{Jffs2, MountError, Options};
-use boardlab_mtd::{BlockIndex, Mtd, RamMtd};
+use boardlab_mtd::{BlockIndex, Mtd, PageIndex, RamMtd};
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use boardlab_vfs::{Errno, Error, FileSystem, Ino, Kind, PAGE_SIZE};
 
@@ -348,6 +348,48 @@ fn a_node_shorter_than_its_header_or_longer_than_its_block_hides_nothing() {
 }
 
 #[test]
+fn a_mount_counts_what_it_finds_and_turns_its_lists_by_the_sum_of_all_versions() {
+    let mut image = Image::new();
+    let (node, data) = with_data(5, 3, 0, b"content");
+    let value = Xattr { xid: 2, version: 1, prefix: XattrPrefix::User, name: b"n", value: b"" };
+    let mut attribute = vec![0; usize::try_from(value.length()).unwrap()];
+    value.emit(&mut attribute, ORDER);
+    let mut reference = [0; 28];
+    Xref { ino: 5, xid: 2, sequence: 2, removed: false }.emit(&mut reference, ORDER);
+    image.content(node, &data).dirent(1, 5, 8, b"f").put(&attribute).put(&reference);
+    let strange = bytes(image.bytes.len());
+    let fs = image.put(&[7; 12]).mount();
+    let findings = fs.findings();
+    assert_eq!((findings.nodes, findings.strange_words), (4, 3));
+    assert_eq!(findings.first_strange, Some(strange));
+    // Versions 3 and 5, and attribute 2; of the blocks to be erased block 1 was the first of 15.
+    assert_eq!(fs.volume().blocks().first(List::ErasePending), Some(BlockIndex(1 + 10)));
+}
+
+#[test]
+fn a_directory_with_two_names_is_in_the_one_that_the_root_leads_to() {
+    let mut image = Image::new();
+    image.dirent(3, 2, 4, b"loop").directory(2).directory(3);
+    image.dirent(1, 2, 4, b"a").dirent(2, 3, 4, b"b");
+    let mut fs = image.mount();
+    assert_eq!((names(&mut fs, 1), names(&mut fs, 3)), (vec!["a".to_string()], vec![]));
+    exercise(&image);
+}
+
+#[test]
+fn an_entry_is_in_no_other_directory_than_its_node_says() {
+    let mut image = Image::new();
+    image.content(file(5, 1), b"").dirent(7, 5, 8, b"f");
+    let inode = summary::Entry::Inode { ino: 5, version: 1, offset: 0, length: 68 };
+    let (length, offset, parent, version, ino, kind, name) = (41, 68, 1, 5, 5, 8, &b"f"[..]);
+    let lie = summary::Entry::Dirent { length, offset, parent, version, ino, kind, name };
+    summarise(&mut image, &[inode, lie], 200);
+    let mut fs = image.mount();
+    assert_eq!(fs.findings().summaries, 1);
+    assert!(names(&mut fs, 1).is_empty());
+}
+
+#[test]
 fn a_node_that_ends_within_its_fields_is_not_taken_for_one() {
     let mut image = Image::new();
     let mut node = inode(file(5, 1), b"");
@@ -643,6 +685,16 @@ fn what_is_no_jffs2_is_said_with_what_was_found() {
     let error = image.mount_as(Options::default()).unwrap_err();
     assert!(matches!(error, MountError::NotJffs2 { at: Bytes::ZERO, .. }), "{error}");
     assert!(error.to_string().contains("\"hsqs"), "{error}");
+}
+
+#[test]
+fn erased_pages_with_anything_in_their_spare_bytes_are_no_empty_jffs2() {
+    for spare in [&[0][..], &[0xFF, 0], &[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE]] {
+        let mut flash = RamMtd::nand(BLOCKS, 8, bytes(BLOCK / 8), Bytes::new(16));
+        flash.program_oob(&mut Clock::new(), PageIndex(8), &[], spare).unwrap();
+        let error = Jffs2::mount(&mut Clock::new(), flash, Options::default()).unwrap_err();
+        assert!(matches!(error, MountError::NotJffs2 { .. }), "{spare:?}: {error}");
+    }
 }
 
 #[test]
