@@ -115,6 +115,7 @@ impl<M: Mtd> Pair<M> {
         let mut fs = Jffs2::mount(&mut self.clock, fs.into_device(), self.options.clone()).unwrap();
         fs.check_tables().unwrap();
         // What any sequence of operations leaves is whole.
+        assert_eq!(fs.findings().wrong_summaries, 0);
         let audit = fs.audit(&mut self.clock, |_, _| false).unwrap();
         assert!(audit.hurt.is_empty() && audit.places.is_empty(), "{audit:?}");
         fs.check_all(&mut self.clock).unwrap();
