@@ -1,6 +1,6 @@
 //! The context-switch experiment: the system of `os/`, built here, on the simulated board.
 #[path = "../../realview/tests/kernel/mod.rs"]
-mod kernel;
+pub(crate) mod kernel;
 
 use boardlab_lab::registry::{self, Failure};
 use boardlab_result::{RunResult, Table, Verdict};

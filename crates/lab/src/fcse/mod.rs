@@ -24,6 +24,7 @@ mod sections;
 mod spent;
 mod switches;
 mod tables;
+mod unused;
 
 use crate::catalog;
 use crate::document::Reading;

@@ -3,6 +3,7 @@
 //! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::limits;
+use super::unused::unused;
 use crate::card::board::{Slot, slot};
 use crate::card::part::{self, CardPart};
 use crate::data_file;
@@ -110,6 +111,8 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     section.finish()?;
     let (_, _, path) = (title?, experiment?, path?);
     let kernel = path.exists().then(|| kernel(section, &path)).transpose()?;
+    let exec = exec?;
+    unused(section, &exec)?;
     Ok(Scenario {
         computer: computer?,
         path,
@@ -118,7 +121,7 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
         ring: ring?,
         real_time: real_time?,
         watched: watched?,
-        exec: exec?,
+        exec,
         qemu: qemu?,
     })
 }

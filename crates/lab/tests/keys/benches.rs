@@ -18,6 +18,7 @@ macro_rules! small_card {
     };
 }
 
+mod fcse;
 mod fio;
 mod life;
 mod nandfs;
@@ -36,8 +37,16 @@ pub(crate) struct Group {
 }
 
 /// All of them, one file each.
-pub(crate) const GROUPS: &[Group] =
-    &[fio::GROUP, life::GROUP, nandfs::GROUP, nor::GROUP, sata::GROUP, sdwear::GROUP, os::GROUP];
+pub(crate) const GROUPS: &[Group] = &[
+    fcse::GROUP,
+    fio::GROUP,
+    life::GROUP,
+    nandfs::GROUP,
+    nor::GROUP,
+    sata::GROUP,
+    sdwear::GROUP,
+    os::GROUP,
+];
 
 /// Keys that matter in one context alone.
 const ELSEWHERE: &[&[Elsewhere]] =

@@ -30,6 +30,8 @@ const GIVEN: &[(&str, &[&str])] = &[
             concat!("\"", env!("CARGO_MANIFEST_DIR"), "/src/lib.rs\""),
         ],
     ),
+    ("published.phases", &["[\"0 ms\", \"1 ms\"]"]),
+    ("exec.slot.clock", &["6 MHz", "3 MHz"]),
     ("fill.data", &["zero", "text"]),
     ("limits.bad_marks", &["[\"first\"]", "[\"last\"]"]),
     (
