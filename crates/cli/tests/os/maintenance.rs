@@ -1,5 +1,6 @@
 //! The operating system's maintenance of caches and TLB: what happens when a call of it is missing.
 
+use crate::bench::full;
 use crate::guest::is_there;
 use std::path::Path;
 use std::process::Command;
