@@ -136,9 +136,10 @@ impl Table {
     pub(crate) fn set_run(&mut self, logical: u32, to: Page, count: u32) {
         let physical = self.geometry.first_page(to.block) + to.offset;
         let forward = &mut self.physical[logical as usize..(logical + count) as usize];
-        forward.iter_mut().zip(physical..).for_each(|(entry, page)| *entry = page);
+        // Ranges with an end: `physical..` alone asks at each step whether it overflows, as the crate does that compiles it.
+        forward.iter_mut().zip(physical..physical + count).for_each(|(entry, page)| *entry = page);
         let back = &mut self.logical[physical as usize..(physical + count) as usize];
-        back.iter_mut().zip(logical..).for_each(|(entry, page)| *entry = page);
+        back.iter_mut().zip(logical..logical + count).for_each(|(entry, page)| *entry = page);
         self.each_word(to, count, |word, mask| *word |= mask);
     }
 
@@ -175,13 +176,13 @@ impl Table {
         let count = u32::try_from(offsets.len()).expect("at most a block");
         let source = self.geometry.first_page(from);
         let target = self.geometry.first_page(to.block) + to.offset;
-        for (&offset, physical) in offsets.iter().zip(target..) {
+        for (&offset, physical) in offsets.iter().zip(target..target + count) {
             let logical = self.logical[(source + offset) as usize];
             self.logical[physical as usize] = logical;
         }
         // Apart from the loop above, so that the distant writes of many pages are under way at once.
         let moved = &self.logical[target as usize..(target + count) as usize];
-        for (&logical, physical) in moved.iter().zip(target..) {
+        for (&logical, physical) in moved.iter().zip(target..target + count) {
             self.physical[logical as usize] = physical;
         }
         self.each_word(to, count, |word, mask| *word |= mask);
