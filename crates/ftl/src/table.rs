@@ -111,13 +111,13 @@ impl Table {
     pub(crate) fn neighbours(&self, first: u32, count: u32) -> (Option<Page>, u32) {
         let run = &self.physical[first as usize..(first + count) as usize];
         let Some(page) = self.get(first) else {
-            let nowhere = run.iter().take_while(|&&physical| physical == NOWHERE).count();
-            return (None, u32::try_from(nowhere).expect("at most count"));
+            let some = run.iter().position(|&physical| physical != NOWHERE);
+            return (None, some.map_or(count, |some| u32::try_from(some).expect("at most count")));
         };
         let most = count.min(self.geometry.pages_per_block() - page.offset);
-        let follows = run[..most as usize].iter().zip(run[0]..);
-        let same = follows.take_while(|&(&physical, expected)| physical == expected).count();
-        (Some(page), u32::try_from(same).expect("at most count"))
+        let follows = &run[..most as usize];
+        let other = (1..most).find(|&more| follows[more as usize] != follows[0] + more);
+        (Some(page), other.unwrap_or(most))
     }
 
     /// `count` pages from `first` on are no longer valid.
@@ -136,7 +136,7 @@ impl Table {
     pub(crate) fn set_run(&mut self, logical: u32, to: Page, count: u32) {
         let physical = self.geometry.first_page(to.block) + to.offset;
         let forward = &mut self.physical[logical as usize..(logical + count) as usize];
-        // Ranges with an end: `physical..` alone asks at each step whether it overflows, as the crate does that compiles it.
+        // Ranges with an end: what `physical..` and `count()` do about overflow is the choice of the crate that compiles them.
         forward.iter_mut().zip(physical..physical + count).for_each(|(entry, page)| *entry = page);
         let back = &mut self.logical[physical as usize..(physical + count) as usize];
         back.iter_mut().zip(logical..logical + count).for_each(|(entry, page)| *entry = page);
