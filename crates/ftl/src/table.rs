@@ -115,9 +115,14 @@ impl Table {
             return (None, some.map_or(count, |some| u32::try_from(some).expect("at most count")));
         };
         let most = count.min(self.geometry.pages_per_block() - page.offset);
-        let follows = &run[..most as usize];
-        let other = (1..most).find(|&more| follows[more as usize] != follows[0] + more);
-        (Some(page), other.unwrap_or(most))
+        let (mut same, start) = (0, run[0]);
+        for &physical in &run[..most as usize] {
+            if physical != start + same {
+                break;
+            }
+            same += 1;
+        }
+        (Some(page), same)
     }
 
     /// `count` pages from `first` on are no longer valid.
