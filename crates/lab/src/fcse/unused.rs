@@ -10,9 +10,8 @@ use crate::managed::unused::by_choice;
 use boardlab_sd::BLOCK;
 
 /// Keys of the card that take more writes, or more time, than a few programs.
-const OF_LONG_RUNS: [&str; 18] = [
+const OF_LONG_RUNS: [&str; 17] = [
     "allocation_unit",
-    "bus.set_block_count",
     "collection",
     "controller.discard",
     "controller.erased",
@@ -45,7 +44,9 @@ pub(super) fn unused(section: &Section<'_>, exec: &Exec) -> Read<()> {
     }
     if exec.slot.largest == BLOCK {
         let (why, help) = ("with one block a command", "set exec.slot.largest as well");
-        all.push(section.idle("exec.slot.set_block_count", why, help));
+        for key in ["exec.slot.set_block_count", "exec.card.bus.set_block_count"] {
+            all.push(section.idle(key, why, help));
+        }
     }
     let leave = "leave it out";
     let why = "here: the kernel chooses where its vectors are";
