@@ -22,10 +22,8 @@ const DESCRIBED: [&str; 4] = ["identity", "classes", "erase_time", "health"];
 /// Refuses in `--set` what the card at the dotted path `card` says of itself, for a run that does not show it.
 pub(crate) fn described(section: &Section<'_>, card: &str) -> Read<()> {
     let help = "`boardlab run card-fio` shows what a host reads of a card";
-    let each = DESCRIBED.map(|key| {
-        section.idle(&format!("{card}.{key}"), "here: only a host that reads it would see it", help)
-    });
-    each.into_iter().collect()
+    let keys = DESCRIBED.map(|key| format!("{card}.{key}"));
+    section.idle_each(keys, "here: only a host that reads it would see it", help)
 }
 
 /// Refuses in `--set` what a board has around the slot that `part` is put into.

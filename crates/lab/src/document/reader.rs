@@ -279,6 +279,21 @@ impl<'a> Section<'a> {
         result
     }
 
+    /// [`Section::idle`] for each of `paths`, all of which are reported.
+    ///
+    /// # Errors
+    /// [`Reported`] when there is such a value.
+    pub fn idle_each<P: AsRef<str>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+        why: &str,
+        help: &str,
+    ) -> Read<()> {
+        paths
+            .into_iter()
+            .fold(Ok(()), |result, path| result.and(self.idle(path.as_ref(), why, help)))
+    }
+
     /// Ends the reading of the section: reports missing keys, and keys that nobody asked for.
     ///
     /// # Errors

@@ -37,16 +37,15 @@ pub(super) fn unused(section: &Section<'_>, exec: &Exec) -> Read<()> {
         vec![described(section, card), by_choice(section, card, &exec.card.managed, &|_| false)];
     let why = "here: programs are started from the card, and little is written";
     let help = "`boardlab run card-fio` puts a card under jobs of your own";
-    all.extend(OF_LONG_RUNS.map(|key| section.idle(&format!("{card}.{key}"), why, help)));
+    all.push(section.idle_each(OF_LONG_RUNS.map(|key| format!("{card}.{key}")), why, help));
     if exec.slot.modes.len() == 1 {
         let why = "here: the slot has one mode";
         all.push(section.idle("exec.card.bus.modes", why, "set exec.slot.modes as well"));
     }
     if exec.slot.largest == BLOCK {
         let (why, help) = ("with one block a command", "set exec.slot.largest as well");
-        for key in ["exec.slot.set_block_count", "exec.card.bus.set_block_count"] {
-            all.push(section.idle(key, why, help));
-        }
+        let keys = ["exec.slot.set_block_count", "exec.card.bus.set_block_count"];
+        all.push(section.idle_each(keys, why, help));
     }
     let leave = "leave it out";
     let why = "here: the kernel chooses where its vectors are";

@@ -258,23 +258,20 @@ fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
 fn untimed(section: &Section<'_>) -> Read<()> {
     let help =
         "wear is counted in programs and erases; only workload.kind = \"fio\" runs a job in time";
-    let each = TIMED.map(|path| section.idle(path, "on a life under this load", help));
-    each.into_iter().collect()
+    section.idle_each(TIMED, "on a life under this load", help)
 }
 
 /// Refuses what `--set` says of the card and its days that no life of this card depends on.
 fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
     let mut all = vec![];
-    for key in ["part.allocation_unit", "part.controller.erased"] {
-        let help = "`boardlab run card-fio` shows what a host reads of a card";
-        all.push(section.idle(key, "here: only a host that reads it would see it", help));
-    }
+    let read = ["part.allocation_unit", "part.controller.erased"];
+    let help = "`boardlab run card-fio` shows what a host reads of a card";
+    all.push(section.idle_each(read, "here: only a host that reads it would see it", help));
     let help = "it is the end of the life that is computed";
     all.push(section.idle("part.endurance.end_of_life", "here: a life ends with it", help));
     if part.managed.reads.is_none() {
         let (why, help) = ("on a card without part.reads", "no data of it fade; give it [reads]");
-        let days = ["workload.reads_a_day", "workload.shelf"];
-        all.extend(days.map(|key| section.idle(key, why, help)));
+        all.push(section.idle_each(["workload.reads_a_day", "workload.shelf"], why, help));
         if kind != "fio" {
             all.push(section.idle("workload.powered", why, help));
         }

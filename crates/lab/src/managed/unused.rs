@@ -17,8 +17,7 @@ pub(crate) fn by_choice(
 ) -> Read<()> {
     let idle = |keys: &[&str], used: bool, why: &str, help: &str| {
         let unused = keys.iter().filter(|key| !used && !tried(key));
-        let each = unused.map(|key| section.idle(&format!("{part}.{key}"), why, help));
-        each.collect::<Vec<_>>().into_iter().collect::<Read<()>>()
+        section.idle_each(unused.map(|key| format!("{part}.{key}")), why, help)
     };
     let policies = &managed.policies;
     let on = policies.cache.is_on();

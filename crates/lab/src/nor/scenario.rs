@@ -330,8 +330,7 @@ fn data(
     let (bytes, pattern, room) = (bytes?, pattern?, room.unwrap_or(Bytes::mib(1_024)));
     if let Some(file) = file? {
         let (why, help) = ("with workload.file", "leave the file out, or this");
-        let unread = ["bytes", "pattern"];
-        unread.map(|key| section.idle(key, why, help)).into_iter().collect::<Read<()>>()?;
+        section.idle_each(["bytes", "pattern"], why, help)?;
         let path = data_file::path(&file, folder);
         let what = format!("the flash of {room}");
         return data_file::read(section, "file", &path, room, &what).map(Into::into);
