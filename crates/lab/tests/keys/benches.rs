@@ -34,6 +34,8 @@ pub(crate) struct Group {
     pub(crate) benches: &'static [Bench],
     /// Their keys that may be taken without effect.
     pub(crate) exceptions: &'static [Exception],
+    /// Their keys that matter in one context alone.
+    pub(crate) elsewhere: &'static [Elsewhere],
 }
 
 /// All of them, one file each.
@@ -48,13 +50,9 @@ pub(crate) const GROUPS: &[Group] = &[
     os::GROUP,
 ];
 
-/// Keys that matter in one context alone.
-const ELSEWHERE: &[&[Elsewhere]] =
-    &[life::ELSEWHERE, nandfs::ELSEWHERE, nor::ELSEWHERE, sata::ELSEWHERE, sdwear::ELSEWHERE];
-
 /// The one context in which the key at `path` of the bench `name` has to change something.
 pub(crate) fn elsewhere(name: &str, path: &str) -> Option<&'static str> {
-    let mut all = ELSEWHERE.iter().flat_map(|some| *some);
+    let mut all = GROUPS.iter().flat_map(|group| group.elsewhere);
     let found = all.find(|one| name == one.bench && one.keys.iter().any(|key| covers(key, path)));
     found.map(|one| one.context)
 }

@@ -2,7 +2,7 @@
 
 use super::{Bench, Exception, Group};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: &[] };
 
 const BENCHES: &[Bench] = &[Bench {
     name: "context-switch",

@@ -2,7 +2,7 @@
 
 use super::{Bench, CHOICES, Exception, Group, READS, nothing};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: &[] };
 
 /// A job for cards and drives that writes in order, over and over at random, trims, reads and waits.
 macro_rules! job {

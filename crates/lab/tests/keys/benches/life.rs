@@ -2,7 +2,8 @@
 
 use super::{Bench, CHOICES, Elsewhere, Exception, Group, READS};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group =
+    Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: ELSEWHERE };
 
 /// Where the trace stands that a life can be under.
 const TRACE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/keys-trace.txt");
@@ -61,7 +62,7 @@ const BENCHES: &[Bench] = &[Bench {
     ],
 }];
 
-pub(super) const ELSEWHERE: &[Elsewhere] = &[
+const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         bench: "sd-life",
         keys: &["part.flash.cache_program"],

@@ -2,7 +2,8 @@
 
 use super::{Bench, Elsewhere, Exception, Group, nothing};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group =
+    Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: ELSEWHERE };
 
 /// A flash of few blocks, few files, and a run of few operations for the power to be cut in.
 macro_rules! small {
@@ -74,7 +75,7 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
-pub(super) const ELSEWHERE: &[Elsewhere] = &[
+const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { bench: "nand-filesystems, parallel", keys: WEAR, context: "worn" },
     Elsewhere { bench: "nand-filesystems, serial", keys: WEAR, context: "worn" },
     Elsewhere {

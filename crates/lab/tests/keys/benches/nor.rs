@@ -2,7 +2,8 @@
 
 use super::{Bench, Elsewhere, Exception, Group, nothing};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group =
+    Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: ELSEWHERE };
 
 /// Slow reads make few polls, and short erases few more.
 const BENCHES: &[Bench] = &[
@@ -70,7 +71,7 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
-pub(super) const ELSEWHERE: &[Elsewhere] = &[
+const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { bench: "nor-write", keys: &["board.cpu.jiffies"], context: "timer ticks" },
     Elsewhere { bench: "nor-write", keys: &["part.cfi.buffer_max"], context: "slow programs" },
     Elsewhere {

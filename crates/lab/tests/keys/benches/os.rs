@@ -3,7 +3,7 @@
 use super::{Bench, Exception, Group};
 use crate::keys::guest::{BOARDS, program};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: &[] };
 
 const BENCHES: &[Bench] = &[Bench {
     name: "os run",

@@ -2,7 +2,8 @@
 
 use super::{Bench, Elsewhere, Exception, Group, nothing};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group =
+    Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: ELSEWHERE };
 
 /// The same for every drive of the scenario.
 macro_rules! all_drives {
@@ -76,7 +77,7 @@ const BENCHES: &[Bench] = &[Bench {
     ],
 }];
 
-pub(super) const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
+const ELSEWHERE: &[Elsewhere] = &[Elsewhere {
     bench: "sata-ssd",
     keys: &["drives.g-monster-v2.housekeeping.after"],
     context: "a used drive",

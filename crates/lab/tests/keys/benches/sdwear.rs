@@ -2,7 +2,8 @@
 
 use super::{Bench, Elsewhere, Exception, Group, nothing};
 
-pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS };
+pub(super) const GROUP: Group =
+    Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: ELSEWHERE };
 
 const BENCHES: &[Bench] = &[Bench {
     name: "sd-wear",
@@ -46,7 +47,7 @@ const BENCHES: &[Bench] = &[Bench {
 /// Errors that a patrol of two seconds meets: the experiment reads nothing.
 const READS: &str = "part.reads={ codeword = \"1 KiB\", correctable = 40, refresh_at = 30, retries = [\"60 %\", \"40 %\"], patrol = \"2 s\", errors = { program = { erases = [0, 2, 20], rate = [\"2e-3\", \"4e-3\", \"6e-3\"] }, retention = { erases = [0, 20, 60], rate = [\"1e-4\", \"1e-3\", \"4e-3\"] }, retention_share = { hours = [0, 1, 1000], share = [\"0 %\", \"50 %\", \"100 %\"] }, disturb = { erases = [0, 20, 60], rate = [\"1e-9\", \"1e-8\", \"4e-8\"] } } }";
 
-pub(super) const ELSEWHERE: &[Elsewhere] = &[
+const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { bench: "sd-wear", keys: &["part.collection.idle_blocks"], context: "kept" },
     Elsewhere { bench: "sd-wear", keys: &["part.flash.cache_program"], context: "a buffer" },
     Elsewhere {
