@@ -2,11 +2,11 @@
 # A real Linux kernel as an oracle: boots Debian's kernel package under QEMU (no root, no KVM, no hardware) with nandsim, MTD, JFFS2,
 # UBI and UBIFS as modules, runs a job script in it with a folder shared with the host, and returns the job's exit status.
 #
-#   guest.sh prepare DIR                 download Debian's kernel into DIR and build DIR/vmlinuz and DIR/initrd.gz; does nothing when they
+#   guest.sh prepare DIR                 download Debian's kernel into DIR and build DIR/vmlinuz and DIR/initrd; does nothing when they
 #                                        are newer than what they are made of (10 s; network only for the first time)
 #   guest.sh ready DIR                   exit status 0 when DIR is prepared for these very files, without output
 #   guest.sh run DIR SHARE JOB [QEMU-ARG]...
-#                                        boot (5 s), mount the host folder SHARE at /h, run /h/JOB with sh, power off; the console goes to
+#                                        boot (4 s), mount the host folder SHARE at /h, run /h/JOB with sh, power off; the console goes to
 #                                        standard output, the exit status is the job's, 124 when it did not finish
 #   guest.sh cut DIR SHARE JOB WRITES...
 #                                        the same, with the power failing: when the guest has written WRITES times to files of SHARE, the machine
@@ -29,7 +29,7 @@ fail() { echo "guest: $*" >&2; exit 1; }
 recipe() { cat "$here"/guest.sh "$here"/guest-init.sh "$here"/guest-*.c "$here"/count.sh | sha256sum | cut -c1-16; }
 
 ready() {
-  [ -s "$1/vmlinuz" ] && [ -s "$1/initrd.gz" ] && [ "$(cat "$1/recipe" 2>/dev/null)" = "$(recipe)" ]
+  [ -s "$1/vmlinuz" ] && [ -s "$1/initrd" ] && [ "$(cat "$1/recipe" 2>/dev/null)" = "$(recipe)" ]
 }
 
 # Debian's newest kernel package, once.
@@ -55,7 +55,7 @@ prepare() {
   # Only what the modules below need is taken out of the package, of which the rest is 400 MB.
   dpkg --fsys-tarfile "$dir"/linux-image-*.deb | tar -x -C "$work" --exclude='*/drivers/net*' --exclude='*/drivers/gpu*' --exclude='*/sound/*' --exclude='*/drivers/media/*'
   release=$(ls "$work/lib/modules")
-  cp "$work/boot/vmlinuz-$release" "$dir/vmlinuz"
+  unpack "$work/boot/vmlinuz-$release" "$dir/vmlinuz"
   depmod -b "$work" "$release" 2>/dev/null || true
   mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,mnt,h,lib64,lib/modules/"$release"}
   cp /bin/busybox "$root/bin/"
@@ -66,9 +66,24 @@ prepare() {
   cp "$here/guest-init.sh" "$root/init"
   cp "$here/count.sh" "$root/sbin/count"
   chmod 755 "$root/init" "$root/sbin/count"
-  ( cd "$root" && find . | sort | cpio -o -H newc --quiet | gzip -1 ) >"$dir/initrd.new"
-  mv "$dir/initrd.new" "$dir/initrd.gz"
+  ( cd "$root" && find . | sort | cpio -o -H newc --quiet ) >"$dir/initrd.new"
+  mv "$dir/initrd.new" "$dir/initrd"
   recipe >"$dir/recipe"
+}
+
+# The kernel inside a compressed one, which QEMU starts too: decompression under emulation takes as long as the rest
+# of a boot. One that is not compressed with xz stays as it is.
+unpack() {
+  python3 - "$1" "$2" <<'EOF'
+import lzma, struct, sys
+packed = open(sys.argv[1], "rb").read()
+# The header of the x86 boot protocol: 512-byte sectors of set-up code, then the payload's offset behind them and its length.
+offset, length = struct.unpack_from("<II", packed, 0x248)
+offset += (packed[0x1F1] + 1) * 512
+payload = packed[offset:offset + length]
+is_xz = payload.startswith(b"\xfd7zXZ\0")
+open(sys.argv[2], "wb").write(lzma.LZMADecompressor().decompress(payload) if is_xz else packed)
+EOF
 }
 
 # The mtd-utils of this machine, with the libraries they are linked to.
@@ -94,17 +109,21 @@ copy_modules() {
   depmod -b "$root" "$release"
 }
 
+# Without ERMS and FSRM the kernel copies eight bytes at a time: QEMU emulates `rep movsb` byte by byte. Without LA57 page
+# tables have four levels.
+cpu=max,-erms,-fsrm,-la57
+
 machine() {
   local dir=$1 share=$2 job=$3; shift 3
   rm -f "$share/.status"
-  exec timeout --foreground "${GUEST_SECONDS:-300}" qemu-system-x86_64 -M pc,accel=tcg -cpu max -m "${GUEST_MB:-1024}" -nographic -no-reboot \
-    -nic none -kernel "$dir/vmlinuz" -initrd "$dir/initrd.gz" -append "console=ttyS0 panic=-1 quiet JOB=$job ${KERNEL_ARGS:-}" \
+  exec timeout --foreground "${GUEST_SECONDS:-300}" qemu-system-x86_64 -M pc,accel=tcg -cpu "$cpu" -m "${GUEST_MB:-1024}" -nographic -no-reboot \
+    -nic none -kernel "$dir/vmlinuz" -initrd "$dir/initrd" -append "console=ttyS0 panic=-1 quiet JOB=$job ${KERNEL_ARGS:-}" \
     -virtfs "local,path=$share,mount_tag=host0,security_model=none,id=host0" "$@" </dev/null
 }
 
 run() {
   local share=$2
-  ( machine "$@" ) | tr -d '\r' | sed '1,/Booting from ROM/d'
+  ( machine "$@" ) | tr -d '\r' | sed '1,/Booting from ROM/{s/.*Booting from ROM\.*//;t;d}'
   [ -f "$share/.status" ] && return "$(cat "$share/.status")"
   echo "guest: the job did not finish" >&2; return 124
 }

@@ -16,6 +16,7 @@ use crate::binary::Scratch;
 use crate::markdown::{Block, Document};
 use crate::repository::Repository;
 use crate::violation::Violation;
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
@@ -64,21 +65,21 @@ enum Treatment {
     Refuse,
 }
 
-/// Runs the console blocks of `paths`. `binary` is the built `boardlab`. Equal blocks run once.
+/// Runs the console blocks of `paths`, several at once. `binary` is the built `boardlab`. Equal blocks run once.
 #[must_use]
 pub fn check(repository: &Repository, paths: &[&str], binary: &Path) -> Vec<Violation> {
     let mut done = BTreeSet::new();
-    let mut violations = Vec::new();
+    let mut blocks = Vec::new();
     for path in paths {
         let document = Document::parse(&repository.read(path));
-        let blocks = document.blocks.iter().filter(|block| block.language == "console");
-        for block in blocks {
-            if done.insert(block.lines.clone()) {
-                violations.extend(check_block(path, block, repository.root(), binary));
-            }
-        }
+        let new = document
+            .blocks
+            .into_iter()
+            .filter(|block| block.language == "console" && done.insert(block.lines.clone()));
+        blocks.extend(new.map(|block| (*path, block)));
     }
-    violations
+    let check = |(path, block): &(&str, Block)| check_block(path, block, repository.root(), binary);
+    blocks.par_iter().flat_map_iter(check).collect()
 }
 
 /// Runs the commands of one block in a new folder with copies of the data below `root`.

@@ -1,7 +1,7 @@
 //! A real Linux kernel for tests: runs jobs in the guest of `oracles/guest.sh`.
 //!
 //! Layer: beside all others. Main types: [`Guest`], [`Share`], the folder that host and guest see, and
-//! [`Cut`], what was left when the guest's power failed. One boot takes about five seconds of a core, so
+//! [`Cut`], what was left when the guest's power failed. One boot takes about four seconds of a core, so
 //! a test puts many cases into one job. How a job looks: `oracles/README.md`.
 
 use crate::binary::Scratch;

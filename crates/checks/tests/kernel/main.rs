@@ -20,7 +20,7 @@ mod reads;
 mod weaknesses;
 mod writes;
 
-use boardlab_checks::nandsim::Flash;
+use boardlab_checks::nandsim::{self, Flash};
 use boardlab_checks::trees::{self, Tree};
 use boardlab_sim::Seed;
 
@@ -41,17 +41,17 @@ fn full() -> bool {
     std::env::var_os("BOARDLAB_FULL").is_some()
 }
 
-/// The cases of a flash: every tree with every compression, or with one that is drawn, on the flash that is
-/// drawn.
-fn cases(flash: Flash, purpose: &str) -> Vec<Case> {
+/// The cases of a flash: every tree with every compression. In the sample one tree of `one_of`, on the flash and with
+/// the compression that are drawn.
+fn cases(flash: Flash, purpose: &str, one_of: u64) -> Vec<Case> {
     let seed = Seed::new(1);
     let mut stream = seed.stream(purpose);
     let mut cases = Vec::new();
     for tree in trees::all(seed) {
-        let here = stream.below(3);
+        let here = stream.below(3 * one_of);
         let drawn = stream.below(4);
         for (number, compression) in (0..).zip(COMPRESSIONS) {
-            let sampled = number == drawn && boardlab_checks::nandsim::ALL[index(here)] == flash;
+            let sampled = number == drawn && nandsim::ALL.get(index(here)) == Some(&flash);
             if full() || sampled {
                 let name = format!("{}-{}-{number}", tree.name, flash.page);
                 cases.push(Case { name, tree: tree.clone(), flash, compression });

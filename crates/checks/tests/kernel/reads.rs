@@ -45,7 +45,7 @@ fn write_and_compare(cases: &[Case]) {
 
 /// In parts, so that the dumps of one lie on the disk at a time.
 fn write_and_compare_on(flash: nandsim::Flash) {
-    for cases in cases(flash, "kernel writes").chunks(30) {
+    for cases in cases(flash, "kernel writes", 1).chunks(30) {
         write_and_compare(cases);
     }
 }
@@ -68,7 +68,7 @@ fn what_the_kernel_wrote_on_pages_of_4096_bytes_is_read_here() {
 #[test]
 fn the_sample_has_every_tree_and_every_compressor() {
     let sample: Vec<_> =
-        nandsim::ALL.into_iter().flat_map(|flash| cases(flash, "kernel writes")).collect();
+        nandsim::ALL.into_iter().flat_map(|flash| cases(flash, "kernel writes", 1)).collect();
     let trees: BTreeSet<_> = sample.iter().map(|case| case.tree.name).collect();
     let compressions: BTreeSet<_> = sample.iter().map(|case| case.compression).collect();
     assert!(trees.len() > 20 && compressions.len() == 4);

@@ -95,7 +95,7 @@ fn load_and_compare(cases: &[Case]) {
 }
 
 fn load_and_compare_on(flash: nandsim::Flash) {
-    for cases in cases(flash, "kernel reads").chunks(30) {
+    for cases in cases(flash, "kernel reads", 2).chunks(30) {
         load_and_compare(cases);
     }
 }
