@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deletes each call of cache and TLB maintenance of the kernel, one at a time, and tells who finds it.
+"""Deletes each call of cache and TLB maintenance of the kernel, one a build, and tells who finds it.
 
 Each mutant is built and runs the program coherence (and what else is named) on the simulator with its checker of
 coherence, and on QEMU. Where the checker finds nothing the mutant runs under load, and the simulator tells how long
@@ -10,8 +10,10 @@ and time found at least 90 %, 1 if not, 2 usage.
     maintenance.py --simulator target/release/boardlab
 """
 import argparse
+import concurrent.futures
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
@@ -91,8 +93,19 @@ def emulate(args, kernel):
     return wrong(*run(command, args.limit)[:2])
 
 
+def judge(args, workshops, call):
+    """Builds without the call, or the kernel as it is; found by the checker, by the time, by the simulator, by QEMU."""
+    tree, out = workshop = workshops.get()
+    try:
+        if call:
+            return mutate(args, tree, out, call)
+        kernel = build(tree, out)
+        return (*simulate(args, kernel), emulate(args, kernel))
+    finally:
+        workshops.put(workshop)
+
+
 def mutate(args, tree, out, call):
-    """Builds without the call; found by the checker, by the time, by the simulator, by QEMU."""
     name, start, end = call[:3]
     path = os.path.join(tree, SOURCES, name)
     with open(path, encoding="utf-8") as file:
@@ -122,17 +135,23 @@ def main():
     parser.add_argument("--only", type=int, action="append", metavar="N", help="the N-th call, from 0 on")
     args = parser.parse_args()
     caches, translations = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        tree, out = os.path.join(folder, "os"), os.path.join(folder, "build")
-        shutil.copytree(os.path.join(HERE, ".."), tree, ignore=shutil.ignore_patterns("build"))
-        kernel = build(tree, out)
-        if any(simulate(args, kernel)) or emulate(args, kernel):
+    jobs = os.cpu_count() or 1
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        workshops = queue.SimpleQueue()
+        for number in range(jobs):
+            tree, out = os.path.join(folder, f"os-{number}"), os.path.join(folder, f"build-{number}")
+            shutil.copytree(os.path.join(HERE, ".."), tree, ignore=shutil.ignore_patterns("build"))
+            workshops.put((tree, out))
+        chosen = [(number, call) for number, call in enumerate(calls(tree))
+                  if not args.only or number in args.only]
+        whole = pool.submit(judge, args, workshops, None)
+        judged = [pool.submit(judge, args, workshops, call) for _, call in chosen]
+        if any(whole.result()):
+            pool.shutdown(cancel_futures=True)
             print("maintenance.py: the kernel as it is has faults", file=sys.stderr)
             return 1
-        for number, call in enumerate(calls(tree)):
-            if args.only and number not in args.only:
-                continue
-            result = mutate(args, tree, out, call)
+        for (number, call), future in zip(chosen, judged):
+            result = future.result()
             (translations if "tlb" in call[4] else caches).append(result)
             words = ["found" if found else "-" for found in result]
             print(f"{number:2} {call[0]}:{call[3]:<4} {call[4]:50} checker {words[0]:6} time {words[1]:6} "

@@ -84,7 +84,8 @@ fn tests_pass_with_own_tables() {
 
 #[test]
 fn tests_pass_where_caches_are_flushed_at_a_stretch() {
-    for options in ["fcse=0 ahead=0", "slots=2 ahead=0"] {
+    let all = ["slots=2 ahead=0", "fcse=0 ahead=0"];
+    for options in if is_full() { &all[..] } else { &all[..1] } {
         check(options, &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
     }
 }
