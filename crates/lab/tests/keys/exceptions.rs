@@ -6,7 +6,7 @@
 pub(crate) struct Exception {
     /// What the names of the benches begin with.
     pub(crate) bench: &'static str,
-    /// Keys, or sections with a dot behind them; `*` stands for one name.
+    /// Keys, or sections with a dot behind them; `*` stands for one name, `a|b` for either.
     pub(crate) keys: &'static [&'static str],
     /// Why nothing changes.
     pub(crate) why: &'static str,
@@ -43,7 +43,7 @@ pub(crate) fn covers(key: &str, path: &str) -> bool {
         if part.is_empty() && parts.peek().is_none() {
             return true;
         }
-        if !names.next().is_some_and(|name| part == "*" || part == name) {
+        if !names.next().is_some_and(|name| part == "*" || part.split('|').any(|one| one == name)) {
             return false;
         }
     }

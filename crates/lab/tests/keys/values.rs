@@ -52,6 +52,8 @@ const GIVEN: &[(&str, &[&str])] = &[
     ("buffalo.title", &["Another thing: of another kind"]),
     ("idle_after", &["1 h", "1 s"]),
     ("trace.disk", &["\"8,0\"", "\"8,16\""]),
+    // Of the hundreds of programs of a short run some have to fail.
+    ("endurance.program_failures", &["\"1e-2\""]),
     ("classes.speed", &["4", "6"]),
     ("classes.uhs", &["3", "0"]),
     ("classes.video", &["10", "30"]),

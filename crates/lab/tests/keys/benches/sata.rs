@@ -107,12 +107,12 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         bench: "sata-ssd",
         keys: &[
-            "drives.*.collection.emptied",
-            "drives.*.collection.streams",
-            "drives.*.levelling.policy",
-            "drives.*.mapping.chain",
+            "drives.example.collection.emptied",
+            "drives.intel-x25-e|g-monster-v2|transcend|buffalo.collection.streams",
+            "drives.intel-x25-e|g-monster-v2|transcend|buffalo.levelling.policy",
+            "drives.intel-x25-e|transcend|buffalo|example.mapping.chain",
             "drives.*.mapping.logs",
-            "drives.*.mapping.page",
+            "drives.intel-x25-e|g-monster-v2|transcend|buffalo.mapping.page",
             "drives.*.power_loss.",
             "drives.*.single_bit_cache.admission",
             "drives.*.single_bit_cache.folding",
@@ -123,10 +123,10 @@ const EXCEPTIONS: &[Exception] = &[
         bench: "sata-ssd",
         keys: &[
             "drives.*.controller.read_buffer",
-            "drives.*.controller.write_cache_size",
-            "drives.*.controller.activates_early",
-            "drives.*.link.hold_from",
-            "drives.*.link.hold_to",
+            "drives.intel-x25-e|g-monster-v2|transcend|buffalo.controller.write_cache_size",
+            "drives.transcend|buffalo.controller.activates_early",
+            "drives.intel-x25-e|transcend|buffalo|example.link.hold_from",
+            "drives.intel-x25-e|transcend|buffalo|example.link.hold_to",
             "drives.example.flash.cache_program",
             "drives.example.flash.slots",
             "drives.example.flash.times.erase",
@@ -140,7 +140,10 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         bench: "sata-ssd",
-        keys: &["drives.*.controller.idle_after", "drives.*.single_bit_cache.fold_after"],
+        keys: &[
+            "drives.g-monster-v2|transcend|buffalo.controller.idle_after",
+            "drives.*.single_bit_cache.fold_after",
+        ],
         why: "a drive rests for a minute between runs: shorter times change nothing, nor any where it has nothing to do at rest",
     },
     Exception {
