@@ -289,9 +289,11 @@ impl<'a> Section<'a> {
         why: &str,
         help: &str,
     ) -> Read<()> {
-        paths
-            .into_iter()
-            .fold(Ok(()), |result, path| result.and(self.idle(path.as_ref(), why, help)))
+        let mut result = Ok(());
+        for path in paths {
+            result = result.and(self.idle(path.as_ref(), why, help));
+        }
+        result
     }
 
     /// Ends the reading of the section: reports missing keys, and keys that nobody asked for.
