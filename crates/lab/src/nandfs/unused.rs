@@ -6,11 +6,10 @@ use super::scenario::{Kernel, Scenario};
 use crate::document::{Read, Section};
 
 /// What no run asks for, with the reason.
-const UNUSED: [(&str, &str); 12] = [
+const UNUSED: [(&str, &str); 11] = [
     ("part.identity", "here: the driver expects what the part answers"),
     ("part.onfi", "here: no driver asks for it"),
     ("part.cell", "here: pages are programmed upwards, as those of every cell may be"),
-    ("part.timing.program_max", "here: a block that is worn out fails when it is erased"),
     ("part.timing.reset", "here: no chip that works is reset"),
     ("part.limits.bad_marks", "here: the driver looks where the factory marks"),
     ("part.limits.bad_blocks", "here: errors.factory_bad says how many blocks are bad"),
@@ -40,6 +39,10 @@ pub(super) fn refuse(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
     } else if scenario.part.ecc.bits < 2 {
         let why = "with part.ecc.bits = 1";
         idle("part.ecc.step", why, "Linux then corrects one bit in 256 bytes; set more bits");
+    }
+    if scenario.errors.erases == 0 {
+        let help = "set errors.erases, and part.limits.endurance";
+        idle("part.timing.program_max", "here: no block wears out, and no program fails", help);
     }
     if scenario.errors.rates.is_none() {
         idle("part.errors", "with errors.bits = false", "set errors.bits=true");
