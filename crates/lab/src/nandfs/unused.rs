@@ -6,12 +6,11 @@ use super::scenario::{Kernel, Scenario};
 use crate::document::{Read, Section};
 
 /// What no run asks for, with the reason.
-const UNUSED: [(&str, &str); 11] = [
+const UNUSED: [(&str, &str); 10] = [
     ("part.identity", "here: the driver expects what the part answers"),
     ("part.onfi", "here: no driver asks for it"),
     ("part.cell", "here: pages are programmed upwards, as those of every cell may be"),
     ("part.timing.reset", "here: no chip that works is reset"),
-    ("part.limits.bad_marks", "here: the driver looks where the factory marks"),
     ("part.limits.bad_blocks", "here: errors.factory_bad says how many blocks are bad"),
     ("part.limits.programs_per_page", "here: a page is programmed twice at the most"),
     ("board.cpu.work.call.per_kib", "here: this work is counted without bytes"),
@@ -43,6 +42,11 @@ pub(super) fn refuse(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
     if scenario.errors.erases == 0 {
         let help = "set errors.erases, and part.limits.endurance";
         idle("part.timing.program_max", "here: no block wears out, and no program fails", help);
+        // How many pages were read before is seen where reads draw from chance, and where a worn block is marked.
+        let part = &scenario.part;
+        if part.timing.read.min() == part.timing.read.max() && scenario.errors.rates.is_none() {
+            idle("part.limits.bad_marks", "here: the marks are read before anything is measured", help);
+        }
     }
     if scenario.errors.rates.is_none() {
         idle("part.errors", "with errors.bits = false", "set errors.bits=true");

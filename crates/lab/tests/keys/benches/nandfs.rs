@@ -76,6 +76,11 @@ const BENCHES: &[Bench] = &[
 ];
 
 const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        bench: "nand-filesystems, parallel",
+        keys: &["part.limits.bad_marks"],
+        context: "worn",
+    },
     Elsewhere { bench: "nand-filesystems, parallel", keys: WEAR, context: "worn" },
     Elsewhere { bench: "nand-filesystems, serial", keys: WEAR, context: "worn" },
     Elsewhere {
