@@ -1,7 +1,7 @@
 //! Whatever comes over the line of GDB's remote protocol: put together, checked, understood, answered.
 
-use boardlab_lab::os::debug::commands::Command;
-use boardlab_lab::os::debug::packets::{Arrived, PACKET, Packets};
+use boardlab_computer::debug::commands::Command;
+use boardlab_computer::debug::packets::{Arrived, PACKET, Packets};
 
 /// Everything that is done with what GDB sends, but for what the machine does.
 pub(crate) fn run(input: &[u8]) {

@@ -41,7 +41,13 @@ const IMAGE: &[&str] =
     &["jffs2", "yaffs2", "logfs", "ubifs", "ubi", "mtd", "nand", "vfs", "result"];
 const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 /// What a face hands from `lab` to `report` are types of `result`, which it may name.
-const FACE: &[&str] = &["lab", "report", "image", "result"];
+const FACE: &[&str] = &["document", "parts", "computer", "lab", "report", "image", "result"];
+/// The devices of which systems are composed, and the files that describe them.
+const PARTS: &[&str] = &[
+    "document", "result", "codec", "media", "mtd", "block", "vfs", "nor", "nand", "ftl", "sd", "sata",
+];
+/// A board and what runs on it.
+const COMPUTER: &[&str] = &["document", "parts", "result", "codec", "block", "arm926", "realview"];
 
 /// All crates, those of later stages included.
 pub const ROWS: &[Row] = &[
@@ -65,13 +71,16 @@ pub const ROWS: &[Row] = &[
     row(5, "logfs", FILESYSTEM),
     row(5, "ubifs", FILESYSTEM),
     row(6, "workload", &["mtd", "block", "vfs", "result"]),
-    row(6, "measure", &["mtd", "block", "vfs", "result"]),
     row(7, "image", IMAGE),
-    Row { name: "lab", rank: 8, uses: Uses::AllBelow },
+    row(7, "document", &["result"]),
+    row(8, "parts", PARTS),
     row(8, "report", &["result"]),
-    row(9, "cli", FACE),
-    row(9, "python", FACE),
-    Row { name: "checks", rank: 10, uses: Uses::Everything },
+    row(9, "computer", COMPUTER),
+    row(9, "measure", &["document", "parts", "result"]),
+    Row { name: "lab", rank: 10, uses: Uses::AllBelow },
+    row(11, "cli", FACE),
+    row(11, "python", FACE),
+    Row { name: "checks", rank: 12, uses: Uses::Everything },
 ];
 
 /// The row of `name`.

@@ -8,7 +8,7 @@ use crate::exit::Status;
 use crate::manifest::{self, Difference};
 use crate::terminal;
 use annotate_snippets::{Group, Level, Origin, Renderer};
-use boardlab_lab::lock::Holder;
+use boardlab_document::lock::Holder;
 use boardlab_lab::registry::Failure;
 use boardlab_result::foreign::{self, shown_at_most};
 use std::fmt;
@@ -108,7 +108,7 @@ pub(crate) enum Error {
         problem: boardlab_image::Error,
     },
     /// A program cannot be run, or did not end well.
-    Os(boardlab_lab::os::Failure),
+    Os(boardlab_computer::Failure),
     /// No debugger can come where it was told to.
     Listen {
         /// The address and the port.
@@ -166,8 +166,8 @@ impl fmt::Display for ReadProblem {
     }
 }
 
-impl From<boardlab_lab::os::Failure> for Error {
-    fn from(failure: boardlab_lab::os::Failure) -> Self {
+impl From<boardlab_computer::Failure> for Error {
+    fn from(failure: boardlab_computer::Failure) -> Self {
         Self::Os(failure)
     }
 }
@@ -247,7 +247,7 @@ impl Error {
                 other => other.to_string(),
             };
         }
-        if let Self::Os(boardlab_lab::os::Failure::Board(error)) = self {
+        if let Self::Os(boardlab_computer::Failure::Board(error)) = self {
             return error.render(styled);
         }
         if let Self::Several(errors) = self {
@@ -369,7 +369,7 @@ fn unwritten(path: &Path, problem: &io::Error) -> String {
     format!("cannot write `{}`: {}", shown_path(path), reason(problem))
 }
 
-fn os(failure: &boardlab_lab::os::Failure) -> Message {
+fn os(failure: &boardlab_computer::Failure) -> Message {
     Message {
         title: shown(&failure.title()),
         place: failure.path().and_then(Place::file),

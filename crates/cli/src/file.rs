@@ -8,7 +8,7 @@
 //! ([`clear`]). What is no regular file is never written: a pipe, a device or a socket is somebody
 //! else's end of a line. A symbolic link is followed, and stays.
 
-use boardlab_lab::lock::{self, Refused};
+use boardlab_document::lock::{self, Refused};
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};

@@ -15,7 +15,7 @@ use crate::error::{Error, shown_path};
 use crate::file::{self, Part};
 use crate::manifest::{self, Entry, Manifest};
 use crate::{saved, terminal};
-use boardlab_lab::lock::{self, Refused};
+use boardlab_document::lock::{self, Refused};
 use boardlab_report::{Format, Options, Shown, csv, html, render};
 use boardlab_result::{Reproduction, RunResult};
 use std::collections::HashSet;

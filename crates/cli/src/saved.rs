@@ -8,7 +8,7 @@ use crate::error::{Error, ReadProblem, shown_path};
 use crate::folder;
 use crate::manifest::{self, Difference, Manifest};
 use crate::terminal;
-use boardlab_lab::lock::{self, Holder, Refused};
+use boardlab_document::lock::{self, Holder, Refused};
 use boardlab_report::json;
 use boardlab_result::Reproduction;
 use std::fs::{self, File};

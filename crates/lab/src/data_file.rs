@@ -1,10 +1,10 @@
 //! Data files that a scenario names: where they are looked for, and what is refused.
 //!
-//! Layer: rank 8. Functions: [`path`], [`read`].
+//! Layer: rank 10. Functions: [`path`], [`read`].
 
-use crate::document::{Read, Section, Sourced};
-use crate::error::reason;
-use crate::source::ARGUMENTS;
+use boardlab_document::{Read, Section, Sourced};
+use boardlab_document::error::reason;
+use boardlab_document::source::ARGUMENTS;
 use boardlab_sim::Bytes;
 use std::path::{Path, PathBuf};
 

@@ -1,11 +1,11 @@
 //! A printed figure as a number: its value and what its last digit can tell.
 //!
-//! Layer: rank 8. Main types: [`Figure`], and [`Meanings`], what a publication's units stand for. Values are in the unit of the column (nanoseconds, bytes,
+//! Layer: rank 10. Main types: [`Figure`], and [`Meanings`], what a publication's units stand for. Values are in the unit of the column (nanoseconds, bytes,
 //! bytes a second, a count, a ratio), as `f64`: they are compared and shown, never computed on in a
 //! model. Whole values below 2^53 are exact.
 
-use crate::misfit::Misfit;
-use crate::quantity::{Decimal, Dimension};
+use boardlab_document::misfit::Misfit;
+use boardlab_document::quantity::{Decimal, Dimension};
 use boardlab_result::{Unit, Value};
 
 /// What a publication means by its units where that is not what they mean here: `("KB", "KiB")`.

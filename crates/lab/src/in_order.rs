@@ -1,6 +1,6 @@
 //! Work side by side whose outcome does not depend on who is done first.
 //!
-//! Layer: rank 8. Function: [`in_order`].
+//! Layer: rank 10. Function: [`in_order`].
 
 use rayon::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Published tables, kept as printed.
 //!
-//! Layer: rank 8. Main types: [`Reference`], one publication, and [`Printed`], one figure: the text
+//! Layer: rank 10. Main types: [`Reference`], one publication, and [`Printed`], one figure: the text
 //! as printed and the span of values that print like it. `253 us` stands for all from 252.5 to
 //! 253.5 us: half a unit of the last printed digit either way. Where the print was itself computed
 //! from rounded figures, `sum_of` and `product_of` name them, and the span is widened by what their
@@ -25,12 +25,13 @@
 //! systems, the row says it (`unit = "bytes_per_s"`), and where the print means other units than we
 //! do, the table does: `units = { MB = "MiB" }`.
 
-use crate::document::{Document, Misplaced, Node, Read, Section, Value as Readable};
-use crate::error::Error;
+use boardlab_document::{Document, Misplaced, Node, Read, Section, Value as Readable};
+use boardlab_document::error::Error;
 use crate::figure::{Figure, Meanings};
-use crate::misfit::Misfit;
-use crate::quantity::Dimension;
-use crate::source::{Place, Source};
+use boardlab_parts::catalog;
+use boardlab_document::misfit::Misfit;
+use boardlab_document::quantity::Dimension;
+use boardlab_document::source::{Kind, Place, Source};
 use boardlab_result::{Row, Unit, Value};
 use indexmap::IndexMap;
 use std::collections::HashSet;
@@ -85,6 +86,14 @@ pub struct Printed {
 }
 
 impl Reference {
+    /// The published tables called `name`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`], or what is wrong with the file.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        Self::read(&catalog::find(Kind::Reference, name, None)?)
+    }
+
     /// Reads the tables in `source`.
     ///
     /// # Errors
@@ -363,5 +372,17 @@ impl Spread {
         let span = Some((self.low.value - self.low.half, self.high.value + self.high.half));
         let text = printed.unwrap_or(self.text);
         Printed { published: Value::Text(text.clone()), text, span, note }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_reference_is_valid() {
+        for file in catalog::all(Kind::Reference) {
+            Reference::named(file.name).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! The experiments: one record each, and the only functions that the command line calls.
 //!
-//! Layer: rank 8, the top of this crate. Main types: [`Experiment`], [`Request`], [`Failure`].
+//! Layer: rank 10, the top of this crate. Main types: [`Experiment`], [`Request`], [`Failure`].
 //! A new experiment is a scenario, a reference and one record in [`EXPERIMENTS`].
 
-use crate::catalog;
-use crate::document::Document;
-use crate::error::Error;
-use crate::source::Kind;
+use boardlab_parts::catalog;
+use boardlab_document::Document;
+use boardlab_document::error::Error;
+use boardlab_document::source::Kind;
 use crate::{fcse, fio, life, nandfs, nor, sata, sdwear};
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;

@@ -2,8 +2,8 @@
 //!
 //! Layer: tests. Main type: [`Case`]; function: [`check`], which each experiment's table of cases goes through. A case runs one
 //! action with `--set` and looks at sentences: what they must say, with figures taken from the tables of the same run, and
-//! what they must not. Each call of [`told::find`](crate::told::find) has to be met by a case, and a call of
-//! [`told::on_print`](crate::told::on_print) by none, so that a new finding without a case fails here.
+//! what they must not. Each call of [`told::find`](crate::finding::find) has to be met by a case, and a call of
+//! [`told::on_print`](crate::finding::on_print) by none, so that a new finding without a case fails here.
 
 mod fcse;
 mod fio;
@@ -14,7 +14,7 @@ mod sata;
 mod sdwear;
 
 use crate::registry::{self, Failure};
-use crate::told::round;
+use boardlab_result::prose::round;
 use boardlab_result::{RunResult, Value};
 use boardlab_sim::{Duration, Seed};
 use std::cell::RefCell;

@@ -1,10 +1,10 @@
 //! Our figures beside the published ones.
 //!
-//! Layer: rank 8. Main functions: [`judge`], one figure, and [`apply`], a whole table, with
+//! Layer: rank 10. Main functions: [`judge`], one figure, and [`apply`], a whole table, with
 //! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
 //! the findings that explain a difference. A verdict is never tighter than the print.
 
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::{Printed, ReferenceTable};
 use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
 

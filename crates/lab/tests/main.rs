@@ -6,10 +6,6 @@
     reason = "a test fails by panicking and says so"
 )]
 
-mod bad_input;
-mod cards;
-mod documents;
-mod drives;
 mod fcse;
 mod fio_bench;
 mod keys;

@@ -3,11 +3,11 @@
 //!
 //! Expected figures are repeated here from data sheets, not computed from the files.
 
-use boardlab_lab::catalog;
-use boardlab_lab::document::{Document, Reading};
-use boardlab_lab::nor::part;
+use boardlab_parts::catalog;
+use boardlab_document::{Document, Reading};
+use boardlab_parts::nor::part;
 use boardlab_lab::registry::{self, Failure};
-use boardlab_lab::source::Kind;
+use boardlab_document::source::Kind;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::chip::{Address, Chip};
 use boardlab_nor::driver::{self, Probed};

@@ -1,6 +1,6 @@
 //! The SD experiment on a small card: what it finds, that it is deterministic, and what it refuses.
 
-use boardlab_lab::catalog;
+use boardlab_lab::reference::Reference;
 use boardlab_lab::registry::run;
 use boardlab_result::{RunResult, Value, Verdict};
 use boardlab_sim::Seed;
@@ -181,7 +181,7 @@ fn what_cannot_be_is_refused_with_the_key() {
 
 #[test]
 fn the_print_is_read_in_the_units_that_it_means() {
-    let reference = catalog::reference("sdwear").unwrap();
+    let reference = Reference::named("sdwear").unwrap();
     let cell = |table: &str, row: &str| {
         let table = reference.table(table).unwrap_or_else(|error| panic!("{error}"));
         table.cell(row, "card").unwrap_or_else(|error| panic!("{error}")).clone()

@@ -25,6 +25,7 @@ pub mod chart;
 pub mod csv;
 pub mod foreign;
 pub mod origin;
+pub mod prose;
 pub mod run;
 pub mod table;
 pub mod timeline;

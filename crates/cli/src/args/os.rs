@@ -1,11 +1,11 @@
 //! The arguments of `boardlab os`.
 //!
-//! Layer: rank 9. Main type: [`OsAction`]. What a board may hold is said by `boardlab_lab::os::board`.
+//! Layer: rank 9. Main type: [`OsAction`]. What a board may hold is said by `boardlab_computer::board`.
 
 use super::size;
-use boardlab_lab::os::trace::From;
-use boardlab_lab::os::{Load, Until, Way};
-use boardlab_lab::quantity;
+use boardlab_computer::trace::From;
+use boardlab_computer::{Load, Until, Way};
+use boardlab_document::quantity;
 use boardlab_sim::Bytes;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
 //! The memory card of the system: a modelled one with the contents of the RAM disk, which can be put into the board's slot.
 //!
-//! Layer: rank 8. Function: [`with`]. Blocks are written before the board's time begins, as in another reader. The board's lines are
+//! Layer: rank 10. Function: [`with`]. Blocks are written before the board's time begins, as in another reader. The board's lines are
 //! infinitely fast, so the card's model brings the time of the bus with it.
 
 use super::Cause;
 use super::scenario::Exec;
-use crate::card::compose::in_slot;
+use boardlab_parts::card::compose::in_slot;
 use boardlab_block::{BlockDevice, Completion, Error, Extent, Layer, Over, Payload, Request};
 use boardlab_realview::{Card, Medium};
 use boardlab_sd::Data;

@@ -1,6 +1,6 @@
 //! The pictures of the context-switch experiment, as data.
 //!
-//! Layer: rank 8. Times are drawn in microseconds.
+//! Layer: rank 10. Times are drawn in microseconds.
 
 use super::measure::{Measured, OfWay, Way};
 use super::programs::{Disk, Starts};
@@ -8,7 +8,7 @@ use super::scenario::Scenario;
 use super::spent::{Spent, WAITING, nanoseconds};
 use super::switches::Point;
 use super::tables::gain;
-use crate::told::{float, round};
+use boardlab_result::prose::{float, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::Hertz;
 

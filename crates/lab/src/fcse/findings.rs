@@ -1,6 +1,6 @@
 //! What the runs say of the publication and beyond it.
 //!
-//! Layer: rank 8. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
+//! Layer: rank 10. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
 
 use super::measure::{Measured, Way};
 use super::programs::{Started, Starts};
@@ -8,8 +8,9 @@ use super::scenario::Scenario;
 use super::spent::{Spent, nanoseconds};
 use super::switches::Point;
 use super::tables::{both, gain, gain_of_whole};
-use crate::os::masked::Stretch;
-use crate::told::{counted, find, float};
+use boardlab_computer::masked::Stretch;
+use crate::finding::find;
+use boardlab_result::prose::{counted, float};
 use boardlab_result::RunResult;
 use boardlab_sim::Hertz;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! The operating system on the simulated board: booted to the shell's prompt, given commands, watched at its marks.
 //!
-//! Layer: rank 8. Main types: [`Guest`], and [`Reading`], what an instrument shows at a mark. With the same kernel and the same
+//! Layer: rank 10. Main types: [`Guest`], and [`Reading`], what an instrument shows at a mark. With the same kernel and the same
 //! commands all is the same each time: what is typed arrives at a cycle that only depends on the run so far. It runs on the predecoded engine: in slots and
 //! tables of ever new processes the compiler would compile the same code again and again.
 

@@ -1,6 +1,6 @@
 //! Real time: from the timer's zero to its handler and to the task that waits for it.
 //!
-//! Layer: rank 8. Main types: [`Latency`], [`Load`]. The zero is known from the timer; the handler begins when the core has entered the
+//! Layer: rank 10. Main types: [`Latency`], [`Load`]. The zero is known from the timer; the handler begins when the core has entered the
 //! interrupt, the task when the core returns to user mode. An instrument sees both from outside, so that nothing is
 //! spent on measuring but the system call that marks the end of a sample.
 

@@ -1,6 +1,6 @@
 //! Everything that is measured, as pieces of work that run side by side.
 //!
-//! Layer: rank 8. Main type: [`Measured`]; function: [`all`]. Each piece begins at a system that was booted once for its way of switching and saved at
+//! Layer: rank 10. Main type: [`Measured`]; function: [`all`]. Each piece begins at a system that was booted once for its way of switching and saved at
 //! the prompt, so no piece knows of another one.
 
 use super::guest::Guest;
@@ -13,8 +13,8 @@ use super::spent::Spent;
 use super::switches::{self, AtOnce, How, Point, Quantum};
 use super::{Cause, HELP, HELP_QEMU, card};
 use crate::in_order::in_order;
-use crate::os::masked::Stretch;
-use crate::os::symbols::Symbols;
+use boardlab_computer::masked::Stretch;
+use boardlab_computer::symbols::Symbols;
 use crate::registry::{Failure, Progress, Request};
 use boardlab_realview::{Program, Settings};
 use boardlab_sim::{Bytes, Seed};

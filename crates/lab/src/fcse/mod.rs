@@ -1,6 +1,6 @@
 //! The context-switch experiment: what does FCSE save a small operating system on an ARM926EJ-S?
 //!
-//! Layer: rank 8. It boots the system of `os/` on the simulated board, types commands at its shell, watches it at marks, and puts the published
+//! Layer: rank 10. It boots the system of `os/` on the simulated board, types commands at its shell, watches it at marks, and puts the published
 //! figures beside ours. In reading order: [`scenario`] (what is run), `guest` (the system at its prompt), `spent` (what a piece of a run
 //! cost), `switches`, `latency`, `sections`, `programs` (what is measured), `card` (what programs are started from), `qemu` (the same on the machine of the publication), `measure`
 //! (all of it side by side), `tables`, `judge`, `findings`, `charts`, `picture` (who runs when).
@@ -26,8 +26,8 @@ mod switches;
 mod tables;
 mod unused;
 
-use crate::catalog;
-use crate::document::Reading;
+use crate::reference::Reference;
+use boardlab_document::Reading;
 use crate::registry::{Failure, Request, VERSION};
 use boardlab_result::RunResult;
 use measure::Measured;
@@ -73,7 +73,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     tables::all(&mut run, &scenario, &measured);
     let explaining = findings::all(&mut run, &scenario, &measured, request.is_as_published());
     if request.is_as_published() {
-        judge::verdicts(&mut run, &catalog::reference("fcse")?, explaining)?;
+        judge::verdicts(&mut run, &Reference::named("fcse")?, explaining)?;
     }
     request.warn_if_altered(&mut run);
     if let Err(absent) = &measured.qemu {

@@ -1,11 +1,11 @@
 //! Who runs when during a few switches, as a picture.
 //!
-//! Layer: rank 8. Function: [`all`]. A lane for each process, which is told by the FCSE process number and the translation table in force.
+//! Layer: rank 10. Function: [`all`]. A lane for each process, which is told by the FCSE process number and the translation table in force.
 
 use super::measure::{Measured, OfWay, Way};
 use super::scenario::Scenario;
 use super::spent::nanoseconds;
-use crate::told::{float, round};
+use boardlab_result::prose::{float, round};
 use boardlab_arm926::{Cycles, Event, Exception, Mode};
 use boardlab_result::{Activity, Span, Timeline};
 use boardlab_sim::Hertz;

@@ -1,6 +1,6 @@
 //! Programs: what they cost in memory that is loaded with the kernel, and how long one takes to start from there and from a card.
 //!
-//! Layer: rank 8. Main types: [`Memory`], [`Starts`].
+//! Layer: rank 10. Main types: [`Memory`], [`Starts`].
 
 use super::Cause;
 use super::guest::{Guest, mark};

@@ -1,6 +1,6 @@
 //! The same switches on QEMU, which the publication used: a machine without caches and TLB.
 //!
-//! Layer: rank 8. Main types: [`Ran`], [`Absent`]; function: [`run`]. QEMU counts a fixed time for each instruction (`-icount`), so that a run
+//! Layer: rank 10. Main types: [`Ran`], [`Absent`]; function: [`run`]. QEMU counts a fixed time for each instruction (`-icount`), so that a run
 //! hardly depends on the host; waits take their real time. (With `sleep=off`, which skips them, QEMU 7.2 takes two periods of the timer for one.)
 //! Whether it is installed decides whether these rows are there at all.
 

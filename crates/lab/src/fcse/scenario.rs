@@ -1,15 +1,15 @@
 //! The scenario of the context-switch experiment: which system on which board, and what is measured of it.
 //!
-//! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::limits;
 use super::unused::unused;
-use crate::card::board::{Slot, slot};
-use crate::card::part::{self, CardPart};
+use boardlab_parts::card::board::{Slot, slot};
+use boardlab_parts::card::part::{self, CardPart};
 use crate::data_file;
-use crate::document::{Read, Section};
-use crate::managed::values::count;
-use crate::os::board::{self, Computer};
+use boardlab_document::{Read, Section};
+use boardlab_parts::managed::values::count;
+use boardlab_computer::board::{self, Computer};
 use boardlab_realview::Program;
 use boardlab_sd::Kind;
 use boardlab_sim::{Bytes, Duration};

@@ -1,11 +1,11 @@
 //! How long interrupts are off in a loaded system.
 //!
-//! Layer: rank 8. Function: [`measure`]; the stretches are those of [`crate::os::masked`].
+//! Layer: rank 10. Function: [`measure`]; the stretches are those of [`boardlab_computer::masked`].
 
 use super::Cause;
 use super::guest::Guest;
-use crate::os::instruments::{Watching, locked};
-use crate::os::masked::Stretch;
+use boardlab_computer::instruments::{Watching, locked};
+use boardlab_computer::masked::Stretch;
 use boardlab_sim::Duration;
 
 /// The stretches while the system runs for `watched` under these commands, longest first.

@@ -1,8 +1,8 @@
 //! What a piece of a run cost: cycles, instructions, misses, waiting.
 //!
-//! Layer: rank 8. Main types: [`Reading`], counts at an instant; [`Spent`], the difference of two; [`Spread`], many values of one kind.
+//! Layer: rank 10. Main types: [`Reading`], counts at an instant; [`Spent`], the difference of two; [`Spread`], many values of one kind.
 
-use crate::told::{float, round};
+use boardlab_result::prose::{float, round};
 use boardlab_arm926::memory::Statistics;
 use boardlab_realview::Machine;
 use boardlab_sim::Hertz;

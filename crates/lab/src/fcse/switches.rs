@@ -1,6 +1,6 @@
 //! Switches: those that wait for the timer as in table 1, those that come at once, and rings of processes.
 //!
-//! Layer: rank 8. Main types: [`Quantum`], [`AtOnce`], [`Point`].
+//! Layer: rank 10. Main types: [`Quantum`], [`AtOnce`], [`Point`].
 
 use super::Cause;
 use super::guest::{Guest, Said, mark};

@@ -1,6 +1,6 @@
 //! The tables of the context-switch experiment.
 //!
-//! Layer: rank 8. `table1` stands beside the print; the others are ours. Times are of the board's clock, from cycles of the core.
+//! Layer: rank 10. `table1` stands beside the print; the others are ours. Times are of the board's clock, from cycles of the core.
 
 use super::latency::Latency;
 use super::measure::{Measured, OfWay, Way};
@@ -8,8 +8,8 @@ use super::programs::{Disk, NULL_CALLS, Starts};
 use super::scenario::Scenario;
 use super::spent::{Spent, Spread, WAITING, nanoseconds};
 use super::switches::{Point, Quantum};
-use crate::os::masked;
-use crate::told::{float, round};
+use boardlab_computer::masked;
+use boardlab_result::prose::{float, round};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Duration, Hertz};
 

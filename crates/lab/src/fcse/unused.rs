@@ -1,12 +1,12 @@
 //! Keys of the board and of the card that the context-switch experiment does not use.
 //!
-//! Layer: rank 8. Function: [`unused`]. The system writes some blocks of the card and reads programs from it for a moment: nothing wears,
+//! Layer: rank 10. Function: [`unused`]. The system writes some blocks of the card and reads programs from it for a moment: nothing wears,
 //! ages, is collected or levelled.
 
 use super::scenario::Exec;
-use crate::card::unused::described;
-use crate::document::{Read, Section};
-use crate::managed::unused::by_choice;
+use boardlab_parts::card::unused::described;
+use boardlab_document::{Read, Section};
+use boardlab_parts::managed::unused::by_choice;
 use boardlab_sd::BLOCK;
 
 /// Keys of the card that take more writes, or more time, than a few programs.

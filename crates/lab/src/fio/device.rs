@@ -1,14 +1,14 @@
 //! What the jobs may run on: a card in a slot, or a drive on a SATA host.
 //!
-//! Layer: rank 8. Main type: [`Device`], either of them as a block device over the same translation layers.
+//! Layer: rank 10. Main type: [`Device`], either of them as a block device over the same translation layers.
 
 use super::failed;
 use super::scenario::Composition;
-use crate::card::compose::compose;
-use crate::card::{health_table, register_table};
-use crate::drive;
-use crate::drive::compose::Flash;
-use crate::drive::identify_table;
+use boardlab_parts::card::compose::compose;
+use boardlab_parts::card::{health_table, register_table};
+use boardlab_parts::drive;
+use boardlab_parts::drive::compose::Flash;
+use boardlab_parts::drive::identify_table;
 use crate::registry::Failure;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
 use boardlab_ftl::Translation;
@@ -21,7 +21,7 @@ use boardlab_sim::{Instant, Seed};
 /// A device with flash behind it.
 pub(super) enum Device {
     /// An SD card or an eMMC.
-    Card(Box<Card<crate::managed::Layer>>),
+    Card(Box<Card<boardlab_parts::managed::Layer>>),
     /// A drive, and what it says of itself.
     Drive(Box<Disk<Flash>>, Box<Identify>),
 }

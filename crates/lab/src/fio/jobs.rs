@@ -1,10 +1,11 @@
 //! Jobs from their text; what is wrong with them becomes an error with file, line and column.
 //!
-//! Layer: rank 8. Functions: [`parse`], and [`unfit`] for what only a run can tell.
+//! Layer: rank 10. Functions: [`parse`], and [`unfit`] for what only a run can tell.
 
 use super::scenario::Jobs;
-use crate::error::Error;
-use boardlab_workload::fio::{self, Diagnostics, JobFile, Misfit, Surroundings};
+use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
+use boardlab_result::foreign::shown_at_most as shown;
+use boardlab_workload::fio::{self, Diagnostic, Diagnostics, JobFile, Misfit, Surroundings};
 use std::fs;
 
 /// The most that an included file may have, in bytes; the reader refuses more in all.
@@ -31,7 +32,7 @@ pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
     let file = fio::parse(&jobs.name, jobs.text.as_bytes(), jobs);
     let file = file.map_err(|Diagnostics(all)| {
         let hidden = all.len().saturating_sub(SHOWN);
-        let mut errors: Vec<_> = all.into_iter().take(SHOWN).map(Error::from).collect();
+        let mut errors: Vec<_> = all.into_iter().take(SHOWN).map(wrong_text).collect();
         match (errors.len(), hidden) {
             (1, 0) => errors.remove(0),
             _ => Error::Several { errors, hidden },
@@ -43,6 +44,33 @@ pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
 
 /// The error that a job cannot be run.
 pub(crate) fn unfit(Misfit { place, job, what }: Misfit) -> Error {
-    let at = Some((place.line, place.column));
-    Error::Job { file: place.file, place: at, job, what: what.into() }
+    let at = At::Line { file: place.file, line: place.line, column: place.column };
+    refused(at, &job, &what.to_string())
+}
+
+/// The error that `job` cannot be run: `what` is wrong with it.
+pub(crate) fn refused(at: At, job: &str, what: &str) -> Error {
+    let message = Message {
+        title: format!("job `{}`: {}", shown(job, TEXT_SHOWN), shown(what, TEXT_SHOWN * 4)),
+        label: String::new(),
+        help: "docs/formats/fio-jobs.md says which jobs can be simulated".into(),
+    };
+    Other { at, message }.into()
+}
+
+/// fio's own words, the second line of which says what would be right.
+fn wrong_text(wrong: Diagnostic) -> Error {
+    let words = wrong.problem.to_string();
+    let (title, help) = words.split_once('\n').unwrap_or((&words, ""));
+    let help = match help {
+        "" => "docs/formats/fio-jobs.md lists the options, and what differs from fio",
+        help => help,
+    };
+    let message = Message {
+        title: shown(title, TEXT_SHOWN * 4),
+        label: String::new(),
+        help: shown(help, TEXT_SHOWN * 4),
+    };
+    let (line, column) = (wrong.place.line, wrong.place.column);
+    Other { at: At::Line { file: wrong.place.file, line, column }, message }.into()
 }

@@ -1,6 +1,6 @@
 //! A bench for the user's own fio jobs: a card in a slot or a drive on SATA, and a job file.
 //!
-//! Layer: rank 8. In reading order: [`scenario`] (what is run on what), `device` (what the jobs see), `jobs` (the text of the jobs, and what is
+//! Layer: rank 10. In reading order: [`scenario`] (what is run on what), `device` (what the jobs see), `jobs` (the text of the jobs, and what is
 //! wrong with it), `pace` (throughput and causes over time), `tables`. The result has our tables and charts, and
 //! fio's own outputs as attachments, which `--format fio`, `fio-json` and `fio-terse` print.
 
@@ -11,6 +11,7 @@ pub(crate) mod jobs;
 mod pace;
 mod tables;
 
+use boardlab_parts::catalog;
 use crate::registry::{Failure, Request, VERSION};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
@@ -27,7 +28,7 @@ use pace::Pace;
 use scenario::Scenario;
 
 /// The scenario that `boardlab run FILE.fio` puts a job file into.
-pub(crate) const SCENARIO: &str = "card-fio";
+pub(crate) const SCENARIO: &str = catalog::FIO;
 
 /// The scenario of jobs on a SATA drive.
 pub(crate) const DRIVES: &str = "drive-fio";

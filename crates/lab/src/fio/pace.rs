@@ -1,6 +1,6 @@
 //! What a device did over time: bytes a second, and requests by what slowed them.
 //!
-//! Layer: rank 8. Main types: [`Pace`], a layer on a device, and [`Slowed`]. Time is cut into equal stretches; when
+//! Layer: rank 10. Main types: [`Pace`], a layer on a device, and [`Slowed`]. Time is cut into equal stretches; when
 //! there are too many, each two become one, so that memory does not grow with the run.
 
 use boardlab_block::{BlockDevice, Cause, Completion, Error, Kind, Layer as Around, Request};

@@ -1,10 +1,11 @@
 //! The tables of a fio bench beside fio's own: what slowed requests, and what the flash did.
 //!
-//! Layer: rank 8. Functions: [`causes`], [`flash`], [`operations`], [`findings`].
+//! Layer: rank 10. Functions: [`causes`], [`flash`], [`operations`], [`findings`].
 
 use super::device::{Device, Did};
 use super::pace::Pace;
-use crate::told::{find, percent_of};
+use crate::finding::find;
+use boardlab_result::prose::percent_of;
 use boardlab_block::{Cause, Kind};
 use boardlab_ftl::Counters;
 use boardlab_result::{Cell, Row, RunResult, Table};

@@ -4,7 +4,7 @@ use super::factors::Factor;
 use super::live::Lived;
 use super::study::Study;
 use super::tables::years;
-use crate::told::round;
+use boardlab_result::prose::round;
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 
 /// Bars of the histogram of wear.

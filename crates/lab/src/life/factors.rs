@@ -1,6 +1,6 @@
 //! What a life is made of: factors whose product is exactly the life that was found.
 //!
-//! Layer: rank 8. Main type: [`Factor`]; function: [`factors`]. With U cycles used by all blocks at the end, N blocks that the factory left good,
+//! Layer: rank 10. Main type: [`Factor`]; function: [`factors`]. With U cycles used by all blocks at the end, N blocks that the factory left good,
 //! b pages a block, p bytes a page, C the capacity, R the rated cycles and D the bytes of a day:
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! When data can no longer be corrected: wrong bits, the code, the ladder of retries, over the whole card.
 //!
-//! Layer: rank 8. Main types: [`Faults`]; function: [`beyond`]. For each block the rate of wrong bits follows from its erases,
+//! Layer: rank 10. Main types: [`Faults`]; function: [`beyond`]. For each block the rate of wrong bits follows from its erases,
 //! its reads and the age of its data, by the same curves that the translation layer reads with
 //! ([`boardlab_media::ErrorRates`]). A codeword is lost when more bits are wrong at the last step of the ladder than
 //! the code corrects. Wrong bits of a codeword are Poisson distributed, and a codeword that was readable

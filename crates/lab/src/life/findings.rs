@@ -1,6 +1,6 @@
 //! What a life says, in sentences.
 //!
-//! Layer: rank 8. Function: [`add`].
+//! Layer: rank 10. Function: [`add`].
 
 use super::factors::Factor;
 use super::live::{Lived, Point};
@@ -9,7 +9,8 @@ use super::places::real;
 use super::scenario::Scenario;
 use super::study::Study;
 use super::tables::years;
-use crate::told::{counted, find, round};
+use crate::finding::find;
+use boardlab_result::prose::{counted, round};
 use boardlab_result::RunResult;
 
 fn size(bytes: f64) -> String {

@@ -1,6 +1,6 @@
 //! Values of life scenarios held below what makes sense.
 
-use crate::quantity::Ratio;
+use boardlab_document::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 
 /// Cards of one run.

@@ -1,6 +1,6 @@
 //! One card from the first write to the last.
 //!
-//! Layer: rank 8. Main types: [`Lived`], [`Point`], [`Look`]; function: [`live`]. The load is written a block at a time; between two
+//! Layer: rank 10. Main types: [`Lived`], [`Point`], [`Look`]; function: [`live`]. The load is written a block at a time; between two
 //! blocks the card is left alone for as long as the day's share lasts, so that it folds, levels and patrols. Time is
 //! that of the load: what was written divided by the bytes of a day.
 

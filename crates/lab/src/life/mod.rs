@@ -1,6 +1,6 @@
 //! How long a card lives: years and bytes until it is read-only or loses data, over many cards, and why.
 //!
-//! Layer: rank 8. In reading order: [`scenario`] (card, load, days), [`model`] (the card in full, and scaled),
+//! Layer: rank 10. In reading order: [`scenario`] (card, load, days), [`model`] (the card in full, and scaled),
 //! [`places`] (which pages a load writes), `recorded` (jobs of fio, traces), [`pace`] (what puts a scaled card right),
 //! [`live`] (one card), [`faults`] (when data can no longer be corrected), [`mod@study`] (many cards), [`factors`] (what a
 //! life is made of), `what_if` (what else could be chosen), `tables`, `charts`, `findings`.
@@ -24,7 +24,7 @@ mod tables;
 mod what_if;
 
 use crate::registry::{Failure, Progress, Request, VERSION};
-use crate::told::find;
+use crate::finding::find;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use model::Model;

@@ -1,6 +1,6 @@
 //! The card as it is simulated: in full, or scaled so that a whole life takes a second.
 //!
-//! Layer: rank 8. Main types: [`Model`], [`Scale`]; functions: [`lacks`], [`Model::full`], [`Model::scaled`]. A scaled
+//! Layer: rank 10. Main types: [`Model`], [`Scale`]; functions: [`lacks`], [`Model::full`], [`Model::scaled`]. A scaled
 //! card has the same blocks, spare, policies and lives of blocks, with two things changed:
 //!
 //! ```text
@@ -18,8 +18,8 @@
 //! Left out: padding at flushes (a layer that survives power cuts has its larger reserve, nothing else), the time
 //! of requests, the write cache of the card's controller but for sequential requests.
 
-use crate::card::part::CardPart;
-use crate::managed::Mapping;
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Mapping;
 use boardlab_ftl::{
     EndOfLife, Endurance, Error, Geometry, Levelling, MapMemory, PageMapped, Policies, ReadErrors,
     Reliability, Untimed,

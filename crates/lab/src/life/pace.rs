@@ -1,6 +1,6 @@
 //! How much wear a page of the host costs, measured on the card in full and scaled: what puts the scaled one right.
 //!
-//! Layer: rank 8. Main types: [`Pace`], [`Level`]; function: [`measure`]. At several numbers of good blocks, from all of
+//! Layer: rank 10. Main types: [`Pace`], [`Level`]; function: [`measure`]. At several numbers of good blocks, from all of
 //! them to hardly more than the card needs, both are brought into steady state under the load, and the wear for a
 //! page written by the host is measured. Their ratio, a line between these points, says for how many pages of the host
 //! each page of the scaled card really stands.

@@ -1,6 +1,6 @@
 //! Which pages a load writes and gives up next, on a card of any scale.
 //!
-//! Layer: rank 8. Main types: [`Places`], the stream of operations of one card, and [`Op`]; [`Work`], what does not depend on
+//! Layer: rank 10. Main types: [`Places`], the stream of operations of one card, and [`Op`]; [`Work`], what does not depend on
 //! the card. A pattern is drawn at the card's own scale. A recorded list is
 //! thinned: of every `per / of` pages written, the place of one is taken, so that a stretch of neighbours becomes
 //! each of its larger pages once, and scattered ones become a sample.
@@ -8,7 +8,7 @@
 use super::limits;
 use super::model::{Model, Scale};
 use super::scenario::{self, Days, Pattern};
-use crate::quantity::Ratio;
+use boardlab_document::quantity::Ratio;
 use boardlab_ftl::Extent;
 use boardlab_sim::{Bytes, Seed, Stream};
 use std::sync::Arc;

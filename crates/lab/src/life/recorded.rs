@@ -1,6 +1,6 @@
 //! Loads that are recorded first: jobs of fio run once on the card, and block traces.
 //!
-//! Layer: rank 8. Main type: [`Recorder`], a device that writes down which pages its card was asked for; functions:
+//! Layer: rank 10. Main type: [`Recorder`], a device that writes down which pages its card was asked for; functions:
 //! [`fio`], [`trace`], [`checksum`]. A job runs on the card with its times, so that one that goes by time writes as
 //! much as this card takes. With `randrepeat=0` it is run again with other places, as fio would; otherwise each run of
 //! it writes the same places, as fio's does.
@@ -9,15 +9,16 @@ use super::limits;
 use super::model::Model;
 use super::places::{Op, Recorded, Source, Work, real};
 use super::scenario::{Fio, Scenario, Trace};
-use crate::card::compose::compose;
-use crate::error::{Error, FileProblem};
+use boardlab_parts::card::compose::compose;
+use boardlab_document::error::{At, Error, FileProblem, Message, Other, TEXT_SHOWN};
 use crate::fio::jobs;
-use crate::managed::Layer;
+use boardlab_parts::managed::Layer;
 use crate::registry::Failure;
 use boardlab_block as block;
 use boardlab_block::{BlockDevice, Completion, Geometry, Request};
 use boardlab_codec::crc::crc32;
 use boardlab_ftl::Extent;
+use boardlab_result::foreign::shown_at_most as shown;
 use boardlab_sd::{Card, Data};
 use boardlab_sim::{Clock, Duration, Instant, Seed};
 use boardlab_workload::fio::{self as jobs_of, Host};
@@ -92,9 +93,7 @@ impl Pages {
     /// The load that repeats this list so that it takes `seconds` each time.
     fn work(self, scenario: &Scenario, seconds: f64, name: &str) -> Result<Work, Failure> {
         let refused = |what: &str| {
-            let what = what.to_owned();
-            let (file, job) = (name.to_owned(), "workload".to_owned());
-            Err(Failure::Input(Error::Job { file, place: None, job, what }))
+            Err(Failure::Input(jobs::refused(At::Path(name.into()), "workload", what)))
         };
         if self.list.pages == 0 {
             return refused("writes nothing: a card that is only read does not wear out");
@@ -218,7 +217,7 @@ pub(super) fn trace(
     let mut pages = Pages::new(model);
     let mut last = Duration::ZERO;
     for record in reader.by_ref() {
-        let record = record.map_err(Error::from)?;
+        let record = record.map_err(wrong_trace)?;
         last = record.at;
         let fitted = fit.fit(record, |part| take(&mut pages, &part));
         fitted.map_err(|problem| misfit(&name, &record, problem))?;
@@ -251,7 +250,20 @@ fn take(pages: &mut Pages, part: &Record) {
 fn misfit(file: &str, record: &Record, problem: Problem) -> Error {
     let line = usize::try_from(record.line).unwrap_or(usize::MAX);
     let place = boardlab_workload::fio::Place { file: file.into(), line, column: 1 };
-    Error::from(traces::Error { place, problem })
+    wrong_trace(traces::Error { place, problem })
+}
+
+/// The error that a trace is wrong, or does not fit the card.
+fn wrong_trace(wrong: traces::Error) -> Error {
+    let message = Message {
+        title: shown(&wrong.problem.to_string(), TEXT_SHOWN * 4),
+        label: String::new(),
+        help: "docs/formats/block-traces.md describes the formats, and what may be chosen \
+               where a trace does not fit: order, ragged, beyond, disk"
+            .into(),
+    };
+    let (line, column) = (wrong.place.line, wrong.place.column);
+    Other { at: At::Line { file: wrong.place.file, line, column }, message }.into()
 }
 
 /// A checksum of what is read from files that the scenario only names.

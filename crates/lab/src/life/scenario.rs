@@ -1,17 +1,17 @@
 //! The scenario of a life: which card, which load, how many cards, and which what-ifs.
 //!
-//! Layer: rank 8. Main types: [`Scenario`], [`Load`], [`Pattern`], [`Method`]; function: [`read`]. Where a
+//! Layer: rank 10. Main types: [`Scenario`], [`Load`], [`Pattern`], [`Method`]; function: [`read`]. Where a
 //! trace is, the scenario says; `recorded` reads it.
 
 use super::limits;
-use crate::card::board::{self, Host};
-use crate::card::part::{self, CardPart};
-use crate::card::unused;
+use boardlab_parts::card::board::{self, Host};
+use boardlab_parts::card::part::{self, CardPart};
+use boardlab_parts::card::unused;
 use crate::data_file;
-use crate::document::{Read, Section};
+use boardlab_document::{Read, Section};
 use crate::fio::scenario::{self, Jobs};
-use crate::managed::unused::{by_choice, choosers};
-use crate::quantity::Ratio;
+use boardlab_parts::managed::unused::{by_choice, choosers};
+use boardlab_document::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::trace::{Action, Beyond, Disk, Order, Ragged};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Many cards under one load: measured, simulated, and their quantiles.
 //!
-//! Layer: rank 8. Main types: [`Study`], [`Band`]; function: [`study`]. Cards differ in the lives of their blocks, in those that are bad
+//! Layer: rank 10. Main types: [`Study`], [`Band`]; function: [`study`]. Cards differ in the lives of their blocks, in those that are bad
 //! from the factory, and in the places of the load; each has a seed of its own by its number, so that the result
 //! does not depend on the number of threads.
 
@@ -9,7 +9,7 @@ use super::model::Model;
 use super::pace::{self, Pace};
 use super::places::Work;
 use super::scenario::{Life, Method};
-use crate::card::part::CardPart;
+use boardlab_parts::card::part::CardPart;
 use crate::in_order::in_order;
 use boardlab_ftl::Error;
 use boardlab_sim::Seed;

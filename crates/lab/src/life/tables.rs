@@ -1,11 +1,11 @@
 //! The tables of a life.
 //!
-//! Layer: rank 8. Functions: [`life`], [`factors`], [`wear`], [`health`], [`what_if`], [`pace`].
+//! Layer: rank 10. Functions: [`life`], [`factors`], [`wear`], [`health`], [`what_if`], [`pace`].
 
 use super::factors::{Factor, causes};
 use super::live::{Lived, Point};
 use super::study::{Band, Study};
-use crate::told::round;
+use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sd::{LifeTime, PreEol};
 

@@ -1,14 +1,14 @@
 //! What else could be chosen, and what it would give.
 //!
-//! Layer: rank 8. Main type: [`Choice`]; function: [`choices`]. Each choice is the card or its load with one thing changed, or another card.
+//! Layer: rank 10. Main type: [`Choice`]; function: [`choices`]. Each choice is the card or its load with one thing changed, or another card.
 
 use super::model::lacks;
 use super::scenario::Scenario;
-use crate::card::part::{self, CardPart};
-use crate::catalog;
-use crate::document::Document;
-use crate::error::Error;
-use crate::source::Kind;
+use boardlab_parts::card::part::{self, CardPart};
+use boardlab_parts::catalog;
+use boardlab_document::Document;
+use boardlab_document::error::Error;
+use boardlab_document::source::Kind;
 use boardlab_ftl::{CacheSize, Levelling};
 
 /// Something else that could be chosen.

@@ -2,9 +2,9 @@
 
 use super::measure::{Column, Mounting, PHASES, memory};
 use super::tables::Ports;
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::{Reference, ReferenceTable};
-use crate::told::round;
+use boardlab_result::prose::round;
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Structure;

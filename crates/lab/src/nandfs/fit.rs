@@ -1,6 +1,6 @@
 //! The two platform constants that the publication leaves undetermined, from its own figures.
 //!
-//! Layer: rank 8. Main types: [`Observation`], a printed time and what a run says of it, and [`Fit`].
+//! Layer: rank 10. Main types: [`Observation`], a printed time and what a run says of it, and [`Fit`].
 //! A run's time T grows by one constant a command and by another a byte, so it is linear in both. [`fit`]
 //! takes the two whole constants with the least sum of (T - P)^2 / (T P) over all printed times P: the
 //! square of the relative difference, taken so that twice the print counts as much as half of it. The
@@ -9,8 +9,8 @@
 //! Neither constant may be negative: a port cannot give time back. No constant belongs to a row or to a
 //! filesystem. Nothing is random: the same run gives the same constants.
 
-use super::board::Port;
-use super::limits;
+use boardlab_parts::nand::board::Port;
+use boardlab_parts::nand::limits;
 use super::measure::Timed;
 use boardlab_sim::Duration;
 

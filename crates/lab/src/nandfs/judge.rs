@@ -1,16 +1,16 @@
 //! The published figures beside ours, and the findings that explain where they differ.
 //!
-//! Layer: rank 8. What the publication leaves open (the files that fill the flash, the way to the flash,
+//! Layer: rank 10. What the publication leaves open (the files that fill the flash, the way to the flash,
 //! what tiobench wrote, when RAM was counted) explains most differences; each finding shows it with
 //! figures of the same run.
 
-use super::board::Port;
+use boardlab_parts::nand::board::Port;
 use super::fit::{self, Fit, Observation};
 use super::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
 use super::tables::Ports;
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::on_print;
+use crate::finding::on_print;
 use crate::verdict::{Rules, apply};
 use boardlab_result::RunResult;
 use boardlab_sim::Bytes;

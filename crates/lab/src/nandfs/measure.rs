@@ -1,13 +1,13 @@
 //! What a piece of a run took: time, and what the flash did meanwhile.
 //!
-//! Layer: rank 8. Main types: [`Counts`], [`Timed`], and [`Column`], all of
+//! Layer: rank 10. Main types: [`Counts`], [`Timed`], and [`Column`], all of
 //! one filesystem. The counts do not depend on the platform: they
 //! are what a filesystem asks of the flash. So every time is shown beside them, and the time with another
 //! port of the board follows from them: `boardlab run` with that port gives the same
 //! (`crates/lab/tests/nandfs.rs` holds it to that).
 
-use super::board::Port;
-use crate::quantity::Ratio;
+use boardlab_parts::nand::board::Port;
+use boardlab_document::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration, Rate};
 use boardlab_vfs::Structure;
 use boardlab_workload::tiobench::Test;

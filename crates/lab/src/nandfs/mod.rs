@@ -1,7 +1,7 @@
 //! The NAND experiment: which flash filesystem mounts how fast, moves how much, and takes how much
 //! memory and flash.
 //!
-//! Layer: rank 8. It composes part, board, filesystem and workload, and puts the published figures beside
+//! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures beside
 //! ours. In reading order: [`part`], [`errors`], [`board`], [`scenario`] (what is run), [`measure`] (what is measured
 //! of a filesystem), `simulate` (one filesystem), [`fit`] (two constants that the publication leaves
 //! undetermined), `tables`, `judge` (findings and verdicts), `charts`, `powercut` (what survives).
@@ -10,11 +10,9 @@
 //!
 //! Publication: Namihira, Toshiba; its figures are in `reference/nandfs.toml`.
 
-pub mod board;
 pub mod errors;
 pub mod fit;
 pub mod measure;
-pub mod part;
 pub mod scenario;
 
 mod charts;
@@ -28,8 +26,7 @@ mod unused;
 
 pub(crate) use powercut::powercut;
 
-use crate::catalog;
-use crate::document::Reading;
+use boardlab_document::Reading;
 use crate::reference::Reference;
 use crate::registry::{Failure, Request, VERSION};
 use crate::verdict::{self, is_of};
@@ -64,7 +61,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = read(request)?;
     let columns = simulate::columns(request, &scenario, board::Port::default())?;
     let mut run = blank(request, "Flash filesystems for large NAND", parameters);
-    let reference = catalog::reference("nandfs")?;
+    let reference = Reference::named("nandfs")?;
     let print = request.is_as_published().then_some(&reference);
     assemble(&mut run, &scenario, &columns, print)?;
     request.warn_if_altered(&mut run);

@@ -1,15 +1,16 @@
 //! `boardlab powercut`: what a filesystem keeps when the power is cut at any operation of the flash.
 //!
-//! Layer: rank 8. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
+//! Layer: rank 10. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
 //! garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model and
 //! limits: `docs/models/power-cut.md`.
 
 use super::jffs2;
 use super::scenario::{PowerCut, Scenario};
 use super::simulate;
-use crate::document::Reading;
+use boardlab_document::Reading;
 use crate::registry::{Failure, Progress, Request};
-use crate::told::{counted, find};
+use crate::finding::find;
+use boardlab_result::prose::counted;
 use boardlab_jffs2::Jffs2;
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, Torn};

@@ -1,13 +1,13 @@
 //! The scenario of the NAND experiment: which flash is filled with what, and what is run on it.
 //!
-//! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
-use super::board::{self, BoardSpec};
+use boardlab_parts::nand::board::{self, BoardSpec};
 use super::errors::{self, Errors};
 use super::{limits, part, unused};
-use crate::document::{Misplaced, Node, Read, Section, Value};
-use crate::misfit::Misfit;
-use crate::quantity::Ratio;
+use boardlab_document::{Misplaced, Node, Read, Section, Value};
+use boardlab_document::misfit::Misfit;
+use boardlab_document::quantity::Ratio;
 use boardlab_nand::Part;
 use boardlab_sim::Bytes;
 use boardlab_workload::data::Data;
@@ -231,7 +231,7 @@ fn fill(section: &Section<'_>, room: Bytes) -> Read<Fill> {
     Ok(Fill { level, file: file?, data: data? })
 }
 
-fn too_full(section: &Section<'_>, key: &str) -> crate::document::Reported {
+fn too_full(section: &Section<'_>, key: &str) -> boardlab_document::Reported {
     section.refuse(
         key,
         "is fuller than a filesystem lets a flash be",

@@ -1,6 +1,6 @@
 //! One filesystem on the scenario's board: filled, mounted, listed, written and read.
 //!
-//! Layer: rank 8. Main types: [`System`], what a filesystem must offer here, and [`Job`], the pieces of
+//! Layer: rank 10. Main types: [`System`], what a filesystem must offer here, and [`Job`], the pieces of
 //! work that run beside each other. A flash is filled once for all levels and forked at each of them.
 //!
 //! Before anything is timed the flash was mounted once and all of its blocks were erased and marked, as
@@ -9,13 +9,13 @@
 //! page cache: each of its phases begins with an empty one, for otherwise the reads of a file that fits
 //! the memory would never reach the flash.
 
-use super::board::Port as PortCosts;
+use boardlab_parts::nand::board::Port as PortCosts;
 use super::errors::Errors;
 use super::jffs2::Jffs2System;
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
 use super::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use crate::in_order::in_order;
-use crate::quantity::Ratio;
+use boardlab_document::quantity::Ratio;
 use crate::registry::{Failure, Progress, Request};
 use boardlab_nand::chip::Die;
 use boardlab_nand::driver::ProfileError;
@@ -416,7 +416,7 @@ fn counts(nand: &Nand) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog;
+    use boardlab_parts::catalog;
     use crate::nandfs::scenario;
 
     /// Everything of a small part, with a port that costs `port`.

@@ -1,9 +1,9 @@
 //! Tables 3.2 to 3.5 of the publication, and beside each what the flash did for it.
 
-use super::board::Port;
+use boardlab_parts::nand::board::Port;
 use super::fit::{self, Fit, Observation};
 use super::measure::{Column, Mounting, PHASES, Timed, memory};
-use crate::told::round;
+use boardlab_result::prose::round;
 
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Duration;

@@ -1,9 +1,9 @@
 //! Keys of NAND parts and of their boards that no run uses, or not with the other settings.
 //!
-//! Layer: rank 8. Function: [`refuse`].
+//! Layer: rank 10. Function: [`refuse`].
 
 use super::scenario::{Kernel, Scenario};
-use crate::document::{Read, Section};
+use boardlab_document::{Read, Section};
 
 /// What no run asks for, with the reason.
 const UNUSED: [(&str, &str); 10] = [

@@ -3,9 +3,9 @@
 use super::Runs;
 use super::scenario::{Scenario, Wait};
 use super::simulate::{Measured, host, nanos, poll_loop, program_time};
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::round;
+use boardlab_result::prose::round;
 use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};

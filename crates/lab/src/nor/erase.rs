@@ -1,10 +1,10 @@
 //! The wait for a sector erase, which the publication left open: by timer tick and by policy.
 
-use super::board::BoardSpec;
+use boardlab_parts::nor::board::BoardSpec;
 use super::scenario::{Scenario, System};
 use super::simulate::{attach, nanos};
 use crate::registry::Failure;
-use crate::told::percent_of;
+use boardlab_result::prose::percent_of;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::Pause;
 use boardlab_nor::driver::{Kind, Probed};

@@ -3,9 +3,9 @@
 use super::scenario::{Wait, wait_call};
 use super::simulate::Measured;
 use super::{Runs, WhatIfs};
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::{find, on_print};
+use crate::finding::{find, on_print};
 use crate::verdict::{Rules, apply};
 use boardlab_nor::driver::Step;
 use boardlab_result::{RunResult, Table};

@@ -1,20 +1,17 @@
 //! The NOR experiment: who waits how long for a write, and what the best wait is.
 //!
-//! Layer: rank 8. It composes part, board, driver and workload, and puts the published figures
+//! Layer: rank 10. It composes part, board, driver and workload, and puts the published figures
 //! beside ours. In reading order: [`part`], [`board`], [`scenario`] (what is run), `simulate` (one
 //! system), `tables`, `judge` (findings and verdicts), `charts`, `tune` and `erase` (the best
 //! waits), `patch` (the recommended change to Linux).
 //!
 //! Publication: K. Ibe, S. Ochiai, Mitsubishi Electric; its figures are in `reference/nor.toml`.
 
-pub mod board;
-pub mod part;
 pub mod scenario;
 
 mod charts;
 mod erase;
 mod judge;
-mod limits;
 mod patch;
 mod simulate;
 mod tables;
@@ -23,13 +20,14 @@ mod unused;
 
 pub(crate) use tune::tune;
 
-use crate::catalog;
-use crate::document::Reading;
+use crate::reference::Reference;
+use boardlab_document::Reading;
 use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
-use crate::told::{counted, find};
+use crate::finding::find;
+use boardlab_result::prose::counted;
 use crate::verdict::{self, is_of};
-use board::BoardSpec;
+use boardlab_parts::nor::board::BoardSpec;
 use boardlab_codec::crc::crc32;
 use boardlab_nor::Host;
 use boardlab_nor::tuner::PollLoop;
@@ -213,7 +211,7 @@ fn assemble(
     runs: &Runs<'_>,
     what_if: &WhatIfs,
 ) -> Result<(), Failure> {
-    let reference = catalog::reference("nor")?;
+    let reference = Reference::named("nor")?;
     let mut improved = tables::steps("table6", "Linux, improved", runs.improved);
     tables::add_saving(&mut improved, runs.linux, runs.improved);
     let title = "Linux, improved, with the driver's own gap between polls";

@@ -1,11 +1,11 @@
 //! The scenario of the NOR experiment: what is written, by which drivers, with which waits.
 
-use super::board::{self, BoardSpec};
+use boardlab_parts::nor::board::{self, BoardSpec};
 use super::{limits, part, unused};
 use crate::data_file;
-use crate::document::{Content, Misplaced, Node, Read, Section, Value};
-use crate::misfit::Misfit;
-use crate::quantity::{self, Ratio};
+use boardlab_document::{Content, Misplaced, Node, Read, Section, Value};
+use boardlab_document::misfit::Misfit;
+use boardlab_document::quantity::{self, Ratio};
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,

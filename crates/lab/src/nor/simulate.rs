@@ -1,9 +1,9 @@
 //! One system of the scenario, composed and run.
 
-use super::board::BoardSpec;
+use boardlab_parts::nor::board::BoardSpec;
 use super::scenario::{Scenario, System};
 use crate::registry::Failure;
-use crate::told::float;
+use boardlab_result::prose::float;
 use boardlab_nor::chip::Chip;
 use boardlab_nor::driver::{Board, Polls, Probed, Step, Steps};
 use boardlab_nor::tuner::{Completion, PollLoop};

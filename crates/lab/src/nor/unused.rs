@@ -1,9 +1,9 @@
 //! Keys of NOR parts and of the workload that no run uses, or not with the other settings.
 //!
-//! Layer: rank 8. Function: [`refuse`].
+//! Layer: rank 10. Function: [`refuse`].
 
 use super::scenario::Scenario;
-use crate::document::{Read, Section};
+use boardlab_document::{Read, Section};
 use boardlab_nor::driver::Kind;
 
 /// What the part answers, and no driver asks for.

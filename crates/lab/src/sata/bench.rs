@@ -1,11 +1,11 @@
 //! One drive on one host, run after run.
 //!
-//! Layer: rank 8. Main types: [`Bench`], [`Ran`]. Time never goes back: a run follows the one before, after a rest in which
+//! Layer: rank 10. Main types: [`Bench`], [`Ran`]. Time never goes back: a run follows the one before, after a rest in which
 //! the drive does what it does when it is left alone. Each run has a host of its own, which resets the link first.
 
-use crate::drive::board::SataHost;
-use crate::drive::compose::{Composed, Flash, age, compose};
-use crate::drive::part::DrivePart;
+use boardlab_parts::drive::board::SataHost;
+use boardlab_parts::drive::compose::{Composed, Flash, age, compose};
+use boardlab_parts::drive::part::DrivePart;
 use boardlab_sata::agent::Agent;
 use boardlab_sata::device::Ssd;
 use boardlab_sata::fast::Engine;
@@ -123,7 +123,7 @@ impl Ran {
     /// Bytes a second of the first transfers.
     pub(super) fn rate_of(&self, count: usize) -> f64 {
         let (bytes, time) = self.first(count);
-        crate::told::real(bytes) / time.as_secs_f64()
+        boardlab_result::prose::real(bytes) / time.as_secs_f64()
     }
 
     /// Bytes a second of all transfers.

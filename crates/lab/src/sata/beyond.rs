@@ -1,12 +1,13 @@
 //! Findings about what the publication did not ask.
 //!
-//! Layer: rank 8. Function: [`all`].
+//! Layer: rank 10. Function: [`all`].
 
 use super::findings::Facts;
 use super::tables::cache_name;
 use super::told::{beside, mb_per_s, percent, short};
 use super::what_if::{Cached, Sized};
-use crate::told::{counted, find};
+use crate::finding::find;
+use boardlab_result::prose::counted;
 use boardlab_result::RunResult;
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;

@@ -1,6 +1,6 @@
 //! The pictures of the SATA experiment, as data.
 //!
-//! Layer: rank 8. Rates are drawn in MB/s of 10^6 bytes, in which the publication counts.
+//! Layer: rank 10. Rates are drawn in MB/s of 10^6 bytes, in which the publication counts.
 
 use super::measure::{Pair, Tested};
 use super::scenario::{Continuous, Drives, Scenario};
@@ -8,9 +8,9 @@ use super::tables::{all_shares, rows};
 use super::told::name;
 use super::what_if::{Queued, Sized};
 use super::{Measured, means};
-use crate::drive::part::DrivePart;
+use boardlab_parts::drive::part::DrivePart;
 use crate::reference::Reference;
-use crate::told::{counted, float, round};
+use boardlab_result::prose::{counted, float, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sata::SECTOR;
 use boardlab_sata::arithmetic::Direction;

@@ -1,6 +1,6 @@
 //! What the runs say of the publication.
 //!
-//! Layer: rank 8. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding is
+//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding is
 //! computed from the runs, the scenario or the print as it stands in the reference. In reading order: this file (the
 //! unit, the link, how near, why not nearer), `sequencing` (what the sequencer gains, and what 28-bit commands say of
 //! it), `beyond` (what was not asked).
@@ -10,9 +10,10 @@ use super::measure::Tested;
 use super::scenario::Scenario;
 use super::told::{mb_per_s, micros, percent};
 use super::{Measured, beyond, means, sequencing, tables};
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::{float, on_print, real};
+use crate::finding::on_print;
+use boardlab_result::prose::{float, real};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sata::arithmetic::{Direction, Link};
 use boardlab_sata::{LARGEST_DATA, SECTOR};
@@ -291,7 +292,7 @@ fn pause(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         "The dip of the G-Monster's reads at 128 loops is a pause, not a rate. Against the rate of the shorter rows ({}) the print takes {} more: \
          about the same time in each. It is {state}. What the drive did then is not known; nothing else was changed for these rows.",
         mb_per_s(usual),
-        crate::told::listed(&extra.collect::<Vec<_>>()),
+        boardlab_result::prose::listed(&extra.collect::<Vec<_>>()),
     ))
 }
 
@@ -373,7 +374,7 @@ fn mean(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
 /// What is written on the screens and drives.
 fn labels(facts: &Facts<'_>) -> String {
     let drives = &facts.scenario.drives;
-    let capacity = |part: &crate::drive::DrivePart| real(part.capacity()) / 1e9;
+    let capacity = |part: &boardlab_parts::drive::DrivePart| real(part.capacity()) / 1e9;
     format!(
         "Names and sizes. The screen of figure 4-1 shows model \"SSSDA2SH032G1GN\", table 2-1 says SSDSA2SH032G1: an S too many. Figure 4-2 shows \
          125 GB for a drive sold as 128 GB; here it has {} sectors, {:.1} GB of 10^9 bytes. The X25-E has {:.1} GB, the low-cost drives {:.2} GB each: one of 32 GB and one \

@@ -1,11 +1,11 @@
 //! The published figures beside ours.
 //!
-//! Layer: rank 8. Functions: [`verdicts`], [`name_parameters`]. A printed rate is met when ours would be printed like it. Where
+//! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`]. A printed rate is met when ours would be printed like it. Where
 //! it is not, but ours is as near as the runs of the publication are to each other, a finding explains it; beyond
 //! that it fails.
 
 use super::findings::Explaining;
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::{Reference, ReferenceTable};
 use crate::verdict::{self, Rules, apply, is_of};
 use boardlab_result::{Origin, RunResult, Table, Value};

@@ -1,15 +1,15 @@
 //! The printed means recomputed, and what a mean of rates should be.
 //!
-//! Layer: rank 8. Functions: [`arithmetic`], [`harmonic`], [`deviation`], [`table`]. The mean rate of several runs is all bytes over all time: the
+//! Layer: rank 10. Functions: [`arithmetic`], [`harmonic`], [`deviation`], [`table`]. The mean rate of several runs is all bytes over all time: the
 //! harmonic mean weighted by bytes. The publication prints the arithmetic mean of its rows, in which 32 MB count as much as
 //! 16 GB.
 
 use super::Measured;
 use super::judge::printed_rate;
 use super::tables::rows;
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::float;
+use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, Table};
 
 /// The mean of the rows.

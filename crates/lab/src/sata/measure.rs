@@ -1,11 +1,11 @@
 //! The runs of the publication: single commands, loops, whole drives.
 //!
-//! Layer: rank 8. Main types: [`Tested`], a drive of tables 5-1 and 5-2, and [`Swept`], one of table 7-1. What was written
+//! Layer: rank 10. Main types: [`Tested`], a drive of tables 5-1 and 5-2, and [`Swept`], one of table 7-1. What was written
 //! is read back and verified.
 
 use super::bench::{Bench, Cause, Ran, stretches, whole};
 use super::scenario::Scenario;
-use crate::drive::part::DrivePart;
+use boardlab_parts::drive::part::DrivePart;
 use boardlab_sata::arithmetic::Link;
 use boardlab_sata::host::{Addressing, Build, Data, Direction, Limits};
 use boardlab_sim::{Duration, Seed};

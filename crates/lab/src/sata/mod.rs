@@ -1,6 +1,6 @@
 //! The SATA experiment: how fast is an SSD on a host core, and what does command sequencing in firmware cost?
 //!
-//! Layer: rank 8. It composes drives, a link and a host, and puts the published figures beside ours. In reading
+//! Layer: rank 10. It composes drives, a link and a host, and puts the published figures beside ours. In reading
 //! order: [`console`] (the serial menu of its host), [`scenario`] (what is run), `bench` (one drive, run after run), `measure` (the runs of the publication), `what_if`
 //! (what it does not ask), `trace` (one command on the wire), `tables`, `means` (the printed means recomputed),
 //! `judge` (verdicts), `findings`, `charts`.
@@ -24,8 +24,8 @@ mod told;
 mod trace;
 mod what_if;
 
-use crate::catalog;
-use crate::document::Reading;
+use crate::reference::Reference;
+use boardlab_document::Reading;
 use crate::in_order::in_order;
 use crate::registry::{Failure, Progress, Request, VERSION};
 use bench::Cause;
@@ -56,7 +56,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let title = "SSD transfer rates of a SATA host";
     let mut run = RunResult::new(request.scenario, title, request.seed.get(), VERSION);
     run.parameters = parameters;
-    let reference = catalog::reference("sata")?;
+    let reference = Reference::named("sata")?;
     let print = request.is_as_published().then_some(&reference);
     tables::all(&mut run, &scenario, &measured, print)?;
     let facts = findings::Facts { scenario: &scenario, measured: &measured };

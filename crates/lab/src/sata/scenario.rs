@@ -1,12 +1,12 @@
 //! The scenario of the SATA experiment: which drives on which host, how many commands of which size, and what is
 //! asked besides.
 //!
-//! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::limits;
-use crate::document::{Read, Section};
-use crate::drive::part::{self, DrivePart};
-use crate::drive::{
+use boardlab_document::{Read, Section};
+use boardlab_parts::drive::part::{self, DrivePart};
+use boardlab_parts::drive::{
     self,
     board::{self, SataHost},
 };
@@ -191,7 +191,7 @@ fn check(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
     let Scenario { drives, host, continuous, sweep, .. } = scenario;
     let all = drives.named();
     for (id, part) in all {
-        if let Err(problem) = crate::drive::compose::wiring(part, host) {
+        if let Err(problem) = boardlab_parts::drive::compose::wiring(part, host) {
             let problem = format!("does not go with the drive {id}: {problem}");
             let help = "lower hold_from in [sata_host] or in [link] of the drive";
             return Err(section.refuse("board", &problem, "room for what comes after HOLD", help));

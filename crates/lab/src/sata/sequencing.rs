@@ -1,14 +1,14 @@
 //! What sequencing in hardware gains, and what 28-bit commands say of the overhead.
 //!
-//! Layer: rank 8, findings. Functions: [`gain`], [`whole_drives`].
+//! Layer: rank 10, findings. Functions: [`gain`], [`whole_drives`].
 
 use super::findings::{Facts, printed};
 use super::means;
 use super::measure::Swept;
 use super::told::{mb_per_s, micros, percent, span};
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::{float, real};
+use boardlab_result::prose::{float, real};
 use boardlab_sata::SECTOR;
 
 /// The gain that table 6-1 prints, and the one that table 6-2 explains.

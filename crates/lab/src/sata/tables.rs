@@ -1,6 +1,6 @@
 //! The tables of the SATA experiment.
 //!
-//! Layer: rank 8. `figure4`, `table2-1` and `table5-1` to `table7-1` stand beside the print, with how far ours are off; the others are
+//! Layer: rank 10. `figure4`, `table2-1` and `table5-1` to `table7-1` stand beside the print, with how far ours are off; the others are
 //! ours.
 
 use super::Measured;
@@ -10,9 +10,9 @@ use super::measure::{Pair, Tested};
 use super::scenario::{Drives, Scenario};
 use super::told::{name, short};
 use super::what_if::{Cached, Queued, Sized, Sped};
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::{counted, float, real, round};
+use boardlab_result::prose::{counted, float, real, round};
 use boardlab_result::{Cell, Origin, Row, RunResult, Table};
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
@@ -146,7 +146,7 @@ fn overheads(scenario: &Scenario) -> Table {
         directions("table6-2", "Overhead of a command, and its share at 150 and 220 MB/s");
     let bytes = real(SECTOR * u64::from(scenario.continuous.sectors));
     let host = &scenario.host;
-    let of = |overhead: &crate::drive::board::Overhead| {
+    let of = |overhead: &boardlab_parts::drive::board::Overhead| {
         [overhead.write, overhead.read].map(|span| float(span.as_nanos()))
     };
     let (firmware, sequencer) = (of(&host.firmware), of(&host.sequencer));

@@ -1,8 +1,8 @@
 //! Figures in sentences: rates, shares and times, as findings print them.
 //!
-//! Layer: rank 8, formatting. A rate in MB/s counts in 10^6 bytes, as the publication does.
+//! Layer: rank 10, formatting. A rate in MB/s counts in 10^6 bytes, as the publication does.
 
-use crate::drive::part::DrivePart;
+use boardlab_parts::drive::part::DrivePart;
 use boardlab_sim::Duration;
 
 /// The evaluation's drives: how their titles begin, their names in tables and in sentences.

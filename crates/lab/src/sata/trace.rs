@@ -1,14 +1,14 @@
 //! One command on the wire, dword by dword, as a timeline.
 //!
-//! Layer: rank 8. Function: [`timelines`]. The dword engine runs a short read and a short write on the drive of table 6-1, which
+//! Layer: rank 10. Function: [`timelines`]. The dword engine runs a short read and a short write on the drive of table 6-1, which
 //! throttles both, and its trace becomes spans: a lane an end, HOLD shaded.
 
 use super::bench::Cause;
 use super::scenario::Scenario;
 use super::told::short;
 use super::what_if::small;
-use crate::drive::compose::{Composed, compose};
-use crate::told::{float, round};
+use boardlab_parts::drive::compose::{Composed, compose};
+use boardlab_result::prose::{float, round};
 use boardlab_result::{Activity, Span, Timeline};
 use boardlab_sata::device::Ssd;
 use boardlab_sata::host::{Build, Data, Direction, Host, Job, Limits, Transfer};

@@ -1,6 +1,6 @@
 //! Beyond the publication: smaller commands, other speeds of the link, a write cache, a queue.
 //!
-//! Layer: rank 8. Main types: [`Sized`], [`Sped`], [`Cached`], [`Queued`]. Each point moves little data on a drive that was cut to
+//! Layer: rank 10. Main types: [`Sized`], [`Sped`], [`Cached`], [`Queued`]. Each point moves little data on a drive that was cut to
 //! a few gigabytes, which changes neither its times nor those of its link. Where commands are smaller than 32 MB, a write costs
 //! the sequencer what a read does, as in the sweeps of whole drives. The queue is tried with places at random, on
 //! the drive as a block device.
@@ -8,10 +8,10 @@
 use super::bench::{Bench, Cause, whole};
 use super::measure::Pair;
 use super::scenario::Scenario;
-use crate::drive::board::SataHost;
-use crate::drive::compose::{Composed, age, compose};
-use crate::drive::part::DrivePart;
-use crate::told::{float, real};
+use boardlab_parts::drive::board::SataHost;
+use boardlab_parts::drive::compose::{Composed, age, compose};
+use boardlab_parts::drive::part::DrivePart;
+use boardlab_result::prose::{float, real};
 use boardlab_block::{BlockDevice as _, Extent, Payload, Request, Target};
 use boardlab_sata::arithmetic::{self, Link};
 use boardlab_sata::device::WriteCache;

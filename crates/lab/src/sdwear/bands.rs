@@ -1,6 +1,6 @@
 //! Bands: throughputs that lie close together and apart from others.
 //!
-//! Layer: rank 8, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`]. The values are
+//! Layer: rank 10, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`]. The values are
 //! sorted by their logarithm, for a band is told by a ratio, and cut at the widest gaps: as often as neighbouring
 //! bands lie apart by 5 % and by half of what the wider one spans (otherwise one is the other's tail), and the mean
 //! silhouette of all samples says that there is structure. So a rare state of a card is a band of its own, and

@@ -1,6 +1,6 @@
 //! The pictures of the SD experiment, as data.
 //!
-//! Layer: rank 8. Rates are drawn in MiB/s, in which the publication counts. Long rows are thinned to at most 1,000 points
+//! Layer: rank 10. Rates are drawn in MiB/s, in which the publication counts. Long rows are thinned to at most 1,000 points
 //! by their least, mean and greatest value, so that no fluctuation is lost.
 
 use super::Measured;
@@ -11,7 +11,7 @@ use super::rewrites::Rewritten;
 use super::scenario::Scenario;
 use super::tables::levelling;
 use super::wear::Worn;
-use crate::told::{counted, listed, real, round};
+use boardlab_result::prose::{counted, listed, real, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::Bytes;
 

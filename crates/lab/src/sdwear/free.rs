@@ -1,14 +1,14 @@
 //! Experiment 1: the job again and again on a card with plenty of unused space.
 //!
-//! Layer: rank 8. Main type: [`Free`]; functions: [`run`], and [`prepare`] for a card that was zeroed and
+//! Layer: rank 10. Main type: [`Free`]; functions: [`run`], and [`prepare`] for a card that was zeroed and
 //! discarded. fio is run as the publication's script runs it, in virtual time, on the card behind its slot;
 //! nothing is counted that fio or the card would not count.
 
 use super::scenario::{Repeated, Scenario};
-use crate::card::compose::compose;
-use crate::card::health_table;
-use crate::card::part::CardPart;
-use crate::managed::Layer;
+use boardlab_parts::card::compose::compose;
+use boardlab_parts::card::health_table;
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Layer;
 use boardlab_block::{BlockDevice, Extent};
 use boardlab_ftl::{Counters, Translation};
 use boardlab_result::Table;

@@ -1,6 +1,6 @@
 //! The published figures beside ours, and what the runs say of the publication.
 //!
-//! Layer: rank 8. Every number in a finding is computed from the runs, the scenario or the print as it stands
+//! Layer: rank 10. Every number in a finding is computed from the runs, the scenario or the print as it stands
 //! in the reference; the clusters of experiment 2 are compared with, never steered towards.
 
 use super::Measured;
@@ -11,9 +11,10 @@ use super::scenario::Scenario;
 use super::tables::{NEAR, levelling, near};
 use super::told::{both, days, mib_per_s, seconds, tb};
 use super::wear::Worn;
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::reference::Reference;
-use crate::told::{counted, find, listed, on_print, real};
+use crate::finding::{find, on_print};
+use boardlab_result::prose::{counted, listed, real};
 use crate::verdict::{self, Rules, apply, is_of};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sim::{Bytes, Duration};

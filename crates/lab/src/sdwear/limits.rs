@@ -1,6 +1,6 @@
 //! The largest values that an experiment of this kind can take in a time that a reader will wait for.
 
-use crate::quantity::Ratio;
+use boardlab_document::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 
 /// A card, where its part could not be read.

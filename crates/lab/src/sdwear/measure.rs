@@ -1,6 +1,6 @@
 //! What is measured of a card: wear, rates of iterations, samples of rewrites.
 //!
-//! Layer: rank 8, plain data and its arithmetic. Main types: [`WearFigures`], [`Sample`], [`Rates`].
+//! Layer: rank 10, plain data and its arithmetic. Main types: [`WearFigures`], [`Sample`], [`Rates`].
 //! The Gini coefficient of erase counts is 0 when all blocks are equally worn and nears 1 when one bears everything.
 
 use boardlab_ftl::Wear;

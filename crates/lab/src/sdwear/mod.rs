@@ -1,6 +1,6 @@
 //! The SD experiment: does wear levelling keep a card alive when the same region is written again and again?
 //!
-//! Layer: rank 8. It composes card, slot and fio jobs, and puts the published figures beside ours. In reading
+//! Layer: rank 10. It composes card, slot and fio jobs, and puts the published figures beside ours. In reading
 //! order: [`scenario`] (what is run), [`measure`] (what is measured of a card), `free` (experiment 1), `wear` (the same
 //! volume with other levelling), `watch` and `rewrites` (experiment 2, with every controller that is compared), [`bands`]
 //! (clusters of throughput), `power` (which volume could tell levelling apart), `tables`, `judge` (findings and
@@ -25,12 +25,11 @@ mod told;
 mod watch;
 mod wear;
 
-use crate::catalog;
-use crate::document::Reading;
+use boardlab_document::Reading;
 use crate::in_order::in_order;
 use crate::reference::Reference;
 use crate::registry::{Failure, Progress, Request, VERSION};
-use crate::told::real;
+use boardlab_result::prose::real;
 use boardlab_ftl::Levelling;
 use boardlab_result::RunResult;
 use boardlab_sim::Bytes;
@@ -65,7 +64,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let title = format!("SD card wear levelling under {} of writes", volume(scenario.wear.volume));
     let mut run = RunResult::new(request.scenario, &title, request.seed.get(), VERSION);
     run.parameters = parameters;
-    let reference = catalog::reference("sdwear")?;
+    let reference = Reference::named("sdwear")?;
     let print = request.is_as_published().then_some(&reference);
     assemble(&mut run, &scenario, &measured, print)?;
     request.warn_if_altered(&mut run);
@@ -104,7 +103,7 @@ enum Job {
     Free,
     Worn(Box<Variant>),
     Rewritten(Box<Candidate>),
-    Power(crate::quantity::Ratio),
+    Power(boardlab_document::quantity::Ratio),
 }
 
 /// What came of it.

@@ -1,7 +1,7 @@
 //! Which volume could tell dynamic from static wear levelling: the second experiment without time, until a block
 //! passes the limit.
 //!
-//! Layer: rank 8. Main types: [`Asked`], [`Told`]; function: [`run`]. The power of an experiment is what it could have
+//! Layer: rank 10. Main types: [`Asked`], [`Told`]; function: [`run`]. The power of an experiment is what it could have
 //! found. With dynamic levelling alone the rewrites wear the spare blocks only, and the experiment would have
 //! to go on until one of them passes the limit; then the same volume is written with static levelling. By
 //! then more than the limit times all blocks is never needed: some block must have passed it.
@@ -9,9 +9,9 @@
 use super::free::Cause;
 use super::scenario::Scenario;
 use super::wear::{host_bytes, layer, levelled, most_worn};
-use crate::managed::Layer;
-use crate::managed::Mapping;
-use crate::quantity::Ratio;
+use boardlab_parts::managed::Layer;
+use boardlab_parts::managed::Mapping;
+use boardlab_document::quantity::Ratio;
 use boardlab_ftl::{Error, Extent, Levelling, Translation, Untimed};
 use boardlab_sim::{Bytes, Instant, Seed};
 

@@ -1,6 +1,6 @@
 //! Experiment 2: the beginning of a full card written again and again, with every controller that is compared.
 //!
-//! Layer: rank 8. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`], [`run`]. The whole
+//! Layer: rank 10. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`], [`run`]. The whole
 //! card is written first. Each iteration then zeroes the beginning and runs the job; each write of the job is a sample
 //! with its rate and its cause. Bands are looked for among the samples and among the bandwidths that fio reports of
 //! whole runs. Each controller is also tried on some iterations of experiment 1: it must give both.
@@ -13,10 +13,10 @@ use super::measure::{Sample, WearFigures};
 use super::scenario::{Repeated, Scenario};
 use super::watch::Watch;
 use super::wear::levelled;
-use crate::card::compose::compose;
-use crate::card::part::{self, CardPart};
-use crate::document::Document;
-use crate::error::Error;
+use boardlab_parts::card::compose::compose;
+use boardlab_parts::card::part::{self, CardPart};
+use boardlab_document::Document;
+use boardlab_document::error::Error;
 use boardlab_block::BlockDevice;
 use boardlab_ftl::{Counters, Levelling, Translation, Wear};
 use boardlab_sd::Data;

@@ -1,14 +1,14 @@
 //! The scenario of the SD experiment: which card, which fio jobs, how often, and which controllers are compared.
 //!
-//! Layer: rank 8. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::limits;
-use crate::card::board::{self, Host};
-use crate::card::part::{self, CardPart};
-use crate::card::unused;
-use crate::document::{Override, Read, Section};
-use crate::managed::unused::{by_choice, choosers};
-use crate::quantity::Ratio;
+use boardlab_parts::card::board::{self, Host};
+use boardlab_parts::card::part::{self, CardPart};
+use boardlab_parts::card::unused;
+use boardlab_document::{Override, Read, Section};
+use boardlab_parts::managed::unused::{by_choice, choosers};
+use boardlab_document::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::fio::reading::Amount;
 use boardlab_workload::fio::{self, JobFile};

@@ -1,6 +1,6 @@
 //! The tables of the SD experiment.
 //!
-//! Layer: rank 8. `experiment1` and `experiment2` stand beside the print; the others are ours.
+//! Layer: rank 10. `experiment1` and `experiment2` stand beside the print; the others are ours.
 
 use super::free::Free;
 use super::measure::WearFigures;
@@ -8,7 +8,7 @@ use super::power::Told;
 use super::rewrites::{BandRow, Rewritten};
 use super::scenario::{Controller, Scenario};
 use super::wear::Worn;
-use crate::told::{real, round};
+use boardlab_result::prose::{real, round};
 use boardlab_ftl::{Counters, Levelling};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Bytes;

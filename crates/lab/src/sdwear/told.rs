@@ -1,8 +1,8 @@
 //! Figures in sentences: rates, volumes, counts, as findings print them.
 //!
-//! Layer: rank 8, formatting. Volumes are in units of 1,000, as drives are sold; rates in both.
+//! Layer: rank 10, formatting. Volumes are in units of 1,000, as drives are sold; rates in both.
 
-use crate::told::real;
+use boardlab_result::prose::real;
 use boardlab_sim::{Bytes, Duration};
 
 const MIB: f64 = 1_048_576.0;

@@ -1,13 +1,13 @@
 //! A card under observation: each write is a sample with the reason for its speed.
 //!
-//! Layer: rank 8, between workload and card. Main type: [`Watch`], a block device over a [`Card`]. What a write had
+//! Layer: rank 10, between workload and card. Main type: [`Watch`], a block device over a [`Card`]. What a write had
 //! to wait for is told by what the flash did while it was served: the reason other than the host's own pages
 //! that kept dies busy longest, when that is a twentieth of the write's time at least. Otherwise the cells that
 //! took the data, told by how long their programs took.
 
 use super::measure::Sample;
-use crate::card::part::CardPart;
-use crate::managed::Layer;
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Layer;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
 use boardlab_ftl::{Cause, CellTimes, Counters, Event, Translation};
 use boardlab_sd::Card;

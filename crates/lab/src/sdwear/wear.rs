@@ -1,6 +1,6 @@
 //! The same bytes with other wear levelling: the published volume of experiment 1 on the same flash.
 //!
-//! Layer: rank 8. Main types: [`Variant`], [`Worn`]; functions: [`variants`], [`run`]. Where blocks wear does not
+//! Layer: rank 10. Main types: [`Variant`], [`Worn`]; functions: [`variants`], [`run`]. Where blocks wear does not
 //! depend on how long anything takes, so the translation layer works on a medium that only counts, from an erased
 //! card on, and gets the requests of the job in order. A block passes the limit in the iteration after which its
 //! erases are found to be more.
@@ -9,8 +9,8 @@
 
 use super::measure::WearFigures;
 use super::scenario::Scenario;
-use crate::card::part::CardPart;
-use crate::managed::Layer;
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Layer;
 use boardlab_ftl::{
     Counters, Emptied, EndOfLife, Error, Extent, Levelling, LevellingTime, Translation, Untimed,
     Wear,

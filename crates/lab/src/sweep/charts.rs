@@ -1,6 +1,6 @@
 //! The pictures of a sweep: each figure of the table against the first key.
 //!
-//! Layer: rank 8. Function: [`charts`]. One line for every combination of the other keys while a
+//! Layer: rank 10. Function: [`charts`]. One line for every combination of the other keys while a
 //! reader can tell the lines apart, else points. The first key is a scale where all its values are
 //! numbers of one unit, else its values stand side by side.
 

@@ -1,13 +1,14 @@
 //! The grid: which keys a sweep varies, and the points that their values make.
 //!
-//! Layer: rank 8. Main types: [`Axis`], a key with its values, and [`Grid`], every combination of
+//! Layer: rank 10. Main types: [`Axis`], a key with its values, and [`Grid`], every combination of
 //! them. Values are separated by commas outside of quotes and brackets; `FROM..TO` stands for the
 //! whole numbers from one to the other, both of them taken. The key `seed` is the seed of the run.
 //! Points are numbered from 0; the last key varies fastest.
 
-use crate::document::{Content, Override};
-use crate::error::{Error, GridProblem};
-use crate::source::{Place, Source};
+use boardlab_document::{Content, Override};
+use super::problem::GridProblem;
+use boardlab_document::error::Error;
+use boardlab_document::source::{Place, Source};
 use boardlab_result::Value;
 use boardlab_sim::Seed;
 use std::collections::HashSet;
@@ -32,8 +33,8 @@ impl Axis {
     /// Reads the argument of a `--grid`.
     fn parse(argument: &str) -> Result<Self, Error> {
         let source = Source::grid(argument);
-        let refused = |span: Range<usize>, problem| {
-            Err(Error::Grid { place: Some(Place::new(&source, span)), problem })
+        let refused = |span: Range<usize>, problem: GridProblem| {
+            Err(problem.at(Some(Place::new(&source, span))))
         };
         // Says what is wrong with the key, before any value counts.
         let key = Override::of(&source, None)?.path();
@@ -91,7 +92,7 @@ fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Overr
         let problem = GridProblem::TooMany { points: count, limit: POINTS_MAX };
         let source = Source::grid(format!("{key}={from}..{to}"));
         let place = Place::new(&source, key.len() + 1..source.text().len());
-        return Err(Error::Grid { place: Some(place), problem });
+        return Err(problem.at(Some(place)));
     }
     let value = |number| Override::of(&Source::grid(format!("{key}={number}")), None);
     (from..=to).map(value).collect()
@@ -161,7 +162,7 @@ impl Grid {
             arguments.iter().map(|one| Axis::parse(one.as_ref())).collect();
         let grid = Self { axes: axes?, seed };
         if grid.axes.is_empty() {
-            return Err(Error::Grid { place: None, problem: GridProblem::Empty });
+            return Err(GridProblem::Empty.at(None));
         }
         grid.check_keys(set)?;
         grid.check_seeds()?;
@@ -171,7 +172,7 @@ impl Grid {
         });
         if points > u128::try_from(POINTS_MAX).unwrap_or(u128::MAX) {
             let problem = GridProblem::TooMany { points, limit: POINTS_MAX };
-            return Err(Error::Grid { place: None, problem });
+            return Err(problem.at(None));
         }
         Ok(grid)
     }
@@ -188,7 +189,7 @@ impl Grid {
                 false => continue,
             };
             let problem = GridProblem::KeyTwice { key, other };
-            return Err(Error::Grid { place: axis.place(), problem });
+            return Err(problem.at(axis.place()));
         }
         Ok(())
     }
@@ -198,7 +199,7 @@ impl Grid {
         for value in values {
             if seed_of(value).is_none() {
                 let place = Some(value.node().place().clone());
-                return Err(Error::Grid { place, problem: GridProblem::NoSeed });
+                return Err(GridProblem::NoSeed.at(place));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The journal: every point that was done, in the order in which they were, so that a sweep that
 //! was killed goes on where it was.
 //!
-//! Layer: rank 8. Main type: [`Journal`]. What its lines are is in [`super::record`]; each is
+//! Layer: rank 10. Main type: [`Journal`]. What its lines are is in [`super::record`]; each is
 //! forced to the disk before its point counts as done.
 //!
 //! What a kill or a power cut can leave is a last line without its end: it is cut off. A line with
@@ -13,8 +13,9 @@
 
 use super::figures::Line;
 use super::record::{self, Contents, Found, Header, Stretch, as_u64};
-use crate::error::{Error, JournalProblem, LineFlaw, reason};
-use crate::lock::{Refused, exclusive};
+use super::problem::{JournalProblem, LineFlaw};
+use boardlab_document::error::{Error, reason};
+use boardlab_document::lock::{Refused, exclusive};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ impl Journal {
     /// done is forgotten.
     ///
     /// # Errors
-    /// [`Error::Journal`].
+    /// [`JournalProblem`].
     pub(crate) fn open(
         path: &Path,
         header: &Header,
@@ -56,7 +57,7 @@ impl Journal {
         tell: &dyn Fn(&Contents),
     ) -> Result<Self, Error> {
         let opened = Self::opened(path, header, restart, tell);
-        opened.map_err(|problem| Error::Journal { path: path.display().to_string(), problem })
+        opened.map_err(|problem| problem.of(&path.display().to_string()))
     }
 
     fn opened(
@@ -123,10 +124,10 @@ impl Journal {
     /// Puts a point on record; when this returns, it survives a power cut.
     ///
     /// # Errors
-    /// [`Error::Journal`] when the file cannot be written; its last line may be torn then.
+    /// [`JournalProblem`] when the file cannot be written; its last line may be torn then.
     pub(crate) fn append(&mut self, line: &Line) -> Result<(), Error> {
         let stretch = self.write(&record::write(self.seal, line));
-        let stretch = stretch.map_err(|error| self.failed(refused(&error)))?;
+        let stretch = stretch.map_err(|error| self.failed(&refused(&error)))?;
         self.lines[line.point] = Some(stretch);
         Ok(())
     }
@@ -155,14 +156,14 @@ impl Journal {
     /// What was put on record of `point`; `None` when it is not done.
     ///
     /// # Errors
-    /// [`Error::Journal`] when the file cannot be read any more, or has another line there.
+    /// [`JournalProblem`] when the file cannot be read any more, or has another line there.
     pub(crate) fn line(&mut self, point: usize) -> Result<Option<Line>, Error> {
         let Some(stretch) = self.lines[point] else { return Ok(None) };
-        let text = self.read(stretch).map_err(|error| self.failed(refused(&error)))?;
+        let text = self.read(stretch).map_err(|error| self.failed(&refused(&error)))?;
         let line = record::read(self.seal, &text);
         let line = line
             .and_then(|line| if line.point == point { Ok(line) } else { Err(LineFlaw::Content) });
-        line.map(Some).map_err(|flaw| self.failed(JournalProblem::Changed { point, flaw }))
+        line.map(Some).map_err(|flaw| self.failed(&JournalProblem::Changed { point, flaw }))
     }
 
     fn read(&mut self, Stretch { offset, length }: Stretch) -> io::Result<Vec<u8>> {
@@ -181,12 +182,12 @@ impl Journal {
         Ok(text)
     }
 
-    fn failed(&self, problem: JournalProblem) -> Error {
+    fn failed(&self, problem: &JournalProblem) -> Error {
         let path = match &self.store {
             Store::Memory(_) => String::new(),
             Store::File { path, .. } => path.display().to_string(),
         };
-        Error::Journal { path, problem }
+        problem.of(&path)
     }
 }
 
@@ -361,7 +362,7 @@ mod tests {
             let tell = |contents: &Contents| told.borrow_mut().extend(contents.damage.clone());
             let opened = Journal::open(&scratch.0, &header(), false, &tell);
             if bit / 8 < header_length {
-                assert!(matches!(opened, Err(Error::Journal { .. })), "bit {bit}");
+                assert!(matches!(opened, Err(Error::Other(_))), "bit {bit}");
                 assert_eq!(fs::read(&scratch.0).unwrap(), damaged, "bit {bit}");
                 continue;
             }

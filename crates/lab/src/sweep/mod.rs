@@ -1,6 +1,6 @@
 //! Sweeps: one scenario at every point of a grid, on all cores, to be gone on with after a kill.
 //!
-//! Layer: rank 8. Main types: [`Order`], what is asked for, and [`Swept`], what comes of it. In
+//! Layer: rank 10. Main types: [`Order`], what is asked for, and [`Swept`], what comes of it. In
 //! reading order: `grid` (keys, values, points), `plan` (every point is checked before any is
 //! run), `figures` (what is kept of a point), `record` (as a line with its checksum), `journal`
 //! (the file of them), `crew` (the threads), `summary` and `charts` (the result).
@@ -16,15 +16,17 @@ mod figures;
 mod grid;
 mod journal;
 mod plan;
+mod problem;
 mod record;
 mod summary;
 
 pub use grid::POINTS_MAX;
+pub use problem::{GridProblem, JournalProblem, LineFlaw};
 pub use record::Damage;
 
-use crate::error::{Error, GridProblem, JournalProblem, LineFlaw};
+use boardlab_document::error::Error;
 use crate::registry::{Failure, Progress};
-use crate::source::{Place, Source};
+use boardlab_document::source::{Place, Source};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use figures::{Figures, Outcome};
@@ -117,7 +119,7 @@ impl<'a> Wanted<'a> {
         let parts = cell.split('/');
         match parts.clone().count() >= 3 && parts.clone().all(|part| !part.trim().is_empty()) {
             true => Ok(Self { name: cell, place }),
-            false => Err(Error::Grid { place: Some(place), problem: GridProblem::NoCell }),
+            false => Err(GridProblem::NoCell.at(Some(place))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The lines of a journal: one that says which sweep it is, and one a point, each with its checksum.
 //!
-//! Layer: rank 8. Main types: [`Header`], which sweep a journal is of, and [`Contents`], what one
+//! Layer: rank 10. Main types: [`Header`], which sweep a journal is of, and [`Contents`], what one
 //! has. Nothing here touches a file: bytes in, lines and damage out.
 //!
 //! ```text
@@ -14,7 +14,8 @@
 
 use super::POINTS_MAX;
 use super::figures::Line;
-use crate::error::{JournalProblem, LineFlaw, reason};
+use super::problem::{JournalProblem, LineFlaw};
+use boardlab_document::error::reason;
 use boardlab_codec::crc32;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

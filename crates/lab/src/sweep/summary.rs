@@ -1,7 +1,7 @@
 //! The result of a sweep: one row a point, the figures that the user chose or that differ, and
 //! every figure as an attachment.
 //!
-//! Layer: rank 8. Functions: [`summary`], and `choose`, which takes the figures for the table. The
+//! Layer: rank 10. Functions: [`summary`], and `choose`, which takes the figures for the table. The
 //! journal is read twice, in the order of the grid, so that a figure of a point is in memory only
 //! as its cell.
 
@@ -10,9 +10,9 @@ use super::charts;
 use super::figures::{Figures, Outcome, means};
 use super::journal::Journal;
 use super::plan::Plan;
-use crate::error::Error;
+use boardlab_document::error::Error;
 use crate::registry::VERSION;
-use crate::told::counted;
+use boardlab_result::prose::counted;
 use boardlab_result::csv;
 use boardlab_result::{
     Attachment, Cell, Origin, Parameter, Row, RunResult, Table, Unit, Value, Verdict,

@@ -4,7 +4,7 @@
 //! anything else is read to its end before the guest starts, so that equal input makes equal runs. What the guest prints goes out raw, by
 //! purpose: a program may draw on its terminal as it likes. `--safe-console` shows its control characters as escapes.
 
-use boardlab_lab::os::{Console, Typed};
+use boardlab_computer::{Console, Typed};
 use boardlab_result::foreign::Escaper;
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! The machine of the menu: a drive on its link, driven dword by dword, and a host that sends single commands.
 //!
-//! Layer: rank 8. Main type: [`Bench`]; function: [`open`]. Every dword goes over the link with its CRC and its
+//! Layer: rank 10. Main type: [`Bench`]; function: [`open`]. Every dword goes over the link with its CRC and its
 //! scrambling, to the flash and back. Between two commands no time passes.
 
 use super::Machine;
-use crate::catalog;
-use crate::drive::compose::Flash;
-use crate::drive::{self, DrivePart, SataHost, compose};
+use boardlab_parts::catalog;
+use boardlab_parts::drive::compose::Flash;
+use boardlab_parts::drive::{self, DrivePart, SataHost, compose};
 use crate::registry;
-use crate::source::{Kind, Source};
+use boardlab_document::source::{Kind, Source};
 use boardlab_sata::Tick;
 use boardlab_sata::device::Ssd;
 use boardlab_sata::host::{

@@ -1,0 +1,195 @@
+//! Board files of a simulated computer: core, caches, clocks, memory.
+//!
+//! Layer: rank 9. Main type: [`Computer`]; functions: [`open`], which finds the board and applies `--set`, and [`read`].
+//! What the values mean is in [`boardlab_arm926::Config`] and in the board's crate.
+
+use boardlab_parts::catalog;
+use boardlab_document::{Read, Reading, Section};
+use boardlab_document::error::Error;
+use boardlab_parts::managed::values::count;
+use boardlab_document::source::{Kind, Source};
+use boardlab_arm926::config::TlbIndex;
+use boardlab_arm926::{Config, Waits, config::CacheSize};
+use boardlab_realview::{Settings, Timing};
+use boardlab_sim::{Bytes, Hertz};
+use std::num::NonZeroU8;
+use std::sync::Arc;
+
+/// The board where no other is chosen.
+pub const BOARD: &str = "realview-eb";
+/// What names it.
+const SCENARIO: &str = "board = \"realview-eb\"\n";
+/// The slowest and the fastest clock of the core.
+const CLOCKS: [Hertz; 2] = [Hertz::from_hz(1_000_000), Hertz::from_hz(1_000_000_000)];
+/// Memory at least, and at most: what the board decodes from address 0 on.
+const MEMORY: [Bytes; 2] = [Bytes::mib(1), Bytes::mib(256)];
+/// Wait states at most: more than a slave may take by the AHB specification's advice of 16 (IHI 0011A, 3.9).
+const WAITS: u64 = 255;
+const INDICES: [(&str, TlbIndex); 2] = [("low", TlbIndex::Low), ("folded", TlbIndex::Folded)];
+
+/// A computer with an ARM926EJ-S.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Computer {
+    /// What it is, one line.
+    pub name: String,
+    /// All that can be chosen of it.
+    pub settings: Settings,
+}
+
+/// The board of a run, a built-in one unless `board` is among the arguments of all `--set`, with those applied.
+///
+/// # Errors
+/// What is wrong with a file or an argument.
+pub fn open<S: AsRef<str>>(set: &[S]) -> Result<Reading<Computer>, Error> {
+    open_source(&Source::new(Kind::Scenario, "os", SCENARIO), set)
+}
+
+/// The same of a text that names or holds a board as `board`.
+///
+/// # Errors
+/// What is wrong with the text or an argument.
+pub fn open_source<S: AsRef<str>>(
+    source: &Arc<Source>,
+    set: &[S],
+) -> Result<Reading<Computer>, Error> {
+    catalog::compose_source(source, set)?.read(|top| {
+        let computer = top.section("board", read);
+        top.finish()?;
+        computer
+    })
+}
+
+/// Reads a board.
+///
+/// # Errors
+/// Whatever is missing, unknown or of the wrong kind, and a board without a core that runs programs.
+pub fn read(section: Section<'_>) -> Read<Computer> {
+    if !section.has("core") {
+        section.leave_rest();
+        return Err(section.refuse(
+            "title",
+            "tells of no core that runs programs",
+            "a board with [core]",
+            "take board = \"realview-eb\", or add what docs/formats/board.md lists for programs",
+        ));
+    }
+    let name = section.required::<String>("title");
+    let core = section.section("core", core);
+    let memory = section.section("memory", memory);
+    let register = section.section("devices", |section| {
+        let waits = count(&section, "waits", 0, WAITS);
+        section.finish()?;
+        let each = low(waits?);
+        Ok(Waits { first: each, next: each })
+    });
+    let start = section.section("rtc", |section| {
+        let start = count(&section, "start", 0, u32::MAX.into());
+        section.finish()?;
+        start
+    });
+    section.finish()?;
+    let (core_clock, core) = core?;
+    let (memory, [read, write]) = memory?;
+    let timing = Timing { read, write, register: register? };
+    let settings = Settings { core, core_clock, memory, timing, start: start? };
+    Ok(Computer { name: name?, settings })
+}
+
+fn core(section: Section<'_>) -> Read<(Hertz, Config)> {
+    let clock = section.key::<Hertz>("clock").within(CLOCKS[0], CLOCKS[1]).required();
+    let bus_ratio = count(&section, "bus_ratio", 1, 16);
+    let instruction_cache = cache(&section, "instruction_cache");
+    let data_cache = cache(&section, "data_cache");
+    let tlb_index = section.one_of("tlb_index", &INDICES);
+    let high_vectors = section.required::<bool>("high_vectors");
+    section.finish()?;
+    let config = Config {
+        instruction_cache: instruction_cache?,
+        data_cache: data_cache?,
+        tlb_index: tlb_index?,
+        bus_ratio: u8::try_from(bus_ratio?).ok().and_then(NonZeroU8::new).expect("from 1 to 16"),
+        high_vectors: high_vectors?,
+        ..Config::default()
+    };
+    Ok((clock?, config))
+}
+
+fn cache(section: &Section<'_>, key: &str) -> Read<CacheSize> {
+    let size = section.required::<Bytes>(key)?;
+    let kib = Some(size.get()).filter(|size| size % 1024 == 0).map(|size| size / 1024);
+    let made = kib.and_then(|kib| CacheSize::from_kib(u32::try_from(kib).ok()?).ok());
+    made.ok_or_else(|| {
+        section.refuse(
+            key,
+            "is no size that the core is made with",
+            "4, 8, 16, 32, 64 or 128 KiB",
+            "caches of this core are powers of two (DDI 0198D, 4.1)",
+        )
+    })
+}
+
+fn memory(section: Section<'_>) -> Read<(Bytes, [Waits; 2])> {
+    let size = section.key::<Bytes>("size").within(MEMORY[0], MEMORY[1]).required();
+    let read = section.section("read", waits);
+    let write = section.section("write", waits);
+    section.finish()?;
+    let size = size?;
+    if !size.get().is_power_of_two() {
+        return Err(section.refuse(
+            "size",
+            "is no power of two",
+            "a power of two from 1 MiB to 256 MiB",
+            "such as \"128 MiB\", which is what QEMU is given for this board",
+        ));
+    }
+    Ok((size, [read?, write?]))
+}
+
+fn waits(section: Section<'_>) -> Read<Waits> {
+    let first = count(&section, "first", 0, WAITS);
+    let next = count(&section, "next", 0, WAITS);
+    section.finish()?;
+    Ok(Waits { first: low(first?), next: low(next?) })
+}
+
+fn low(waits: u32) -> u16 {
+    u16::try_from(waits).expect("limited when it was read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_board_is_a_computer_and_every_number_has_a_source() {
+        let reading = open::<&str>(&[]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(reading.value.settings, Settings::default(), "the board's own defaults");
+        assert!(reading.parameters.iter().all(|parameter| !parameter.source.is_empty()));
+        assert!(reading.parameters.iter().any(|parameter| parameter.key == "board.core.clock"));
+    }
+
+    #[test]
+    fn a_set_changes_the_board_and_is_told() {
+        let set = ["board.core.clock=266 MHz", "board.core.instruction_cache=32 KiB"];
+        let reading = open(&set).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(reading.value.settings.core_clock, Hertz::from_hz(266_000_000));
+        assert_eq!(reading.value.settings.core.instruction_cache.kib(), 32);
+        let told = reading.parameters.iter().filter(|parameter| parameter.source == "--set");
+        assert_eq!(told.count(), 2);
+    }
+
+    #[test]
+    fn what_no_core_has_is_refused_with_what_is_due() {
+        for (set, due) in [
+            ("board.core.data_cache=12 KiB", "4, 8, 16, 32, 64 or 128 KiB"),
+            ("board.core.tlb_index=random", "low, folded"),
+            ("board.memory.size=512 MiB", "256 MiB"),
+            ("board.memory.size=200 MB", "a power of two"),
+            ("board.core.clok=1 MHz", "clock"),
+            ("board=ml505", "a board with [core]"),
+        ] {
+            let error = open(&[set]).err().unwrap_or_else(|| panic!("{set}")).to_string();
+            assert!(error.contains(due), "{set}: {error}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The image of a memory card: read under a lock, and written back block by block.
+//!
+//! Layer: rank 9. Main types: [`CardFile`], what the user asked for; [`Written`], what became of
+//! it. The guest writes to a copy. With [`CardFile::write`] the blocks that it changed go back to
+//! their places in the file, which is neither truncated nor replaced; the file is locked from before
+//! it is read to the end of the process, so that nothing that another run wrote in between is lost.
+//! Without, the lock is shared and held while the image is read: no image is read half written.
+//!
+//! Each block is one write of 512 bytes within a page of the host's cache, which a kill does not
+//! divide (Linux 6.1, `generic_perform_write`, looks for signals between pages).
+
+use super::failure::Failure;
+use super::session::contents;
+use boardlab_document::lock::{self, Refused};
+use boardlab_block::{Contents, Extent};
+use boardlab_realview::{Card, Machine, Medium};
+use boardlab_sim::Bytes;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The largest card image: it is held in memory.
+const LARGEST: Bytes = Bytes::mib(4096);
+/// Bytes of a block.
+const BLOCK: usize = 512;
+
+/// A memory card: an image file in the reader's slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardFile {
+    /// The image.
+    pub path: PathBuf,
+    /// What the guest writes goes back to the file at the end; otherwise it is forgotten.
+    pub write: bool,
+}
+
+/// What went back to an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The image.
+    pub path: PathBuf,
+    /// Blocks of 512 bytes that the guest changed, all of which were written and flushed.
+    pub changed: u64,
+    /// Blocks of the card.
+    pub blocks: u64,
+}
+
+/// An image that is to be written, which this process has locked.
+#[derive(Debug)]
+pub(super) struct Image {
+    path: PathBuf,
+    file: File,
+    /// What it held when it was read.
+    before: Contents,
+}
+
+/// A block in memory that lies within one page.
+#[repr(align(512))]
+struct Block([u8; BLOCK]);
+
+/// Puts the image in the reader. The guest writes to a copy, for which the image is kept if it is
+/// to be written.
+pub(super) fn insert(machine: &mut Machine, card: &CardFile) -> Result<Option<Image>, Failure> {
+    let path = &card.path;
+    let file = open(path, card.write)?;
+    let refused = |problem| Failure::Program { path: path.clone(), problem };
+    let medium = Medium::image(&contents(&file, path, LARGEST)?).map_err(refused)?;
+    let inserted = Card::new(medium, false).map_err(refused)?;
+    let before = inserted.kept().filter(|_| card.write).cloned();
+    machine.insert_card(inserted);
+    Ok(before.map(|before| Image { path: path.clone(), file, before }))
+}
+
+/// Opens and locks an image.
+fn open(path: &Path, write: bool) -> Result<File, Failure> {
+    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
+    let metadata = fs::metadata(path).map_err(|error| Failure::unreadable(path, &error))?;
+    if !metadata.is_file() {
+        return Err(Failure::not_a_file(path));
+    }
+    let file = File::options().read(true).write(write).open(path).map_err(|error| match write {
+        true => Failure::unwritable(path, &error),
+        false => Failure::unreadable(path, &error),
+    })?;
+    let locked = if write { lock::exclusive(&file) } else { lock::shared(&file) };
+    match locked {
+        Ok(()) => Ok(file),
+        // Nobody writes back where no lock can be had.
+        Err(refused) if !write && refused.is_unsupported() => Ok(file),
+        Err(Refused::Held(holder)) => Err(Failure::InUse { path: path.into(), holder }),
+        Err(Refused::System(error)) => Err(Failure::unlockable(path, &error)),
+    }
+}
+
+impl Image {
+    /// Writes the blocks that differ from what was read, and flushes them. An image whose blocks
+    /// are all as they were is left alone.
+    ///
+    /// # Errors
+    /// [`Failure::CardChanged`] and [`Failure::CardUnwritten`].
+    pub(super) fn write_back(&mut self, card: &Card) -> Result<Written, Failure> {
+        let Some(now) = card.kept() else {
+            unreachable!("a card that was put in from an image is kept in memory")
+        };
+        let changed: Vec<u64> = now.changed_since(&self.before).collect();
+        self.check(&changed, card.blocks())?;
+        let total = changed.len();
+        for (done, block) in changed.iter().enumerate() {
+            let bytes = block_of(now, *block);
+            write_at(&self.file, &bytes.0, offset(*block))
+                .map_err(|error| Failure::card(&self.path, &error, [done, total]))?;
+        }
+        if total > 0 {
+            let flushed = self.file.sync_all();
+            flushed.map_err(|error| Failure::card(&self.path, &error, [total, total]))?;
+            self.before = now.clone();
+        }
+        let changed = u64::try_from(total).expect("u64 holds usize");
+        Ok(Written { path: self.path.clone(), changed, blocks: card.blocks() })
+    }
+
+    /// Holds that nobody who does not ask for locks wrote what would be overwritten now.
+    fn check(&self, changed: &[u64], blocks: u64) -> Result<(), Failure> {
+        let foreign = |found: String| Failure::CardChanged { path: self.path.clone(), found };
+        let unread = |error: io::Error| Failure::card(&self.path, &error, [0, changed.len()]);
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let [found, expected] = [self.file.metadata().map_err(unread)?.len(), offset(blocks)];
+        if found != expected {
+            return Err(foreign(format!("it has {found} bytes and had {expected}")));
+        }
+        for block in changed {
+            let mut found = [0; BLOCK];
+            read_at(&self.file, &mut found, offset(*block)).map_err(unread)?;
+            if found != block_of(&self.before, *block).0 {
+                return Err(foreign(format!("its block {block} is another one")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn block_of(contents: &Contents, number: u64) -> Block {
+    let mut block = Block([0; BLOCK]);
+    contents.read(Extent::new(number, 1), &mut block.0);
+    block
+}
+
+/// Where a block begins.
+fn offset(block: u64) -> u64 {
+    block * Bytes::of(&[0; BLOCK]).get()
+}
+
+#[cfg(unix)]
+fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(not(unix))]
+fn write_at(mut file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    use std::io::{Seek, Write};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.write_all(bytes)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    use std::io::{Read, Seek};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read_exact(bytes)
+}

@@ -1,0 +1,253 @@
+//! A machine with a program, as the user ordered it.
+//!
+//! Layer: rank 9. Main types: [`Order`], what the user asked for; [`Session`], the machine made of it. Files are untrusted: kind and size are
+//! looked at before they are read.
+
+use super::board::{self, Computer};
+use super::calls::CallNames;
+use super::card::{self, CardFile, Image, Written};
+use super::failure::Failure;
+use super::symbols::Symbols;
+use boardlab_arm926::Compiled;
+use boardlab_arm926::Predecoded;
+use boardlab_arm926::{Interpreter, Physical};
+use boardlab_realview::{Machine, Program};
+use boardlab_result::{Origin, Parameter};
+use boardlab_sim::Bytes;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The largest program file: debug information may be much larger than memory.
+const PROGRAM: Bytes = Bytes::mib(1024);
+/// The largest raw image: all of the memory that a board can have.
+const IMAGE: Bytes = Bytes::mib(256);
+/// The largest snapshot: all memory and a card.
+const SNAPSHOT: Bytes = Bytes::mib(4096 + 512);
+
+/// A way to run the core. Results are the same with each, to the last bit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Way {
+    /// The reference interpreter: one instruction at a time.
+    Interpreter,
+    /// Blocks of predecoded instructions.
+    #[default]
+    Predecoded,
+    /// Hot code compiled to machine code of the host.
+    Compiled,
+}
+
+/// A raw image to be put in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// The file.
+    pub path: PathBuf,
+    /// The physical address.
+    pub at: u32,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    /// The program, an ELF file.
+    pub program: PathBuf,
+    /// What it is told as its command line.
+    pub command_line: Option<String>,
+    /// Arguments of all `--set`.
+    pub set: Vec<String>,
+    /// Memory in place of the board's.
+    pub memory: Option<Bytes>,
+    /// Images to be put in memory after the program.
+    pub loads: Vec<Load>,
+    /// The card in the reader.
+    pub card: Option<CardFile>,
+    /// A snapshot to go on from, in place of a start: the program then gives names only.
+    pub restore: Option<PathBuf>,
+    /// How the core is run, if the user chose; otherwise as [`Way::default`] says.
+    pub way: Option<Way>,
+    /// Look for violations of coherence.
+    pub check: bool,
+}
+
+/// A machine with a program.
+#[derive(Debug)]
+pub struct Session {
+    /// The machine.
+    pub(super) machine: Machine,
+    /// What it is.
+    pub(super) computer: Computer,
+    /// Its numbers with their sources.
+    pub(super) parameters: Vec<Parameter>,
+    /// The names in the program.
+    pub(super) symbols: Arc<Symbols>,
+    /// The names of its system calls.
+    pub(super) calls: CallNames,
+    /// The file name of the program.
+    pub(super) name: String,
+    /// How the core is run, if the user chose.
+    pub(super) way: Option<Way>,
+    /// The card's image, if what the guest writes goes back to it.
+    image: Option<Image>,
+}
+
+impl Session {
+    /// Makes the machine and loads it.
+    ///
+    /// # Errors
+    /// What is wrong with a file or an argument.
+    pub fn open(order: &Order) -> Result<Self, Failure> {
+        let (computer, parameters) = computer(order)?;
+        let file = read(&order.program, PROGRAM)?;
+        let refused = |problem| Failure::Program { path: order.program.clone(), problem };
+        let program = Program::parse(&file).map_err(refused)?;
+        let name = order.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut machine = match &order.restore {
+            Some(path) => {
+                let refused = |problem| Failure::Program { path: path.clone(), problem };
+                let machine = Machine::restore(&read(path, SNAPSHOT)?).map_err(refused)?;
+                same_board(&machine, &computer)?;
+                machine
+            }
+            None => {
+                let mut machine = Machine::new(&computer.settings).map_err(Failure::Machine)?;
+                machine.load(&program).map_err(refused)?;
+                machine.set_command_line(&name);
+                machine
+            }
+        };
+        for load in &order.loads {
+            let image = read(&load.path, IMAGE)?;
+            let refused = |problem| Failure::Program { path: load.path.clone(), problem };
+            machine.load_raw(Physical(load.at), &image).map_err(refused)?;
+        }
+        let image = match &order.card {
+            Some(card) => card::insert(&mut machine, card)?,
+            None => None,
+        };
+        if let Some(line) = &order.command_line {
+            machine.set_command_line(line);
+        }
+        let symbols = Arc::new(Symbols::of_program(&program.symbols));
+        let calls = CallNames::of_kernel(&symbols, |at| word(&program, at));
+        let mut session =
+            Self { machine, computer, parameters, symbols, calls, name, way: order.way, image };
+        session.usual_engine();
+        Ok(session)
+    }
+
+    /// Goes on with the engine that the user chose.
+    pub(super) fn usual_engine(&mut self) {
+        match self.way.unwrap_or_default() {
+            Way::Interpreter => self.machine.set_engine(Interpreter),
+            Way::Predecoded => self.machine.set_engine(Predecoded::default()),
+            Way::Compiled => self.machine.set_engine(Compiled::default()),
+        }
+    }
+
+    /// The machine as it is now, to go on from later.
+    ///
+    /// # Errors
+    /// [`Failure::Machine`] where it holds what cannot be saved.
+    pub fn snapshot(&self) -> Result<Vec<u8>, Failure> {
+        self.machine.snapshot().map_err(Failure::Machine)
+    }
+
+    /// Writes what the guest changed on the card back to its image, if that was ordered: whatever
+    /// ended the run, for the guest was told that its blocks are on the card.
+    ///
+    /// # Errors
+    /// [`Failure::CardChanged`] and [`Failure::CardUnwritten`].
+    pub fn write_card(&mut self) -> Result<Option<Written>, Failure> {
+        let (image, card) = (self.image.as_mut(), self.machine.processor().bus.card());
+        image.zip(card).map(|(image, card)| image.write_back(card)).transpose()
+    }
+
+    /// The address of a symbol, or a number in decimal or hexadecimal.
+    ///
+    /// # Errors
+    /// [`Failure::Argument`] where it is neither.
+    pub fn address(&self, text: &str) -> Result<u32, Failure> {
+        let number = match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        number.or_else(|| self.symbols.address(text)).ok_or_else(|| {
+            let names = self.symbols.code().iter().map(|symbol| symbol.name.as_str());
+            let near = boardlab_document::nearest::nearest(text, names);
+            Failure::Argument {
+                problem: format!("`{text}` is no address and no symbol of {}", self.name),
+                help: match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "give the name of a function, or an address such as 0x8000".into(),
+                },
+            }
+        })
+    }
+}
+
+/// The computer of an order, and its numbers with their sources.
+fn computer(order: &Order) -> Result<(Computer, Vec<Parameter>), Failure> {
+    let reading = board::open(&order.set)?;
+    let (mut computer, mut parameters) = (reading.value, reading.parameters);
+    computer.settings.core.check_coherence = order.check;
+    if let Some(memory) = order.memory {
+        computer.settings.memory = memory;
+        for parameter in parameters.iter_mut().filter(|one| one.key == "board.memory.size") {
+            parameter.value = memory.to_string();
+            parameter.origin = Origin::Assumed;
+            parameter.source = "--memory".into();
+        }
+    }
+    Ok((computer, parameters))
+}
+
+/// A snapshot brings its board along: what the board file and the arguments say must be that.
+fn same_board(machine: &Machine, computer: &Computer) -> Result<(), Failure> {
+    let processor = machine.processor();
+    let saved = (processor.memory.config(), processor.bus.clock().rate());
+    let settings = &computer.settings;
+    let memory = Bytes::new(processor.bus.memory_size().into());
+    if saved == (&settings.core, settings.core_clock) && memory == settings.memory {
+        return Ok(());
+    }
+    let problem = format!(
+        "the snapshot is of another board: its core runs at {}, with {} KiB and {} KiB of caches and {memory} of memory",
+        saved.1,
+        saved.0.instruction_cache.kib(),
+        saved.0.data_cache.kib()
+    );
+    let help = "give the --set, --memory and --check that the snapshot was made with";
+    Err(Failure::Argument { problem, help: help.into() })
+}
+
+/// The aligned word at the virtual address `at` of a program that was not started yet.
+fn word(program: &Program, at: u32) -> Option<u32> {
+    program.segments.iter().find_map(|segment| {
+        let offset = usize::try_from(at.checked_sub(segment.address)?).ok()?;
+        let bytes = segment.contents.get(offset..offset.checked_add(4)?)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    })
+}
+
+/// The content of the regular file at `path`.
+pub(super) fn read(path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
+    let system = |error: std::io::Error| Failure::unreadable(path, &error);
+    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
+    if !fs::metadata(path).map_err(system)?.is_file() {
+        return Err(Failure::not_a_file(path));
+    }
+    contents(&File::open(path).map_err(system)?, path, limit)
+}
+
+/// The content of `file`, which was opened at `path`.
+pub(super) fn contents(file: &File, path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = file.take(limit.get() + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::unreadable(path, &error))?;
+    if Bytes::of(&bytes) > limit {
+        let problem = format!("it is larger than {limit}");
+        return Err(Failure::Unreadable { path: path.into(), problem });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,204 @@
+//! The value of one key: limits on it, and what it rests on.
+//!
+//! Layer: rank 7. Main types: [`Key`], the value of a key with limits, and [`Sourced`], a value
+//! with its origin and source. A value is written bare, or as
+//! `{ value = "284 ns", origin = "published", source = "document, table 4" }`. In a part or board
+//! file a bare number is refused: every number needs a source.
+
+use super::node::{Node, Table};
+use super::problems::{Read, Reported};
+use super::reader::{Section, State};
+use super::value::{Misplaced, Value};
+use crate::misfit::Misfit;
+use crate::source::Kind;
+use boardlab_result::{Origin, Parameter};
+
+/// A value and what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Its key, its value as written, its origin and its source.
+    pub parameter: Parameter,
+}
+
+/// What an accessor wants to know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wants {
+    /// The value alone.
+    Value,
+    /// The value with what it rests on.
+    Source,
+}
+
+pub(super) type Check<'s, T> = Box<dyn Fn(&T) -> Option<Misfit> + 's>;
+
+/// The value of one key, with limits on it.
+pub struct Key<'s, 'a, T> {
+    section: &'s Section<'a>,
+    name: &'s str,
+    checks: Vec<Check<'s, T>>,
+}
+
+impl<'s, 'a, T> Key<'s, 'a, T> {
+    pub(super) const fn new(section: &'s Section<'a>, name: &'s str) -> Self {
+        Self { section, name, checks: Vec::new() }
+    }
+}
+
+impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
+    /// Refuses zero.
+    #[must_use]
+    pub fn positive(mut self) -> Self {
+        self.checks.push(Box::new(|value: &T| value.is_zero().then_some(Misfit::Zero)));
+        self
+    }
+
+    /// Refuses what is not from `low` to `high`, both of them taken.
+    #[must_use]
+    pub fn within(mut self, low: T, high: T) -> Self
+    where
+        T: PartialOrd + std::fmt::Display,
+    {
+        self.checks.push(Box::new(move |value: &T| {
+            let (low, high) = (&low, &high);
+            let outside = || Misfit::Outside { low: low.to_string(), high: high.to_string() };
+            (value < low || value > high).then(outside)
+        }));
+        self
+    }
+
+    /// The value, which must be there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn required(self) -> Read<T> {
+        let read = self.read(Wants::Value)?.map(|sourced| sourced.value);
+        read.ok_or_else(|| self.lacks(T::NUMBER))
+    }
+
+    /// The value, if it is there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn optional(self) -> Read<Option<T>> {
+        Ok(self.read(Wants::Value)?.map(|sourced| sourced.value))
+    }
+
+    /// The value, or `default` where it lacks.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn or(self, default: T) -> Read<T> {
+        Ok(self.optional()?.unwrap_or(default))
+    }
+
+    /// The value with what it rests on; it becomes a parameter of the result.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn sourced(self) -> Read<Sourced<T>> {
+        self.read(Wants::Source)?.ok_or_else(|| self.lacks(true))
+    }
+
+    /// The value with what it rests on, if it is there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn optional_sourced(self) -> Read<Option<Sourced<T>>> {
+        self.read(Wants::Source)
+    }
+
+    fn read(&self, wants: Wants) -> Read<Option<Sourced<T>>> {
+        let Some(node) = self.section.node_of(self.name) else { return Ok(None) };
+        self.section.sourced_at(node, self.name, wants, &self.checks).map(Some)
+    }
+
+    fn lacks(&self, sourced: bool) -> Reported {
+        self.section.lacks(self.name, T::expected(), &T::example(), sourced)
+    }
+}
+
+impl Section<'_> {
+    /// Reads a value written bare or with its origin, checks it, and records it as a parameter
+    /// when it has an origin, when one is wanted, or when the user set it.
+    pub(super) fn sourced_at<T: Value>(
+        &self,
+        node: &Node,
+        key: &str,
+        wants: Wants,
+        checks: &[Check<'_, T>],
+    ) -> Read<Sourced<T>> {
+        let any = |table: &Table| {
+            ["value", "origin", "source"].into_iter().any(|key| table.0.contains_key(key))
+        };
+        let given = match node.as_table() {
+            Some(table) if any(table) => Some(self.provenance(node, key)?),
+            _ => None,
+        };
+        let inner = self.inner(node);
+        let value =
+            T::read(inner).and_then(|value| match checks.iter().find_map(|check| check(&value)) {
+                Some(misfit) => Err(Misplaced::new(inner, misfit)),
+                None => Ok(value),
+            });
+        let value = value
+            .map_err(|misplaced| self.report_value(key, misplaced, T::expected(), help::<T>()))?;
+        let source = inner.place.source();
+        let strict = source.kind().is_some_and(Kind::needs_sources);
+        let has_origin = given.is_some();
+        if strict && !has_origin && (T::NUMBER || wants == Wants::Source) {
+            return Err(self.unsourced(key, inner, &T::expected()));
+        }
+        let (origin, source_text) = given.unwrap_or_else(|| {
+            // What a user or a scenario chooses rests on nothing but the choice.
+            (Origin::Assumed, source.name().into())
+        });
+        let parameter =
+            Parameter { key: self.below(key), value: inner.written(), origin, source: source_text };
+        if has_origin || wants == Wants::Source || source.is_argument() {
+            let mut all = self.context().parameters.borrow_mut();
+            all.insert(parameter.key.clone(), parameter.clone());
+        }
+        Ok(Sourced { value, parameter })
+    }
+
+    /// Refuses a bare value where each number needs a source, and shows it with one.
+    fn unsourced(&self, key: &str, node: &Node, expected: &str) -> Reported {
+        let written = match node.as_text() {
+            Some(text) => format!("\"{text}\""),
+            None => node.place.text().into(),
+        };
+        let help = format!("every number needs a source: {key} = {}", with_source(&written));
+        let expected = format!("{expected} with its origin and source");
+        self.report_value(key, Misplaced::new(node, Misfit::Unsourced), expected, help)
+    }
+
+    /// Origin and source of a value that was written with them.
+    fn provenance(&self, node: &Node, key: &str) -> Read<(Origin, String)> {
+        let state = State::new(node, self.below(key), self.context());
+        let state = state.expect("the caller has seen a table");
+        let section = state.section();
+        if !section.has("value") {
+            let _ = section.lacks("value", "the value itself".into(), "\"...\"", false);
+        }
+        let origin = section.one_of("origin", &Origin::NAMES);
+        let source = section.required::<String>("source");
+        section.finish()?;
+        Ok((origin?, source?))
+    }
+}
+
+pub(super) fn with_source(example: &str) -> String {
+    // One example is enough where a type shows two ways of writing.
+    let example = example.split(" or ").next().unwrap_or(example);
+    format!(
+        "{{ value = {example}, origin = \"datasheet\", source = \"document, table or section\" }}"
+    )
+}
+
+fn help<T: Value>() -> String {
+    let hint = T::hint();
+    let joint = if hint.is_empty() { "" } else { "; " };
+    format!("write it like {}{joint}{hint}", T::example())
+}

@@ -1,0 +1,218 @@
+//! The files that a user writes: TOML texts as trees that know where each value was written, and checked access.
+//!
+//! Layer: rank 7. In reading order:
+//!
+//! - [`source`]: [`source::Source`], a text with its name, and [`source::Place`], a stretch of it.
+//! - [`error`] and [`misfit`]: what can be wrong with a file, drawn with line and caret;
+//!   [`nearest`]: the name that was probably meant.
+//! - [`quantity`]: `256 us`, `128 KiB`, `4 MiB / 11 ms`, exactly;
+//!   [`distribution`]: `triangular(170 us, 203 us, 224 us)` as a quantile table.
+//! - [`node`]: the tree; `parse`: from text to tree; [`files`]: the keys that name other files;
+//!   [`overrides`]: `--set`.
+//! - [`value`]: what one value can be; [`problems`]: errors are gathered; [`reader`]: checked access
+//!   to sections; [`key`]: one value with limits and provenance; [`limits`]: times below what any device has.
+//! - [`lock`]: who may write a file, and who does.
+//!
+//! Main types: [`Document`] and [`Section`].
+//!
+//! A scenario is read like this; every error names file, line, column, what is due and what was
+//! probably meant:
+//!
+//! ```
+//! use boardlab_document::{Document, Override, Read, Section, Sourced};
+//! use boardlab_document::source::{Kind, Source};
+//! use boardlab_sim::Duration;
+//!
+//! struct Wait {
+//!     fixed: Sourced<Duration>,
+//! }
+//!
+//! fn read(top: Section<'_>) -> Read<Wait> {
+//!     let wait = top.section("wait", |section| {
+//!         let fixed = section.key("fixed").positive().sourced();
+//!         section.finish()?;
+//!         Ok(Wait { fixed: fixed? })
+//!     });
+//!     top.finish()?;
+//!     wait
+//! }
+//!
+//! let source = Source::new(Kind::Scenario, "wait.toml", "[wait]\nfixed = \"256 us\"\n");
+//! let mut document = Document::parse(&source)?;
+//! document.set(&[Override::parse("wait.fixed=170us")?])?;
+//! let wait = document.read(read)?;
+//! assert_eq!(wait.value.fixed.value, Duration::from_micros(170));
+//! assert_eq!(wait.parameters[0].source, "--set");
+//! assert!(document.is_overridden());
+//!
+//! let bare = Source::new(Kind::Scenario, "wait.toml", "[wait]\nfixed = 256\n");
+//! let error = Document::parse(&bare)?.read(read).err().expect("a number without unit");
+//! assert!(error.to_string().contains("--> wait.toml:2:9"));
+//! assert!(error.to_string().contains("`wait.fixed`: `256` has no unit"));
+//! # Ok::<(), boardlab_document::error::Error>(())
+//! ```
+//!
+//! Nothing here prints.
+
+pub mod distribution;
+pub mod error;
+pub mod files;
+pub mod key;
+pub mod limits;
+pub mod lock;
+pub mod misfit;
+pub mod nearest;
+pub mod node;
+pub mod overrides;
+mod parse;
+pub mod problems;
+pub mod quantity;
+pub mod reader;
+pub mod source;
+pub mod value;
+
+pub use key::{Key, Sourced};
+pub use node::{Content, Node};
+pub use overrides::Override;
+pub use problems::{Read, Reported};
+pub use reader::Section;
+pub use value::{Misplaced, Value};
+
+use crate::error::{BadValue, Error};
+use crate::source::Source;
+use boardlab_result::Parameter;
+use indexmap::IndexMap;
+use problems::Problems;
+use reader::{Context, State};
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A file, perhaps with other files in place of their names, and with the user's overrides.
+#[derive(Debug, Clone)]
+pub struct Document {
+    root: Node,
+    overridden: bool,
+    /// One point of a grid, in which a key may matter at other points only.
+    swept: bool,
+    /// What `--set` or `--grid` gives and no reading used; kept for points of a grid alone.
+    idle: Arc<Mutex<Vec<BadValue>>>,
+}
+
+/// What a reading gives.
+#[derive(Debug, Clone)]
+pub struct Reading<T> {
+    /// What was read.
+    pub value: T,
+    /// Every input with what it rests on, in the order of reading.
+    pub parameters: Vec<Parameter>,
+}
+
+impl Document {
+    /// The tree of `source`.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] when it is not TOML.
+    pub fn parse(source: &Arc<Source>) -> Result<Self, Error> {
+        let root = parse::document(source)?;
+        Ok(Self { root, overridden: false, swept: false, idle: Arc::default() })
+    }
+
+    /// The text that the top level stands in.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<Source> {
+        self.root.place.source()
+    }
+
+    /// The value at the dotted `path`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Node> {
+        self.root.get(path)
+    }
+
+    /// Every value with its dotted path, as written; those with an origin as a whole.
+    #[must_use]
+    pub fn values(&self) -> IndexMap<String, String> {
+        let mut values = IndexMap::new();
+        self.root.each_leaf("", &mut |path, leaf| {
+            values.insert(path, leaf.written());
+        });
+        values
+    }
+
+    /// The title, which `boardlab list` shows.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn title(&self) -> Result<String, Error> {
+        let reading = self.read(|top| {
+            let title = top.required("title");
+            top.leave_rest();
+            title
+        })?;
+        Ok(reading.value)
+    }
+
+    /// Puts the tree of `other` in place of the value at `path`, which names it.
+    ///
+    /// Does nothing where there is no such value. What overrides changed in either stays marked.
+    pub fn mount(&mut self, path: &str, other: Self) {
+        let Some(entry) = self.root.entry_mut(path) else { return };
+        entry.node = other.root;
+        self.overridden |= other.overridden;
+        self.swept |= other.swept;
+    }
+
+    /// Applies `overrides` in order; the last one for a key wins.
+    ///
+    /// # Errors
+    /// [`Error::Override`] when a key goes on below something that is not a section.
+    pub fn set<'o>(
+        &mut self,
+        overrides: impl IntoIterator<Item = &'o Override>,
+    ) -> Result<(), Error> {
+        for one in overrides {
+            one.apply(&mut self.root)?;
+            self.overridden = true;
+            self.swept |= one.node().place().source().is_grid();
+        }
+        Ok(())
+    }
+
+    /// Whether an override touched the document: then its results are not the published ones, and
+    /// the print is left out.
+    #[must_use]
+    pub const fn is_overridden(&self) -> bool {
+        self.overridden
+    }
+
+    /// Takes what of `--set` and `--grid` the readings of this point of a grid had no use for.
+    #[must_use]
+    pub fn take_idle(&self) -> Vec<BadValue> {
+        std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the document with `read`.
+    ///
+    /// # Errors
+    /// All errors that were found, at most ten of them.
+    pub fn read<T>(&self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Result<Reading<T>, Error> {
+        let context = Context {
+            root: &self.root,
+            swept: self.swept,
+            problems: Problems::default(),
+            idle: RefCell::default(),
+            parameters: RefCell::default(),
+        };
+        let state = State::new(&self.root, String::new(), &context);
+        let state = state.expect("the top level of a TOML text is a table");
+        let value = read(state.section());
+        drop(state);
+        let Context { problems, parameters, idle, .. } = context;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).extend(idle.into_inner());
+        let value = match (problems.into_error(), value) {
+            (Some(error), _) => return Err(error),
+            (None, value) => value.expect("whoever has a Reported has reported"),
+        };
+        Ok(Reading { value, parameters: parameters.into_inner().into_values().collect() })
+    }
+}

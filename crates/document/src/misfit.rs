@@ -1,0 +1,115 @@
+//! Why one value was refused.
+//!
+//! Layer: rank 7. A [`Misfit`] knows neither key nor place: parsers of single values return it, and
+//! [`crate::error::Error::Value`] adds where it was found and what was due.
+
+use std::fmt;
+
+/// Why one value was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    /// Nothing is written.
+    Empty,
+    /// Another kind of TOML value is due.
+    Type {
+        /// What stands there, such as `an integer`.
+        found: &'static str,
+    },
+    /// It does not begin with a number.
+    NotANumber,
+    /// It is below zero.
+    Negative,
+    /// A number without a unit.
+    NoUnit,
+    /// A unit that does not exist.
+    UnknownUnit {
+        /// The unit as written.
+        unit: String,
+        /// The unit that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A unit that measures something else.
+    OtherUnit {
+        /// The unit as written.
+        unit: String,
+        /// What it measures.
+        kind: &'static str,
+    },
+    /// It is finer than the smallest step.
+    NotWhole {
+        /// The smallest unit, in the plural.
+        step: &'static str,
+    },
+    /// More digits than are read.
+    TooManyDigits {
+        /// How many are read.
+        limit: usize,
+    },
+    /// Larger than can be stored.
+    TooLarge {
+        /// The largest value.
+        limit: String,
+    },
+    /// Zero where something is due.
+    Zero,
+    /// Outside the range that makes sense.
+    Outside {
+        /// The least value that is taken.
+        low: String,
+        /// The greatest value that is taken.
+        high: String,
+    },
+    /// A bare value in a file in which each number needs a source.
+    Unsourced,
+    /// A name that is none of those that are known.
+    UnknownName {
+        /// The names that are known.
+        names: Vec<String>,
+    },
+    /// A call such as `triangular(...)` with the wrong number or form of arguments.
+    Arguments {
+        /// How it is written.
+        form: &'static str,
+    },
+    /// Values that must rise from left to right, and do not.
+    Order {
+        /// The order that is due.
+        order: &'static str,
+    },
+    /// It is right, and the run does not use it.
+    Idle {
+        /// When, as a clause: `with places = "random"`.
+        why: String,
+    },
+    /// A rule between values is broken.
+    Rule {
+        /// What is wrong, as a clause: `is not a multiple of the buffer`.
+        problem: String,
+    },
+}
+
+/// A clause that follows the value: "`256` has no unit".
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::Type { found } => write!(f, "is {found}"),
+            Self::NotANumber => f.write_str("does not begin with a number"),
+            Self::Negative => f.write_str("is negative"),
+            Self::NoUnit => f.write_str("has no unit"),
+            Self::UnknownUnit { unit, .. } => write!(f, "has the unknown unit `{unit}`"),
+            Self::OtherUnit { unit, kind } => write!(f, "has `{unit}`, a unit of {kind}"),
+            Self::NotWhole { step } => write!(f, "is not a whole number of {step}"),
+            Self::TooManyDigits { limit } => write!(f, "has more than {limit} digits"),
+            Self::TooLarge { limit } => write!(f, "is larger than {limit}"),
+            Self::Zero => f.write_str("is zero"),
+            Self::Outside { low, high } => write!(f, "is not from {low} to {high}"),
+            Self::Unsourced => f.write_str("has no source"),
+            Self::UnknownName { .. } => f.write_str("is not known here"),
+            Self::Arguments { .. } => f.write_str("has the wrong arguments"),
+            Self::Order { order } => write!(f, "breaks the order {order}"),
+            Self::Idle { why } => write!(f, "has no effect {why}"),
+            Self::Rule { problem } => f.write_str(problem),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The nearest of several names, for error messages.
+//!
+//! Layer: rank 7, used by everything in `lab` that refuses a name.
+
+/// The one of `names` that `found` was probably meant to be.
+///
+/// The same letters in another case win; else the fewest edits (optimal string alignment), at most
+/// one for every three characters, and at least one. A name that was not written to its end counts
+/// as one edit.
+pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // A longer text is no slip of the keyboard, and comparing costs the product of the lengths.
+    const LONGEST: usize = 64;
+    let length = found.chars().take(LONGEST + 1).count();
+    if length > LONGEST {
+        return None;
+    }
+    let lower = found.to_lowercase();
+    let mut best: Option<(usize, &str)> = None;
+    for name in names {
+        let distance = match name.to_lowercase() {
+            same if same == lower => 0,
+            longer if length >= 3 && longer.starts_with(&lower) => 1,
+            other => strsim::osa_distance(&lower, &other),
+        };
+        let allowed = (length / 3).max(1);
+        // A name of one letter is one edit away from every other one: no hint.
+        let tells = distance == 0 || distance < length;
+        if tells && distance <= allowed && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, name));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_keyboard_is_recognised() {
+        let names = ["write_cycle", "read_cycle", "width"];
+        assert_eq!(nearest("write_cycl", names), Some("write_cycle"));
+        assert_eq!(nearest("raed_cycle", names), Some("read_cycle"));
+        assert_eq!(nearest("WIDTH", names), Some("width"));
+        assert_eq!(nearest("read", names), Some("read_cycle"));
+        assert_eq!(nearest("colour", names), None);
+        assert_eq!(nearest(&"w".repeat(100_000), names), None);
+        assert_eq!(nearest("", names), None);
+    }
+
+    #[test]
+    fn the_case_of_a_unit_is_corrected() {
+        assert_eq!(nearest("kib", ["B", "KiB", "kB"]), Some("KiB"));
+        assert_eq!(nearest("x", ["s", "h"]), None);
+    }
+}

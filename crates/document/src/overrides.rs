@@ -1,0 +1,145 @@
+//! `--set KEY.PATH=VALUE`: values given on the command line in place of those in the files.
+//!
+//! Layer: rank 7. Main type: [`Override`]. An override only puts its value into the tree, with its
+//! own text as the place; whether key and value make sense is for the reader to say, which knows
+//! the optional keys too. Sections that lack on the way are made. A value that was written with
+//! origin and source is replaced as a whole: what the user sets is assumed.
+
+use super::node::{Content, Entry, Node, Table};
+use super::parse;
+use crate::error::{Error, OverrideProblem};
+use crate::source::{Place, Source};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Parts that a key may have: more than any document, and few enough for recursion.
+const DEEPEST: usize = 16;
+
+/// One parsed `--set`.
+#[derive(Debug, Clone)]
+pub struct Override {
+    parts: Vec<Part>,
+    node: Node,
+}
+
+/// One part of the dotted key.
+#[derive(Debug, Clone)]
+struct Part {
+    name: String,
+    place: Place,
+}
+
+impl Override {
+    /// Reads the argument of a `--set`.
+    ///
+    /// The value is TOML if it reads as such (a string in quotes, a number, `true`, a list, an
+    /// inline table), else bare text.
+    ///
+    /// # Errors
+    /// [`Error::Override`] when there is no `=` or the key is not dotted names.
+    pub fn parse(argument: &str) -> Result<Self, Error> {
+        Self::of(&Source::argument(argument), None)
+    }
+
+    /// Reads the key before the first `=` of `source`, and the value at the bytes `value`, or
+    /// after the `=`.
+    pub fn of(source: &Arc<Source>, value: Option<Range<usize>>) -> Result<Self, Error> {
+        let argument = source.text();
+        let refused = |span: Range<usize>, problem| {
+            Err(Error::Override { place: Place::new(source, span), problem })
+        };
+        let Some(equals) = argument.find('=') else {
+            return refused(0..argument.len(), OverrideProblem::NoEquals);
+        };
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for piece in argument[..equals].split('.') {
+            let name = piece.trim();
+            let from = start + (piece.len() - piece.trim_start().len());
+            let place = from..from + name.len();
+            if name.is_empty() {
+                return refused(start..start + 1, OverrideProblem::EmptyKey);
+            }
+            if parts.len() == DEEPEST {
+                return refused(place, OverrideProblem::TooDeep { limit: DEEPEST });
+            }
+            parts.push(Part { name: name.into(), place: Place::new(source, place) });
+            start += piece.len() + 1;
+        }
+        let value = value.unwrap_or(equals + 1..argument.len());
+        Ok(Self { parts, node: parse::argument(source, value) })
+    }
+
+    /// The dotted key.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let names: Vec<_> = self.parts.iter().map(|part| part.name.as_str()).collect();
+        names.join(".")
+    }
+
+    /// The value.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Puts the value into the tree below `root`.
+    ///
+    /// # Errors
+    /// [`Error::Override`] when the key goes on below something that is not a section.
+    pub(crate) fn apply(&self, root: &mut Node) -> Result<(), Error> {
+        let mut node = root;
+        let mut path = String::new();
+        for (index, part) in self.parts.iter().enumerate() {
+            let last = index + 1 == self.parts.len();
+            if last && part.name == "value" && node.is_sourced() {
+                break;
+            }
+            if !path.is_empty() {
+                path.push('.');
+            }
+            node = self.step(node, part, &path)?;
+            path.push_str(&part.name);
+        }
+        *node = self.node.clone();
+        Ok(())
+    }
+
+    /// The node called `part` below `node`, made if it lacks.
+    fn step<'n>(&self, node: &'n mut Node, part: &Part, path: &str) -> Result<&'n mut Node, Error> {
+        let parent = || path.trim_end_matches('.').to_owned();
+        let refused = |problem| Err(Error::Override { place: part.place.clone(), problem });
+        let found = node.noun();
+        match &mut node.content {
+            Content::Table(table) => {
+                let made = || Entry {
+                    key: part.place.clone(),
+                    node: Node {
+                        place: self.whole_key(),
+                        content: Content::Table(Table::default()),
+                    },
+                };
+                Ok(&mut table.0.entry(part.name.clone()).or_insert_with(made).node)
+            }
+            Content::List(items) => {
+                let length = items.len();
+                match part.name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
+                    Some(item) => Ok(item),
+                    None => refused(OverrideProblem::NoEntry { list: parent(), length }),
+                }
+            }
+            _ => refused(OverrideProblem::NotASection { parent: parent(), found }),
+        }
+    }
+
+    fn whole_key(&self) -> Place {
+        let span = |part: &Part| part.place.span().clone();
+        let first = self.parts.first().map_or(0..0, span);
+        let last = self.parts.last().map_or(0..0, span);
+        Place::new(self.source(), first.start..last.end)
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        self.node.place.source()
+    }
+}

@@ -1,0 +1,475 @@
+//! Checked access to the sections of a document.
+//!
+//! Layer: rank 7. Main type: [`Section`], whose accessors remember which keys were asked for. The
+//! pattern of every reader:
+//!
+//! ```
+//! use boardlab_document::{Read, Section, Sourced};
+//! use boardlab_sim::{Bytes, Duration};
+//!
+//! struct Bus {
+//!     write_cycle: Sourced<Duration>,
+//!     buffer: Bytes,
+//! }
+//!
+//! impl Bus {
+//!     fn read(section: Section<'_>) -> Read<Self> {
+//!         let write_cycle = section.key("write_cycle").positive().sourced();
+//!         let buffer = section.key("buffer").within(Bytes::new(2), Bytes::kib(4)).required();
+//!         section.finish()?;
+//!         Ok(Self { write_cycle: write_cycle?, buffer: buffer? })
+//!     }
+//! }
+//! ```
+//!
+//! Ask for every key first, then call [`Section::finish`], which reports the keys that nobody asked
+//! for, and only then use `?`: so one run shows all the errors of a section. A missing key is
+//! reported by `finish` too, unless an unknown key looks like it: one slip, one message.
+
+use super::key::{Key, Sourced, Wants, with_source};
+use super::node::{Content, Node, Table};
+use super::problems::{Problems, Read, Reported};
+use super::value::{Misplaced, Value};
+use crate::error::{BadValue, Error, MissingKey, UnknownKey};
+use crate::misfit::Misfit;
+use crate::nearest::nearest;
+use crate::source::{Kind, Place};
+use boardlab_result::Parameter;
+use indexmap::{IndexMap, IndexSet};
+use std::cell::{Cell, RefCell};
+
+/// What one reading gathers.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) root: &'a Node,
+    pub(crate) swept: bool,
+    pub(crate) problems: Problems,
+    /// Values of `--set` and `--grid` without use at this point of a grid.
+    pub(crate) idle: RefCell<Vec<BadValue>>,
+    pub(crate) parameters: RefCell<IndexMap<String, Parameter>>,
+}
+
+/// One section of a document: a handle, to be passed by value.
+#[derive(Debug, Clone, Copy)]
+pub struct Section<'a>(&'a State<'a>);
+
+/// A section and what has been asked of it.
+#[derive(Debug)]
+pub(super) struct State<'a> {
+    node: &'a Node,
+    table: &'a Table,
+    /// Dotted path; empty at the top.
+    path: String,
+    context: &'a Context<'a>,
+    asked: RefCell<IndexSet<String>>,
+    missing: RefCell<Vec<MissingKey>>,
+    finished: Cell<bool>,
+}
+
+impl<'a> State<'a> {
+    /// The state of the section that `node` is, if it is one.
+    pub(super) fn new(node: &'a Node, path: String, context: &'a Context<'a>) -> Option<Self> {
+        Some(Self {
+            node,
+            table: node.as_table()?,
+            path,
+            context,
+            asked: RefCell::default(),
+            missing: RefCell::default(),
+            finished: Cell::new(false),
+        })
+    }
+
+    pub(super) const fn section(&self) -> Section<'_> {
+        Section(self)
+    }
+
+    fn leave_rest(&self) {
+        for lack in self.missing.take() {
+            self.context.problems.report(Error::MissingKey(Box::new(lack)));
+        }
+        self.finished.set(true);
+    }
+}
+
+impl<'a> Section<'a> {
+    /// Dotted path of the section; empty at the top.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// Where the section was written; its source is the file it stands in.
+    #[must_use]
+    pub const fn place(&self) -> &Place {
+        self.0.node.place()
+    }
+
+    /// Whether `key` is there. Asking makes it a known key.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.node_of(key).is_some()
+    }
+
+    /// All keys of the section, for sections whose keys are names of things.
+    pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.0.table.0.keys().map(String::as_str)
+    }
+
+    /// The value of `key`, to be limited and read.
+    pub fn key<'s, T: Value>(&'s self, name: &'s str) -> Key<'s, 'a, T> {
+        Key::new(self, name)
+    }
+
+    /// The value of `key`, which must be there.
+    ///
+    /// # Errors
+    /// [`Reported`]; so for all accessors.
+    pub fn required<T: Value>(&self, key: &str) -> Read<T> {
+        self.key(key).required()
+    }
+
+    /// The value of `key`, if it is there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn optional<T: Value>(&self, key: &str) -> Read<Option<T>> {
+        self.key(key).optional()
+    }
+
+    /// The value of `key` with what it rests on.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn sourced<T: Value>(&self, key: &str) -> Read<Sourced<T>> {
+        self.key(key).sourced()
+    }
+
+    /// The one of `names` that `key` holds, which must be there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<T> {
+        let expected = || format!("one of {}", listed(names));
+        let example = || format!("\"{}\"", names.first().map_or("", |(name, _)| name));
+        match self.optional_one_of(key, names)? {
+            Some(value) => Ok(value),
+            None => Err(self.lacks(key, expected(), &example(), false)),
+        }
+    }
+
+    /// The one of `names` that `key` holds, if it is there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn optional_one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<Option<T>> {
+        let Some(node) = self.node_of(key) else { return Ok(None) };
+        let inner = self.inner(node);
+        let found = match inner.content() {
+            // With or without origin; the value itself is looked up below.
+            Content::Text(_) => self.sourced_at::<String>(node, key, Wants::Value, &[])?.value,
+            _ => inner.written(),
+        };
+        if let Some((_, value)) = names.iter().find(|(known, _)| *known == found) {
+            return Ok(Some(value.clone()));
+        }
+        let expected = format!("one of {}", listed(names));
+        let names = names.iter().map(|(name, _)| String::from(*name)).collect();
+        let misplaced = Misplaced::new(inner, Misfit::UnknownName { names });
+        Err(self.report_value(key, misplaced, expected, String::new()))
+    }
+
+    /// Reads the section called `key`, which must be there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn section<T>(&self, key: &str, read: impl FnOnce(Section<'_>) -> Read<T>) -> Read<T> {
+        match self.optional_section(key, read)? {
+            Some(value) => Ok(value),
+            None => Err(self.lacks_section(key, "a section", "[", "]")),
+        }
+    }
+
+    /// Reads the section called `key`, if it is there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn optional_section<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(Section<'_>) -> Read<T>,
+    ) -> Read<Option<T>> {
+        let Some(node) = self.node_of(key) else { return Ok(None) };
+        match State::new(node, self.below(key), self.0.context) {
+            Some(state) => read(state.section()).map(Some),
+            None => Err(self.not_a_section(key, node, "a section")),
+        }
+    }
+
+    /// Reads each section of the list `[[key]]`, of which there must be one at least.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn sections<T>(&self, key: &str, read: impl FnMut(Section<'_>) -> Read<T>) -> Read<Vec<T>> {
+        let all = self.optional_sections(key, read)?;
+        if all.is_empty() {
+            return Err(self.lacks_section(key, "a list of sections", "[[", "]]"));
+        }
+        Ok(all)
+    }
+
+    /// Reads each section of the list `[[key]]`, which may lack.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn optional_sections<T>(
+        &self,
+        key: &str,
+        mut read: impl FnMut(Section<'_>) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        let Some(node) = self.node_of(key) else { return Ok(Vec::new()) };
+        let Content::List(items) = &node.content else {
+            return Err(self.not_a_section(key, node, "a list of sections"));
+        };
+        // Every entry is read before the first error counts, so that all errors are shown.
+        let each = items.iter().enumerate().map(|(index, item)| {
+            let path = format!("{}.{index}", self.below(key));
+            match State::new(item, path, self.0.context) {
+                Some(state) => read(state.section()),
+                None => Err(self.not_a_section(&format!("{key}.{index}"), item, "a section")),
+            }
+        });
+        each.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// Puts a broken rule about the value of `key` on record: `problem` is a clause that follows
+    /// the value (`is not a multiple of the buffer`), `expected` what is due.
+    #[must_use]
+    pub fn refuse(&self, key: &str, problem: &str, expected: &str, help: &str) -> Reported {
+        let node = self.node_of(key).map_or(self.0.node, |node| self.inner(node));
+        let found = if node.as_table().is_some() { String::new() } else { node.written() };
+        let misfit = Misfit::Rule { problem: problem.into() };
+        let misplaced = Misplaced { place: node.place().clone(), found, misfit };
+        self.report_value(key, misplaced, expected.into(), help.into())
+    }
+
+    /// Refuses each value at or below the dotted `path` that `--set` gave, because this run does not use it. `why` is a
+    /// clause that follows (`with places = "random"`), `help` says what to do. What stands in a file may wait for its
+    /// use there. At a point of a grid the value is only noted: another point may use it ([`super::Document`] keeps it).
+    ///
+    /// # Errors
+    /// [`Reported`] when there is such a value.
+    pub fn idle(&self, path: &str, why: &str, help: &str) -> Read<()> {
+        let Some(node) = self.0.node.get(path) else { return Ok(()) };
+        let mut result = Ok(());
+        node.each_leaf(path, &mut |path, leaf| {
+            let source = leaf.place.source();
+            if !source.is_set() && !source.is_grid() {
+                return;
+            }
+            let misplaced = Misplaced::new(leaf, Misfit::Idle { why: why.into() });
+            let expected = "a key that this run uses".into();
+            let bad = self.bad_value(&path, misplaced, expected, help.into());
+            if self.0.context.swept {
+                self.0.context.idle.borrow_mut().push(bad);
+            } else {
+                result = Err(self.0.context.problems.report(Error::Value(Box::new(bad))));
+            }
+        });
+        result
+    }
+
+    /// [`Section::idle`] for each of `paths`, all of which are reported.
+    ///
+    /// # Errors
+    /// [`Reported`] when there is such a value.
+    pub fn idle_each<P: AsRef<str>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+        why: &str,
+        help: &str,
+    ) -> Read<()> {
+        let mut result = Ok(());
+        for path in paths {
+            result = result.and(self.idle(path.as_ref(), why, help));
+        }
+        result
+    }
+
+    /// Ends the reading of the section: reports missing keys, and keys that nobody asked for.
+    ///
+    /// # Errors
+    /// [`Reported`] when this section has either.
+    pub fn finish(&self) -> Read<()> {
+        self.0.finished.set(true);
+        let asked = self.0.asked.borrow();
+        let mut missing = self.0.missing.take();
+        let mut result = Ok(());
+        let unknown = self.0.table.0.iter().filter(|(key, _)| !asked.contains(*key));
+        for (key, entry) in unknown {
+            let expected: Vec<_> = asked.iter().cloned().collect();
+            let near = nearest(key, expected.iter().map(String::as_str)).map(String::from);
+            missing.retain(|lack| Some(&lack.key) != near.as_ref());
+            let near = near.or_else(|| self.nearest_path(key));
+            let unknown = UnknownKey {
+                place: entry.key.clone(),
+                key: key.clone(),
+                section: self.0.path.clone(),
+                expected,
+                nearest: near,
+            };
+            let error = Error::UnknownKey(Box::new(unknown));
+            result = Err(self.0.context.problems.report(error));
+        }
+        for lack in missing {
+            result = Err(self.0.context.problems.report(Error::MissingKey(Box::new(lack))));
+        }
+        result
+    }
+
+    /// Ends the reading of the section without a look at the other keys, which are read elsewhere.
+    pub fn leave_rest(&self) {
+        self.0.leave_rest();
+    }
+
+    pub(super) const fn context(&self) -> &'a Context<'a> {
+        self.0.context
+    }
+
+    pub(super) fn below(&self, key: &str) -> String {
+        if self.0.path.is_empty() { key.into() } else { format!("{}.{key}", self.0.path) }
+    }
+
+    pub(super) fn node_of(&self, key: &str) -> Option<&'a Node> {
+        self.0.asked.borrow_mut().insert(key.into());
+        self.0.table.0.get(key).map(|entry| &entry.node)
+    }
+
+    /// The value itself of a value written with its origin.
+    pub(super) fn inner<'n>(&self, node: &'n Node) -> &'n Node {
+        let value = node.as_table().and_then(|table| table.0.get("value"));
+        value.map_or(node, |entry| &entry.node)
+    }
+
+    pub(super) fn lacks(
+        &self,
+        key: &str,
+        expected: String,
+        example: &str,
+        is_number: bool,
+    ) -> Reported {
+        let strict = self.0.node.place.source().kind().is_some_and(Kind::needs_sources);
+        let example = if strict && is_number {
+            format!("{key} = {}", with_source(example))
+        } else {
+            format!("{key} = {example}")
+        };
+        self.lacks_like(key, expected, example)
+    }
+
+    fn lacks_section(&self, key: &str, expected: &str, open: &str, close: &str) -> Reported {
+        let path = self.below(key);
+        let example = match is_mount(&path) {
+            true => format!("{path} = \"NAME\""),
+            false => format!("{open}{path}{close}"),
+        };
+        self.lacks_like(key, expected.into(), example)
+    }
+
+    fn lacks_like(&self, key: &str, expected: String, example: String) -> Reported {
+        let lack = MissingKey {
+            place: self.0.node.place.clone(),
+            key: key.into(),
+            section: self.0.path.clone(),
+            expected,
+            example,
+        };
+        self.0.missing.borrow_mut().push(lack);
+        Reported::later()
+    }
+
+    fn not_a_section(&self, key: &str, node: &Node, expected: &str) -> Reported {
+        let (path, misplaced) = (self.below(key), Misplaced::of_type(node));
+        let help = match is_mount(&path) {
+            true => format!("name a file: {path} = \"NAME\"; see boardlab list"),
+            false => {
+                format!("a section begins with [{path}], each section of a list with [[{path}]]")
+            }
+        };
+        self.report_value(key, misplaced, expected.into(), help)
+    }
+
+    pub(super) fn report_value(
+        &self,
+        key: &str,
+        Misplaced { place, found, misfit }: Misplaced,
+        expected: String,
+        help: String,
+    ) -> Reported {
+        let bad = self.bad_value(key, Misplaced { place, found, misfit }, expected, help);
+        self.0.context.problems.report(Error::Value(Box::new(bad)))
+    }
+
+    fn bad_value(
+        &self,
+        key: &str,
+        Misplaced { place, found, misfit }: Misplaced,
+        expected: String,
+        help: String,
+    ) -> BadValue {
+        BadValue { place, key: self.below(key), found, misfit, expected, help }
+    }
+
+    /// For an unknown key from a `--set`: the whole path of the value that was probably meant.
+    fn nearest_path(&self, key: &str) -> Option<String> {
+        let mut node = &self.0.table.0.get(key)?.node;
+        let mut given = self.below(key);
+        while node.place.source().is_argument()
+            && let Some((key, entry)) = node.as_table().and_then(|table| table.0.first())
+        {
+            given = format!("{given}.{key}");
+            node = &entry.node;
+        }
+        if !node.place.source().is_argument() {
+            return None;
+        }
+        let mut known = Vec::new();
+        self.0.context.root.each_leaf("", &mut |path, leaf| {
+            if !leaf.place.source().is_argument() {
+                known.push(path);
+            }
+        });
+        let last = given.rsplit('.').next().unwrap_or(&given);
+        let ends = |path: &&String, end: &str| {
+            path.strip_suffix(end).is_some_and(|before| before.ends_with('.'))
+        };
+        let found = known.iter().find(|path| ends(path, &given));
+        let found = found.or_else(|| known.iter().find(|path| ends(path, last)));
+        found
+            .cloned()
+            .or_else(|| nearest(&given, known.iter().map(String::as_str)).map(String::from))
+    }
+}
+
+impl Drop for State<'_> {
+    /// A reader that gave up early has not asked for all keys: what it missed is still reported,
+    /// what it did not ask for is not.
+    fn drop(&mut self) {
+        let finished = self.finished.get();
+        self.leave_rest();
+        debug_assert!(
+            finished || std::thread::panicking() || !self.context.problems.is_empty(),
+            "`{}` was read without Section::finish, so its unknown keys would pass",
+            self.path
+        );
+    }
+}
+
+/// Whether `path` is a section that stands in a file of its own.
+fn is_mount(path: &str) -> bool {
+    crate::files::mounted(path).is_some()
+}
+
+fn listed<T>(names: &[(&str, T)]) -> String {
+    names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}

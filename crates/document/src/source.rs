@@ -1,0 +1,273 @@
+//! Texts that were read, and places in them.
+//!
+//! Layer: rank 7, the bottom of `lab`. A [`Source`] is one text with its name: a file, a built-in
+//! file or the argument of a `--set`. A [`Place`] is a stretch of one source; because it holds its
+//! source, a document merged from several texts still points at the right line of the right one.
+//! Leaves out: the look of an error message (see [`crate::error`]).
+
+use crate::error::{Error, FileProblem};
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The largest configuration file that is read. Ours have a few KiB; a larger one is a mistake,
+/// such as the image given in place of the scenario.
+pub const SIZE_LIMIT: u64 = 1 << 20;
+
+/// What a file describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A data sheet, in `parts/`.
+    Part,
+    /// A board, in `boards/`.
+    Board,
+    /// What to run, in `scenarios/`.
+    Scenario,
+    /// Published tables, in `reference/`.
+    Reference,
+}
+
+impl Kind {
+    /// What a person calls it.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Part => "part",
+            Self::Board => "board",
+            Self::Scenario => "scenario",
+            Self::Reference => "reference",
+        }
+    }
+
+    /// Whether a bare number is refused: in a part and a board each number needs a source.
+    #[must_use]
+    pub const fn needs_sources(self) -> bool {
+        matches!(self, Self::Part | Self::Board)
+    }
+}
+
+/// The names of texts that are arguments: `--set`, and `--grid` and `--cell` of a sweep.
+pub const ARGUMENTS: [&str; 3] = ["--set", "--grid", "--cell"];
+
+/// One text with its name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Path of the file, or the option.
+    name: String,
+    /// The whole text.
+    text: String,
+    /// What the file describes; `None` for an argument.
+    kind: Option<Kind>,
+    /// Folder from which relative paths in the text count; `None` for built-in files and `--set`.
+    folder: Option<PathBuf>,
+}
+
+impl Source {
+    /// The text of a `kind` of file, shown in errors as `name`.
+    #[must_use]
+    pub fn new(kind: Kind, name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
+        Arc::new(Self { name: name.into(), text: text.into(), kind: Some(kind), folder: None })
+    }
+
+    /// The argument of a `--set`.
+    #[must_use]
+    pub fn argument(text: impl Into<String>) -> Arc<Self> {
+        Self::of_option(ARGUMENTS[0], text.into())
+    }
+
+    /// The argument of a `--grid`.
+    #[must_use]
+    pub fn grid(text: impl Into<String>) -> Arc<Self> {
+        Self::of_option(ARGUMENTS[1], text.into())
+    }
+
+    /// The argument of a `--cell`.
+    #[must_use]
+    pub fn cell(text: impl Into<String>) -> Arc<Self> {
+        Self::of_option(ARGUMENTS[2], text.into())
+    }
+
+    fn of_option(name: &str, text: String) -> Arc<Self> {
+        Arc::new(Self { name: name.into(), text, kind: None, folder: None })
+    }
+
+    /// Reads a `kind` of file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the file is missing, not a regular file, unreadable, not UTF-8 or
+    /// larger than [`SIZE_LIMIT`].
+    pub fn from_file(kind: Kind, path: &Path) -> Result<Arc<Self>, Error> {
+        let name = path.display().to_string();
+        let text = read_text(path).map_err(|problem| Error::File {
+            path: name.clone(),
+            problem,
+            place: None,
+        })?;
+        let folder = path.parent().map(Path::to_path_buf);
+        Ok(Arc::new(Self { name, text, kind: Some(kind), folder }))
+    }
+
+    /// Path of the file, or the option.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the file describes; `None` for a `--set`.
+    #[must_use]
+    pub const fn kind(&self) -> Option<Kind> {
+        self.kind
+    }
+
+    /// Folder from which relative paths in the text count.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Whether this is the argument of an option.
+    #[must_use]
+    pub const fn is_argument(&self) -> bool {
+        self.kind.is_none()
+    }
+
+    /// Whether this is the argument of a `--set`.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.is_argument() && self.name == ARGUMENTS[0]
+    }
+
+    /// Whether this is the argument of a `--grid`.
+    #[must_use]
+    pub fn is_grid(&self) -> bool {
+        self.is_argument() && self.name == ARGUMENTS[1]
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, FileProblem> {
+    let of_io = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => FileProblem::Missing,
+        _ => FileProblem::Unreadable(error.raw_os_error()),
+    };
+    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
+    let metadata = std::fs::metadata(path).map_err(of_io)?;
+    if metadata.is_dir() {
+        return Err(FileProblem::Directory);
+    }
+    if !metadata.is_file() {
+        return Err(FileProblem::NotAFile);
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(of_io)?;
+    // One byte beyond the limit tells a file that is too large from one that just fits.
+    file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes).map_err(of_io)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > SIZE_LIMIT) {
+        return Err(FileProblem::TooLarge { limit: SIZE_LIMIT });
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| FileProblem::NotUtf8 { offset: error.utf8_error().valid_up_to() })
+}
+
+/// A stretch of one source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    source: Arc<Source>,
+    /// Bytes of the text, on character boundaries.
+    span: Range<usize>,
+}
+
+impl Place {
+    /// The bytes `span` of `source`; what lies outside the text or cuts a character is moved in.
+    #[must_use]
+    pub fn new(source: &Arc<Source>, span: Range<usize>) -> Self {
+        let start = source.text.floor_char_boundary(span.start);
+        let end = source.text.ceil_char_boundary(span.end.max(start)).min(source.text.len());
+        Self { source: Arc::clone(source), span: start..end }
+    }
+
+    /// The text that the place is in.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// The bytes of the text.
+    #[must_use]
+    pub const fn span(&self) -> &Range<usize> {
+        &self.span
+    }
+
+    /// What is written here.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.source.text[self.span.clone()]
+    }
+
+    /// Line of the first character, from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        1 + self.source.text[..self.line_start()].matches('\n').count()
+    }
+
+    /// Column of the first character in characters, from 1.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        1 + self.source.text[self.line_start()..self.span.start].chars().count()
+    }
+
+    /// The line of the first character, without its end, and the part of it that the place covers.
+    #[must_use]
+    pub fn excerpt(&self) -> (&str, Range<usize>) {
+        let start = self.line_start();
+        let rest = &self.source.text[start..];
+        let line = rest.split('\n').next().unwrap_or(rest);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let clip = |offset: usize| (offset - start).min(line.len());
+        (line, clip(self.span.start)..clip(self.span.end))
+    }
+
+    fn line_start(&self) -> usize {
+        self.source.text[..self.span.start].rfind('\n').map_or(0, |newline| newline + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str, span: Range<usize>) -> Place {
+        Place::new(&Source::new(Kind::Scenario, "x.toml", text), span)
+    }
+
+    #[test]
+    fn lines_and_columns_count_from_one_in_characters() {
+        let text = "a = 1\r\nµµ = 22\n";
+        let second = text.find("22").unwrap();
+        let at = place(text, second..second + 2);
+        assert_eq!((at.line(), at.column(), at.text()), (2, 6, "22"));
+        assert_eq!(at.excerpt(), ("µµ = 22", 7..9));
+    }
+
+    #[test]
+    fn a_place_outside_the_text_is_moved_in() {
+        assert_eq!(place("ab", 7..9).excerpt(), ("ab", 2..2));
+        assert_eq!(place("µ", 1..1).span(), &(0..2));
+        assert_eq!(place("", 0..0).excerpt(), ("", 0..0));
+        #[allow(clippy::reversed_empty_ranges, reason = "a parser may hand out such a span")]
+        let reversed = place("abc", 2..1);
+        assert_eq!(reversed.text(), "");
+    }
+
+    #[test]
+    fn a_place_over_several_lines_shows_the_first() {
+        assert_eq!(place("a = [\n1,\n2]\n", 4..11).excerpt(), ("a = [", 4..5));
+    }
+}

@@ -1,0 +1,272 @@
+//! Values that can be read from a node.
+//!
+//! Layer: rank 7. Main type: the trait [`Value`]; implement it for a type of your own to read it
+//! with [`super::Section`]. Names from a list are not values: see [`super::Section::one_of`].
+
+use super::node::{Content, Node};
+use crate::misfit::Misfit;
+use crate::quantity::{self, Dimension, Ratio};
+use crate::source::Place;
+use boardlab_sim::{Bytes, Duration, Hertz, Rate};
+
+/// Something that a single TOML value can say.
+pub trait Value: Sized {
+    /// Whether it is a number, which needs a source in a part or board file.
+    const NUMBER: bool;
+
+    /// What is due, with an article: `a duration`.
+    fn expected() -> String;
+
+    /// One as it is written in a file: `"256 us"`.
+    fn example() -> String;
+
+    /// What else a help line says, such as the units.
+    fn hint() -> String {
+        String::new()
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Misplaced`] with the place of what does not fit.
+    fn read(node: &Node) -> Result<Self, Misplaced>;
+
+    /// Whether it is zero, where that makes sense.
+    fn is_zero(&self) -> bool {
+        false
+    }
+}
+
+/// A misfit, what it is about, and where that stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Misplaced {
+    /// Where it stands.
+    pub place: Place,
+    /// The text that does not fit.
+    pub found: String,
+    /// Why not.
+    pub misfit: Misfit,
+}
+
+impl Misplaced {
+    /// `misfit` of the whole of `node`.
+    #[must_use]
+    pub fn new(node: &Node, misfit: Misfit) -> Self {
+        Self { place: node.place().clone(), found: node.written(), misfit }
+    }
+
+    /// The wrong type of TOML value.
+    #[must_use]
+    pub fn of_type(node: &Node) -> Self {
+        Self::new(node, Misfit::Type { found: node.noun() })
+    }
+}
+
+fn parsed<T>(node: &Node, parse: fn(&str) -> Result<T, Misfit>) -> Result<T, Misplaced> {
+    let text = match node.content() {
+        Content::Text(text) => text.as_str(),
+        Content::Integer(_) | Content::Float(_) => node.place().text(),
+        _ => return Err(Misplaced::of_type(node)),
+    };
+    parse(text).map_err(|misfit| {
+        // TOML writes numbers in more ways (`1_000`, `0x10`, `1e3`); all of them lack a unit.
+        let bare = node.as_text().is_none() && misfit != Misfit::Negative;
+        Misplaced::new(node, if bare { Misfit::NoUnit } else { misfit })
+    })
+}
+
+fn units(dimension: Dimension) -> String {
+    format!("units: {}", dimension.unit_names())
+}
+
+impl Value for Duration {
+    const NUMBER: bool = true;
+    fn expected() -> String {
+        "a duration".into()
+    }
+    fn example() -> String {
+        "\"256 us\"".into()
+    }
+    fn hint() -> String {
+        units(Dimension::Time)
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        parsed(node, quantity::duration)
+    }
+    fn is_zero(&self) -> bool {
+        Self::is_zero(*self)
+    }
+}
+
+impl Value for Bytes {
+    const NUMBER: bool = true;
+    fn expected() -> String {
+        "a size".into()
+    }
+    fn example() -> String {
+        "\"128 KiB\"".into()
+    }
+    fn hint() -> String {
+        units(Dimension::Size)
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        parsed(node, quantity::bytes)
+    }
+    fn is_zero(&self) -> bool {
+        Self::is_zero(*self)
+    }
+}
+
+impl Value for Hertz {
+    const NUMBER: bool = true;
+    fn expected() -> String {
+        "a frequency".into()
+    }
+    fn example() -> String {
+        "\"48 MHz\"".into()
+    }
+    fn hint() -> String {
+        units(Dimension::Frequency)
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        parsed(node, quantity::hertz)
+    }
+}
+
+impl Value for Rate {
+    const NUMBER: bool = true;
+    fn expected() -> String {
+        "a rate".into()
+    }
+    fn example() -> String {
+        "\"381 MB/s\" or \"4 MiB / 11 ms\"".into()
+    }
+    fn hint() -> String {
+        format!(
+            "a size ({}) over a time ({})",
+            Dimension::Size.unit_names(),
+            Dimension::Time.unit_names()
+        )
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        parsed(node, quantity::rate)
+    }
+}
+
+impl Value for Ratio {
+    const NUMBER: bool = true;
+    fn expected() -> String {
+        "a ratio".into()
+    }
+    fn example() -> String {
+        "\"10 %\"".into()
+    }
+    fn hint() -> String {
+        units(Dimension::Ratio)
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        parsed(node, quantity::ratio)
+    }
+    fn is_zero(&self) -> bool {
+        self.millionths() == 0
+    }
+}
+
+impl Value for u64 {
+    const NUMBER: bool = true;
+    fn expected() -> String {
+        "a whole number".into()
+    }
+    fn example() -> String {
+        "16".into()
+    }
+    fn hint() -> String {
+        "without quotes and without a unit".into()
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        match node.content() {
+            Content::Integer(Some(number)) => Self::try_from(*number).map_err(|_| {
+                let limit = Self::MAX.to_string();
+                let too_large = Misfit::TooLarge { limit };
+                Misplaced::new(node, if *number < 0 { Misfit::Negative } else { too_large })
+            }),
+            Content::Integer(None) => {
+                let limit = Self::MAX.to_string();
+                Err(Misplaced::new(node, Misfit::TooLarge { limit }))
+            }
+            _ => Err(Misplaced::of_type(node)),
+        }
+    }
+    fn is_zero(&self) -> bool {
+        *self == 0
+    }
+}
+
+impl Value for bool {
+    const NUMBER: bool = false;
+    fn expected() -> String {
+        "true or false".into()
+    }
+    fn example() -> String {
+        "true".into()
+    }
+    fn hint() -> String {
+        "without quotes".into()
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        match node.content() {
+            Content::Boolean(yes) => Ok(*yes),
+            _ => Err(Misplaced::of_type(node)),
+        }
+    }
+}
+
+/// Text that is not empty. A number given by `--set` counts as text: the shell eats quotes.
+impl Value for String {
+    const NUMBER: bool = false;
+    fn expected() -> String {
+        "text".into()
+    }
+    fn example() -> String {
+        "\"...\"".into()
+    }
+    fn hint() -> String {
+        "text stands in quotes".into()
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        match node.content() {
+            Content::Text(text) if text.trim().is_empty() => {
+                Err(Misplaced::new(node, Misfit::Empty))
+            }
+            Content::Text(text) => Ok(text.clone()),
+            Content::Integer(_) | Content::Float(_) if node.place().source().is_argument() => {
+                Ok(node.place().text().into())
+            }
+            _ => Err(Misplaced::of_type(node)),
+        }
+    }
+}
+
+/// A list of values, each with its own place.
+impl<T: Value> Value for Vec<T> {
+    const NUMBER: bool = T::NUMBER;
+    fn expected() -> String {
+        format!("a list, each entry {}", T::expected())
+    }
+    fn example() -> String {
+        format!("[{}]", T::example())
+    }
+    fn hint() -> String {
+        T::hint()
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        match node.content() {
+            Content::List(items) if items.is_empty() => Err(Misplaced::new(node, Misfit::Empty)),
+            Content::List(items) => items.iter().map(T::read).collect(),
+            _ => Err(Misplaced::of_type(node)),
+        }
+    }
+    fn is_zero(&self) -> bool {
+        self.iter().any(T::is_zero)
+    }
+}

@@ -1,0 +1,180 @@
+//! The built-in parts, boards, scenarios and reference tables, and how a name becomes a document.
+//!
+//! Layer: rank 8. Main types: [`BuiltIn`], a file of the repository embedded in the program, and
+//! the function [`compose`], which makes one document of a scenario, its part, its board and the
+//! user's `--set`. Whatever takes a name takes a path too: what contains a `/` or ends in `.toml`
+//! is one.
+
+use boardlab_document::files::{mounted, mounts};
+use boardlab_document::{Document, Override};
+use boardlab_document::error::Error;
+use boardlab_document::source::{Kind, Source};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file of the repository, embedded in the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// What users type.
+    pub name: &'static str,
+    /// Its path in the repository.
+    pub path: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+mod built_in {
+    //! The tables that the build script writes.
+
+    use super::BuiltIn;
+
+    include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+}
+
+impl BuiltIn {
+    /// The text as the source of a `kind` of document.
+    #[must_use]
+    pub fn source(&self, kind: Kind) -> Arc<Source> {
+        Source::new(kind, self.path, self.text)
+    }
+}
+
+/// The built-in files of one `kind`, sorted by name.
+#[must_use]
+pub fn all(kind: Kind) -> &'static [BuiltIn] {
+    match kind {
+        Kind::Part => built_in::PARTS,
+        Kind::Board => built_in::BOARDS,
+        Kind::Scenario => built_in::SCENARIOS,
+        Kind::Reference => built_in::REFERENCE,
+    }
+}
+
+/// The built-in parts.
+#[must_use]
+pub fn parts() -> &'static [BuiltIn] {
+    all(Kind::Part)
+}
+
+/// The built-in boards.
+#[must_use]
+pub fn boards() -> &'static [BuiltIn] {
+    all(Kind::Board)
+}
+
+/// The built-in scenarios.
+#[must_use]
+pub fn scenarios() -> &'static [BuiltIn] {
+    all(Kind::Scenario)
+}
+
+/// The text of a `kind` of file: a built-in one by name, or one on disk by path.
+///
+/// A relative path counts from `folder`, or from the current folder when there is none.
+///
+/// # Errors
+/// [`Error::UnknownName`] with the names that exist, or [`Error::File`].
+pub fn find(kind: Kind, name: &str, folder: Option<&Path>) -> Result<Arc<Source>, Error> {
+    if name.contains(['/', '\\']) || name.ends_with(".toml") {
+        let path = folder.map_or_else(|| name.into(), |folder| folder.join(name));
+        return Source::from_file(kind, &path);
+    }
+    let known = all(kind);
+    match known.iter().find(|file| file.name == name) {
+        Some(file) => Ok(file.source(kind)),
+        None => Err(Error::UnknownName {
+            place: None,
+            what: kind.noun(),
+            found: name.into(),
+            names: known.iter().map(|file| file.name.into()).collect(),
+        }),
+    }
+}
+
+/// The scenario that runs a job file of fio on a card.
+pub const FIO: &str = "card-fio";
+
+/// The scenario called `name`, a built-in one or a path, with the arguments of all `--set`. The path of a job
+/// file of fio, `my.fio`, is taken for the built-in scenario that runs such on a card.
+///
+/// # Errors
+/// What is wrong with a file or an argument.
+pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> {
+    let Some(job) = job_file(name) else {
+        return compose_source(&find(Kind::Scenario, name, None)?, set);
+    };
+    let arguments = std::iter::once(job.as_str()).chain(set.iter().map(AsRef::as_ref));
+    let overrides: Result<Vec<_>, _> = arguments.map(Override::parse).collect();
+    compose_overrides(&find(Kind::Scenario, FIO, None)?, &overrides?)
+}
+
+/// What puts a job file of fio into the scenario for such, when `name` is one: it ends in `.fio`.
+fn job_file(name: &str) -> Option<String> {
+    let is_one = Path::new(name).extension().is_some_and(|end| end == "fio");
+    is_one.then(|| format!("fio.file={name}"))
+}
+
+/// The scenario in `source`, with its part and its board in place of their names, and with the
+/// arguments of all `--set`.
+///
+/// The names of part and board can be set as well: `--set part=parts/mine.toml`.
+///
+/// # Errors
+/// What is wrong with a file or an argument.
+pub fn compose_source<S: AsRef<str>>(source: &Arc<Source>, set: &[S]) -> Result<Document, Error> {
+    let overrides: Result<Vec<_>, _> =
+        set.iter().map(|one| Override::parse(one.as_ref())).collect();
+    compose_overrides(source, &overrides?)
+}
+
+/// As [`compose_source`], with overrides that were read already.
+pub fn compose_overrides(
+    source: &Arc<Source>,
+    overrides: &[Override],
+) -> Result<Document, Error> {
+    let names = |one: &&Override| mounted(&one.path()).is_some();
+    let (files, values): (Vec<_>, Vec<_>) = overrides.iter().partition(names);
+    let mut document = Document::parse(source)?;
+    document.set(files)?;
+    for key in mounts(&document) {
+        let (Some(node), Some(kind)) = (document.get(&key), mounted(&key)) else { continue };
+        // Not a name: a section written in place, or an error that the reader reports.
+        let Some(name) = node.as_text() else { continue };
+        let place = node.place().clone();
+        let found = find(kind, name, place.source().folder()).map_err(|error| error.at(&place))?;
+        let part = Document::parse(&found)?;
+        document.mount(&key, part);
+    }
+    document.set(values)?;
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_file_has_a_title_and_a_name_of_its_own() {
+        for kind in [Kind::Part, Kind::Board, Kind::Scenario] {
+            assert!(all(kind).is_sorted_by(|a, b| a.name < b.name));
+            for file in all(kind) {
+                let document =
+                    Document::parse(&file.source(kind)).unwrap_or_else(|e| panic!("{e}"));
+                assert!(document.title().is_ok_and(|title| !title.is_empty()), "{}", file.path);
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = find(Kind::Scenario, "nor-wrte-nothing", None).unwrap_err();
+        assert!(error.to_string().starts_with("error: unknown scenario `nor-wrte-nothing`"));
+    }
+
+    #[test]
+    fn what_looks_like_a_path_is_one() {
+        for name in ["./x", "x.toml", "a/b"] {
+            assert!(matches!(find(Kind::Part, name, None), Err(Error::File { .. })), "{name}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Drive files: from TOML to [`DrivePart`].
+//!
+//! Layer: rank 8. Main types: [`DrivePart`], [`Identity`]; function: [`read`]. All is plain data, so that a what-if is a
+//! clone with a field changed; what it rests on is recorded by the reader.
+
+use super::board::{end, speed};
+use super::housekeeping::Pause;
+use super::limits;
+use boardlab_document::{Read, Section};
+use crate::managed::limits::{AWAY, MEMORY};
+use crate::managed::values::count;
+use crate::managed::{Managed, refuse_in};
+use boardlab_ftl::Geometry;
+use boardlab_sata::device::{Drive, WriteCache};
+use boardlab_sata::link::End;
+use boardlab_sata::{SECTOR, Speed};
+use boardlab_sim::{Bytes, Duration};
+
+/// A drive, as its file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrivePart {
+    /// What it is, one line.
+    pub name: String,
+    /// Texts of its IDENTIFY data.
+    pub identity: Identity,
+    /// The fastest speed that it has.
+    pub speed: Speed,
+    /// Its end of the link.
+    pub end: End,
+    /// What a host sees, and what the controller does. How pages lie over dies follows from the flash, whatever stands
+    /// here.
+    pub drive: Drive,
+    /// A pause for housekeeping, where the drive is in a state to make one.
+    pub housekeeping: Option<Pause>,
+    /// The flash behind it.
+    pub managed: Managed,
+}
+
+/// Texts of IDENTIFY data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Model, up to 40 characters.
+    pub model: String,
+    /// Serial number, up to 20.
+    pub serial: String,
+    /// Firmware, up to 8.
+    pub firmware: String,
+}
+
+impl DrivePart {
+    /// Bytes that the host can address.
+    #[must_use]
+    pub fn capacity(&self) -> Bytes {
+        SECTOR * self.drive.sectors
+    }
+
+    /// Shape of the part as the translation layer sees it.
+    ///
+    /// # Errors
+    /// What the layer refuses.
+    pub fn geometry(&self) -> Result<Geometry, boardlab_ftl::Error> {
+        self.managed.geometry(self.capacity())
+    }
+}
+
+/// Reads the section of a drive.
+///
+/// # Errors
+/// Whatever is missing, unknown, of the wrong kind or cannot be.
+pub fn read(section: Section<'_>) -> Read<DrivePart> {
+    // A part of another kind has other keys throughout: one message says it better than thirty.
+    section.one_of("kind", &[("sata", ())]).inspect_err(|_| section.leave_rest())?;
+    let name = section.required::<String>("title");
+    let sectors = section.key::<u64>("sectors").within(1, limits::SECTORS).required();
+    let identity = section.section("identity", identity);
+    let link = section.section("link", |link| {
+        let (speed, end) = (speed(&link), end(&link));
+        link.finish()?;
+        Ok((speed?, end?.check(&link)?))
+    });
+    let commands = section.section("commands", commands);
+    let controller = section.section("controller", controller);
+    let housekeeping = section.optional_section("housekeeping", housekeeping);
+    let managed = Managed::read(&section);
+    section.finish()?;
+    let (managed, (speed, end), (lba48, queue, trims)) = (managed?, link?, commands?);
+    let drive = Drive {
+        sectors: sectors?,
+        lba48,
+        queue,
+        trims,
+        stripe: managed.flash.stripe(managed.page),
+        ..controller?
+    };
+    let (name, identity, housekeeping) = (name?, identity?, housekeeping?);
+    let part = DrivePart { name, identity, speed, end, drive, housekeeping, managed };
+    check(&section, &part)?;
+    Ok(part)
+}
+
+fn check(section: &Section<'_>, part: &DrivePart) -> Read<()> {
+    const ADDRESSED: u64 = boardlab_sata::wire::identify::SECTORS_28;
+    if !part.drive.lba48 && part.drive.sectors > ADDRESSED {
+        let problem = "are more than commands of 28 bits can address, and the drive has no others";
+        let expected = format!("at most {ADDRESSED}, or lba48 = true in [commands]");
+        return Err(section.refuse("sectors", problem, &expected, "see docs/formats/part.md"));
+    }
+    part.managed.check(section, part.capacity())?;
+    let group = part.managed.page * u64::from(part.drive.stripe.program_pages());
+    if part.drive.window < group {
+        let problem = format!("does not hold the {group} that a die reads at once");
+        let expected = format!("at least {group}");
+        return Err(refuse_in(section, ["controller", "read_buffer"], &problem, &expected));
+    }
+    let pages = u32::try_from(part.managed.pages(part.capacity())).unwrap_or(u32::MAX);
+    part.drive.check(part.managed.page, pages).map_err(|problem| {
+        let help =
+            "see docs/formats/part.md, or compare it with a built-in part: boardlab list parts";
+        let problem = format!("or another key cannot be: {problem}");
+        section.refuse("sectors", &problem, "a drive that can exist", help)
+    })
+}
+
+fn identity(section: Section<'_>) -> Read<Identity> {
+    let text = |key: &str, most: usize| {
+        let text = section.required::<String>(key)?;
+        let printable = |letter: char| letter == ' ' || letter.is_ascii_graphic();
+        if text.len() <= most && text.chars().all(printable) {
+            return Ok(text);
+        }
+        let expected = format!("at most {most} characters of ASCII");
+        Err(section.refuse(key, "does not fit into IDENTIFY data", &expected, "shorten it"))
+    };
+    let (model, serial, firmware) = (text("model", 40), text("serial", 20), text("firmware", 8));
+    section.finish()?;
+    Ok(Identity { model: model?, serial: serial?, firmware: firmware? })
+}
+
+fn commands(section: Section<'_>) -> Read<(bool, Option<u32>, bool)> {
+    let lba48 = section.required::<bool>("lba48");
+    let queue = match section.has("queue") {
+        true => count(&section, "queue", 1, 32).map(Some),
+        false => Ok(None),
+    };
+    let trims = section.key::<bool>("trim").or(false);
+    section.finish()?;
+    Ok((lba48?, queue?, trims?))
+}
+
+/// What the section says of the drive; the rest comes from others.
+fn controller(section: Section<'_>) -> Read<Drive> {
+    let command = section.key::<Duration>("command").within(Duration::ZERO, limits::COMMAND);
+    let command = command.required();
+    let window = section.key::<Bytes>("read_buffer").within(SECTOR, MEMORY).required();
+    let look_ahead = section.required::<bool>("look_ahead");
+    let write_cache = write_cache(&section);
+    let idle_after = section.key::<Duration>("idle_after").within(Duration::ZERO, AWAY).required();
+    let activates_early = section.required::<bool>("activates_early");
+    let dwords = |key: &str, least: Bytes, most: Bytes| {
+        let size = section.key::<Bytes>(key).within(least, most).required()?;
+        if !size.is_multiple_of(Bytes::new(4)) {
+            let help = "SATA moves dwords, so frames are counted in them";
+            return Err(section.refuse(key, "is no whole number of dwords", "dwords of 4 B", help));
+        }
+        Ok(u32::try_from(size.get() / 4).expect("at most 8 KiB"))
+    };
+    let frame = dwords("frame", SECTOR, Bytes::kib(8));
+    let identify_frame = dwords("identify_frame", Bytes::new(4), SECTOR);
+    section.finish()?;
+    Ok(Drive {
+        sectors: 0,
+        lba48: false,
+        queue: None,
+        trims: false,
+        command: command?,
+        stripe: boardlab_ftl::Stripe::SINGLE,
+        window: window?,
+        look_ahead: look_ahead?,
+        write_cache: write_cache?,
+        idle_after: idle_after?,
+        activates_early: activates_early?,
+        frame: frame?,
+        identify_frame: identify_frame?,
+    })
+}
+
+fn write_cache(section: &Section<'_>) -> Read<WriteCache> {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Through,
+        Of(fn(Bytes) -> WriteCache),
+    }
+    let kinds = [
+        ("through", Kind::Through),
+        ("back", Kind::Of(WriteCache::Back)),
+        ("protected", Kind::Of(WriteCache::Protected)),
+    ];
+    let kind = section.one_of("write_cache", &kinds);
+    let size = section.key::<Bytes>("write_cache_size").within(Bytes::ZERO, MEMORY);
+    match kind? {
+        Kind::Through => size.optional().map(|_| WriteCache::Through),
+        Kind::Of(cache) => size.required().map(cache),
+    }
+}
+
+fn housekeeping(section: Section<'_>) -> Read<Pause> {
+    let after = section.key::<Bytes>("after").within(SECTOR, limits::READ).required();
+    let pause = section.key::<Duration>("pause").within(Duration::ZERO, limits::PAUSE).required();
+    section.finish()?;
+    Ok(Pause { after: after?, span: pause? })
+}

@@ -1,0 +1,19 @@
+//! Keys of drives that a choice elsewhere in the part leaves without use.
+//!
+//! Layer: rank 8. Function: [`by_choice`].
+
+use super::part::DrivePart;
+use boardlab_document::{Read, Section};
+use crate::managed::unused;
+use boardlab_sata::device::WriteCache;
+
+/// Refuses in `--set` what of the drive at the dotted path `drive` is not used.
+pub fn by_choice(section: &Section<'_>, drive: &str, part: &DrivePart) -> Read<()> {
+    let chosen = unused::by_choice(section, drive, &part.managed, &|_| false);
+    if part.drive.write_cache == WriteCache::Through {
+        let (why, help) =
+            ("with write_cache = \"through\"", "set write_cache to back or protected");
+        section.idle(&format!("{drive}.controller.write_cache_size"), why, help)?;
+    }
+    chosen
+}

@@ -1,0 +1,17 @@
+//! Parts and boards: what their files say, and how a system is composed of them.
+//!
+//! Layer: rank 8. In reading order:
+//!
+//! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
+//! - [`nor`] and [`nand`]: flash chips, and the boards that have one on their bus.
+//! - [`managed`]: managed flash: the flash behind a card or a drive, and the translation layer over it.
+//! - [`card`]: SD cards and eMMC devices; [`drive`]: SATA drives, and the hosts of boards for them.
+//!
+//! What is done with a system is not here: see the experiments of `boardlab_lab`.
+
+pub mod card;
+pub mod catalog;
+pub mod drive;
+pub mod managed;
+pub mod nand;
+pub mod nor;

@@ -1,0 +1,273 @@
+//! What a controller chooses: mapping, collection, levelling, the cache of single-bit cells.
+//!
+//! Layer: rank 8. Main type: [`Mapping`]; functions: [`mapping`] and [`policies`]. No maker publishes these,
+//! so nearly all are assumed in every part file; a scenario can set each of them.
+
+use super::limits;
+use super::values::count;
+use boardlab_document::{Read, Section};
+use boardlab_ftl::{
+    Admission, Cache, CacheSize, Collection, Emptied, Folding, Levelling, LevellingTime, LogCells,
+    LogPolicies, Logs, MapMemory, Policies, Streams, WhenFull,
+};
+use boardlab_sim::{Bytes, Duration};
+
+/// How logical pages are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mapping {
+    /// A map of pages, all of it in the controller's memory.
+    Page,
+    /// A map of pages in flash, with a cache of so many bytes in segments of so many entries.
+    DemandPage {
+        /// Bytes of entries in memory.
+        cache: Bytes,
+        /// Entries that are cached together.
+        segment: u32,
+    },
+    /// A map of blocks, and logs that take writes; how wear is levelled stands with the other policies,
+    /// whatever stands here.
+    LogBlocks(LogPolicies),
+}
+
+impl Mapping {
+    /// Where a map of pages is kept.
+    #[must_use]
+    pub const fn memory(self) -> MapMemory {
+        match self {
+            Self::DemandPage { cache, segment } => MapMemory::Cached { cache, segment },
+            Self::Page | Self::LogBlocks(_) => MapMemory::Whole,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Page,
+    Demand,
+    Own,
+    Shared,
+    InOrder,
+}
+
+const KINDS: [(&str, Kind); 5] = [
+    ("page", Kind::Page),
+    ("demand-page", Kind::Demand),
+    ("log-blocks", Kind::Own),
+    ("shared-logs", Kind::Shared),
+    ("blocks", Kind::InOrder),
+];
+
+/// The section `mapping`: how pages are found, and bytes of a mapped page where it is not the flash's. Cells
+/// of the flash have `bits`.
+pub(super) fn mapping(section: Section<'_>, bits: u32) -> Read<(Mapping, Option<Bytes>)> {
+    let kind = section.one_of("kind", &KINDS);
+    let page = section.key::<Bytes>("page").within(Bytes::new(512), limits::PAGE).optional();
+    let mapping = match kind {
+        Ok(Kind::Page) => Ok(Mapping::Page),
+        Ok(Kind::Demand) => {
+            let cache = section.key::<Bytes>("cache").within(Bytes::new(8), limits::MEMORY);
+            let (cache, segment) = (cache.required(), count(&section, "segment", 1, 65_536));
+            cache.and_then(|cache| Ok(Mapping::DemandPage { cache, segment: segment? }))
+        }
+        Ok(kind) => logs(&section, kind, bits).map(Mapping::LogBlocks),
+        Err(reported) => {
+            section.leave_rest();
+            Err(reported)
+        }
+    };
+    section.finish()?;
+    Ok((mapping?, page?))
+}
+
+/// Which logs there are, and how they are used; what is left out is the simplest that can be.
+fn logs(section: &Section<'_>, kind: Kind, bits: u32) -> Read<LogPolicies> {
+    let optional = |key: &str, least, otherwise| match section.has(key) {
+        true => count(section, key, least, limits::ERASES),
+        false => Ok(otherwise),
+    };
+    let logs = match kind {
+        Kind::Shared => {
+            count(section, "logs", 1, limits::ERASES).map(|blocks| Logs::Shared { blocks })
+        }
+        Kind::InOrder => {
+            count(section, "open_units", 1, limits::ERASES).map(|units| Logs::InOrder { units })
+        }
+        _ => {
+            let units = count(section, "open_units", 1, limits::ERASES);
+            let chain = optional("chain", 1, 1);
+            units.and_then(|units| {
+                let chain = chain?;
+                let all = optional("logs", 1, units.saturating_mul(chain))?;
+                Ok(Logs::Own { units, chain, all })
+            })
+        }
+    };
+    let sequential = optional("sequential", 0, 0);
+    let cells = section.optional_one_of("cells", &[("ordinary", false), ("single-bit", true)]);
+    let fixed = section.optional::<bool>("fixed");
+    let idle = section.optional::<bool>("merge_when_idle");
+    let single_bit = LogCells::SingleBit { bits, fixed: fixed?.unwrap_or(false) };
+    Ok(LogPolicies {
+        logs: logs?,
+        cells: if cells?.unwrap_or(false) { single_bit } else { LogCells::Ordinary },
+        sequential: sequential?,
+        merge_when_idle: idle?.unwrap_or(false),
+        ..LogPolicies::default()
+    })
+}
+
+/// The sections `collection`, `levelling` and `single_bit_cache` of a part.
+pub(super) fn policies(part: &Section<'_>, bits: u32) -> Read<Policies> {
+    let collected = part.section("collection", collection);
+    let levelled = part.section("levelling", levelling);
+    let cache = part.optional_section("single_bit_cache", |section| cache(&section, bits));
+    let ((levelling, levelling_time), cache) = (levelled?, cache?);
+    let cache = cache.unwrap_or(Cache { bits, ..Cache::default() });
+    Ok(Policies { levelling, levelling_time, cache, ..collected? })
+}
+
+/// A policy by itself, or one with a number.
+#[derive(Clone, Copy)]
+enum Policy<T> {
+    Plain(T),
+    Of(fn(u32) -> T),
+}
+
+const COLLECTIONS: [(&str, Policy<Collection>); 6] = [
+    ("greedy", Policy::Plain(Collection::Greedy)),
+    ("fifo", Policy::Plain(Collection::Fifo)),
+    ("random", Policy::Plain(Collection::Random)),
+    ("windowed-greedy", Policy::Of(Collection::WindowedGreedy)),
+    ("choices", Policy::Of(Collection::Choices)),
+    ("cost-benefit", Policy::Of(Collection::CostBenefit)),
+];
+const STREAMS: [(&str, Policy<Streams>); 3] = [
+    ("single", Policy::Plain(Streams::Single)),
+    ("copies-apart", Policy::Plain(Streams::CopiesApart)),
+    ("generations", Policy::Of(generations)),
+];
+const LEVELLINGS: [(&str, Policy<Levelling>); 6] = [
+    ("none", Policy::Plain(Levelling::None)),
+    ("dynamic", Policy::Plain(Levelling::Dynamic)),
+    ("threshold", Policy::Of(Levelling::Threshold)),
+    ("dual-pool", Policy::Of(Levelling::DualPool)),
+    ("random-swap", Policy::Of(Levelling::RandomSwap)),
+    ("sw-leveler", Policy::Of(sw_leveler)),
+];
+
+const SIZES: [(&str, Policy<CacheSize>); 3] = [
+    ("none", Policy::Plain(CacheSize::None)),
+    ("fixed", Policy::Of(CacheSize::Fixed)),
+    ("dynamic", Policy::Of(CacheSize::Dynamic)),
+];
+
+fn generations(count: u32) -> Streams {
+    Streams::Generations(u8::try_from(count).unwrap_or(u8::MAX))
+}
+
+fn sw_leveler(threshold: u32) -> Levelling {
+    Levelling::SwLeveler { shift: 0, threshold }
+}
+
+/// The policy called `key`, whose number, where it has one, is called `number`.
+fn policy<T: Copy>(
+    section: &Section<'_>,
+    key: &str,
+    names: &[(&str, Policy<T>)],
+    (number, least, most): (&str, u64, u64),
+) -> Read<T> {
+    let chosen = section.one_of(key, names);
+    // Known in any case, so that a policy can be changed on the command line without taking its number away.
+    if section.has(number) && !matches!(chosen, Ok(Policy::Of(_))) {
+        count(section, number, 0, u32::MAX.into())?;
+    }
+    match chosen? {
+        Policy::Plain(policy) => Ok(policy),
+        Policy::Of(policy) => count(section, number, least, most).map(policy),
+    }
+}
+
+fn collection(section: Section<'_>) -> Read<Policies> {
+    let collection = policy(&section, "policy", &COLLECTIONS, ("blocks", 0, limits::ERASES));
+    let most = Streams::MOST.into();
+    let streams = policy(&section, "streams", &STREAMS, ("generations", 2, most));
+    let emptied =
+        section.one_of("emptied", &[("returned", Emptied::Returned), ("kept", Emptied::Kept)]);
+    let reserve = count(&section, "reserve", 1, limits::ERASES);
+    let idle_blocks = count(&section, "idle_blocks", 0, limits::ERASES);
+    section.finish()?;
+    Ok(Policies {
+        collection: collection?,
+        streams: streams?,
+        emptied: emptied?,
+        reserve: reserve?,
+        idle_blocks: idle_blocks?,
+        ..Policies::default()
+    })
+}
+
+fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
+    let numbers = ("threshold", 1, limits::ERASES);
+    let levelling = policy(&section, "policy", &LEVELLINGS, numbers);
+    let levelling = match levelling {
+        Ok(Levelling::SwLeveler { threshold, .. }) => {
+            let shift = count(&section, "shift", 0, 16)
+                .map(|shift| u8::try_from(shift).expect("at most 16"));
+            shift.map(|shift| Levelling::SwLeveler { shift, threshold })
+        }
+        other => {
+            if section.has("shift") {
+                count(&section, "shift", 0, 16)?;
+            }
+            other
+        }
+    };
+    let times = [("in-the-way", LevellingTime::InTheWay), ("idle", LevellingTime::Idle)];
+    let when = section.one_of("when", &times);
+    section.finish()?;
+    Ok((levelling?, when?))
+}
+
+fn cache(section: &Section<'_>, bits: u32) -> Read<Cache> {
+    let size = policy(section, "size", &SIZES, ("blocks", 1, limits::ERASES));
+    let admission = admission(section);
+    let fulls = [("fold", WhenFull::Fold), ("bypass", WhenFull::Bypass)];
+    let when_full = section.one_of("when_full", &fulls);
+    let foldings = [("valid", Folding::Valid), ("whole", Folding::Whole)];
+    let folding = section.optional_one_of("folding", &foldings);
+    let fold_when_idle = section.required::<bool>("fold_when_idle");
+    let after = section.key::<Duration>("fold_after").within(Duration::ZERO, limits::AWAY);
+    let after = after.or(Duration::ZERO);
+    section.finish()?;
+    let after = after?;
+    Ok(Cache {
+        size: size?,
+        bits,
+        admission: admission?,
+        when_full: when_full?,
+        folding: folding?.unwrap_or_default(),
+        fold_after: fold_when_idle?.then_some(after),
+    })
+}
+
+/// What the cache lets in: everything where the file says nothing.
+fn admission(section: &Section<'_>) -> Read<Admission> {
+    let runs = section.optional_one_of("admission", &[("all", false), ("short-runs", true)]);
+    let number = |key, most| match section.has(key) {
+        true => count(section, key, 1, most).map(Some),
+        false => Ok(None),
+    };
+    let pages = number("run_pages", u32::MAX.into());
+    let streams = number("run_streams", Admission::MOST_STREAMS.into());
+    let (runs, pages, streams) = (runs?.unwrap_or(false), pages?, streams?);
+    match (pages, streams) {
+        _ if !runs => Ok(Admission::All),
+        (Some(pages), Some(streams)) => Ok(Admission::ShortRuns { pages, streams }),
+        _ => Err(section.refuse(
+            "admission",
+            "asks how long a run is and how many are followed",
+            "`run_pages` and `run_streams` beside it",
+            "see docs/formats/part.md",
+        )),
+    }
+}

@@ -1,0 +1,131 @@
+//! How likely errors of a flash are: the section `errors` of a part file.
+//!
+//! Layer: rank 8. Main type: [`Chance`], a value such as `"1.63e-9"`; function: [`rates`]. What the
+//! rates mean is in [`boardlab_media::ErrorRates`].
+
+use boardlab_document::{Misplaced, Node, Read, Section, Value};
+use boardlab_document::misfit::Misfit;
+use boardlab_document::quantity::{Decimal, Ratio};
+use boardlab_media::{Curve, ErrorRates};
+
+/// Decimals in which chances are counted.
+const DECIMALS: u32 = 18;
+/// The chance that one bit is wrong, in 10^-18: `"2e-5"` in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// In 10^-18.
+    #[must_use]
+    pub const fn atto(self) -> u64 {
+        self.0
+    }
+
+    /// Reads `0.00002` or `2e-5`; exactly, or not at all.
+    fn parse(text: &str) -> Result<Self, Misfit> {
+        let (number, rest) = Decimal::split(text)?;
+        let down: u32 = match rest {
+            "" => 0,
+            _ => rest.strip_prefix("e-").and_then(|e| e.parse().ok()).ok_or(Misfit::NotANumber)?,
+        };
+        let finer = Misfit::NotWhole { step: "parts of 10^18" };
+        let up = DECIMALS.checked_sub(number.decimals.saturating_add(down)).ok_or(finer)?;
+        let most = 10_u128.pow(DECIMALS);
+        let chance = number.digits.checked_mul(10_u128.pow(up)).filter(|&chance| chance <= most);
+        let chance = chance.ok_or_else(|| Misfit::TooLarge { limit: "1".into() })?;
+        Ok(Self(u64::try_from(chance).expect("at most 10^18")))
+    }
+}
+
+impl Value for Chance {
+    const NUMBER: bool = true;
+
+    fn expected() -> String {
+        "a chance from 0 to 1".into()
+    }
+
+    fn example() -> String {
+        "\"2e-5\"".into()
+    }
+
+    fn hint() -> String {
+        "in quotes, down to 1e-18".into()
+    }
+
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
+        Self::parse(text).map_err(|misfit| Misplaced::new(node, misfit))
+    }
+}
+
+/// The section `errors` of a part.
+///
+/// # Errors
+/// Whatever is missing, unknown, of the wrong kind, or falls where it must rise.
+pub fn rates(section: Section<'_>) -> Read<ErrorRates> {
+    let by_erases = |key| {
+        section.section(key, |section| {
+            let rates = section.required::<Vec<Chance>>("rate");
+            curve(&section, "erases", rates, |rate| rate.0)
+        })
+    };
+    let (program, retention, disturb) =
+        (by_erases("program"), by_erases("retention"), by_erases("disturb"));
+    let share = section.section("retention_share", |section| {
+        let shares = section.required::<Vec<Ratio>>("share");
+        curve(&section, "hours", shares, |share| share.millionths() / 1_000)
+    });
+    section.finish()?;
+    Ok(ErrorRates {
+        program: program?,
+        retention: retention?,
+        retention_share: share?,
+        disturb: disturb?,
+    })
+}
+
+/// The line through the points of a section.
+fn curve<T>(
+    section: &Section<'_>,
+    x: &str,
+    y: Read<Vec<T>>,
+    value: impl Fn(&T) -> u64,
+) -> Read<Curve> {
+    let x_values = section.required::<Vec<u64>>(x);
+    section.finish()?;
+    let (xs, ys) = (x_values?, y?);
+    let points: Vec<_> = xs.iter().copied().zip(ys.iter().map(value)).collect();
+    let curve = Curve::new(&points).filter(|_| xs.len() == ys.len());
+    curve.ok_or_else(|| {
+        section.refuse(
+            x,
+            "and the list beside it are no line that rises",
+            "two lists of one length, this one rising, the other never falling",
+            "compare it with a built-in part: boardlab list parts",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chance_is_read_exactly_or_not_at_all() {
+        for (text, value) in [
+            ("0", 0),
+            ("1", 1_000_000_000_000_000_000),
+            ("1.63e-9", 1_630_000_000),
+            ("0.00002", 20_000_000_000_000),
+            ("5e-12", 5_000_000),
+            ("1e-18", 1),
+        ] {
+            assert_eq!(Chance::parse(text), Ok(Chance(value)), "{text}");
+        }
+        for text in
+            ["", "-1", "1.1", "2", "1e-19", "0.5e-18", "1e9", "1e-", "1 %", "1e-99999999999"]
+        {
+            assert!(Chance::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! NAND flash: part files, how likely their errors are, and the boards that have such a part.
+//!
+//! Layer: rank 8.
+
+pub mod board;
+pub mod error_rates;
+pub mod limits;
+pub mod part;

@@ -1,0 +1,11 @@
+//! The tests of this crate from outside, in one program, since linking several takes longer than most of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says so"
+)]
+
+mod cards;
+mod documents;
+mod drives;
