@@ -3,7 +3,7 @@
 //! Layer: rank 8. Main types: [`Host`], and [`Slot`], what a card is put into; function: [`read`]. Leaves
 //! out: DMA that competes for memory, interrupts of other devices, tuning of the bus.
 
-use super::limits;
+use super::{limits, values};
 use super::part::CardPart;
 use boardlab_document::{Read, Section};
 use boardlab_sd::{Bus, Kind, Mode, Width, Wiring};
@@ -114,7 +114,7 @@ fn hertz<'s, 'a>(section: &'s Section<'a>, key: &'s str) -> boardlab_document::K
 /// # Errors
 /// Whatever is missing, unknown or of the wrong kind.
 pub fn slot(section: Section<'_>) -> Read<Slot> {
-    let modes = section.required::<Vec<Mode>>("modes");
+    let modes = values::modes(&section);
     let width = section.one_of("lines", &WIDTHS);
     let clock = hertz(&section, "clock").optional();
     let request =

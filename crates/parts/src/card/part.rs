@@ -4,7 +4,7 @@
 //! plain data, so that a what-if is a clone with a field changed; what it rests on is recorded by the reader.
 
 use super::limits;
-use super::values::Letters;
+use super::values::{self, Letters};
 use boardlab_document::{Read, Section};
 use crate::managed::values::count;
 use crate::managed::{Managed, refuse_in};
@@ -127,7 +127,7 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
 }
 
 fn bus(section: Section<'_>) -> Read<(Vec<Mode>, Gaps, bool)> {
-    let modes = section.required::<Vec<Mode>>("modes");
+    let modes = values::modes(&section);
     let gap = |key, least| section.key::<u64>(key).within(least, limits::GAP).required();
     let gaps = [
         gap("response", Gaps::LEAST.response),

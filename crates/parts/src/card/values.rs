@@ -1,12 +1,15 @@
 //! Values of card files that no other file has: a mode of the bus, a word of letters.
 //!
-//! Layer: rank 8. Main type: [`Letters`]; and [`Mode`] as a [`Value`].
+//! Layer: rank 8. Main type: [`Letters`].
 
-use boardlab_document::{Misplaced, Node, Value};
 use boardlab_document::misfit::Misfit;
+use boardlab_document::{Misplaced, Node, Read, Section, Value};
 use boardlab_sd::Mode;
 
-impl Value for Mode {
+/// A [`Mode`] as it is written in a file.
+struct BusMode(Mode);
+
+impl Value for BusMode {
     const NUMBER: bool = false;
 
     fn expected() -> String {
@@ -19,11 +22,17 @@ impl Value for Mode {
 
     fn read(node: &Node) -> Result<Self, Misplaced> {
         let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
-        Self::named(text).ok_or_else(|| {
-            let names = Self::ALL.iter().map(|mode| mode.name().into()).collect();
+        Mode::named(text).map(Self).ok_or_else(|| {
+            let names = Mode::ALL.iter().map(|mode| mode.name().into()).collect();
             Misplaced::new(node, Misfit::UnknownName { names })
         })
     }
+}
+
+/// The modes of the bus that `section` lists.
+pub(super) fn modes(section: &Section<'_>) -> Read<Vec<Mode>> {
+    let modes = section.required::<Vec<BusMode>>("modes")?;
+    Ok(modes.into_iter().map(|BusMode(mode)| mode).collect())
 }
 
 /// Exactly `N` letters of ASCII.

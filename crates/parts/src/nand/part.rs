@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 8. Main type: [`PartFile`]; function: [`read`].
 
-use super::{errors, limits};
+use super::{error_rates, limits};
 use boardlab_document::{Read, Reported, Section};
 use boardlab_media::{CellKind, ErrorRates, NandGeometry};
 use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
