@@ -4,10 +4,10 @@
 //! An input is the text of the scenario, then, each behind a byte 0, the arguments. A text that names a
 //! built-in scenario stands for that one, so that changes of single values get far.
 
-use boardlab_parts::catalog;
 use boardlab_document::Override;
-use boardlab_lab::registry::{EXPERIMENTS, Request};
 use boardlab_document::source::{Kind, Source};
+use boardlab_lab::registry::{EXPERIMENTS, Request};
+use boardlab_parts::catalog;
 use boardlab_sim::Seed;
 
 /// Everything that is done with a scenario before it is run.

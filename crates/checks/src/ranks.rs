@@ -44,7 +44,8 @@ const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 const FACE: &[&str] = &["document", "parts", "computer", "lab", "report", "image", "result"];
 /// The devices of which systems are composed, and the files that describe them.
 const PARTS: &[&str] = &[
-    "document", "result", "codec", "media", "mtd", "block", "vfs", "nor", "nand", "ftl", "sd", "sata",
+    "document", "result", "codec", "media", "mtd", "block", "vfs", "nor", "nand", "ftl", "sd",
+    "sata",
 ];
 /// A board and what runs on it.
 const COMPUTER: &[&str] = &["document", "parts", "result", "codec", "block", "arm926", "realview"];

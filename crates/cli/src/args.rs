@@ -10,12 +10,12 @@ mod unused;
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
+use boardlab_document::quantity;
+use boardlab_document::source::Kind;
 use boardlab_image::{ByteOrder, Hints, Limits};
 use boardlab_lab::fio::OUTPUTS;
-use boardlab_document::quantity;
 use boardlab_lab::registry::{self, Experiment};
 use boardlab_lab::sata::console::bench::DRIVE;
-use boardlab_document::source::Kind;
 use boardlab_report::Format;
 use boardlab_result::foreign::{is_harmless, shown_bytes};
 use boardlab_sim::{Bytes, Seed};

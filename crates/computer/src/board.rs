@@ -3,13 +3,13 @@
 //! Layer: rank 9. Main type: [`Computer`]; functions: [`open`], which finds the board and applies `--set`, and [`read`].
 //! What the values mean is in [`boardlab_arm926::Config`] and in the board's crate.
 
-use boardlab_parts::catalog;
-use boardlab_document::{Read, Reading, Section};
-use boardlab_document::error::Error;
-use boardlab_parts::managed::values::count;
-use boardlab_document::source::{Kind, Source};
 use boardlab_arm926::config::TlbIndex;
 use boardlab_arm926::{Config, Waits, config::CacheSize};
+use boardlab_document::error::Error;
+use boardlab_document::source::{Kind, Source};
+use boardlab_document::{Read, Reading, Section};
+use boardlab_parts::catalog;
+use boardlab_parts::managed::values::count;
 use boardlab_realview::{Settings, Timing};
 use boardlab_sim::{Bytes, Hertz};
 use std::num::NonZeroU8;

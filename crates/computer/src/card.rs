@@ -11,8 +11,8 @@
 
 use super::failure::Failure;
 use super::session::contents;
-use boardlab_document::lock::{self, Refused};
 use boardlab_block::{Contents, Extent};
+use boardlab_document::lock::{self, Refused};
 use boardlab_realview::{Card, Machine, Medium};
 use boardlab_sim::Bytes;
 use std::fs::{self, File};

@@ -5,9 +5,9 @@
 
 use super::listing::exception_name;
 use super::symbols::Symbols;
+use boardlab_arm926::{Exception, Virtual};
 use boardlab_document::error::{Error, reason};
 use boardlab_document::lock::Holder;
-use boardlab_arm926::{Exception, Virtual};
 use boardlab_realview::{Machine, Outcome};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -12,10 +12,10 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What maker and engine share.
-pub(crate) type Shared<T> = Arc<Mutex<T>>;
+pub type Shared<T> = Arc<Mutex<T>>;
 
 /// The value behind the lock, also after a panic of another thread: it is only read then.
-pub(crate) fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
+pub fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -64,7 +64,7 @@ impl<B: Bus> Engine<B> for Profiling {
 
 /// Steps with a look at what interrupts may come.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Watching(pub(crate) Shared<Masked>);
+pub struct Watching(pub Shared<Masked>);
 
 impl<B: Bus> Engine<B> for Watching {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {

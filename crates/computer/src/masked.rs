@@ -30,7 +30,7 @@ pub struct Stretch {
 
 impl Stretch {
     /// Its cells in [`table`], by the names of this program; `time` is that of its cycles.
-    pub(crate) fn cells(&self, row: Row, time: Cell, symbols: &Symbols) -> Row {
+    pub fn cells(&self, row: Row, time: Cell, symbols: &Symbols) -> Row {
         row.cell("cycles_count", count(self.cycles))
             .cell("time_ns", time)
             .cell("from", Cell::text(symbols.place(self.from)))
@@ -40,7 +40,7 @@ impl Stretch {
 }
 
 /// The table `interrupts-off`, without rows.
-pub(crate) fn table(title: &str) -> Table {
+pub fn table(title: &str) -> Table {
     Table::new("interrupts-off", title)
         .column("cycles_count", "cycles")
         .column("time_ns", "time")

@@ -10,11 +10,11 @@ use super::masked::{self, Stretch};
 use super::profile::{FunctionRow, Profile};
 use super::run::Done;
 use crate::VERSION;
-use boardlab_result::prose::float;
 use boardlab_arm926::Exception;
 use boardlab_arm926::memory::check::{Stale, Violation};
 use boardlab_arm926::memory::statistics::CacheCounts;
 use boardlab_realview::Outcome;
+use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, RunResult, Table};
 
 /// Functions that have a row of their own; the others are summed.

@@ -15,9 +15,9 @@
 //! A table has 4,097 points. Main function: [`parse`]; [`QuantileTable`] is a [`Value`], so a
 //! section reads it like any quantity.
 
-use crate::{Content, Misplaced, Node, Value};
 use crate::misfit::Misfit;
 use crate::quantity::{self, Decimal, Dimension};
+use crate::{Content, Misplaced, Node, Value};
 use boardlab_sim::{Duration, QuantileTable};
 use std::ops::Range;
 

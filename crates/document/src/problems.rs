@@ -29,7 +29,7 @@ pub type Read<T> = Result<T, Reported>;
 
 /// The errors of one reading.
 #[derive(Debug, Default)]
-pub(crate) struct Problems {
+pub struct Problems {
     kept: RefCell<Vec<Error>>,
     /// How many were not kept.
     dropped: Cell<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct Problems {
 impl Problems {
     /// Puts `error` on record. The same error twice, as from a section read for two systems, is
     /// one.
-    pub(crate) fn report(&self, error: Error) -> Reported {
+    pub fn report(&self, error: Error) -> Reported {
         let mut errors = self.kept.borrow_mut();
         if errors.len() == KEPT {
             self.dropped.set(self.dropped.get() + 1);
@@ -48,12 +48,13 @@ impl Problems {
         Reported(())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing is on record.
+    pub fn is_empty(&self) -> bool {
         self.kept.borrow().is_empty()
     }
 
     /// All errors as one, in the order of the texts; `None` when there are none.
-    pub(crate) fn into_error(self) -> Option<Error> {
+    pub fn into_error(self) -> Option<Error> {
         let mut errors = self.kept.into_inner();
         let mut sources = Vec::new();
         for error in &errors {

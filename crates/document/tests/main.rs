@@ -5,10 +5,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
-use boardlab_document::{Document, Override, Read, Reading, Section, Sourced};
 use boardlab_document::error::Error;
 use boardlab_document::quantity::Ratio;
 use boardlab_document::source::{Kind, Source};
+use boardlab_document::{Document, Override, Read, Reading, Section, Sourced};
 use boardlab_sim::{Bytes, Duration, Hertz, QuantileTable, Rate};
 
 /// Right as a scenario; line numbers in the cases count from `title`.

@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 10. Functions: [`path`], [`read`].
 
-use boardlab_document::{Read, Section, Sourced};
 use boardlab_document::error::reason;
 use boardlab_document::source::ARGUMENTS;
+use boardlab_document::{Read, Section, Sourced};
 use boardlab_sim::Bytes;
 use std::path::{Path, PathBuf};
 

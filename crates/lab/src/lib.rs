@@ -8,11 +8,9 @@
 //!
 //! Nothing here prints.
 
-
 pub mod figure;
 pub mod reference;
 pub mod verdict;
-
 
 mod data_file;
 mod finding;

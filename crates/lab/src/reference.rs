@@ -25,13 +25,13 @@
 //! systems, the row says it (`unit = "bytes_per_s"`), and where the print means other units than we
 //! do, the table does: `units = { MB = "MiB" }`.
 
-use boardlab_document::{Document, Misplaced, Node, Read, Section, Value as Readable};
-use boardlab_document::error::Error;
 use crate::figure::{Figure, Meanings};
-use boardlab_parts::catalog;
+use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Dimension;
 use boardlab_document::source::{Kind, Place, Source};
+use boardlab_document::{Document, Misplaced, Node, Read, Section, Value as Readable};
+use boardlab_parts::catalog;
 use boardlab_result::{Row, Unit, Value};
 use indexmap::IndexMap;
 use std::collections::HashSet;

@@ -3,11 +3,11 @@
 //! Layer: rank 10, the top of this crate. Main types: [`Experiment`], [`Request`], [`Failure`].
 //! A new experiment is a scenario, a reference and one record in [`EXPERIMENTS`].
 
-use boardlab_parts::catalog;
+use crate::{fcse, fio, life, nandfs, nor, sata, sdwear};
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
-use crate::{fcse, fio, life, nandfs, nor, sata, sdwear};
+use boardlab_parts::catalog;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::fmt;

@@ -4,8 +4,8 @@
 //! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
 //! the findings that explain a difference. A verdict is never tighter than the print.
 
-use boardlab_document::error::Error;
 use crate::reference::{Printed, ReferenceTable};
+use boardlab_document::error::Error;
 use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
 
 /// Names the parameters that each table depends on: those of which `depends` says so, by the table's id and the parameter's key.

@@ -1,18 +1,18 @@
 //! Lives of cards against theory, against the simulation in full, and through the scenario.
-use boardlab_ftl::{Levelling, ReadErrors};
-use boardlab_parts::card::part::{self, CardPart};
-use boardlab_parts::catalog;
+use boardlab_document::quantity::Ratio;
+use boardlab_document::source::Kind;
 use boardlab_document::{Document, Override};
+use boardlab_ftl::{Levelling, ReadErrors};
 use boardlab_lab::life::factors::factors;
 use boardlab_lab::life::faults::beyond;
 use boardlab_lab::life::live::Lived;
 use boardlab_lab::life::places::{Source, Work};
 use boardlab_lab::life::scenario::{Days, Life, Method, Pattern, Places};
 use boardlab_lab::life::study::{Study, study};
-use boardlab_document::quantity::Ratio;
 use boardlab_lab::registry::{self, Failure};
-use boardlab_document::source::Kind;
 use boardlab_media::{Curve, ErrorRates};
+use boardlab_parts::card::part::{self, CardPart};
+use boardlab_parts::catalog;
 use boardlab_result::RunResult;
 use boardlab_sim::{Bytes, Duration, Seed};
 use std::fs;

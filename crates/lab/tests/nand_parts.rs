@@ -1,13 +1,13 @@
 //! The built-in NAND parts and the board of the NAND experiment: each is read, and says where its numbers
 //! come from.
 
-use boardlab_parts::catalog;
+use boardlab_document::source::Kind;
 use boardlab_document::{Document, Override, Reading};
 use boardlab_lab::nandfs::scenario;
-use boardlab_parts::nand::{board, part};
-use boardlab_document::source::Kind;
 use boardlab_media::ErrorRates;
 use boardlab_nand::part::BadMarks;
+use boardlab_parts::catalog;
+use boardlab_parts::nand::{board, part};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Work;
 

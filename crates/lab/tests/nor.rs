@@ -214,7 +214,8 @@ fn a_data_file_is_found_from_the_scenario_that_names_it() {
     let folder = std::env::temp_dir().join(format!("boardlab-nor-data-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("image.bin"), [0x5A; 1_000]).unwrap();
-    let built_in = boardlab_parts::catalog::scenarios().iter().find(|file| file.name == "nor-write");
+    let built_in =
+        boardlab_parts::catalog::scenarios().iter().find(|file| file.name == "nor-write");
     let text = built_in
         .unwrap()
         .text

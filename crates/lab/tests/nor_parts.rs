@@ -3,16 +3,16 @@
 //!
 //! Expected figures are repeated here from data sheets, not computed from the files.
 
-use boardlab_parts::catalog;
-use boardlab_document::{Document, Reading};
-use boardlab_parts::nor::part;
-use boardlab_lab::registry::{self, Failure};
 use boardlab_document::source::Kind;
+use boardlab_document::{Document, Reading};
+use boardlab_lab::registry::{self, Failure};
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::chip::{Address, Chip};
 use boardlab_nor::driver::{self, Probed};
 use boardlab_nor::part::{Boot, BusWidth, Region};
 use boardlab_nor::{Board, Bus, BusTiming, ChipIndex, Host, HostTiming, NorMtd, Part};
+use boardlab_parts::catalog;
+use boardlab_parts::nor::part;
 use boardlab_result::RunResult;
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, QuantileTable, Rate, Seed};
 use std::sync::Arc;

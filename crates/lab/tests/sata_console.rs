@@ -1,7 +1,7 @@
 //! The serial menu over real drives and their links: words that come back, speeds, what is refused.
-use boardlab_parts::catalog;
 use boardlab_lab::registry::Failure;
 use boardlab_lab::sata::console::{Console, bench};
+use boardlab_parts::catalog;
 use boardlab_sim::Seed;
 
 /// What is printed for `input` with the drive `part`.

@@ -1,8 +1,8 @@
 //! Published tables as printed, and our figures beside them.
 
 use boardlab_document::error::Error;
-use boardlab_lab::reference::{Printed, Reference};
 use boardlab_document::source::{Kind, Source};
+use boardlab_lab::reference::{Printed, Reference};
 use boardlab_lab::verdict::{Rules, apply, judge};
 use boardlab_result::{Cell, Row, Table, Value, Verdict};
 

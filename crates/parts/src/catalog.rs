@@ -5,10 +5,10 @@
 //! user's `--set`. Whatever takes a name takes a path too: what contains a `/` or ends in `.toml`
 //! is one.
 
-use boardlab_document::files::{mounted, mounts};
-use boardlab_document::{Document, Override};
 use boardlab_document::error::Error;
+use boardlab_document::files::{mounted, mounts};
 use boardlab_document::source::{Kind, Source};
+use boardlab_document::{Document, Override};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -128,10 +128,7 @@ pub fn compose_source<S: AsRef<str>>(source: &Arc<Source>, set: &[S]) -> Result<
 }
 
 /// As [`compose_source`], with overrides that were read already.
-pub fn compose_overrides(
-    source: &Arc<Source>,
-    overrides: &[Override],
-) -> Result<Document, Error> {
+pub fn compose_overrides(source: &Arc<Source>, overrides: &[Override]) -> Result<Document, Error> {
     let names = |one: &&Override| mounted(&one.path()).is_some();
     let (files, values): (Vec<_>, Vec<_>) = overrides.iter().partition(names);
     let mut document = Document::parse(source)?;

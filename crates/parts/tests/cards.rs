@@ -2,16 +2,16 @@
 //! what its figures say.
 
 use boardlab_block::{BlockDevice, Extent, Payload, Request, Target};
+use boardlab_document::quantity::Ratio;
+use boardlab_document::source::Kind;
+use boardlab_document::{Document, Reading};
 use boardlab_ftl::{LogPolicies, PowerSafety, SharedCells, Translation};
 use boardlab_parts::card::board::Host;
 use boardlab_parts::card::compose::compose;
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::card::{board, health_table, part, register_table};
 use boardlab_parts::catalog;
-use boardlab_document::{Document, Reading};
 use boardlab_parts::managed::{Layer, Mapping};
-use boardlab_document::quantity::Ratio;
-use boardlab_document::source::Kind;
 use boardlab_sd::{Card, Data, Mode};
 use boardlab_sim::{Bytes, Instant, Seed};
 

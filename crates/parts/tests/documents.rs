@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
-use boardlab_parts::catalog::{compose, compose_source, find};
-use boardlab_document::{Document, Override, Read, Section, Sourced};
 use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, SIZE_LIMIT, Source};
+use boardlab_document::{Document, Override, Read, Section, Sourced};
+use boardlab_parts::catalog::{compose, compose_source, find};
 use boardlab_result::Origin;
 use boardlab_sim::{Bytes, Duration};
 use proptest::prelude::*;

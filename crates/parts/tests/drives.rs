@@ -1,13 +1,13 @@
 //! The built-in SATA drives: read, composed with a host, written and read.
 
 use boardlab_block::Extent;
+use boardlab_document::source::Kind;
+use boardlab_document::{Document, Reading};
 use boardlab_ftl::Translation;
 use boardlab_parts::catalog;
-use boardlab_document::{Document, Reading};
 use boardlab_parts::drive::board::{self, SataHost};
 use boardlab_parts::drive::compose::{Failure, age, compose, wiring};
 use boardlab_parts::drive::part::{self, DrivePart};
-use boardlab_document::source::Kind;
 use boardlab_sata::device::Data;
 use boardlab_sata::host::{Build, Pattern};
 use boardlab_sata::wire::identify::Identify;

@@ -4,8 +4,8 @@ use crate::args::{Listed, Options};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_lab::registry;
 use boardlab_document::source::Kind;
+use boardlab_lab::registry;
 use boardlab_report::Shown;
 
 /// Shows the built-in files of `kinds`, of all kinds when there are none.

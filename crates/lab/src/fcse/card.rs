@@ -5,8 +5,8 @@
 
 use super::Cause;
 use super::scenario::Exec;
-use boardlab_parts::card::compose::in_slot;
 use boardlab_block::{BlockDevice, Completion, Error, Extent, Layer, Over, Payload, Request};
+use boardlab_parts::card::compose::in_slot;
 use boardlab_realview::{Card, Medium};
 use boardlab_sd::Data;
 use boardlab_sim::{Bytes, Duration, Instant, Seed};

@@ -8,10 +8,10 @@ use super::scenario::Scenario;
 use super::spent::{Spent, nanoseconds};
 use super::switches::Point;
 use super::tables::{both, gain, gain_of_whole};
-use boardlab_computer::masked::Stretch;
 use crate::finding::find;
-use boardlab_result::prose::{counted, float};
+use boardlab_computer::masked::Stretch;
 use boardlab_result::RunResult;
+use boardlab_result::prose::{counted, float};
 use boardlab_sim::Hertz;
 use std::fmt;
 

@@ -3,9 +3,9 @@
 //! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`]. The quantum is fitted to the first figure, which therefore shows nothing; the second
 //! one is explained by the finding that it is the same quantum, seen from another phase.
 
-use boardlab_document::error::Error;
 use crate::reference::Reference;
 use crate::verdict::{self, Rules, apply, is_of};
+use boardlab_document::error::Error;
 use boardlab_result::RunResult;
 
 /// Puts the published figures beside ours; `quantum` is the finding about them.

@@ -27,8 +27,8 @@ mod tables;
 mod unused;
 
 use crate::reference::Reference;
-use boardlab_document::Reading;
 use crate::registry::{Failure, Request, VERSION};
+use boardlab_document::Reading;
 use boardlab_result::RunResult;
 use measure::Measured;
 use scenario::Scenario;

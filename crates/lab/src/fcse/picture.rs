@@ -5,8 +5,8 @@
 use super::measure::{Measured, OfWay, Way};
 use super::scenario::Scenario;
 use super::spent::nanoseconds;
-use boardlab_result::prose::{float, round};
 use boardlab_arm926::{Cycles, Event, Exception, Mode};
+use boardlab_result::prose::{float, round};
 use boardlab_result::{Activity, Span, Timeline};
 use boardlab_sim::Hertz;
 

@@ -4,12 +4,12 @@
 
 use super::limits;
 use super::unused::unused;
+use crate::data_file;
+use boardlab_computer::board::{self, Computer};
+use boardlab_document::{Read, Section};
 use boardlab_parts::card::board::{Slot, slot};
 use boardlab_parts::card::part::{self, CardPart};
-use crate::data_file;
-use boardlab_document::{Read, Section};
 use boardlab_parts::managed::values::count;
-use boardlab_computer::board::{self, Computer};
 use boardlab_realview::Program;
 use boardlab_sd::Kind;
 use boardlab_sim::{Bytes, Duration};

@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 10. Main types: [`Reading`], counts at an instant; [`Spent`], the difference of two; [`Spread`], many values of one kind.
 
-use boardlab_result::prose::{float, round};
 use boardlab_arm926::memory::Statistics;
 use boardlab_realview::Machine;
+use boardlab_result::prose::{float, round};
 use boardlab_sim::Hertz;
 
 /// Counts since reset.

@@ -4,8 +4,8 @@
 //! ages, is collected or levelled.
 
 use super::scenario::Exec;
-use boardlab_parts::card::unused::described;
 use boardlab_document::{Read, Section};
+use boardlab_parts::card::unused::described;
 use boardlab_parts::managed::unused::by_choice;
 use boardlab_sd::BLOCK;
 

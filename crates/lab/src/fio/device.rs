@@ -4,14 +4,14 @@
 
 use super::failed;
 use super::scenario::Composition;
+use crate::registry::Failure;
+use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
+use boardlab_ftl::Translation;
 use boardlab_parts::card::compose::compose;
 use boardlab_parts::card::{health_table, register_table};
 use boardlab_parts::drive;
 use boardlab_parts::drive::compose::Flash;
 use boardlab_parts::drive::identify_table;
-use crate::registry::Failure;
-use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
-use boardlab_ftl::Translation;
 use boardlab_result::Table;
 use boardlab_sata::disk::Disk;
 use boardlab_sata::wire::identify::Identify;

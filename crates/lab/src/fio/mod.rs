@@ -11,12 +11,12 @@ pub(crate) mod jobs;
 mod pace;
 mod tables;
 
-use boardlab_parts::catalog;
 use crate::registry::{Failure, Request, VERSION};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
 use boardlab_block::{BlockDevice, Extent, Over, Payload};
 use boardlab_codec::crc::crc32;
+use boardlab_parts::catalog;
 use boardlab_result::{Attachment, RunResult};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_workload::fio;

@@ -3,15 +3,15 @@
 //! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
 //! a file of their own, which goes before. Variables of a job file come from the scenario, never from the environment.
 
-use boardlab_parts::card::{board, part, unused};
 use crate::data_file;
+use boardlab_document::quantity::Ratio;
 use boardlab_document::{Read, Section};
+use boardlab_parts::card::{board, part, unused};
 use boardlab_parts::drive::DrivePart;
 use boardlab_parts::drive::driver::{self, Ahci};
 use boardlab_parts::drive::part as drive;
 use boardlab_parts::drive::unused as drive_keys;
 use boardlab_parts::managed::unused::by_choice;
-use boardlab_document::quantity::Ratio;
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

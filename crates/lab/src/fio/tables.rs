@@ -5,9 +5,9 @@
 use super::device::{Device, Did};
 use super::pace::Pace;
 use crate::finding::find;
-use boardlab_result::prose::percent_of;
 use boardlab_block::{Cause, Kind};
 use boardlab_ftl::Counters;
+use boardlab_result::prose::percent_of;
 use boardlab_result::{Cell, Row, RunResult, Table};
 
 /// What was counted before the jobs began.

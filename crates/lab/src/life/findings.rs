@@ -10,8 +10,8 @@ use super::scenario::Scenario;
 use super::study::Study;
 use super::tables::years;
 use crate::finding::find;
-use boardlab_result::prose::{counted, round};
 use boardlab_result::RunResult;
+use boardlab_result::prose::{counted, round};
 
 fn size(bytes: f64) -> String {
     let (value, unit) = if bytes >= 1e12 { (bytes / 1e12, "TB") } else { (bytes / 1e9, "GB") };

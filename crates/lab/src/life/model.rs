@@ -18,12 +18,12 @@
 //! Left out: padding at flushes (a layer that survives power cuts has its larger reserve, nothing else), the time
 //! of requests, the write cache of the card's controller but for sequential requests.
 
-use boardlab_parts::card::part::CardPart;
-use boardlab_parts::managed::Mapping;
 use boardlab_ftl::{
     EndOfLife, Endurance, Error, Geometry, Levelling, MapMemory, PageMapped, Policies, ReadErrors,
     Reliability, Untimed,
 };
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Mapping;
 use boardlab_sim::{Bytes, Duration, Seed};
 
 /// Pages of a block of a scaled card: a multiple of two, three and four bits a cell.

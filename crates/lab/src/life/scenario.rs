@@ -4,14 +4,14 @@
 //! trace is, the scenario says; `recorded` reads it.
 
 use super::limits;
+use crate::data_file;
+use crate::fio::scenario::{self, Jobs};
+use boardlab_document::quantity::Ratio;
+use boardlab_document::{Read, Section};
 use boardlab_parts::card::board::{self, Host};
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::card::unused;
-use crate::data_file;
-use boardlab_document::{Read, Section};
-use crate::fio::scenario::{self, Jobs};
 use boardlab_parts::managed::unused::{by_choice, choosers};
-use boardlab_document::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::trace::{Action, Beyond, Disk, Order, Ragged};
 use std::path::{Path, PathBuf};

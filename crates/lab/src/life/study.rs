@@ -9,9 +9,9 @@ use super::model::Model;
 use super::pace::{self, Pace};
 use super::places::Work;
 use super::scenario::{Life, Method};
-use boardlab_parts::card::part::CardPart;
 use crate::in_order::in_order;
 use boardlab_ftl::Error;
+use boardlab_parts::card::part::CardPart;
 use boardlab_sim::Seed;
 use rayon::prelude::*;
 

@@ -4,12 +4,12 @@
 
 use super::model::lacks;
 use super::scenario::Scenario;
-use boardlab_parts::card::part::{self, CardPart};
-use boardlab_parts::catalog;
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
 use boardlab_ftl::{CacheSize, Levelling};
+use boardlab_parts::card::part::{self, CardPart};
+use boardlab_parts::catalog;
 
 /// Something else that could be chosen.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use super::measure::{Column, Mounting, PHASES, memory};
 use super::tables::Ports;
-use boardlab_document::error::Error;
 use crate::reference::{Reference, ReferenceTable};
+use boardlab_document::error::Error;
 use boardlab_result::prose::round;
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::{Bytes, Duration};

@@ -9,9 +9,9 @@
 //! Neither constant may be negative: a port cannot give time back. No constant belongs to a row or to a
 //! filesystem. Nothing is random: the same run gives the same constants.
 
+use super::measure::Timed;
 use boardlab_parts::nand::board::Port;
 use boardlab_parts::nand::limits;
-use super::measure::Timed;
 use boardlab_sim::Duration;
 
 /// A printed time and what a run says of it.

@@ -4,14 +4,14 @@
 //! what tiobench wrote, when RAM was counted) explains most differences; each finding shows it with
 //! figures of the same run.
 
-use boardlab_parts::nand::board::Port;
 use super::fit::{self, Fit, Observation};
 use super::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
 use super::tables::Ports;
-use boardlab_document::error::Error;
-use crate::reference::Reference;
 use crate::finding::on_print;
+use crate::reference::Reference;
 use crate::verdict::{Rules, apply};
+use boardlab_document::error::Error;
+use boardlab_parts::nand::board::Port;
 use boardlab_result::RunResult;
 use boardlab_sim::Bytes;
 

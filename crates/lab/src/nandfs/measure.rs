@@ -6,8 +6,8 @@
 //! port of the board follows from them: `boardlab run` with that port gives the same
 //! (`crates/lab/tests/nandfs.rs` holds it to that).
 
-use boardlab_parts::nand::board::Port;
 use boardlab_document::quantity::Ratio;
+use boardlab_parts::nand::board::Port;
 use boardlab_sim::{Bytes, Duration, Rate};
 use boardlab_vfs::Structure;
 use boardlab_workload::tiobench::Test;

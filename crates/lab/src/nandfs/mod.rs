@@ -26,10 +26,11 @@ mod unused;
 
 pub(crate) use powercut::powercut;
 
-use boardlab_document::Reading;
 use crate::reference::Reference;
 use crate::registry::{Failure, Request, VERSION};
 use crate::verdict::{self, is_of};
+use boardlab_document::Reading;
+use boardlab_parts::nand::board::Port;
 use boardlab_result::{Parameter, RunResult, Table};
 use measure::{Column, Mounting};
 use scenario::Scenario;
@@ -59,7 +60,7 @@ fn blank(request: &Request<'_>, title: &str, parameters: Vec<Parameter>) -> RunR
 /// Tables 3.2 to 3.5, what the flash did for them, the fit, findings and charts.
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = read(request)?;
-    let columns = simulate::columns(request, &scenario, board::Port::default())?;
+    let columns = simulate::columns(request, &scenario, Port::default())?;
     let mut run = blank(request, "Flash filesystems for large NAND", parameters);
     let reference = Reference::named("nandfs")?;
     let print = request.is_as_published().then_some(&reference);

@@ -7,14 +7,14 @@
 use super::jffs2;
 use super::scenario::{PowerCut, Scenario};
 use super::simulate;
-use boardlab_document::Reading;
-use crate::registry::{Failure, Progress, Request};
 use crate::finding::find;
-use boardlab_result::prose::counted;
+use crate::registry::{Failure, Progress, Request};
+use boardlab_document::Reading;
 use boardlab_jffs2::Jffs2;
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, Torn};
 use boardlab_nand::{Nand, Part};
+use boardlab_result::prose::counted;
 use boardlab_result::{
     Axis, Cell, Chart, Curve, Layer, Row, RunResult, Side, Style, Table, Verdict,
 };

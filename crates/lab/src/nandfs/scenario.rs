@@ -2,13 +2,14 @@
 //!
 //! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
-use boardlab_parts::nand::board::{self, BoardSpec};
 use super::errors::{self, Errors};
-use super::{limits, part, unused};
-use boardlab_document::{Misplaced, Node, Read, Section, Value};
+use super::{limits, unused};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
+use boardlab_document::{Misplaced, Node, Read, Section, Value};
 use boardlab_nand::Part;
+use boardlab_parts::nand::board::{self, BoardSpec};
+use boardlab_parts::nand::part;
 use boardlab_sim::Bytes;
 use boardlab_workload::data::Data;
 use std::sync::Arc;
@@ -126,7 +127,10 @@ pub struct PowerCut {
     pub brownout_one_in: u64,
 }
 
-impl Value for Data {
+/// [`Data`] as it is written in a scenario.
+struct Named(Data);
+
+impl Value for Named {
     const NUMBER: bool = false;
 
     fn expected() -> String {
@@ -139,11 +143,17 @@ impl Value for Data {
 
     fn read(node: &Node) -> Result<Self, Misplaced> {
         let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
-        text.parse().map_err(|_| {
+        text.parse().map(Self).map_err(|_| {
             let names = ["zero", "random", "text", "runs", "percent:50"].map(String::from).into();
             Misplaced::new(node, Misfit::UnknownName { names })
         })
     }
+}
+
+/// The kinds of data that a section lists.
+fn kinds(section: &Section<'_>) -> Read<Vec<Data>> {
+    let named = section.required::<Vec<Named>>("data")?;
+    Ok(named.into_iter().map(|Named(data)| data).collect())
 }
 
 /// Reads a whole scenario, its part and board mounted in place of their names.
@@ -222,7 +232,7 @@ fn level_fits(level: Ratio) -> bool {
 fn fill(section: &Section<'_>, room: Bytes) -> Read<Fill> {
     let level = section.required::<Ratio>("level");
     let file = section.key::<Bytes>("file").within(limits::FILE, room).required();
-    let data = section.required::<Data>("data");
+    let data = section.required::<Named>("data").map(|Named(data)| data);
     section.finish()?;
     let level = level?;
     if !level_fits(level) {
@@ -250,7 +260,7 @@ struct Compare {
 fn compare(section: &Section<'_>, room: Bytes) -> Read<Compare> {
     let files = section.required::<Vec<Bytes>>("files");
     let levels = section.required::<Vec<Ratio>>("levels");
-    let data = section.required::<Vec<Data>>("data");
+    let data = kinds(&section);
     let data_level = section.required::<Ratio>("data_level");
     section.finish()?;
     let (files, levels, data, level) = (files?, levels?, data?, data_level?);
@@ -290,7 +300,7 @@ fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
     let random = section.key::<u64>("random").within(1, 1_000_000).required();
     let threads = section.key::<u64>("threads").within(1, 64).required();
     let presize = section.required::<bool>("presize");
-    let data = section.required::<Vec<Data>>("data");
+    let data = kinds(&section);
     section.finish()?;
     let (block, size, threads, data) = (block?, size?, threads?, data?);
     once(section, "data", &data)?;

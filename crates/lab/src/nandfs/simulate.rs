@@ -9,17 +9,17 @@
 //! page cache: each of its phases begins with an empty one, for otherwise the reads of a file that fits
 //! the memory would never reach the flash.
 
-use boardlab_parts::nand::board::Port as PortCosts;
 use super::errors::Errors;
 use super::jffs2::Jffs2System;
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
 use super::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use crate::in_order::in_order;
-use boardlab_document::quantity::Ratio;
 use crate::registry::{Failure, Progress, Request};
+use boardlab_document::quantity::Ratio;
 use boardlab_nand::chip::Die;
 use boardlab_nand::driver::ProfileError;
 use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
+use boardlab_parts::nand::board::Port as PortCosts;
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
 use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions, Structure};
 use boardlab_workload::data::Data;
@@ -416,8 +416,8 @@ fn counts(nand: &Nand) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use boardlab_parts::catalog;
     use crate::nandfs::scenario;
+    use boardlab_parts::catalog;
 
     /// Everything of a small part, with a port that costs `port`.
     fn measured(port: PortCosts) -> Column {

@@ -1,8 +1,8 @@
 //! Tables 3.2 to 3.5 of the publication, and beside each what the flash did for it.
 
-use boardlab_parts::nand::board::Port;
 use super::fit::{self, Fit, Observation};
 use super::measure::{Column, Mounting, PHASES, Timed, memory};
+use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
 
 use boardlab_result::{Cell, Row, Table};

@@ -3,13 +3,13 @@
 use super::Runs;
 use super::scenario::{Scenario, Wait};
 use super::simulate::{Measured, host, nanos, poll_loop, program_time};
-use boardlab_document::error::Error;
 use crate::reference::Reference;
-use boardlab_result::prose::round;
+use boardlab_document::error::Error;
 use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};
 use boardlab_nor::wait::{FixedThenToggle, cfi_udelay};
+use boardlab_result::prose::round;
 use boardlab_result::{Axis, Chart, Layer, Mark, RunResult, Side, Style};
 use boardlab_sim::{Duration, Seed};
 

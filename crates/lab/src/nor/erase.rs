@@ -1,15 +1,15 @@
 //! The wait for a sector erase, which the publication left open: by timer tick and by policy.
 
-use boardlab_parts::nor::board::BoardSpec;
 use super::scenario::{Scenario, System};
 use super::simulate::{attach, nanos};
 use crate::registry::Failure;
-use boardlab_result::prose::percent_of;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::Pause;
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::tuner::Completion;
 use boardlab_nor::wait::{FixedThenToggle, HalfTypical, ToggleOnly, WaitPolicy, cfi_udelay};
+use boardlab_parts::nor::board::BoardSpec;
+use boardlab_result::prose::percent_of;
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, Seed};
 use boardlab_workload::Step;
 use rayon::prelude::*;

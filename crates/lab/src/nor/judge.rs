@@ -3,10 +3,10 @@
 use super::scenario::{Wait, wait_call};
 use super::simulate::Measured;
 use super::{Runs, WhatIfs};
-use boardlab_document::error::Error;
-use crate::reference::Reference;
 use crate::finding::{find, on_print};
+use crate::reference::Reference;
 use crate::verdict::{Rules, apply};
+use boardlab_document::error::Error;
 use boardlab_nor::driver::Step;
 use boardlab_result::{RunResult, Table};
 use boardlab_sim::Duration;

@@ -20,17 +20,17 @@ mod unused;
 
 pub(crate) use tune::tune;
 
-use crate::reference::Reference;
-use boardlab_document::Reading;
-use crate::in_order::in_order;
-use crate::registry::{Failure, Progress, Request, VERSION};
 use crate::finding::find;
-use boardlab_result::prose::counted;
+use crate::in_order::in_order;
+use crate::reference::Reference;
+use crate::registry::{Failure, Progress, Request, VERSION};
 use crate::verdict::{self, is_of};
-use boardlab_parts::nor::board::BoardSpec;
 use boardlab_codec::crc::crc32;
+use boardlab_document::Reading;
 use boardlab_nor::Host;
 use boardlab_nor::tuner::PollLoop;
+use boardlab_parts::nor::board::BoardSpec;
+use boardlab_result::prose::counted;
 use boardlab_result::{Parameter, RunResult};
 use boardlab_sim::Bytes;
 use rayon::prelude::*;

@@ -1,16 +1,17 @@
 //! The scenario of the NOR experiment: what is written, by which drivers, with which waits.
 
-use boardlab_parts::nor::board::{self, BoardSpec};
-use super::{limits, part, unused};
+use super::unused;
 use crate::data_file;
-use boardlab_document::{Content, Misplaced, Node, Read, Section, Value};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
+use boardlab_document::{Content, Misplaced, Node, Read, Section, Value};
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
 };
 use boardlab_nor::{Part, Pause};
+use boardlab_parts::nor::board::{self, BoardSpec};
+use boardlab_parts::nor::{limits, part};
 use boardlab_sim::{Bytes, Duration, Seed};
 use std::path::Path;
 use std::sync::Arc;

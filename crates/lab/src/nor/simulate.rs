@@ -1,13 +1,13 @@
 //! One system of the scenario, composed and run.
 
-use boardlab_parts::nor::board::BoardSpec;
 use super::scenario::{Scenario, System};
 use crate::registry::Failure;
-use boardlab_result::prose::float;
 use boardlab_nor::chip::Chip;
 use boardlab_nor::driver::{Board, Polls, Probed, Step, Steps};
 use boardlab_nor::tuner::{Completion, PollLoop};
 use boardlab_nor::{Bus, Host, NorMtd, Part};
+use boardlab_parts::nor::board::BoardSpec;
+use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
 use boardlab_workload::mtd_debug::{self, Job};
 use std::sync::Arc;

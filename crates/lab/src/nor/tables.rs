@@ -1,8 +1,8 @@
 //! Tables 4, 5 and 6 with the publication's step names, and the what-if table.
 
 use super::simulate::Measured;
-use boardlab_result::prose::round;
 use boardlab_nor::driver::Step;
+use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::{Bytes, Phase, Rate};
 

@@ -7,8 +7,8 @@ use super::tables::cache_name;
 use super::told::{beside, mb_per_s, percent, short};
 use super::what_if::{Cached, Sized};
 use crate::finding::find;
-use boardlab_result::prose::counted;
 use boardlab_result::RunResult;
+use boardlab_result::prose::counted;
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
 

@@ -5,9 +5,9 @@
 //! that it fails.
 
 use super::findings::Explaining;
-use boardlab_document::error::Error;
 use crate::reference::{Reference, ReferenceTable};
 use crate::verdict::{self, Rules, apply, is_of};
+use boardlab_document::error::Error;
 use boardlab_result::{Origin, RunResult, Table, Value};
 
 /// How far a rate of tables 5-1 to 6-1 and of figure 4 may be off.

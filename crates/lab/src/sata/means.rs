@@ -7,8 +7,8 @@
 use super::Measured;
 use super::judge::printed_rate;
 use super::tables::rows;
-use boardlab_document::error::Error;
 use crate::reference::Reference;
+use boardlab_document::error::Error;
 use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, Table};
 

@@ -24,11 +24,11 @@ mod told;
 mod trace;
 mod what_if;
 
-use crate::reference::Reference;
-use boardlab_document::Reading;
 use crate::in_order::in_order;
+use crate::reference::Reference;
 use crate::registry::{Failure, Progress, Request, VERSION};
 use bench::Cause;
+use boardlab_document::Reading;
 use boardlab_result::{RunResult, Timeline};
 use boardlab_sim::{Duration, Seed};
 use measure::{Swept, Tested};

@@ -6,8 +6,8 @@ use super::findings::{Facts, printed};
 use super::means;
 use super::measure::Swept;
 use super::told::{mb_per_s, micros, percent, span};
-use boardlab_document::error::Error;
 use crate::reference::Reference;
+use boardlab_document::error::Error;
 use boardlab_result::prose::{float, real};
 use boardlab_sata::SECTOR;
 

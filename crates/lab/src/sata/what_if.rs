@@ -8,11 +8,11 @@
 use super::bench::{Bench, Cause, whole};
 use super::measure::Pair;
 use super::scenario::Scenario;
+use boardlab_block::{BlockDevice as _, Extent, Payload, Request, Target};
 use boardlab_parts::drive::board::SataHost;
 use boardlab_parts::drive::compose::{Composed, age, compose};
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_result::prose::{float, real};
-use boardlab_block::{BlockDevice as _, Extent, Payload, Request, Target};
 use boardlab_sata::arithmetic::{self, Link};
 use boardlab_sata::device::WriteCache;
 use boardlab_sata::disk::{Disk, Driver};

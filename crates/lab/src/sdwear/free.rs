@@ -5,12 +5,12 @@
 //! nothing is counted that fio or the card would not count.
 
 use super::scenario::{Repeated, Scenario};
+use boardlab_block::{BlockDevice, Extent};
+use boardlab_ftl::{Counters, Translation};
 use boardlab_parts::card::compose::compose;
 use boardlab_parts::card::health_table;
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Layer;
-use boardlab_block::{BlockDevice, Extent};
-use boardlab_ftl::{Counters, Translation};
 use boardlab_result::Table;
 use boardlab_sd::{Card, Counts, Data};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};

@@ -11,11 +11,11 @@ use super::scenario::Scenario;
 use super::tables::{NEAR, levelling, near};
 use super::told::{both, days, mib_per_s, seconds, tb};
 use super::wear::Worn;
-use boardlab_document::error::Error;
-use crate::reference::Reference;
 use crate::finding::{find, on_print};
-use boardlab_result::prose::{counted, listed, real};
+use crate::reference::Reference;
 use crate::verdict::{self, Rules, apply, is_of};
+use boardlab_document::error::Error;
+use boardlab_result::prose::{counted, listed, real};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sim::{Bytes, Duration};
 

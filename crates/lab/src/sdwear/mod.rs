@@ -25,13 +25,13 @@ mod told;
 mod watch;
 mod wear;
 
-use boardlab_document::Reading;
 use crate::in_order::in_order;
 use crate::reference::Reference;
 use crate::registry::{Failure, Progress, Request, VERSION};
-use boardlab_result::prose::real;
+use boardlab_document::Reading;
 use boardlab_ftl::Levelling;
 use boardlab_result::RunResult;
+use boardlab_result::prose::real;
 use boardlab_sim::Bytes;
 use free::{Cause, Free};
 use power::{Asked, Told};

@@ -9,10 +9,10 @@
 use super::free::Cause;
 use super::scenario::Scenario;
 use super::wear::{host_bytes, layer, levelled, most_worn};
-use boardlab_parts::managed::Layer;
-use boardlab_parts::managed::Mapping;
 use boardlab_document::quantity::Ratio;
 use boardlab_ftl::{Error, Extent, Levelling, Translation, Untimed};
+use boardlab_parts::managed::Layer;
+use boardlab_parts::managed::Mapping;
 use boardlab_sim::{Bytes, Instant, Seed};
 
 /// What is asked.

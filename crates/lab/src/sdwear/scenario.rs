@@ -3,12 +3,12 @@
 //! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::limits;
+use boardlab_document::quantity::Ratio;
+use boardlab_document::{Override, Read, Section};
 use boardlab_parts::card::board::{self, Host};
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::card::unused;
-use boardlab_document::{Override, Read, Section};
 use boardlab_parts::managed::unused::{by_choice, choosers};
-use boardlab_document::quantity::Ratio;
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::fio::reading::Amount;
 use boardlab_workload::fio::{self, JobFile};

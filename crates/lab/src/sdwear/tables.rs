@@ -8,8 +8,8 @@ use super::power::Told;
 use super::rewrites::{BandRow, Rewritten};
 use super::scenario::{Controller, Scenario};
 use super::wear::Worn;
-use boardlab_result::prose::{real, round};
 use boardlab_ftl::{Counters, Levelling};
+use boardlab_result::prose::{real, round};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Bytes;
 

@@ -6,10 +6,10 @@
 //! took the data, told by how long their programs took.
 
 use super::measure::Sample;
-use boardlab_parts::card::part::CardPart;
-use boardlab_parts::managed::Layer;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
 use boardlab_ftl::{Cause, CellTimes, Counters, Event, Translation};
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Layer;
 use boardlab_sd::Card;
 use boardlab_sim::{Duration, Instant};
 

@@ -9,12 +9,12 @@
 
 use super::measure::WearFigures;
 use super::scenario::Scenario;
-use boardlab_parts::card::part::CardPart;
-use boardlab_parts::managed::Layer;
 use boardlab_ftl::{
     Counters, Emptied, EndOfLife, Error, Extent, Levelling, LevellingTime, Translation, Untimed,
     Wear,
 };
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Layer;
 use boardlab_sim::{Bytes, Instant, Seed};
 
 /// States of the blocks that are kept of a run.

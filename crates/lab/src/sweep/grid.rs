@@ -5,10 +5,10 @@
 //! whole numbers from one to the other, both of them taken. The key `seed` is the seed of the run.
 //! Points are numbered from 0; the last key varies fastest.
 
-use boardlab_document::{Content, Override};
 use super::problem::GridProblem;
 use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
+use boardlab_document::{Content, Override};
 use boardlab_result::Value;
 use boardlab_sim::Seed;
 use std::collections::HashSet;

@@ -12,8 +12,8 @@
 //! goes away with a kill. Without a file the lines are kept in memory.
 
 use super::figures::Line;
-use super::record::{self, Contents, Found, Header, Stretch, as_u64};
 use super::problem::{JournalProblem, LineFlaw};
+use super::record::{self, Contents, Found, Header, Stretch, as_u64};
 use boardlab_document::error::{Error, reason};
 use boardlab_document::lock::{Refused, exclusive};
 use std::fs::{self, File, OpenOptions};

@@ -24,8 +24,8 @@ pub use grid::POINTS_MAX;
 pub use problem::{GridProblem, JournalProblem, LineFlaw};
 pub use record::Damage;
 
-use boardlab_document::error::Error;
 use crate::registry::{Failure, Progress};
+use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;

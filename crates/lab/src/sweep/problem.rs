@@ -3,8 +3,8 @@
 //! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`],
 //! [`LineFlaw`].
 
-use boardlab_document::lock::Holder;
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
+use boardlab_document::lock::Holder;
 use boardlab_document::source::Place;
 use boardlab_result::foreign::shown_at_most as shown;
 use std::fmt;

@@ -15,8 +15,8 @@
 use super::POINTS_MAX;
 use super::figures::Line;
 use super::problem::{JournalProblem, LineFlaw};
-use boardlab_document::error::reason;
 use boardlab_codec::crc32;
+use boardlab_document::error::reason;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Read};

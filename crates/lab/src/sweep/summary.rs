@@ -10,10 +10,10 @@ use super::charts;
 use super::figures::{Figures, Outcome, means};
 use super::journal::Journal;
 use super::plan::Plan;
-use boardlab_document::error::Error;
 use crate::registry::VERSION;
-use boardlab_result::prose::counted;
+use boardlab_document::error::Error;
 use boardlab_result::csv;
+use boardlab_result::prose::counted;
 use boardlab_result::{
     Attachment, Cell, Origin, Parameter, Row, RunResult, Table, Unit, Value, Verdict,
 };

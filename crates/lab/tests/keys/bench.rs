@@ -2,10 +2,10 @@
 
 use super::guest;
 use super::tree::Tree;
-use boardlab_parts::catalog;
 use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
 use boardlab_lab::registry::{EXPERIMENTS, Experiment, Failure, Make, Request};
+use boardlab_parts::catalog;
 use boardlab_sim::Seed;
 use serde_json::Value as Json;
 

@@ -2,9 +2,9 @@
 
 use super::bench::{Bench, Said};
 use super::tree::Tree;
-use boardlab_parts::catalog;
 use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
+use boardlab_parts::catalog;
 use toml::Value;
 
 /// A key that nothing reads.

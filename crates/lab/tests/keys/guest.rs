@@ -2,8 +2,8 @@
 
 use super::bench::without_inputs;
 use super::tree::Tree;
-use boardlab_document::error::Error;
 use boardlab_computer::{Console, Order, Plan, Session, Typed, Until, board};
+use boardlab_document::error::Error;
 use boardlab_sim::Seed;
 use serde_json::{Value as Json, json};
 use std::io;

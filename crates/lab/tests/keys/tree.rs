@@ -2,8 +2,8 @@
 //!
 //! A value that is replaced here stands in a file, as the others do: nothing tells the program that it was touched.
 
-use boardlab_parts::catalog;
 use boardlab_document::source::{Kind, Source};
+use boardlab_parts::catalog;
 use std::sync::Arc;
 use toml::Value;
 use toml::map::Map;

@@ -3,8 +3,8 @@
 //! Layer: rank 8. Main types: [`Host`], and [`Slot`], what a card is put into; function: [`read`]. Leaves
 //! out: DMA that competes for memory, interrupts of other devices, tuning of the bus.
 
-use super::{limits, values};
 use super::part::CardPart;
+use super::{limits, values};
 use boardlab_document::{Read, Section};
 use boardlab_sd::{Bus, Kind, Mode, Width, Wiring};
 use boardlab_sim::{Bytes, Duration, Hertz};

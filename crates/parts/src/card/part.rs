@@ -5,9 +5,9 @@
 
 use super::limits;
 use super::values::{self, Letters};
-use boardlab_document::{Read, Section};
 use crate::managed::values::count;
 use crate::managed::{Managed, refuse_in};
+use boardlab_document::{Read, Section};
 use boardlab_ftl::Geometry;
 use boardlab_sd::{
     AllocationUnit, Cid, Classes, Discard, EraseTime, Face, Gaps, HealthFormat, Kind, Mode,

@@ -4,8 +4,8 @@
 //! [`boardlab_sata::host::Costs`].
 
 use super::limits;
-use boardlab_document::{Read, Section};
 use crate::managed::values::count;
+use boardlab_document::{Read, Section};
 use boardlab_sata::Speed;
 use boardlab_sata::host::{Build, Costs, Limits, Settings};
 use boardlab_sata::link::End;

@@ -7,8 +7,8 @@
 
 use super::board::{end, speed};
 use super::limits;
-use boardlab_document::{Read, Section};
 use crate::managed::values::count;
+use boardlab_document::{Read, Section};
 use boardlab_sata::Speed;
 use boardlab_sata::disk::Driver;
 use boardlab_sata::link::End;

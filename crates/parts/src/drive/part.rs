@@ -6,10 +6,10 @@
 use super::board::{end, speed};
 use super::housekeeping::Pause;
 use super::limits;
-use boardlab_document::{Read, Section};
 use crate::managed::limits::{AWAY, MEMORY};
 use crate::managed::values::count;
 use crate::managed::{Managed, refuse_in};
+use boardlab_document::{Read, Section};
 use boardlab_ftl::Geometry;
 use boardlab_sata::device::{Drive, WriteCache};
 use boardlab_sata::link::End;

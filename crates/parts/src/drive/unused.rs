@@ -3,8 +3,8 @@
 //! Layer: rank 8. Function: [`by_choice`].
 
 use super::part::DrivePart;
-use boardlab_document::{Read, Section};
 use crate::managed::unused;
+use boardlab_document::{Read, Section};
 use boardlab_sata::device::WriteCache;
 
 /// Refuses in `--set` what of the drive at the dotted path `drive` is not used.

@@ -20,8 +20,8 @@ pub use flash::Flash;
 pub use layer::{Failure, Layer};
 pub use reliability::Life;
 
-use boardlab_document::{Read, Reported, Section};
 use boardlab_document::quantity::Ratio;
+use boardlab_document::{Read, Reported, Section};
 use boardlab_ftl::{
     Geometry, Policies, PowerSafety, ReadErrors, SharedCells, Timed, Timing, Untimed,
 };

@@ -4,9 +4,9 @@
 
 use super::limits;
 use super::values::count;
-use boardlab_document::{Read, Section};
 use crate::nand::error_rates::{self, Chance};
 use boardlab_document::quantity::Ratio;
+use boardlab_document::{Read, Section};
 use boardlab_ftl::{EndOfLife, Endurance, ReadErrors};
 use boardlab_sim::{Bytes, Duration};
 

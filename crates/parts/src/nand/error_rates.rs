@@ -3,9 +3,9 @@
 //! Layer: rank 8. Main type: [`Chance`], a value such as `"1.63e-9"`; function: [`rates`]. What the
 //! rates mean is in [`boardlab_media::ErrorRates`].
 
-use boardlab_document::{Misplaced, Node, Read, Section, Value};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{Decimal, Ratio};
+use boardlab_document::{Misplaced, Node, Read, Section, Value};
 use boardlab_media::{Curve, ErrorRates};
 
 /// Decimals in which chances are counted.

@@ -4,11 +4,11 @@
 //! scrambling, to the flash and back. Between two commands no time passes.
 
 use super::Machine;
+use crate::registry;
+use boardlab_document::source::{Kind, Source};
 use boardlab_parts::catalog;
 use boardlab_parts::drive::compose::Flash;
 use boardlab_parts::drive::{self, DrivePart, SataHost, compose};
-use crate::registry;
-use boardlab_document::source::{Kind, Source};
 use boardlab_sata::Tick;
 use boardlab_sata::device::Ssd;
 use boardlab_sata::host::{
