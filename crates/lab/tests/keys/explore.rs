@@ -3,8 +3,8 @@
 use super::bench::{Bench, Said};
 use super::tree::Tree;
 use boardlab_document::error::Error;
+use boardlab_document::files;
 use boardlab_document::misfit::Misfit;
-use boardlab_parts::catalog;
 use toml::Value;
 
 /// A key that nothing reads.
@@ -122,7 +122,7 @@ enum Found {
 }
 
 fn what(bench: &Bench, tree: &Tree, path: &str) -> Found {
-    if catalog::mounted(path).is_some() {
+    if files::mounted(path).is_some() {
         return Found::Section;
     }
     let wrong = tree.with(path, Value::String("zz zz".into()));

@@ -2,6 +2,7 @@
 //!
 //! A value that is replaced here stands in a file, as the others do: nothing tells the program that it was touched.
 
+use boardlab_document::files;
 use boardlab_document::source::{Kind, Source};
 use boardlab_parts::catalog;
 use std::sync::Arc;
@@ -31,12 +32,12 @@ impl Tree {
             |one: &&str| one.split_once('=').map(|(key, value)| (key.to_owned(), value_of(value)));
         let set: Vec<_> = set.iter().filter_map(split).collect();
         let (files, values): (Vec<_>, Vec<_>) =
-            set.into_iter().partition(|(key, _)| catalog::mounted(key).is_some());
+            set.into_iter().partition(|(key, _)| files::mounted(key).is_some());
         for (key, value) in files {
             tree.put(&key, value);
         }
         for path in tree.leaves() {
-            let Some(kind) = catalog::mounted(&path) else { continue };
+            let Some(kind) = files::mounted(&path) else { continue };
             let named = tree.get(&path).and_then(Value::as_str).unwrap().to_owned();
             let file = catalog::find(kind, &named, None).unwrap();
             tree.put(&path, Value::Table(file.text().parse().unwrap()));
