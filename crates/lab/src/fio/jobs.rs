@@ -45,7 +45,7 @@ pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
 /// The error that a job cannot be run.
 pub(crate) fn unfit(Misfit { place, job, what }: Misfit) -> Error {
     let at = At::Line { file: place.file, line: place.line, column: place.column };
-    refused(at, &job, &what.to_string())
+    refused(at, &job, what)
 }
 
 /// The error that `job` cannot be run: `what` is wrong with it.

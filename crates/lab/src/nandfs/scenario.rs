@@ -260,7 +260,7 @@ struct Compare {
 fn compare(section: &Section<'_>, room: Bytes) -> Read<Compare> {
     let files = section.required::<Vec<Bytes>>("files");
     let levels = section.required::<Vec<Ratio>>("levels");
-    let data = kinds(&section);
+    let data = kinds(section);
     let data_level = section.required::<Ratio>("data_level");
     section.finish()?;
     let (files, levels, data, level) = (files?, levels?, data?, data_level?);
@@ -300,7 +300,7 @@ fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
     let random = section.key::<u64>("random").within(1, 1_000_000).required();
     let threads = section.key::<u64>("threads").within(1, 64).required();
     let presize = section.required::<bool>("presize");
-    let data = kinds(&section);
+    let data = kinds(section);
     section.finish()?;
     let (block, size, threads, data) = (block?, size?, threads?, data?);
     once(section, "data", &data)?;
