@@ -6,10 +6,14 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod compiler;
 mod decode;
+mod engines;
 mod exceptions;
 mod execute;
 mod listing;
+mod lockstep;
+mod memory;
 mod protection;
 mod random;
 mod rig;

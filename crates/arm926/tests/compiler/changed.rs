@@ -3,7 +3,7 @@
 use boardlab_arm926::Compiled;
 use boardlab_arm926::{Cycles, Engine, Interpreter, Limit};
 
-use crate::machine::{difference, processor};
+use super::machine::{difference, processor};
 
 /// A loop over three lines that adds a constant 40 times. Then the constant in the third line is made one larger, by a store past
 /// the data cache, and the instruction line is invalidated, as a program does it.

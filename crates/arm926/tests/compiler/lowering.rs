@@ -6,7 +6,7 @@ use boardlab_arm926::Compiled;
 use boardlab_arm926::{Engine, Interpreter, Limit, Psr};
 use boardlab_sim::Seed;
 
-use crate::machine::{CODE, difference, processor};
+use super::machine::{CODE, difference, processor};
 
 const ALWAYS: u32 = 0xE000_0000;
 

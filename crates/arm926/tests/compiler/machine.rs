@@ -1,6 +1,6 @@
 //! The core that compiled code is tested on: a megabyte of memory, four sections of it, one handler for all exceptions.
 
-use crate::board::write_control;
+use crate::rig::board::write_control;
 use boardlab_arm926::{Config, Processor, Ram, Waits};
 
 const TABLE: u32 = 0x4000;

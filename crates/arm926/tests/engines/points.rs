@@ -1,7 +1,7 @@
 //! Breakpoints and watchpoints: every engine stops at the same, and what stops changes nothing.
 
-use crate::world::{self, Board, draw};
-use crate::{limit, own_memory_map, program, state};
+use super::world::{self, Board, draw};
+use super::{limit, own_memory_map, program, state};
 use boardlab_arm926::{
     Compiled, Config, Engine, Interpreter, Limit, Predecoded, Processor, Psr, Ram, Stop, Virtual,
     Waits, Watched, Watchpoint,
@@ -90,7 +90,7 @@ fn a_breakpoint_stops_each_time_and_a_watchpoint_by_kind() {
 #[test]
 fn a_program_with_points_does_what_it_does_without_them() {
     let mut all = 0;
-    for seed in 0..crate::programs() / 5 {
+    for seed in 0..super::programs() / 5 {
         let mut stops = Vec::new();
         for (name, mut engine) in engines::<Board>() {
             stops.push(stopped_run(seed, name, &mut *engine));

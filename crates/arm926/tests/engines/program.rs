@@ -3,7 +3,7 @@
 
 use boardlab_sim::Stream;
 
-use crate::world::{ARM, BACK, DATA, HOLES, THROUGH, THUMB, UNCACHED, draw};
+use super::world::{ARM, BACK, DATA, HOLES, THROUGH, THUMB, UNCACHED, draw};
 
 /// Words of ARM code.
 pub(crate) const WORDS: usize = 1800;

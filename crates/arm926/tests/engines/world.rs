@@ -1,6 +1,6 @@
 //! A small world in which two engines are compared: 256 KB of memory, a device, interrupts that come and go, translation tables.
 
-use crate::board::{self, Part, write_control};
+use crate::rig::board::{self, Part, write_control};
 use boardlab_arm926::config::{CacheSize, TlbIndex};
 use boardlab_arm926::{Config, Cycles, Lines, Physical, Processor, Ram, Reply, Waits, Width};
 use boardlab_sim::Stream;

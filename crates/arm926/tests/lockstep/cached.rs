@@ -7,9 +7,9 @@ use boardlab_arm926::bus::Waits;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU};
 use boardlab_arm926::{Config, Cycles, Engine, Limit, Processor, Ram, Stop, Virtual};
 
-use super::board::write_control;
 use super::oracle::{Answer, CODE, Case, Status};
 use super::simulated::{load_registers, registers_after, stopped};
+use crate::rig::board::write_control;
 
 const TABLE: u32 = 0x4000;
 /// A megabyte, write-back, for everyone.

@@ -1,6 +1,6 @@
 //! A memory system on a board that notes each transfer, with tables that tests write by hand.
 
-use crate::board::{self, Board, Part};
+use crate::rig::board::{self, Board, Part};
 use boardlab_arm926::bus::{Bus, Reply, Waits, Width};
 use boardlab_arm926::memory::{Abort, Access, Effect, Memory, Statistics, Undefined, control};
 use boardlab_arm926::{Config, Cycles, Physical, Ram, Virtual};

@@ -5,7 +5,7 @@ use boardlab_arm926::config::CacheSize;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU, ROUND_ROBIN};
 use boardlab_arm926::{Config, Virtual};
 
-use crate::bench::{BACK, BUFFERED, Bench, STRONG, THROUGH, Transfer};
+use super::bench::{BACK, BUFFERED, Bench, STRONG, THROUGH, Transfer};
 
 fn cached(bits: u32) -> Bench {
     let mut bench = Bench::mapped(&Config::default(), bits, DATA_CACHE | INSTRUCTION_CACHE);
@@ -427,7 +427,7 @@ fn two_addresses_of_one_byte_have_lines_of_their_own() {
 #[test]
 fn a_line_that_is_written_back_needs_no_translation() {
     let mut bench = line_state(3);
-    bench.word(crate::bench::TABLE + 4, 0);
+    bench.word(super::bench::TABLE + 4, 0);
     bench.write_control((8, 7, 0), 0);
     let clean = bench.transfers(|bench| bench.write_control((7, 10, 1), 0x10_0000));
     assert_eq!(clean, dirty_bytes(3));

@@ -5,7 +5,7 @@ use boardlab_arm926::config::CacheSize;
 use boardlab_arm926::instruction::CoprocessorAccess;
 use boardlab_arm926::memory::{Effect, Undefined};
 
-use crate::bench::Bench;
+use super::bench::Bench;
 
 fn bench() -> Bench {
     Bench::new(&Config::default())

@@ -10,7 +10,7 @@ use boardlab_arm926::Config;
 use boardlab_arm926::bus::Width;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU, ROUND_ROBIN};
 
-use crate::bench::{BACK, BUFFERED, Bench, STRONG, THROUGH};
+use super::bench::{BACK, BUFFERED, Bench, STRONG, THROUGH};
 
 const SINGLE: u64 = 8;
 const LINE: u64 = 36;

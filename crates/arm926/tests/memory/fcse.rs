@@ -5,7 +5,7 @@ use boardlab_arm926::memory::AbortKind;
 use boardlab_arm926::memory::control::{DATA_CACHE, HIGH_VECTORS, INSTRUCTION_CACHE, MMU};
 use boardlab_arm926::{Config, Modified};
 
-use crate::bench::{BACK, Bench, STRONG};
+use super::bench::{BACK, Bench, STRONG};
 
 /// Slots 0 to 3, each with its own megabyte of memory at virtual 0x00100000, and one shared at 0x04500000 (slot 2's own address).
 fn bench(bits: u32, on: u32) -> Bench {

@@ -7,7 +7,7 @@ use boardlab_arm926::memory::control::{
 use boardlab_arm926::memory::{Abort, AbortKind};
 use boardlab_arm926::{Config, Modified};
 
-use crate::bench::{BACK, Bench, STRONG, TABLE, Transfer};
+use super::bench::{BACK, Bench, STRONG, TABLE, Transfer};
 
 const COARSE: u32 = 0x8000;
 const FINE: u32 = 0x9000;

@@ -7,7 +7,7 @@ use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU, ROUND
 use boardlab_arm926::{Config, Memory, Virtual};
 use boardlab_sim::{Seed, Stream};
 
-use crate::bench::{BACK, BUFFERED, Bench, STRONG, TABLE, THROUGH};
+use super::bench::{BACK, BUFFERED, Bench, STRONG, TABLE, THROUGH};
 
 const COARSE: u32 = 0x8000;
 const SLOTS: u32 = 4;

@@ -4,7 +4,7 @@ use boardlab_arm926::Config;
 use boardlab_arm926::config::{TlbIndex, TlbReplacement};
 use boardlab_arm926::memory::control::MMU;
 
-use crate::bench::{Bench, STRONG, TABLE};
+use super::bench::{Bench, STRONG, TABLE};
 
 const COARSE: u32 = 0x8000;
 

@@ -2,8 +2,6 @@
 //!
 //! Main types: [`Board`], and [`Part`], what is on it besides memory. Included by path in the tests that need it.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
-
 use boardlab_arm926::instruction::CoprocessorAccess;
 use boardlab_arm926::{
     Bus, BusFault, Cycles, Lines, Physical, Processor, Ram, Register, Reply, Waits, Width,

@@ -3,8 +3,7 @@
 //! [`arm`] and [`thumb`] take what a test says from the table in encodings.rs, which `the_table_is_what_the_assembler_makes`
 //! (tests/execute.rs) compares with the GNU assembler.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
-
+pub(crate) mod board;
 pub(crate) mod encodings;
 
 use boardlab_arm926::{Config, Limit, Mode, Processor, Psr, Ram, Stop, Waits};

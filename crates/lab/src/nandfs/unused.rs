@@ -45,7 +45,11 @@ pub(super) fn refuse(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
         // How many pages were read before is seen where reads draw from chance, and where a worn block is marked.
         let part = &scenario.part;
         if part.timing.read.min() == part.timing.read.max() && scenario.errors.rates.is_none() {
-            idle("part.limits.bad_marks", "here: the marks are read before anything is measured", help);
+            idle(
+                "part.limits.bad_marks",
+                "here: the marks are read before anything is measured",
+                help,
+            );
         }
     }
     if scenario.errors.rates.is_none() {

@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bench;
-#[path = "../rig/board.rs"]
-mod board;
 mod caches;
 mod control;
 mod costs;

@@ -1,8 +1,6 @@
 //! Engines are compared with the reference interpreter: the same programs, and after every stretch the whole state is the same, to the byte.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-#[path = "../rig/board.rs"]
-mod board;
 #[path = "../../examples/own_memory_map.rs"]
 mod own_memory_map;
 mod points;

@@ -1,8 +1,6 @@
 //! Random programs in the reference and in the compiler: all state must be equal wherever a run stops.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
-#[path = "../rig/board.rs"]
-mod board;
 mod changed;
 mod lowering;
 mod machine;

@@ -10,8 +10,6 @@ mod arm;
 mod arm_branches;
 mod arm_memory;
 mod block;
-#[path = "../rig/board.rs"]
-mod board;
 mod cached;
 mod classes;
 mod oracle;
