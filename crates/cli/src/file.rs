@@ -160,11 +160,18 @@ pub(crate) fn clear(folder: &Path) {
         if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        let left = File::options().read(true).write(true).open(entry.path());
-        if left.is_ok_and(|file| lock::exclusive(&file).is_ok()) {
-            // Somebody else may have removed it, or it is not ours to remove.
-            let _ = fs::remove_file(entry.path());
+        if let Ok(file) = File::options().read(true).write(true).open(entry.path()) {
+            remove_if_left(&file, &entry.path());
         }
+    }
+}
+
+/// Removes `file`, which was opened at `path`, if nobody needs it.
+fn remove_if_left(file: &File, path: &Path) {
+    // While it is locked its name cannot become that of another file, but it may have become so before.
+    if lock::exclusive(file).is_ok() && is_at(file, path) {
+        // It may not be ours to remove.
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -302,6 +309,19 @@ mod tests {
         assert_eq!(io::read_to_string(kept).unwrap(), "one", "who has it open keeps the old one");
         assert_eq!(scratch.names(), ["file"]);
         drop(target.begin().unwrap());
+        assert_eq!(scratch.names(), ["file"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_got_the_name_of_one_left_behind_stays() {
+        let scratch = Scratch::new("name");
+        let before = Part::create(&scratch.0).unwrap();
+        let opened = File::options().read(true).write(true).open(&before.path).unwrap();
+        drop(before);
+        let needed = Part::create(&scratch.0).unwrap();
+        remove_if_left(&opened, &needed.path);
+        needed.put(&scratch.0.join("file")).unwrap();
         assert_eq!(scratch.names(), ["file"]);
     }
 
