@@ -1,4 +1,4 @@
-//! How a core is run: the trait [`Engine`], and the reference.
+//! How a core is run: the trait [`Engine`].
 //!
 //! Layer: rank 3. All state is in the [`Processor`]; an engine holds derived data only. Engines may therefore take turns at any
 //! instruction, and all leave the same registers, memory, cycles, statistics and trace hash.
@@ -13,16 +13,4 @@ pub trait Engine<B: Bus> {
 
     /// Forgets what it derived: memory or registers were changed from outside, or it is another core.
     fn forget(&mut self);
-}
-
-/// Instruction by instruction, each lookup made: what the other engines are compared with.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Interpreter;
-
-impl<B: Bus> Engine<B> for Interpreter {
-    fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
-        processor.run(limit)
-    }
-
-    fn forget(&mut self) {}
 }

@@ -8,9 +8,9 @@
 //! - [`registers`]: [`Registers`], [`Psr`] and [`Mode`] with their banks. [`exception`]: vectors and entry.
 //! - [`timing`]: [`Pipeline`], the cycles of the five-stage pipeline and its interlocks.
 //! - [`memory`]: [`Memory`], the system control coprocessor with MMU, TLB, caches and write buffer.
-//! - [`processor`]: [`Processor`], all of the above; `step` is the reference interpreter.
+//! - [`processor`]: [`Processor`], all of the above.
 //!
-//! - [`engine`]: [`Engine`], the ways to run it: [`Interpreter`], [`Predecoded`], [`Compiled`], as the command line names them.
+//! - [`engine`]: [`Engine`], the ways to run it: [`Interpreter`], the reference, [`Predecoded`], [`Compiled`], as the command line names them.
 //! - [`points`]: [`Points`], the breakpoints and watchpoints of a run. [`ram`]: [`Ram`], a bus for tests.
 //!
 //! `examples/own_memory_map.rs` has a board of one's own, with a breakpoint and a watchpoint.
@@ -29,6 +29,7 @@ pub mod error;
 pub mod exception;
 pub mod execute;
 pub mod instruction;
+mod interpreter;
 pub mod memory;
 pub mod points;
 pub mod predecoded;
@@ -42,10 +43,11 @@ pub use address::{Cycles, Modified, Physical, Virtual};
 pub use bus::{Bus, BusFault, Lines, Reply, Waits, Width};
 pub use compiler::Compiled;
 pub use config::{CacheSize, Config};
-pub use engine::{Engine, Interpreter};
+pub use engine::Engine;
 pub use error::Error;
 pub use exception::Exception;
 pub use instruction::{Condition, Instruction, Operation, Register};
+pub use interpreter::Interpreter;
 pub use memory::{Abort, Access, Memory};
 pub use points::{Points, Watched, Watchpoint};
 pub use predecoded::Predecoded;

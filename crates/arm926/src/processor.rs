@@ -1,24 +1,21 @@
 //! The core: registers, pipeline, memory system and bus together; interrupts, exceptions, stops.
 //!
-//! Layer: rank 3. [`Processor`] is the whole state of a machine's core; [`Processor::step`] is the reference interpreter,
-//! one instruction at a time. The instants of one instruction: it is fetched at the clock's `now`, its data are accessed
-//! when the fetch is done, and then the clock moves on by the pipeline's cycles. Interrupts are looked at
-//! between any two instructions.
+//! Layer: rank 3. [`Processor`] is the whole state of a machine's core. What executes its instructions stands above it: the
+//! reference in `interpreter`, and the faster engines.
 
 use boardlab_sim::mix;
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Cycles, Virtual};
-use crate::bus::{Bus, Lines, Width};
+use crate::bus::{Bus, Lines};
 use crate::config::Config;
 use crate::decode::Memo;
 use crate::exception::Exception;
-use crate::execute::{self, End};
-use crate::memory::{Access, Memory};
-use crate::points::{Points, Seen, Watchpoint};
+use crate::memory::Memory;
+use crate::points::{Points, Watchpoint};
 use crate::recorder::{Event, Recorder};
 use crate::registers::{Psr, Registers};
-use crate::timing::{Outcome, Pipeline};
+use crate::timing::Pipeline;
 
 /// Cycles of entering an exception, from the boundary before it to the vector's fetch (DDI 0214B, 9.18).
 pub const ENTRY: u64 = 3;
@@ -151,16 +148,16 @@ pub struct Processor<B> {
     /// Where a run stops, whichever engine runs it.
     #[serde(skip)]
     pub points: Points,
-    asleep: bool,
-    lines_irq: bool,
-    lines_fiq: bool,
-    lines_until: Cycles,
+    pub(crate) asleep: bool,
+    pub(crate) lines_irq: bool,
+    pub(crate) lines_fiq: bool,
+    pub(crate) lines_until: Cycles,
     /// No boundary before this cycle has anything to do, unless a single transfer went over the bus.
     #[serde(skip)]
-    quiet_until: Cycles,
+    pub(crate) quiet_until: Cycles,
     #[serde(skip)]
-    memo: Memo,
-    lines_halt: bool,
+    pub(crate) memo: Memo,
+    pub(crate) lines_halt: bool,
 }
 
 impl<B: Bus> Processor<B> {
@@ -189,87 +186,9 @@ impl<B: Bus> Processor<B> {
         }
     }
 
-    /// Runs instruction by instruction.
-    pub fn run(&mut self, limit: Limit) -> Stop {
-        if !self.points.is_empty() {
-            return self.run_to_points(limit);
-        }
-        while self.now < limit.cycles && self.counts.instructions < limit.instructions {
-            if let Some(stop) = self.step_within(limit.cycles) {
-                return stop;
-            }
-        }
-        Stop::Limit
-    }
-
-    /// As [`Processor::run`], with a look at the points around each instruction.
-    fn run_to_points(&mut self, limit: Limit) -> Stop {
-        self.memory.watch(&self.points);
-        let mut stop = None;
-        while stop.is_none()
-            && self.now < limit.cycles
-            && self.counts.instructions < limit.instructions
-        {
-            stop = self.step_to_points(limit.cycles);
-        }
-        self.memory.stop_watching();
-        stop.unwrap_or(Stop::Limit)
-    }
-
-    fn step_to_points(&mut self, limit: Cycles) -> Option<Stop> {
-        match self.boundary_if_due(limit) {
-            Boundary::Execute => {}
-            Boundary::Done => return None,
-            Boundary::Stop(stop) => return Some(stop),
-        }
-        let at = self.registers.pc;
-        if self.points.stops_at(at, self.counts.instructions) {
-            return Some(Stop::Breakpoint { at: Virtual(at) });
-        }
-        let stop = self.execute_next();
-        stop.or_else(|| self.seen())
-    }
-
-    /// As [`Processor::step_within`]; an access that is watched stops it behind the instruction. A breakpoint does not.
-    pub fn step_watched(&mut self, limit: Cycles) -> Option<Stop> {
-        self.memory.watch(&self.points);
-        let stop = self.step_within(limit).or_else(|| self.seen());
-        self.memory.stop_watching();
-        stop
-    }
-
-    /// The access of the last instruction that was watched.
-    fn seen(&mut self) -> Option<Stop> {
-        let Seen { watchpoint, at, write } = self.memory.take_seen()?;
-        Some(Stop::Watchpoint { watchpoint, at, write })
-    }
-
     /// Lets the next run execute the instruction that is next although it has a breakpoint.
     pub const fn pass_breakpoint(&mut self) {
         self.points.pass(self.registers.pc, self.counts.instructions);
-    }
-
-    /// One instruction, or the entry of an interrupt, or a span of sleep.
-    pub fn step(&mut self) -> Option<Stop> {
-        self.step_within(Cycles::NEVER)
-    }
-
-    /// As [`Processor::step`]; sleep ends at `limit`.
-    pub fn step_within(&mut self, limit: Cycles) -> Option<Stop> {
-        match self.boundary_if_due(limit) {
-            Boundary::Execute => self.execute_next(),
-            Boundary::Done => None,
-            Boundary::Stop(stop) => Some(stop),
-        }
-    }
-
-    #[inline(always)]
-    fn boundary_if_due(&mut self, limit: Cycles) -> Boundary {
-        if self.now >= self.quiet_until || self.memory.touched() {
-            self.boundary(limit)
-        } else {
-            Boundary::Execute
-        }
     }
 
     /// When the engine must next come to [`Processor::boundary`]: the first boundary at or after this cycle.
@@ -279,37 +198,6 @@ impl<B: Bus> Processor<B> {
             return self.now;
         }
         self.lines_until.min(self.trace.next)
-    }
-
-    /// What happens between two instructions: trace, interrupt lines, sleep, interrupts.
-    #[inline(never)]
-    fn boundary(&mut self, limit: Cycles) -> Boundary {
-        if self.now >= self.trace.next {
-            self.checkpoint();
-        }
-        if self.memory.take_touched() || self.now >= self.lines_until || self.lines_halt {
-            self.ask_lines();
-            if self.lines_halt {
-                return Boundary::Stop(Stop::Board);
-            }
-        }
-        if self.asleep {
-            if !(self.lines_irq || self.lines_fiq) {
-                return self.sleep(limit);
-            }
-            self.asleep = false;
-        }
-        match self.interrupt() {
-            Some(exception) => {
-                let at = self.registers.pc;
-                self.enter(exception, at).map_or(Boundary::Done, Boundary::Stop)
-            }
-            None => {
-                let masked = self.lines_irq || self.lines_fiq;
-                self.quiet_until = if masked { Cycles(0) } else { self.deadline() };
-                Boundary::Execute
-            }
-        }
     }
 
     /// Asks for the interrupt lines now if the next boundary, which is not passed yet, would ask because of a transfer.
@@ -329,14 +217,14 @@ impl<B: Bus> Processor<B> {
         (self.asleep, self.quiet_until) = (true, Cycles(0));
     }
 
-    fn ask_lines(&mut self) {
+    pub(crate) fn ask_lines(&mut self) {
         let Lines { irq, fiq, until, halt } = self.bus.lines(self.now);
         (self.lines_irq, self.lines_fiq, self.lines_until) = (irq, fiq, until);
         (self.lines_halt, self.quiet_until) = (halt, Cycles(0));
     }
 
     /// The interrupt that is to be taken now.
-    const fn interrupt(&self) -> Option<Exception> {
+    pub(crate) const fn interrupt(&self) -> Option<Exception> {
         let status = self.registers.cpsr();
         if self.lines_fiq && !status.has(Psr::F) {
             Some(Exception::Fiq)
@@ -345,100 +233,6 @@ impl<B: Bus> Processor<B> {
         } else {
             None
         }
-    }
-
-    /// Moves the clock to the next instant at which something may happen.
-    fn sleep(&mut self, limit: Cycles) -> Boundary {
-        if self.lines_until == Cycles::NEVER {
-            return Boundary::Stop(Stop::Asleep);
-        }
-        let to = self.lines_until.min(self.trace.next).min(limit).max(self.now.plus(1));
-        self.counts.asleep += to.0 - self.now.0;
-        self.now = to;
-        Boundary::Done
-    }
-
-    /// Takes the state of the core into the trace hash.
-    fn checkpoint(&mut self) {
-        let Self { registers, now, counts, trace, .. } = self;
-        trace.note(now.0);
-        trace.note(counts.instructions);
-        trace.note(u64::from(registers.pc) << 32 | u64::from(registers.cpsr().0));
-        for &value in &registers.r {
-            trace.note(u64::from(value));
-        }
-        trace.next = Cycles(now.0 / CHECKPOINT * CHECKPOINT + CHECKPOINT);
-    }
-
-    /// Fetches, decodes and executes.
-    fn execute_next(&mut self) -> Option<Stop> {
-        let (at, status) = (self.registers.pc, self.registers.cpsr());
-        let width = if status.thumb() { Width::Half } else { Width::Word };
-        let access = Access { at: Virtual(at), width, privileged: status.privileged() };
-        match self.memory.fetch(access, &mut self.bus, &mut self.now) {
-            Ok(code) => self.execute_fetched(code),
-            Err(abort) => {
-                self.counts.instructions += 1;
-                self.memory.note_prefetch_abort(abort);
-                self.enter(Exception::PrefetchAbort, at)
-            }
-        }
-    }
-
-    /// Decodes and executes the next instruction, which was fetched.
-    #[inline]
-    pub(crate) fn execute_fetched(&mut self, code: u32) -> Option<Stop> {
-        let (at, status) = (self.registers.pc, self.registers.cpsr());
-        let instruction = self.memo.decode(at, code, status.thumb()).instruction;
-        self.counts.instructions += 1;
-        let following = at.wrapping_add(if status.thumb() { 2 } else { 4 });
-        self.registers.pc = following;
-        if !instruction.condition.holds(status) {
-            self.counts.skipped += 1;
-            self.now.0 += u64::from(self.pipeline.pass(&self.memo.last(at).timing.skipped()));
-            self.memory.retire(false);
-            return None;
-        }
-        let end = execute::execute(self, &instruction, at);
-        let End::Done(outcome) = end else { return self.interrupted(end, at) };
-        let timing = &self.memo.last(at).timing;
-        self.now.0 += u64::from(match outcome {
-            Outcome::Executed => self.pipeline.pass(timing),
-            _ => self.pipeline.advance(&instruction, outcome),
-        });
-        if self.memory.fetch_pid().is_none() {
-            self.memory.retire(self.registers.pc != following || instruction.jumps());
-        }
-        None
-    }
-
-    /// Goes on behind the instruction at `at`, which was not completed.
-    #[cold]
-    fn interrupted(&mut self, end: End, at: u32) -> Option<Stop> {
-        let exception = match end {
-            End::Done(_) => return None,
-            End::SoftwareInterrupt { comment } if self.is_call(comment) => {
-                self.registers.pc = at;
-                self.counts.instructions -= 1;
-                return Some(Stop::Semihosting);
-            }
-            End::SoftwareInterrupt { .. } => Exception::SoftwareInterrupt,
-            End::Undefined => Exception::Undefined,
-            End::Breakpoint => Exception::PrefetchAbort,
-            End::Abort(abort) => {
-                self.memory.note_data_abort(abort);
-                Exception::DataAbort
-            }
-        };
-        self.enter(exception, at)
-    }
-
-    /// Whether a software interrupt is a semihosting call: the comment is 0x123456 in ARM state, 0xAB in Thumb state. From user mode it is
-    /// not, as on QEMU: the host would read and end for a program what its system keeps from it.
-    fn is_call(&self, comment: u32) -> bool {
-        let status = self.registers.cpsr();
-        let of_calls = if status.thumb() { 0xAB } else { 0x12_3456 };
-        comment == of_calls && self.memory.config().semihosting && status.privileged()
     }
 
     /// Takes `exception` at the instruction at `at`: banks, return address, vector. Stops instead where the vector is empty.
@@ -479,11 +273,4 @@ impl<B: Bus> Processor<B> {
         self.now.0 += 1;
         self.memory.retire(false);
     }
-}
-
-/// What is to be done at a boundary.
-enum Boundary {
-    Execute,
-    Done,
-    Stop(Stop),
 }

@@ -5,7 +5,8 @@
 //! [`CHUNK`]. A clone shares all chunks until one side changes them. [`Contents::none`] keeps nothing,
 //! for runs in which only the time matters.
 
-use crate::geometry::{Extent, Geometry};
+use crate::extent::Extent;
+use crate::geometry::Geometry;
 use crate::request::{Noise, Payload};
 use boardlab_sim::Bytes;
 use std::ops::Range;

@@ -10,7 +10,8 @@
 //! does so among those whose end is not yet told.
 
 use crate::error::Error;
-use crate::geometry::{Extent, Geometry};
+use crate::extent::Extent;
+use crate::geometry::Geometry;
 use crate::request::{Completion, Payload, Request, Target};
 use boardlab_sim::{Clock, Instant};
 

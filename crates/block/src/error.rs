@@ -3,7 +3,7 @@
 //! Layer: rank 2. [`Error`] names the place, what was expected and what was found. A fault that shows
 //! only after the device has worked on the request also says when it showed, see [`Error::ended`].
 
-use crate::geometry::Extent;
+use crate::extent::Extent;
 use boardlab_sim::{Bytes, Instant};
 use std::fmt;
 

@@ -8,7 +8,8 @@
 
 use crate::device::BlockDevice;
 use crate::error::Error;
-use crate::geometry::{Extent, Geometry};
+use crate::extent::Extent;
+use crate::geometry::Geometry;
 use crate::over::{Layer, Over};
 use crate::request::{Cause, Completion, Kind, Payload, Request, Target};
 use boardlab_sim::{Duration, Instant, Seed, Stream, Trigger, Watch};

@@ -46,6 +46,7 @@
 pub mod contents;
 pub mod device;
 pub mod error;
+pub mod extent;
 pub mod fault;
 pub mod geometry;
 pub mod over;
@@ -60,8 +61,9 @@ pub use boardlab_sim::Trigger;
 pub use contents::Contents;
 pub use device::BlockDevice;
 pub use error::Error;
+pub use extent::{Extent, Lba};
 pub use fault::{Fault, FaultInjector, Rule};
-pub use geometry::{Cache, Discard, Discarded, Extent, Geometry, Lba};
+pub use geometry::{Cache, Discard, Discarded, Geometry};
 pub use over::{Layer, Over};
 pub use power_cut::{PowerCut, Torn};
 pub use queue::Queue;

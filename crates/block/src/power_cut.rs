@@ -16,7 +16,8 @@
 
 use crate::device::BlockDevice;
 use crate::error::Error;
-use crate::geometry::{Cache, Extent};
+use crate::extent::Extent;
+use crate::geometry::Cache;
 use crate::over::{Layer, Over};
 use crate::request::{Completion, Kind, Payload, Request};
 use boardlab_sim::{Bytes, Instant, Seed, Stream};

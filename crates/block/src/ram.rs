@@ -149,7 +149,8 @@ impl BlockDevice for RamBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Discard, Extent};
+    use crate::extent::Extent;
+    use crate::geometry::Discard;
     use boardlab_sim::{Bytes, Clock};
 
     fn at(nanos: u64) -> Instant {

@@ -4,7 +4,8 @@
 //! Experiments write terabytes, so that a write may describe its data instead of bringing them, and
 //! a read may do without a buffer.
 
-use crate::geometry::{Extent, Geometry};
+use crate::extent::Extent;
+use crate::geometry::Geometry;
 use boardlab_sim::{Bytes, Duration, Instant, MIX_STEP, mix};
 use std::fmt;
 

@@ -102,7 +102,8 @@ impl<D: BlockDevice> Layer<D> for Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{Extent, Geometry};
+    use crate::extent::Extent;
+    use crate::geometry::Geometry;
     use crate::ram::{Costs, RamBlock};
     use boardlab_sim::{Clock, Duration};
 

@@ -6,7 +6,7 @@
 
 use crate::device::BlockDevice;
 use crate::error::Error;
-use crate::geometry::Extent;
+use crate::extent::Extent;
 use crate::over::{Layer, Over};
 use crate::request::{Completion, Kind, Request};
 use boardlab_sim::Instant;

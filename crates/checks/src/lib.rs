@@ -17,6 +17,7 @@
 pub mod binary;
 pub mod browser;
 pub mod catalogue;
+pub mod circles;
 pub mod compiled;
 pub mod console;
 pub mod counts;

@@ -1,7 +1,9 @@
 //! The rules about source code, applied to every crate. Needs nothing but the text: part of `make check`.
 
 use boardlab_checks::figures::{self, Figures};
-use boardlab_checks::{Repository, SourceFile, Violation, assert_none, limits, ranks, rules};
+use boardlab_checks::{
+    Repository, SourceFile, Violation, assert_none, circles, limits, ranks, rules,
+};
 
 fn each(check: impl Fn(&SourceFile) -> Vec<Violation>) {
     let sources = Repository::here().sources();
@@ -12,6 +14,11 @@ fn each(check: impl Fn(&SourceFile) -> Vec<Violation>) {
 #[test]
 fn each_crate_uses_only_the_crates_that_its_row_names() {
     assert_none(ranks::check_repository(&Repository::here()));
+}
+
+#[test]
+fn modules_of_a_crate_use_each_other_in_one_direction() {
+    assert_none(circles::check(&Repository::here().sources(), circles::KNOWN));
 }
 
 #[test]

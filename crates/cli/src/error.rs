@@ -9,7 +9,7 @@ use crate::manifest::{self, Difference};
 use crate::terminal;
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use boardlab_document::lock::Holder;
-use boardlab_lab::registry::Failure;
+use boardlab_lab::experiment::Failure;
 use boardlab_result::foreign::{self, shown_at_most};
 use std::fmt;
 use std::io;

@@ -109,7 +109,7 @@ impl Entry {
 impl Manifest {
     /// Of `files`, written by this version.
     pub(crate) fn of(files: Vec<Entry>) -> Self {
-        Self { schema: SCHEMA, version: boardlab_lab::registry::VERSION.into(), files }
+        Self { schema: SCHEMA, version: boardlab_lab::experiment::VERSION.into(), files }
     }
 
     /// As it is written.

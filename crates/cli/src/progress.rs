@@ -3,7 +3,7 @@
 //! Layer: rank 9. Main type: [`Progress`]. Steps may be reported from several threads.
 
 use crate::terminal;
-use boardlab_lab::registry;
+use boardlab_lab::experiment;
 use boardlab_result::foreign::shown;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal};
@@ -34,7 +34,7 @@ impl Progress {
     }
 
     /// Takes note of a finished step.
-    pub(crate) fn report(&self, progress: registry::Progress<'_>) {
+    pub(crate) fn report(&self, progress: experiment::Progress<'_>) {
         // How many steps there are is known with the first one.
         if self.0.length().is_none() {
             self.0
@@ -66,7 +66,7 @@ mod tests {
     fn steps_out_of_order_do_not_move_the_bar_back() {
         let progress = Progress(ProgressBar::hidden());
         for done in [1, 3, 2] {
-            progress.report(registry::Progress { step: "uboot", done, total: 4 });
+            progress.report(experiment::Progress { step: "uboot", done, total: 4 });
         }
         assert_eq!((progress.0.position(), progress.0.length()), (3, Some(4)));
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_name_shows_its_escapes_and_does_not_send_them() {
         let progress = Progress::begin("x", true);
-        progress.report(registry::Progress { step: "a\u{1b}[2Jb\n", done: 1, total: 2 });
+        progress.report(experiment::Progress { step: "a\u{1b}[2Jb\n", done: 1, total: 2 });
         assert_eq!(progress.0.message(), "a\\u{1b}[2Jb\\u{a}");
     }
 }

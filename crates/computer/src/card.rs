@@ -10,7 +10,7 @@
 //! divide (Linux 6.1, `generic_perform_write`, looks for signals between pages).
 
 use super::failure::Failure;
-use super::session::contents;
+use super::regular_file::contents;
 use boardlab_block::{Contents, Extent};
 use boardlab_document::lock::{self, Refused};
 use boardlab_realview::{Card, Machine, Medium};

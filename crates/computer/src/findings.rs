@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 9. Function: [`add`]. Each finding names the figure that it rests on and what to do about it.
 
-use super::run::Done;
+use super::measurement::Measurement;
 use super::session::Way;
 use super::tables::{ratio, spent};
 use boardlab_arm926::Exception;
@@ -13,7 +13,7 @@ use boardlab_result::{Origin, RunResult};
 const WORTH: f64 = 0.05;
 
 /// Adds findings and warnings to `run`.
-pub(super) fn add(run: &mut RunResult, done: &Done<'_>) {
+pub(super) fn add(run: &mut RunResult, done: &Measurement<'_>) {
     if let Some(finding) = largest_wait(done) {
         run.find(finding);
     }
@@ -40,7 +40,7 @@ pub(super) fn add(run: &mut RunResult, done: &Done<'_>) {
 }
 
 /// Why the engine that runs instructions was not the one that the user thinks it was. The figures are the same with each.
-fn engine_unused(done: &Done<'_>) -> Option<String> {
+fn engine_unused(done: &Measurement<'_>) -> Option<String> {
     let memory = &done.session.machine.processor().memory;
     let chosen = done.session.way;
     let why = if chosen == Some(Way::Interpreter) {
@@ -64,7 +64,7 @@ fn percent(share: f64) -> String {
 }
 
 /// The wait that takes most, or that none is worth mentioning.
-fn largest_wait(done: &Done<'_>) -> Option<String> {
+fn largest_wait(done: &Measurement<'_>) -> Option<String> {
     let spent = spent(done);
     let asleep = spent.last().map_or(0, |(.., cycles)| *cycles);
     let awake = done.session.machine.now().0 - asleep;
@@ -95,7 +95,7 @@ fn largest_wait(done: &Done<'_>) -> Option<String> {
 }
 
 /// Whether so many cycles of waiting for instructions are more than the fills of lines can be.
-fn mostly_uncached(done: &Done<'_>, cycles: u64) -> bool {
+fn mostly_uncached(done: &Measurement<'_>, cycles: u64) -> bool {
     let settings = &done.session.computer.settings;
     let first = u64::from(settings.timing.read.first) + u64::from(settings.timing.read.next) * 7;
     let fill = (first + 16) * u64::from(settings.core.bus_ratio.get());
@@ -104,7 +104,7 @@ fn mostly_uncached(done: &Done<'_>, cycles: u64) -> bool {
 }
 
 /// A run that never looked in a cache although it was long enough to be worth it.
-fn caches_off(done: &Done<'_>) -> Option<String> {
+fn caches_off(done: &Measurement<'_>) -> Option<String> {
     let processor = done.session.machine.processor();
     let statistics = processor.memory.statistics();
     let never = |reads: u64, writes: u64| reads == 0 && writes == 0;
@@ -120,14 +120,14 @@ fn caches_off(done: &Done<'_>) -> Option<String> {
     })
 }
 
-fn mmu_off(done: &Done<'_>) -> Option<String> {
+fn mmu_off(done: &Measurement<'_>) -> Option<String> {
     let processor = done.session.machine.processor();
     let never = processor.memory.statistics().tlb_lookups == 0;
     (never && processor.counts.instructions > 1_000)
         .then(|| "the MMU was never on: no TLB, no write buffer, no data cache".into())
 }
 
-fn aborts(done: &Done<'_>) -> Option<String> {
+fn aborts(done: &Measurement<'_>) -> Option<String> {
     let taken = &done.session.machine.processor().counts.exceptions;
     let of = |exception: Exception| taken[exception as usize];
     let (data, prefetch) = (of(Exception::DataAbort), of(Exception::PrefetchAbort));

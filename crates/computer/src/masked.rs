@@ -4,7 +4,6 @@
 //! [`table`]. Sleep is not counted: an interrupt ends it, masked or not.
 
 use super::symbols::Symbols;
-use super::tables::count;
 use boardlab_arm926::{Bus, Processor, Psr};
 use boardlab_result::{Cell, Row, Table};
 use std::cmp::Reverse;
@@ -31,11 +30,11 @@ pub struct Stretch {
 impl Stretch {
     /// Its cells in [`table`], by the names of this program; `time` is that of its cycles.
     pub fn cells(&self, row: Row, time: Cell, symbols: &Symbols) -> Row {
-        row.cell("cycles_count", count(self.cycles))
+        row.cell("cycles_count", Cell::count(self.cycles))
             .cell("time_ns", time)
             .cell("from", Cell::text(symbols.place(self.from)))
             .cell("to", Cell::text(symbols.place(self.to)))
-            .cell("times_count", count(self.count))
+            .cell("times_count", Cell::count(self.count))
     }
 }
 

@@ -6,10 +6,10 @@
 
 use super::failure::Failure;
 use super::instruments::{Profiling, Shared, locked};
-use super::masked::Stretch;
+use super::measurement::Measurement;
 use super::profile::Profile;
 use super::session::Session;
-use super::{tables, timeline};
+use super::{findings, tables, timeline};
 use boardlab_arm926::{Cycles, Limit, Recorder};
 use boardlab_realview::Outcome;
 use boardlab_result::RunResult;
@@ -79,15 +79,6 @@ pub struct Ran {
     pub failure: Option<Failure>,
 }
 
-/// All that the tables are made of.
-pub(super) struct Done<'a> {
-    pub(super) session: &'a Session,
-    pub(super) outcome: &'a Outcome,
-    /// Where cycles went, and how long interrupts were masked.
-    pub(super) profile: Option<&'a (Profile, Vec<Stretch>)>,
-    pub(super) seed: Seed,
-}
-
 impl Session {
     /// Runs as planned.
     ///
@@ -116,8 +107,10 @@ impl Session {
             profile.resume(&super::profile::Mark::of(self.machine.processor()));
             (profile, locked(&shared.masked).longest())
         });
-        let done = Done { session: self, outcome: &outcome, profile: profile.as_ref(), seed };
-        let result = tables::result(&done);
+        let measurement =
+            Measurement { session: self, outcome: &outcome, profile: profile.as_ref(), seed };
+        let mut result = tables::result(&measurement);
+        findings::add(&mut result, &measurement);
         let failure = Failure::of_outcome(&outcome, &self.machine, &self.symbols);
         let timeline = plan.timeline.then(|| self.timeline());
         Ok(Ran { result, timeline, failure })

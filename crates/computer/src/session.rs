@@ -7,6 +7,7 @@ use super::board::{self, Computer};
 use super::calls::CallNames;
 use super::card::{self, CardFile, Image, Written};
 use super::failure::Failure;
+use super::regular_file::read;
 use super::symbols::Symbols;
 use boardlab_arm926::Compiled;
 use boardlab_arm926::Predecoded;
@@ -14,8 +15,6 @@ use boardlab_arm926::{Interpreter, Physical};
 use boardlab_realview::{Machine, Program};
 use boardlab_result::{Origin, Parameter};
 use boardlab_sim::Bytes;
-use std::fs::{self, File};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -228,26 +227,4 @@ fn word(program: &Program, at: u32) -> Option<u32> {
         let bytes = segment.contents.get(offset..offset.checked_add(4)?)?;
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
     })
-}
-
-/// The content of the regular file at `path`.
-pub(super) fn read(path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
-    let system = |error: std::io::Error| Failure::unreadable(path, &error);
-    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
-    if !fs::metadata(path).map_err(system)?.is_file() {
-        return Err(Failure::not_a_file(path));
-    }
-    contents(&File::open(path).map_err(system)?, path, limit)
-}
-
-/// The content of `file`, which was opened at `path`.
-pub(super) fn contents(file: &File, path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let read = file.take(limit.get() + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::unreadable(path, &error))?;
-    if Bytes::of(&bytes) > limit {
-        let problem = format!("it is larger than {limit}");
-        return Err(Failure::Unreadable { path: path.into(), problem });
-    }
-    Ok(bytes)
 }

@@ -4,11 +4,10 @@
 //! `interrupts-off`.
 //! Counts are of the core, times are cycles by its clock, rounded down to nanoseconds.
 
-use super::findings;
 use super::listing::exception_name;
 use super::masked::{self, Stretch};
+use super::measurement::Measurement;
 use super::profile::{FunctionRow, Profile};
-use super::run::Done;
 use crate::VERSION;
 use boardlab_arm926::Exception;
 use boardlab_arm926::memory::check::{Stale, Violation};
@@ -27,7 +26,7 @@ const STRETCHES: usize = 10;
 const VIOLATIONS: usize = 100;
 
 /// The result of a run.
-pub(super) fn result(done: &Done<'_>) -> RunResult {
+pub(super) fn result(done: &Measurement<'_>) -> RunResult {
     let session = done.session;
     // What a board is made of may differ in this run: the parameters say it.
     let board = session.computer.name.split(':').next().unwrap_or_default();
@@ -47,12 +46,11 @@ pub(super) fn result(done: &Done<'_>) -> RunResult {
     // All of them count for all tables; once is enough to say so.
     run.tables[0].parameters = run.parameters.iter().map(|one| one.key.clone()).collect();
     run.count_provenance();
-    findings::add(&mut run, done);
     run
 }
 
 /// The figures of the run so far as lines, for a debugger.
-pub(super) fn lines(done: &Done<'_>) -> Vec<String> {
+pub(super) fn lines(done: &Measurement<'_>) -> Vec<String> {
     let statistics = done.session.machine.processor().memory.statistics();
     let cache = |name: &str, counts: &CacheCounts| {
         let CacheCounts { reads, read_misses, writes, write_misses, half_lines_written, .. } =
@@ -71,7 +69,7 @@ pub(super) fn lines(done: &Done<'_>) -> Vec<String> {
 }
 
 /// Virtual time of so many cycles.
-fn nanoseconds(done: &Done<'_>, cycles: u64) -> u64 {
+fn nanoseconds(done: &Measurement<'_>, cycles: u64) -> u64 {
     let clock = done.session.machine.processor().bus.clock();
     clock.instant(boardlab_arm926::Cycles(cycles)).as_nanos()
 }
@@ -79,11 +77,6 @@ fn nanoseconds(done: &Done<'_>, cycles: u64) -> u64 {
 /// `part` of `whole`; nothing of nothing is nothing.
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { float(part) / float(whole) }
-}
-
-/// A count, at most what a cell holds.
-pub(super) fn count(value: u64) -> Cell {
-    Cell::int(value.min(i64::MAX.unsigned_abs()))
 }
 
 /// How the run ended, in a word or two.
@@ -101,7 +94,7 @@ fn ending(outcome: &Outcome) -> String {
     }
 }
 
-fn overview(done: &Done<'_>) -> Table {
+fn overview(done: &Measurement<'_>) -> Table {
     let machine = &done.session.machine;
     let processor = machine.processor();
     let counts = &processor.counts;
@@ -111,11 +104,12 @@ fn overview(done: &Done<'_>) -> Table {
     let mut table = Table::new("run", "The run").column("value", "value");
     table.rows = vec![
         row("ended", "ended by", Cell::text(ending(done.outcome))),
-        row("virtual_time", "virtual time", count(nanoseconds(done, cycles))).of_unit("ns"),
-        row("cycles", "cycles", count(cycles)).of_unit("count"),
-        row("asleep", "of these asleep", count(counts.asleep)).of_unit("count"),
-        row("instructions", "instructions", count(counts.instructions)).of_unit("count"),
-        row("skipped", "of these skipped by condition", count(counts.skipped)).of_unit("count"),
+        row("virtual_time", "virtual time", Cell::count(nanoseconds(done, cycles))).of_unit("ns"),
+        row("cycles", "cycles", Cell::count(cycles)).of_unit("count"),
+        row("asleep", "of these asleep", Cell::count(counts.asleep)).of_unit("count"),
+        row("instructions", "instructions", Cell::count(counts.instructions)).of_unit("count"),
+        row("skipped", "of these skipped by condition", Cell::count(counts.skipped))
+            .of_unit("count"),
         row("cpi", "cycles an instruction, awake", Cell::real(ratio(awake, counts.instructions))),
         row("trace_hash", "trace hash", Cell::text(format!("{:016x}", machine.trace_hash()))),
     ];
@@ -123,7 +117,7 @@ fn overview(done: &Done<'_>) -> Table {
 }
 
 /// Where the core waited, the pipeline's own cycles and sleep: all cycles of the run.
-pub(super) fn spent(done: &Done<'_>) -> Vec<(&'static str, &'static str, u64)> {
+pub(super) fn spent(done: &Measurement<'_>) -> Vec<(&'static str, &'static str, u64)> {
     let processor = done.session.machine.processor();
     let waiting = &processor.memory.statistics().waiting;
     let waits = [
@@ -142,7 +136,7 @@ pub(super) fn spent(done: &Done<'_>) -> Vec<(&'static str, &'static str, u64)> {
     all
 }
 
-fn waiting(done: &Done<'_>) -> Table {
+fn waiting(done: &Measurement<'_>) -> Table {
     let mut table = Table::new("waiting", "Where the cycles go")
         .column("cycles_count", "cycles")
         .column("share_ratio", "share")
@@ -150,15 +144,15 @@ fn waiting(done: &Done<'_>) -> Table {
     let all = done.session.machine.now().0;
     let row = |(id, title, cycles): (&str, &str, u64)| {
         Row::new(id, title)
-            .cell("cycles_count", count(cycles))
+            .cell("cycles_count", Cell::count(cycles))
             .cell("share_ratio", Cell::real(ratio(cycles, all)))
-            .cell("time_ns", count(nanoseconds(done, cycles)))
+            .cell("time_ns", Cell::count(nanoseconds(done, cycles)))
     };
     table.rows = spent(done).into_iter().map(row).collect();
     table
 }
 
-fn caches(done: &Done<'_>) -> Table {
+fn caches(done: &Measurement<'_>) -> Table {
     let statistics = done.session.machine.processor().memory.statistics();
     let mut table = Table::new("caches", "Caches (that of instructions is looked at once a line)")
         .column("reads_count", "reads")
@@ -170,13 +164,13 @@ fn caches(done: &Done<'_>) -> Table {
         .column("written_back_count", "half-lines written back");
     let row = |id: &str, title: &str, counts: &CacheCounts| {
         Row::new(id, title)
-            .cell("reads_count", count(counts.reads))
-            .cell("read_misses_count", count(counts.read_misses))
+            .cell("reads_count", Cell::count(counts.reads))
+            .cell("read_misses_count", Cell::count(counts.read_misses))
             .cell("read_miss_ratio", Cell::real(ratio(counts.read_misses, counts.reads)))
-            .cell("writes_count", count(counts.writes))
-            .cell("write_misses_count", count(counts.write_misses))
-            .cell("replaced_count", count(counts.replaced))
-            .cell("written_back_count", count(counts.half_lines_written))
+            .cell("writes_count", Cell::count(counts.writes))
+            .cell("write_misses_count", Cell::count(counts.write_misses))
+            .cell("replaced_count", Cell::count(counts.replaced))
+            .cell("written_back_count", Cell::count(counts.half_lines_written))
     };
     table.rows = vec![
         row("instruction", "", &statistics.instruction_cache),
@@ -185,36 +179,37 @@ fn caches(done: &Done<'_>) -> Table {
     table
 }
 
-fn tlb(done: &Done<'_>) -> Table {
+fn tlb(done: &Measurement<'_>) -> Table {
     let statistics = done.session.machine.processor().memory.statistics();
     let mut table = Table::new("tlb", "TLB")
         .column("lookups_count", "lookups")
         .column("misses_count", "misses")
         .column("miss_ratio", "of lookups");
     let row = Row::new("tlb", "")
-        .cell("lookups_count", count(statistics.tlb_lookups))
-        .cell("misses_count", count(statistics.tlb_misses))
+        .cell("lookups_count", Cell::count(statistics.tlb_lookups))
+        .cell("misses_count", Cell::count(statistics.tlb_misses))
         .cell("miss_ratio", Cell::real(ratio(statistics.tlb_misses, statistics.tlb_lookups)));
     table.rows.push(row);
     table
 }
 
 /// The exceptions that were taken, if there were any.
-fn exceptions(done: &Done<'_>) -> Option<Table> {
+fn exceptions(done: &Measurement<'_>) -> Option<Table> {
     let taken = &done.session.machine.processor().counts.exceptions;
     let mut table = Table::new("exceptions", "Exceptions").column("taken_count", "taken");
     let row = |exception: Exception| {
         let number = taken[exception as usize];
         let id = exception_name(exception).to_lowercase().replace(' ', "_");
-        (number > 0)
-            .then(|| Row::new(id, exception_name(exception)).cell("taken_count", count(number)))
+        (number > 0).then(|| {
+            Row::new(id, exception_name(exception)).cell("taken_count", Cell::count(number))
+        })
     };
     table.rows = Exception::ALL.into_iter().filter_map(row).collect();
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// What was read although it was not the newest, if that was looked for and found.
-fn coherence(done: &Done<'_>) -> Option<Table> {
+fn coherence(done: &Measurement<'_>) -> Option<Table> {
     let session = done.session;
     let mut table = Table::new("coherence", "Used although it was not the newest")
         .column("address", "address")
@@ -226,7 +221,7 @@ fn coherence(done: &Done<'_>) -> Option<Table> {
         Row::new(format!("violation-{}", number + 1), stale_name(violation.stale))
             .cell("address", Cell::text(format!("{:#010x}", violation.at.0)))
             .cell("by", Cell::text(by))
-            .cell("cycle_count", count(violation.now.0))
+            .cell("cycle_count", Cell::count(violation.now.0))
             .cell("missing", Cell::text(violation.stale.missing()))
     };
     let found = session.machine.processor().memory.violations();
@@ -246,7 +241,7 @@ const fn stale_name(stale: Stale) -> &'static str {
     }
 }
 
-fn functions(done: &Done<'_>, profile: &Profile) -> Table {
+fn functions(done: &Measurement<'_>, profile: &Profile) -> Table {
     let all = done.session.machine.now().0;
     let mut table = Table::new(
         "functions",
@@ -263,14 +258,14 @@ fn functions(done: &Done<'_>, profile: &Profile) -> Table {
     let row = |FunctionRow { name, tally }: &FunctionRow| {
         let [instruction, data, tlb] = tally.misses;
         Row::new(name.clone(), "")
-            .cell("cycles_count", count(tally.cycles))
+            .cell("cycles_count", Cell::count(tally.cycles))
             .cell("share_ratio", Cell::real(ratio(tally.cycles, all)))
-            .cell("instructions_count", count(tally.instructions))
+            .cell("instructions_count", Cell::count(tally.instructions))
             .cell("cpi", Cell::real(ratio(tally.cycles, tally.instructions)))
-            .cell("calls_count", count(tally.calls))
-            .cell("instruction_misses_count", count(instruction))
-            .cell("data_misses_count", count(data))
-            .cell("tlb_misses_count", count(tlb))
+            .cell("calls_count", Cell::count(tally.calls))
+            .cell("instruction_misses_count", Cell::count(instruction))
+            .cell("data_misses_count", Cell::count(data))
+            .cell("tlb_misses_count", Cell::count(tlb))
     };
     let mut rows = profile.functions();
     if rows.len() > FUNCTIONS {
@@ -282,20 +277,22 @@ fn functions(done: &Done<'_>, profile: &Profile) -> Table {
 }
 
 /// The longest stretches with interrupts masked, if any ended.
-fn interrupts_off(done: &Done<'_>, stretches: &[Stretch]) -> Option<Table> {
+fn interrupts_off(done: &Measurement<'_>, stretches: &[Stretch]) -> Option<Table> {
     let title = "The longest stretches with interrupts off, by where they begin";
     let mut table = masked::table(title).column("after_count", "longest after instructions");
     let row = |(index, stretch): (usize, &Stretch)| {
         let row = Row::new(format!("stretch-{}", index + 1), (index + 1).to_string());
-        let time = count(nanoseconds(done, stretch.cycles));
-        stretch.cells(row, time, &done.session.symbols).cell("after_count", count(stretch.after))
+        let time = Cell::count(nanoseconds(done, stretch.cycles));
+        stretch
+            .cells(row, time, &done.session.symbols)
+            .cell("after_count", Cell::count(stretch.after))
     };
     table.rows = stretches.iter().take(STRETCHES).enumerate().map(row).collect();
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// The system calls, if there were any.
-fn calls(done: &Done<'_>, profile: &Profile) -> Option<Table> {
+fn calls(done: &Measurement<'_>, profile: &Profile) -> Option<Table> {
     let calls = profile.calls(&done.session.calls);
     let mut table = Table::new("calls", "System calls")
         .column("calls_count", "calls")
@@ -308,19 +305,19 @@ fn calls(done: &Done<'_>, profile: &Profile) -> Option<Table> {
     table.rows = calls
         .iter()
         .map(|(number, name, tally)| {
-            let time = |cycles: u64| count(nanoseconds(done, cycles));
+            let time = |cycles: u64| Cell::count(nanoseconds(done, cycles));
             let of = |span: Option<boardlab_sim::Duration>| {
                 span.map_or_else(Cell::none, |span| time(span.as_nanos()))
             };
             let all = tally.elapsed.count() + tally.open;
             Row::new(format!("call-{number}"), name.clone().unwrap_or_default())
-                .cell("calls_count", count(all))
-                .cell("kernel_count", count(tally.kernel))
+                .cell("calls_count", Cell::count(all))
+                .cell("kernel_count", Cell::count(tally.kernel))
                 .cell("kernel_mean_ns", time(tally.kernel / all.max(1)))
                 .cell("mean_ns", of(tally.elapsed.mean()))
                 .cell("min_ns", of(tally.elapsed.min()))
                 .cell("max_ns", of(tally.elapsed.max()))
-                .cell("open_count", count(tally.open))
+                .cell("open_count", Cell::count(tally.open))
         })
         .collect();
     (!table.rows.is_empty()).then_some(table)

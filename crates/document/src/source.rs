@@ -1,13 +1,10 @@
 //! Texts that were read, and places in them.
 //!
-//! Layer: rank 7, the bottom of `lab`. A [`Source`] is one text with its name: a file, a built-in
+//! Layer: rank 7. A [`Source`] is one text with its name: a file, a built-in
 //! file or the argument of a `--set`. A [`Place`] is a stretch of one source; because it holds its
 //! source, a document merged from several texts still points at the right line of the right one.
 //! Leaves out: the look of an error message (see [`crate::error`]).
 
-use crate::error::{Error, FileProblem};
-use std::fs::File;
-use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,20 +90,14 @@ impl Source {
         Arc::new(Self { name: name.into(), text, kind: None, folder: None })
     }
 
-    /// Reads a `kind` of file at `path`.
-    ///
-    /// # Errors
-    /// [`Error::File`] when the file is missing, not a regular file, unreadable, not UTF-8 or
-    /// larger than [`SIZE_LIMIT`].
-    pub fn from_file(kind: Kind, path: &Path) -> Result<Arc<Self>, Error> {
-        let name = path.display().to_string();
-        let text = read_text(path).map_err(|problem| Error::File {
-            path: name.clone(),
-            problem,
-            place: None,
-        })?;
-        let folder = path.parent().map(Path::to_path_buf);
-        Ok(Arc::new(Self { name, text, kind: Some(kind), folder }))
+    /// The text of a `kind` of file in `folder`, shown in errors as `name`.
+    pub(crate) fn in_folder(
+        kind: Kind,
+        name: String,
+        text: String,
+        folder: Option<PathBuf>,
+    ) -> Arc<Self> {
+        Arc::new(Self { name, text, kind: Some(kind), folder })
     }
 
     /// Path of the file, or the option.
@@ -150,30 +141,6 @@ impl Source {
     pub fn is_grid(&self) -> bool {
         self.is_argument() && self.name == ARGUMENTS[1]
     }
-}
-
-fn read_text(path: &Path) -> Result<String, FileProblem> {
-    let of_io = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => FileProblem::Missing,
-        _ => FileProblem::Unreadable(error.raw_os_error()),
-    };
-    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
-    let metadata = std::fs::metadata(path).map_err(of_io)?;
-    if metadata.is_dir() {
-        return Err(FileProblem::Directory);
-    }
-    if !metadata.is_file() {
-        return Err(FileProblem::NotAFile);
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(of_io)?;
-    // One byte beyond the limit tells a file that is too large from one that just fits.
-    file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes).map_err(of_io)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > SIZE_LIMIT) {
-        return Err(FileProblem::TooLarge { limit: SIZE_LIMIT });
-    }
-    String::from_utf8(bytes)
-        .map_err(|error| FileProblem::NotUtf8 { offset: error.utf8_error().valid_up_to() })
 }
 
 /// A stretch of one source.

@@ -1,6 +1,6 @@
 //! Programs that fail, and blocks that are marked bad.
 //!
-//! Layer: part of the mechanism in [`crate::page_map`], beside [`crate::reliability`]. Main type: [`Failures`]. When
+//! Layer: cells, beside [`crate::reliability`]; what is done about it, `page_map` says. Main type: [`Failures`]. When
 //! a block is opened, it is drawn whether one of its programs will fail, and which: one draw for a block costs
 //! nothing, and a block that has failed is not filled any further, so it fails once at most.
 //!
@@ -15,12 +15,6 @@
 //! part's. Left out: pages before it that the failed program spoils, and blocks of one superblock that fail
 //! alone: all of it is retired. That a program failed is forgotten when power is lost before the block is marked.
 
-use crate::cause::Cause;
-use crate::error::Error;
-use crate::geometry::PageRun;
-use crate::medium::{Medium, Stamp};
-use crate::page_map::PageMapped;
-use crate::pool::Tier;
 use boardlab_sim::Stream;
 
 const NEVER: u32 = u32::MAX;
@@ -73,60 +67,13 @@ impl Failures {
     }
 
     /// Power was lost: nobody knows any more what failed.
+    /// Whether a program of `block` failed since it was opened.
+    pub(crate) fn has_failed(&self, block: u32) -> bool {
+        self.failed[block as usize]
+    }
+
     pub(crate) fn forget(&mut self) {
         self.failed.fill(false);
         self.fails_at.fill(NEVER);
-    }
-}
-
-impl<M: Medium> PageMapped<M> {
-    /// The block of a stream has no room left: if that is because its next program fails, that is tried, and
-    /// the block will be given up.
-    pub(crate) fn try_failing_program(&mut self, block: u32) {
-        let units = self.flash.geometry.stripe().units;
-        let Some(health) = self.flash.health.as_deref_mut() else { return };
-        let Some(offset) = health.failures.try_next(block) else { return };
-        health.failed_programs += 1;
-        health.queue(block);
-        let run = PageRun { block, offset, count: units };
-        self.flash.medium.program(run, Stamp::FILLER, Cause::Retry);
-        self.flash.counters.programs[Cause::Retry] += u64::from(units);
-    }
-
-    /// Whether a program of `block` failed since it was opened.
-    pub(crate) fn has_failed(&self, block: u32) -> bool {
-        let failed = |failures: &Failures| failures.failed[block as usize];
-        self.flash.health.as_deref().is_some_and(|health| failed(&health.failures))
-    }
-
-    /// Marks a block that nothing is valid in bad.
-    pub(crate) fn retire(&mut self, block: u32) {
-        self.flash.medium.mark_bad(block);
-        self.flash.pool.retire(block);
-        self.flash.read_only |= self.is_worn_out();
-    }
-
-    /// Whether enough blocks are free to open `blocks` for data: always, unless blocks have died. What was given
-    /// up must be written before anything is erased, so a block is kept for that, and another as it may fail.
-    pub(crate) fn can_open(&self, blocks: u32) -> bool {
-        let Some(health) = self.flash.health.as_deref() else { return true };
-        let trims = u32::from(self.trims.is_some()) * (1 + u32::from(health.failures.any()));
-        self.flash.pool.free(Tier::Main) >= blocks + trims
-    }
-
-    /// Collects until what will be given up can be written.
-    pub(crate) fn make_room_for_trims(&mut self) -> Result<(), Error> {
-        while !self.can_open(0) {
-            if self.flash.read_only || !self.collect_next() {
-                self.flash.read_only = true;
-                return Err(Error::ReadOnly { retired: self.flash.pool.retired() });
-            }
-        }
-        Ok(())
-    }
-
-    /// The least reserve of a part whose blocks die: what erases and programs that fail may take at once.
-    pub(crate) fn reserve_needed(&self, programs_fail: bool) -> u32 {
-        2 + 2 * u32::from(programs_fail) + 2 * u32::from(self.trims.is_some())
     }
 }

@@ -7,11 +7,11 @@ use crate::cause::Cause;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::geometry::{Geometry, Page, PageRun};
+use crate::medium::Busy;
 use crate::medium::{Medium, Version};
 use crate::pool::{Pool, State};
 use crate::reliability::{Health, Reliability};
 use crate::table::Table;
-use crate::timed::Busy;
 use crate::translation::{Completion, Events, Extent, Wear};
 use boardlab_sim::{Instant, Seed};
 

@@ -11,15 +11,15 @@
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
 //! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side,
 //!   what is cached.
-//! - [`policies`]: [`Policies`], all of these for one part, and the account of its spare.
+//! - [`page_map::policies`]: [`Policies`], all of these for one part, and the account of its spare.
 //! - [`flash`]: [`Flash`], what every layer stands on: medium, tables, blocks and counts.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
 //! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and logs of a few open units or of all.
-//! - [`slc_cache`]: [`Cache`], a cache of cells used with one bit.
-//! - [`demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
+//! - [`page_map::slc_cache`]: [`Cache`], a cache of cells used with one bit.
+//! - [`page_map::demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
 //! - [`reliability`]: [`Reliability`], blocks that die, programs that fail, pages that need correction, refresh.
-//! - [`power`]: [`PowerSafety`], what makes it safe to lose power.
-//! - [`recovery`]: [`Remains`], the map rebuilt from what lies in the flash.
+//! - [`page_map::power`]: [`PowerSafety`], what makes it safe to lose power.
+//! - [`page_map::recovery`]: [`Remains`], the map rebuilt from what lies in the flash.
 //! - [`translation`]: the trait [`Translation`] that devices above use.
 //!
 //! ```
@@ -45,10 +45,8 @@
 //! second possible.
 
 pub mod cause;
-mod collect;
 pub mod contents;
 pub mod counters;
-pub mod demand_map;
 pub mod error;
 mod failures;
 pub mod flash;
@@ -59,13 +57,9 @@ pub mod log_block;
 pub mod medium;
 mod order;
 pub mod page_map;
-pub mod policies;
 pub mod policy;
 pub mod pool;
-pub mod power;
-pub mod recovery;
 pub mod reliability;
-pub mod slc_cache;
 mod table;
 pub mod timed;
 pub mod translation;
@@ -73,26 +67,26 @@ pub mod translation;
 pub use cause::{ByCause, Cause};
 pub use contents::{Contents, Holds};
 pub use counters::Counters;
-pub use demand_map::{DemandMap, MapMemory};
 pub use error::Error;
 pub use flash::Flash;
 pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
 pub use log_block::policies::{LogCells, LogPolicies, Logs};
 pub use log_block::recovery::LogRemains;
 pub use log_block::{LogBlocks, Merges};
-pub use medium::{CellMode, Label, Medium, Stamp, Untimed, Version};
+pub use medium::{Busy, CellMode, Label, Medium, Stamp, Untimed, Version};
 pub use page_map::PageMapped;
-pub use policies::{Emptied, LevellingTime, Policies};
+pub use page_map::demand_map::{DemandMap, MapMemory};
+pub use page_map::policies::{Emptied, LevellingTime, Policies};
+pub use page_map::power::{PowerSafety, SharedCells};
+pub use page_map::recovery::Remains;
+pub use page_map::slc_cache::{Cache, CacheSize, Folding, WhenFull};
 pub use policy::admission::Admission;
 pub use policy::collection::Collection;
 pub use policy::levelling::Levelling;
 pub use policy::streams::Streams;
 pub use pool::Pool;
-pub use power::{PowerSafety, SharedCells};
-pub use recovery::Remains;
 pub use reliability::{EndOfLife, Endurance, Health, ReadErrors, Reliability};
-pub use slc_cache::{Cache, CacheSize, Folding, WhenFull};
-pub use timed::{Busy, CellTimes, Timed, Timing};
+pub use timed::{CellTimes, Timed, Timing};
 pub use translation::{
     Completion, Event, Events, Extent, Occupancy, Pace, Translation, Wear, WearSummary,
 };

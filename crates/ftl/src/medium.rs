@@ -11,7 +11,6 @@
 
 use crate::cause::{ByCause, Cause};
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::timed::Busy;
 use boardlab_sim::{Duration, Instant};
 
 /// Which write of a logical page a physical page holds; contents are told apart by it. Zero is none.
@@ -266,6 +265,19 @@ impl Cells {
     pub const fn seen(&self) -> Seen {
         self.seen
     }
+}
+
+/// Time for which each resource was busy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Busy {
+    /// The link.
+    pub link: Duration,
+    /// Each channel.
+    pub channels: Vec<Duration>,
+    /// Each die.
+    pub dies: Vec<Duration>,
+    /// Dies, in nanoseconds by cause.
+    pub by_cause: ByCause,
 }
 
 /// A medium that holds the rules and counts, and takes no time.

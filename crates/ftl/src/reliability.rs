@@ -23,8 +23,6 @@ use crate::error::Error;
 use crate::failures::Failures;
 use crate::geometry::Page;
 use crate::medium::{CellMode, Medium};
-use crate::page_map::PageMapped;
-use crate::pool::Tier;
 use crate::translation::{Event, Events};
 use boardlab_media::{BitErrors, ErrorRates, Row, Stress};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
@@ -338,64 +336,5 @@ impl Health {
             retention: now.saturating_since(self.opened[block as usize]),
             programmed: true,
         }
-    }
-}
-
-impl<M: Medium> PageMapped<M> {
-    /// The same part, whose blocks die and whose pages have errors.
-    ///
-    /// # Errors
-    /// [`Error::TooFewBlocks`] when too few are good from the factory, [`Error::Policy`] when the
-    /// reserve is less than two blocks: an erase that fails takes one of them. Two more where programs fail.
-    ///
-    /// # Panics
-    /// When the part has been used.
-    pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
-        let (reserve, blocks) = (self.policies.reserve, self.flash.geometry.blocks());
-        let least = self.reserve_needed(of.program_failures > 0);
-        if reserve < least {
-            let what = "reserve of free blocks, where blocks may die,";
-            let (found, least, most) = (reserve.into(), least.into(), blocks.into());
-            return Err(Error::Policy { what, found, least, most });
-        }
-        self.flash.draw_quality(of, seed)?;
-        if self.is_worn_out() {
-            let logical = self.policies.logical_blocks(&self.flash.geometry);
-            let needed = self.blocks_needed(self.flash.table.len());
-            let blocks = self.flash.good_blocks();
-            return Err(Error::TooFewBlocks { blocks, needed, logical });
-        }
-        Ok(self)
-    }
-
-    /// Good blocks beyond those that the device needs to take data.
-    #[must_use]
-    pub fn spare_blocks(&self) -> u32 {
-        let needed = self.blocks_needed(self.flash.table.len());
-        self.flash.good_blocks().saturating_sub(needed)
-    }
-
-    pub(crate) fn is_worn_out(&self) -> bool {
-        self.flash.good_blocks() < self.blocks_needed(self.flash.table.len())
-    }
-
-    /// An erased block goes where it belongs: back to its set, or out of use.
-    pub(crate) fn release(&mut self, block: u32) {
-        if self.flash.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
-            self.retire(block);
-        } else {
-            let home = self.home(block);
-            self.flash.pool.release(block, home);
-        }
-    }
-
-    /// Writes the next queued block anew; whether there was one.
-    pub(crate) fn refresh_next(&mut self) -> bool {
-        let Some(block) = self.flash.next_to_refresh() else { return false };
-        let stream = match self.flash.pool.tier(block) {
-            Tier::Main | Tier::Hot => self.stream_of_copy(block),
-            Tier::Cache => 0,
-        };
-        self.empty(block, stream, Cause::Refresh)
     }
 }

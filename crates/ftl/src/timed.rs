@@ -23,7 +23,7 @@
 use crate::cause::{ByCause, Cause};
 use crate::error::Error;
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::medium::{CellMode, Cells, Copies, Done, Medium, Seen, Stamp};
+use crate::medium::{Busy, CellMode, Cells, Copies, Done, Medium, Seen, Stamp};
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
 
 /// Times of the cells in one mode.
@@ -64,19 +64,6 @@ pub struct Timing {
     pub slots: u32,
     /// Whether a register takes the next group while the cells are programmed.
     pub cache_program: bool,
-}
-
-/// Time for which each resource was busy.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Busy {
-    /// The link.
-    pub link: Duration,
-    /// Each channel.
-    pub channels: Vec<Duration>,
-    /// Each die.
-    pub dies: Vec<Duration>,
-    /// Dies, in nanoseconds by cause.
-    pub by_cause: ByCause,
 }
 
 /// Busy-until and busy-for of one resource, in nanoseconds.

@@ -10,8 +10,8 @@
 use crate::cause::ByCause;
 use crate::counters::Counters;
 use crate::error::Error;
+use crate::medium::Busy;
 use crate::medium::{Done, Version};
-use crate::timed::Busy;
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 

@@ -75,7 +75,7 @@ fn found(identity: &Identity) -> Table {
         .column("detail", "more");
     for (number, found) in (1..).zip(&identity.found) {
         let length = match found.size {
-            Some(size) => Cell::int(size.get().min(i64::MAX.unsigned_abs())),
+            Some(size) => Cell::count(size.get()),
             None => Cell::int(left(identity, number, found).get()),
         };
         let row = Row::new(number.to_string(), "")
@@ -255,7 +255,7 @@ fn file(item: &Item, hurt: Option<&str>) -> Row {
         _ => None,
     });
     let size = match attributes.kind {
-        Kind::File | Kind::Symlink => Cell::int(attributes.size.min(i64::MAX.unsigned_abs())),
+        Kind::File | Kind::Symlink => Cell::count(attributes.size),
         _ => Cell::none(),
     };
     row.cell("mode", Cell::text(mode(&attributes)))
@@ -277,7 +277,7 @@ pub fn extracted(name: &str, target: &str, done: &Extracted, damage: &Damage) ->
         .cell("file_count", Cell::int(done.files))
         .cell("link_count", Cell::int(done.links))
         .cell("symlink_count", Cell::int(done.symlinks))
-        .cell("content_bytes", Cell::int(done.bytes.get().min(i64::MAX.unsigned_abs())));
+        .cell("content_bytes", Cell::count(done.bytes.get()));
     let mut written = Table::new("written", "Written")
         .column("directory_count", "directories")
         .column("file_count", "files")

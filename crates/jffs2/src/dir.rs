@@ -20,6 +20,7 @@ use crate::Jffs2;
 use crate::alloc::Priority;
 use crate::block::NodeId;
 use crate::error::Error;
+use crate::format::dirent::NAME_MAX;
 use crate::format::summary;
 use crate::format::{ByteOrder, Dirent, Inode, inode, length_of};
 use crate::index::{InodeCache, InodeState};
@@ -30,8 +31,6 @@ use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Ino, Kind, New};
 
-/// The longest name, and the longest target of a link (`JFFS2_MAX_NAME_LEN`).
-pub(crate) const LENGTH_MAX: usize = 254;
 /// The bit of a directory's mode that gives its group to what is made in it.
 const SET_GID: u32 = 0o2_000;
 
@@ -57,7 +56,7 @@ impl<M: Mtd> Jffs2<M> {
         new: &New<'_>,
     ) -> Result<u32, Error> {
         let dir = self.open_for_name(clock, dir, name)?;
-        if new.target.len() > LENGTH_MAX {
+        if new.target.len() > NAME_MAX {
             return Err(Errno::NameTooLong.into());
         }
         let data = data_of(new, self.volume.order);

@@ -59,6 +59,7 @@ pub mod format;
 pub mod fragments;
 mod fs;
 mod gc;
+mod hold;
 pub mod index;
 pub mod inode;
 pub mod mount;

@@ -4,8 +4,8 @@
 //! inode reads all of its nodes. Source: Linux 6.1, `fs/jffs2/dir.c`, `file.c`, `fs.c`.
 
 use crate::Jffs2;
-use crate::dir::LENGTH_MAX;
 use crate::error::Error;
+use crate::format::dirent::NAME_MAX;
 use crate::index::{InodeState, ROOT};
 use crate::inode::{DirEntry, OpenInode};
 use crate::mount::DIRECTORY;
@@ -60,7 +60,7 @@ impl<M: Mtd> Jffs2<M> {
         name: &[u8],
     ) -> Result<u32, Error> {
         let directory = self.open_directory(clock, dir)?;
-        if name.len() > LENGTH_MAX {
+        if name.len() > NAME_MAX {
             return Err(Errno::NameTooLong.into());
         }
         let entry = *directory.entries.get(name).ok_or(Errno::NoEnt)?;

@@ -15,8 +15,8 @@
 
 use crate::Mistake;
 use crate::block::{NodeId, NodeState};
-use crate::dir::LENGTH_MAX;
 use crate::error::{Error, InodeProblem};
+use crate::format::dirent::NAME_MAX;
 use crate::format::{
     DirentView, Header, Inode, InodeView, Malformed, NodeType, crc, dirent, inode, to_usize,
 };
@@ -457,7 +457,7 @@ impl<M: Mtd> Volume<M> {
         let problem = |problem| Error::Inode { ino, problem };
         let Some(dnode) = open.metadata_node else { return Ok(()) };
         if open.kind == Kind::Symlink {
-            if to_usize(node.csize) > LENGTH_MAX {
+            if to_usize(node.csize) > NAME_MAX {
                 return Err(problem(InodeProblem::LongTarget));
             }
             let mut target = vec![0; to_usize(node.csize)];

@@ -15,6 +15,7 @@
 use crate::Jffs2;
 use crate::block::{List, NodeId, NodeState, Owner};
 use crate::format::{length_of, pad, to_usize};
+use crate::hold::hold;
 use crate::index::InodeState;
 use crate::inode::OpenInode;
 use crate::volume::Volume;
@@ -22,16 +23,6 @@ use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Bytes;
 use boardlab_vfs::Contradiction;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Ends a comparison with what is wrong unless a condition holds.
-macro_rules! hold {
-    ($condition:expr, $($what:tt)+) => {
-        if !$condition {
-            return Err(boardlab_vfs::Contradiction(format!($($what)+)));
-        }
-    };
-}
-pub(crate) use hold;
 
 impl<M: Mtd> Jffs2<M> {
     /// Compares the tables with each other.

@@ -2,6 +2,7 @@
 //!
 //! The target is less than 30 seconds on two cores, what-ifs left out.
 
+use boardlab_lab::experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -22,8 +23,10 @@ fn lives(criterion: &mut Criterion) {
         let mut set = LOAD.to_vec();
         set[1] = &places;
         group.bench_function(name, |bencher| {
-            bencher
-                .iter(|| registry::life("sd-life", &set, Seed::new(1), &|_| ()).expect("a life"));
+            bencher.iter(|| {
+                registry::perform(Action::Life, "sd-life", &set, Seed::new(1), &|_| ())
+                    .expect("a life")
+            });
         });
     }
     group.finish();

@@ -3,6 +3,7 @@
 //! The target of tiobench for JFFS2, with all three kinds of data and real compression, is less than five
 //! seconds on two cores. It is bounded here from above: filling is cut down to a few blocks, not left out.
 
+use boardlab_lab::experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -21,7 +22,8 @@ fn evaluations(criterion: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("tiobench", |bencher| {
         bencher.iter(|| {
-            registry::run("nand-filesystems", &TIOBENCH, Seed::new(1), &|_| ()).expect("built in")
+            registry::perform(Action::Run, "nand-filesystems", &TIOBENCH, Seed::new(1), &|_| ())
+                .expect("built in")
         });
     });
     group.bench_function("reproduce", |bencher| {

@@ -2,6 +2,7 @@
 //!
 //! The target of `reproduce nor` is less than five seconds on two cores.
 
+use boardlab_lab::experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -14,7 +15,8 @@ fn evaluations(criterion: &mut Criterion) {
     });
     group.bench_function("tune", |bencher| {
         bencher.iter(|| {
-            registry::tune::<&str>("nor-write", &[], Seed::new(1), &|_| ()).expect("built in")
+            registry::perform::<&str>(Action::Tune, "nor-write", &[], Seed::new(1), &|_| ())
+                .expect("built in")
         });
     });
     group.finish();

@@ -4,6 +4,7 @@
 //! 30 s; the whole evaluation in less than 60 s on two. Criterion measures wall time: run it on a machine that
 //! does nothing else.
 
+use boardlab_lab::experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -22,7 +23,8 @@ fn evaluations(criterion: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("experiment 1", |bencher| {
         bencher.iter(|| {
-            registry::run("sd-wear", &EXPERIMENT_1, Seed::new(1), &|_| ()).expect("built in")
+            registry::perform(Action::Run, "sd-wear", &EXPERIMENT_1, Seed::new(1), &|_| ())
+                .expect("built in")
         });
     });
     group.bench_function("reproduce", |bencher| {

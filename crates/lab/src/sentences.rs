@@ -13,7 +13,8 @@ mod nor;
 mod sata;
 mod sdwear;
 
-use crate::registry::{self, Failure};
+use crate::experiment::Action;
+use crate::registry;
 use boardlab_result::prose::round;
 use boardlab_result::{RunResult, Value};
 use boardlab_sim::{Duration, Seed};
@@ -70,13 +71,9 @@ impl Case {
 fn run(case: &Case, more: &[&str]) -> RunResult {
     let (action, scenario) = case.of.split_once(' ').expect("an action and a scenario");
     let (set, seed) = ([more, case.set].concat(), Seed::new(1));
-    let made: Result<RunResult, Failure> = match action {
-        "run" => registry::run(scenario, &set, seed, &|_| ()),
-        "tune" => registry::tune(scenario, &set, seed, &|_| ()),
-        "powercut" => registry::powercut(scenario, &set, seed, &|_| ()),
-        "life" => registry::life(scenario, &set, seed, &|_| ()),
-        _ => panic!("no action {action}"),
-    };
+    let actions = [Action::Run, Action::Tune, Action::PowerCut, Action::Life];
+    let action = actions.into_iter().find(|one| one.command() == action).expect("an action");
+    let made = registry::perform(action, scenario, &set, seed, &|_| ());
     made.unwrap_or_else(|failure| panic!("{} {:?}: {failure}", case.of, case.set))
 }
 

@@ -2,7 +2,8 @@
 #[path = "../../realview/tests/kernel/mod.rs"]
 pub(crate) mod kernel;
 
-use boardlab_lab::registry::{self, Failure};
+use boardlab_lab::experiment::{Action, Failure};
+use boardlab_lab::registry;
 use boardlab_result::{RunResult, Table, Verdict};
 use boardlab_sim::Seed;
 use std::sync::LazyLock;
@@ -23,7 +24,7 @@ fn run(more: &[&str]) -> Option<RunResult> {
     let kernel = format!("kernel={}", kernel::build()?.join("kernel.elf").display());
     let set: Vec<&str> =
         SMALL.into_iter().chain([kernel.as_str()]).chain(more.iter().copied()).collect();
-    let run = registry::run("context-switch", &set, Seed::new(1), &|_| ());
+    let run = registry::perform(Action::Run, "context-switch", &set, Seed::new(1), &|_| ());
     Some(run.unwrap_or_else(|error| panic!("{error}")))
 }
 
@@ -186,7 +187,9 @@ fn on_qemu_the_ways_cost_the_same_within_a_few_instructions() {
 
 #[test]
 fn without_a_kernel_a_run_is_refused_and_a_reproduction_says_how_to_build_it() {
-    let error = registry::run::<&str>("context-switch", &[], Seed::new(1), &|_| ()).unwrap_err();
+    let error =
+        registry::perform::<&str>(Action::Run, "context-switch", &[], Seed::new(1), &|_| ())
+            .unwrap_err();
     assert!(matches!(error, Failure::Missing { .. }), "{error}");
     assert!(error.to_string().contains("make -C os"));
     let all = registry::reproduce(&["fcse"], Seed::new(1), &|_| ()).unwrap();
@@ -211,7 +214,8 @@ fn what_the_system_cannot_do_is_refused_with_what_is_due() {
         ("exec.slot.modes=[\"sdr104\"]", "a mode of the bus"),
         ("quemu.command=x", "qemu"),
     ] {
-        let error = registry::run("context-switch", &[set], Seed::new(1), &|_| ()).unwrap_err();
+        let error = registry::perform(Action::Run, "context-switch", &[set], Seed::new(1), &|_| ())
+            .unwrap_err();
         assert!(matches!(error, Failure::Input(_)), "{set}: {error}");
         assert!(error.to_string().contains(due), "{set}: {error}");
     }

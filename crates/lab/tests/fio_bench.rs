@@ -1,12 +1,13 @@
 //! fio jobs on a card, from the text of a scenario to fio's own outputs.
-use boardlab_lab::registry::{self, Failure};
+use boardlab_lab::experiment::{Action, Failure};
+use boardlab_lab::registry;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use std::fs;
 use std::path::PathBuf;
 
 fn run(name: &str, set: &[&str]) -> Result<RunResult, Failure> {
-    registry::run(name, set, Seed::new(1), &|_| ())
+    registry::perform(Action::Run, name, set, Seed::new(1), &|_| ())
 }
 
 fn refusal(name: &str, set: &[&str]) -> String {

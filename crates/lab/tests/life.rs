@@ -3,13 +3,14 @@ use boardlab_document::quantity::Ratio;
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Override};
 use boardlab_ftl::{Levelling, ReadErrors};
+use boardlab_lab::experiment::{Action, Failure};
 use boardlab_lab::life::factors::factors;
 use boardlab_lab::life::faults::beyond;
 use boardlab_lab::life::live::Lived;
 use boardlab_lab::life::places::{Source, Work};
 use boardlab_lab::life::scenario::{Days, Life, Method, Pattern, Places};
 use boardlab_lab::life::study::{Study, study};
-use boardlab_lab::registry::{self, Failure};
+use boardlab_lab::registry;
 use boardlab_media::{Curve, ErrorRates};
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::catalog;
@@ -231,7 +232,7 @@ fn retention_and_shelf_shorten_the_life_of_data() {
 }
 
 fn life(set: &[&str]) -> Result<RunResult, Failure> {
-    registry::life("sd-life", set, Seed::new(1), &|_| ())
+    registry::perform(Action::Life, "sd-life", set, Seed::new(1), &|_| ())
 }
 
 /// A small card, few of them.
@@ -352,8 +353,9 @@ fn a_load_of_another_kind_is_refused_in_an_argument_and_told_of_a_file() {
     assert!(error.to_string().contains("no effect with workload.kind = \"fio\""), "{error}");
     let path = file("there.txt", &trace_of_the_card());
     let named = |name: &str| format!("[trace]\nfile = \"{name}\"\n");
-    let live =
-        |scenario: &Path| registry::life(scenario.to_str().unwrap(), &QUICK, Seed::new(1), &|_| ());
+    let live = |scenario: &Path| {
+        registry::perform(Action::Life, scenario.to_str().unwrap(), &QUICK, Seed::new(1), &|_| ())
+    };
     let lacks = live(&scenario("lacks.toml", &named("nofile.txt"))).unwrap_err().to_string();
     assert!(
         lacks.contains("nofile.txt` : there") || lacks.contains("nofile.txt`: there"),

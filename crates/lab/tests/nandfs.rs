@@ -1,12 +1,13 @@
 //! The NAND experiment against what the publication prints and what its own counts demand.
 
+use boardlab_lab::experiment::Action;
 use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Verdict};
 use boardlab_sim::Seed;
 use std::sync::LazyLock;
 
 fn run(set: &[&str]) -> RunResult {
-    let run = registry::run("nand-filesystems", set, Seed::new(1), &|_| ());
+    let run = registry::perform(Action::Run, "nand-filesystems", set, Seed::new(1), &|_| ());
     run.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -184,7 +185,9 @@ fn a_list_that_names_a_thing_twice_is_refused() {
         "compare.data=[\"zero\", \"zero\"]",
         "tiobench.data=[\"zero\", \"zero\"]",
     ] {
-        let error = registry::run("nand-filesystems", &[set], Seed::new(1), &|_| ()).unwrap_err();
+        let error =
+            registry::perform(Action::Run, "nand-filesystems", &[set], Seed::new(1), &|_| ())
+                .unwrap_err();
         assert!(error.to_string().contains("names a thing twice"), "{set}: {error}");
     }
 }
@@ -192,7 +195,8 @@ fn a_list_that_names_a_thing_twice_is_refused() {
 #[test]
 fn a_part_that_kernel_or_filesystem_cannot_have_is_refused() {
     let refused = |set: &[&str]| {
-        let error = registry::run("nand-filesystems", set, Seed::new(1), &|_| ()).unwrap_err();
+        let error = registry::perform(Action::Run, "nand-filesystems", set, Seed::new(1), &|_| ())
+            .unwrap_err();
         error.to_string()
     };
     let text = refused(&["part=w25n01gv"]);
@@ -225,7 +229,7 @@ fn the_same_seed_gives_the_same_result() {
 #[test]
 fn nothing_is_lost_by_a_power_cut() {
     let set = ["powercut.operations=150", "powercut.exhaustive=150"];
-    let cut = registry::powercut("nand-filesystems", &set, Seed::new(1), &|_| ());
+    let cut = registry::perform(Action::PowerCut, "nand-filesystems", &set, Seed::new(1), &|_| ());
     let cut = cut.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(cut.verdict_count(Verdict::Fail), 0, "{:?}", cut.findings);
     assert!(cut.verdict_count(Verdict::Pass) >= 6);

@@ -1,18 +1,21 @@
 //! The NOR experiment against what the publication prints and what arithmetic demands.
 
-use boardlab_lab::registry::{self, Failure};
+use boardlab_lab::experiment::{Action, Failure};
+use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Verdict};
 use boardlab_sim::Seed;
 use std::sync::LazyLock;
 
 fn run(set: &[&str]) -> RunResult {
-    registry::run("nor-write", set, Seed::new(1), &|_| ()).unwrap_or_else(|error| panic!("{error}"))
+    registry::perform(Action::Run, "nor-write", set, Seed::new(1), &|_| ())
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The run as published, made once.
 static PUBLISHED: LazyLock<RunResult> = LazyLock::new(|| run(&[]));
-static TUNED: LazyLock<RunResult> =
-    LazyLock::new(|| registry::tune::<&str>("nor-write", &[], Seed::new(1), &|_| ()).unwrap());
+static TUNED: LazyLock<RunResult> = LazyLock::new(|| {
+    registry::perform::<&str>(Action::Tune, "nor-write", &[], Seed::new(1), &|_| ()).unwrap()
+});
 
 fn table<'r>(run: &'r RunResult, id: &str) -> &'r Table {
     run.table(id).unwrap_or_else(|| panic!("no table {id}"))
@@ -145,7 +148,8 @@ fn a_real_file_is_written_whatever_its_size() {
 #[test]
 fn the_same_seed_gives_the_same_result_and_another_seed_another() {
     let set = ["workload.bytes=256 KiB"];
-    let of = |seed| registry::run("nor-write", &set, Seed::new(seed), &|_| ()).unwrap();
+    let of =
+        |seed| registry::perform(Action::Run, "nor-write", &set, Seed::new(seed), &|_| ()).unwrap();
     assert_eq!(of(1), of(1));
     assert_ne!(of(1).tables, of(2).tables);
 }
@@ -205,7 +209,8 @@ fn the_tuner_hands_out_a_patch_for_each_kernel() {
 
 #[test]
 fn what_has_no_such_action_says_so() {
-    let error = registry::tune::<&str>("sata-ssd", &[], Seed::new(1), &|_| ()).unwrap_err();
+    let error = registry::perform::<&str>(Action::Tune, "sata-ssd", &[], Seed::new(1), &|_| ())
+        .unwrap_err();
     assert!(matches!(error, Failure::NotBuilt { .. }));
 }
 
@@ -223,7 +228,7 @@ fn a_data_file_is_found_from_the_scenario_that_names_it() {
     let scenario = folder.join("mine.toml");
     std::fs::write(&scenario, text).unwrap();
     let name = scenario.display().to_string();
-    let run = registry::run::<&str>(&name, &[], Seed::new(1), &|_| ()).unwrap();
+    let run = registry::perform::<&str>(Action::Run, &name, &[], Seed::new(1), &|_| ()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(run.scenario, "mine");
     assert_eq!(value(&run, "table5", "L-7", "count"), 2.0);

@@ -5,7 +5,8 @@
 
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Reading};
-use boardlab_lab::registry::{self, Failure};
+use boardlab_lab::experiment::{Action, Failure};
+use boardlab_lab::registry;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::chip::{Address, Chip};
 use boardlab_nor::driver::{self, Probed};
@@ -63,7 +64,7 @@ fn table_word(bus: &mut Bus, clock: &mut Clock, at: u32) -> u16 {
 }
 
 fn run(set: &[&str]) -> RunResult {
-    let run = registry::run("nor-write", set, Seed::new(1), &|_| ());
+    let run = registry::perform(Action::Run, "nor-write", set, Seed::new(1), &|_| ());
     run.unwrap_or_else(|error| panic!("{set:?}: {error}"))
 }
 
@@ -344,9 +345,10 @@ fn a_write_across_sectors_of_unequal_size_arrives() {
 
 #[test]
 fn a_part_without_cfi_is_refused_and_told_why() {
-    for action in [registry::run::<String>, registry::tune::<String>] {
+    for action in [Action::Run, Action::Tune] {
         let set = [format!("part={WITHOUT_CFI}"), "workload.bytes=64 KiB".into()];
-        let failure = action("nor-write", &set, Seed::new(1), &|_| ()).unwrap_err();
+        let failure =
+            registry::perform(action, "nor-write", &set, Seed::new(1), &|_| ()).unwrap_err();
         assert!(matches!(failure, Failure::Input(_)), "{failure}");
         let message = failure.to_string();
         assert!(message.contains("CFI"), "{message}");
@@ -360,14 +362,15 @@ fn a_part_without_cfi_is_refused_and_told_why() {
 #[test]
 fn more_than_the_part_holds_is_refused() {
     let set = ["part=sst-8mib-top", "workload.bytes=9 MiB"];
-    let failure = registry::run("nor-write", &set, Seed::new(1), &|_| ()).unwrap_err();
+    let failure =
+        registry::perform(Action::Run, "nor-write", &set, Seed::new(1), &|_| ()).unwrap_err();
     assert!(failure.to_string().contains("8 MiB"), "{failure}");
 }
 
 #[test]
 fn the_tuner_serves_a_part_whose_erase_is_short() {
     let set = ["part=sst-8mib-top", "workload.bytes=64 KiB"];
-    let tuned = registry::tune("nor-write", &set, Seed::new(1), &|_| ());
+    let tuned = registry::perform(Action::Tune, "nor-write", &set, Seed::new(1), &|_| ());
     let tuned = tuned.unwrap_or_else(|error| panic!("{error}"));
     let erase = |row, column| value(&tuned, "erase_wait", row, column) / 1e6;
     let mean = |row| erase(row, "mean_ns");

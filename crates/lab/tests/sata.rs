@@ -1,6 +1,7 @@
 //! The SATA experiment: the printed rates beside ours, what it finds, that it is deterministic.
 
-use boardlab_lab::registry::run;
+use boardlab_lab::experiment::Action;
+use boardlab_lab::registry;
 use boardlab_result::{RunResult, Value, Verdict};
 use boardlab_sim::Seed;
 use std::sync::LazyLock;
@@ -19,7 +20,8 @@ const SHORT: [&str; 6] = [
 ];
 
 fn made(set: &[&str]) -> RunResult {
-    run("sata-ssd", set, Seed::new(1), &|_| ()).unwrap_or_else(|error| panic!("{error}"))
+    let run = registry::perform(Action::Run, "sata-ssd", set, Seed::new(1), &|_| ());
+    run.unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn number(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {

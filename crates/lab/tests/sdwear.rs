@@ -1,7 +1,8 @@
 //! The SD experiment on a small card: what it finds, that it is deterministic, and what it refuses.
 
+use boardlab_lab::experiment::Action;
 use boardlab_lab::reference::Reference;
-use boardlab_lab::registry::run;
+use boardlab_lab::registry;
 use boardlab_result::{RunResult, Value, Verdict};
 use boardlab_sim::Seed;
 
@@ -31,12 +32,13 @@ const SMALL: [&str; 15] = [
 
 fn small(more: &[&str]) -> RunResult {
     let set = [&SMALL, more].concat();
-    run("sd-wear", &set, Seed::new(1), &|_| ()).unwrap_or_else(|error| panic!("{error}"))
+    let run = registry::perform(Action::Run, "sd-wear", &set, Seed::new(1), &|_| ());
+    run.unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn refused(more: &[&str]) -> String {
     let set = [&SMALL, more].concat();
-    match run("sd-wear", &set, Seed::new(1), &|_| ()) {
+    match registry::perform(Action::Run, "sd-wear", &set, Seed::new(1), &|_| ()) {
         Ok(_) => panic!("{more:?} was taken"),
         Err(error) => error.to_string(),
     }

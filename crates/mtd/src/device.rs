@@ -5,7 +5,8 @@
 //! one-time-programmable areas and vectored writes are left out.
 
 use crate::error::Error;
-use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use crate::geometry::Geometry;
+use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Clock};
 
 /// What the error correction met during a read.

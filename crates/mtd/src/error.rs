@@ -3,7 +3,7 @@
 //! Layer: rank 2. [`Error`] names the place, what was expected and what was found; [`Torn`] is what
 //! a power cut leaves of an operation.
 
-use crate::geometry::{BlockIndex, PageIndex};
+use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 

@@ -8,7 +8,8 @@
 
 use crate::device::{Mtd, ReadHealth};
 use crate::error::Error;
-use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use crate::geometry::Geometry;
+use crate::index::{BlockIndex, PageIndex};
 use crate::operation::{Kind, Operation};
 use crate::tear::{self, Progress};
 use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream, Trigger, Watch};

@@ -4,29 +4,9 @@
 //! offset near the end of u64 is refused by each of them in the same words.
 
 use crate::error::Error;
+use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::Bytes;
-use std::fmt;
 use std::ops::Range;
-
-/// Number of an erase block, counted from the start of the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct BlockIndex(pub u32);
-
-/// Number of a page, counted from the start of the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct PageIndex(pub u32);
-
-impl fmt::Display for BlockIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Display for PageIndex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// What kind of cells, as far as software must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 2. Main types: [`Operation`], [`Kind`], [`Place`].
 
-use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use crate::geometry::Geometry;
+use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::Bytes;
 use std::fmt;
 use std::ops::Range;

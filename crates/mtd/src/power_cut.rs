@@ -15,7 +15,8 @@
 
 use crate::device::{Mtd, ReadHealth};
 use crate::error::{Error, Torn};
-use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use crate::geometry::Geometry;
+use crate::index::{BlockIndex, PageIndex};
 use crate::tear::{Change, Progress};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
 

@@ -12,7 +12,8 @@
 
 use crate::device::{Mtd, RawPages, ReadHealth};
 use crate::error::Error;
-use crate::geometry::{BlockIndex, FlashKind, Geometry, Oob, PageIndex};
+use crate::geometry::{FlashKind, Geometry, Oob};
+use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Clock, Duration, Rate};
 use std::ops::Range;
 use std::sync::Arc;

@@ -19,7 +19,8 @@
 
 use crate::device::Mtd;
 use crate::error::{Error, Torn};
-use crate::geometry::{BlockIndex, FlashKind, PageIndex};
+use crate::geometry::FlashKind;
+use crate::index::{BlockIndex, PageIndex};
 use crate::operation::Kind;
 use crate::ram::RamMtd;
 use boardlab_sim::{Bytes, Clock, Duration, Stream};

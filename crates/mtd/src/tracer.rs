@@ -6,7 +6,8 @@
 
 use crate::device::{Mtd, ReadHealth};
 use crate::error::Error;
-use crate::geometry::{BlockIndex, Geometry, PageIndex};
+use crate::geometry::Geometry;
+use crate::index::{BlockIndex, PageIndex};
 use crate::operation::{Kind, Operation, around_every_operation};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use std::collections::VecDeque;

@@ -133,6 +133,12 @@ impl Cell {
         Self::new(Value::Int(i64::try_from(value).expect("Cell::int: larger than i64")))
     }
 
+    /// A count, at most what a cell holds.
+    #[must_use]
+    pub fn count(value: u64) -> Self {
+        Self::int(value.min(i64::MAX.unsigned_abs()))
+    }
+
     /// A number.
     #[must_use]
     pub const fn real(value: f64) -> Self {

@@ -84,7 +84,6 @@ pub mod agent;
 pub mod arithmetic;
 pub mod device;
 pub mod disk;
-pub mod error;
 pub mod fast;
 pub mod host;
 pub mod link;
@@ -92,9 +91,9 @@ pub mod shares;
 pub mod wire;
 
 pub use agent::{Agent, Gate, Outcome, Outgoing, Reception};
-pub use error::Error;
 pub use link::Stop;
 pub use shares::Shares;
+pub use wire::error::Error;
 pub use wire::fis::Fis;
 pub use wire::{Counting, Speed, Tick};
 

@@ -5,23 +5,20 @@
 mod compare;
 mod completions;
 mod image;
-mod life;
 mod list;
 mod man;
 mod os;
-mod powercut;
 mod report;
 mod reproduce;
 mod run;
 mod sata;
 mod sweep;
-mod tune;
 
 use crate::args::{Cli, Command, Options};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::progress::Progress;
-use boardlab_lab::registry::{self, Failure};
+use boardlab_lab::experiment::{self, Action, Failure};
 use std::time::Instant;
 
 /// Does what the user asked for.
@@ -29,11 +26,11 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
     let options = &cli.options;
     match &cli.command {
         Command::List { kinds } => list::perform(kinds, options),
-        Command::Run(scenario) => run::perform(scenario, options),
+        Command::Run(scenario) => run::perform(Action::Run, scenario, options),
         Command::Reproduce { names } => reproduce::perform(names, options),
-        Command::Tune(scenario) => tune::perform(scenario, options),
-        Command::Life(scenario) => life::perform(scenario, options),
-        Command::Powercut(scenario) => powercut::perform(scenario, options),
+        Command::Tune(scenario) => run::perform(Action::Tune, scenario, options),
+        Command::Life(scenario) => run::perform(Action::Life, scenario, options),
+        Command::Powercut(scenario) => run::perform(Action::PowerCut, scenario, options),
         Command::Sweep(arguments) => sweep::perform(arguments, options),
         Command::Report { runs } => report::perform(runs, options),
         Command::Compare { a, b } => compare::perform(a, b, options),
@@ -50,7 +47,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
 fn timed<T>(
     name: &str,
     options: &Options,
-    make: impl FnOnce(&(dyn Fn(registry::Progress<'_>) + Sync)) -> Result<T, Failure>,
+    make: impl FnOnce(&(dyn Fn(experiment::Progress<'_>) + Sync)) -> Result<T, Failure>,
 ) -> Result<(T, Option<u64>), Failure> {
     let bar = Progress::begin(name, options.quiet);
     let start = Instant::now();

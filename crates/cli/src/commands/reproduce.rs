@@ -5,7 +5,8 @@ use crate::args::Options;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_lab::registry::{self, Experiment};
+use boardlab_lab::experiment::{Experiment, Failure};
+use boardlab_lab::registry;
 use boardlab_report::Shown;
 use boardlab_result::{Reproduction, RunResult};
 
@@ -16,7 +17,7 @@ pub(super) fn perform(names: &[String], options: &Options) -> Result<Status, Err
         [] => registry::published().collect(),
         names => {
             let each = names.iter().map(|name| registry::experiment(name));
-            each.collect::<Result<_, _>>().map_err(registry::Failure::from)?
+            each.collect::<Result<_, _>>().map_err(Failure::from)?
         }
     };
     let mut results = Vec::new();

@@ -1,21 +1,27 @@
-//! `boardlab run`: one scenario.
+//! `boardlab run`, `tune`, `powercut` and `life`: what can be asked of one scenario.
 
 use super::timed;
 use crate::args::{Options, Scenario};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::{self, Output};
+use boardlab_lab::experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_report::Shown;
 
-/// Runs `scenario` and shows its result.
-pub(super) fn perform(scenario: &Scenario, options: &Options) -> Result<Status, Error> {
+/// Does `action` with `scenario` and shows its result.
+pub(super) fn perform(
+    action: Action,
+    scenario: &Scenario,
+    options: &Options,
+) -> Result<Status, Error> {
     let Scenario { scenario: name, set } = scenario;
-    let experiment = registry::experiment_of(name, set).map_err(registry::Failure::from)?;
-    output::expect_fio(options, experiment.prints_fio)?;
+    let experiment = registry::experiment_of(name, set).map_err(Failure::from)?;
+    output::expect_fio(options, action == Action::Run && experiment.prints_fio)?;
     let output = Output::open(options, None)?;
-    let (mut result, wall_time_ns) =
-        timed(name, options, |progress| registry::run(name, set, options.seed, progress))?;
+    let (mut result, wall_time_ns) = timed(name, options, |progress| {
+        registry::perform(action, name, set, options.seed, progress)
+    })?;
     result.wall_time_ns = wall_time_ns;
     output.show(Shown::Run(&result))
 }

@@ -9,7 +9,8 @@ use super::packets::{MALFORMED, PACKET};
 use super::points::Single;
 use crate::failure::Failure;
 use crate::instruments::{Shared, locked};
-use crate::run::{self, Console};
+use crate::measurement::Measurement;
+use crate::run::Console;
 use crate::session::Session;
 use crate::tables;
 use boardlab_arm926::{Exception, Limit, Points, Psr, Virtual, Watched, Watchpoint};
@@ -158,8 +159,9 @@ impl<'a> Debugged<'a> {
     fn statistics(&self) -> Vec<String> {
         let outcome = Outcome::Limit;
         let seed = Seed::new(0);
-        let done = run::Done { session: self.session, outcome: &outcome, profile: None, seed };
-        tables::lines(&done)
+        let measurement =
+            Measurement { session: self.session, outcome: &outcome, profile: None, seed };
+        tables::lines(&measurement)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::cause::Cause;
 use crate::error::Error;
 use crate::geometry::{Page, PageRun};
 use crate::medium::{CellMode, Copies, Medium, Stamp};
-use crate::policies::LevellingTime;
+use crate::page_map::policies::LevellingTime;
 use crate::policy::levelling::Move;
 use crate::pool::Tier;
 use std::ops::Range;

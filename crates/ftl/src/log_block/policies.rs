@@ -9,7 +9,7 @@
 
 use crate::error::Error;
 use crate::geometry::Geometry;
-use crate::policies::LevellingTime;
+use crate::page_map::policies::LevellingTime;
 use crate::policy::levelling::Levelling;
 
 /// Which blocks take writes, and whose.

@@ -12,13 +12,13 @@
 //!
 //! A log that is switched when it is full has no room for a label and needs none: it has every page of its
 //! unit, and no older copy is newer. Source: versions and completeness in the spare bytes as in the layers that
-//! [`crate::recovery`] names; how cards do it is not published: assumed.
+//! [`crate::page_map::recovery`] names; how cards do it is not published: assumed.
 
 use super::policies::Logs;
 use super::{LogBlocks, NONE};
 use crate::error::Error;
 use crate::medium::{CellMode, Label, Medium};
-use crate::power::PowerSafety;
+use crate::page_map::power::PowerSafety;
 
 impl<M: Medium> LogBlocks<M> {
     /// The same layer, before its first use, kept so that its map can be rebuilt after a cut of power:
@@ -125,7 +125,7 @@ mod tests {
     use crate::contents::Contents;
     use crate::geometry::Geometry;
     use crate::medium::Version;
-    use crate::power::SharedCells;
+    use crate::page_map::power::SharedCells;
     use crate::translation::{Extent, Translation};
     use boardlab_sim::{Bytes, Instant, Seed};
 

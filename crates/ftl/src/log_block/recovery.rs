@@ -26,8 +26,8 @@ use crate::flash::Flash;
 use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{CellMode, Label, Medium, Stamp, Version};
+use crate::page_map::power::PowerSafety;
 use crate::pool::State;
-use crate::power::PowerSafety;
 use crate::reliability::Health;
 use boardlab_sim::Seed;
 

@@ -5,7 +5,7 @@
 
 use super::{Blocks, END, List, Space, counter};
 use crate::format::to_usize;
-use crate::tables::hold;
+use crate::hold::hold;
 use boardlab_mtd::BlockIndex;
 use boardlab_vfs::Contradiction;
 

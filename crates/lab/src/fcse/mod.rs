@@ -26,8 +26,8 @@ mod switches;
 mod tables;
 mod unused;
 
+use crate::experiment::{Failure, Request, VERSION};
 use crate::reference::Reference;
-use crate::registry::{Failure, Request, VERSION};
 use boardlab_document::Reading;
 use boardlab_result::RunResult;
 use measure::Measured;

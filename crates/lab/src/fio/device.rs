@@ -4,7 +4,7 @@
 
 use super::failed;
 use super::scenario::Composition;
-use crate::registry::Failure;
+use crate::experiment::Failure;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
 use boardlab_ftl::Translation;
 use boardlab_parts::card::compose::compose;

@@ -11,7 +11,7 @@ pub(crate) mod jobs;
 mod pace;
 mod tables;
 
-use crate::registry::{Failure, Request, VERSION};
+use crate::experiment::{Failure, Request, VERSION};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
 use boardlab_block::{BlockDevice, Extent, Over, Payload};

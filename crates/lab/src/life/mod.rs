@@ -23,8 +23,8 @@ mod recorded;
 mod tables;
 mod what_if;
 
+use crate::experiment::{Failure, Progress, Request, VERSION};
 use crate::finding::find;
-use crate::registry::{Failure, Progress, Request, VERSION};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use model::Model;

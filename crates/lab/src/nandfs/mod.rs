@@ -26,8 +26,8 @@ mod unused;
 
 pub(crate) use powercut::powercut;
 
+use crate::experiment::{Failure, Request, VERSION};
 use crate::reference::Reference;
-use crate::registry::{Failure, Request, VERSION};
 use crate::verdict::{self, is_of};
 use boardlab_document::Reading;
 use boardlab_parts::nand::board::Port;

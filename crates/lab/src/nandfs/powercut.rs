@@ -7,8 +7,8 @@
 use super::jffs2;
 use super::scenario::{PowerCut, Scenario};
 use super::simulate;
+use crate::experiment::{Failure, Progress, Request};
 use crate::finding::find;
-use crate::registry::{Failure, Progress, Request};
 use boardlab_document::Reading;
 use boardlab_jffs2::Jffs2;
 use boardlab_media::NandGeometry;

@@ -2,7 +2,7 @@
 
 use super::scenario::{Scenario, System};
 use super::simulate::{attach, nanos};
-use crate::registry::Failure;
+use crate::experiment::Failure;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::Pause;
 use boardlab_nor::driver::{Kind, Probed};

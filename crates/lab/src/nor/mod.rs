@@ -20,10 +20,10 @@ mod unused;
 
 pub(crate) use tune::tune;
 
+use crate::experiment::{Failure, Progress, Request, VERSION};
 use crate::finding::find;
 use crate::in_order::in_order;
 use crate::reference::Reference;
-use crate::registry::{Failure, Progress, Request, VERSION};
 use crate::verdict::{self, is_of};
 use boardlab_codec::crc::crc32;
 use boardlab_document::Reading;

@@ -1,7 +1,7 @@
 //! One system of the scenario, composed and run.
 
 use super::scenario::{Scenario, System};
-use crate::registry::Failure;
+use crate::experiment::Failure;
 use boardlab_nor::chip::Chip;
 use boardlab_nor::driver::{Board, Polls, Probed, Step, Steps};
 use boardlab_nor::tuner::{Completion, PollLoop};

@@ -24,9 +24,9 @@ mod told;
 mod trace;
 mod what_if;
 
+use crate::experiment::{Failure, Progress, Request, VERSION};
 use crate::in_order::in_order;
 use crate::reference::Reference;
-use crate::registry::{Failure, Progress, Request, VERSION};
 use bench::Cause;
 use boardlab_document::Reading;
 use boardlab_result::{RunResult, Timeline};

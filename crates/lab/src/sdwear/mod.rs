@@ -25,9 +25,9 @@ mod told;
 mod watch;
 mod wear;
 
+use crate::experiment::{Failure, Progress, Request, VERSION};
 use crate::in_order::in_order;
 use crate::reference::Reference;
-use crate::registry::{Failure, Progress, Request, VERSION};
 use boardlab_document::Reading;
 use boardlab_ftl::Levelling;
 use boardlab_result::RunResult;

@@ -8,7 +8,7 @@ use super::Order;
 use super::figures::{Figures, Line, Outcome};
 use super::journal::Journal;
 use super::plan::Plan;
-use crate::registry::{Failure, Progress};
+use crate::experiment::{Failure, Progress};
 use boardlab_document::error::Error;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::any::Any;

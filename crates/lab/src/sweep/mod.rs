@@ -24,7 +24,7 @@ pub use grid::POINTS_MAX;
 pub use problem::{GridProblem, JournalProblem, LineFlaw};
 pub use record::Damage;
 
-use crate::registry::{Failure, Progress};
+use crate::experiment::{Failure, Progress};
 use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
 use boardlab_result::RunResult;

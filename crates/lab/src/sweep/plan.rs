@@ -7,7 +7,8 @@ use super::Order;
 use super::crew;
 use super::grid::Grid;
 use super::record::Header;
-use crate::registry::{self, Failure, Request, VERSION};
+use crate::experiment::{Action, Failure, Request, VERSION};
+use crate::registry;
 use boardlab_codec::crc32;
 use boardlab_document::error::{BadValue, Error};
 use boardlab_document::problems::Problems;
@@ -124,6 +125,6 @@ impl Plan {
     pub(crate) fn run(&self, point: usize) -> Result<RunResult, Failure> {
         let document = self.document(point)?;
         let experiment = registry::of_document(&document)?;
-        (experiment.run)(&self.request(&document, point))
+        experiment.perform(Action::Run, &self.request(&document, point))
     }
 }

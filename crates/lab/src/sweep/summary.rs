@@ -10,7 +10,7 @@ use super::charts;
 use super::figures::{Figures, Outcome, means};
 use super::journal::Journal;
 use super::plan::Plan;
-use crate::registry::VERSION;
+use crate::experiment::VERSION;
 use boardlab_document::error::Error;
 use boardlab_result::csv;
 use boardlab_result::prose::counted;

@@ -4,7 +4,8 @@ use super::guest;
 use super::tree::Tree;
 use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
-use boardlab_lab::registry::{EXPERIMENTS, Experiment, Failure, Make, Request};
+use boardlab_lab::experiment::{Experiment, Failure, Make, Request};
+use boardlab_lab::registry::EXPERIMENTS;
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;
 use serde_json::Value as Json;
@@ -106,11 +107,12 @@ impl Bench {
         if self.scenario == guest::BOARDS {
             return vec![Action::Guest];
         }
-        let Experiment { run, tune, powercut, life, .. } = *self.experiment();
-        let mut all = vec![run];
-        all.extend(tune);
-        all.extend(powercut);
-        all.extend(life.filter(|life| !same(*life, run)));
+        let mut all: Vec<Make> = Vec::new();
+        for (_, make) in self.experiment().actions {
+            if !all.iter().any(|one| same(*one, *make)) {
+                all.push(*make);
+            }
+        }
         all.into_iter().map(Action::Make).collect()
     }
 

@@ -4,7 +4,7 @@
 //! has a default. What lies behind the face, cells, map and erased blocks, comes from `boardlab-ftl`.
 
 use crate::device::outgoing::FRAME;
-use crate::error::Error;
+use crate::wire::error::Error;
 use crate::wire::identify::{SECTORS_28, SECTORS_48};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
 use boardlab_ftl::Stripe;

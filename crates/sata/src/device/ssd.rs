@@ -25,7 +25,7 @@ use crate::device::outgoing::Reading;
 use crate::device::queue::Queue;
 use crate::device::storage::Storage;
 use crate::device::transfer::Prepared;
-use crate::error::Error;
+use crate::wire::error::Error;
 use crate::wire::fis::{Fis, RegisterD2h, RegisterH2d, status};
 use crate::wire::identify::{self, Feature, Identify};
 use crate::wire::{Counting, Speed, Tick};

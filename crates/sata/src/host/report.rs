@@ -3,8 +3,8 @@
 //! Layer: the lower face of [`crate::host::Host`] towards tables. Main types: [`Report`], [`Failure`], [`Refusal`],
 //! [`Mismatch`].
 
-use crate::error::Error;
 use crate::host::job::Range;
+use crate::wire::error::Error;
 use crate::wire::{Speed, Tick};
 use crate::{SECTOR, SECTOR_DWORDS};
 use boardlab_sim::{Bytes, Duration};

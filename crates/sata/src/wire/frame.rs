@@ -2,8 +2,8 @@
 //!
 //! Layer: bytes only. Main functions: [`seal`] before the wire, [`open`] behind it.
 
-use crate::error::Error;
 use crate::wire::crc::{Crc, crc};
+use crate::wire::error::Error;
 use crate::wire::scrambler::Scrambler;
 
 /// Appends the CRC to the dwords of a FIS and scrambles all.

@@ -12,6 +12,7 @@ pub mod align;
 pub mod cont;
 pub mod counting;
 pub mod crc;
+pub mod error;
 pub mod fis;
 pub mod frame;
 pub mod identify;

@@ -12,7 +12,7 @@
 
 use super::field::{Field, bits};
 use super::{Kind, checked};
-use crate::error::Error;
+use crate::wire::error::Error;
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);

@@ -13,7 +13,7 @@
 use super::Kind;
 use super::field::{Field, bits};
 use crate::LARGEST_DATA;
-use crate::error::Error;
+use crate::wire::error::Error;
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);

@@ -25,7 +25,7 @@ pub use register_d2h::{RegisterD2h, RegisterD2hView};
 pub use register_h2d::{RegisterH2d, RegisterH2dView};
 pub use set_device_bits::{SetDeviceBits, SetDeviceBitsView};
 
-use crate::error::Error;
+use crate::wire::error::Error;
 use std::fmt;
 
 /// Any FIS without payload.

@@ -26,8 +26,8 @@ mod view;
 
 pub use view::IdentifyView;
 
-use crate::error::Error;
 use crate::wire::Speed;
+use crate::wire::error::Error;
 use boardlab_sim::Bytes;
 use std::fmt;
 use view::{bit, word};

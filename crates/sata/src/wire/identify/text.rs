@@ -4,7 +4,7 @@
 //! them or NUL after them, which is read as well.
 
 use super::WORDS;
-use crate::error::Error;
+use crate::wire::error::Error;
 use std::ops::Range;
 
 /// The text in `field`, without the spaces around it.

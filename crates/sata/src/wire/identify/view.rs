@@ -3,8 +3,8 @@
 //! Layer: format. Main type: [`IdentifyView`].
 
 use super::{Feature, Identify, Rotation, SECTORS_28, SECTORS_48, WORDS, text};
-use crate::error::Error;
 use crate::wire::Speed;
+use crate::wire::error::Error;
 use boardlab_sim::Bytes;
 
 pub(super) mod word {

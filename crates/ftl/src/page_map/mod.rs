@@ -1,6 +1,6 @@
 //! The page-mapped translation layer: every logical page may lie anywhere.
 //!
-//! Layer: the mechanism; what it chooses, [`crate::policies`] says. Main type: [`PageMapped`]. A write goes to the next page of the open block of its stream. When no block is left
+//! Layer: the mechanism; what it chooses, [`crate::page_map::policies`] says. Main type: [`PageMapped`]. A write goes to the next page of the open block of its stream. When no block is left
 //! above the reserve, garbage collection empties one; a block in which nothing is valid any more
 //! comes free at once. Both paths, single pages and runs, end in the same three steps: take room,
 //! set the map, program.
@@ -16,23 +16,31 @@
 //! spare are accounted for as [`crate::geometry::Spare`]. Left out: the map's own place in flash
 //! (see the demand-loaded map).
 
+mod collect;
+pub mod demand_map;
+pub mod policies;
+pub mod power;
+pub mod recovery;
+pub mod slc_cache;
+mod wear;
+
 use crate::cause::Cause;
 use crate::counters::Counters;
-use crate::demand_map::DemandMap;
 use crate::error::Error;
 use crate::flash::Flash;
 use crate::free::Allocation;
 use crate::frontier::Frontier;
 use crate::geometry::{Geometry, Page, PageRun, Spare};
+use crate::medium::Busy;
 use crate::medium::{CellMode, Medium, Stamp, Version};
-use crate::policies::{Emptied, LevellingTime, Policies};
+use crate::page_map::demand_map::DemandMap;
+use crate::page_map::policies::{Emptied, LevellingTime, Policies};
+use crate::page_map::power::Trims;
 use crate::policy::admission::Runs;
 use crate::policy::collection::Collector;
 use crate::policy::levelling::{Leveller, Levelling};
 use crate::policy::streams::Streams;
 use crate::pool::{Pool, State, Tier};
-use crate::power::Trims;
-use crate::timed::Busy;
 use crate::translation::{Completion, Event, Extent, Occupancy, Pace, Translation, Wear};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 

@@ -8,7 +8,7 @@ use crate::cause::Cause;
 use crate::geometry::{Page, PageRun};
 use crate::medium::{Copies, Medium};
 use crate::page_map::PageMapped;
-use crate::policies::{LevellingTime, Policies};
+use crate::page_map::policies::{LevellingTime, Policies};
 use crate::policy::levelling::Move;
 use crate::policy::streams::Streams;
 use crate::pool::Tier;

@@ -1,6 +1,6 @@
 //! The map rebuilt after a cut of power, from nothing but what lies in the flash.
 //!
-//! Layer: above [`crate::power`] and [`crate::contents`]. Main type: [`Remains`]. Every page carries its logical page and
+//! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type: [`Remains`]. Every page carries its logical page and
 //! version in its spare bytes. Recovery reads all pages that are not erased ([`Cause::Map`]): of each
 //! logical page the highest version counts, unless a newer trim page says that it was given up.
 //!
@@ -25,9 +25,9 @@ use crate::flash::Flash;
 use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::page_map::PageMapped;
-use crate::policies::Policies;
+use crate::page_map::policies::Policies;
+use crate::page_map::power::PowerSafety;
 use crate::pool::{State, Tier};
-use crate::power::PowerSafety;
 use crate::reliability::Health;
 use boardlab_sim::Seed;
 

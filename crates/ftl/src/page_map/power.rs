@@ -150,7 +150,7 @@ impl Trims {
 
 impl<M: Medium> PageMapped<M> {
     /// The same layer, before its first use, kept so that its map can be rebuilt after a cut of power:
-    /// see [`crate::recovery`]. It takes one more open block and two more of reserve.
+    /// see [`crate::page_map::recovery`]. It takes one more open block and two more of reserve.
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`]; [`Error::Policy`] when the trim pages fill more than a block, or a word

@@ -4,13 +4,13 @@
 //! blocks hold no data, and how many a part needs at least. Source: the definition of the effective spare
 //! factor in Desnoyers (SYSTOR 2012): physical pages without reserve and open blocks.
 
-use crate::demand_map::MapMemory;
 use crate::error::Error;
 use crate::geometry::Geometry;
+use crate::page_map::demand_map::MapMemory;
+use crate::page_map::slc_cache::Cache;
 use crate::policy::collection::Collection;
 use crate::policy::levelling::Levelling;
 use crate::policy::streams::Streams;
-use crate::slc_cache::Cache;
 
 /// What happens to a block in which nothing is valid any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

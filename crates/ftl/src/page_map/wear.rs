@@ -1,0 +1,120 @@
+//! Blocks that wear out, pages that have to be written anew, and programs that fail.
+//!
+//! Layer: part of the mechanism; how likely all of it is, [`crate::reliability`] and `failures` say.
+
+use super::PageMapped;
+use crate::cause::Cause;
+use crate::error::Error;
+use crate::geometry::PageRun;
+use crate::medium::{Medium, Stamp};
+use crate::pool::Tier;
+use crate::reliability::Reliability;
+use boardlab_sim::Seed;
+
+impl<M: Medium> PageMapped<M> {
+    /// The same part, whose blocks die and whose pages have errors.
+    ///
+    /// # Errors
+    /// [`Error::TooFewBlocks`] when too few are good from the factory, [`Error::Policy`] when the
+    /// reserve is less than two blocks: an erase that fails takes one of them. Two more where programs fail.
+    ///
+    /// # Panics
+    /// When the part has been used.
+    pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
+        let (reserve, blocks) = (self.policies.reserve, self.flash.geometry.blocks());
+        let least = self.reserve_needed(of.program_failures > 0);
+        if reserve < least {
+            let what = "reserve of free blocks, where blocks may die,";
+            let (found, least, most) = (reserve.into(), least.into(), blocks.into());
+            return Err(Error::Policy { what, found, least, most });
+        }
+        self.flash.draw_quality(of, seed)?;
+        if self.is_worn_out() {
+            let logical = self.policies.logical_blocks(&self.flash.geometry);
+            let needed = self.blocks_needed(self.flash.table.len());
+            let blocks = self.flash.good_blocks();
+            return Err(Error::TooFewBlocks { blocks, needed, logical });
+        }
+        Ok(self)
+    }
+
+    /// Good blocks beyond those that the device needs to take data.
+    #[must_use]
+    pub fn spare_blocks(&self) -> u32 {
+        let needed = self.blocks_needed(self.flash.table.len());
+        self.flash.good_blocks().saturating_sub(needed)
+    }
+
+    pub(crate) fn is_worn_out(&self) -> bool {
+        self.flash.good_blocks() < self.blocks_needed(self.flash.table.len())
+    }
+
+    /// An erased block goes where it belongs: back to its set, or out of use.
+    pub(crate) fn release(&mut self, block: u32) {
+        if self.flash.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
+            self.retire(block);
+        } else {
+            let home = self.home(block);
+            self.flash.pool.release(block, home);
+        }
+    }
+
+    /// Writes the next queued block anew; whether there was one.
+    pub(crate) fn refresh_next(&mut self) -> bool {
+        let Some(block) = self.flash.next_to_refresh() else { return false };
+        let stream = match self.flash.pool.tier(block) {
+            Tier::Main | Tier::Hot => self.stream_of_copy(block),
+            Tier::Cache => 0,
+        };
+        self.empty(block, stream, Cause::Refresh)
+    }
+
+    /// The block of a stream has no room left: if that is because its next program fails, that is tried, and
+    /// the block will be given up.
+    pub(crate) fn try_failing_program(&mut self, block: u32) {
+        let units = self.flash.geometry.stripe().units;
+        let Some(health) = self.flash.health.as_deref_mut() else { return };
+        let Some(offset) = health.failures.try_next(block) else { return };
+        health.failed_programs += 1;
+        health.queue(block);
+        let run = PageRun { block, offset, count: units };
+        self.flash.medium.program(run, Stamp::FILLER, Cause::Retry);
+        self.flash.counters.programs[Cause::Retry] += u64::from(units);
+    }
+
+    /// Whether a program of `block` failed since it was opened.
+    pub(crate) fn has_failed(&self, block: u32) -> bool {
+        self.flash.health.as_deref().is_some_and(|health| health.failures.has_failed(block))
+    }
+
+    /// Marks a block that nothing is valid in bad.
+    pub(crate) fn retire(&mut self, block: u32) {
+        self.flash.medium.mark_bad(block);
+        self.flash.pool.retire(block);
+        self.flash.read_only |= self.is_worn_out();
+    }
+
+    /// Whether enough blocks are free to open `blocks` for data: always, unless blocks have died. What was given
+    /// up must be written before anything is erased, so a block is kept for that, and another as it may fail.
+    pub(crate) fn can_open(&self, blocks: u32) -> bool {
+        let Some(health) = self.flash.health.as_deref() else { return true };
+        let trims = u32::from(self.trims.is_some()) * (1 + u32::from(health.failures.any()));
+        self.flash.pool.free(Tier::Main) >= blocks + trims
+    }
+
+    /// Collects until what will be given up can be written.
+    pub(crate) fn make_room_for_trims(&mut self) -> Result<(), Error> {
+        while !self.can_open(0) {
+            if self.flash.read_only || !self.collect_next() {
+                self.flash.read_only = true;
+                return Err(Error::ReadOnly { retired: self.flash.pool.retired() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The least reserve of a part whose blocks die: what erases and programs that fail may take at once.
+    pub(crate) fn reserve_needed(&self, programs_fail: bool) -> u32 {
+        2 + 2 * u32::from(programs_fail) + 2 * u32::from(self.trims.is_some())
+    }
+}
