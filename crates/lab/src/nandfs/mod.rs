@@ -2,11 +2,11 @@
 //! memory and flash.
 //!
 //! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures beside
-//! ours. In reading order: [`part`], [`errors`], [`board`], [`scenario`] (what is run), [`measure`] (what is measured
+//! ours. In reading order: [`errors`], `fs` (the filesystems), [`scenario`] (what is run), [`measure`] (what is measured
 //! of a filesystem), `simulate` (one filesystem), [`fit`] (two constants that the publication leaves
 //! undetermined), `tables`, `judge` (findings and verdicts), `charts`, `powercut` (what survives).
 //!
-//! A further filesystem is one entry in `simulate::SYSTEMS`.
+//! A further filesystem is a file in `fs` and a line in its list.
 //!
 //! Publication: Namihira, Toshiba; its figures are in `reference/nandfs.toml`.
 
@@ -16,7 +16,7 @@ pub mod measure;
 pub mod scenario;
 
 mod charts;
-mod jffs2;
+mod fs;
 mod judge;
 mod limits;
 mod powercut;
@@ -32,12 +32,14 @@ use crate::verdict::{self, is_of};
 use boardlab_document::Reading;
 use boardlab_parts::nand::board::Port;
 use boardlab_result::{Parameter, RunResult, Table};
+use fs::FileSystemType;
 use measure::{Column, Mounting};
 use scenario::Scenario;
 use tables::Ports;
 
-fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
-    let mut reading = request.document.read(|section| scenario::read(&section))?;
+/// Reads the scenario, which has a section for each filesystem of `types`.
+fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
+    let mut reading = request.document.read(|section| scenario::read(&section, types))?;
     if reading.value.errors.rates.is_none() {
         // What no run asks for explains nothing.
         reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
@@ -47,7 +49,7 @@ fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
 
 /// Whether `request` can be run; it names no data files.
 pub(crate) fn check(request: &Request<'_>) -> Result<u32, Failure> {
-    read(request).map(|_| 0)
+    read(request, fs::ALL).map(|_| 0)
 }
 
 /// A run of `request` without content.
@@ -59,7 +61,11 @@ fn blank(request: &Request<'_>, title: &str, parameters: Vec<Parameter>) -> RunR
 
 /// Tables 3.2 to 3.5, what the flash did for them, the fit, findings and charts.
 pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let Reading { value: scenario, parameters } = read(request)?;
+    run_types(request, fs::ALL)
+}
+
+fn run_types(request: &Request<'_>, types: &[FileSystemType]) -> Result<RunResult, Failure> {
+    let Reading { value: scenario, parameters } = read(request, types)?;
     let columns = simulate::columns(request, &scenario, Port::default())?;
     let mut run = blank(request, "Flash filesystems for large NAND", parameters);
     let reference = Reference::named("nandfs")?;
@@ -67,7 +73,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     assemble(&mut run, &scenario, &columns, print)?;
     request.warn_if_altered(&mut run);
     run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
-    name_parameters(&mut run);
+    name_parameters(&mut run, types);
     run.count_provenance();
     Ok(run)
 }
@@ -157,8 +163,9 @@ fn throughput_tables(columns: &[Column], [data_sheet, fitted]: Ports) -> Vec<Tab
 }
 
 /// Names the parameters that each table depends on.
-fn name_parameters(run: &mut RunResult) {
-    const SHARED: [&str; 5] = ["part.", "kernel.", "jffs2.", "board.cpu.", "board.nand_port."];
+fn name_parameters(run: &mut RunResult, types: &[FileSystemType]) {
+    const SHARED: [&str; 4] = ["part.", "kernel.", "board.cpu.", "board.nand_port."];
+    let sections: Vec<_> = types.iter().map(|one| format!("{}.", one.name)).collect();
     verdict::name_parameters(run, |id, key| {
         let own: &[&str] = match id {
             _ if id.starts_with("table3.2") || id.starts_with("table3.4") => &["fill."],
@@ -171,6 +178,7 @@ fn name_parameters(run: &mut RunResult) {
         }
         let counted = id.starts_with("table3.4") || id == "table3.5";
         let timed = is_of(key, &["board.", "part.timing."]);
-        (is_of(key, &SHARED) || is_of(key, own)) && !(counted && timed)
+        let of_systems = sections.iter().any(|section| key.starts_with(section));
+        (of_systems || is_of(key, &SHARED) || is_of(key, own)) && !(counted && timed)
     });
 }

@@ -4,13 +4,12 @@
 //! garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model and
 //! limits: `docs/models/power-cut.md`.
 
-use super::jffs2;
+use super::fs::{ALL, FileSystemType, System};
 use super::scenario::{PowerCut, Scenario};
 use super::simulate;
 use crate::experiment::{Failure, Progress, Request};
 use crate::finding::find;
 use boardlab_document::Reading;
-use boardlab_jffs2::Jffs2;
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, Torn};
 use boardlab_nand::{Nand, Part};
@@ -26,9 +25,10 @@ use boardlab_workload::powercut::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// JFFS2 on a small flash.
+/// A filesystem on a small flash.
 struct Cutting<'a> {
     scenario: &'a Scenario,
+    system: &'a dyn System,
     nand: Nand,
 }
 
@@ -44,14 +44,17 @@ impl Bench for Cutting<'_> {
         clock: &mut Clock,
         flash: Watched<Nand>,
     ) -> Result<Box<dyn FileSystem>, Refusal> {
-        let options = jffs2::options(self.scenario, Seed::new(1));
-        Ok(Box::new(Jffs2::mount(clock, flash, options)?))
+        self.system.mount_watched(&self.scenario.setting(Seed::new(1)), flash, clock)
     }
 }
 
 /// Cuts the power at every operation, and shows what was lost.
 pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let Reading { value: scenario, parameters } = super::read(request)?;
+    powercut_types(request, ALL)
+}
+
+fn powercut_types(request: &Request<'_>, types: &[FileSystemType]) -> Result<RunResult, Failure> {
+    let Reading { value: scenario, parameters } = super::read(request, types)?;
     let cut = &scenario.powercut;
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| Failure::Run {
         system: cut.system.into(),
@@ -61,7 +64,9 @@ pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
     let nand = simulate::nand(&scenario, small(&scenario), request.seed);
     let nand = nand.map_err(|error| failed(Box::new(error)))?;
     let live_bytes = cut.live.of(nand.port.part().size()).get();
-    let bench = Cutting { scenario: &scenario, nand };
+    let named = scenario.systems.iter().find(|(name, _)| *name == cut.system);
+    let (_, system) = named.expect("the scenario names one of them");
+    let bench = Cutting { scenario: &scenario, system: &**system, nand };
     let plan = Plan {
         seed: request.seed,
         operations: cut.operations,

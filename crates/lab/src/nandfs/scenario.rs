@@ -3,6 +3,7 @@
 //! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::errors::{self, Errors};
+use super::fs::{FileSystemType, Setting, System};
 use super::{limits, unused};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
@@ -10,7 +11,7 @@ use boardlab_document::{Misplaced, Node, Read, Section, Value};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part;
-use boardlab_sim::Bytes;
+use boardlab_sim::{Bytes, Seed};
 use boardlab_workload::data::Data;
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ pub struct Scenario {
     pub kinds: Kinds,
     /// Throughput.
     pub tiobench: Tiobench,
-    /// Whether JFFS2 writes summaries.
-    pub summary: bool,
+    /// The filesystems, by the names of their columns.
+    pub(super) systems: Vec<(&'static str, Arc<dyn System>)>,
     /// What `boardlab powercut` cuts.
     pub powercut: PowerCut,
 }
@@ -156,11 +157,18 @@ fn kinds(section: &Section<'_>) -> Read<Vec<Data>> {
     Ok(named.into_iter().map(|Named(data)| data).collect())
 }
 
+impl Scenario {
+    /// What its filesystems are mounted with.
+    pub(super) fn setting(&self, seed: Seed) -> Setting {
+        Setting { kernel: self.kernel, host: self.board.host(), seed }
+    }
+}
+
 /// Reads a whole scenario, its part and board mounted in place of their names.
 ///
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
-pub fn read(section: &Section<'_>) -> Read<Scenario> {
+pub(super) fn read(section: &Section<'_>, types: &[FileSystemType]) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", part::read);
@@ -176,13 +184,12 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
     let fill = section.section("fill", |fill| self::fill(&fill, room));
     let compare = section.section("compare", |compare| self::compare(&compare, room));
     let tiobench = section.section("tiobench", |tiobench| self::tiobench(&tiobench, room));
-    let summary = section.section("jffs2", |jffs2| {
-        let summary = jffs2.required::<bool>("summary");
-        jffs2.finish()?;
-        summary
-    });
-    let powercut = section.section("powercut", powercut);
+    let systems: Vec<_> =
+        types.iter().map(|one| (one.name, section.section(one.name, one.read))).collect();
+    let powercut = section.section("powercut", |powercut| self::powercut(&powercut, types));
     section.finish()?;
+    let systems: Read<Vec<_>> =
+        systems.into_iter().map(|(name, system)| Ok((name, system?))).collect();
     let (part, kernel, _, _) = (part?, kernel?, title?, experiment?);
     fits(section, &part.part, kernel)?;
     let Compare { files, levels, kinds } = compare?;
@@ -196,7 +203,7 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
         levels,
         kinds,
         tiobench: tiobench?,
-        summary: summary?,
+        systems: systems?,
         powercut: powercut?,
     };
     unused::refuse(section, &scenario)?;
@@ -325,12 +332,13 @@ fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
     Ok(Tiobench { block, size, random, threads, presize, data })
 }
 
-fn powercut(section: Section<'_>) -> Read<PowerCut> {
+fn powercut(section: &Section<'_>, types: &[FileSystemType]) -> Read<PowerCut> {
     let count = |key, low: u32, high: u32| {
         let count = section.key::<u64>(key).within(u64::from(low), u64::from(high)).required()?;
         Ok(u32::try_from(count).expect("within u32"))
     };
-    let system = section.one_of("system", &[("jffs2", "jffs2")]);
+    let names: Vec<_> = types.iter().map(|one| (one.name, one.name)).collect();
+    let system = section.one_of("system", &names);
     let (blocks, pages) = (count("blocks", 8, 4_096), count("pages_per_block", 8, 256));
     let size = |key, low, high| section.key::<Bytes>(key).within(low, high).required();
     let page = size("page", Bytes::new(512), Bytes::kib(4));

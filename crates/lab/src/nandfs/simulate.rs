@@ -1,7 +1,6 @@
 //! One filesystem on the scenario's board: filled, mounted, listed, written and read.
 //!
-//! Layer: rank 10. Main types: [`System`], what a filesystem must offer here, and [`Job`], the pieces of
-//! work that run beside each other. A flash is filled once for all levels and forked at each of them.
+//! Layer: rank 10. Main type: [`Job`], the pieces of work that run beside each other. A flash is filled once for all levels and forked at each of them.
 //!
 //! Before anything is timed the flash was mounted once and all of its blocks were erased and marked, as
 //! `flash_eraseall -j` leaves them. `ls` lists every directory and looks at every inode, as `ls -lR`
@@ -10,7 +9,7 @@
 //! the memory would never reach the flash.
 
 use super::errors::Errors;
-use super::jffs2::Jffs2System;
+use super::fs::{Cause, Mounted, Setting, System};
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
 use super::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use crate::experiment::{Failure, Progress, Request};
@@ -28,30 +27,6 @@ use boardlab_workload::{Source, tree};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// A filesystem, as far as the experiment must know it.
-pub(super) trait System {
-    /// Its column.
-    const ID: &'static str;
-    /// The mounted filesystem.
-    type Fs: FileSystem;
-    /// What it says when it does not mount.
-    type Error: std::error::Error + Send + Sync + 'static;
-
-    /// Mounts it.
-    fn mount(
-        scenario: &Scenario,
-        nand: Nand,
-        seed: Seed,
-        clock: &mut Clock,
-    ) -> Result<Self::Fs, Self::Error>;
-    /// The flash below.
-    fn flash(fs: &Self::Fs) -> &Nand;
-    /// The flash below, once the filesystem is not needed any longer.
-    fn into_flash(fs: Self::Fs) -> Nand;
-    /// What it would hold in RAM.
-    fn structures(fs: &Self::Fs) -> Vec<Structure>;
-}
 
 /// A new flash of `part` behind the driver of the scenario's kernel, without errors, on a port that
 /// costs nothing.
@@ -87,8 +62,11 @@ pub(super) fn columns(
     scenario: &Scenario,
     port: PortCosts,
 ) -> Result<Vec<Column>, Failure> {
-    let lab = Lab { scenario, seed: request.seed, port };
-    Ok(vec![lab.column::<Jffs2System>(request)?])
+    let column = |(name, system): &(&'static str, Arc<dyn System>)| {
+        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
+        lab.column(name, request)
+    };
+    scenario.systems.iter().map(column).collect()
 }
 
 /// The files that fill a flash.
@@ -121,6 +99,7 @@ struct Lab<'a> {
     scenario: &'a Scenario,
     seed: Seed,
     port: PortCosts,
+    system: &'a dyn System,
 }
 
 /// Bytes of one write when the flash is filled.
@@ -131,27 +110,24 @@ const DIRECTORY: u64 = 100;
 const BACKGROUND_MAX: u32 = 10_000_000;
 
 impl Lab<'_> {
-    fn column<S: System>(&self, request: &Request<'_>) -> Result<Column, Failure> {
+    fn column(&self, name: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
         let jobs = self.jobs();
         let (done, total) = (AtomicUsize::new(0), jobs.len());
         let failed = |error| Failure::Run {
-            system: S::ID.into(),
+            system: name.into(),
             error,
             help: "less data or a larger part may do: compare `fill` and `tiobench` with the part",
         };
-        let fresh = self.fresh::<S>().map_err(failed)?;
+        let fresh = self.fresh().map_err(failed)?;
         let each = jobs.par_iter().map(|job| {
-            let (made, spent) = self.perform::<S>(job, fresh.clone()).map_err(failed)?;
+            let (made, spent) = self.perform(job, fresh.clone()).map_err(failed)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            (request.progress)(Progress { step: S::ID, done, total });
+            (request.progress)(Progress { step: name, done, total });
             Ok::<_, Failure>((made, spent))
         });
-        Ok(self.assemble(S::ID, in_order(each)?))
+        Ok(self.assemble(name, in_order(each)?))
     }
 }
-
-/// Why a piece of work failed.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 impl Lab<'_> {
     /// Everything that is run of one filesystem, the longest work first.
@@ -212,50 +188,52 @@ impl Lab<'_> {
     }
 
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
-    fn fresh<S: System>(&self) -> Result<Nand, Cause> {
+    fn fresh(&self) -> Result<Nand, Cause> {
         let Scenario { part, errors, .. } = self.scenario;
         let nand = attach(self.scenario, Arc::clone(part), self.port, (self.seed, errors))?;
         let mut clock = Clock::new();
-        let mut fs = S::mount(self.scenario, nand, self.seed, &mut clock)?;
+        let mut fs = self.system.mount(&self.setting(), nand, &mut clock)?;
         settle(&mut fs, &mut clock)?;
         fs.unmount(&mut clock)?;
-        Ok(S::into_flash(fs))
+        Ok(fs.into_flash())
     }
 
     /// Does a piece of work, and says how much virtual time it took.
-    fn perform<S: System>(&self, job: &Job, nand: Nand) -> Result<(Done, Duration), Cause> {
+    fn perform(&self, job: &Job, nand: Nand) -> Result<(Done, Duration), Cause> {
         let mut clock = Clock::new();
         let done = match job {
-            Job::Fill(files, levels) => {
-                Done::Fill(self.fill::<S>(*files, levels, nand, &mut clock)?)
-            }
+            Job::Fill(files, levels) => Done::Fill(self.fill(*files, levels, nand, &mut clock)?),
             Job::Tiobench(data) => {
-                Done::Tiobench(Box::new(self.tiobench::<S>(*data, nand, &mut clock)?))
+                Done::Tiobench(Box::new(self.tiobench(*data, nand, &mut clock)?))
             }
-            Job::Capacity => Done::Capacity(self.capacity::<S>(nand, &mut clock)?),
+            Job::Capacity => Done::Capacity(self.capacity(nand, &mut clock)?),
         };
         Ok((done, clock.now().since(Instant::ZERO)))
     }
 
-    fn mount<S: System>(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<S::Fs>, Cause> {
-        let fs = S::mount(self.scenario, nand, self.seed, clock)?;
+    fn setting(&self) -> Setting {
+        self.scenario.setting(self.seed)
+    }
+
+    fn mount(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<Box<dyn Mounted>>, Cause> {
+        let fs = self.system.mount(&self.setting(), nand, clock)?;
         let cache = CacheOptions::with_cache(self.scenario.board.page_cache());
         Ok(Mount::with_host(fs, self.scenario.board.host(), cache))
     }
 
     /// Mounts and lists a fork of a filled flash.
-    fn mounting<S: System>(
+    fn mounting(
         &self,
         (level, Files { size, data }, files): (Ratio, Files, u64),
         nand: Nand,
     ) -> Result<Mounting, Cause> {
         let mut clock = Clock::new();
         let before = counts(&nand);
-        let mut mount = self.mount::<S>(nand, &mut clock)?;
-        let mounted = (clock.now(), counts(S::flash(mount.fs())));
-        let structures = S::structures(mount.fs());
+        let mut mount = self.mount(nand, &mut clock)?;
+        let mounted = (clock.now(), counts(mount.fs().flash()));
+        let structures = mount.fs().structures();
         tree::list(&mut mount, &mut clock)?;
-        let listed = (clock.now(), counts(S::flash(mount.fs())));
+        let listed = (clock.now(), counts(mount.fs().flash()));
         Ok(Mounting {
             level,
             file: size,
@@ -264,14 +242,14 @@ impl Lab<'_> {
             mount: Timed { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
             ls: Timed { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
             mounted: structures,
-            listed: S::structures(mount.fs()),
+            listed: mount.fs().structures(),
         })
     }
 }
 
 impl Lab<'_> {
     /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
-    fn fill<S: System>(
+    fn fill(
         &self,
         kind: Files,
         levels: &[Ratio],
@@ -280,13 +258,13 @@ impl Lab<'_> {
     ) -> Result<Vec<Mounting>, Cause> {
         let (mut files, mut all) = (0, Vec::new());
         for level in levels {
-            let mut mount = self.mount::<S>(nand, clock)?;
+            let mut mount = self.mount(nand, clock)?;
             while used(&mut mount, clock)? < *level {
                 self.write_file(&mut mount, clock, files, kind)?;
                 files += 1;
             }
-            nand = unmount::<S>(mount, clock)?;
-            all.push(self.mounting::<S>((*level, kind, files), nand.clone())?);
+            nand = unmount(mount, clock)?;
+            all.push(self.mounting((*level, kind, files), nand.clone())?);
         }
         Ok(all)
     }
@@ -321,12 +299,7 @@ impl Lab<'_> {
     }
 
     /// tiobench with one kind of data on an empty flash.
-    fn tiobench<S: System>(
-        &self,
-        data: Data,
-        nand: Nand,
-        clock: &mut Clock,
-    ) -> Result<Throughput, Cause> {
+    fn tiobench(&self, data: Data, nand: Nand, clock: &mut Clock) -> Result<Throughput, Cause> {
         let Options { block, size, random, threads, presize, .. } = self.scenario.tiobench;
         let job = Tiobench {
             threads,
@@ -340,11 +313,12 @@ impl Lab<'_> {
             verify: true,
             ..Tiobench::default()
         };
-        let mut mount = self.mount::<S>(nand, clock)?;
+        let mut mount = self.mount(nand, clock)?;
         let mut marks = Vec::new();
-        let mut observe = |_: Test, _: Moment, mount: &mut Mount<S::Fs>, clock: &mut Clock| {
-            marks.push((clock.now(), counts(S::flash(mount.fs()))));
-        };
+        let mut observe =
+            |_: Test, _: Moment, mount: &mut Mount<Box<dyn Mounted>>, clock: &mut Clock| {
+                marks.push((clock.now(), counts(mount.fs().flash())));
+            };
         let results = tiobench::run(&mut mount, clock, &job, &mut observe)?;
         let between = |pair: &[(Instant, Counts)]| Timed {
             time: pair[1].0.since(pair[0].0),
@@ -360,9 +334,9 @@ impl Lab<'_> {
     }
 
     /// Fills a flash with data that do not compress until there is no space left.
-    fn capacity<S: System>(&self, nand: Nand, clock: &mut Clock) -> Result<Capacity, Cause> {
+    fn capacity(&self, nand: Nand, clock: &mut Clock) -> Result<Capacity, Cause> {
         let flash = nand.port.part().size();
-        let mut mount = self.mount::<S>(nand, clock)?;
+        let mut mount = self.mount(nand, clock)?;
         let mut stored = Bytes::ZERO;
         for file in 0.. {
             let kind = Files { size: self.scenario.fill.file, data: Data::Random };
@@ -385,9 +359,9 @@ fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio,
 }
 
 /// Unmounts and gives the flash back.
-fn unmount<S: System>(mut mount: Mount<S::Fs>, clock: &mut Clock) -> Result<Nand, Error> {
+fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Error> {
     mount.unmount(clock)?;
-    Ok(S::into_flash(mount.into_fs()))
+    Ok(mount.into_fs().into_flash())
 }
 
 /// Lets the background do all that it has to do.
@@ -416,7 +390,7 @@ fn counts(nand: &Nand) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nandfs::scenario;
+    use crate::nandfs::{fs, scenario};
     use boardlab_parts::catalog;
 
     /// Everything of a small part, with a port that costs `port`.
@@ -438,7 +412,8 @@ mod tests {
         ];
         let set = [&set, more].concat();
         let document = catalog::compose("nand-filesystems", &set).expect("built in");
-        let scenario = document.read(|section| scenario::read(&section)).expect("built in").value;
+        let scenario =
+            document.read(|section| scenario::read(&section, fs::ALL)).expect("built in").value;
         let request = Request {
             document: &document,
             scenario: "nand-filesystems",
@@ -484,9 +459,12 @@ mod tests {
             let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
             let set = [&small[..], set].concat();
             let document = catalog::compose("nand-filesystems", &set).expect("built in");
-            let scenario = document.read(|section| scenario::read(&section)).expect("right").value;
-            let lab = Lab { scenario: &scenario, seed: Seed::new(1), port: PortCosts::default() };
-            let nand = lab.fresh::<Jffs2System>().unwrap_or_else(|error| panic!("{error}"));
+            let scenario =
+                document.read(|section| scenario::read(&section, fs::ALL)).expect("right").value;
+            let (_, system) = &scenario.systems[0];
+            let port = PortCosts::default();
+            let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
+            let nand = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(nand.port.die().array().erase_count(63), erases);
             assert_eq!(nand.port.die().errors().is_some(), wrong);
         }

@@ -1,0 +1,79 @@
+//! JFFS2 in the experiment.
+
+use super::{Cause, FileSystemType, Mounted, Setting, System};
+use crate::nandfs::scenario::Kernel;
+use boardlab_document::{Read, Section};
+use boardlab_jffs2::{Compression, Jffs2, Options, Profile};
+use boardlab_nand::Nand;
+use boardlab_sim::Clock;
+use boardlab_vfs::{FileSystem, Structure};
+use boardlab_workload::powercut::Watched;
+use std::sync::Arc;
+
+/// Its entry in the list.
+pub(super) const TYPE: FileSystemType = FileSystemType { name: "jffs2", read };
+
+/// The section `[jffs2]`.
+#[derive(Debug)]
+struct Jffs2System {
+    /// Whether summaries are written.
+    summary: bool,
+}
+
+fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
+    let summary = section.required::<bool>("summary");
+    section.finish()?;
+    Ok(Arc::new(Jffs2System { summary: summary? }))
+}
+
+impl Jffs2System {
+    /// Compression by priority, as Linux does, and LZO where the kernel has it.
+    fn options(&self, setting: &Setting) -> Options {
+        let (profile, lzo) = match setting.kernel {
+            Kernel::Linux26 => (Profile::LINUX_2_6_24, false),
+            Kernel::Linux61 => (Profile::LINUX_6_1, true),
+        };
+        Options {
+            host: setting.host.clone(),
+            seed: setting.seed,
+            compression: Compression { lzo, ..Compression::default() },
+            summary: self.summary,
+            profile,
+            ..Options::default()
+        }
+    }
+}
+
+impl System for Jffs2System {
+    fn mount(
+        &self,
+        setting: &Setting,
+        nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn Mounted>, Cause> {
+        Ok(Box::new(Jffs2::mount(clock, nand, self.options(setting))?))
+    }
+
+    fn mount_watched(
+        &self,
+        setting: &Setting,
+        flash: Watched<Nand>,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn FileSystem>, Cause> {
+        Ok(Box::new(Jffs2::mount(clock, flash, self.options(setting))?))
+    }
+}
+
+impl Mounted for Jffs2<Nand> {
+    fn flash(&self) -> &Nand {
+        self.device()
+    }
+
+    fn into_flash(self: Box<Self>) -> Nand {
+        self.into_device()
+    }
+
+    fn structures(&self) -> Vec<Structure> {
+        Self::structures(self)
+    }
+}

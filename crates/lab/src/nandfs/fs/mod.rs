@@ -1,0 +1,78 @@
+//! The filesystems of the experiment, a file each: how a scenario sets one, and how it is mounted.
+//!
+//! Layer: rank 10. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a filesystem as a scenario
+//! sets it; [`Mounted`], one on a flash. Whatever else the experiment does, it does with these alone.
+
+mod jffs2;
+
+use super::scenario::Kernel;
+use boardlab_document::{Read, Section};
+use boardlab_nand::Nand;
+use boardlab_sim::{Clock, Seed};
+use boardlab_vfs::{FileSystem, Host, Structure};
+use boardlab_workload::powercut::Watched;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a filesystem does not mount, or a piece of work fails.
+pub(super) type Cause = Box<dyn Error + Send + Sync>;
+
+/// A filesystem that a scenario can have: a column of each table.
+pub(super) struct FileSystemType {
+    /// The name of its column, and of its section of a scenario.
+    pub name: &'static str,
+    /// Reads that section.
+    pub read: fn(Section<'_>) -> Read<Arc<dyn System>>,
+}
+
+/// All that are built, in the order of the columns.
+pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE];
+
+/// What every filesystem is mounted with.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    /// The kernel that it runs in.
+    pub kernel: Kernel,
+    /// What the CPU costs.
+    pub host: Host,
+    /// Of its random streams.
+    pub seed: Seed,
+}
+
+/// A filesystem as the scenario sets it.
+pub(super) trait System: fmt::Debug + Send + Sync {
+    /// Mounts it on `nand`.
+    ///
+    /// # Errors
+    /// What the filesystem says.
+    fn mount(
+        &self,
+        setting: &Setting,
+        nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn Mounted>, Cause>;
+
+    /// Mounts it on a flash that can lose its power.
+    ///
+    /// # Errors
+    /// What the filesystem says.
+    fn mount_watched(
+        &self,
+        setting: &Setting,
+        flash: Watched<Nand>,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn FileSystem>, Cause>;
+}
+
+/// A filesystem on a flash.
+pub(super) trait Mounted: FileSystem {
+    /// The flash.
+    fn flash(&self) -> &Nand;
+
+    /// The flash, once the filesystem is not needed any longer.
+    fn into_flash(self: Box<Self>) -> Nand;
+
+    /// What its kernel would hold in RAM.
+    fn structures(&self) -> Vec<Structure>;
+}
