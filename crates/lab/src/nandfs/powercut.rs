@@ -53,7 +53,10 @@ pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
     powercut_types(request, ALL)
 }
 
-fn powercut_types(request: &Request<'_>, types: &[FileSystemType]) -> Result<RunResult, Failure> {
+pub(super) fn powercut_types(
+    request: &Request<'_>,
+    types: &[FileSystemType],
+) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = super::read(request, types)?;
     let cut = &scenario.powercut;
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| Failure::Run {

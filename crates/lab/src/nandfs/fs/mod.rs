@@ -76,3 +76,6 @@ pub(super) trait Mounted: FileSystem {
     /// What its kernel would hold in RAM.
     fn structures(&self) -> Vec<Structure>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! A filesystem that only this test knows, through the whole experiment.
+
+#[path = "../../../../workload/tests/toy/mod.rs"]
+mod toy;
+
+use super::*;
+use crate::experiment::{Failure, Request};
+use crate::nandfs::powercut::powercut_types;
+use crate::nandfs::run_types;
+use boardlab_parts::catalog;
+use boardlab_result::{RunResult, Value};
+use toy::Toy;
+
+/// The section `[toy]`.
+#[derive(Debug)]
+struct ToySystem;
+
+const TYPES: &[FileSystemType] =
+    &[super::jffs2::TYPE, FileSystemType { name: "toy", read: read_toy }];
+
+fn read_toy(section: Section<'_>) -> Read<Arc<dyn System>> {
+    let halves = section.key::<u64>("halves").within(2, 2).required();
+    section.finish()?;
+    halves?;
+    Ok(Arc::new(ToySystem))
+}
+
+impl System for ToySystem {
+    fn mount(&self, _: &Setting, nand: Nand, clock: &mut Clock) -> Result<Box<dyn Mounted>, Cause> {
+        Ok(Box::new(Toy::mount(clock, nand)?))
+    }
+
+    fn mount_watched(
+        &self,
+        _: &Setting,
+        flash: Watched<Nand>,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn FileSystem>, Cause> {
+        Ok(Box::new(Toy::mount(clock, flash)?))
+    }
+}
+
+impl Mounted for Toy<Nand> {
+    fn flash(&self) -> &Nand {
+        Self::flash(self)
+    }
+
+    fn into_flash(self: Box<Self>) -> Nand {
+        Self::into_flash(*self)
+    }
+
+    fn structures(&self) -> Vec<Structure> {
+        Vec::new()
+    }
+}
+
+fn asked(
+    set: &[&str],
+    ask: fn(&Request<'_>, &[FileSystemType]) -> Result<RunResult, Failure>,
+) -> RunResult {
+    let set = [&["toy.halves=2"], set].concat();
+    let document = catalog::compose("nand-filesystems", &set).expect("built in");
+    let (scenario, seed) = ("nand-filesystems", Seed::new(1));
+    let request = Request { document: &document, scenario, seed, progress: &|_| () };
+    ask(&request, TYPES).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+#[test]
+fn a_further_filesystem_has_its_column_in_every_table() {
+    let set = [
+        "part.geometry.blocks=64",
+        "fill.level=20 %",
+        "fill.file=16 KiB",
+        "compare.files=[\"16 KiB\"]",
+        "compare.levels=[\"10 %\"]",
+        "compare.data=[\"text\"]",
+        "tiobench.size=128 KiB",
+        "tiobench.random=5",
+        "tiobench.data=[\"zero\"]",
+    ];
+    let run = asked(&set, run_types);
+    for (id, row) in [("table3.2", "mount"), ("table3.4", "ram"), ("table3.5", "metadata")] {
+        let table = run.table(id).unwrap_or_else(|| panic!("{id}"));
+        for system in ["jffs2", "toy"] {
+            let cell = table.cell(row, system).unwrap_or_else(|| panic!("{id}: {row}, {system}"));
+            assert!(cell.value != Value::None, "{id}: {row}, {system}");
+        }
+    }
+    let mount = |system| run.table("table3.2").and_then(|table| table.cell("mount", system));
+    assert_ne!(mount("jffs2"), mount("toy"));
+}
+
+#[test]
+fn a_further_filesystem_has_its_power_cut() {
+    let set = ["powercut.system=toy", "powercut.operations=400", "powercut.exhaustive=400"];
+    let run = asked(&set, powercut_types);
+    let table = run.table("powercut").expect("its table");
+    assert!(table.rows.len() > 3, "programs and erases, whole and torn");
+    let lost = |row: &boardlab_result::Row| row.cells["lost_count"].value.as_f64();
+    assert!(table.rows.iter().all(|row| lost(row) == Some(0.0)), "{table:?}");
+}

@@ -1,0 +1,387 @@
+//! A filesystem for tests of what takes any filesystem: `MemoryFs`, of which every sync writes a copy on the flash.
+//!
+//! The flash is two halves, each a copy: blocks of content, and in the last page a head with number, length and
+//! checksum. A sync writes the older half. A power cut therefore leaves the copy before or the new one.
+
+#![allow(dead_code, clippy::unwrap_used, reason = "tests: each uses a part of it")]
+
+use boardlab_codec::crc32;
+use boardlab_mtd::{BlockIndex, Mtd};
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{
+    Attributes, Caching, Change, Device, Entry, Errno, Error, FileSystem, Ino, Kind, MemoryFs, New,
+    PAGE_SIZE, Space,
+};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+const MAGIC: u64 = 0x544F_5931;
+const WORDS: usize = 4;
+
+/// The mounted filesystem.
+#[derive(Debug, Clone)]
+pub(crate) struct Toy<D> {
+    memory: MemoryFs,
+    flash: D,
+    /// Of the newest copy; its half is the lowest bit.
+    number: u64,
+    changed: bool,
+}
+
+fn to_usize(value: u64) -> usize {
+    usize::try_from(value).unwrap()
+}
+
+impl<D: Mtd> Toy<D> {
+    /// The newest copy; an empty filesystem where there is none.
+    pub(crate) fn mount(clock: &mut Clock, mut flash: D) -> Result<Self, Error> {
+        let mut heads: Vec<[u64; WORDS]> = (0..2)
+            .filter_map(|half| head(&mut flash, clock, half).transpose())
+            .collect::<Result<_, _>>()?;
+        heads.sort_unstable_by_key(|[_, number, ..]| *number);
+        let size = flash.geometry().size().get();
+        let memory = MemoryFs::new().with_capacity(size / 4 / 4_096);
+        let mut toy = Self { memory, flash, number: 0, changed: false };
+        while let Some([_, number, length, checksum]) = heads.pop() {
+            let mut copy = vec![0; to_usize(length)];
+            let from = toy.start(number % 2);
+            toy.flash.read(clock, from, &mut copy).map_err(wrong)?;
+            if u64::from(crc32(0, &copy)) == checksum {
+                toy.number = number;
+                load(&mut toy.memory, clock, &copy)?;
+                break;
+            }
+        }
+        Ok(toy)
+    }
+
+    pub(crate) const fn flash(&self) -> &D {
+        &self.flash
+    }
+
+    pub(crate) fn into_flash(self) -> D {
+        self.flash
+    }
+
+    fn start(&self, half: u64) -> Bytes {
+        self.flash.geometry().size() / 2 * half
+    }
+
+    fn write(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        if !self.changed {
+            return Ok(());
+        }
+        let mut copy = Vec::new();
+        save(&mut self.memory, clock, &mut copy)?;
+        let number = self.number + 1;
+        let geometry = self.flash.geometry();
+        let (page, half) = (geometry.write_size.to_usize(), geometry.size() / 2);
+        let blocks = geometry.block_count() / 2;
+        let length = u64::try_from(copy.len()).unwrap();
+        let head = [MAGIC, number, length, u64::from(crc32(0, &copy))];
+        if copy.len() + page > half.to_usize() {
+            return Err(Errno::NoSpc.into());
+        }
+        let first = blocks * u32::try_from(number % 2).unwrap();
+        for block in first..first + blocks {
+            self.flash.erase(clock, BlockIndex(block)).map_err(wrong)?;
+        }
+        copy.resize(copy.len().next_multiple_of(page), 0xFF);
+        let from = self.start(number % 2);
+        self.flash.program(clock, from, &copy).map_err(wrong)?;
+        let mut last: Vec<u8> = head.iter().flat_map(|word| word.to_le_bytes()).collect();
+        last.resize(page, 0xFF);
+        let at = from + half - Bytes::new(u64::try_from(page).unwrap());
+        self.flash.program(clock, at, &last).map_err(wrong)?;
+        (self.number, self.changed) = (number, false);
+        Ok(())
+    }
+}
+
+fn wrong(error: boardlab_mtd::Error) -> Error {
+    match error {
+        boardlab_mtd::Error::PowerCut { at } => Error::PowerCut { at },
+        error => Error::damaged(error),
+    }
+}
+
+/// The head of a half, if it looks like one.
+fn head(flash: &mut impl Mtd, clock: &mut Clock, half: u64) -> Result<Option<[u64; WORDS]>, Error> {
+    let (size, page) = (flash.geometry().size(), flash.geometry().write_size);
+    let mut bytes = vec![0; page.to_usize()];
+    if let Err(error) = flash.read(clock, size / 2 * (half + 1) - page, &mut bytes) {
+        // A page that a power cut tore is no head.
+        return if matches!(error, boardlab_mtd::Error::PowerCut { .. }) {
+            Err(wrong(error))
+        } else {
+            Ok(None)
+        };
+    }
+    let word =
+        |index: usize| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap());
+    let words: [u64; WORDS] = std::array::from_fn(word);
+    Ok((words[0] == MAGIC && words[2] <= (size / 2).get()).then_some(words))
+}
+
+fn put(copy: &mut Vec<u8>, bytes: &[u8]) {
+    copy.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
+    copy.extend(bytes);
+}
+
+fn number(copy: &mut &[u8]) -> u64 {
+    let (word, rest) = copy.split_first_chunk().unwrap();
+    *copy = rest;
+    u64::from_le_bytes(*word)
+}
+
+fn take<'c>(copy: &mut &'c [u8]) -> &'c [u8] {
+    let (length, rest) = copy.split_first_chunk().unwrap();
+    let (bytes, rest) = rest.split_at(to_usize(u64::from(u32::from_le_bytes(*length))));
+    *copy = rest;
+    bytes
+}
+
+/// Writes every name with its directory, and every inode behind the first of its names.
+fn save(memory: &mut MemoryFs, clock: &mut Clock, copy: &mut Vec<u8>) -> Result<(), Error> {
+    let (mut directories, mut seen) = (vec![memory.root()], BTreeMap::new());
+    seen.insert(memory.root(), ());
+    while let Some(dir) = directories.pop() {
+        for Entry { name, ino, .. } in memory.read_dir(clock, dir)? {
+            let first = seen.insert(ino, ()).is_none();
+            for word in [dir.0, ino.0, u64::from(first)] {
+                copy.extend(word.to_le_bytes());
+            }
+            put(copy, &name);
+            if first {
+                node(memory, clock, copy, ino)?;
+                if memory.attributes(clock, ino)?.kind == Kind::Directory {
+                    directories.push(ino);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn node(
+    memory: &mut MemoryFs,
+    clock: &mut Clock,
+    copy: &mut Vec<u8>,
+    ino: Ino,
+) -> Result<(), Error> {
+    let Attributes { kind, mode, uid, gid, size, .. } = memory.attributes(clock, ino)?;
+    let (major, minor) = match kind {
+        Kind::Character(Device { major, minor }) | Kind::Block(Device { major, minor }) => {
+            (major, minor)
+        }
+        _ => (0, 0),
+    };
+    let words = [kind.dirent_type().into(), mode, uid, gid, major, minor];
+    for word in words.map(u64::from).into_iter().chain([size]) {
+        copy.extend(word.to_le_bytes());
+    }
+    let mut content = Vec::new();
+    match kind {
+        Kind::File => {
+            for page in 0..size.div_ceil(4_096) {
+                let mut bytes = vec![0; PAGE_SIZE];
+                memory.read_page(clock, ino, page, &mut bytes)?;
+                content.extend(bytes);
+            }
+            content.truncate(to_usize(size));
+        }
+        Kind::Symlink => content = memory.read_link(clock, ino)?,
+        _ => {}
+    }
+    put(copy, &content);
+    let names = memory.xattr_names(clock, ino)?;
+    copy.extend(u64::try_from(names.len()).unwrap().to_le_bytes());
+    for name in names {
+        put(copy, &name);
+        put(copy, &memory.xattr(clock, ino, &name)?);
+    }
+    Ok(())
+}
+
+fn load(memory: &mut MemoryFs, clock: &mut Clock, mut copy: &[u8]) -> Result<(), Error> {
+    let copy = &mut copy;
+    let root = memory.root();
+    let mut made = BTreeMap::from([(root.0, root)]);
+    while !copy.is_empty() {
+        let [dir, ino, first] = [(); 3].map(|()| number(copy));
+        let (dir, name) = (made[&dir], take(copy));
+        if first == 0 {
+            memory.link(clock, made[&ino], dir, name)?;
+            continue;
+        }
+        let [kind, mode, uid, gid, major, minor, size] = [(); 7].map(|()| number(copy));
+        let [mode, uid, gid, major, minor] =
+            [mode, uid, gid, major, minor].map(|word| u32::try_from(word).unwrap());
+        let device = Device { major, minor };
+        let kinds = [
+            Kind::File,
+            Kind::Directory,
+            Kind::Symlink,
+            Kind::Fifo,
+            Kind::Socket,
+            Kind::Character(device),
+            Kind::Block(device),
+        ];
+        let kind = kinds.into_iter().find(|one| u64::from(one.dirent_type()) == kind).unwrap();
+        let content = take(copy);
+        let target = if kind == Kind::Symlink { content } else { &[] };
+        let new = memory.create(clock, dir, name, &New { kind, mode, uid, gid, target })?;
+        made.insert(ino, new);
+        if kind == Kind::File {
+            for (page, bytes) in (0..).zip(content.chunks(PAGE_SIZE)) {
+                let mut whole = bytes.to_vec();
+                whole.resize(PAGE_SIZE, 0);
+                memory.write_page(clock, new, page, &whole, 0..bytes.len())?;
+            }
+            let change = Change { size: Some(size), ..Change::default() };
+            memory.set_attributes(clock, new, &change)?;
+        }
+        for _ in 0..number(copy) {
+            let (name, value) = (take(copy), take(copy));
+            memory.set_xattr(clock, new, name, Some(value))?;
+        }
+    }
+    Ok(())
+}
+
+impl<D: Mtd> FileSystem for Toy<D> {
+    fn caching(&self) -> Caching {
+        self.memory.caching()
+    }
+
+    fn root(&self) -> Ino {
+        self.memory.root()
+    }
+
+    fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
+        self.memory.lookup(clock, dir, name)
+    }
+
+    fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+        self.memory.attributes(clock, ino)
+    }
+
+    fn set_attributes(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        change: &Change,
+    ) -> Result<(), Error> {
+        self.changed = true;
+        self.memory.set_attributes(clock, ino, change)
+    }
+
+    fn create(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+        new: &New<'_>,
+    ) -> Result<Ino, Error> {
+        self.changed = true;
+        self.memory.create(clock, dir, name, new)
+    }
+
+    fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        self.changed = true;
+        self.memory.link(clock, ino, dir, name)
+    }
+
+    fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        self.changed = true;
+        self.memory.unlink(clock, dir, name)
+    }
+
+    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        self.changed = true;
+        self.memory.remove_dir(clock, dir, name)
+    }
+
+    fn rename(
+        &mut self,
+        clock: &mut Clock,
+        from: (Ino, &[u8]),
+        to: (Ino, &[u8]),
+    ) -> Result<(), Error> {
+        self.changed = true;
+        self.memory.rename(clock, from, to)
+    }
+
+    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+        self.memory.read_dir(clock, dir)
+    }
+
+    fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+        self.memory.read_link(clock, ino)
+    }
+
+    fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        page: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        self.memory.read_page(clock, ino, page, buffer)
+    }
+
+    fn write_page(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        page: u64,
+        content: &[u8],
+        changed: Range<usize>,
+    ) -> Result<(), Error> {
+        self.changed = true;
+        self.memory.write_page(clock, ino, page, content, changed)
+    }
+
+    fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
+        self.memory.xattr(clock, ino, name)
+    }
+
+    fn set_xattr(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        name: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        self.changed = true;
+        self.memory.set_xattr(clock, ino, name, value)
+    }
+
+    fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
+        self.memory.xattr_names(clock, ino)
+    }
+
+    fn fsync(&mut self, clock: &mut Clock, _: Ino) -> Result<(), Error> {
+        self.write(clock)
+    }
+
+    fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        self.write(clock)
+    }
+
+    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+        self.memory.forget(clock, ino)
+    }
+
+    fn background(&mut self, _: &mut Clock) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error> {
+        self.memory.statfs(clock)
+    }
+
+    fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        self.write(clock)
+    }
+}
