@@ -11,7 +11,7 @@ use crate::exception::Exception;
 use crate::execute::{self, End};
 use crate::memory::Access;
 use crate::points::Seen;
-use crate::processor::{CHECKPOINT, Limit, Processor, Stop};
+use crate::processor::{Limit, Processor, Stop};
 use crate::timing::Outcome;
 
 /// Instruction by instruction, each lookup made: what the other engines are compared with.
@@ -108,7 +108,7 @@ impl<B: Bus> Processor<B> {
     /// What happens between two instructions: trace, interrupt lines, sleep, interrupts.
     #[inline(never)]
     fn boundary(&mut self, limit: Cycles) -> Boundary {
-        if self.now >= self.trace.next {
+        if self.now >= self.trace.next() {
             self.checkpoint();
         }
         if self.memory.take_touched() || self.now >= self.lines_until || self.lines_halt {
@@ -141,22 +141,10 @@ impl<B: Bus> Processor<B> {
         if self.lines_until == Cycles::NEVER {
             return Boundary::Stop(Stop::Asleep);
         }
-        let to = self.lines_until.min(self.trace.next).min(limit).max(self.now.plus(1));
+        let to = self.lines_until.min(self.trace.next()).min(limit).max(self.now.plus(1));
         self.counts.asleep += to.0 - self.now.0;
         self.now = to;
         Boundary::Done
-    }
-
-    /// Takes the state of the core into the trace hash.
-    fn checkpoint(&mut self) {
-        let Self { registers, now, counts, trace, .. } = self;
-        trace.note(now.0);
-        trace.note(counts.instructions);
-        trace.note(u64::from(registers.pc) << 32 | u64::from(registers.cpsr().0));
-        for &value in &registers.r {
-            trace.note(u64::from(value));
-        }
-        trace.next = Cycles(now.0 / CHECKPOINT * CHECKPOINT + CHECKPOINT);
     }
 
     /// Fetches, decodes and executes.

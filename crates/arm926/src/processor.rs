@@ -235,6 +235,18 @@ impl<B: Bus> Processor<B> {
         }
     }
 
+    /// Takes the state of the core into the trace hash.
+    pub(crate) fn checkpoint(&mut self) {
+        let Self { registers, now, counts, trace, .. } = self;
+        trace.note(now.0);
+        trace.note(counts.instructions);
+        trace.note(u64::from(registers.pc) << 32 | u64::from(registers.cpsr().0));
+        for &value in &registers.r {
+            trace.note(u64::from(value));
+        }
+        trace.next = Cycles(now.0 / CHECKPOINT * CHECKPOINT + CHECKPOINT);
+    }
+
     /// Takes `exception` at the instruction at `at`: banks, return address, vector. Stops instead where the vector is empty.
     pub(crate) fn enter(&mut self, exception: Exception, at: u32) -> Option<Stop> {
         let vector = exception.vector(self.memory.high_vectors());

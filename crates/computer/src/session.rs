@@ -15,7 +15,7 @@ use boardlab_arm926::{Interpreter, Physical};
 use boardlab_realview::{Machine, Program};
 use boardlab_result::{Origin, Parameter};
 use boardlab_sim::Bytes;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The largest program file: debug information may be much larger than memory.

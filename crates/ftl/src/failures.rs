@@ -60,7 +60,7 @@ impl Failures {
     }
 
     /// The next program of `block` is tried; where it fails, if it does.
-    fn try_next(&mut self, block: u32) -> Option<u32> {
+    pub(crate) fn try_next(&mut self, block: u32) -> Option<u32> {
         let at = std::mem::replace(&mut self.fails_at[block as usize], NEVER);
         self.failed[block as usize] |= at != NEVER;
         (at != NEVER).then_some(at)

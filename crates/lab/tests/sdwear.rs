@@ -204,7 +204,8 @@ fn the_published_scenario_reproduces_in_full() {
         eprintln!("skipped: needs BOARDLAB_FULL");
         return;
     }
-    let run = run::<&str>("sd-wear", &[], Seed::new(1), &|_| ()).unwrap();
+    let run =
+        registry::perform::<&str>(Action::Run, "sd-wear", &[], Seed::new(1), &|_| ()).unwrap();
     let rate = number(&run, "experiment1", "throughput", "card") / 1_048_576.0;
     assert!((rate / 18.24 - 1.0).abs() < 0.05, "{rate} MiB/s");
     let worn = number(&run, "wear", "dynamic", "most_count");

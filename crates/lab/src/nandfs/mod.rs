@@ -39,7 +39,7 @@ use tables::Ports;
 
 /// Reads the scenario, which has a section for each filesystem of `types`.
 fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
-    let mut reading = request.document.read(|section| scenario::read(&section, types))?;
+    let mut reading = request.document.read(|section| scenario::read_types(&section, types))?;
     if reading.value.errors.rates.is_none() {
         // What no run asks for explains nothing.
         reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));

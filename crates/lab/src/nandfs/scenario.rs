@@ -3,7 +3,7 @@
 //! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
 use super::errors::{self, Errors};
-use super::fs::{FileSystemType, Setting, System};
+use super::fs::{self, FileSystemType, Setting, System};
 use super::{limits, unused};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
@@ -168,7 +168,12 @@ impl Scenario {
 ///
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
-pub(super) fn read(section: &Section<'_>, types: &[FileSystemType]) -> Read<Scenario> {
+pub fn read(section: &Section<'_>) -> Read<Scenario> {
+    read_types(section, fs::ALL)
+}
+
+/// The same with other filesystems than those that are built.
+pub(super) fn read_types(section: &Section<'_>, types: &[FileSystemType]) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", part::read);

@@ -20,7 +20,7 @@ use boardlab_nand::driver::ProfileError;
 use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
 use boardlab_parts::nand::board::Port as PortCosts;
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
-use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions, Structure};
+use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions};
 use boardlab_workload::data::Data;
 use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
 use boardlab_workload::{Source, tree};
@@ -390,7 +390,7 @@ fn counts(nand: &Nand) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nandfs::{fs, scenario};
+    use crate::nandfs::scenario;
     use boardlab_parts::catalog;
 
     /// Everything of a small part, with a port that costs `port`.
@@ -412,8 +412,7 @@ mod tests {
         ];
         let set = [&set, more].concat();
         let document = catalog::compose("nand-filesystems", &set).expect("built in");
-        let scenario =
-            document.read(|section| scenario::read(&section, fs::ALL)).expect("built in").value;
+        let scenario = document.read(|section| scenario::read(&section)).expect("built in").value;
         let request = Request {
             document: &document,
             scenario: "nand-filesystems",
@@ -459,8 +458,7 @@ mod tests {
             let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
             let set = [&small[..], set].concat();
             let document = catalog::compose("nand-filesystems", &set).expect("built in");
-            let scenario =
-                document.read(|section| scenario::read(&section, fs::ALL)).expect("right").value;
+            let scenario = document.read(|section| scenario::read(&section)).expect("right").value;
             let (_, system) = &scenario.systems[0];
             let port = PortCosts::default();
             let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };

@@ -64,7 +64,7 @@ impl<D: Mtd> Toy<D> {
     }
 
     fn start(&self, half: u64) -> Bytes {
-        self.flash.geometry().size() / 2 * half
+        half_of(&self.flash) * half
     }
 
     fn write(&mut self, clock: &mut Clock) -> Result<(), Error> {
@@ -75,7 +75,7 @@ impl<D: Mtd> Toy<D> {
         save(&mut self.memory, clock, &mut copy)?;
         let number = self.number + 1;
         let geometry = self.flash.geometry();
-        let (page, half) = (geometry.write_size.to_usize(), geometry.size() / 2);
+        let (page, half) = (geometry.write_size.to_usize(), half_of(&self.flash));
         let blocks = geometry.block_count() / 2;
         let length = u64::try_from(copy.len()).unwrap();
         let head = [MAGIC, number, length, u64::from(crc32(0, &copy))];
@@ -98,6 +98,10 @@ impl<D: Mtd> Toy<D> {
     }
 }
 
+fn half_of(flash: &impl Mtd) -> Bytes {
+    Bytes::new(flash.geometry().size().get() / 2)
+}
+
 fn wrong(error: boardlab_mtd::Error) -> Error {
     match error {
         boardlab_mtd::Error::PowerCut { at } => Error::PowerCut { at },
@@ -107,9 +111,9 @@ fn wrong(error: boardlab_mtd::Error) -> Error {
 
 /// The head of a half, if it looks like one.
 fn head(flash: &mut impl Mtd, clock: &mut Clock, half: u64) -> Result<Option<[u64; WORDS]>, Error> {
-    let (size, page) = (flash.geometry().size(), flash.geometry().write_size);
+    let (size, page) = (half_of(flash), flash.geometry().write_size);
     let mut bytes = vec![0; page.to_usize()];
-    if let Err(error) = flash.read(clock, size / 2 * (half + 1) - page, &mut bytes) {
+    if let Err(error) = flash.read(clock, size * (half + 1) - page, &mut bytes) {
         // A page that a power cut tore is no head.
         return if matches!(error, boardlab_mtd::Error::PowerCut { .. }) {
             Err(wrong(error))
@@ -120,7 +124,7 @@ fn head(flash: &mut impl Mtd, clock: &mut Clock, half: u64) -> Result<Option<[u6
     let word =
         |index: usize| u64::from_le_bytes(bytes[8 * index..8 * index + 8].try_into().unwrap());
     let words: [u64; WORDS] = std::array::from_fn(word);
-    Ok((words[0] == MAGIC && words[2] <= (size / 2).get()).then_some(words))
+    Ok((words[0] == MAGIC && words[2] <= size.get()).then_some(words))
 }
 
 fn put(copy: &mut Vec<u8>, bytes: &[u8]) {

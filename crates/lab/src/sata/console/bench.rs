@@ -4,7 +4,7 @@
 //! scrambling, to the flash and back. Between two commands no time passes.
 
 use super::Machine;
-use crate::experiment::Failure;
+use crate::experiment;
 use boardlab_document::source::{Kind, Source};
 use boardlab_parts::catalog;
 use boardlab_parts::drive::compose::Flash;
@@ -35,7 +35,11 @@ pub struct Bench {
 ///
 /// # Errors
 /// What is wrong with a file or an argument, or what of them does not fit together.
-pub fn open<S: AsRef<str>>(part: &str, set: &[S], seed: Seed) -> Result<Bench, Failure> {
+pub fn open<S: AsRef<str>>(
+    part: &str,
+    set: &[S],
+    seed: Seed,
+) -> Result<Bench, experiment::Failure> {
     // Found twice, so that an unknown name is told as one that was typed, not as one in a text of ours.
     catalog::find(Kind::Part, part, None)?;
     let source = Source::new(Kind::Scenario, "sata console", SCENARIO);
@@ -50,7 +54,7 @@ pub fn open<S: AsRef<str>>(part: &str, set: &[S], seed: Seed) -> Result<Bench, F
         Ok((part?, host?))
     })?;
     let (part, host) = reading.value;
-    Bench::new(&part, &host, seed).map_err(|error| Failure::Run {
+    Bench::new(&part, &host, seed).map_err(|error| experiment::Failure::Run {
         system: "the drive and its host".into(),
         error: Box::new(error),
         help: "compare the part with a built-in one: boardlab list parts",
