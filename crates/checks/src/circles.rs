@@ -19,11 +19,8 @@ pub const KNOWN: &[(&str, &[&str], &str)] = &[
     ("document", &["key", "reader"], "a key is asked of a section, and a section makes keys"),
     (
         "image",
-        &[
-            "choose", "contents", "damage", "dump", "error", "extract", "identify", "open",
-            "spare", "tables", "walk",
-        ],
-        "the error of an image shows what was found in it",
+        &["contents", "error", "identify", "spare"],
+        "what reads a file fails with errors, and those show what was identified in it",
     ),
     (
         "jffs2",

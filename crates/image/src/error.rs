@@ -281,7 +281,7 @@ impl fmt::Display for Error {
                 write!(f, "the backslash at byte {at} of the path begins no escape")
             }
             Self::FileSystem { problem, path } => {
-                write!(f, "`{}`: {problem}", crate::tables::shown(path))
+                write!(f, "`{}`: {problem}", crate::names::shown(path))
             }
         }
     }

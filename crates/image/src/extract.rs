@@ -26,7 +26,7 @@ mod why;
 
 use crate::damage::{Damage, Paths, in_words};
 use crate::error::Error;
-use crate::tables::shown;
+use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Ino, Kind, Piece};

@@ -14,6 +14,7 @@
 //! - [`damage`]: [`Damage`], what is wrong with it, and which files that touches.
 //! - [`walk`]: [`Walk`] over every name of a filesystem, whatever is wrong with it.
 //! - [`extract`](mod@extract): the files written into a folder, and nowhere else.
+//! - [`names`]: names that are untrusted, as text.
 //! - [`tables`]: all of that as a typed result.
 //! - [`create`]: a flash written to a file.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
@@ -28,6 +29,7 @@ pub mod error;
 pub mod extract;
 pub mod health;
 pub mod identify;
+pub mod names;
 pub mod open;
 pub mod shape;
 pub mod spare;

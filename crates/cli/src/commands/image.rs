@@ -6,7 +6,7 @@ use crate::exit::Status;
 use crate::output::Output;
 use boardlab_image::tables::Told;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Kind, Limits, Opened, identify, open, tables,
+    Contents, Damage, Error as Problem, Hints, Kind, Limits, Opened, identify, names, open, tables,
 };
 use boardlab_report::Shown;
 use std::ffi::OsStr;
@@ -74,5 +74,5 @@ fn extract(
 
 /// A path within the image, written as `ls` shows it.
 fn within(path: &OsStr) -> Result<Vec<u8>, Problem> {
-    tables::unshown(path.as_encoded_bytes()).map_err(|at| Problem::Escape { at })
+    names::unshown(path.as_encoded_bytes()).map_err(|at| Problem::Escape { at })
 }

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Main types: [`Skipped`] and [`Why`].
 
-use crate::tables::shown;
+use crate::names::shown;
 use crate::walk::Problem;
 use boardlab_vfs::Kind;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! Names that no host takes, deep directories, holes and many names: each is told, and none takes long.
 
-use boardlab_image::tables::{self, Told, shown};
+use boardlab_image::names::shown;
+use boardlab_image::tables::{self, Told};
 use boardlab_image::{Contents, Damage, Hints, Limits, extract, open};
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::format::{ByteOrder, Dirent, Header, Inode, NodeType, crc};
