@@ -187,12 +187,15 @@ fn node(
     let mut content = Vec::new();
     match kind {
         Kind::File => {
+            // Holes take no room.
             for page in 0..size.div_ceil(4_096) {
                 let mut bytes = vec![0; PAGE_SIZE];
                 memory.read_page(clock, ino, page, &mut bytes)?;
-                content.extend(bytes);
+                if bytes.iter().any(|&byte| byte != 0) {
+                    content.extend(page.to_le_bytes());
+                    content.extend(bytes);
+                }
             }
-            content.truncate(to_usize(size));
         }
         Kind::Symlink => content = memory.read_link(clock, ino)?,
         _ => {}
@@ -237,10 +240,10 @@ fn load(memory: &mut MemoryFs, clock: &mut Clock, mut copy: &[u8]) -> Result<(),
         let new = memory.create(clock, dir, name, &New { kind, mode, uid, gid, target })?;
         made.insert(ino, new);
         if kind == Kind::File {
-            for (page, bytes) in (0..).zip(content.chunks(PAGE_SIZE)) {
-                let mut whole = bytes.to_vec();
-                whole.resize(PAGE_SIZE, 0);
-                memory.write_page(clock, new, page, &whole, 0..bytes.len())?;
+            for piece in content.chunks(8 + PAGE_SIZE) {
+                let (page, bytes) = (number(&mut &piece[..8]), &piece[8..]);
+                let end = (size - page * 4_096).min(4_096);
+                memory.write_page(clock, new, page, bytes, 0..to_usize(end))?;
             }
             let change = Change { size: Some(size), ..Change::default() };
             memory.set_attributes(clock, new, &change)?;
