@@ -106,15 +106,42 @@ pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
     })
 }
 
-/// The experiment that the scenario `name` names, a built-in one or a path, with the arguments of all `--set`.
+/// A scenario that was read with its part and its board, and the experiment that it names.
+#[derive(Debug)]
+pub struct OpenScenario {
+    /// The experiment.
+    pub experiment: &'static Experiment,
+    document: Document,
+    name: String,
+}
+
+/// Reads the scenario `name`, a built-in one or a path, with the arguments of all `--set`.
 ///
 /// # Errors
 /// What is wrong with the file or with an argument.
-pub fn experiment_of<S: AsRef<str>>(name: &str, set: &[S]) -> Result<&'static Experiment, Error> {
-    of_document(&catalog::compose(name, set)?)
+pub fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<OpenScenario, Error> {
+    let document = catalog::compose(name, set)?;
+    let experiment = of_document(&document)?;
+    Ok(OpenScenario { experiment, document, name: scenario_name(name) })
 }
 
-/// Does `action` with the scenario `name`, a built-in one or a path, with the arguments of all `--set`.
+impl OpenScenario {
+    /// Does `action` with it.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn perform(
+        &self,
+        action: Action,
+        seed: Seed,
+        progress: &(dyn Fn(Progress<'_>) + Sync),
+    ) -> Result<RunResult, Failure> {
+        let request = Request { document: &self.document, scenario: &self.name, seed, progress };
+        self.experiment.perform(action, &request)
+    }
+}
+
+/// Does `action` with the scenario `name`, as [`open`] reads it.
 ///
 /// # Errors
 /// [`Failure`].
@@ -125,10 +152,7 @@ pub fn perform<S: AsRef<str>>(
     seed: Seed,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunResult, Failure> {
-    let document = catalog::compose(name, set)?;
-    let scenario = scenario_name(name);
-    let request = Request { document: &document, scenario: &scenario, seed, progress };
-    of_document(&document)?.perform(action, &request)
+    open(name, set)?.perform(action, seed, progress)
 }
 
 /// The experiment that a scenario names.

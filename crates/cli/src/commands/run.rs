@@ -16,12 +16,11 @@ pub(super) fn perform(
     options: &Options,
 ) -> Result<Status, Error> {
     let Scenario { scenario: name, set } = scenario;
-    let experiment = registry::experiment_of(name, set).map_err(Failure::from)?;
-    output::expect_fio(options, action == Action::Run && experiment.prints_fio)?;
+    let opened = registry::open(name, set).map_err(Failure::from)?;
+    output::expect_fio(options, action == Action::Run && opened.experiment.prints_fio)?;
     let output = Output::open(options, None)?;
-    let (mut result, wall_time_ns) = timed(name, options, |progress| {
-        registry::perform(action, name, set, options.seed, progress)
-    })?;
+    let (mut result, wall_time_ns) =
+        timed(name, options, |progress| opened.perform(action, options.seed, progress))?;
     result.wall_time_ns = wall_time_ns;
     output.show(Shown::Run(&result))
 }
