@@ -1,6 +1,6 @@
 //! Every command and every option, defined once.
 //!
-//! Layer: rank 9. Main types: [`Cli`], [`Command`] and [`Options`], which all commands take. The
+//! Layer: rank 11. Main types: [`Cli`], [`Command`] and [`Options`], which all commands take. The
 //! comments on the fields are the help; the man pages and the shell completions are made from the
 //! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
 

@@ -1,6 +1,6 @@
 //! What can go wrong between the laboratory and the user: files that cannot be read or written.
 //!
-//! Layer: rank 9. Main type: [`Error`], drawn as `boardlab_lab` draws its own: what is wrong, the
+//! Layer: rank 11. Main type: [`Error`], drawn as `boardlab_lab` draws its own: what is wrong, the
 //! place, and what to try. Paths and texts from files are untrusted, so they pass through
 //! `boardlab_result::foreign`.
 

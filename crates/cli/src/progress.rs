@@ -1,6 +1,6 @@
 //! The progress bar: on standard error, on a terminal alone, gone when the work is done.
 //!
-//! Layer: rank 9. Main type: [`Progress`]. Steps may be reported from several threads.
+//! Layer: rank 11. Main type: [`Progress`]. Steps may be reported from several threads.
 
 use crate::terminal;
 use boardlab_lab::experiment;

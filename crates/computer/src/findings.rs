@@ -13,23 +13,25 @@ use boardlab_result::{Origin, RunResult};
 const WORTH: f64 = 0.05;
 
 /// Adds findings and warnings to `run`.
-pub(super) fn add(run: &mut RunResult, done: &Measurement<'_>) {
-    if let Some(finding) = largest_wait(done) {
+pub(super) fn add(run: &mut RunResult, measurement: &Measurement<'_>) {
+    if let Some(finding) = largest_wait(measurement) {
         run.find(finding);
     }
-    for finding in [caches_off(done), mmu_off(done), aborts(done)].into_iter().flatten() {
+    for finding in
+        [caches_off(measurement), mmu_off(measurement), aborts(measurement)].into_iter().flatten()
+    {
         run.find(finding);
     }
-    if *done.outcome == Outcome::Limit {
+    if *measurement.outcome == Outcome::Limit {
         run.warnings.push("the limit was reached before the program ended".into());
     }
-    if *done.outcome == Outcome::Reset {
+    if *measurement.outcome == Outcome::Reset {
         run.warnings.push("the program asked for a reset of the board; the run ends there".into());
     }
-    for warning in done.session.machine.processor().bus.warnings() {
+    for warning in measurement.session.machine.processor().bus.warnings() {
         run.warnings.push(warned(warning));
     }
-    run.warnings.extend(engine_unused(done));
+    run.warnings.extend(engine_unused(measurement));
     let assumed = run.parameters.iter().filter(|one| one.origin == Origin::Assumed).count();
     if assumed > 0 {
         let all = run.parameters.len();
@@ -40,16 +42,16 @@ pub(super) fn add(run: &mut RunResult, done: &Measurement<'_>) {
 }
 
 /// Why the engine that runs instructions was not the one that the user thinks it was. The figures are the same with each.
-fn engine_unused(done: &Measurement<'_>) -> Option<String> {
-    let memory = &done.session.machine.processor().memory;
-    let chosen = done.session.way;
+fn engine_unused(measurement: &Measurement<'_>) -> Option<String> {
+    let memory = &measurement.session.machine.processor().memory;
+    let chosen = measurement.session.way;
     let why = if chosen == Some(Way::Interpreter) {
         return None;
     } else if memory.had_armv4_loads() {
         "the program set L4 (bit 15 of the control register), under which"
     } else if chosen.is_some() && memory.checker().is_some() {
         "with --check"
-    } else if chosen.is_some() && done.profile.is_some() {
+    } else if chosen.is_some() && measurement.profile.is_some() {
         "with --profile"
     } else {
         return None;
@@ -64,10 +66,10 @@ fn percent(share: f64) -> String {
 }
 
 /// The wait that takes most, or that none is worth mentioning.
-fn largest_wait(done: &Measurement<'_>) -> Option<String> {
-    let spent = spent(done);
+fn largest_wait(measurement: &Measurement<'_>) -> Option<String> {
+    let spent = spent(measurement);
     let asleep = spent.last().map_or(0, |(.., cycles)| *cycles);
-    let awake = done.session.machine.now().0 - asleep;
+    let awake = measurement.session.machine.now().0 - asleep;
     if awake == 0 {
         return None;
     }
@@ -78,7 +80,7 @@ fn largest_wait(done: &Measurement<'_>) -> Option<String> {
         return Some("no wait takes 5 % of the cycles: the instructions themselves do, see `boardlab os run --profile`".into());
     }
     let advice = match id {
-        "fetch" if mostly_uncached(done, cycles) => {
+        "fetch" if mostly_uncached(measurement, cycles) => {
             "most of it with the instruction cache off, which bit 12 of the control register switches on, also without the MMU"
         }
         "fetch" => "code that runs together should fit the instruction cache",
@@ -95,17 +97,18 @@ fn largest_wait(done: &Measurement<'_>) -> Option<String> {
 }
 
 /// Whether so many cycles of waiting for instructions are more than the fills of lines can be.
-fn mostly_uncached(done: &Measurement<'_>, cycles: u64) -> bool {
-    let settings = &done.session.computer.settings;
+fn mostly_uncached(measurement: &Measurement<'_>, cycles: u64) -> bool {
+    let settings = &measurement.session.computer.settings;
     let first = u64::from(settings.timing.read.first) + u64::from(settings.timing.read.next) * 7;
     let fill = (first + 16) * u64::from(settings.core.bus_ratio.get());
-    let misses = done.session.machine.processor().memory.statistics().instruction_cache.read_misses;
+    let misses =
+        measurement.session.machine.processor().memory.statistics().instruction_cache.read_misses;
     cycles / 2 > misses.saturating_mul(fill)
 }
 
 /// A run that never looked in a cache although it was long enough to be worth it.
-fn caches_off(done: &Measurement<'_>) -> Option<String> {
-    let processor = done.session.machine.processor();
+fn caches_off(measurement: &Measurement<'_>) -> Option<String> {
+    let processor = measurement.session.machine.processor();
     let statistics = processor.memory.statistics();
     let never = |reads: u64, writes: u64| reads == 0 && writes == 0;
     let (code, data) = (&statistics.instruction_cache, &statistics.data_cache);
@@ -120,15 +123,15 @@ fn caches_off(done: &Measurement<'_>) -> Option<String> {
     })
 }
 
-fn mmu_off(done: &Measurement<'_>) -> Option<String> {
-    let processor = done.session.machine.processor();
+fn mmu_off(measurement: &Measurement<'_>) -> Option<String> {
+    let processor = measurement.session.machine.processor();
     let never = processor.memory.statistics().tlb_lookups == 0;
     (never && processor.counts.instructions > 1_000)
         .then(|| "the MMU was never on: no TLB, no write buffer, no data cache".into())
 }
 
-fn aborts(done: &Measurement<'_>) -> Option<String> {
-    let taken = &done.session.machine.processor().counts.exceptions;
+fn aborts(measurement: &Measurement<'_>) -> Option<String> {
+    let taken = &measurement.session.machine.processor().counts.exceptions;
     let of = |exception: Exception| taken[exception as usize];
     let (data, prefetch) = (of(Exception::DataAbort), of(Exception::PrefetchAbort));
     (data + prefetch > 0)

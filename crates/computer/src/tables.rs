@@ -26,22 +26,23 @@ const STRETCHES: usize = 10;
 const VIOLATIONS: usize = 100;
 
 /// The result of a run.
-pub(super) fn result(done: &Measurement<'_>) -> RunResult {
-    let session = done.session;
+pub(super) fn result(measurement: &Measurement<'_>) -> RunResult {
+    let session = measurement.session;
     // What a board is made of may differ in this run: the parameters say it.
     let board = session.computer.name.split(':').next().unwrap_or_default();
     let title = format!("{} on {board}", session.name);
-    let mut run = RunResult::new("os-run", &title, done.seed.get(), VERSION);
+    let mut run = RunResult::new("os-run", &title, measurement.seed.get(), VERSION);
     let processor = session.machine.processor();
-    run.virtual_time_ns = nanoseconds(done, processor.now.0);
+    run.virtual_time_ns = nanoseconds(measurement, processor.now.0);
     run.parameters.clone_from(&session.parameters);
-    run.tables = vec![overview(done), waiting(done), caches(done), tlb(done)];
-    run.tables.extend(exceptions(done));
-    run.tables.extend(coherence(done));
-    if let Some((profile, masked)) = done.profile {
-        run.tables.push(functions(done, profile));
-        run.tables.extend(calls(done, profile));
-        run.tables.extend(interrupts_off(done, masked));
+    run.tables =
+        vec![overview(measurement), waiting(measurement), caches(measurement), tlb(measurement)];
+    run.tables.extend(exceptions(measurement));
+    run.tables.extend(coherence(measurement));
+    if let Some((profile, masked)) = measurement.profile {
+        run.tables.push(functions(measurement, profile));
+        run.tables.extend(calls(measurement, profile));
+        run.tables.extend(interrupts_off(measurement, masked));
     }
     // All of them count for all tables; once is enough to say so.
     run.tables[0].parameters = run.parameters.iter().map(|one| one.key.clone()).collect();
@@ -50,8 +51,8 @@ pub(super) fn result(done: &Measurement<'_>) -> RunResult {
 }
 
 /// The figures of the run so far as lines, for a debugger.
-pub(super) fn lines(done: &Measurement<'_>) -> Vec<String> {
-    let statistics = done.session.machine.processor().memory.statistics();
+pub(super) fn lines(measurement: &Measurement<'_>) -> Vec<String> {
+    let statistics = measurement.session.machine.processor().memory.statistics();
     let cache = |name: &str, counts: &CacheCounts| {
         let CacheCounts { reads, read_misses, writes, write_misses, half_lines_written, .. } =
             counts;
@@ -64,13 +65,15 @@ pub(super) fn lines(done: &Measurement<'_>) -> Vec<String> {
         cache("data cache", &statistics.data_cache),
         format!("TLB: {} lookups ({} missed)", statistics.tlb_lookups, statistics.tlb_misses),
     ];
-    lines.extend(spent(done).iter().map(|(_, title, cycles)| format!("{title}: {cycles} cycles")));
+    lines.extend(
+        spent(measurement).iter().map(|(_, title, cycles)| format!("{title}: {cycles} cycles")),
+    );
     lines
 }
 
 /// Virtual time of so many cycles.
-fn nanoseconds(done: &Measurement<'_>, cycles: u64) -> u64 {
-    let clock = done.session.machine.processor().bus.clock();
+fn nanoseconds(measurement: &Measurement<'_>, cycles: u64) -> u64 {
+    let clock = measurement.session.machine.processor().bus.clock();
     clock.instant(boardlab_arm926::Cycles(cycles)).as_nanos()
 }
 
@@ -94,8 +97,8 @@ fn ending(outcome: &Outcome) -> String {
     }
 }
 
-fn overview(done: &Measurement<'_>) -> Table {
-    let machine = &done.session.machine;
+fn overview(measurement: &Measurement<'_>) -> Table {
+    let machine = &measurement.session.machine;
     let processor = machine.processor();
     let counts = &processor.counts;
     let cycles = processor.now.0;
@@ -103,8 +106,9 @@ fn overview(done: &Measurement<'_>) -> Table {
     let row = |id: &str, title: &str, cell| Row::new(id, title).cell("value", cell);
     let mut table = Table::new("run", "The run").column("value", "value");
     table.rows = vec![
-        row("ended", "ended by", Cell::text(ending(done.outcome))),
-        row("virtual_time", "virtual time", Cell::count(nanoseconds(done, cycles))).of_unit("ns"),
+        row("ended", "ended by", Cell::text(ending(measurement.outcome))),
+        row("virtual_time", "virtual time", Cell::count(nanoseconds(measurement, cycles)))
+            .of_unit("ns"),
         row("cycles", "cycles", Cell::count(cycles)).of_unit("count"),
         row("asleep", "of these asleep", Cell::count(counts.asleep)).of_unit("count"),
         row("instructions", "instructions", Cell::count(counts.instructions)).of_unit("count"),
@@ -117,8 +121,8 @@ fn overview(done: &Measurement<'_>) -> Table {
 }
 
 /// Where the core waited, the pipeline's own cycles and sleep: all cycles of the run.
-pub(super) fn spent(done: &Measurement<'_>) -> Vec<(&'static str, &'static str, u64)> {
-    let processor = done.session.machine.processor();
+pub(super) fn spent(measurement: &Measurement<'_>) -> Vec<(&'static str, &'static str, u64)> {
+    let processor = measurement.session.machine.processor();
     let waiting = &processor.memory.statistics().waiting;
     let waits = [
         ("fetch", "waiting for instructions", waiting.fetch),
@@ -136,24 +140,24 @@ pub(super) fn spent(done: &Measurement<'_>) -> Vec<(&'static str, &'static str, 
     all
 }
 
-fn waiting(done: &Measurement<'_>) -> Table {
+fn waiting(measurement: &Measurement<'_>) -> Table {
     let mut table = Table::new("waiting", "Where the cycles go")
         .column("cycles_count", "cycles")
         .column("share_ratio", "share")
         .column("time_ns", "time");
-    let all = done.session.machine.now().0;
+    let all = measurement.session.machine.now().0;
     let row = |(id, title, cycles): (&str, &str, u64)| {
         Row::new(id, title)
             .cell("cycles_count", Cell::count(cycles))
             .cell("share_ratio", Cell::real(ratio(cycles, all)))
-            .cell("time_ns", Cell::count(nanoseconds(done, cycles)))
+            .cell("time_ns", Cell::count(nanoseconds(measurement, cycles)))
     };
-    table.rows = spent(done).into_iter().map(row).collect();
+    table.rows = spent(measurement).into_iter().map(row).collect();
     table
 }
 
-fn caches(done: &Measurement<'_>) -> Table {
-    let statistics = done.session.machine.processor().memory.statistics();
+fn caches(measurement: &Measurement<'_>) -> Table {
+    let statistics = measurement.session.machine.processor().memory.statistics();
     let mut table = Table::new("caches", "Caches (that of instructions is looked at once a line)")
         .column("reads_count", "reads")
         .column("read_misses_count", "missed")
@@ -179,8 +183,8 @@ fn caches(done: &Measurement<'_>) -> Table {
     table
 }
 
-fn tlb(done: &Measurement<'_>) -> Table {
-    let statistics = done.session.machine.processor().memory.statistics();
+fn tlb(measurement: &Measurement<'_>) -> Table {
+    let statistics = measurement.session.machine.processor().memory.statistics();
     let mut table = Table::new("tlb", "TLB")
         .column("lookups_count", "lookups")
         .column("misses_count", "misses")
@@ -194,8 +198,8 @@ fn tlb(done: &Measurement<'_>) -> Table {
 }
 
 /// The exceptions that were taken, if there were any.
-fn exceptions(done: &Measurement<'_>) -> Option<Table> {
-    let taken = &done.session.machine.processor().counts.exceptions;
+fn exceptions(measurement: &Measurement<'_>) -> Option<Table> {
+    let taken = &measurement.session.machine.processor().counts.exceptions;
     let mut table = Table::new("exceptions", "Exceptions").column("taken_count", "taken");
     let row = |exception: Exception| {
         let number = taken[exception as usize];
@@ -209,8 +213,8 @@ fn exceptions(done: &Measurement<'_>) -> Option<Table> {
 }
 
 /// What was read although it was not the newest, if that was looked for and found.
-fn coherence(done: &Measurement<'_>) -> Option<Table> {
-    let session = done.session;
+fn coherence(measurement: &Measurement<'_>) -> Option<Table> {
+    let session = measurement.session;
     let mut table = Table::new("coherence", "Used although it was not the newest")
         .column("address", "address")
         .column("by", "by")
@@ -241,8 +245,8 @@ const fn stale_name(stale: Stale) -> &'static str {
     }
 }
 
-fn functions(done: &Measurement<'_>, profile: &Profile) -> Table {
-    let all = done.session.machine.now().0;
+fn functions(measurement: &Measurement<'_>, profile: &Profile) -> Table {
+    let all = measurement.session.machine.now().0;
     let mut table = Table::new(
         "functions",
         "Where the cycles go, by function (its own, without those that it calls)",
@@ -277,14 +281,14 @@ fn functions(done: &Measurement<'_>, profile: &Profile) -> Table {
 }
 
 /// The longest stretches with interrupts masked, if any ended.
-fn interrupts_off(done: &Measurement<'_>, stretches: &[Stretch]) -> Option<Table> {
+fn interrupts_off(measurement: &Measurement<'_>, stretches: &[Stretch]) -> Option<Table> {
     let title = "The longest stretches with interrupts off, by where they begin";
     let mut table = masked::table(title).column("after_count", "longest after instructions");
     let row = |(index, stretch): (usize, &Stretch)| {
         let row = Row::new(format!("stretch-{}", index + 1), (index + 1).to_string());
-        let time = Cell::count(nanoseconds(done, stretch.cycles));
+        let time = Cell::count(nanoseconds(measurement, stretch.cycles));
         stretch
-            .cells(row, time, &done.session.symbols)
+            .cells(row, time, &measurement.session.symbols)
             .cell("after_count", Cell::count(stretch.after))
     };
     table.rows = stretches.iter().take(STRETCHES).enumerate().map(row).collect();
@@ -292,8 +296,8 @@ fn interrupts_off(done: &Measurement<'_>, stretches: &[Stretch]) -> Option<Table
 }
 
 /// The system calls, if there were any.
-fn calls(done: &Measurement<'_>, profile: &Profile) -> Option<Table> {
-    let calls = profile.calls(&done.session.calls);
+fn calls(measurement: &Measurement<'_>, profile: &Profile) -> Option<Table> {
+    let calls = profile.calls(&measurement.session.calls);
     let mut table = Table::new("calls", "System calls")
         .column("calls_count", "calls")
         .column("kernel_count", "kernel cycles")
@@ -305,7 +309,7 @@ fn calls(done: &Measurement<'_>, profile: &Profile) -> Option<Table> {
     table.rows = calls
         .iter()
         .map(|(number, name, tally)| {
-            let time = |cycles: u64| Cell::count(nanoseconds(done, cycles));
+            let time = |cycles: u64| Cell::count(nanoseconds(measurement, cycles));
             let of = |span: Option<boardlab_sim::Duration>| {
                 span.map_or_else(Cell::none, |span| time(span.as_nanos()))
             };

@@ -1,6 +1,6 @@
 //! Locks on files and folders, and who holds them.
 //!
-//! Layer: rank 8. Functions: [`exclusive`] and [`shared`]; main type: [`Refused`]. The locks are
+//! Layer: rank 7. Functions: [`exclusive`] and [`shared`]; main type: [`Refused`]. The locks are
 //! those of `flock`: they belong to an open file, go by the file and not by its name, end with the
 //! process however it ends, and keep out only who asks for one. Who holds a lock is read from
 //! `/proc/locks` (proc(5)), and is left open where there is no such file.

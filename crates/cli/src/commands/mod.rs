@@ -1,6 +1,6 @@
 //! The commands, one file each: they ask `boardlab_lab` and hand the result to the output.
 //!
-//! Layer: rank 9. Functions: [`perform`], and [`timed`] around what may take long.
+//! Layer: rank 11. Functions: [`perform`], and [`timed`] around what may take long.
 
 mod compare;
 mod completions;
