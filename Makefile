@@ -25,7 +25,7 @@ run: ## set up, build, do the published evaluations again, and say where the rep
 
 test: ## set up and run every test
 	@setup/setup.sh test
-	@setup/test.sh
+	@setup/test.py
 
 test-full: ## every test with larger samples, and an hour of fuzzing with all checks on
 	@BOARDLAB_FULL=1 $(MAKE) --no-print-directory test

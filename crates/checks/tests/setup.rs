@@ -25,6 +25,13 @@ struct Machine {
     ci: bool,
 }
 
+/// Where this machine has a program.
+fn program(name: &str) -> std::path::PathBuf {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    places.find(|place| place.is_file()).unwrap_or_else(|| panic!("{name} is in no folder of PATH"))
+}
+
 /// What a script printed and how it ended.
 struct Run {
     out: String,
@@ -39,15 +46,18 @@ case " $* " in *" install "*)
     for name; do case $name in [a-z]*) : >"$MACHINE/installed/$name" ;; esac; done ;;
 esac"#;
 const CARGO: &str = r#"echo "cargo $*" >>"$MACHINE/calls"
-if [ -e "$MACHINE/cargo-says" ]; then cat "$MACHINE/cargo-says"; fi
-exit "$(cat "$MACHINE/cargo-status" 2>/dev/null || echo 0)""#;
+case " $* " in *" --doc "*) it=documents ;; *) it=cargo ;; esac
+if [ -e "$MACHINE/$it-says" ]; then cat "$MACHINE/$it-says"; fi
+exit "$(cat "$MACHINE/$it-status" 2>/dev/null || echo 0)""#;
 const SUDO: &str = r#"[ "$FAKE_SUDO" = true ] || exit 1
 shift
 exec "$@""#;
 
 const APT_CACHE: &str = r#"echo "apt-cache $*" >>"$MACHINE/calls"
 [ ! -e "$MACHINE/no-lists" ]"#;
-const PYTHON: &str = r#"echo "python3 $*" >>"$MACHINE/calls"
+/// Makes environments; scripts of the tree are run by the true one.
+const PYTHON: &str = r#"case $1 in */setup/test.py) exec "$TRUE_PYTHON" "$@" ;; esac
+echo "python3 $*" >>"$MACHINE/calls"
 mkdir -p .setup/python/bin
 printf '#!/bin/sh\necho "pip $*" >>"$MACHINE/calls"\n[ ! -e "$MACHINE/no-network" ]\n' >.setup/python/bin/pip
 chmod +x .setup/python/bin/pip"#;
@@ -77,7 +87,7 @@ impl Machine {
         }
         machine.script("tree/oracles/guest.sh", &format!("#!/bin/sh\n{GUEST}\n"));
         let repository = Repository::here();
-        for name in ["setup/setup.sh", "setup/test.sh"] {
+        for name in ["setup/setup.sh", "setup/test.py"] {
             machine.script(&format!("tree/{name}"), &repository.read(name));
         }
         for name in
@@ -113,6 +123,7 @@ impl Machine {
             .env_clear()
             .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
             .env("MACHINE", self.scratch.path())
+            .env("TRUE_PYTHON", program("python3"))
             .env("FAKE_USER", self.user)
             .env("FAKE_SUDO", self.sudo.to_string())
             .current_dir(Path::new("/"))
@@ -267,60 +278,85 @@ fn set_up_says_when_rust_is_missing_or_an_argument_is_wrong() {
     assert_eq!(machine.run("setup/setup.sh", &["other"]).status, 1);
 }
 
-const RESULTS: &str = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
+const RESULTS: &str = "\
+    test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s\n\
     test a ... skipped: needs qemu\n\
-    test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+    test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.20s\n";
+
+impl Machine {
+    /// A program with tests, which Cargo tells of: `body` is what it does.
+    fn suite(&self, name: &str, body: &str) {
+        let folder = self.path(&format!("crates/{name}"));
+        fs::create_dir_all(&folder).expect("the scratch folder can be written");
+        let program = format!("crates/{name}/{name}-0123456789abcdef");
+        self.script(&program, &format!("#!/bin/sh\n{body}\n"));
+        let line = format!(
+            "{{\"reason\":\"compiler-artifact\",\"manifest_path\":\"{}/Cargo.toml\",\
+             \"profile\":{{\"test\":true}},\"executable\":\"{}\"}}\n",
+            folder.display(),
+            self.path(&program).display(),
+        );
+        let before = fs::read_to_string(self.path("cargo-says")).unwrap_or_default();
+        self.write("cargo-says", &(before + &line));
+    }
+
+    fn test(&self) -> Run {
+        self.run("setup/test.py", &[])
+    }
+}
+
+fn result(passed: u32, failed: u32) -> String {
+    format!("echo 'test result: ok. {passed} passed; {failed} failed; 0 ignored; 0 measured;'")
+}
 
 #[test]
 fn test_closes_with_the_sum_of_all_results() {
     let machine = Machine::new();
-    machine.write("cargo-says", RESULTS);
-    let run = machine.run("setup/test.sh", &[]);
-    assert_eq!(run.out.lines().last(), Some("14 passed, 0 failed, 2 skipped"));
+    machine.suite("nor", &result(5, 0));
+    machine.write("documents-says", RESULTS);
+    let run = machine.test();
+    assert_eq!(run.out.lines().last(), Some("19 passed, 0 failed, 2 skipped"), "{}", run.err);
     assert_eq!(run.status, 0);
-    let calls =
-        ["--no-run", "--no-fail-fast"].map(|how| format!("cargo test --locked --workspace {how}"));
+    let calls = ["--no-run --message-format=json-render-diagnostics", "--no-fail-fast --doc"]
+        .map(|how| format!("cargo test --locked --workspace {how}"));
     assert_eq!(machine.calls(), calls);
 }
 
 #[test]
-fn test_tells_how_long_each_suite_took_the_longest_first() {
+fn test_runs_each_suite_in_the_folder_of_its_crate_and_tells_how_long_it_took() {
     let machine = Machine::new();
-    let suite = |name: &str, seconds: &str| {
-        format!(
-            "     Running tests/main.rs (target/debug/deps/{name}-0123456789abcdef)\n\
-             test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in {seconds}s\n"
-        )
-    };
-    let documents = "   Doc-tests boardlab_sim\n\
-        test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.25s\n";
-    machine.write(
-        "cargo-says",
-        &[suite("nor", "3.00"), suite("ftl", "12.50"), documents.into()].concat(),
-    );
-    let run = machine.run("setup/test.sh", &[]);
-    let times: Vec<_> = run.out.lines().rev().skip(1).take(3).map(str::trim).collect();
-    assert_eq!(times, ["0.2 s  boardlab_sim (documents)", "3.0 s  nor", "12.5 s  ftl"]);
-    assert_eq!(run.out.lines().last(), Some("4 passed, 0 failed, 0 skipped"));
+    let says = "echo \"in $(basename \"$PWD\") of $(basename \"$CARGO_MANIFEST_DIR\")\"";
+    machine.suite("nor", &format!("{says}\n{}", result(1, 0)));
+    machine.suite("ftl", &format!("sleep 0.4\n{}", result(2, 0)));
+    let run = machine.test();
+    assert!(run.out.contains("in nor of nor\n"), "{}", run.out);
+    let times: Vec<_> = run.out.lines().filter(|line| line.contains(" s  ")).collect();
+    let names: Vec<_> = times.iter().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    assert_eq!((names.len(), names[0]), (3, "ftl"), "{times:?}");
+    assert_eq!(run.out.lines().last(), Some("3 passed, 0 failed, 0 skipped"));
 }
 
 #[test]
 fn test_fails_under_ci_when_something_was_skipped() {
     let machine = Machine { ci: true, ..Machine::new() };
-    machine.write("cargo-says", RESULTS);
-    let run = machine.run("setup/test.sh", &[]);
+    machine.write("documents-says", RESULTS);
+    let run = machine.test();
     assert_eq!(run.out.lines().last(), Some("14 passed, 0 failed, 2 skipped"));
     assert_eq!(run.status, 1);
 }
 
 #[test]
-fn test_fails_when_a_test_fails_or_something_does_not_build() {
+fn test_fails_when_a_test_fails_or_a_suite_dies_or_something_does_not_build() {
     let machine = Machine::new();
+    machine.suite("nor", &format!("echo 'test a::b ... FAILED'\n{}\nexit 101", result(2, 1)));
+    machine.suite("ftl", "kill -KILL $$");
+    machine.suite("sd", &result(1, 0));
+    let run = machine.test();
+    assert_eq!((run.out.lines().last(), run.status), (Some("3 passed, 2 failed, 0 skipped"), 101));
+    for failed in ["failed: nor: a::b\n", "failed: ftl: it did not end: status -9\n"] {
+        assert!(run.out.contains(failed), "{}", run.out);
+    }
     machine.write("cargo-status", "101");
-    machine.write("cargo-says", "test result: FAILED. 2 passed; 3 failed; 0 ignored;\n");
-    let run = machine.run("setup/test.sh", &[]);
-    assert_eq!((run.out.lines().last(), run.status), (Some("2 passed, 3 failed, 0 skipped"), 101));
-    machine.write("cargo-says", "error: could not compile\n");
-    let run = machine.run("setup/test.sh", &[]);
+    let run = machine.test();
     assert_eq!((run.out.lines().last(), run.status), (Some("0 passed, 1 failed, 0 skipped"), 101));
 }

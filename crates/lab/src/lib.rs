@@ -3,7 +3,8 @@
 //! Layer: rank 10, on top of all models. In reading order:
 //!
 //! - [`experiment`]: what an experiment is, and what can be asked of one.
-//! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them.
+//! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them; [`finding`]: what a run
+//!   says in sentences.
 //! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sdwear`]: the SD experiment; [`sata`]: the SATA experiment; [`fcse`]: the context-switch experiment; [`fio`]: fio jobs on a card; [`life`]: how long a card lives; [`registry`]: the list of them, and what the command line calls.
 //! - [`mod@sweep`]: any of them at every point of a grid.
 //!
@@ -11,11 +12,11 @@
 
 pub mod experiment;
 pub mod figure;
+pub mod finding;
 pub mod reference;
 pub mod verdict;
 
 mod data_file;
-mod finding;
 mod in_order;
 
 pub mod fcse;
@@ -27,6 +28,4 @@ pub mod registry;
 pub mod sata;
 pub mod sdwear;
 
-#[cfg(test)]
-mod sentences;
 pub mod sweep;

@@ -17,4 +17,5 @@ mod nor_parts;
 mod sata;
 mod sata_console;
 mod sdwear;
+mod sentences;
 mod verdicts;

@@ -2,8 +2,8 @@
 //!
 //! Layer: tests. Main type: [`Case`]; function: [`check`], which each experiment's table of cases goes through. A case runs one
 //! action with `--set` and looks at sentences: what they must say, with figures taken from the tables of the same run, and
-//! what they must not. Each call of [`told::find`](crate::finding::find) has to be met by a case, and a call of
-//! [`told::on_print`](crate::finding::on_print) by none, so that a new finding without a case fails here.
+//! what they must not. Each call of `finding::find` has to be met by a case, and a call of `finding::on_print` by none, so
+//! that a new finding without a case fails here.
 
 mod fcse;
 mod fio;
@@ -13,30 +13,17 @@ mod nor;
 mod sata;
 mod sdwear;
 
-use crate::experiment::Action;
-use crate::registry;
+use boardlab_lab::experiment::Action;
+use boardlab_lab::{finding, registry};
 use boardlab_result::prose::round;
 use boardlab_result::{RunResult, Value};
 use boardlab_sim::{Duration, Seed};
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Folders that have cases: every one whose runs have findings.
 const FOLDERS: [&str; 7] = ["fcse", "fio", "life", "nandfs", "nor", "sata", "sdwear"];
-
-thread_local! {
-    /// Calls that added a finding, with the finding, of the run that this thread makes.
-    static MET: RefCell<Vec<(&'static Location<'static>, String)>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Takes note of a call that adds a finding.
-#[track_caller]
-pub(crate) fn met(finding: &str) {
-    let at = Location::caller();
-    MET.with_borrow_mut(|all| all.push((at, finding.to_owned())));
-}
 
 /// A sentence that is looked at.
 struct Sentence {
@@ -168,11 +155,9 @@ fn check_form(of: &str, said: &str) {
 
 /// Runs one case; adds the calls whose findings it looked at.
 fn check_case(case: &Case, more: &[&str], covered: &mut BTreeSet<(PathBuf, u32)>) {
-    MET.with_borrow_mut(Vec::clear);
-    let run = run(case, more);
-    let met = MET.with_borrow_mut(std::mem::take);
+    let (run, added) = finding::added_by(|| run(case, more));
     let of = format!("{} {:?}", case.of, case.set);
-    assert_eq!(run.findings.len(), met.len(), "{of}: a finding that told::find did not add");
+    assert_eq!(run.findings.len(), added.len(), "{of}: a finding that finding::find did not add");
     for sentence in case.findings {
         let mut having = run.findings.iter().filter(|one| one.contains(sentence.about));
         let (Some(finding), None) = (having.next(), having.next()) else {
@@ -187,7 +172,7 @@ fn check_case(case: &Case, more: &[&str], covered: &mut BTreeSet<(PathBuf, u32)>
             let not = filled(&run, not);
             assert!(!finding.contains(&not), "{of}: `{not}` is in: {finding}");
         }
-        let at = met.iter().find(|(_, text)| text == finding).expect("met when it was added").0;
+        let at = added.iter().find(|one| one.finding == *finding).expect("added by a call").at;
         covered.insert((PathBuf::from(at.file()), at.line()));
     }
     for absent in case.absent {
@@ -274,7 +259,7 @@ fn findings_are_added_in_no_other_way() {
     for file in files(&source()) {
         let name = file.strip_prefix(source()).unwrap().display().to_string();
         // The findings of a sweep are about rows of its own table, not about an experiment.
-        let other = ["sentences", "sweep/"].iter().any(|folder| name.starts_with(folder));
+        let other = name.starts_with("sweep/");
         if name == "finding.rs" || other {
             continue;
         }
@@ -297,7 +282,6 @@ fn each_folder_with_findings_has_cases() {
             let has = !folder.is_empty() && !calls(&folder, "find").is_empty();
             has.then_some(folder)
         })
-        .filter(|folder| !folder.starts_with("sentences"))
         .collect();
     let checked: BTreeSet<String> = FOLDERS.iter().map(ToString::to_string).collect();
     assert_eq!(with, checked);
