@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod damage;
+mod further;
 mod hostile;
 
 use boardlab_image::walk::Item;
