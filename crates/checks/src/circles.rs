@@ -18,11 +18,6 @@ pub const KNOWN: &[(&str, &[&str], &str)] = &[
     ),
     ("document", &["key", "reader"], "a key is asked of a section, and a section makes keys"),
     (
-        "image",
-        &["contents", "error", "identify", "spare"],
-        "what reads a file fails with errors, and those show what was identified in it",
-    ),
-    (
         "jffs2",
         &["alloc", "gc", "write"],
         "a write allocates, an allocation collects garbage, which writes",

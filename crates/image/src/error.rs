@@ -3,12 +3,14 @@
 //! Layer: rank 7. Main type: [`Error`]: where, what was found, what was expected, and what would fit
 //! as [`Error::help`]. Images are untrusted: whoever shows a message makes texts from them harmless.
 
-use crate::identify::{ByteOrder, Found, Kind};
+use crate::found::{ByteOrder, Found, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, Unsound};
-use boardlab_jffs2::MountError;
 use boardlab_mtd::Error as MtdError;
 use boardlab_sim::Bytes;
 use std::{fmt, io};
+
+/// What a filesystem says.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an image is not opened, read or written.
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub enum Error {
     OtherContent {
         /// What there is instead.
         found: Box<Found>,
+        /// The filesystems that can be.
+        expected: String,
     },
     /// The nodes are in the other byte order.
     WrongByteOrder {
@@ -92,11 +96,11 @@ pub enum Error {
     /// The flash of the dump does not give it.
     Device(MtdError),
     /// The filesystem cannot be mounted.
-    Mount(MountError),
+    Mount(Cause),
     /// Not all of the flash can be read.
     Audit {
         /// What the filesystem says.
-        problem: boardlab_jffs2::Error,
+        problem: Cause,
     },
     /// A backslash in a path begins no escape.
     Escape {
@@ -144,7 +148,7 @@ impl Error {
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),
             Self::Unsound { problem } => expected(*problem),
-            Self::OtherContent { found } => other_help(found),
+            Self::OtherContent { found, expected } => other_help(found.kind, expected),
             Self::WrongByteOrder { found, .. } => format!(
                 "leave out --endian, or give --endian {}",
                 if *found == ByteOrder::Little { "little" } else { "big" }
@@ -187,20 +191,18 @@ fn expected(problem: Unsound) -> String {
     }
 }
 
-/// How to get at what is in an image that is not JFFS2.
-fn other_help(found: &Found) -> String {
-    let text = match found.kind {
-        Kind::Compressed | Kind::Archive => "expected JFFS2; unpack the file first",
-        Kind::AndroidSparse => "expected JFFS2; turn it into a raw image with simg2img first",
-        Kind::Text => "expected JFFS2; turn the text into the bytes of the flash first",
-        Kind::Erased => "expected JFFS2; was the right partition dumped?",
-        Kind::Zeros => "expected JFFS2; did the reading of the flash work?",
-        Kind::Unknown => {
-            "expected JFFS2; no node of it has a right checksum: is the dump encrypted, or swapped?"
-        }
-        _ => "expected JFFS2; `boardlab image info FILE` says what else is in the file",
+/// How to get at what is in an image of another kind.
+fn other_help(kind: Kind, expected: &str) -> String {
+    let text = match kind {
+        Kind::Compressed | Kind::Archive => "unpack the file first",
+        Kind::AndroidSparse => "turn it into a raw image with simg2img first",
+        Kind::Text => "turn the text into the bytes of the flash first",
+        Kind::Erased => "was the right partition dumped?",
+        Kind::Zeros => "did the reading of the flash work?",
+        Kind::Unknown => "no node of it has a right checksum: is the dump encrypted, or swapped?",
+        _ => "`boardlab image info FILE` says what else is in the file",
     };
-    text.into()
+    format!("expected {expected}; {text}")
 }
 
 /// A size as an option takes it, without a space.
@@ -242,7 +244,7 @@ impl fmt::Display for Error {
                 Unsound::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
                 Unsound::Block(block) => write!(f, "an erase block of {block} does not fit"),
             },
-            Self::OtherContent { found } => other_content(f, found),
+            Self::OtherContent { found, expected } => other_content(f, found, expected),
             Self::WrongByteOrder { expected, found, at } => {
                 write!(f, "the node at {:#x} is {found}, not {expected}", at.get())
             }
@@ -275,8 +277,7 @@ impl fmt::Display for Error {
                 }
             }
             Self::Device(problem) => problem.fmt(f),
-            Self::Mount(problem) => problem.fmt(f),
-            Self::Audit { problem } => problem.fmt(f),
+            Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),
             Self::Escape { at } => {
                 write!(f, "the backslash at byte {at} of the path begins no escape")
             }
@@ -287,8 +288,8 @@ impl fmt::Display for Error {
     }
 }
 
-fn other_content(f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
-    write!(f, "found {} instead of JFFS2", with_article(found.kind))?;
+fn other_content(f: &mut fmt::Formatter<'_>, found: &Found, expected: &str) -> fmt::Result {
+    write!(f, "found {} instead of {expected}", with_article(found.kind))?;
     if !found.detail.is_empty() {
         write!(f, " ({})", found.detail)?;
     }
@@ -306,7 +307,7 @@ fn with_article(kind: Kind) -> String {
             name
         }
         // The letters F, E and M are spoken with a vowel first.
-        Kind::Fat | Kind::F2fs | Kind::Mbr => format!("an {name}"),
+        Kind::FileSystem("FAT-like" | "F2FS") | Kind::Mbr => format!("an {name}"),
         _ if name.starts_with(['A', 'E', 'a', 'e']) => format!("an {name}"),
         _ => format!("a {name}"),
     }
@@ -318,19 +319,12 @@ impl From<MtdError> for Error {
     }
 }
 
-impl From<MountError> for Error {
-    fn from(problem: MountError) -> Self {
-        Self::Mount(problem)
-    }
-}
-
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Unreadable { problem } | Self::Unwritable { problem } => Some(problem),
             Self::Device(problem) => Some(problem),
-            Self::Mount(problem) => Some(problem),
-            Self::Audit { problem } => Some(problem),
+            Self::Mount(problem) | Self::Audit { problem } => Some(&**problem),
             Self::FileSystem { problem, .. } => Some(problem),
             _ => None,
         }

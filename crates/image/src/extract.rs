@@ -24,7 +24,7 @@ mod host;
 mod host;
 mod why;
 
-use crate::damage::{Damage, Paths, in_words};
+use crate::damage::{Damage, Paths};
 use crate::error::Error;
 use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
@@ -166,7 +166,7 @@ impl Extraction<'_> {
             self.done.paths.entry(number).or_insert_with(|| shown(&item.path));
         }
         if let Some(hurt) = damage.of_inode(item.ino) {
-            self.skip(&item.path, Why::Damaged(in_words(hurt)));
+            self.skip(&item.path, Why::Damaged(hurt.to_owned()));
         }
         let made = match self.place(&item) {
             Ok(place) => self.make(&item, &place),

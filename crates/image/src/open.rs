@@ -1,37 +1,36 @@
-//! An image mounted: the flash chosen, the filesystem on it found and read.
+//! An image mounted: the filesystem in it found, its flash chosen and read.
 //!
-//! Layer: rank 7. Main type: [`Opened`]; main function: [`open`]. The mount is read-only, and what it
-//! would change in the flash all the same stays beside the file.
+//! Layer: rank 7. Main function: [`open`].
 
-use crate::choose::{Choice, Hints, choose};
 use crate::contents::Contents;
-use crate::dump::Dump;
 use crate::error::Error;
-use boardlab_jffs2::{Jffs2, Options, Profile};
-use boardlab_sim::Clock;
+use crate::fs::{ALL, FileSystemType, Hints, Opened};
+use crate::identify::identify_types;
 
-/// A mounted image.
-#[derive(Debug)]
-pub struct Opened {
-    /// The filesystem.
-    pub fs: Jffs2<Dump>,
-    /// The clock of its operations, which cost nothing.
-    pub clock: Clock,
-    /// How the image was read.
-    pub choice: Choice,
-}
-
-/// Mounts the JFFS2 filesystem in `contents`.
+/// Mounts the first filesystem in `contents`, for reading.
 ///
 /// # Errors
-/// Those of [`choose`], and [`Error::Mount`].
+/// [`Error::Empty`], [`Error::OtherContent`], and those of [`System::mount`](crate::fs::System::mount).
 pub fn open(contents: &Contents, hints: &Hints) -> Result<Opened, Error> {
-    let choice = choose(contents, hints)?;
-    // What Linux reads twice is not read twice here: in an image made for it that takes hours.
-    let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
-    let byte_order = Some(choice.order);
-    let options = Options { byte_order, profile, read_only: true, ..Options::default() };
-    let mut clock = Clock::new();
-    let fs = Jffs2::mount(&mut clock, choice.dump()?, options)?;
-    Ok(Opened { fs, clock, choice })
+    open_types(contents, hints, ALL)
+}
+
+/// As [`open`], with the filesystems of another list.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_types(
+    contents: &Contents,
+    hints: &Hints,
+    types: &[FileSystemType],
+) -> Result<Opened, Error> {
+    if contents.length().is_zero() {
+        return Err(Error::Empty);
+    }
+    let identity = identify_types(contents, types);
+    let other = || Error::OtherContent {
+        found: Box::new(identity.main().clone()),
+        expected: types.iter().map(|one| one.name).collect::<Vec<_>>().join(" or "),
+    };
+    identity.filesystem.as_ref().ok_or_else(other)?.mount(contents, hints)
 }

@@ -15,6 +15,27 @@ pub const PAGE_SIZE_MAX: Bytes = Bytes::kib(64);
 /// The fewest and the most spare bytes that a page may have, if it has any.
 pub const OOB_SIZES: [Bytes; 2] = [Bytes::new(8), Bytes::kib(8)];
 
+/// Page and spare bytes of parts that are or were sold, small ones first.
+pub(crate) const LAYOUTS: &[(u64, u64)] = &[
+    (256, 8),
+    (512, 16),
+    (2_048, 64),
+    (2_048, 112),
+    (2_048, 128),
+    (4_096, 128),
+    (4_096, 218),
+    (4_096, 224),
+    (4_096, 256),
+    (8_192, 256),
+    (8_192, 436),
+    (8_192, 448),
+    (8_192, 512),
+    (8_192, 640),
+    (8_192, 744),
+    (16_384, 1_024),
+    (16_384, 1_280),
+];
+
 /// Page, spare bytes and erase block of a flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
@@ -122,6 +143,11 @@ impl Shape {
         let regions = vec![EraseRegion { count, size: self.block }];
         Some(Geometry { kind, regions, write_size: self.page, write_buffer: self.page, oob })
     }
+}
+
+/// The largest number that divides both.
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// `2 KiB pages with 64 spare bytes, erase blocks of 128 KiB`.

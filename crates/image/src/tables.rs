@@ -5,12 +5,13 @@
 
 mod damage;
 
-use crate::choose::spare;
 use crate::contents::Contents;
-use crate::damage::{Damage, Paths, in_words};
+use crate::damage::{Damage, Paths};
 use crate::error::Error;
 use crate::extract::{Extracted, Limits, MARK, Skipped};
-use crate::identify::{Cleanmarkers, Found, Identity, Jffs2};
+use crate::found::Found;
+use crate::fs::System;
+use crate::identify::Identity;
 use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -31,7 +32,7 @@ pub struct Told {
 }
 
 /// What is in the file called `name`, as [`identify`](crate::identify()) says; `looked_at` is what is wrong with the
-/// JFFS2 filesystem in it, where it can be mounted.
+/// filesystem in it, where it can be mounted.
 #[must_use]
 pub fn info(
     name: &str,
@@ -42,12 +43,10 @@ pub fn info(
     let title = format!("What is in {name}");
     let mut run = RunResult::new("image-info", &title, 0, VERSION);
     run.tables.push(found(identity));
-    let jffs2 = identity.found.iter().find_map(|found| found.jffs2.as_ref());
-    if let Some(jffs2) = jffs2 {
-        run.tables.push(flash(contents, jffs2));
-        run.tables.push(filesystem(jffs2, looked_at.and_then(|found| found.as_ref().ok())));
-        run.warnings.extend(warnings(jffs2, identity.length));
-        run.findings.extend(without_spare(jffs2));
+    if let Some(system) = &identity.filesystem {
+        run.tables.push(flash(contents, &**system));
+        let damage = looked_at.and_then(|found| found.as_ref().ok());
+        system.tell(&mut run, contents, damage.map(|found| &found.audit));
     }
     let whole = match looked_at {
         Some(Ok(found)) => {
@@ -93,9 +92,9 @@ fn left(identity: &Identity, next: usize, found: &Found) -> Bytes {
     end - found.at.min(end)
 }
 
-fn flash(contents: &Contents, jffs2: &Jffs2) -> Table {
-    let shape = jffs2.shape;
-    let correction = spare(contents, shape, jffs2).map(|spare| Cell::text(spare.to_string()));
+fn flash(contents: &Contents, system: &dyn System) -> Table {
+    let shape = system.shape();
+    let correction = system.spare(contents).map(|spare| Cell::text(spare.to_string()));
     let page = if shape.is_nand() { Cell::int(shape.page.get()) } else { Cell::none() };
     let blocks = contents.length().div_ceil(shape.raw_block());
     let row = Row::new("flash", "")
@@ -112,55 +111,6 @@ fn flash(contents: &Contents, jffs2: &Jffs2) -> Table {
         .column("correction", "error correction");
     table.rows.push(row);
     table
-}
-
-/// Of a filesystem that is mounted all nodes are judged, after correction; else a sample of them.
-fn filesystem(jffs2: &Jffs2, damage: Option<&Damage>) -> Table {
-    let sample = (jffs2.checked as u64, jffs2.damaged as u64);
-    let (checked, damaged) = damage.map_or(sample, |it| (it.audit.nodes, it.audit.damaged));
-    let cleanmarkers = match jffs2.cleanmarkers {
-        Cleanmarkers::Data => "in the data",
-        Cleanmarkers::Oob => "in the spare bytes",
-        Cleanmarkers::None => "none",
-    };
-    let row = Row::new("jffs2", "")
-        .cell("order", Cell::text(jffs2.order.to_string()))
-        .cell("cleanmarkers", Cell::text(cleanmarkers))
-        .cell("checked_count", Cell::int(checked))
-        .cell("damaged_count", Cell::int(damaged));
-    let mut table = Table::new("filesystem", "Filesystem")
-        .column("order", "byte order")
-        .column("cleanmarkers", "cleanmarkers")
-        .column("checked_count", "nodes checked")
-        .column("damaged_count", "of them damaged");
-    table.rows.push(row);
-    table
-}
-
-fn warnings(jffs2: &Jffs2, length: Bytes) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(needed) = jffs2.truncated {
-        let (length, needed) = (length.get(), needed.get());
-        warnings.push(format!("the file is truncated: {length} bytes of at least {needed}"));
-    }
-    if !jffs2.block_known {
-        warnings.push(format!(
-            "no cleanmarker or summary says how long erase blocks are: {} is the smallest size that \
-             no node crosses",
-            jffs2.shape.block
-        ));
-    }
-    warnings
-}
-
-/// What a file without spare bytes leaves open where nothing in it speaks of NOR.
-fn without_spare(jffs2: &Jffs2) -> Option<String> {
-    // JFFS2 puts cleanmarkers among the data on NOR only.
-    let open = jffs2.shape.oob.is_zero() && jffs2.cleanmarkers != Cleanmarkers::Data;
-    let text = "no spare bytes are in the file, so it is read as NOR; if it is of NAND, its files are the same, but \
-                wrong bits cannot be corrected and bad blocks not be told: dump it with the spare bytes \
-                (nanddump --oob --bb=dumpbad)";
-    open.then(|| text.into())
 }
 
 fn evidence(identity: &Identity) -> Table {
@@ -207,7 +157,7 @@ pub fn listing(
     let (mut walk, mut wrong, mut whole) = (Walk::new(&path, start), 0_usize, true);
     let (told, mut paths) = (damage.inodes(), Paths::new());
     while let Some(item) = walk.next(fs, clock) {
-        let hurt = damage.of_inode(item.ino).map(in_words);
+        let hurt = damage.of_inode(item.ino);
         wrong += usize::from(item.problem.is_some() || hurt.is_some());
         whole &= hurt.is_none() && item.problem.as_ref().is_none_or(Problem::is_told_whole);
         if table.rows.len() as u64 == limits.names {
@@ -218,7 +168,7 @@ pub fn listing(
         if let Some(ino) = u32::try_from(item.ino.0).ok().filter(|ino| told.contains(ino)) {
             paths.entry(ino).or_insert_with(|| shown(&item.path));
         }
-        table.rows.push(file(&item, hurt.as_deref()));
+        table.rows.push(file(&item, hurt));
         // What was kept of the inode in memory may go.
         fs.forget(clock, item.ino)
             .map_err(|problem| Error::FileSystem { problem, path: item.path })?;
@@ -391,8 +341,8 @@ fn place(at: Bytes) -> String {
 mod tests {
     use super::*;
     use crate::extract::Why;
+    use crate::fs::jffs2::tests::Writer;
     use crate::identify::identify;
-    use crate::identify::tests::Writer;
     use crate::shape::Shape;
     use boardlab_jffs2::format::ByteOrder;
     use boardlab_result::Value;

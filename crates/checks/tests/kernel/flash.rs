@@ -1,7 +1,7 @@
 //! Our side: a dump as a mounted JFFS2, a new JFFS2 on our NAND chip, and the dump of that.
 
 use boardlab_checks::nandsim::Flash;
-use boardlab_image::{Contents, Hints, choose};
+use boardlab_image::{Contents, Hints, open};
 use boardlab_jffs2::{Compression, Jffs2, Options};
 use boardlab_media::{CellKind, NandGeometry};
 use boardlab_mtd::{Mtd, PageIndex, RawPages};
@@ -26,8 +26,7 @@ pub(crate) fn manifest_of_dump(flash: Flash, dump: Vec<u8>) -> Result<String, St
 
 /// What our JFFS2 shows of an image.
 pub(crate) fn manifest_of(contents: &Contents, hints: &Hints) -> Result<String, String> {
-    let choice = choose::choose(contents, hints).map_err(|error| error.to_string())?;
-    let dump = choice.dump().map_err(|error| error.to_string())?;
+    let dump = open(contents, hints).map_err(|error| error.to_string())?.fs.dump().clone();
     let mut clock = Clock::default();
     // An image of few blocks has no room to write.
     let options = Options { read_only: true, ..Options::default() };

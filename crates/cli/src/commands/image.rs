@@ -6,7 +6,7 @@ use crate::exit::Status;
 use crate::output::Output;
 use boardlab_image::tables::Told;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Kind, Limits, Opened, identify, names, open, tables,
+    Contents, Damage, Error as Problem, Hints, Limits, Opened, identify, names, open, tables,
 };
 use boardlab_report::Shown;
 use std::ffi::OsStr;
@@ -43,7 +43,7 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
 fn info(file: &Path) -> Result<Told, Problem> {
     let contents = Contents::open(file)?;
     let identity = identify(&contents);
-    let looked_at = identity.of_kind(Kind::Jffs2).map(|_| {
+    let looked_at = identity.filesystem.as_ref().map(|_| {
         let hints = Hints { partial: true, ..Hints::default() };
         Damage::of(&mut open(&contents, &hints)?)
     });

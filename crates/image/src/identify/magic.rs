@@ -5,7 +5,8 @@
 //! `elf.h`), `include/image.h` of U-Boot, `sparse_format.h` and `bootimg.h` of Android, and RFC 1952
 //! and its relatives for the compressors. Only what stands at fixed places is looked at.
 
-use super::{Confidence, Hit, Kind};
+use super::Kind::{self, FileSystem};
+use super::{Confidence, Hit};
 use boardlab_sim::Bytes;
 
 /// Bytes that [`recognise`] wants to see.
@@ -115,7 +116,7 @@ fn ubifs(head: &Head<'_>) -> Option<Hit> {
         return None;
     }
     if head.le32(20) & 0xFF != 6 {
-        return Some(hit(Kind::Ubifs, ALONE, (0, "node header 0x06101831"), String::new()));
+        return Some(hit(FileSystem("UBIFS"), ALONE, (0, "node header 0x06101831"), String::new()));
     }
     let detail = format!(
         "{} logical erase blocks of {}, writes of {}",
@@ -123,14 +124,14 @@ fn ubifs(head: &Head<'_>) -> Option<Hit> {
         Bytes::new(head.le32(36).into()),
         Bytes::new(head.le32(32).into())
     );
-    Some(hit(Kind::Ubifs, Confidence::Certain, (0, "superblock node 0x06101831"), detail))
+    Some(hit(FileSystem("UBIFS"), Confidence::Certain, (0, "superblock node 0x06101831"), detail))
 }
 
 fn logfs(head: &Head<'_>) -> Option<Hit> {
     let magic = [0x7A, 0x3A, 0x8E, 0x5C, 0xB9, 0xD5, 0xBF, 0x67];
     let found = head.has(24, &magic);
     let name = (24, "superblock 0x7a3a8e5cb9d5bf67");
-    found.then(|| hit(Kind::Logfs, Confidence::Certain, name, String::new()))
+    found.then(|| hit(FileSystem("LogFS"), Confidence::Certain, name, String::new()))
 }
 
 fn squashfs(head: &Head<'_>) -> Option<Hit> {
@@ -149,7 +150,7 @@ fn squashfs(head: &Head<'_>) -> Option<Hit> {
     let detail = format!("version {major}.{minor}, {order}-endian");
     let confidence = if known { Confidence::Certain } else { ALONE };
     let size = (little && major == 4).then(|| Bytes::new(head.le64(40)));
-    Some(Hit { size, ..hit(Kind::Squashfs, confidence, (0, magic), detail) })
+    Some(Hit { size, ..hit(FileSystem("SquashFS"), confidence, (0, magic), detail) })
 }
 
 fn cramfs(head: &Head<'_>) -> Option<Hit> {
@@ -161,7 +162,7 @@ fn cramfs(head: &Head<'_>) -> Option<Hit> {
     let order = if little { "little-endian" } else { "big-endian" };
     let size = if little { head.le32(4) } else { head.be32(4) };
     let confidence = if signed { Confidence::Certain } else { ALONE };
-    let found = hit(Kind::Cramfs, confidence, (0, "superblock 0x28cd3d45"), order.into());
+    let found = hit(FileSystem("cramfs"), confidence, (0, "superblock 0x28cd3d45"), order.into());
     Some(Hit { size: signed.then(|| Bytes::new(size.into())), ..found })
 }
 
@@ -169,7 +170,8 @@ fn romfs(head: &Head<'_>) -> Option<Hit> {
     let found = head.has(0, b"-rom1fs-");
     let size = Some(Bytes::new(head.be32(8).into()));
     let detail = head.text(16, 32);
-    let made = || hit(Kind::Romfs, Confidence::Certain, (0, "superblock `-rom1fs-`"), detail);
+    let made =
+        || hit(FileSystem("romfs"), Confidence::Certain, (0, "superblock `-rom1fs-`"), detail);
     found.then(|| Hit { size, ..made() })
 }
 
@@ -185,9 +187,9 @@ fn ext(head: &Head<'_>) -> Option<Hit> {
     let of_ext4 =
         head.le32(SUPERBLOCK + 96) & 0x2C0 != 0 || head.le32(SUPERBLOCK + 100) & 0x478 != 0;
     let kind = match (of_ext4, journal) {
-        (true, _) => Kind::Ext4,
-        (false, true) => Kind::Ext3,
-        (false, false) => Kind::Ext2,
+        (true, _) => FileSystem("ext4"),
+        (false, true) => FileSystem("ext3"),
+        (false, false) => FileSystem("ext2"),
     };
     let block = Bytes::new(1_024 << shift);
     let found = (SUPERBLOCK + 56, "superblock 0xef53");
@@ -199,18 +201,19 @@ fn ext(head: &Head<'_>) -> Option<Hit> {
 fn f2fs(head: &Head<'_>) -> Option<Hit> {
     let name = (1_024, "superblock 0xf2f52010");
     (head.le32(1_024) == 0xF2F5_2010)
-        .then(|| hit(Kind::F2fs, Confidence::Certain, name, String::new()))
+        .then(|| hit(FileSystem("F2FS"), Confidence::Certain, name, String::new()))
 }
 
 fn erofs(head: &Head<'_>) -> Option<Hit> {
     let name = (1_024, "superblock 0xe0f5e1e2");
     (head.le32(1_024) == 0xE0F5_E1E2)
-        .then(|| hit(Kind::Erofs, Confidence::Certain, name, String::new()))
+        .then(|| hit(FileSystem("EROFS"), Confidence::Certain, name, String::new()))
 }
 
 fn littlefs(head: &Head<'_>) -> Option<Hit> {
     let name = (8, "superblock `littlefs`");
-    head.has(8, b"littlefs").then(|| hit(Kind::Littlefs, Confidence::Certain, name, String::new()))
+    head.has(8, b"littlefs")
+        .then(|| hit(FileSystem("littlefs"), Confidence::Certain, name, String::new()))
 }
 
 fn u_image(head: &Head<'_>) -> Option<Hit> {
@@ -287,7 +290,8 @@ fn fat(head: &Head<'_>) -> Option<Hit> {
     let names = [(54, "FAT12"), (54, "FAT16"), (82, "FAT32"), (3, "EXFAT"), (3, "NTFS")];
     let (at, name) = names.into_iter().find(|(at, name)| head.has(*at, name.as_bytes()))?;
     let found = (at, "name of the filesystem in the boot sector");
-    head.has(510, &[0x55, 0xAA]).then(|| hit(Kind::Fat, Confidence::Certain, found, name.into()))
+    head.has(510, &[0x55, 0xAA])
+        .then(|| hit(FileSystem("FAT-like"), Confidence::Certain, found, name.into()))
 }
 
 fn compressed(head: &Head<'_>) -> Option<Hit> {

@@ -4,10 +4,9 @@
 //! 6.1; the object header and the packed tags of the public yaffs2 of 2024 (`yaffs_guts.h`,
 //! `yaffs_packedtags2.h`).
 
-use super::survey::{LAYOUTS, gcd};
 use super::{Confidence, Found, Kind, magic};
 use crate::contents::Contents;
-use crate::shape::Shape;
+use crate::shape::{LAYOUTS, Shape, gcd};
 use boardlab_sim::Bytes;
 
 /// Bytes that are looked through for headers of UBI: many blocks of the largest size.
@@ -89,7 +88,7 @@ pub(super) fn yaffs2(contents: &Contents, at: Bytes) -> Option<Found> {
         _ => return None,
     };
     let name = object_header(&contents.window(Bytes::ZERO, 512))?;
-    let mut found = Found::new(Kind::Yaffs2, at, confidence)
+    let mut found = Found::new(Kind::FileSystem("YAFFS2"), at, confidence)
         .because(at, format!("object header of `{name}`"))
         .because(at, format!("{headers} object headers at multiples of {} bytes", page + oob));
     if tags > 0 {

@@ -3,10 +3,9 @@
 //! Layer: rank 7. Main function: [`tell`]. Places are told as block, page and step of the flash and as place in the
 //! file. The tables are bounded, and say how much they leave out.
 
-use super::{place, shown};
-use crate::damage::{Damage, Paths, place_in_words};
+use super::place;
+use crate::damage::{Damage, Paths};
 use crate::health::Step;
-use boardlab_jffs2::audit::Meaning;
 use boardlab_result::{Cell, Row, RunResult, Table};
 
 /// Rows of a table of damage at most.
@@ -74,7 +73,7 @@ fn places(damage: &Damage, paths: &Paths) -> Table {
         .column("what", "what is there")
         .column("meaning", "what is lost")
         .column("of", "of");
-    let mut add = |at, what: String, meaning: String, of: Cell| {
+    let mut add = |at, what: String, meaning: &str, of: Cell| {
         let row = Row::new((table.rows.len() + 1).to_string(), "")
             .cell("block", Cell::int(damage.places.block(at)))
             .cell("page", damage.places.page(at).map_or(Cell::none(), Cell::int))
@@ -86,16 +85,14 @@ fn places(damage: &Damage, paths: &Paths) -> Table {
     };
     for unit in damage.unreadable.iter().take(ROWS) {
         let (at, what) = (damage.places.unit * *unit, "the file cannot be read here");
-        add(at, what.into(), "lost; names or files may be missing".into(), Cell::none());
+        add(at, what.into(), "lost; names or files may be missing", Cell::none());
     }
     // What matters first.
-    let matters = |meaning: Meaning| matches!(meaning, Meaning::Lost | Meaning::Unknown);
     let (first, rest): (Vec<_>, Vec<_>) =
-        damage.audit.places.iter().partition(|place| matters(place.meaning));
+        damage.audit.places.iter().partition(|place| place.is_loss);
     for place in first.into_iter().chain(rest).take(ROWS) {
-        let [what, meaning] = place_in_words(place, shown);
         let of = place.ino.map_or(Cell::none(), |ino| Cell::text(name(ino, paths)));
-        add(place.at, what, meaning, of);
+        add(place.at, place.what.clone(), place.meaning, of);
     }
     table
 }
@@ -118,7 +115,7 @@ fn warnings(damage: &Damage) -> Vec<String> {
         let count = damage.unreadable.len();
         warnings.push(format!("places that cannot be read from the file: {count}"));
     }
-    for block in &damage.doubtful_blocks {
+    for block in &audit.doubtful_blocks {
         warnings.push(format!(
             "block {block} is left out because it is marked bad, but by a bit or two only, and nodes are in it"
         ));
@@ -132,11 +129,7 @@ fn warnings(damage: &Damage) -> Vec<String> {
         let needed = needed.get();
         warnings.push(format!("the file is truncated: at least {needed} bytes would be whole"));
     }
-    if let (Some(first), count) = (audit.first_foreign, audit.foreign_blocks) {
-        warnings.push(format!(
-            "blocks with something else than JFFS2, which is not read: {count}, the first is block {first}"
-        ));
-    }
+    warnings.extend(audit.foreign.clone());
     let rows = damage.steps.len().max(audit.places.len()) as u64;
     if rows > ROWS as u64 || audit.more > 0 {
         warnings.push(format!(

@@ -15,7 +15,8 @@ use boardlab_vfs::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-const MAGIC: u64 = 0x544F_5931;
+/// The first word of a head.
+pub(crate) const MAGIC: u64 = 0x544F_5931;
 const WORDS: usize = 4;
 
 /// The mounted filesystem.

@@ -1,6 +1,6 @@
 //! The flash that a JFFS2 image was taken from, told by where its nodes are.
 //!
-//! Layer: rank 7. Main types: [`Survey`], what the nodes say, and [`Jffs2`], what follows from it.
+//! Layer: rank 7. Main types: [`Survey`], what the nodes say, and [`Flash`], what follows from it.
 //!
 //! - Page and spare bytes: a node that crosses the border of a page is interrupted by the spare
 //!   bytes, so its checksums are right only when they are taken out as they were put in. Of the usual
@@ -8,9 +8,9 @@
 //! - Erase block: no node crosses its border; a summary node says where in its block it is and
 //!   reaches to the end; cleanmarkers stand at the beginning, in the data or in the spare bytes.
 
-use super::nodes::{Node, Sweep};
+use super::nodes::{Node, Nodes};
 use crate::contents::Contents;
-use crate::shape::Shape;
+use crate::shape::{LAYOUTS, Shape, gcd};
 use crate::spare::Spare;
 use boardlab_jffs2::format::{ByteOrder, DirentView, InodeView, NodeType, Trailer, crc};
 use boardlab_sim::Bytes;
@@ -23,30 +23,9 @@ const NODE_MAX: u32 = 128 * 1_024;
 /// Bytes of a cleanmarker in spare bytes.
 const MARKER: usize = 8;
 
-/// Page and spare bytes of parts that are or were sold, small ones first.
-pub(crate) const LAYOUTS: &[(u64, u64)] = &[
-    (256, 8),
-    (512, 16),
-    (2_048, 64),
-    (2_048, 112),
-    (2_048, 128),
-    (4_096, 128),
-    (4_096, 218),
-    (4_096, 224),
-    (4_096, 256),
-    (8_192, 256),
-    (8_192, 436),
-    (8_192, 448),
-    (8_192, 512),
-    (8_192, 640),
-    (8_192, 744),
-    (16_384, 1_024),
-    (16_384, 1_280),
-];
-
 /// Where the cleanmarkers of an image are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Cleanmarkers {
+pub(super) enum Cleanmarkers {
     /// At the beginning of erase blocks, as on NOR.
     Data,
     /// In the spare bytes, as on NAND.
@@ -57,52 +36,52 @@ pub enum Cleanmarkers {
 
 /// What a JFFS2 image says about its flash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Jffs2 {
+pub(super) struct Flash {
     /// The byte order of most nodes.
-    pub order: ByteOrder,
+    pub(super) order: ByteOrder,
     /// Page, spare bytes and erase block.
-    pub shape: Shape,
+    pub(super) shape: Shape,
     /// Whether the erase block is known for certain, and not only the smallest that would do.
-    pub block_known: bool,
+    pub(super) block_known: bool,
     /// Where the cleanmarkers are.
-    pub cleanmarkers: Cleanmarkers,
+    pub(super) cleanmarkers: Cleanmarkers,
     /// Where in the spare bytes of its page the first cleanmarker is.
-    pub marker: Option<usize>,
+    pub(super) marker: Option<usize>,
     /// Where in the file the first node or cleanmarker is.
-    pub first: Bytes,
+    pub(super) first: Bytes,
     /// How many nodes were checked, and how many of them are damaged.
-    pub checked: usize,
+    pub(super) checked: usize,
     /// Those of them whose checksum is wrong.
-    pub damaged: usize,
+    pub(super) damaged: usize,
     /// How long the file should be at least, when it is too short.
-    pub truncated: Option<Bytes>,
+    pub(super) truncated: Option<Bytes>,
 }
 
 /// How well the nodes of an image fit a layout of its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fit {
+pub(super) struct Fit {
     /// Nodes that are right.
-    pub(crate) right: usize,
+    pub(super) right: usize,
     /// Nodes that are not.
-    pub(crate) wrong: usize,
+    pub(super) wrong: usize,
 }
 
 /// The nodes of an image, ready for questions.
 #[derive(Debug)]
-pub(crate) struct Survey<'a> {
+pub(super) struct Survey<'a> {
     contents: &'a Contents,
-    sweep: &'a Sweep,
+    nodes: &'a Nodes,
     /// The byte order of most nodes.
-    pub(crate) order: ByteOrder,
+    pub(super) order: ByteOrder,
     /// Inodes and directory entries, spread over all that were found.
     sample: Vec<Node>,
 }
 
 impl<'a> Survey<'a> {
     /// Over what was found in `contents`; `None` when there is nothing of JFFS2.
-    pub(crate) fn of(contents: &'a Contents, sweep: &'a Sweep) -> Option<Self> {
-        let orders = sweep.nodes.iter().map(|node| node.order);
-        let orders = orders.chain(sweep.markers.iter().map(|(_, order)| *order));
+    pub(super) fn of(contents: &'a Contents, nodes: &'a Nodes) -> Option<Self> {
+        let orders = nodes.headers.iter().map(|node| node.order);
+        let orders = orders.chain(nodes.markers.iter().map(|(_, order)| *order));
         let (mut little, mut big) = (0, 0);
         for order in orders {
             *(if order == ByteOrder::Little { &mut little } else { &mut big }) += 1;
@@ -111,19 +90,24 @@ impl<'a> Survey<'a> {
             return None;
         }
         let order = if little >= big { ByteOrder::Little } else { ByteOrder::Big };
+        Some(Self::with(contents, nodes, order))
+    }
+
+    /// As [`Survey::of`], where the byte order of most nodes is known.
+    pub(super) fn with(contents: &'a Contents, nodes: &'a Nodes, order: ByteOrder) -> Self {
         let telling = |node: &&Node| {
             let known = matches!(node.kind, NodeType::Inode | NodeType::Dirent);
             known && node.order == order && node.length <= NODE_MAX
         };
-        let all: Vec<Node> = sweep.nodes.iter().filter(telling).copied().collect();
+        let all: Vec<Node> = nodes.headers.iter().filter(telling).copied().collect();
         let step = all.len().div_ceil(SAMPLE).max(1);
         let sample = all.into_iter().step_by(step).collect();
-        Some(Self { contents, sweep, order, sample })
+        Self { contents, nodes, order, sample }
     }
 
     /// How well the nodes fit pages of `page` bytes with `oob` spare bytes between them, after the wrong bits
     /// have been corrected that the codes in the spare bytes correct.
-    pub(crate) fn fit(&self, page: Bytes, oob: Bytes) -> Fit {
+    pub(super) fn fit(&self, page: Bytes, oob: Bytes) -> Fit {
         let shape = Shape { page, oob, block: page };
         let fit = self.fit_as_it_is(shape);
         if fit.wrong == 0 || oob.is_zero() { fit } else { self.fit_corrected(shape, fit) }
@@ -210,11 +194,11 @@ impl<'a> Survey<'a> {
 
     /// Page and spare bytes that fit best, and how well. A page of one byte where there are no
     /// spare bytes in the file.
-    pub(crate) fn layout(&self) -> ((Bytes, Bytes), Fit) {
+    pub(super) fn layout(&self) -> ((Bytes, Bytes), Fit) {
         let plain = (Bytes::new(1), Bytes::ZERO);
         let fit = self.fit(plain.0, plain.1);
         let mut best = (plain, fit, (fit.right, 0));
-        if self.sweep.markers.is_empty() && fit.wrong * 50 <= fit.right {
+        if self.nodes.markers.is_empty() && fit.wrong * 50 <= fit.right {
             return (plain, fit);
         }
         let mut try_all = |fit_of: &dyn Fn(Bytes, Bytes) -> Fit| {
@@ -249,13 +233,13 @@ impl<'a> Survey<'a> {
     }
 
     fn oob_markers(&self) -> impl Iterator<Item = Bytes> {
-        let ours = self.sweep.markers.iter().filter(|(_, order)| *order == self.order);
+        let ours = self.nodes.markers.iter().filter(|(_, order)| *order == self.order);
         ours.map(|(at, _)| *at)
     }
 
     /// Where in the flash erase blocks begin, as far as cleanmarkers tell, and where those are.
     fn marks(&self, shape: Shape) -> (Vec<Bytes>, Cleanmarkers) {
-        let in_data = self.sweep.nodes.iter().filter(|node| node.kind == NodeType::Cleanmarker);
+        let in_data = self.nodes.headers.iter().filter(|node| node.kind == NodeType::Cleanmarker);
         let in_data: Vec<_> = in_data.filter_map(|node| shape.in_flash(node.at)).collect();
         if !in_data.is_empty() {
             return (in_data, Cleanmarkers::Data);
@@ -272,13 +256,13 @@ impl<'a> Survey<'a> {
     }
 
     /// Where in the spare bytes of its page the first cleanmarker is.
-    pub(crate) fn marker(&self, shape: Shape) -> Option<usize> {
+    pub(super) fn marker(&self, shape: Shape) -> Option<usize> {
         self.oob_markers().find_map(|at| place_in_spare(shape, at))
     }
 
     /// The erase block that the summaries say, if most of them agree.
     fn block_of_summaries(&self, shape: Shape) -> Option<Bytes> {
-        let summaries = self.sweep.nodes.iter().filter(|node| node.kind == NodeType::Summary);
+        let summaries = self.nodes.headers.iter().filter(|node| node.kind == NodeType::Summary);
         let blocks: Vec<_> =
             summaries.filter_map(|node| self.block_of_summary(node, shape)).collect();
         let first = *blocks.first()?;
@@ -300,13 +284,13 @@ impl<'a> Survey<'a> {
     }
 
     /// The first sampled node that is right in one shape and wrong in the other.
-    pub(crate) fn first_difference(&self, right: Shape, wrong: Shape) -> Option<Bytes> {
+    pub(super) fn first_difference(&self, right: Shape, wrong: Shape) -> Option<Bytes> {
         let differs = |node: &&Node| self.is_right(node, right) && !self.is_right(node, wrong);
         self.sample.iter().find(differs).map(|node| node.at)
     }
 
     /// The first sampled node that is right and crosses the border of blocks of this size.
-    pub(crate) fn crossing(&self, shape: Shape) -> Option<Bytes> {
+    pub(super) fn crossing(&self, shape: Shape) -> Option<Bytes> {
         let crosses = |node: &&Node| {
             let Some(start) = shape.in_flash(node.at) else { return false };
             let last = start + Bytes::new(u64::from(node.length.max(1)) - 1);
@@ -334,15 +318,15 @@ impl<'a> Survey<'a> {
     }
 
     /// What follows from all of it.
-    pub(crate) fn conclude(&self) -> Jffs2 {
+    pub(super) fn conclude(&self) -> Flash {
         let (layout, fit) = self.layout();
         let (marks, cleanmarkers) =
             self.marks(Shape { page: layout.0, oob: layout.1, block: layout.0 });
         let (block, block_known) = self.block(layout, &marks);
         let shape = Shape { page: layout.0, oob: layout.1, block };
-        let nodes = self.sweep.nodes.first().map(|node| node.at);
+        let nodes = self.nodes.headers.first().map(|node| node.at);
         let first = nodes.into_iter().chain(self.oob_markers().next()).min();
-        Jffs2 {
+        Flash {
             order: self.order,
             shape,
             block_known,
@@ -357,9 +341,9 @@ impl<'a> Survey<'a> {
 
     /// How long the file should be at least, when it ends too early: within a node, or, with spare
     /// bytes in it, within an erase block.
-    pub(crate) fn truncated(&self, shape: Shape) -> Option<Bytes> {
+    pub(super) fn truncated(&self, shape: Shape) -> Option<Bytes> {
         let length = self.contents.length();
-        let needed = self.sweep.last.filter(|node| node.order == self.order).and_then(|node| {
+        let needed = self.nodes.last.filter(|node| node.order == self.order).and_then(|node| {
             let start = shape.in_flash(node.at)?;
             let end = start + Bytes::new(node.length.into());
             // A node that claims more than a block is damaged, and says nothing of the file.
@@ -379,9 +363,4 @@ fn place_in_spare(shape: Shape, at: Bytes) -> Option<usize> {
     }
     let within = Bytes::new(at.get() % shape.raw_page().get());
     Some((within - shape.page).to_usize())
-}
-
-/// The largest number that divides both.
-pub(super) fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -1,48 +1,32 @@
 //! Which flash an image is to be read as: what its nodes say, held against what the user says.
 //!
-//! Layer: rank 7. Main types: [`Hints`] and [`Choice`]; main function: [`choose`]. What the user says
+//! Layer: rank 7. Main type: [`Choice`]; main function: [`choose`]. What the user says
 //! and the nodes contradict is refused with what would fit: an image that is read with wrong pages or
 //! blocks would show a part of its files and hide the rest.
 
+use super::Image;
+use super::survey::{Flash, Survey};
 use crate::contents::Contents;
 use crate::dump::Dump;
 use crate::error::{Cut, Error, Misfit};
-use crate::identify::survey::LAYOUTS;
-use crate::identify::{ByteOrder, Jffs2, Kind, Survey, Sweep, identify_swept};
-use crate::shape::Shape;
+use crate::fs::Hints;
+use crate::shape::{LAYOUTS, Shape};
 use crate::spare::Spare;
 use boardlab_sim::Bytes;
 
-/// What the user says of an image; `None` to find out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hints {
-    /// Data bytes of a page.
-    pub page: Option<Bytes>,
-    /// Spare bytes after each page in the file; zero for none.
-    pub oob: Option<Bytes>,
-    /// Data bytes of an erase block.
-    pub block: Option<Bytes>,
-    /// The byte order.
-    pub order: Option<ByteOrder>,
-    /// Read what there is when the file ends too early.
-    pub partial: bool,
-}
-
 /// How an image is to be read.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub(super) struct Choice {
     /// The bytes from the beginning of the filesystem on.
-    pub contents: Contents,
+    pub(super) contents: Contents,
     /// The flash.
-    pub shape: Shape,
-    /// The byte order of the filesystem.
-    pub order: ByteOrder,
+    pub(super) shape: Shape,
     /// What the nodes say.
-    pub jffs2: Jffs2,
+    pub(super) flash: Flash,
     /// Where in the file the filesystem begins.
-    pub at: Bytes,
+    pub(super) at: Bytes,
     /// How long the file should be at least, when it is too short and that was allowed.
-    pub truncated: Option<Bytes>,
+    pub(super) truncated: Option<Bytes>,
 }
 
 impl Choice {
@@ -51,69 +35,60 @@ impl Choice {
     ///
     /// # Errors
     /// [`Error::TooLarge`].
-    pub fn dump(&self) -> Result<Dump, Error> {
+    pub(super) fn dump(&self) -> Result<Dump, Error> {
         if self.shape.oob.is_zero() {
             return Dump::new(self.contents.clone(), Shape::nor(self.shape.block));
         }
-        let spare = spare(&self.contents, self.shape, &self.jffs2);
+        let spare = spare(&self.contents, self.shape, &self.flash);
         Dump::with_spare(self.contents.clone(), self.shape, spare)
     }
 }
 
 /// What the spare bytes of an image are for, where it has any.
 #[must_use]
-pub fn spare(contents: &Contents, shape: Shape, jffs2: &Jffs2) -> Option<Spare> {
-    let marker = jffs2.marker.filter(|marker| marker + 8 <= shape.oob.to_usize());
-    let detect = || Spare::detect(contents, shape, jffs2.first, marker);
+pub(super) fn spare(contents: &Contents, shape: Shape, flash: &Flash) -> Option<Spare> {
+    let marker = flash.marker.filter(|marker| marker + 8 <= shape.oob.to_usize());
+    let detect = || Spare::detect(contents, shape, flash.first, marker);
     (!shape.oob.is_zero()).then(detect)
 }
 
-/// Says how the JFFS2 filesystem in `contents` is to be read.
+/// Says how the filesystem that was found in `contents` is to be read.
 ///
 /// # Errors
-/// [`Error::Empty`], [`Error::OtherContent`], [`Error::WrongByteOrder`], [`Error::WrongPages`],
-/// [`Error::WrongBlock`], [`Error::Unsound`], [`Error::Truncated`].
-pub fn choose(contents: &Contents, hints: &Hints) -> Result<Choice, Error> {
-    if contents.length().is_zero() {
-        return Err(Error::Empty);
-    }
-    let sweep = Sweep::of(contents);
-    let identity = identify_swept(contents, &sweep);
-    let other = || Error::OtherContent { found: Box::new(identity.main().clone()) };
-    let found = identity.of_kind(Kind::Jffs2).ok_or_else(other)?;
-    let jffs2 = found.jffs2.clone().ok_or_else(other)?;
-    let survey = Survey::of(contents, &sweep).ok_or_else(other)?;
-    check_order(&jffs2, hints)?;
-    let pages = pages(&survey, &jffs2, hints)?;
-    let shape = block(&survey, &jffs2, pages, hints)?;
+/// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
+/// [`Error::Truncated`].
+pub(super) fn choose(contents: &Contents, image: &Image, hints: &Hints) -> Result<Choice, Error> {
+    let Image { nodes, flash, at } = image;
+    let survey = Survey::with(contents, nodes, flash.order);
+    check_order(flash, hints)?;
+    let pages = pages(&survey, flash, hints)?;
+    let shape = block(&survey, flash, pages, hints)?;
     let truncated = survey.truncated(shape);
     if let Some(needed) = truncated.filter(|_| !hints.partial) {
         let cut = if shape.oob.is_zero() { Cut::Node } else { Cut::Block(shape) };
         return Err(Error::Truncated { length: contents.length(), needed, cut });
     }
-    let at = found.at;
     // Spare bytes of another number begin elsewhere.
-    let jffs2 = Jffs2 { marker: survey.marker(shape), ..jffs2 };
-    Ok(Choice { contents: contents.from(at), shape, order: jffs2.order, jffs2, at, truncated })
+    let flash = Flash { marker: survey.marker(shape), ..flash.clone() };
+    Ok(Choice { contents: contents.from(*at), shape, flash, at: *at, truncated })
 }
 
-fn check_order(jffs2: &Jffs2, hints: &Hints) -> Result<(), Error> {
-    match hints.order.filter(|order| *order != jffs2.order) {
-        Some(expected) => {
-            Err(Error::WrongByteOrder { expected, found: jffs2.order, at: jffs2.first })
-        }
+fn check_order(flash: &Flash, hints: &Hints) -> Result<(), Error> {
+    let found = flash.order.into();
+    match hints.order.filter(|order| *order != found) {
+        Some(expected) => Err(Error::WrongByteOrder { expected, found, at: flash.first }),
         None => Ok(()),
     }
 }
 
 /// Page and spare bytes: those of the user, unless more nodes are right with those found.
-fn pages(survey: &Survey<'_>, jffs2: &Jffs2, hints: &Hints) -> Result<(Bytes, Bytes), Error> {
-    let found = (jffs2.shape.page, jffs2.shape.oob);
+fn pages(survey: &Survey<'_>, flash: &Flash, hints: &Hints) -> Result<(Bytes, Bytes), Error> {
+    let found = (flash.shape.page, flash.shape.oob);
     if hints.page.is_none() && hints.oob.is_none() {
         return Ok(found);
     }
-    let given = given_pages(jffs2.shape, hints);
-    let shape = |(page, oob)| Shape { page, oob, block: jffs2.shape.block };
+    let given = given_pages(flash.shape, hints);
+    let shape = |(page, oob)| Shape { page, oob, block: flash.shape.block };
     // The block is looked at later; here only page and spare bytes count.
     Shape { block: given.0 * (Bytes::mib(1) / given.0.max(Bytes::new(1))), ..shape(given) }
         .check()
@@ -125,7 +100,7 @@ fn pages(survey: &Survey<'_>, jffs2: &Jffs2, hints: &Hints) -> Result<(Bytes, By
             expected: (shape(given), theirs.right),
             found: (shape(found), ours.right),
             checked: ours.right + ours.wrong,
-            at: at.unwrap_or(jffs2.first),
+            at: at.unwrap_or(flash.first),
         });
     }
     Ok(given)
@@ -149,11 +124,11 @@ fn given_pages(found: Shape, hints: &Hints) -> (Bytes, Bytes) {
 /// The flash with the erase block of the user, unless the nodes contradict.
 fn block(
     survey: &Survey<'_>,
-    jffs2: &Jffs2,
+    flash: &Flash,
     (page, oob): (Bytes, Bytes),
     hints: &Hints,
 ) -> Result<Shape, Error> {
-    let found = Shape { page, oob, block: jffs2.shape.block };
+    let found = Shape { page, oob, block: flash.shape.block };
     let shape = Shape { block: hints.block.unwrap_or(found.block), ..found };
     shape.check().map_err(|problem| Error::Unsound { problem })?;
     let wrong = |because| Error::WrongBlock { expected: shape.block, found, because };
@@ -163,7 +138,7 @@ fn block(
     if let Some(at) = survey.crossing(shape) {
         return Err(wrong(Misfit::Crossed(at)));
     }
-    if jffs2.block_known {
+    if flash.block_known {
         return Err(wrong(Misfit::Marked));
     }
     Ok(shape)

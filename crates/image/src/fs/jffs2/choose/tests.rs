@@ -1,7 +1,8 @@
 //! Every way to be wrong about an image, and what is said of it.
 
 use super::*;
-use crate::identify::tests::{Writer, bytes_with};
+use crate::fs::jffs2::tests::{Writer, image_of};
+use boardlab_jffs2::format::ByteOrder;
 
 const NAND: Shape = Shape::nand(Bytes::kib(2), Bytes::new(64), Bytes::kib(128));
 const NOR: Shape = Shape::nor(Bytes::kib(64));
@@ -12,8 +13,12 @@ fn image(order: ByteOrder, shape: Shape) -> Contents {
     writer.file()
 }
 
+fn chosen(contents: &Contents, hints: &Hints) -> Result<Choice, Error> {
+    choose(contents, &image_of(contents), hints)
+}
+
 fn refusal(contents: &Contents, hints: Hints) -> [String; 2] {
-    let error = choose(contents, &hints).unwrap_err();
+    let error = chosen(contents, &hints).unwrap_err();
     [error.to_string(), error.help()]
 }
 
@@ -31,13 +36,14 @@ fn says(refusal: &[String; 2], [title, help]: [&str; 2]) {
 fn what_the_user_says_is_taken_when_it_fits() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let file = image(order, NAND);
-        let right = Hints { block: Some(NAND.block), order: Some(order), ..pages(2_048, 64) };
+        let right =
+            Hints { block: Some(NAND.block), order: Some(order.into()), ..pages(2_048, 64) };
         for hints in [Hints::default(), right, Hints { page: right.page, ..Hints::default() }] {
-            let choice = choose(&file, &hints).unwrap();
-            assert_eq!((choice.shape, choice.order, choice.at), (NAND, order, Bytes::ZERO));
+            let choice = chosen(&file, &hints).unwrap();
+            assert_eq!((choice.shape, choice.flash.order, choice.at), (NAND, order, Bytes::ZERO));
         }
         let file = image(order, NOR);
-        let choice = choose(&file, &pages(2_048, 0)).unwrap();
+        let choice = chosen(&file, &pages(2_048, 0)).unwrap();
         assert_eq!(choice.shape, Shape { page: Bytes::kib(2), ..NOR });
     }
 }
@@ -48,9 +54,9 @@ fn the_place_of_the_cleanmarker_is_that_in_the_pages_of_the_user() {
     writer.data.resize(4 * NAND.block.to_usize(), 0xFF);
     let file = writer.file();
     // Without nodes nothing contradicts other pages.
-    let choice = choose(&file, &pages(1_024, 32)).unwrap();
-    assert_eq!((choice.shape.page, choice.jffs2.marker), (Bytes::kib(1), None));
-    assert_eq!(choose(&file, &pages(2_048, 64)).unwrap().jffs2.marker, Some(2));
+    let choice = chosen(&file, &pages(1_024, 32)).unwrap();
+    assert_eq!((choice.shape.page, choice.flash.marker), (Bytes::kib(1), None));
+    assert_eq!(chosen(&file, &pages(2_048, 64)).unwrap().flash.marker, Some(2));
 }
 
 #[test]
@@ -97,13 +103,13 @@ fn a_wrong_erase_block_is_refused_with_the_one_that_fits() {
     let mut writer = Writer::new(ByteOrder::Little, NOR);
     writer.marks = false;
     writer.inodes(400);
-    let larger = choose(&writer.file(), &block(128)).unwrap();
+    let larger = chosen(&writer.file(), &block(128)).unwrap();
     assert_eq!(larger.shape, Shape::nor(Bytes::kib(128)));
 }
 
 #[test]
 fn a_wrong_byte_order_is_refused_with_the_right_one() {
-    let wrong = |order| Hints { order: Some(order), ..Hints::default() };
+    let wrong = |order: ByteOrder| Hints { order: Some(order.into()), ..Hints::default() };
     let little = refusal(&image(ByteOrder::Little, NAND), wrong(ByteOrder::Big));
     says(&little, ["is little-endian, not big-endian", "give --endian little"]);
     let big = refusal(&image(ByteOrder::Big, NOR), wrong(ByteOrder::Little));
@@ -117,7 +123,7 @@ fn a_truncated_image_is_refused_unless_the_user_wants_what_there_is() {
     let refused = refusal(&cut, Hints::default());
     let ends = "it ends after 400000 bytes, within an erase block that needs 405504";
     says(&refused, [ends, "--partial"]);
-    assert!(choose(&cut, &Hints { partial: true, ..Hints::default() }).is_ok());
+    assert!(chosen(&cut, &Hints { partial: true, ..Hints::default() }).is_ok());
 
     let mut writer = Writer::new(ByteOrder::Little, NOR);
     writer.inodes(100);
@@ -125,33 +131,4 @@ fn a_truncated_image_is_refused_unless_the_user_wants_what_there_is() {
     let refused = refusal(&Contents::of(writer.data), Hints::default());
     says(&refused, ["the image is truncated: it ends after", "take the dump again"]);
     assert!(refused[0].contains("within a node that needs"), "{}", refused[0]);
-}
-
-#[test]
-fn other_content_is_refused_by_its_name_and_place() {
-    let cases: [(Vec<u8>, [&str; 2]); 7] = [
-        (Vec::new(), ["the image is empty", "take it again"]),
-        (
-            bytes_with(9_000, &[(0, b"hsqs"), (28, &[4, 0, 0, 0])]),
-            [
-                "found a SquashFS filesystem instead of JFFS2 (version 4.0, little-endian): superblock \
-              `hsqs` at 0x0",
-                "expected JFFS2; `boardlab image info FILE`",
-            ],
-        ),
-        (
-            bytes_with(9_000, &[(0, b"ANDROID!")]),
-            ["found an Android boot image instead of JFFS2", "expected JFFS2"],
-        ),
-        (bytes_with(9_000, &[(0, &[0x1F, 0x8B, 8])]), ["compressed data instead", "unpack"]),
-        (vec![0xFF; 9_000], ["found erased flash instead of JFFS2", "right partition"]),
-        (vec![0; 9_000], ["found zeros instead of JFFS2", "did the reading"]),
-        (
-            bytes_with(9_000, &[]),
-            ["unknown content instead of JFFS2: first bytes 80 87 8e", "checksum"],
-        ),
-    ];
-    for (bytes, texts) in cases {
-        says(&refusal(&Contents::of(bytes), Hints::default()), texts);
-    }
 }

@@ -1,0 +1,198 @@
+//! JFFS2 in an image.
+//!
+//! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] tells the flash by them, [`choose`] holds
+//! that against what the user says, [`audit`] puts into words what is wrong with it.
+
+mod audit;
+mod choose;
+mod nodes;
+mod survey;
+
+use super::{FileSystemType, Hints, Mounted, Opened, System};
+use crate::audit::Audit;
+use crate::contents::Contents;
+use crate::dump::Dump;
+use crate::error::Error;
+use crate::found::{ByteOrder, Confidence, Found, Kind};
+use crate::shape::Shape;
+use crate::spare::Spare;
+use boardlab_jffs2::{Jffs2, Options, Profile, format};
+use boardlab_result::{Cell, Row, RunResult, Table};
+use boardlab_sim::{Bytes, Clock};
+use choose::{choose, spare};
+use nodes::Nodes;
+use std::ops::Range;
+use survey::{Cleanmarkers, Flash, Survey};
+
+/// Its entry in the list.
+pub(super) const TYPE: FileSystemType =
+    FileSystemType { name: "JFFS2", search: || Box::new(Nodes::default()) };
+
+/// What was found in a file.
+#[derive(Debug)]
+struct Image {
+    nodes: Nodes,
+    /// What they say.
+    flash: Flash,
+    /// Where in the file the filesystem begins.
+    at: Bytes,
+}
+
+impl From<format::ByteOrder> for ByteOrder {
+    fn from(order: format::ByteOrder) -> Self {
+        match order {
+            format::ByteOrder::Little => Self::Little,
+            format::ByteOrder::Big => Self::Big,
+        }
+    }
+}
+
+impl System for Image {
+    fn shape(&self) -> Shape {
+        self.flash.shape
+    }
+
+    fn spare(&self, contents: &Contents) -> Option<Spare> {
+        spare(contents, self.flash.shape, &self.flash)
+    }
+
+    fn tell(&self, run: &mut RunResult, contents: &Contents, audit: Option<&Audit>) {
+        run.tables.push(filesystem(&self.flash, audit));
+        run.warnings.extend(warnings(&self.flash, contents.length()));
+        run.findings.extend(without_spare(&self.flash));
+    }
+
+    fn mount(&self, contents: &Contents, hints: &Hints) -> Result<Opened, Error> {
+        let choice = choose(contents, self, hints)?;
+        // What Linux reads twice is not read twice here: in an image made for it that takes hours.
+        let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
+        let byte_order = Some(choice.flash.order);
+        let options = Options { byte_order, profile, read_only: true, ..Options::default() };
+        let mut clock = Clock::new();
+        let fs = Jffs2::mount(&mut clock, choice.dump()?, options)
+            .map_err(|problem| Error::Mount(problem.into()))?;
+        Ok(Opened { fs: Box::new(fs), clock, at: choice.at, truncated: choice.truncated })
+    }
+}
+
+impl Mounted for Jffs2<Dump> {
+    fn dump(&self) -> &Dump {
+        self.device()
+    }
+
+    fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
+        audit::audit(self, clock)
+    }
+
+    fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
+        Self::inodes_in(self, range)
+    }
+}
+
+/// What the nodes tell, as far as they are not within some `other` content.
+fn recognise(nodes: Nodes, contents: &Contents, other: &[Found]) -> Option<(Found, Image)> {
+    let flash = Survey::of(contents, &nodes)?.conclude();
+    let right = flash.checked - flash.damaged;
+    let confidence = match (right, nodes.headers.len(), flash.cleanmarkers) {
+        (1.., _, _) => Confidence::Certain,
+        (0, 1.., _) | (0, 0, Cleanmarkers::Oob) => Confidence::Likely,
+        _ => return None,
+    };
+    let covers =
+        |one: &Found| one.size.is_some_and(|size| (one.at..one.at + size).contains(&flash.first));
+    if other.iter().any(covers) {
+        return None;
+    }
+    // Erased blocks in front belong to it; other content does not.
+    let behind = other.iter().any(|one| one.at < flash.first);
+    let at = if behind { start_of_block(&flash) } else { Bytes::ZERO };
+    let mut found = Found::new(Kind::FileSystem(TYPE.name), at, confidence);
+    found.detail = flash.order.to_string();
+    if let Some(node) = nodes.headers.first() {
+        found = found.because(node.at, format!("first node, {}, checksum right", node.order));
+    }
+    if flash.checked > 0 {
+        let counts = format!("{right} of {} nodes right", flash.checked);
+        let pages = match flash.shape.oob.get() {
+            0 => "without spare bytes".to_owned(),
+            oob => format!("with {oob} spare bytes after every {}", flash.shape.page),
+        };
+        found = found.because(flash.first, format!("{counts} {pages}"));
+    }
+    found = blocks_because(found, &flash);
+    if let Some(needed) = flash.truncated {
+        let what = format!("the file ends here; {} bytes would be whole", needed.get());
+        found = found.because(contents.length(), what);
+    }
+    found.shape = Some(flash.shape);
+    Some((found, Image { nodes, flash, at }))
+}
+
+fn blocks_because(found: Found, flash: &Flash) -> Found {
+    let block = flash.shape.block;
+    let by = match (flash.block_known, flash.cleanmarkers) {
+        (true, Cleanmarkers::Data) => "by cleanmarkers or summaries",
+        (true, Cleanmarkers::Oob) => "by cleanmarkers in the spare bytes, or summaries",
+        (true, Cleanmarkers::None) => "by summaries",
+        (false, _) => "the smallest that no node crosses",
+    };
+    found.because(flash.first, format!("erase blocks of {block}: {by}"))
+}
+
+/// Where the erase block with the first node begins in the file.
+fn start_of_block(flash: &Flash) -> Bytes {
+    let raw = flash.shape.raw_block();
+    raw * (flash.first / raw)
+}
+
+/// Of a filesystem that is mounted all nodes are judged, after correction; else a sample of them.
+fn filesystem(flash: &Flash, audit: Option<&Audit>) -> Table {
+    let sample = (flash.checked as u64, flash.damaged as u64);
+    let (checked, damaged) = audit.map_or(sample, |it| (it.nodes, it.damaged));
+    let cleanmarkers = match flash.cleanmarkers {
+        Cleanmarkers::Data => "in the data",
+        Cleanmarkers::Oob => "in the spare bytes",
+        Cleanmarkers::None => "none",
+    };
+    let row = Row::new("jffs2", "")
+        .cell("order", Cell::text(flash.order.to_string()))
+        .cell("cleanmarkers", Cell::text(cleanmarkers))
+        .cell("checked_count", Cell::int(checked))
+        .cell("damaged_count", Cell::int(damaged));
+    let mut table = Table::new("filesystem", "Filesystem")
+        .column("order", "byte order")
+        .column("cleanmarkers", "cleanmarkers")
+        .column("checked_count", "nodes checked")
+        .column("damaged_count", "of them damaged");
+    table.rows.push(row);
+    table
+}
+
+fn warnings(flash: &Flash, length: Bytes) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(needed) = flash.truncated {
+        let (length, needed) = (length.get(), needed.get());
+        warnings.push(format!("the file is truncated: {length} bytes of at least {needed}"));
+    }
+    if !flash.block_known {
+        warnings.push(format!(
+            "no cleanmarker or summary says how long erase blocks are: {} is the smallest size that \
+             no node crosses",
+            flash.shape.block
+        ));
+    }
+    warnings
+}
+
+/// What a file without spare bytes leaves open where nothing in it speaks of NOR.
+fn without_spare(flash: &Flash) -> Option<String> {
+    // JFFS2 puts cleanmarkers among the data on NOR only.
+    let open = flash.shape.oob.is_zero() && flash.cleanmarkers != Cleanmarkers::Data;
+    let text = "no spare bytes are in the file, so it is read as NOR; if it is of NAND, its files are the same, but \
+                wrong bits cannot be corrected and bad blocks not be told: dump it with the spare bytes \
+                (nanddump --oob --bb=dumpbad)";
+    open.then(|| text.into())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,154 @@
+//! JFFS2 nodes wherever they are in a file, before anything is known of the flash.
+//!
+//! Layer: rank 7. Main types: [`Nodes`] and [`Node`]. A header is believed when its checksum is right,
+//! whatever stands before it: images that a kernel wrote begin with erased blocks, and the byte
+//! order is that of the nodes, not of the first bytes of the file.
+
+use super::recognise;
+use crate::contents::Contents;
+use crate::found::Found;
+use crate::fs::{Search, System, Window};
+use boardlab_jffs2::format::{ByteOrder, Header, NodeType, OobCleanmarker};
+use boardlab_sim::Bytes;
+
+/// Nodes that are enough to judge by.
+const NODES: usize = 4_096;
+
+/// A header with the right checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Node {
+    /// Where it is in the file.
+    pub(super) at: Bytes,
+    /// The byte order of its numbers.
+    pub(super) order: ByteOrder,
+    /// What it is.
+    pub(super) kind: NodeType,
+    /// Its length, header included.
+    pub(super) length: u32,
+}
+
+impl Node {
+    /// The node whose header is at the beginning of `bytes`, which are at `at` of the file.
+    fn parse(bytes: &[u8], at: Bytes) -> Option<Self> {
+        let order = match bytes {
+            [0x85, 0x19, ..] => ByteOrder::Little,
+            [0x19, 0x85, ..] => ByteOrder::Big,
+            _ => return None,
+        };
+        let header = Header::parse(bytes, order).ok()?;
+        Some(Self { at, order, kind: header.node_type, length: header.length })
+    }
+}
+
+/// What was found in a file.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    /// Headers with the right checksum, in order.
+    pub(super) headers: Vec<Node>,
+    /// Places that hold a cleanmarker as it is put into spare bytes, where it has no checksum.
+    pub(super) markers: Vec<(Bytes, ByteOrder)>,
+    /// The last header in the file.
+    pub(super) last: Option<Node>,
+}
+
+impl Nodes {
+    fn note(&mut self, here: &[u8], at: Bytes) {
+        if let Some(node) = Node::parse(here, at) {
+            self.last = Some(node);
+            if self.headers.len() < NODES {
+                self.headers.push(node);
+            }
+            return;
+        }
+        let marks = |order: &ByteOrder| here.starts_with(&OobCleanmarker.bytes(*order));
+        let marker = [ByteOrder::Little, ByteOrder::Big].into_iter().find(marks);
+        self.markers.extend(marker.filter(|_| self.markers.len() < NODES).map(|order| (at, order)));
+    }
+}
+
+impl Search for Nodes {
+    fn look(&mut self, window: &Window<'_>) {
+        // Headers are at multiples of four in the flash, and at even places in a dump with any
+        // usual number of spare bytes.
+        for at in (window.begins.start & !1..window.begins.end).step_by(2) {
+            let here = &window.bytes[at..];
+            let magic = matches!(here, [0x85, 0x19, ..] | [0x19, 0x85, ..]);
+            if magic {
+                self.note(here, window.at + Bytes::new(at as u64));
+            }
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.headers.len() >= NODES
+    }
+
+    fn look_at_end(&mut self, window: &Window<'_>) {
+        let mut end = Self::default();
+        end.look(window);
+        self.last = end.last.or(self.last);
+    }
+
+    fn conclude(
+        self: Box<Self>,
+        contents: &Contents,
+        other: &[Found],
+    ) -> Option<(Found, Box<dyn System>)> {
+        let (found, image) = recognise(*self, contents, other)?;
+        Some((found, Box::new(image)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identify::sweep::Sweep;
+
+    fn swept(bytes: Vec<u8>) -> (Nodes, Sweep) {
+        let mut nodes = Nodes::default();
+        let sweep = Sweep::of(&Contents::of(bytes), &mut [&mut nodes]);
+        (nodes, sweep)
+    }
+
+    fn header(order: ByteOrder, kind: NodeType, length: u32) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        Header::new(kind, length).emit(&mut bytes, order);
+        bytes
+    }
+
+    #[test]
+    fn nodes_are_found_behind_erased_blocks_in_either_byte_order() {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let mut bytes = vec![0xFF; 600_000];
+            bytes[300_000..300_012].copy_from_slice(&header(order, NodeType::Inode, 68));
+            // The header lies across the border of a window.
+            bytes[524_284..524_296].copy_from_slice(&header(order, NodeType::Dirent, 44));
+            let (nodes, sweep) = swept(bytes);
+            let found: Vec<_> =
+                nodes.headers.iter().map(|n| (n.at.get(), n.order, n.kind)).collect();
+            assert_eq!(
+                found,
+                [(300_000, order, NodeType::Inode), (524_284, order, NodeType::Dirent)]
+            );
+            assert_eq!(sweep.first_programmed, Some(Bytes::new(300_000)));
+            assert_eq!(nodes.last, Some(nodes.headers[1]));
+        }
+    }
+
+    #[test]
+    fn a_header_with_a_wrong_checksum_is_none() {
+        let mut bytes = header(ByteOrder::Little, NodeType::Inode, 68).to_vec();
+        bytes[4] ^= 1;
+        assert_eq!(swept(bytes).0.headers, []);
+    }
+
+    #[test]
+    fn the_end_is_looked_at_even_when_enough_is_known_before() {
+        let mut bytes = header(ByteOrder::Little, NodeType::Cleanmarker, 12).repeat(60_000);
+        let end = bytes.len() - 12;
+        bytes[end..].copy_from_slice(&header(ByteOrder::Little, NodeType::Inode, 5_000));
+        let (nodes, _) = swept(bytes);
+        assert_eq!(nodes.headers.len(), NODES);
+        assert_eq!(nodes.last.map(|node| node.length), Some(5_000));
+    }
+}

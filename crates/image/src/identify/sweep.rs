@@ -1,0 +1,66 @@
+//! One pass over a file for all filesystems that may be in it.
+//!
+//! Layer: rank 7. Main type: [`Sweep`], what no filesystem has to tell.
+
+use crate::contents::Contents;
+use crate::fs::{Search, Window};
+use boardlab_sim::Bytes;
+
+/// Bytes of a file that are looked through at most.
+const BYTES: u64 = 1 << 30;
+/// Bytes that are looked through at once.
+const WINDOW: usize = 256 * 1_024;
+/// Bytes at the end of a file that are looked through in any case.
+const TAIL: u64 = 256 * 1_024;
+/// Bytes behind a window that a search sees too: the longest header.
+const HEADER: usize = 12;
+
+/// What was found in a file.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    /// The first byte that is not erased.
+    pub(crate) first_programmed: Option<Bytes>,
+    /// Whether all programmed bytes that were looked at are zero.
+    pub(crate) zeros: bool,
+}
+
+impl Sweep {
+    /// Looks through `contents` until one of `searches` knows enough, and at its end.
+    pub(crate) fn of(contents: &Contents, searches: &mut [&mut dyn Search]) -> Self {
+        let mut sweep = Self { first_programmed: None, zeros: true };
+        let length = contents.length().get();
+        let mut next = 0;
+        while next < length.min(BYTES) && !searches.iter().any(|search| search.has_enough()) {
+            window(contents, next, |window| {
+                let first = window.begins.start;
+                sweep.first_programmed.get_or_insert(window.at + Bytes::new(first as u64));
+                sweep.zeros &= window.bytes[first..].iter().all(|&byte| byte == 0 || byte == 0xFF);
+                searches.iter_mut().for_each(|search| search.look(window));
+            });
+            next += WINDOW as u64;
+        }
+        if next < length {
+            window(contents, length.saturating_sub(TAIL), |window| {
+                searches.iter_mut().for_each(|search| search.look_at_end(window));
+            });
+        }
+        sweep
+    }
+}
+
+/// The window at `start`, unless it is erased.
+fn window(contents: &Contents, start: u64, mut look: impl FnMut(&Window<'_>)) {
+    let at = Bytes::new(start);
+    let bytes = &contents.window(at, WINDOW + HEADER)[..];
+    if let Some(first) = first_programmed(bytes) {
+        look(&Window { bytes, at, begins: first..bytes.len().min(WINDOW) });
+    }
+}
+
+/// The first byte that is not 0xFF.
+fn first_programmed(bytes: &[u8]) -> Option<usize> {
+    const STEP: usize = 64;
+    let chunk = bytes.chunks(STEP).position(|chunk| chunk != &[0xFF; STEP][..chunk.len()])?;
+    let within = bytes[chunk * STEP..].iter().position(|&byte| byte != 0xFF)?;
+    Some(chunk * STEP + within)
+}
