@@ -4,7 +4,7 @@
 //! looks without effect. Bursts of the caches are made of single transfers unless a board knows better.
 
 use boardlab_arm926::{
-    Bus, BusFault, Compiled, Config, Cycles, Engine, Limit, Lines, Mode, Physical, Processor,
+    Bus, BusFault, Config, Cycles, Engine, Limit, Lines, Mode, Physical, Predecoded, Processor,
     Reply, Stop, Virtual, Waits, Watched, Watchpoint, Width,
 };
 use std::io::{self, Write};
@@ -132,5 +132,5 @@ pub(crate) fn show(engine: &mut dyn Engine<Board>, out: &mut dyn Write) -> io::R
 
 #[allow(dead_code, reason = "the tests call what it calls")]
 fn main() -> io::Result<()> {
-    show(&mut Compiled::new(), &mut io::stdout().lock())
+    show(&mut Predecoded::new(), &mut io::stdout().lock())
 }

@@ -10,7 +10,8 @@
 //! - [`memory`]: [`Memory`], the system control coprocessor with MMU, TLB, caches and write buffer.
 //! - [`processor`]: [`Processor`], all of the above.
 //!
-//! - [`engine`]: [`Engine`], the ways to run it: [`Interpreter`], the reference, [`Predecoded`], [`Compiled`], as the command line names them.
+//! - [`engine`]: [`Engine`], the ways to run it: [`Interpreter`], the reference, [`Predecoded`], and `Compiled`, as the command line names them.
+//!   `Compiled` comes with the feature `compiler`, which brings Cranelift; without it this crate builds in seconds.
 //! - [`points`]: [`Points`], the breakpoints and watchpoints of a run. [`ram`]: [`Ram`], a bus for tests.
 //!
 //! `examples/own_memory_map.rs` has a board of one's own, with a breakpoint and a watchpoint.
@@ -21,6 +22,7 @@
 
 pub mod address;
 pub mod bus;
+#[cfg(feature = "compiler")]
 pub mod compiler;
 pub mod config;
 pub mod decode;
@@ -41,6 +43,7 @@ pub mod timing;
 
 pub use address::{Cycles, Modified, Physical, Virtual};
 pub use bus::{Bus, BusFault, Lines, Reply, Waits, Width};
+#[cfg(feature = "compiler")]
 pub use compiler::Compiled;
 pub use config::{CacheSize, Config};
 pub use engine::Engine;

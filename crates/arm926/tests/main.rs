@@ -6,6 +6,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+#[cfg(feature = "compiler")]
 mod compiler;
 mod decode;
 mod engines;

@@ -158,6 +158,7 @@ const fn list(key: &Key) -> usize {
 
 impl Codes {
     /// None yet; each is hot when it was entered so often.
+    #[cfg(feature = "compiler")]
     pub(super) fn with_threshold(threshold: u32) -> Self {
         Self { threshold, ..Self::default() }
     }
@@ -230,6 +231,7 @@ impl Codes {
     }
 
     /// Counts from the beginning what is not hot yet: only what is entered often in a short time is worth compiling.
+    #[cfg(feature = "compiler")]
     pub(super) fn count_again(&self) {
         for code in &self.codes {
             let heat = &code.heat;

@@ -148,6 +148,7 @@ impl Predecoded {
     }
 
     /// An engine that stops in front of what it entered so often.
+    #[cfg(feature = "compiler")]
     pub(crate) fn with_threshold(threshold: u32) -> Self {
         Self { codes: Codes::with_threshold(threshold), ..Self::default() }
     }
@@ -160,6 +161,7 @@ impl Predecoded {
     }
 
     /// Counts from the beginning how often codes are entered.
+    #[cfg(feature = "compiler")]
     pub(crate) fn count_again(&self) {
         self.codes.count_again();
     }

@@ -7,7 +7,9 @@ mod points;
 mod program;
 mod world;
 
-use boardlab_arm926::{Compiled, Cycles, Engine, Interpreter, Limit, Predecoded, Processor};
+#[cfg(feature = "compiler")]
+use boardlab_arm926::Compiled;
+use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Predecoded, Processor};
 use boardlab_sim::{Seed, Stream};
 use world::{Board, draw};
 
@@ -93,6 +95,7 @@ fn the_fast_engine_leaves_the_same_state_as_the_reference_at_any_instant() {
     assert!(stepped * 10 < instructions * 9, "the fast engine ran hardly anything itself");
 }
 
+#[cfg(feature = "compiler")]
 #[test]
 fn compiled_code_leaves_the_same_state_as_the_reference_at_any_instant() {
     let mut engine = Compiled::with_threshold(1);

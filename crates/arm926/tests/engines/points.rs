@@ -2,18 +2,21 @@
 
 use super::world::{self, Board, draw};
 use super::{limit, own_memory_map, program, state};
+#[cfg(feature = "compiler")]
+use boardlab_arm926::Compiled;
 use boardlab_arm926::{
-    Compiled, Config, Engine, Interpreter, Limit, Predecoded, Processor, Psr, Ram, Stop, Virtual,
-    Waits, Watched, Watchpoint,
+    Config, Engine, Interpreter, Limit, Predecoded, Processor, Psr, Ram, Stop, Virtual, Waits,
+    Watched, Watchpoint,
 };
 use boardlab_sim::Seed;
 use std::num::NonZeroU32;
 
-/// All engines, by the names that the command line has for them.
-fn engines<B: boardlab_arm926::Bus + 'static>() -> [(&'static str, Box<dyn Engine<B>>); 3] {
-    [
+/// All engines that are built in, by the names that the command line has for them.
+fn engines<B: boardlab_arm926::Bus + 'static>() -> Vec<(&'static str, Box<dyn Engine<B>>)> {
+    vec![
         ("interpreter", Box::new(Interpreter)),
         ("predecoded", Box::new(Predecoded::new())),
+        #[cfg(feature = "compiler")]
         ("compiled", Box::new(Compiled::with_threshold(1))),
     ]
 }
