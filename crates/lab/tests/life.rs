@@ -100,7 +100,7 @@ fn twice_the_endurance_is_twice_the_bytes() {
         let cycles = format!("endurance.cycles=[{cycles}]");
         median(&lives(&card(&[&cycles]), random.clone(), Method::Full, 3))
     };
-    assert_near(bytes("800"), 2.0 * bytes("400"), 0.01, "bytes");
+    assert_near(bytes("400"), 2.0 * bytes("200"), 0.01, "bytes");
 }
 
 #[test]

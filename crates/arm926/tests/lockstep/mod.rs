@@ -39,9 +39,6 @@ const FULL: u64 = 100_000_000;
 /// Each class is executed at least so often.
 const EACH: u64 = 1_000;
 const BATCH: usize = 256;
-/// One case in so many is compiled as well, which takes a thousand times as long as running it.
-#[cfg(feature = "compiler")]
-const COMPILED: usize = 64;
 /// Where the memory of case n of a batch is.
 const FIRST: u32 = 0x1_0000;
 const STRIDE: u32 = 0x1000;
@@ -49,6 +46,12 @@ const PROCESSES: u64 = 2;
 
 fn full() -> bool {
     std::env::var_os("BOARDLAB_FULL").is_some()
+}
+
+/// One case in so many is compiled as well, which takes a thousand times as long as running it.
+#[cfg(feature = "compiler")]
+fn compiled_each() -> usize {
+    if full() { 64 } else { BATCH }
 }
 
 fn say(text: &str) {
@@ -115,7 +118,7 @@ fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
             check(&tally.run(&mut here, made), &made.0, &there, &place);
             check(&fast.run(&made.0), &made.0, &there, &format!("fast engine, {place}"));
             #[cfg(feature = "compiler")]
-            if n % COMPILED == 0 {
+            if n % compiled_each() == 0 {
                 check(&compiled.run(&made.0), &made.0, &there, &format!("compiler, {place}"));
             }
         }
