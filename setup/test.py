@@ -43,6 +43,7 @@ def build(env):
     """Builds all programs with tests. Cargo tells each as a line of JSON; its own messages stay on standard error."""
     cargo = subprocess.Popen(CARGO + ["--no-run", "--message-format=json-render-diagnostics"], cwd=ROOT, env=env,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    running.add(cargo)
     suites = []
     for line in cargo.stdout:
         try:
@@ -52,7 +53,9 @@ def build(env):
             continue
         if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
             suites.append(suite_of(message))
-    return suites, cargo.wait()
+    status = cargo.wait()
+    running.discard(cargo)
+    return suites, status
 
 
 def suite_of(message):

@@ -36,7 +36,7 @@ const fn row(rank: u8, name: &'static str, uses: &'static [&'static str]) -> Row
 
 /// The filesystems and the layers below, which `image` may read.
 const IMAGE: &[&str] =
-    &["jffs2", "yaffs2", "logfs", "ubifs", "ubi", "mtd", "nand", "vfs", "result"];
+    &["jffs2", "yaffs2", "logfs", "ubifs", "ubi", "mtd", "nand", "vfs", "codec", "result"];
 const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 /// What a face hands from `lab` to `report` are types of `result`, which it may name.
 const FACE: &[&str] = &["document", "parts", "computer", "lab", "report", "image", "result"];

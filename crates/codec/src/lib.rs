@@ -1,7 +1,8 @@
-//! Error correction codes, compression and checksums of flash storage.
+//! Error correction codes, compression, checksums and numbers of flash storage.
 //!
 //! Layer: rank 1; uses `sim` (tests only). In reading order:
 //!
+//! - [`byte_order`]: [`ByteOrder`], that of the CPU that wrote the flash.
 //! - [`crc`]: [`crc::crc32`], the check sum of every on-flash node.
 //! - [`hamming`]: one wrong bit in 256 or 512 bytes, Linux' software ECC.
 //! - [`bch`]: [`Bch`], up to `t` wrong bits in a step, Linux' software BCH.
@@ -36,6 +37,7 @@
 //! ```
 
 pub mod bch;
+pub mod byte_order;
 pub mod crc;
 pub mod error;
 pub mod hamming;
@@ -44,6 +46,7 @@ pub mod rtime;
 pub mod zlib;
 
 pub use bch::Bch;
+pub use byte_order::ByteOrder;
 pub use crc::crc32;
 pub use error::Error;
 

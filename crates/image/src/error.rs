@@ -3,8 +3,9 @@
 //! Layer: rank 7. Main type: [`Error`]: where, what was found, what was expected, and what would fit
 //! as [`Error::help`]. Images are untrusted: whoever shows a message makes texts from them harmless.
 
-use crate::found::{ByteOrder, Found, Kind};
+use crate::found::{Found, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, Unsound};
+use boardlab_codec::ByteOrder;
 use boardlab_mtd::Error as MtdError;
 use boardlab_sim::Bytes;
 use std::{fmt, io};

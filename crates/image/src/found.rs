@@ -1,28 +1,10 @@
 //! What can be in a file, and one content of it with the reasons to believe it.
 //!
-//! Layer: rank 7. Main types: [`Found`] and [`Kind`]; [`ByteOrder`] of its numbers.
+//! Layer: rank 7. Main types: [`Found`] and [`Kind`].
 
 use crate::shape::Shape;
 use boardlab_sim::Bytes;
 use std::fmt;
-
-/// The order of the bytes of a number: that of the CPU that wrote the image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ByteOrder {
-    /// The least significant byte first: ARM, x86.
-    Little,
-    /// The most significant byte first: PowerPC, most MIPS boards.
-    Big,
-}
-
-impl fmt::Display for ByteOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Little => "little-endian",
-            Self::Big => "big-endian",
-        })
-    }
-}
 
 /// What something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,33 +46,27 @@ pub enum Kind {
     Unknown,
 }
 
-/// What the others are called, for people.
-const NAMES: &[(Kind, &str)] = &[
-    (Kind::Ubi, "UBI image"),
-    (Kind::Gpt, "GPT partition table"),
-    (Kind::Mbr, "MBR partition table"),
-    (Kind::UImage, "U-Boot image"),
-    (Kind::DeviceTree, "device tree or FIT image"),
-    (Kind::Trx, "TRX firmware"),
-    (Kind::AndroidBoot, "Android boot image"),
-    (Kind::AndroidSparse, "Android sparse image"),
-    (Kind::Elf, "ELF program"),
-    (Kind::Compressed, "compressed data"),
-    (Kind::Archive, "archive"),
-    (Kind::Text, "text"),
-    (Kind::Erased, "erased flash"),
-    (Kind::Zeros, "zeros"),
-    (Kind::Empty, "empty file"),
-    (Kind::Unknown, "unknown content"),
-];
-
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::FileSystem(name) = self {
-            return f.pad(&format!("{name} filesystem"));
-        }
-        let name = NAMES.iter().find(|(kind, _)| kind == self);
-        f.pad(name.map_or("unknown content", |(_, name)| name))
+        f.pad(match self {
+            Self::FileSystem(name) => return f.pad(&format!("{name} filesystem")),
+            Self::Ubi => "UBI image",
+            Self::Gpt => "GPT partition table",
+            Self::Mbr => "MBR partition table",
+            Self::UImage => "U-Boot image",
+            Self::DeviceTree => "device tree or FIT image",
+            Self::Trx => "TRX firmware",
+            Self::AndroidBoot => "Android boot image",
+            Self::AndroidSparse => "Android sparse image",
+            Self::Elf => "ELF program",
+            Self::Compressed => "compressed data",
+            Self::Archive => "archive",
+            Self::Text => "text",
+            Self::Erased => "erased flash",
+            Self::Zeros => "zeros",
+            Self::Empty => "empty file",
+            Self::Unknown => "unknown content",
+        })
     }
 }
 

@@ -40,12 +40,13 @@ pub mod spare;
 pub mod tables;
 pub mod walk;
 
+pub use boardlab_codec::ByteOrder;
 pub use contents::Contents;
 pub use damage::Damage;
 pub use dump::Dump;
 pub use error::Error;
 pub use extract::{Limits, extract};
-pub use found::{ByteOrder, Confidence, Found, Kind};
+pub use found::{Confidence, Found, Kind};
 pub use fs::{Hints, Opened};
 pub use health::Health;
 pub use identify::{Identity, identify, identify_types};

@@ -71,7 +71,7 @@ const SPACES: (&str, &str) = (
 );
 const BAD_CALLS: (&str, &str) = ("badcalls", "ALL REFUSED");
 
-/// The others run on QEMU, and here in the long form: they see nothing of the core.
+/// The others run on QEMU, and here in the long form.
 #[test]
 fn tests_pass_with_fcse() {
     check("", &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);

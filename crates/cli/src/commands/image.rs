@@ -43,9 +43,9 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
 fn info(file: &Path) -> Result<Told, Problem> {
     let contents = Contents::open(file)?;
     let identity = identify(&contents);
-    let looked_at = identity.filesystem.as_ref().map(|_| {
+    let looked_at = identity.filesystem.as_ref().map(|system| {
         let hints = Hints { partial: true, ..Hints::default() };
-        Damage::of(&mut open(&contents, &hints)?)
+        Damage::of(&mut system.mount(&contents, &hints)?)
     });
     Ok(tables::info(&shown_path(file), &contents, &identity, looked_at.as_ref()))
 }

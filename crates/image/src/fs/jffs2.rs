@@ -13,10 +13,10 @@ use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::dump::Dump;
 use crate::error::Error;
-use crate::found::{ByteOrder, Confidence, Found, Kind};
+use crate::found::{Confidence, Found, Kind};
 use crate::shape::Shape;
 use crate::spare::Spare;
-use boardlab_jffs2::{Jffs2, Options, Profile, format};
+use boardlab_jffs2::{Jffs2, Options, Profile};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
 use choose::{choose, spare};
@@ -36,15 +36,6 @@ struct Image {
     flash: Flash,
     /// Where in the file the filesystem begins.
     at: Bytes,
-}
-
-impl From<format::ByteOrder> for ByteOrder {
-    fn from(order: format::ByteOrder) -> Self {
-        match order {
-            format::ByteOrder::Little => Self::Little,
-            format::ByteOrder::Big => Self::Big,
-        }
-    }
 }
 
 impl System for Image {

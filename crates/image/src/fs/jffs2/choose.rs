@@ -74,7 +74,7 @@ pub(super) fn choose(contents: &Contents, image: &Image, hints: &Hints) -> Resul
 }
 
 fn check_order(flash: &Flash, hints: &Hints) -> Result<(), Error> {
-    let found = flash.order.into();
+    let found = flash.order;
     match hints.order.filter(|order| *order != found) {
         Some(expected) => Err(Error::WrongByteOrder { expected, found, at: flash.first }),
         None => Ok(()),

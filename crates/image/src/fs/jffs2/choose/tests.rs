@@ -36,8 +36,7 @@ fn says(refusal: &[String; 2], [title, help]: [&str; 2]) {
 fn what_the_user_says_is_taken_when_it_fits() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let file = image(order, NAND);
-        let right =
-            Hints { block: Some(NAND.block), order: Some(order.into()), ..pages(2_048, 64) };
+        let right = Hints { block: Some(NAND.block), order: Some(order), ..pages(2_048, 64) };
         for hints in [Hints::default(), right, Hints { page: right.page, ..Hints::default() }] {
             let choice = chosen(&file, &hints).unwrap();
             assert_eq!((choice.shape, choice.flash.order, choice.at), (NAND, order, Bytes::ZERO));
@@ -109,7 +108,7 @@ fn a_wrong_erase_block_is_refused_with_the_one_that_fits() {
 
 #[test]
 fn a_wrong_byte_order_is_refused_with_the_right_one() {
-    let wrong = |order: ByteOrder| Hints { order: Some(order.into()), ..Hints::default() };
+    let wrong = |order: ByteOrder| Hints { order: Some(order), ..Hints::default() };
     let little = refusal(&image(ByteOrder::Little, NAND), wrong(ByteOrder::Big));
     says(&little, ["is little-endian, not big-endian", "give --endian little"]);
     let big = refusal(&image(ByteOrder::Big, NOR), wrong(ByteOrder::Little));
