@@ -69,7 +69,7 @@ impl Folder {
         // A process whose run failed may take away the folder that it made, between the two.
         while !folder.lock.as_ref().is_some_and(|lock| file::is_at(lock, path)) {
             folder.make().map_err(refused)?;
-            folder.lock = lock(path, holds)?;
+            folder.enter(holds)?;
             if folder.lock.is_none() {
                 break;
             }
@@ -90,6 +90,16 @@ impl Folder {
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
+    }
+
+    /// Locks the folder. Where another process has it, that one needs what this one made.
+    fn enter(&mut self, holds: Holds) -> Result<(), Error> {
+        let locked = lock(&self.path, holds);
+        if let Err(Error::FolderInUse { .. }) = locked {
+            self.made.clear();
+        }
+        self.lock = locked?;
         Ok(())
     }
 
@@ -210,6 +220,10 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        // Who shares the folder may not have written into it yet.
+        if self.lock.as_ref().is_some_and(|lock| lock::exclusive(lock).is_err()) {
+            return;
+        }
         for made in self.made.iter().rev() {
             // Only an empty folder goes away.
             let _ = fs::remove_dir(made);
@@ -300,6 +314,7 @@ fn free<'t>(
 mod tests {
     use super::*;
     use boardlab_result::Attachment;
+    use std::process;
 
     fn with(names: &[(&str, &str)]) -> RunResult {
         let mut run = RunResult::new("x", "x", 1, "0");
@@ -336,5 +351,27 @@ mod tests {
         assert_eq!(files, [("a".to_owned(), "1"), ("3-A".to_owned(), "2")]);
         let clash = [with(&[("a", "1"), ("a", "2"), ("a", "3")])];
         assert!(matches!(attachments(&clash), Err(Error::AttachmentTwice { .. })));
+    }
+
+    #[test]
+    fn a_folder_that_another_process_uses_stays_even_empty() {
+        let scratch = std::env::temp_dir().join(format!("boardlab-folder-{}", process::id()));
+        let path = scratch.join("a/b");
+        for (theirs, ours) in [
+            (Holds::Files, Holds::Files),
+            (Holds::Result, Holds::Result),
+            (Holds::Files, Holds::Result),
+        ] {
+            let mut made = Folder { path: path.clone(), quiet: true, made: Vec::new(), lock: None };
+            made.make().unwrap();
+            let other = Folder::at(&path, true, theirs).unwrap();
+            assert_eq!(made.enter(ours).is_ok(), ours == Holds::Files);
+            drop(made);
+            other.write("x", b"x").unwrap();
+            drop(other);
+            fs::remove_dir_all(&scratch).unwrap();
+        }
+        drop(Folder::at(&path, true, Holds::Result).unwrap());
+        assert!(!scratch.exists(), "nobody uses it");
     }
 }
