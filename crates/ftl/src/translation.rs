@@ -11,7 +11,7 @@ use crate::cause::ByCause;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::medium::Busy;
-use crate::medium::{Done, Version};
+use crate::medium::{RequestTiming, Version};
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 
@@ -148,7 +148,7 @@ impl Completion {
 
     /// Of a request that the medium was done with as it says.
     #[must_use]
-    pub(crate) fn of(done: Done, events: Events, version: Version) -> Self {
+    pub(crate) fn of(done: RequestTiming, events: Events, version: Version) -> Self {
         Self {
             transferred: done.transferred,
             accepted: done.accepted,

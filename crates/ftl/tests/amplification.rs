@@ -12,7 +12,7 @@
 use crate::theory;
 
 use boardlab_ftl::{
-    Collection, Emptied, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,
+    Collection, EmptyBlocks, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -32,7 +32,7 @@ struct Point {
 impl Point {
     fn new(collection: Collection, streams: Streams, pages_per_block: u32, spare: f64) -> Self {
         // As theory has it: a block comes free when it is chosen.
-        let emptied = Emptied::Kept;
+        let emptied = EmptyBlocks::Kept;
         let policies = Policies { collection, streams, emptied, ..Policies::default() };
         // About a million pages at most, but enough blocks.
         let blocks = (262_144 / pages_per_block).max(2_048);
@@ -236,7 +236,7 @@ fn blocks_that_come_free_at_once_make_random_collection_cheaper_where_much_is_sp
         point.overwrites = (10, 30);
         point.uniform()
     };
-    let (kept, returned) = (run(Emptied::Kept), run(Emptied::Returned));
+    let (kept, returned) = (run(EmptyBlocks::Kept), run(EmptyBlocks::Returned));
     assert!((kept - 2.0).abs() < 0.01, "{kept} as theory has it");
     assert!((1.90..1.95).contains(&returned), "{returned}, 4 % less");
 }

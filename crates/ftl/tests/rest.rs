@@ -2,7 +2,7 @@
 //! data round and round.
 
 use boardlab_ftl::{
-    CellTimes, Collection, Emptied, Extent, Geometry, Levelling, LevellingTime, PageMapped,
+    CellTimes, Collection, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped,
     Policies, PowerSafety, SharedCells, Stripe, Timed, Timing, Translation,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
@@ -55,7 +55,7 @@ fn a_swap_is_not_the_reason_of_the_next_one() {
 #[test]
 fn no_more_free_blocks_are_wanted_than_the_data_leave() {
     for collection in [Collection::Greedy, Collection::Fifo, Collection::Random] {
-        for emptied in [Emptied::Returned, Emptied::Kept] {
+        for emptied in [EmptyBlocks::Returned, EmptyBlocks::Kept] {
             let policies =
                 Policies { collection, emptied, idle_blocks: u32::MAX, ..Policies::default() };
             let padded = PowerSafety { bits: 3, shared: SharedCells::Padded };

@@ -1,6 +1,6 @@
 //! What is damaged on a mounted flash, and whom it concerns.
 //!
-//! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`Hurt`]; main function: [`Jffs2::audit`]. JFFS2 leaves out
+//! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`InodeDamage`]; main function: [`Jffs2::audit`]. JFFS2 leaves out
 //! what has a wrong checksum and says nothing: a file gets shorter, shows older bytes or zeros, or loses its
 //! name. Here every byte of every block is read once more and each node is verified. Of what is wrong is told
 //! where it lies and what it means:
@@ -25,13 +25,13 @@ use crate::Jffs2;
 use crate::block::{List, NodeId, NodeRef, Owner};
 use crate::error::Error;
 use crate::format::{
-    ByteOrder, DirentView, Header, InodeView, Malformed, NodeType, OobCleanmarker, XattrView,
-    XrefView, cleanmarker, crc, header, to_usize,
+    ByteOrder, Dirent, DirentView, Header, InodeView, Malformed, NodeType, OobCleanmarker,
+    XattrView, XrefView, cleanmarker, crc, header, to_usize,
 };
 use crate::volume::Volume;
 use boardlab_mtd::{BlockIndex, Mtd, PageIndex};
 use boardlab_sim::{Bytes, Clock};
-use content::Seen;
+use content::VerifiedNode;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ pub struct Audit {
     /// Places that are not among `places`.
     pub more: u64,
     /// What is lost, by inode.
-    pub hurt: BTreeMap<u32, Hurt>,
+    pub inode_damage: BTreeMap<u32, InodeDamage>,
     /// Whether names or files may be missing of which nothing is known.
     pub unknown_loss: bool,
     /// Blocks that hold something else than JFFS2.
@@ -71,16 +71,16 @@ pub struct Place {
     /// How long it is.
     pub length: u32,
     /// What lies there.
-    pub what: What,
+    pub what: DamageKind,
     /// What follows from it.
-    pub meaning: Meaning,
+    pub meaning: Consequence,
     /// The inode that it is of; when nothing is certain, the one that its bytes speak of.
     pub ino: Option<u32>,
 }
 
 /// What lies in a damaged place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum DamageKind {
     /// An inode node whose fields are right and whose data are not.
     Data {
         /// The bytes of the file.
@@ -114,7 +114,7 @@ pub enum What {
 
 /// What follows from a damaged place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum Consequence {
     /// Something of the inode is missing or older.
     Lost,
     /// Nobody knows what was there.
@@ -127,7 +127,7 @@ pub enum Meaning {
 
 /// What an inode has lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hurt {
+pub struct InodeDamage {
     /// Bytes whose newest node is damaged: they show what an older one has, or zeros, or are cut off.
     pub stale: Vec<Range<u64>>,
     /// Bytes that no node holds: they are zeros, or cut off.
@@ -158,17 +158,19 @@ impl<M: Mtd> Jffs2<M> {
         let mut auditor = Auditor::default();
         let mut bytes = vec![0; to_usize(self.volume.layout.block_size)];
         for block in (0..self.volume.layout.block_count).map(BlockIndex) {
-            let start = self.volume.blocks.start(block);
+            let start = self.volume.blocks.block_offset(block);
             self.volume.read_flash(clock, start, &mut bytes)?;
-            let lost = |device: &M, range: Range<u32>| {
-                is_lost(device, start + offset(range.start)..start + offset(range.end))
+            let bad = self.volume.blocks.block(block).list() == List::Bad;
+            let marked = !bad && self.volume.has_mark(clock, block);
+            let volume = &self.volume;
+            let lost = |range: Range<u32>| {
+                is_lost(&volume.device, start + offset(range.start)..start + offset(range.end))
             };
-            let view = View { block, start, bytes: &bytes };
-            if self.volume.blocks.block(block).list() == List::Bad {
-                auditor.bad_block(&view, self.volume.order);
+            let view = View { block, start, bytes: &bytes, lost: &lost };
+            if bad {
+                auditor.bad_block(&view, volume.order);
             } else {
-                let marked = self.volume.has_mark(clock, block);
-                auditor.block(&self.volume, &view, marked, &lost);
+                auditor.block(volume, &view, marked);
             }
         }
         Ok(auditor.conclude(&self.volume))
@@ -177,8 +179,8 @@ impl<M: Mtd> Jffs2<M> {
     /// The inodes whose nodes lie in a piece of the flash and count: of a directory's entries the directory.
     pub fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
         let volume = &self.volume;
-        let block = volume.blocks.at(range.start);
-        let start = volume.blocks.start(block);
+        let block = volume.blocks.block_at(range.start);
+        let start = volume.blocks.block_offset(block);
         let refs = volume.blocks.block(block).refs();
         let from = refs.partition_point(|node| start + offset(node.offset()) <= range.start);
         let mut found = Vec::new();
@@ -186,7 +188,7 @@ impl<M: Mtd> Jffs2<M> {
             if start + offset(node.offset()) >= range.end {
                 break;
             }
-            if let (Owner::Inode(slot), true) = (node.owner(), node.state().counts())
+            if let (Owner::Inode(slot), true) = (node.owner(), node.state().is_live())
                 && let Some(inode) = volume.inodes.try_get(slot).filter(|inode| inode.links > 0)
             {
                 found.push(inode.ino);
@@ -208,7 +210,7 @@ impl<M: Mtd> Volume<M> {
         let Some(page_size) = self.layout.page_size else { return false };
         let mut oob = [0; cleanmarker::OOB_SIZE];
         let length = to_usize(self.layout.oob_free).min(oob.len());
-        let page = self.blocks.start(block) / offset(page_size);
+        let page = self.blocks.block_offset(block) / offset(page_size);
         let Ok(page) = u32::try_from(page) else { return false };
         let read = self.device.read_oob(clock, PageIndex(page), &mut oob[..length]);
         read.is_ok() && OobCleanmarker.is_in(&oob[..length], self.order)
@@ -220,6 +222,8 @@ struct View<'a> {
     block: BlockIndex,
     start: Bytes,
     bytes: &'a [u8],
+    /// Whether the device's error correction gave up on these bytes of the block.
+    lost: &'a dyn Fn(Range<u32>) -> bool,
 }
 
 impl View<'_> {
@@ -246,7 +250,7 @@ impl View<'_> {
 #[derive(Default)]
 struct Auditor {
     audit: Audit,
-    seen: Vec<Seen>,
+    seen: Vec<VerifiedNode>,
     /// Directories, by slot, with the versions of their good entries.
     entries: Vec<(u32, u32)>,
     /// Damaged entries: the directory's slot, the version, and the number of the place.
@@ -263,7 +267,7 @@ struct Auditor {
 
 impl Auditor {
     fn tell(&mut self, place: Place) -> Option<usize> {
-        self.audit.unknown_loss |= place.meaning == Meaning::Unknown;
+        self.audit.unknown_loss |= place.meaning == Consequence::Unknown;
         if self.audit.places.len() == PLACES {
             self.audit.more += 1;
             return None;
@@ -272,18 +276,11 @@ impl Auditor {
         Some(self.audit.places.len() - 1)
     }
 
-    fn block<M: Mtd>(
-        &mut self,
-        volume: &Volume<M>,
-        view: &View<'_>,
-        marked: bool,
-        lost: &dyn Fn(&M, Range<u32>) -> bool,
-    ) {
+    fn block<M: Mtd>(&mut self, volume: &Volume<M>, view: &View<'_>, marked: bool) {
         let block = volume.blocks.block(view.block);
-        let is_gap = |node: &NodeRef| node.owner() == Owner::Nobody && !node.state().counts();
+        let is_gap = |node: &NodeRef| node.owner() == Owner::Nobody && !node.state().is_live();
         let own = marked || gap::begins_like_jffs2(view.bytes, volume.order);
         let own = own || !block.refs().iter().all(is_gap);
-        let lost = |range| lost(&volume.device, range);
         let zeros = self.zeros_at_end.take_if(|_| own && !block.refs().is_empty());
         if let Some(zeros) = zeros {
             self.tell(zeros);
@@ -292,14 +289,14 @@ impl Auditor {
             let Some(id) = volume.blocks.id(view.block, index) else { continue };
             let range = node.offset()..node.offset() + volume.blocks.length(id);
             match node.owner() {
-                Owner::Nobody if is_gap(node) => self.gap(volume, view, range, own, &lost),
+                Owner::Nobody if is_gap(node) => self.gap(volume, view, range, own),
                 Owner::Nobody => {}
-                Owner::Inode(slot) => self.node(volume, view, (id, slot), &range, &lost),
+                Owner::Inode(slot) => self.node(volume, view, id, slot, &range),
                 Owner::Xattr(_) | Owner::Xref(_) => self.attribute(volume, view, &range),
             }
         }
-        let free = volume.blocks.end_of_nodes(view.block)..view.size();
-        self.gap(volume, view, free, own, &lost);
+        let free = volume.blocks.free_offset(view.block)..view.size();
+        self.gap(volume, view, free, own);
     }
 
     /// Verifies a node that the scan took for one of an inode.
@@ -307,15 +304,15 @@ impl Auditor {
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (id, slot): (NodeId, u32),
+        id: NodeId,
+        slot: u32,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         self.audit.nodes += 1;
         let bytes = view.at(range);
         let problem = match Header::parse(bytes, volume.order).map(|header| header.node_type) {
-            Ok(NodeType::Dirent) => self.entry(volume, view, slot, range, lost),
-            Ok(NodeType::Inode) => self.data(volume, view, (id, slot), range, lost),
+            Ok(NodeType::Dirent) => self.entry(volume, view, slot, range),
+            Ok(NodeType::Inode) => self.data(volume, view, id, slot, range),
             Ok(other) => Err((other, Malformed::Value { field: "node type", found: 0 })),
             Err(_) => Err((NodeType::Unknown(0), Malformed::Value { field: "header", found: 0 })),
         };
@@ -324,12 +321,12 @@ impl Auditor {
         self.audit.damaged += 1;
         let ino =
             volume.inodes.try_get(slot).filter(|inode| inode.links > 0).map(|found| found.ino);
-        let meaning = if ino.is_some() { Meaning::Lost } else { Meaning::Superseded };
+        let meaning = if ino.is_some() { Consequence::Lost } else { Consequence::Superseded };
         if let Some(ino) = ino {
-            self.audit.hurt.entry(ino).or_default().suspected = true;
+            self.audit.inode_damage.entry(ino).or_default().suspected = true;
         }
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        self.tell(Place { at, length, what: What::Fields(node_type, cause), meaning, ino });
+        self.tell(Place { at, length, what: DamageKind::Fields(node_type, cause), meaning, ino });
     }
 
     fn entry<M: Mtd>(
@@ -338,7 +335,6 @@ impl Auditor {
         view: &View<'_>,
         slot: u32,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) -> Result<(), (NodeType, Malformed)> {
         let of = |cause| (NodeType::Dirent, cause);
         let bytes = view.at(range);
@@ -349,8 +345,7 @@ impl Auditor {
             return Ok(());
         }
         self.audit.damaged += 1;
-        let name = found.name_so_far().to_vec();
-        self.wrong_name(volume, view, (range, parent.parent, parent.version, name), lost);
+        self.wrong_name(volume, view, range, found.with_name(found.name_so_far()));
         Ok(())
     }
 
@@ -359,17 +354,18 @@ impl Auditor {
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (range, parent, version, name): (&Range<u32>, u32, u32, Vec<u8>),
-        lost: &dyn Fn(Range<u32>) -> bool,
+        range: &Range<u32>,
+        entry: Dirent<'_>,
     ) {
         let length = range.end - range.start;
-        let torn = view.is_torn(range.start, length) && !lost(range.clone());
-        let meaning = if torn { Meaning::Torn } else { Meaning::Lost };
+        let torn = view.is_torn(range.start, length) && !(view.lost)(range.clone());
+        let meaning = if torn { Consequence::Torn } else { Consequence::Lost };
         let at = view.start + offset(range.start);
-        let place = Place { at, length, what: What::Name { name }, meaning, ino: Some(parent) };
+        let what = DamageKind::Name { name: entry.name.to_vec() };
+        let place = Place { at, length, what, meaning, ino: Some(entry.parent) };
         let number = self.tell(place);
-        if let (false, Some(slot)) = (torn, volume.inodes.slot(parent)) {
-            self.wrong_entries.push((slot, version, number));
+        if let (false, Some(slot)) = (torn, volume.inodes.slot(entry.parent)) {
+            self.wrong_entries.push((slot, entry.version, number));
         }
     }
 
@@ -377,9 +373,9 @@ impl Auditor {
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (id, slot): (NodeId, u32),
+        id: NodeId,
+        slot: u32,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) -> Result<(), (NodeType, Malformed)> {
         let of = |cause| (NodeType::Inode, cause);
         let found = InodeView::new(view.at(range), volume.order).map_err(of)?;
@@ -388,14 +384,14 @@ impl Auditor {
             && found.data().len() == to_usize(node.csize)
             && crc(0, found.data()) == node.data_crc
             || found.check_lengths().is_ok() && node.csize == 0;
-        let mut seen = Seen { slot, node: id, good: right, place: None, fields: node };
+        let mut seen = VerifiedNode { slot, node: id, good: right, place: None, fields: node };
         if !right {
             self.audit.damaged += 1;
             let (at, length) = (view.start + offset(range.start), range.end - range.start);
-            let torn = view.is_torn(range.start, length) && !lost(range.clone());
-            let meaning = if torn { Meaning::Torn } else { Meaning::Superseded };
+            let torn = view.is_torn(range.start, length) && !(view.lost)(range.clone());
+            let meaning = if torn { Consequence::Torn } else { Consequence::Superseded };
             let bytes = u64::from(node.offset)..u64::from(node.offset) + u64::from(node.dsize);
-            let what = What::Data { bytes };
+            let what = DamageKind::Data { bytes };
             seen.place = self.tell(Place { at, length, what, meaning, ino: Some(node.ino) });
             if torn {
                 return Ok(());
@@ -425,18 +421,18 @@ impl Auditor {
         };
         self.audit.damaged += 1;
         self.wrong_attributes.extend(wrong);
-        let meaning = if wrong.is_some() { Meaning::Lost } else { Meaning::Unknown };
+        let meaning = if wrong.is_some() { Consequence::Lost } else { Consequence::Unknown };
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        self.tell(Place { at, length, what: What::Attribute, meaning, ino });
+        self.tell(Place { at, length, what: DamageKind::Attribute, meaning, ino });
     }
 
     /// A block that is marked bad is not read. A flash that retires a block has moved its nodes before.
     fn bad_block(&mut self, view: &View<'_>, order: ByteOrder) {
         let nodes = gap::count_nodes(view.bytes, order);
         if nodes > 0 {
-            let what = What::BadBlock { nodes };
+            let what = DamageKind::BadBlock { nodes };
             let (at, length) = (view.start, view.size());
-            self.tell(Place { at, length, what, meaning: Meaning::Superseded, ino: None });
+            self.tell(Place { at, length, what, meaning: Consequence::Superseded, ino: None });
         }
     }
 
@@ -446,7 +442,7 @@ impl Auditor {
         self.judge_attributes(volume);
         self.judge_inodes(volume);
         if let Some(zeros) = self.zeros_at_end.take() {
-            self.tell(Place { meaning: Meaning::Superseded, ..zeros });
+            self.tell(Place { meaning: Consequence::Superseded, ..zeros });
         }
         self.audit.places.sort_by_key(|place| place.at);
         self.audit
@@ -460,13 +456,13 @@ impl Auditor {
             let alive = volume.inodes.try_get(slot).filter(|inode| inode.links > 0);
             let twice = self.entries.binary_search(&(slot, version)).is_ok();
             match alive.filter(|_| !twice) {
-                Some(inode) => self.audit.hurt.entry(inode.ino).or_default().names = true,
-                None => self.mean(place, Meaning::Superseded),
+                Some(inode) => self.audit.inode_damage.entry(inode.ino).or_default().names = true,
+                None => self.mean(place, Consequence::Superseded),
             }
         }
     }
 
-    fn mean(&mut self, place: Option<usize>, meaning: Meaning) {
+    fn mean(&mut self, place: Option<usize>, meaning: Consequence) {
         if let Some(place) = place.and_then(|number| self.audit.places.get_mut(number)) {
             place.meaning = meaning;
         }
@@ -482,7 +478,7 @@ impl Auditor {
             let wrong = self.wrong_attributes.binary_search(&reference.xid).is_ok();
             let alive = volume.inodes.find(reference.ino).is_some_and(|inode| inode.links > 0);
             if wrong && alive && !reference.removed {
-                self.audit.hurt.entry(reference.ino).or_default().attributes = true;
+                self.audit.inode_damage.entry(reference.ino).or_default().attributes = true;
             }
         }
     }

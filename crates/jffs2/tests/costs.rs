@@ -11,12 +11,12 @@ type Costs = [u64; 6];
 fn since_mount(fs: &Jffs2<Stats<RamMtd>>) -> Costs {
     let (device, host) = (fs.device(), fs.volume().host());
     let (reads, oob) = (device.of(Operation::Read), device.of(Operation::ReadOob));
-    let checksums = host.done(Work::Crc);
+    let checksums = host.work_total(Work::Crc);
     [
         reads.count() + oob.count(),
         (reads.bytes() + oob.bytes()).get(),
         device.of(Operation::Program).count(),
-        host.done(Work::Node).count,
+        host.work_total(Work::Node).count,
         checksums.count,
         checksums.bytes,
     ]
@@ -38,7 +38,7 @@ fn fill(fs: &mut Mount<Jffs2<Stats<RamMtd>>>, clock: &mut Clock) {
     fs.write(clock, fd, 0, &data[..100]).unwrap();
     fs.close(clock, fd).unwrap();
     for name in ["user.first", "user.second"] {
-        fs.set_xattr(clock, "/directory/small", name, &data[..50]).unwrap();
+        fs.setxattr(clock, "/directory/small", name, &data[..50]).unwrap();
     }
     fs.symlink(clock, "directory", "/link").unwrap();
     fs.mknod(clock, "/pipe", Kind::Fifo, 0o600).unwrap();
@@ -65,7 +65,7 @@ fn costs(device: RamMtd, summary: bool) -> [Costs; 4] {
     for path in ["/twice", "/link", "/pipe", "/directory/small"] {
         fs.lstat(&mut clock, path).unwrap();
     }
-    fs.xattr(&mut clock, "/directory/small", "user.second").unwrap();
+    fs.getxattr(&mut clock, "/directory/small", "user.second").unwrap();
     [written, mounted, checked, since_mount(fs.fs())]
 }
 

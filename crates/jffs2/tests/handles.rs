@@ -201,8 +201,8 @@ impl<F: FileSystem> Side<F> {
             Step::Xattr(path, length, value) => {
                 let name = format!("user.{}", "x".repeat(*length));
                 match value {
-                    Some(length) => mount.set_xattr(clock, path, name, &content(*length, 7)),
-                    None => mount.remove_xattr(clock, path, name),
+                    Some(length) => mount.setxattr(clock, path, name, &content(*length, 7)),
+                    None => mount.removexattr(clock, path, name),
                 }
                 .map(|()| String::new())
             }

@@ -1,7 +1,7 @@
 //! Error correction of a page, step by step.
 //!
 //! Layer: rank 3, over `codec`. Main types: [`Code`], which code; [`Engine`], the code at work on the
-//! steps of a page; [`Met`], what it met. An erased step has a code of ones with every code here, so an
+//! steps of a page; [`Corrections`], what it met. An erased step has a code of ones with every code here, so an
 //! erased page reads clean.
 //!
 //! What a code does beyond its strength: Hamming notices any two wrong bits of a step; three wrong data
@@ -49,24 +49,24 @@ impl Code {
 
 /// No code of this shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoSuchCode(pub Code);
+pub struct UnknownCode(pub Code);
 
-impl fmt::Display for NoSuchCode {
+impl fmt::Display for UnknownCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "there is no code {:?}", self.0)
     }
 }
 
-impl std::error::Error for NoSuchCode {}
+impl std::error::Error for UnknownCode {}
 
-/// What a correction met.
+/// The result of a correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Met {
-    /// Bits put right.
+pub struct Corrections {
+    /// Corrected bits.
     pub corrected: u32,
     /// The most of them in one step.
     pub worst: u32,
-    /// Steps that were left as they came.
+    /// Uncorrectable steps, which are left unchanged.
     pub failed_steps: u32,
 }
 
@@ -84,12 +84,12 @@ impl Engine {
     ///
     /// # Errors
     /// When the code does not exist.
-    pub fn new(code: Code) -> Result<Self, NoSuchCode> {
+    pub fn new(code: Code) -> Result<Self, UnknownCode> {
         let (step, code_bytes, bch) = match code {
             Code::None | Code::OnDie => (512, 0, None),
             Code::Hamming(step) => (step.bytes(), hamming::CODE, None),
             Code::Bch { step, bits } => {
-                let bch = Bch::linux(step, bits).map_err(|_| NoSuchCode(code))?;
+                let bch = Bch::linux(step, bits).map_err(|_| UnknownCode(code))?;
                 (step, bch.code_bytes(), Some(bch))
             }
         };
@@ -153,7 +153,7 @@ impl Engine {
     ///
     /// # Panics
     /// When data and codes are not those of equally many whole steps.
-    pub fn correct(&self, data: &mut [u8], codes: &mut [u8]) -> Met {
+    pub fn correct(&self, data: &mut [u8], codes: &mut [u8]) -> Corrections {
         self.correct_steps(data, codes, |_, _| {})
     }
 
@@ -167,8 +167,8 @@ impl Engine {
         data: &mut [u8],
         codes: &mut [u8],
         mut told: impl FnMut(usize, Option<u32>),
-    ) -> Met {
-        let mut met = Met::default();
+    ) -> Corrections {
+        let mut met = Corrections::default();
         if !self.is_software() {
             return met;
         }
@@ -252,7 +252,7 @@ mod tests {
             let mut codes = vec![0; 2_048 / engine.step() * engine.code_bytes()];
             engine.calculate(&[0xFF; 2_048], &mut codes);
             assert!(codes.iter().all(|&byte| byte == 0xFF), "{code:?}");
-            assert_eq!(engine.correct(&mut [0xFF; 2_048], &mut codes), Met::default());
+            assert_eq!(engine.correct(&mut [0xFF; 2_048], &mut codes), Corrections::default());
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
         }
         let mut told = Vec::new();
         let met = engine.correct_steps(&mut data, &mut codes, |step, bits| told.push((step, bits)));
-        assert_eq!(met, Met { corrected: 6, worst: 3, failed_steps: 1 });
+        assert_eq!(met, Corrections { corrected: 6, worst: 3, failed_steps: 1 });
         assert_eq!(told, [(0, Some(2)), (1, Some(1)), (2, Some(3)), (3, None)]);
         assert_eq!(data[..1_536], [0x5A; 1_536]);
     }

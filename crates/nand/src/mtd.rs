@@ -13,7 +13,7 @@ use crate::port::{Counts, Port, PortTiming};
 use boardlab_media::Row;
 use boardlab_mtd::{
     BlockIndex, Change, EraseRegion, Error, FlashKind, Geometry, Kind, Mtd, Oob, PageIndex,
-    RawPages, ReadHealth, Tear, Torn,
+    RawPages, ReadHealth, Tear, TearOutcome,
 };
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use std::sync::Arc;
@@ -180,7 +180,7 @@ impl Mtd for Nand {
         if data.is_empty() && oob.is_empty() {
             return Ok(());
         }
-        self.driver.program_page(&mut self.port, clock, row, (data, oob))
+        self.driver.program_page(&mut self.port, clock, row, data, oob)
     }
 
     fn is_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
@@ -205,7 +205,7 @@ impl RawPages for Nand {
         oob: &mut [u8],
     ) -> Result<(), Error> {
         let row = self.check_raw(page, data, oob)?;
-        self.driver.read_raw(&mut self.port, clock, row, (data, oob)).map(|_| ())
+        self.driver.read_raw(&mut self.port, clock, row, data, oob).map(|_| ())
     }
 
     fn program_raw(
@@ -219,18 +219,25 @@ impl RawPages for Nand {
         if data.is_empty() && oob.is_empty() {
             return Ok(());
         }
-        self.driver.program_raw(&mut self.port, clock, row, (data, oob))
+        self.driver.program_raw(&mut self.port, clock, row, data, oob)
     }
 }
 
 /// The physics of the chip: of several programs one is hit, those before it are whole.
 impl Tear for Nand {
-    fn outcomes(&self, kind: Kind) -> &'static [Torn] {
-        const ERASE: [Torn; 4] = [Torn::NotBegun, Torn::Partial, Torn::Weak, Torn::Finished];
-        if kind == Kind::Erase { &ERASE } else { &Torn::PLAIN }
+    fn outcomes(&self, kind: Kind) -> &'static [TearOutcome] {
+        const ERASE: [TearOutcome; 4] =
+            [TearOutcome::NotBegun, TearOutcome::Partial, TearOutcome::Weak, TearOutcome::Finished];
+        if kind == Kind::Erase { &ERASE } else { &TearOutcome::PLAIN }
     }
 
-    fn tear(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, stream: &mut Stream) {
+    fn tear(
+        &mut self,
+        clock: &mut Clock,
+        change: Change<'_>,
+        torn: TearOutcome,
+        stream: &mut Stream,
+    ) {
         let length = match change {
             Change::Program(_, data) => Bytes::of(data).div_ceil(self.geometry.write_size),
             // An erase, which comes first, and a mark on each of two pages.
@@ -238,9 +245,9 @@ impl Tear for Nand {
             Change::ProgramOob(..) | Change::Erase(_) => 1,
         };
         let hit = match torn {
-            Torn::NotBegun => 0,
-            Torn::Finished => length.saturating_sub(1),
-            Torn::Partial | Torn::Weak => stream.below(length.max(1)),
+            TearOutcome::NotBegun => 0,
+            TearOutcome::Finished => length.saturating_sub(1),
+            TearOutcome::Partial | TearOutcome::Weak => stream.below(length.max(1)),
         };
         let bits = Seed::new(stream.next_u64()).stream("nand.torn");
         self.port.die_mut().set_torn_stream(bits);

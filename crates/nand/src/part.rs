@@ -47,7 +47,7 @@ pub enum Interface {
 
 /// How long an operation takes and after which time the chip gives up and reports failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timed {
+pub struct TimeLimit {
     /// The distribution of completion times.
     pub time: QuantileTable,
     /// The data sheet's maximum.
@@ -60,9 +60,9 @@ pub struct Timing {
     /// tR: a page from the array into the page register.
     pub read: QuantileTable,
     /// tPROG: the page register into the array.
-    pub program: Timed,
+    pub program: TimeLimit,
     /// tBERS: one block.
-    pub erase: Timed,
+    pub erase: TimeLimit,
     /// tWC: one command, address or data-in cycle; unused on a serial bus.
     pub write_cycle: Duration,
     /// tRC: one data-out cycle; unused on a serial bus.
@@ -330,7 +330,7 @@ impl Part {
     }
 
     fn check_times(&self) -> Result<(), PartError> {
-        for (name, Timed { time, max }) in
+        for (name, TimeLimit { time, max }) in
             [("program", &self.timing.program), ("erase", &self.timing.erase)]
         {
             if time.max() > *max {

@@ -29,7 +29,7 @@ use crate::chip::spi::{CORRECTED, ERASE_FAIL, PROGRAM_FAIL, UNCORRECTABLE};
 use crate::chip::{Cut, Die, ParallelChip, Phase, Refusal, SpiChip, parallel};
 use crate::part::{Interface, Part, PartError};
 use boardlab_media::Row;
-use boardlab_mtd::Torn;
+use boardlab_mtd::TearOutcome;
 use boardlab_sim::{Clock, Duration, Hertz, Instant};
 use std::fmt;
 
@@ -118,7 +118,7 @@ pub enum OnDie {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
     Never,
-    AtOperation(u64, Torn),
+    AtOperation(u64, TearOutcome),
     At(Instant),
 }
 
@@ -208,7 +208,7 @@ impl Port {
 
     /// Cuts the power in program or erase `number`, counted from zero since the beginning, and leaves
     /// it like `torn`.
-    pub const fn cut_at_operation(&mut self, number: u64, torn: Torn) {
+    pub const fn cut_at_operation(&mut self, number: u64, torn: TearOutcome) {
         self.plan = Plan::AtOperation(number, torn);
     }
 

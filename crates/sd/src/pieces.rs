@@ -1,8 +1,8 @@
-//! Extents of blocks cut at the lines that the flash draws: pages and rows.
+//! Splits extents of blocks at page and row boundaries.
 //!
 //! Layer: arithmetic below the card. Main type: [`Pages`], the pages that an extent touches.
 
-use crate::cache::{Filled, filled};
+use crate::cache::{BlockMask, filled};
 use boardlab_block::Extent;
 use boardlab_ftl as ftl;
 
@@ -51,7 +51,7 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Each page, and which of its blocks.
-    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, Filled)> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, BlockMask)> {
         let blocks = self.page_blocks;
         pieces(self.extent, blocks, blocks).map(move |piece| {
             let from = piece.first.0 % blocks;

@@ -1,4 +1,4 @@
-//! How blocks come back: from the write cache, or from the layer below.
+//! The read path: from the write cache, or from the layer below.
 //!
 //! Layer: rank 4, part of [`Card`]. Source and what is left out: see [`crate::card`].
 

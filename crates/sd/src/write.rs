@@ -4,7 +4,7 @@
 //! below in one piece, at the pace of the bus. Source and what is left out: see [`crate::card`].
 
 use crate::bus::Kind;
-use crate::cache::{Cache, Filled, filled};
+use crate::cache::{BlockMask, Cache, filled};
 use crate::card::Card;
 use crate::part::Discard;
 use crate::pieces::{Pages, edges, number, pieces, within_page};
@@ -28,7 +28,7 @@ impl<T: Translation> Card<T> {
     fn program(
         &mut self,
         at: Instant,
-        pages: &[(u32, Filled)],
+        pages: &[(u32, BlockMask)],
     ) -> Result<(Instant, Instant), ftl::Error> {
         let Some(&(first, _)) = pages.first() else { return Ok((at, at)) };
         let whole = filled(0..u32::try_from(self.page_blocks).unwrap_or(128));

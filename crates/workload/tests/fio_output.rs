@@ -5,7 +5,9 @@ use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate};
 use boardlab_workload::fio::account::Log;
 use boardlab_workload::fio::options::{OPTIONS, Tier};
 use boardlab_workload::fio::output::{human, json, log, table, terse};
-use boardlab_workload::fio::{Failure, Host, JobFile, Nothing, Run, parse, parse_arguments, run};
+use boardlab_workload::fio::{
+    EmptyEnvironment, Failure, Host, JobFile, Run, parse, parse_arguments, run,
+};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::{Command, Stdio};
 
@@ -352,7 +354,7 @@ fn left_behind(text: &str) -> Result<String, Failure> {
         text if text.contains('F') => format!("[j] {}", text.replace('F', FILES)),
         text => format!("[j] {}", text.replace('J', &format!("filename=/dev/x {FILES}"))),
     };
-    let file = parse("job", text.replace(' ', "\n").as_bytes(), &Nothing);
+    let file = parse("job", text.replace(' ', "\n").as_bytes(), &EmptyEnvironment);
     let file = file.unwrap_or_else(|wrong| panic!("{wrong}"));
     let transfer = Rate::new(Bytes::mib(16), Duration::from_secs(1));
     let each = Duration::from_millis(1);

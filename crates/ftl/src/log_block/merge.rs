@@ -16,7 +16,7 @@
 //! logs when its log for writes in order is closed stays there if it is newer (Lee et al.).
 
 use super::policies::Logs;
-use super::{LogBlocks, NONE, Takes};
+use super::{AcceptedPages, LogBlocks, NONE};
 use crate::cause::Cause;
 use crate::error::Error;
 use crate::geometry::{Page, PageRun};
@@ -48,7 +48,7 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     fn empty_oldest_shared(&mut self) -> Result<(), Error> {
-        let oldest = self.logs.iter().find(|log| log.takes == Takes::Any);
+        let oldest = self.logs.iter().find(|log| log.takes == AcceptedPages::Any);
         let oldest = oldest.expect("there are too many logs");
         let (block, end) = (oldest.block(), oldest.frontier.next());
         for offset in 0..end {

@@ -53,7 +53,7 @@ pub struct Merges {
 
 /// Which pages a log takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum AcceptedPages {
     Any,
     /// The next page of its unit only.
     Next,
@@ -64,7 +64,7 @@ enum Takes {
 struct Log {
     /// [`NONE`] where all units share it.
     unit: u32,
-    takes: Takes,
+    takes: AcceptedPages,
     frontier: Frontier,
     /// Each page that was programmed is that of its offset.
     in_order: bool,
@@ -365,7 +365,7 @@ impl<M: Medium> Translation for LogBlocks<M> {
     fn occupancy(&self) -> Occupancy {
         let logs = match self.policies.cells {
             LogCells::SingleBit { .. } => {
-                self.logs.iter().filter(|l| l.takes == Takes::Any).count()
+                self.logs.iter().filter(|l| l.takes == AcceptedPages::Any).count()
             }
             LogCells::Ordinary => 0,
         };

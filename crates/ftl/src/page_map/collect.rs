@@ -77,7 +77,7 @@ impl<M: Medium> PageMapped<M> {
             let most = u32::try_from(rest.len()).expect("at most a block");
             let run = self.frontiers[usize::from(stream)].take(most);
             let (now, later) = rest.split_at(run.count as usize);
-            self.copy((victim, now, stale), run, cause);
+            self.copy(victim, now, stale, run, cause);
             rest = later;
         }
         self.offsets = offsets;
@@ -102,7 +102,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Moves pages of a block, of which some may be stale, to erased pages of another.
     #[inline]
-    fn copy(&mut self, (from, offsets, stale): (u32, &[u32], bool), to: PageRun, cause: Cause) {
+    fn copy(&mut self, from: u32, offsets: &[u32], stale: bool, to: PageRun, cause: Cause) {
         let target = Page { block: to.block, offset: to.offset };
         let valid = match stale {
             true => self.flash.table.relocate_all(from, offsets, target),

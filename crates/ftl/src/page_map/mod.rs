@@ -34,7 +34,7 @@ use crate::geometry::{Geometry, Page, PageRun, Spare};
 use crate::medium::Busy;
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::page_map::demand_map::DemandMap;
-use crate::page_map::policies::{Emptied, LevellingTime, Policies};
+use crate::page_map::policies::{EmptyBlocks, LevellingTime, Policies};
 use crate::page_map::power::Trims;
 use crate::policy::admission::Runs;
 use crate::policy::collection::Collector;
@@ -253,7 +253,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// A closed block in which nothing is valid comes free, unless the what-if keeps it.
     pub(crate) fn return_emptied(&mut self, block: u32) {
-        if self.policies.emptied == Emptied::Kept || !self.write_due_trims() {
+        if self.policies.emptied == EmptyBlocks::Kept || !self.write_due_trims() {
             return;
         }
         self.flash.pool.take_victim(block);

@@ -14,7 +14,7 @@ use crate::policy::streams::Streams;
 
 /// What happens to a block in which nothing is valid any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Emptied {
+pub enum EmptyBlocks {
     /// It is erased and free at once.
     #[default]
     Returned,
@@ -45,7 +45,7 @@ pub struct Policies {
     /// What is kept apart.
     pub streams: Streams,
     /// What happens to blocks without valid pages.
-    pub emptied: Emptied,
+    pub emptied: EmptyBlocks,
     /// The cache of single-bit cells.
     pub cache: Cache,
     /// Where the page map is kept.
@@ -63,7 +63,7 @@ impl Default for Policies {
             levelling: Levelling::Dynamic,
             levelling_time: LevellingTime::InTheWay,
             streams: Streams::CopiesApart,
-            emptied: Emptied::Returned,
+            emptied: EmptyBlocks::Returned,
             cache: Cache::default(),
             map: MapMemory::Whole,
             reserve: 1,

@@ -1,6 +1,6 @@
 //! The map rebuilt after a cut of power, from nothing but what lies in the flash.
 //!
-//! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type: [`Remains`]. Every page carries its logical page and
+//! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type: [`PageMappedAfterCut`]. Every page carries its logical page and
 //! version in its spare bytes. Recovery reads all pages that are not erased ([`Cause::Map`]): of each
 //! logical page the highest version counts, unless a newer trim page says that it was given up.
 //!
@@ -19,7 +19,7 @@
 //! that shorten the scan.
 
 use crate::cause::Cause;
-use crate::contents::{Contents, Holds};
+use crate::contents::{Contents, PageState};
 use crate::error::Error;
 use crate::flash::Flash;
 use crate::geometry::{Geometry, Page, PageRun};
@@ -33,7 +33,7 @@ use boardlab_sim::Seed;
 
 /// What is left when power is lost: the flash, and what the part is built for.
 #[derive(Debug, Clone)]
-pub struct Remains {
+pub struct PageMappedAfterCut {
     /// The flash; [`Contents::restart`] gives it power again.
     pub medium: Contents,
     geometry: Geometry,
@@ -44,7 +44,7 @@ pub struct Remains {
 }
 
 /// The newest copy of each logical page that was found.
-struct Found {
+struct ScanResult {
     newest: Vec<Option<(Version, Page)>>,
     version: Version,
     /// Pages of each block that were not erased.
@@ -57,7 +57,7 @@ impl PageMapped<Contents> {
     ///
     /// # Errors
     /// Gives the layer back when it was not [`PageMapped::power_safe`].
-    pub fn into_remains(self) -> Result<Remains, Box<Self>> {
+    pub fn into_remains(self) -> Result<PageMappedAfterCut, Box<Self>> {
         let Some(safety) = self.power_safety() else { return Err(Box::new(self)) };
         let mut policies = self.policies;
         policies.reserve -= 2;
@@ -65,11 +65,11 @@ impl PageMapped<Contents> {
         if let Some(health) = &mut health {
             health.forget();
         }
-        Ok(Remains { medium, geometry, policies, safety, health })
+        Ok(PageMappedAfterCut { medium, geometry, policies, safety, health })
     }
 }
 
-impl Remains {
+impl PageMappedAfterCut {
     /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that draw.
     ///
     /// # Errors
@@ -94,9 +94,9 @@ impl Remains {
 }
 
 impl PageMapped<Contents> {
-    fn scan(&mut self) -> Found {
+    fn scan(&mut self) -> ScanResult {
         let (blocks, pages) = (self.flash.geometry.blocks(), self.flash.geometry.pages_per_block());
-        let mut found = Found {
+        let mut found = ScanResult {
             newest: vec![None; self.flash.table.len() as usize],
             version: Version(0),
             used: vec![0; blocks as usize],
@@ -109,9 +109,9 @@ impl PageMapped<Contents> {
             for offset in 0..pages {
                 let page = Page { block, offset };
                 match self.flash.medium.holds(page) {
-                    Holds::Erased => continue,
-                    Holds::Torn => {}
-                    Holds::Data(stamp) => found.take(stamp, page),
+                    PageState::Erased => continue,
+                    PageState::Torn => {}
+                    PageState::Data(stamp) => found.take(stamp, page),
                 }
                 found.used[block as usize] = offset + 1;
             }
@@ -127,7 +127,7 @@ impl PageMapped<Contents> {
     }
 
     /// Drops what the newest trim pages say was given up.
-    fn void_given_up(&mut self, found: &mut Found) {
+    fn void_given_up(&mut self, found: &mut ScanResult) {
         let Some(mut trims) = self.trims.take() else { return };
         for index in 0..trims.pages(&self.flash.geometry) {
             let newest = found.newest[(trims.first + index) as usize];
@@ -151,7 +151,7 @@ impl PageMapped<Contents> {
     }
 
     /// Map, valid pages, and blocks in the order in which they were opened.
-    fn fill_tables(&mut self, found: &Found) {
+    fn fill_tables(&mut self, found: &ScanResult) {
         let mut used = Vec::new();
         for block in 0..self.flash.geometry.blocks() {
             if found.used[block as usize] > 0 {
@@ -197,7 +197,7 @@ impl PageMapped<Contents> {
     }
 }
 
-impl Found {
+impl ScanResult {
     fn take(&mut self, stamp: Stamp, page: Page) {
         self.version = self.version.max(stamp.version);
         if stamp.logical == Stamp::NOTHING {

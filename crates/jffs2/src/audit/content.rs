@@ -4,7 +4,7 @@
 //! right, so that what is seen of them at the end is what is lost, and what no node holds is missing. All nodes of a
 //! flash are sorted once, so the work does not grow with their square.
 
-use super::{Auditor, Hurt, Meaning};
+use super::{Auditor, Consequence, InodeDamage};
 use crate::block::NodeId;
 use crate::format::Inode;
 use crate::fragments::{Fragment, Fragments};
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 /// An inode node whose fields are right.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct VerifiedNode {
     pub(super) slot: u32,
     pub(super) node: NodeId,
     pub(super) good: bool,
@@ -33,18 +33,18 @@ impl Auditor {
         for nodes in seen.chunk_by(|one, other| one.slot == other.slot) {
             let inode = volume.inodes.try_get(nodes[0].slot).filter(|inode| inode.links > 0);
             if let Some(inode) = inode {
-                let hurt = self.judge_inode(nodes);
-                if hurt != Hurt::default() {
-                    self.audit.hurt.insert(inode.ino, hurt);
+                let damage = self.judge_inode(nodes);
+                if damage != InodeDamage::default() {
+                    self.audit.inode_damage.insert(inode.ino, damage);
                 }
             }
         }
     }
 
     /// `nodes` are those of one inode, the oldest first, of two of a version the good one last.
-    fn judge_inode(&mut self, nodes: &[Seen]) -> Hurt {
-        let mut hurt = Hurt::default();
-        let Some(newest) = nodes.last() else { return hurt };
+    fn judge_inode(&mut self, nodes: &[VerifiedNode]) -> InodeDamage {
+        let mut damage = InodeDamage::default();
+        let Some(newest) = nodes.last() else { return damage };
         let mut fragments = Fragments::default();
         let mut damaged = BTreeMap::new();
         let mut effects = Vec::new();
@@ -62,28 +62,28 @@ impl Auditor {
             }
         }
         if !newest.good {
-            hurt.metadata = true;
-            self.mean(newest.place, Meaning::Lost);
+            damage.metadata = true;
+            self.mean(newest.place, Consequence::Lost);
         }
         let is_file = newest.fields.mode & 0o170_000 == Kind::File.mode_bits();
         if is_file {
-            cut(&mut fragments, newest.fields.isize, &mut hurt);
+            cut(&mut fragments, newest.fields.isize, &mut damage);
         } else if damaged.is_empty() {
-            return hurt;
+            return damage;
         }
         for piece in fragments.iter() {
             let node = piece.dnode.map(|dnode| fragments.dnode(dnode).node);
             match node.map(|node| damaged.get(&node)) {
                 Some(None) => {}
                 Some(Some(place)) => {
-                    self.mean(*place, Meaning::Lost);
-                    push(&mut hurt.stale, range(&piece));
+                    self.mean(*place, Consequence::Lost);
+                    push(&mut damage.stale, range(&piece));
                 }
-                None if is_file => push(&mut hurt.missing, range(&piece)),
+                None if is_file => push(&mut damage.missing, range(&piece)),
                 None => {}
             }
         }
-        hurt
+        damage
     }
 
     /// Names whose inode has no good node, and directories that lost theirs.
@@ -93,17 +93,17 @@ impl Auditor {
             if inode.links == 0 || self.has_good.contains(&slot) {
                 continue;
             }
-            self.audit.hurt.entry(inode.ino).or_default().metadata = true;
+            self.audit.inode_damage.entry(inode.ino).or_default().metadata = true;
         }
     }
 }
 
 /// Cuts the file off where its newest node says, and notes what it is short of.
-fn cut(fragments: &mut Fragments, size: u32, hurt: &mut Hurt) {
+fn cut(fragments: &mut Fragments, size: u32, damage: &mut InodeDamage) {
     let there = fragments.truncate(size, &mut Vec::new());
     if there < size {
-        hurt.cut_from = Some(u64::from(size));
-        hurt.missing.push(u64::from(there)..u64::from(size));
+        damage.cut_from = Some(u64::from(size));
+        damage.missing.push(u64::from(there)..u64::from(size));
     }
 }
 

@@ -5,7 +5,7 @@
 //! a page that somebody could not read, perhaps. Words that are erased or zero but for a bit or three hold none: the first word of a node,
 //! of its magic number and type, has ten ones or more of 32, and ten zeros.
 
-use super::{Auditor, HEADER, Meaning, Place, View, What, offset};
+use super::{Auditor, Consequence, DamageKind, HEADER, Place, View, offset};
 use crate::block::Owner;
 use crate::format::{
     ByteOrder, DirentView, Header, InodeView, Malformed, NodeType, SummaryView, XattrView,
@@ -35,7 +35,6 @@ impl Auditor {
         view: &View<'_>,
         range: Range<u32>,
         own: bool,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         let mut at = range.start;
         let mut strange: Option<Range<u32>> = None;
@@ -59,22 +58,22 @@ impl Auditor {
                 .is_some_and(|here| header.is_some() || at - here.end >= APART)
                 && let Some(found) = strange.take()
             {
-                foreign |= !self.strange(volume, view, found, (own, lost));
+                foreign |= !self.strange(volume, view, found, own);
             }
             let Some(header) = header else {
                 at += 4;
                 continue;
             };
             let end = (at + pad(header.length)).min(range.end);
-            self.gap_node(volume, view, header, at..end, lost);
+            self.gap_node(volume, view, header, at..end);
             at = end;
         }
         if let Some(found) = strange {
-            foreign |= !self.strange(volume, view, found, (own, lost));
+            foreign |= !self.strange(volume, view, found, own);
         }
         let among = erased.filter(|start| range.end - start >= APART && own);
         if let Some(start) = among.filter(|_| is_before_a_node(volume, view, range.end)) {
-            self.lost_bytes(view, start..range.end, What::Erased);
+            self.lost_bytes(view, start..range.end, DamageKind::Erased);
         }
         if foreign && self.audit.first_foreign.is_none_or(|_| self.last_foreign != view.block.0) {
             self.audit.foreign_blocks += 1;
@@ -84,9 +83,9 @@ impl Auditor {
     }
 
     /// Bytes among nodes that hold none, where Linux leaves no such gap: a piece of the log is gone.
-    fn lost_bytes(&mut self, view: &View<'_>, range: Range<u32>, what: What) {
+    fn lost_bytes(&mut self, view: &View<'_>, range: Range<u32>, what: DamageKind) {
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        self.tell(Place { at, length, what, meaning: Meaning::Unknown, ino: None });
+        self.tell(Place { at, length, what, meaning: Consequence::Unknown, ino: None });
     }
 
     /// Bytes that begin no node. Gives false when they are nobody's business.
@@ -95,7 +94,7 @@ impl Auditor {
         volume: &Volume<M>,
         view: &View<'_>,
         range: Range<u32>,
-        (own, lost): (bool, &dyn Fn(Range<u32>) -> bool),
+        own: bool,
     ) -> bool {
         if !own {
             return false;
@@ -103,21 +102,21 @@ impl Auditor {
         let (bytes, length) = (view.at(&range), range.end - range.start);
         let at = view.start + offset(range.start);
         let zeros = bytes.iter().all(|&byte| byte == 0);
-        if range.end == view.size() && zeros && !lost(range.clone()) {
+        if range.end == view.size() && zeros && !(view.lost)(range.clone()) {
             // Behind the last node of all somebody has filled the image up.
-            let (what, meaning) = (What::Zeros, Meaning::Unknown);
+            let (what, meaning) = (DamageKind::Zeros, Consequence::Unknown);
             self.zeros_at_end = Some(Place { at, length, what, meaning, ino: None });
             return true;
         }
         let behind = view.at(&(range.end..view.size()));
         let torn = length <= header::SIZE && behind.iter().all(|&byte| byte == 0xFF);
-        let meaning = if torn { Meaning::Torn } else { Meaning::Unknown };
+        let meaning = if torn { Consequence::Torn } else { Consequence::Unknown };
         let ino = like_a_header(bytes, volume.order).then(|| suspect(volume, bytes)).flatten();
         if let (Some(ino), false) = (ino, torn) {
-            self.audit.hurt.entry(ino).or_default().suspected = true;
+            self.audit.inode_damage.entry(ino).or_default().suspected = true;
         }
         (self.audit.nodes, self.audit.damaged) = (self.audit.nodes + 1, self.audit.damaged + 1);
-        self.tell(Place { at, length, what: What::Strange, meaning, ino });
+        self.tell(Place { at, length, what: DamageKind::Strange, meaning, ino });
         true
     }
 
@@ -128,23 +127,20 @@ impl Auditor {
         view: &View<'_>,
         header: Header,
         range: Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         if !header.accurate {
             return;
         }
         let (bytes, order) = (view.at(&range), volume.order);
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        let free = range.start >= volume.blocks.end_of_nodes(view.block);
+        let free = range.start >= volume.blocks.free_offset(view.block);
         let problem = match header.node_type {
             NodeType::Inode => InodeView::new(bytes, order).map(|_| ()),
             NodeType::Dirent => match DirentView::new(bytes, order) {
                 Ok(found) if found.parse().is_err() => {
                     (self.audit.nodes, self.audit.damaged) =
                         (self.audit.nodes + 1, self.audit.damaged + 1);
-                    let (entry, name) = (found.with_name(&[]), found.name_so_far().to_vec());
-                    let found = (&range, entry.parent, entry.version, name);
-                    self.wrong_name(volume, view, found, lost);
+                    self.wrong_name(volume, view, &range, found.with_name(found.name_so_far()));
                     return;
                 }
                 other => other.map(|_| ()),
@@ -153,7 +149,7 @@ impl Auditor {
             NodeType::Xref => XrefView::new(bytes, order).map(|_| ()),
             NodeType::Summary => {
                 if SummaryView::new(bytes, order).is_err() {
-                    let (what, meaning) = (What::Summary, Meaning::Superseded);
+                    let (what, meaning) = (DamageKind::Summary, Consequence::Superseded);
                     self.tell(Place { at, length, what, meaning, ino: None });
                 }
                 return;
@@ -162,11 +158,11 @@ impl Auditor {
         };
         match problem {
             Ok(()) if free => {
-                let (what, meaning) = (What::Hidden, Meaning::Unknown);
+                let (what, meaning) = (DamageKind::Hidden, Consequence::Unknown);
                 self.tell(Place { at, length, what, meaning, ino: None });
             }
             Ok(()) => {}
-            Err(cause) => self.wrong_fields(volume, view, (header, cause), &range, lost),
+            Err(cause) => self.wrong_fields(volume, view, header, cause, &range),
         }
     }
 
@@ -175,19 +171,19 @@ impl Auditor {
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (header, cause): (Header, Malformed),
+        header: Header,
+        cause: Malformed,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         (self.audit.nodes, self.audit.damaged) = (self.audit.nodes + 1, self.audit.damaged + 1);
         let length = range.end - range.start;
-        let torn = view.is_torn(range.start, length) && !lost(range.clone());
-        let meaning = if torn { Meaning::Torn } else { Meaning::Unknown };
+        let torn = view.is_torn(range.start, length) && !(view.lost)(range.clone());
+        let meaning = if torn { Consequence::Torn } else { Consequence::Unknown };
         let ino = suspect(volume, view.at(range));
         if let (Some(ino), false) = (ino, torn) {
-            self.audit.hurt.entry(ino).or_default().suspected = true;
+            self.audit.inode_damage.entry(ino).or_default().suspected = true;
         }
-        let what = What::Fields(header.node_type, cause);
+        let what = DamageKind::Fields(header.node_type, cause);
         let at = view.start + offset(range.start);
         self.tell(Place { at, length, what, meaning, ino });
     }

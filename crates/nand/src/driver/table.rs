@@ -92,7 +92,7 @@ impl Driver {
             }
             let mut table = encode(&self.bad);
             table.resize(table.len().next_multiple_of(self.page), 0xFF);
-            match self.write_table_to(port, clock, (PATTERNS[copy], &table), block) {
+            match self.write_table_to(port, clock, PATTERNS[copy], &table, block) {
                 Err(error @ (Error::ProgramFailed { .. } | Error::EraseFailed { .. })) => {
                     self.bad.set(block, Mark::Worn);
                     failure = Some(error);
@@ -112,7 +112,8 @@ impl Driver {
         &mut self,
         port: &mut Port,
         clock: &mut Clock,
-        (pattern, table): (&[u8; 4], &[u8]),
+        pattern: &[u8; 4],
+        table: &[u8],
         block: u32,
     ) -> Result<(), Error> {
         self.erase(port, clock, block)?;
@@ -123,7 +124,7 @@ impl Driver {
             self.calculate(clock, data);
             let mut spare = if page == 0 { head.clone() } else { vec![0xFF; head.len()] };
             self.profile.layout.scatter_ecc(&self.codes, 0, &mut spare);
-            self.program_raw(port, clock, Row { block, page }, (data, &spare))?;
+            self.program_raw(port, clock, Row { block, page }, data, &spare)?;
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ fn line(file: &JobFile, report: &Report) -> String {
     ];
     let whole: f64 = account.totals[..2].iter().map(|totals| totals.bandwidth().mean()).sum();
     for totals in &account.totals[..2] {
-        direction(&mut fields, totals, (time, submission), percentiles, whole);
+        direction(&mut fields, totals, time, submission, percentiles, whole);
     }
     fields.extend(["0.000000%", "0.000000%", "0", "0", "0"].map(str::to_owned));
     fields.extend(account.depths.iter().map(|count| format!("{:.1}%", share(*count, all))));
@@ -64,7 +64,8 @@ fn line(file: &JobFile, report: &Report) -> String {
 fn direction(
     fields: &mut Vec<String>,
     totals: &Totals,
-    (time, submission): (Duration, Duration),
+    time: Duration,
+    submission: Duration,
     percentiles: &[f64],
     whole: f64,
 ) {
