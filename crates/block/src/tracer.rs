@@ -1,8 +1,8 @@
 //! Middleware that remembers what was asked of a device, when, and what came of it.
 //!
-//! Layer: rank 2. Main types: [`Tracer`], [`Event`]. The log is bounded: the oldest events make room for
-//! new ones and are counted. A sink, a closure, sees every event, for a trace that is longer than
-//! memory. A tracer costs no virtual time.
+//! Layer: rank 2. Main types: [`Tracer`], [`Event`]. The log is bounded: the oldest events make
+//! room for new ones and are counted. A sink, a closure, sees every event, for a trace that is
+//! longer than memory. A tracer costs no virtual time.
 
 use crate::device::BlockDevice;
 use crate::error::Error;

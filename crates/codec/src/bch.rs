@@ -6,10 +6,11 @@
 //! division that encodes, `locate` what finds the errors. Left out: the bit-reversed order that some
 //! controllers use.
 //!
-//! Data and code are one polynomial over GF(2), first byte and most significant bit first; the code is
-//! the remainder of the data, shifted left, by the generator, whose roots are the first `2t` powers of
-//! the field's generator. It begins at the top of the first code byte; bits that are left in the last one
-//! carry nothing. All is exclusive-ored with a mask, so that an erased step has an erased code.
+//! Data and code are one polynomial over GF(2), first byte and most significant bit first; the code
+//! is the remainder of the data, shifted left, by the generator, whose roots are the first `2t`
+//! powers of the field's generator. It begins at the top of the first code byte; bits that are left
+//! in the last one carry nothing. All is exclusive-ored with a mask, so that an erased step has an
+//! erased code.
 //!
 //! ```text
 //!   m = 13, 512 bytes, t = 4:  52 bits in  7 bytes        m = 13, t = 8:  104 bits in 13 bytes

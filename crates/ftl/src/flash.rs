@@ -195,8 +195,8 @@ impl<M: Medium> Flash<M> {
         }
     }
 
-    /// Wear of all blocks, of which the first `single_bit` never hold more than one bit a cell and `spare_blocks`
-    /// may still go bad.
+    /// Wear of all blocks, of which the first `single_bit` never hold more than one bit a cell and
+    /// `spare_blocks` may still go bad.
     pub(crate) fn wear(&self, single_bit: u32, spare_blocks: u32) -> Wear {
         let health = self.health();
         let erases = self.pool.wear().to_vec();

@@ -58,8 +58,9 @@ pub struct Copies<'a> {
     pub to: PageRun,
 }
 
-/// What the spare bytes of a block's pages say besides their stamps, where a unit is gathered in it: once its
-/// first `pages` pages are programmed, what other blocks hold of the unit and is older is void.
+/// What the spare bytes of a block's pages say besides their stamps, where a unit is gathered in
+/// it: once its first `pages` pages are programmed, what other blocks hold of the unit and is older
+/// is void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     /// Logical block.
@@ -159,8 +160,8 @@ pub trait Medium {
         RequestTiming::default()
     }
 
-    /// Until further notice pages of the host come over a link outside, and so long it takes for as many
-    /// as a die programs at once; zero when they are there.
+    /// Until further notice pages of the host come over a link outside, and so long it takes for as
+    /// many as a die programs at once; zero when they are there.
     fn pace(&mut self, each: Duration) {
         let _ = each;
     }

@@ -208,8 +208,8 @@ impl Pool {
         self.by_age(Tier::Main).chain(self.by_age(Tier::Hot))
     }
 
-    /// The closed block of a tier, not the cache, with the fewest valid pages: of several, the one that lost
-    /// a page last.
+    /// The closed block of a tier, not the cache, with the fewest valid pages: of several, the one
+    /// that lost a page last.
     ///
     /// # Panics
     /// When the pool was built without these lists.

@@ -12,10 +12,11 @@
 //!   queue, patrol --> block's data are written anew (Cause::Refresh)
 //! ```
 //!
-//! Sources: rates by wear, retention and read disturb as [`ErrorRates`] says; retries and their gain, Cai,
-//! Ghose, Haratsch, Luo, Mutlu, "Error characterization, mitigation, and recovery in flash-memory-based
-//! solid-state drives" (Proceedings of the IEEE, 2017). Programs that fail:
-//! [`crate::failures`]. Left out: wrong bits in pages that garbage collection reads, and cells that recover.
+//! Sources: rates by wear, retention and read disturb as [`ErrorRates`] says; retries and their
+//! gain, Cai, Ghose, Haratsch, Luo, Mutlu, "Error characterization, mitigation, and recovery in
+//! flash-memory-based solid-state drives" (Proceedings of the IEEE, 2017). Programs that fail:
+//! [`crate::failures`]. Left out: wrong bits in pages that garbage collection reads, and cells that
+//! recover.
 
 use crate::cause::Cause;
 use crate::counters::Counters;
@@ -255,8 +256,8 @@ impl Health {
         self.reader.is_some()
     }
 
-    /// A page of `bits` bits is read: how often it must be read again, and whether it could be read. If it
-    /// should be written anew its block is queued.
+    /// A page of `bits` bits is read: how often it must be read again, and whether it could be
+    /// read. If it should be written anew its block is queued.
     fn look_at(&mut self, page: Page, now: Instant, bits: u64) -> (u32, bool) {
         let Some(reader) = &self.reader else { return (0, true) };
         let row = Row { block: page.block, page: page.offset };
@@ -270,7 +271,8 @@ impl Health {
         (outcome.retries, outcome.readable)
     }
 
-    /// Reads a page of `bits` bits at `now` for `cause`, and repeats the read until its ECC corrects it.
+    /// Reads a page of `bits` bits at `now` for `cause`, and repeats the read until its ECC
+    /// corrects it.
     pub(crate) fn correct<M: Medium>(
         &mut self,
         page: Page,

@@ -11,15 +11,15 @@
 //!                      `---------- channel -----------+--------- read -------- cells
 //! ```
 //!
-//! Pages that a die programs at once (planes times mapped pages of a flash page) form a group; it is sent when
-//! it is complete, or when the host flushes. Without slots, what the host sends runs through into the
-//! registers, and the link waits for the end of the program: the simplest of cards. With n slots a transfer may begin when the group n before it has
-//! left the buffer. Without cache program a register is free when the program has ended, with it
-//! when the program has begun.
+//! Pages that a die programs at once (planes times mapped pages of a flash page) form a group; it
+//! is sent when it is complete, or when the host flushes. Without slots, what the host sends runs
+//! through into the registers, and the link waits for the end of the program: the simplest of
+//! cards. With n slots a transfer may begin when the group n before it has left the buffer. Without
+//! cache program a register is free when the program has ended, with it when the program has begun.
 //!
 //! Source: busy-until recurrences as in FEMU's timing model (`ssd_advance_status`, ftl.c 8.0), and
-//! ONFI 4.2 for multi-plane and cache program. Left out: suspending a program or an erase for a read, reads
-//! that overtake, copyback within a die, wear that changes times.
+//! ONFI 4.2 for multi-plane and cache program. Left out: suspending a program or an erase for a
+//! read, reads that overtake, copyback within a die, wear that changes times.
 
 use crate::cause::{ByCause, Cause};
 use crate::error::Error;
@@ -55,9 +55,9 @@ pub struct Timing {
     pub single_bit: CellTimes,
     /// Each channel.
     pub channel: Rate,
-    /// The link to the host, its overhead for each block or frame included. One on which a group takes no
-    /// time stands for a link that the device above models: requests then begin when their data have come, or
-    /// have a pace ([`Medium::pace`]).
+    /// The link to the host, its overhead for each block or frame included. One on which a group
+    /// takes no time stands for a link that the device above models: requests then begin when their
+    /// data have come, or have a pace ([`Medium::pace`]).
     pub link: Rate,
     /// Time on the link before each request's data.
     pub command: Duration,

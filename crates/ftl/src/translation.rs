@@ -1,8 +1,9 @@
 //! What a device above sees of any translation layer, whatever its mapping.
 //!
-//! Layer: the upper face of the crate. Main types: [`Translation`], [`Completion`], [`Extent`]. A request
-//! is submitted at a point in time and answered with when it is done; because the flash below keeps for
-//! each of its parts until when it is busy, requests may overlap without a queue of events.
+//! Layer: the upper face of the crate. Main types: [`Translation`], [`Completion`], [`Extent`]. A
+//! request is submitted at a point in time and answered with when it is done; because the flash
+//! below keeps for each of its parts until when it is busy, requests may overlap without a queue of
+//! events.
 //!
 //! Data are told apart by [`Version`]s: a write gives each of its pages the version that it returns,
 //! a read says which version each page holds. Who needs bytes keeps them by page and version.
@@ -130,8 +131,8 @@ pub struct Completion {
     /// Nanoseconds for which it kept dies busy, by cause: what it set going, perhaps at the cost of
     /// requests after it.
     pub work: ByCause,
-    /// Nanoseconds for which its data waited, and for which the device was busy after them, by the cause
-    /// of what was in the way: why it was slow. `Host` is earlier data of the host.
+    /// Nanoseconds for which its data waited, and for which the device was busy after them, by the
+    /// cause of what was in the way: why it was slow. `Host` is earlier data of the host.
     pub waited: ByCause,
     /// What else made it slow.
     pub events: Events,
@@ -246,8 +247,8 @@ pub trait Translation {
     /// Makes durable all that was written and given up.
     fn flush(&mut self, at: Instant) -> Completion;
 
-    /// The host leaves the device alone from `from` until `until`: work in the background. Returns when the last
-    /// of it ends, which may be later by one step.
+    /// The host leaves the device alone from `from` until `until`: work in the background. Returns
+    /// when the last of it ends, which may be later by one step.
     fn idle(&mut self, from: Instant, until: Instant) -> Instant;
 
     /// What was done so far.

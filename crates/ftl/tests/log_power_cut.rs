@@ -1,9 +1,9 @@
 //! Power is lost anywhere in a layer that maps whole blocks: what was flushed is there afterwards, and
 //! nothing older than it.
 //!
-//! A model keeps for each logical page what the last flush made certain and all that was done since.
-//! After a cut and recovery each page must hold one of these. Parts whose shared cells are exposed may break
-//! that for the pages of one word line, no more. The seed is printed on failure.
+//! A model keeps for each logical page what the last flush made certain and all that was done
+//! since. After a cut and recovery each page must hold one of these. Parts whose shared cells are
+//! exposed may break that for the pages of one word line, no more. The seed is printed on failure.
 
 use boardlab_ftl::{
     Cause, Contents, EndOfLife, Endurance, Error, Extent, Geometry, Levelling, LogBlocks, LogCells,

@@ -1,8 +1,8 @@
 //! Power is lost anywhere: what was flushed is there afterwards, and nothing older than it.
 //!
-//! A model keeps for each logical page what the last flush made certain and all that was done since.
-//! After a cut and recovery each page must hold one of these. Parts whose shared cells are exposed may break
-//! that for the pages of one word line, no more. The seed is printed on failure.
+//! A model keeps for each logical page what the last flush made certain and all that was done
+//! since. After a cut and recovery each page must hold one of these. Parts whose shared cells are
+//! exposed may break that for the pages of one word line, no more. The seed is printed on failure.
 
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Cause, Collection, Contents, EmptyBlocks, EndOfLife, Endurance,
@@ -496,7 +496,8 @@ fn blocks_marked_bad_stay_bad_and_wear_goes_on_when_power_comes_back() {
     ftl.assert_sound();
 }
 
-/// Cut in the program that fails: pages that share its cells, and were flushed, must be safe before it is tried.
+/// Cut in the program that fails: pages that share its cells, and were flushed, must be safe before
+/// it is tried.
 #[test]
 fn a_cut_in_a_program_that_fails_spoils_nothing_that_was_flushed() {
     let (mut failed, mut ended) = (0, 0);

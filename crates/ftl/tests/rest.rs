@@ -1,5 +1,5 @@
-//! While the host rests the layer works in the background, and then rests as well: it never moves the same
-//! data round and round.
+//! While the host rests the layer works in the background, and then rests as well: it never moves
+//! the same data round and round.
 
 use boardlab_ftl::{
     CellTimes, Collection, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped,
@@ -27,7 +27,8 @@ fn layer(policies: Policies) -> PageMapped<Timed> {
     PageMapped::new(part, policies, Timed::new(&part, &timing).unwrap(), Seed::new(1)).unwrap()
 }
 
-/// Fills the part, writes every third page anew, some times over, and rests for an hour; how many blocks that erased.
+/// Fills the part, writes every third page anew, some times over, and rests for an hour; how many
+/// blocks that erased.
 fn erased_at_rest(mut ftl: PageMapped<Timed>) -> u64 {
     let mut now = ftl.write(Instant::ZERO, Extent::new(0, PAGES)).unwrap().finished;
     for page in (0..3 * PAGES).step_by(3) {

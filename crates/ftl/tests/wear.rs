@@ -1,8 +1,8 @@
 //! Wear at the volumes of the published card evaluation: 14.4 GiB of 16 KiB pages in blocks of 12 MiB.
 //!
 //! Experiment 1 rewrites 1.0687 GiB in sequence, 11,205,597,184 KiB in all, on a card that is empty
-//! otherwise. Experiment 2 rewrites 4 MiB on a full card. What is expected here was computed by an independent
-//! reference of a hundred lines: none of it was published, and none of it is an input.
+//! otherwise. Experiment 2 rewrites 4 MiB on a full card. What is expected here was computed by an
+//! independent reference of a hundred lines: none of it was published, and none of it is an input.
 
 use boardlab_ftl::{
     Cause, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped, Policies, Streams,

@@ -118,8 +118,9 @@ struct Extraction<'a> {
 /// `damage` is the damage of the image.
 ///
 /// # Errors
-/// [`Error::NotEmpty`], [`Error::Unfinished`], [`Error::TargetIsALink`], [`Error::Unwritable`] for the folder itself, and
-/// when there is nothing of that path. What else goes wrong is in [`ExtractionReport::skipped`].
+/// [`Error::NotEmpty`], [`Error::Unfinished`], [`Error::TargetIsALink`], [`Error::Unwritable`] for
+/// the folder itself, and when there is nothing of that path. What else goes wrong is in
+/// [`ExtractionReport::skipped`].
 pub fn extract(
     fs: &mut dyn FileSystem,
     clock: &mut Clock,

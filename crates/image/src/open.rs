@@ -10,7 +10,8 @@ use crate::identify::identify_types;
 /// Mounts the first filesystem in `contents`, for reading.
 ///
 /// # Errors
-/// [`Error::Empty`], [`Error::OtherContent`], and those of [`DetectedFileSystem::mount`](crate::fs::System::mount).
+/// [`Error::Empty`], [`Error::OtherContent`], and those of
+/// [`DetectedFileSystem::mount`](crate::fs::System::mount).
 pub fn open(contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
     open_types(contents, hints, ALL)
 }

@@ -1,9 +1,9 @@
 //! What is damaged on a mounted flash, and whom it concerns.
 //!
-//! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`InodeDamage`]; main function: [`Jffs2::audit`]. JFFS2 leaves out
-//! what has a wrong checksum and says nothing: a file gets shorter, shows older bytes or zeros, or loses its
-//! name. Here every byte of every block is read once more and each node is verified. Of what is wrong is told
-//! where it lies and what it means:
+//! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`InodeDamage`]; main function:
+//! [`Jffs2::audit`]. JFFS2 leaves out what has a wrong checksum and says nothing: a file gets
+//! shorter, shows older bytes or zeros, or loses its name. Here every byte of every block is read
+//! once more and each node is verified. Of what is wrong is told where it lies and what it means:
 //!
 //! ```text
 //!  a node with right fields and wrong data -> its file: bytes that are missing or older
@@ -12,11 +12,12 @@
 //!  covered by newer nodes, of an inode without a name, or there twice    -> nothing is lost
 //!  ends in erased bytes                    -> a write that was cut off: it never was
 //! ```
-//! Two things tell of a loss without any damaged node: bytes of a file that no node holds, for Linux writes a node
-//! for a hole too; and an entry whose inode has no node.
+//! Two things tell of a loss without any damaged node: bytes of a file that no node holds, for
+//! Linux writes a node for a hole too; and an entry whose inode has no node.
 //!
-//! In reading order: `gap`, what lies where the scan found no node; `content`, what the nodes of an inode
-//! make together. Source: Linux 6.1, `fs/jffs2/scan.c`, `readinode.c`, for what is believed and what is not.
+//! In reading order: `gap`, what lies where the scan found no node; `content`, what the nodes of an
+//! inode make together. Source: Linux 6.1, `fs/jffs2/scan.c`, `readinode.c`, for what is believed
+//! and what is not.
 
 mod content;
 mod gap;
@@ -145,8 +146,8 @@ pub struct InodeDamage {
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// Reads everything and says what is wrong with it. `is_lost` says of a piece of the flash whether the error
-    /// correction of the device gave it up. Nothing changes.
+    /// Reads everything and says what is wrong with it. `is_lost` says of a piece of the flash
+    /// whether the error correction of the device gave it up. Nothing changes.
     ///
     /// # Errors
     /// [`Error::Flash`], but for bit errors.
@@ -176,7 +177,8 @@ impl<M: Mtd> Jffs2<M> {
         Ok(auditor.conclude(&self.volume))
     }
 
-    /// The inodes whose nodes lie in a piece of the flash and count: of a directory's entries the directory.
+    /// The inodes whose nodes lie in a piece of the flash and count: of a directory's entries the
+    /// directory.
     pub fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
         let volume = &self.volume;
         let block = volume.blocks.block_at(range.start);
@@ -448,8 +450,9 @@ impl Auditor {
         self.audit
     }
 
-    /// A damaged entry means nothing when there is a good one of its version: a mount that did not see it
-    /// gave the version again, or garbage collection copied it. Nor does one in a directory that is gone.
+    /// A damaged entry means nothing when there is a good one of its version: a mount that did not
+    /// see it gave the version again, or garbage collection copied it. Nor does one in a directory
+    /// that is gone.
     fn judge_names<M>(&mut self, volume: &Volume<M>) {
         self.entries.sort_unstable();
         for (slot, version, place) in std::mem::take(&mut self.wrong_entries) {

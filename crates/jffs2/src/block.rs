@@ -16,8 +16,8 @@
 //! [`Blocks::check_accounting`] compares them with the references.
 //!
 //! Source: Linux 6.1, `fs/jffs2/nodelist.h`, `nodelist.c` (`jffs2_link_node_ref`), `nodemgmt.c`
-//! (`jffs2_mark_node_obsolete`). Unlike the kernel's, a reference carries its owner, so that the list of
-//! an inode need not be walked to find the inode.
+//! (`jffs2_mark_node_obsolete`). Unlike the kernel's, a reference carries its owner, so that the
+//! list of an inode need not be walked to find the inode.
 
 mod list;
 

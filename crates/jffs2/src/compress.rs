@@ -11,8 +11,8 @@
 //! ```
 //! Zeros are compressed like any data: the compressor "zero" is for holes only.
 //!
-//! Source: Linux 6.1, `fs/jffs2/compr.c`, `compr.h`. Left out: the Rubin coders, which no kernel writes, and
-//! the compressor "copy" of tests.
+//! Source: Linux 6.1, `fs/jffs2/compr.c`, `compr.h`. Left out: the Rubin coders, which no kernel
+//! writes, and the compressor "copy" of tests.
 
 use crate::format::inode::Compressor;
 use crate::options::{Compression, CompressionMode};
@@ -52,8 +52,9 @@ pub struct Compressors {
 }
 
 impl Compressors {
-    /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it smaller, the
-    /// first `room` bytes are stored as they are. [`Compressors::take`] gives the bytes.
+    /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it
+    /// smaller, the first `room` bytes are stored as they are. [`Compressors::take`] gives the
+    /// bytes.
     pub fn compress(
         &mut self,
         host: &mut Host,

@@ -12,7 +12,8 @@
 //! Which nodes share a page of the file determines what garbage collection may copy as it is:
 //! [`Effect::Normal`] marks the others.
 //!
-//! Source: Linux 6.1, `fs/jffs2/nodelist.c` (`jffs2_add_full_dnode_to_inode`, `jffs2_truncate_fragtree`).
+//! Source: Linux 6.1, `fs/jffs2/nodelist.c` (`jffs2_add_full_dnode_to_inode`,
+//! `jffs2_truncate_fragtree`).
 
 use crate::block::NodeId;
 use crate::format::to_usize;

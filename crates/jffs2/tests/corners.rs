@@ -112,7 +112,8 @@ fn an_attribute_that_no_block_can_hold_is_refused_and_costs_no_space() {
     fs.fs().check_tables().unwrap();
 }
 
-/// A file and another with the same attribute, and the attributes of the first after `change` and a mount.
+/// A file and another with the same attribute, and the attributes of the first after `change` and a
+/// mount.
 fn attributes_after(change: impl Fn(&mut Mount<Jffs2<RamMtd>>, &mut Clock)) -> Vec<Vec<u8>> {
     let mut clock = Clock::new();
     let mut fs = mount(&mut clock, nand());
@@ -238,8 +239,8 @@ fn a_directory_that_lists_no_names_can_be_removed_after_a_cut() {
     assert_eq!(fs.fs_mut().readdir(&mut clock, root).unwrap().len(), 1);
 }
 
-/// Makes all nodes of the inode unreadable that a name on the flash leads to; the last page is torn so by
-/// a cut.
+/// Makes all nodes of the inode unreadable that a name on the flash leads to; the last page is torn
+/// so by a cut.
 fn tear_inode(device: &RamMtd, ino: u64) -> RamMtd {
     let mut image = device.image();
     let number = u32::try_from(ino).unwrap().to_le_bytes();

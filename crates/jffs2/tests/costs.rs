@@ -4,8 +4,8 @@ use boardlab_mtd::{Kind as Operation, RamMtd, Stats};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{Kind, Mount, Work};
 
-/// What happened since the mount began: reads of data and of spare bytes, with the bytes of both; programs; pieces
-/// of work for nodes; checksums, with their bytes.
+/// What happened since the mount began: reads of data and of spare bytes, with the bytes of both;
+/// programs; pieces of work for nodes; checksums, with their bytes.
 type Costs = [u64; 6];
 
 fn since_mount(fs: &Jffs2<Stats<RamMtd>>) -> Costs {
@@ -28,8 +28,8 @@ fn mount(clock: &mut Clock, device: RamMtd, summary: bool) -> Mount<Jffs2<Stats<
     Mount::new(Jffs2::mount(clock, Stats::new(device), options).unwrap())
 }
 
-/// Writes a tree over three blocks: a small file with attributes, a link, a device, and a file of which each
-/// page was written twice; a directory at the end.
+/// Writes a tree over three blocks: a small file with attributes, a link, a device, and a file of
+/// which each page was written twice; a directory at the end.
 fn fill(fs: &mut Mount<Jffs2<Stats<RamMtd>>>, clock: &mut Clock) {
     let mut data = vec![0; 1 << 12];
     Seed::new(1).stream("costs").fill(&mut data);
@@ -51,7 +51,8 @@ fn fill(fs: &mut Mount<Jffs2<Stats<RamMtd>>>, clock: &mut Clock) {
     fs.sync(clock).unwrap();
 }
 
-/// Writes, and what the mount after that costs, the mount with the check of everything, and all with a walk.
+/// Writes, and what the mount after that costs, the mount with the check of everything, and all
+/// with a walk.
 fn costs(device: RamMtd, summary: bool) -> [Costs; 4] {
     let mut clock = Clock::new();
     let mut fs = mount(&mut clock, device, summary);

@@ -225,7 +225,8 @@ impl<F: FileSystem> Side<F> {
             _ => format!("{:?}", mount.fsync(clock, fd)?),
         };
         let stat = mount.fstat(clock, fd)?;
-        // JFFS2 counts one link more for its root than there are names, and tells no sizes of directories.
+        // JFFS2 counts one link more for its root than there are names, and tells no sizes of
+        // directories.
         let links = if stat.ino == mount.fs().root() { 0 } else { stat.links };
         Ok(format!("{told} {} {links}", if stat.kind == Kind::Directory { 0 } else { stat.size }))
     }

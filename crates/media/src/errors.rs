@@ -287,10 +287,10 @@ impl BitErrors {
 
 /// How many erases the blocks of a part live for.
 ///
-/// The life of a block is drawn once: nothing where it is bad from the factory; a share `early` of the blocks lives for anything up to the
-/// endurance, the others, assumed, for anything from once to three times the endurance, so that the
-/// chance to fail at the next erase grows beyond it. A program outlives the erase by up to as much
-/// again.
+/// The life of a block is drawn once: nothing where it is bad from the factory; a share `early` of
+/// the blocks lives for anything up to the endurance, the others, assumed, for anything from once
+/// to three times the endurance, so that the chance to fail at the next erase grows beyond it. A
+/// program outlives the erase by up to as much again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
     key: u64,

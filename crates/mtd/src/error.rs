@@ -1,7 +1,7 @@
 //! The errors of a raw flash.
 //!
-//! Layer: rank 2. [`Error`] names the place, what was expected and what was found; [`TearOutcome`] is what
-//! a power cut leaves of an operation.
+//! Layer: rank 2. [`Error`] names the place, what was expected and what was found; [`TearOutcome`]
+//! is what a power cut leaves of an operation.
 
 use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Duration, Instant};

@@ -1,13 +1,13 @@
 //! Error correction of a page, step by step.
 //!
-//! Layer: rank 3, over `codec`. Main types: [`Code`], which code; [`Engine`], the code at work on the
-//! steps of a page; [`Corrections`], what it met. An erased step has a code of ones with every code here, so an
-//! erased page reads clean.
+//! Layer: rank 3, over `codec`. Main types: [`Code`], which code; [`Engine`], which applies the
+//! code to the steps of a page; [`Corrections`], its result. The ECC bytes of an erased step are
+//! all ones with every code here, so an erased page reads without errors.
 //!
-//! What a code does beyond its strength: Hamming notices any two wrong bits of a step; three wrong data
-//! bits flip one parity of each pair, as one does, and are always taken for one, which makes four. BCH
-//! reports more than `t` wrong bits but for a small share that lies within reach of another code word
-//! (docs/models/ecc.md has it measured).
+//! Beyond the strength of a code: Hamming detects any two bit errors of a step; three errors in the
+//! data flip one parity bit of each pair, as one error does, and are always taken for one, which
+//! makes four. BCH reports more than `t` bit errors except for a small share that lies within reach
+//! of another code word (docs/models/ecc.md has it measured).
 //!
 //! Source: Linux 6.1 `drivers/mtd/nand/ecc-sw-hamming.c`, `ecc-sw-bch.c`; for erased pages
 //! `nand_check_erased_ecc_chunk` of `drivers/mtd/nand/raw/nand_base.c`.
@@ -19,7 +19,7 @@ use std::fmt;
 /// An error correcting code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// None: what the cells give is what the user gets.
+    /// None: the user gets the data as the cells return them.
     None,
     /// One bit in 256 or 512 bytes.
     Hamming(hamming::Step),
@@ -27,7 +27,7 @@ pub enum Code {
     Bch {
         /// Bytes of a step.
         step: usize,
-        /// Wrong bits that are corrected.
+        /// Bit errors that are corrected.
         bits: u32,
     },
     /// The chip corrects by itself.
@@ -35,7 +35,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code that corrects what a data sheet asks for; `None` where there is none here.
+    /// The code that meets the requirement of a data sheet; `None` when there is none here.
     #[must_use]
     pub fn for_need(need: EccNeed) -> Option<Self> {
         match (need.bits, need.step.get()) {
@@ -70,7 +70,7 @@ pub struct Corrections {
     pub failed_steps: u32,
 }
 
-/// A code at work.
+/// An ECC engine.
 #[derive(Debug, Clone)]
 pub struct Engine {
     code: Code,
@@ -108,13 +108,13 @@ impl Engine {
         self.step
     }
 
-    /// Bytes of code of a step.
+    /// ECC bytes of a step.
     #[must_use]
     pub const fn code_bytes(&self) -> usize {
         self.code_bytes
     }
 
-    /// Wrong bits that it corrects in a step.
+    /// Bit errors that it corrects in a step.
     #[must_use]
     pub const fn strength(&self) -> u32 {
         match self.code {
@@ -130,7 +130,7 @@ impl Engine {
         self.code_bytes > 0
     }
 
-    /// The codes of whole steps.
+    /// Calculates the ECC bytes of whole steps.
     ///
     /// # Panics
     /// When data and codes are not those of equally many whole steps.
@@ -149,7 +149,8 @@ impl Engine {
         }
     }
 
-    /// Puts wrong bits of whole steps right, and those of their codes where the code tells which.
+    /// Corrects bit errors of whole steps, and those of their ECC bytes where the code locates
+    /// them.
     ///
     /// # Panics
     /// When data and codes are not those of equally many whole steps.
@@ -157,8 +158,8 @@ impl Engine {
         self.correct_steps(data, codes, |_, _| {})
     }
 
-    /// As [`Engine::correct`], and calls `told` with the number of each step that was not right: how many
-    /// bits were put right in it, or `None` when there are too many wrong ones.
+    /// As [`Engine::correct`], and calls `told` for each step with bit errors: its number, and the
+    /// corrected bits or `None` when it is uncorrectable.
     ///
     /// # Panics
     /// As [`Engine::correct`].
@@ -190,7 +191,7 @@ impl Engine {
         met
     }
 
-    /// How many bits were put right; `None` when there are too many wrong ones.
+    /// The number of corrected bits; `None` when uncorrectable.
     fn correct_step(&self, data: &mut [u8], code: &mut [u8]) -> Option<u32> {
         match (self.code, &self.bch) {
             (_, Some(bch)) => match bch.decode(data, code) {
@@ -218,8 +219,8 @@ impl Engine {
     }
 }
 
-/// Takes a step with no more than `most` zero bits, those of its code included, for an erased one, and
-/// makes it so; how many there were.
+/// Treats a step with no more than `most` zero bits, including its ECC bytes, as erased, and sets
+/// it to ones; returns the number of zero bits.
 fn clean_if_erased(data: &mut [u8], code: &mut [u8], most: u32) -> Option<u32> {
     let mut zeros = 0;
     for byte in data.iter().chain(&*code) {

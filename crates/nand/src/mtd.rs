@@ -1,7 +1,8 @@
 //! A NAND chip behind a driver, as a [`boardlab_mtd::Mtd`].
 //!
-//! Layer: rank 3. Main type: [`Nand`]. A clone is a cheap fork of the whole device. A power cut is that of
-//! the chip ([`Port::cut_at_operation`], [`Port::cut_at`], or [`Tear`] for whoever explores cuts).
+//! Layer: rank 3. Main type: [`Nand`]. A clone is a cheap fork of the whole device. A power cut is
+//! that of the chip ([`Port::cut_at_operation`], [`Port::cut_at`], or [`Tear`] for whoever explores
+//! cuts).
 //!
 //! A program may also begin and end at sub-pages ([`Nand::subpage`]), as UBI does with its headers,
 //! though the write size of the geometry is the page.
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// A board's NAND as one device.
 #[derive(Debug, Clone)]
 pub struct Nand {
-    /// The way to the chip, with its counts.
+    /// The port to the chip, with its counts.
     pub port: Port,
     /// The driver, with its table of bad blocks.
     pub driver: Driver,
@@ -32,7 +33,7 @@ impl Nand {
     /// Attaches a driver to the chip behind `port`.
     ///
     /// # Errors
-    /// When the profile does not fit the part, the chip is another one, or the power goes.
+    /// When the profile does not fit the part, the identity differs, or the power is cut.
     pub fn attach(
         mut port: Port,
         profile: Profile,
@@ -51,11 +52,11 @@ impl Nand {
         Ok(Self { port, driver, geometry })
     }
 
-    /// A new, perfect chip of `part` on a port that adds nothing to the part's times, with the driver of
-    /// Linux 2.6 (Hamming over 256 bytes).
+    /// A new, perfect chip of `part` on a port that adds nothing to the part's times, with the
+    /// driver of Linux 2.6 (Hamming over 256 bytes).
     ///
     /// # Errors
-    /// When the part cannot exist or has no room for the codes.
+    /// When the part is invalid or has no space for the ECC bytes.
     pub fn perfect(part: Arc<Part>, seed: Seed, clock: &mut Clock) -> Result<Self, ProfileError> {
         let profile = Profile::linux_2_6(&part)?;
         let die = Die::new(part, &Setup::perfect(seed)).map_err(ProfileError::Part)?;
@@ -63,7 +64,7 @@ impl Nand {
         Self::attach(port, profile, clock)
     }
 
-    /// What went over the port since the beginning, the attachment included.
+    /// The totals of the port, including the attach.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         self.port.counts()
@@ -76,7 +77,7 @@ impl Nand {
         self.port.part().subpage().max(self.driver.step())
     }
 
-    /// Gives the power back and attaches the same driver again.
+    /// Restores the power and attaches the same driver again.
     ///
     /// # Errors
     /// As [`Nand::attach`].
@@ -223,7 +224,7 @@ impl RawPages for Nand {
     }
 }
 
-/// The physics of the chip: of several programs one is hit, those before it are whole.
+/// The physics of the chip: one of several programs is interrupted, those before it are complete.
 impl Tear for Nand {
     fn outcomes(&self, kind: Kind) -> &'static [TearOutcome] {
         const ERASE: [TearOutcome; 4] =
@@ -252,10 +253,10 @@ impl Tear for Nand {
         let bits = Seed::new(stream.next_u64()).stream("nand.torn");
         self.port.die_mut().set_torn_stream(bits);
         self.port.cut_at_operation(self.port.operations() + hit, torn);
-        // Nobody is there to hear of an error.
+        // Errors are ignored, because nobody can receive them.
         let _ = change.apply(self, clock);
         if matches!(change, Change::MarkBad(_)) {
-            // The table in RAM is gone as well: what counts is what is on the flash.
+            // The table in RAM is lost as well: only the flash is valid.
             let _ = self.power_on(clock);
         } else {
             self.port.power_on(clock.now());

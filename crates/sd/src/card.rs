@@ -12,9 +12,10 @@
 //! its pages are programmed. Zeros are trimmed on an eMMC whose trimmed blocks read as zeros, and
 //! are sent over the bus to any other card, as `blkdiscard -z` does.
 //!
-//! Source: SD Physical Layer Simplified Specification 6.00, sections 4.3 and 4.14; JESD84-B51, 6.6.8 for
-//! reliable writes; Linux 6.1 `drivers/mmc/core/block.c` for the order of commands and `queue.c` for zeros. Left
-//! out: barriers and the command queue of eMMC 5.1, the queue of class A2, packed commands, errors of the bus.
+//! Source: SD Physical Layer Simplified Specification 6.00, sections 4.3 and 4.14; JESD84-B51,
+//! 6.6.8 for reliable writes; Linux 6.1 `drivers/mmc/core/block.c` for the order of commands and
+//! `queue.c` for zeros. Left out: barriers and the command queue of eMMC 5.1, the queue of class
+//! A2, packed commands, errors of the bus.
 
 use crate::bus::{Bus, Kind};
 use crate::cache::{BlockMask, Cache};
@@ -260,8 +261,9 @@ impl<T: Translation> Card<T> {
         at + self.command
     }
 
-    /// Commands that begin a transfer: the length, if the host announces it, then the transfer itself. One block that is `alone` has
-    /// a command of its own, CMD17 or CMD24, whose length is known.
+    /// Commands that begin a transfer: the length, if the host announces it, then the transfer
+    /// itself. One block that is `alone` has a command of its own, CMD17 or CMD24, whose length is
+    /// known.
     pub(crate) fn begin(&mut self, at: Instant, alone: bool) -> Instant {
         let mut now = at + self.part.host.request;
         if self.part.host.announces && !alone {
@@ -326,8 +328,8 @@ impl<T: Translation> Card<T> {
         trims && !self.part.face.erased_ones
     }
 
-    /// Bytes told apart by version are kept as they come, for older ones of the same page may go to flash before
-    /// them; others when all were taken, so that a refused write leaves the old ones.
+    /// Bytes told apart by version are kept as they come, for older ones of the same page may go to
+    /// flash before them; others when all were taken, so that a refused write leaves the old ones.
     fn store_and_write(
         &mut self,
         start: Instant,

@@ -18,7 +18,8 @@ pub(crate) fn within_page(piece: Extent, page_blocks: u64) -> (usize, usize) {
     (bytes(piece.first.0 % page_blocks), bytes(piece.count))
 }
 
-/// An extent in pieces of at most `most` blocks that do not cross a multiple of `grid` blocks; no grid if zero.
+/// An extent in pieces of at most `most` blocks that do not cross a multiple of `grid` blocks; no
+/// grid if zero.
 pub(crate) fn pieces(extent: Extent, most: u64, grid: u64) -> impl Iterator<Item = Extent> {
     let (mut next, end) = (extent.first.0, extent.first.0 + extent.count);
     std::iter::from_fn(move || {

@@ -1,8 +1,8 @@
 //! The bytes of a card that keeps any.
 //!
-//! Layer: below the card. Main type: [`Store`]. The translation layer tells pages apart by version; here are
-//! the bytes of each version that may still be asked for. After a flush the older ones are dropped;
-//! a power cut may bring them back until then.
+//! Layer: below the card. Main type: [`Store`]. The translation layer tells pages apart by version;
+//! here are the bytes of each version that may still be asked for. After a flush the older ones are
+//! dropped; a power cut may bring them back until then.
 
 use boardlab_ftl::Version;
 use boardlab_sim::Bytes;
@@ -92,8 +92,9 @@ impl Store {
         self.pages.remove(&page);
     }
 
-    /// Power was lost: of each page only the version that the layer below still holds is kept, where that can be
-    /// told. The others must not come back with the next part of a page that is written.
+    /// Power was lost: of each page only the version that the layer below still holds is kept,
+    /// where that can be told. The others must not come back with the next part of a page that is
+    /// written.
     pub(crate) fn keep_held(&mut self, mut held: impl FnMut(u32) -> Version) {
         if !self.versions {
             return;

@@ -4,8 +4,8 @@
 //! order, except skipped ones: write, random write, read, random read. What tiotest does
 //! (`tiotest.c`, versions 0.3.5 and 0.4.2, GPL; read, not copied):
 //!
-//! - Each thread has its own file. The write test creates it; version 0.4.2 makes it full size first, so
-//!   that it is one hole ([`Tiobench::presize`]), 0.3.5 lets it grow.
+//! - Each thread has its own file. The write test creates it; version 0.4.2 makes it full size
+//!   first, so that it is one hole ([`Tiobench::presize`]), 0.3.5 lets it grow.
 //! - The threads of a test start together, and the time of the test runs until the last has closed
 //!   its file. It includes opening and extending the file, and the one fsync after the last write.
 //! - A random offset is that of a block drawn from all but the last.

@@ -1,6 +1,7 @@
 //! Jobs beside fio itself: how it reads them (`--showcmd`) and which requests it makes (`write_iolog`).
 //!
-//! fio is a Debian package, its examples another (`fio-examples`); a test that needs what is absent says so.
+//! fio is a Debian package, its examples another (`fio-examples`); a test that needs what is absent
+//! says so.
 
 use boardlab_block::{Event, Geometry, Kind, RamBlock, Tracer};
 use boardlab_sim::{Bytes, Clock};

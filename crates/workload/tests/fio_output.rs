@@ -233,8 +233,8 @@ fn a_description_is_in_every_output_where_fio_has_it() {
     assert!(!json::to_text(&json::json(&file, &run)).contains("\"desc\""));
 }
 
-/// Of each option that is simulated and shows in a run: lines of a job, and with it the same job. `J` stands for the job
-/// that all have in common, `F` for one on files.
+/// Of each option that is simulated and shows in a run: lines of a job, and with it the same job.
+/// `J` stands for the job that all have in common, `F` for one on files.
 const DIFFERENCES: &[(&str, &str, &str)] = &[
     ("description", "J", "J description=words"),
     ("name", "J", "J name=other"),
@@ -322,8 +322,8 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
     ("kb_base", "J bs=4096 size=512k", "J bs=4096 size=512k kb_base=1000"),
 ];
 
-/// Options of which one value alone can be run, and one that asks for as many completions as there are, which costs a
-/// host without batches of its own the same.
+/// Options of which one value alone can be run, and one that asks for as many completions as there
+/// are, which costs a host without batches of its own the same.
 const WITHOUT_DIFFERENCE: &[&str] =
     &["direct", "buffered", "openfiles", "lockfile", "iodepth_batch_complete_max"];
 

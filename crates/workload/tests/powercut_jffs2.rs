@@ -82,8 +82,8 @@ fn chip() -> Nand {
     Nand::perfect(Arc::new(part), Seed::new(1), &mut Clock::new()).unwrap()
 }
 
-/// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else `short`
-/// operations of one.
+/// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else
+/// `short` operations of one.
 fn plans(short: u64) -> Vec<Plan> {
     if std::env::var_os("BOARDLAB_FULL").is_some() {
         [7, 11, 12].map(|seed| plan(seed, 6_000)).to_vec()

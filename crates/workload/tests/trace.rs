@@ -1,5 +1,5 @@
-//! Block traces: what blkparse prints is read, what nobody prints is refused with its place, and replays
-//! keep the recorded times.
+//! Block traces: what blkparse prints is read, what nobody prints is refused with its place, and
+//! replays keep the recorded times.
 
 use crate::blktrace;
 

@@ -1,19 +1,21 @@
 //! The block map rebuilt after a cut of power, from nothing but what lies in the flash.
 //!
-//! Layer: above [`super::power`] and [`crate::contents`]. Main type: [`LogBlocksAfterCut`]. All pages that are not erased are
-//! read once ([`Cause::Map`]). Of each page the copy with the highest version counts, unless it is older than
-//! the label of a block in which its unit is whole. Then every unit is brought into one block:
+//! Layer: above [`super::power`] and [`crate::contents`]. Main type: [`LogBlocksAfterCut`]. All
+//! pages that are not erased are read once ([`Cause::Map`]). Of each page the copy with the highest
+//! version counts, unless it is older than the label of a block in which its unit is whole. Then
+//! every unit is brought into one block:
 //!
 //! ```text
 //!   scan -> newest whole block of each unit -> newest copies -> erase what has none, labels apart
 //!        -> units with pages in a log, or in several blocks, are merged -> erase the labels left over
 //! ```
 //!
-//! So no log is open afterwards, and a merge needs one free block, which there was before the cut. A block is
-//! erased only when a label or higher versions elsewhere make all of it void: nothing is wrong if power
-//! is lost again.
+//! So no log is open afterwards, and a merge needs one free block, which there was before the cut.
+//! A block is erased only when a label or higher versions elsewhere make all of it void: nothing is
+//! wrong if power is lost again.
 //!
-//! On a device that has come to its end there may be none: then what is scattered stays so, and is read.
+//! On a device that has come to its end there may be none: then what is scattered stays so, and is
+//! read.
 //!
 //! Left out: going on with a log, checkpoints that shorten the scan.
 
@@ -73,7 +75,8 @@ impl LogBlocks<Contents> {
 }
 
 impl LogBlocksAfterCut {
-    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that draw.
+    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that
+    /// draw.
     ///
     /// # Errors
     /// As for [`LogBlocks::new`].
@@ -207,7 +210,8 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Brings every other unit with data into a block of its own, while there is one; whether there was.
+    /// Brings every other unit with data into a block of its own, while there is one; whether there
+    /// was.
     fn merge_scattered(&mut self, found: &ScanResult) -> bool {
         for unit in 0..self.flash.geometry.logical_blocks() {
             if self.data[unit as usize] != NONE || !self.has_data(unit) {

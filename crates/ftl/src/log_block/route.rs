@@ -11,9 +11,9 @@
 //!   shared        the newest log; full: another; too many: the oldest is merged
 //! ```
 //!
-//! Source: the write procedures of Kim et al. (2002) and Lee et al. (2007), as [`super::policies`] says.
-//! Deviation: chains longer than one log, and logs for writes in order beside a unit's own, are this
-//! model's (assumed).
+//! Source: the write procedures of Kim et al. (2002) and Lee et al. (2007), as [`super::policies`]
+//! says. Deviation: chains longer than one log, and logs for writes in order beside a unit's own,
+//! are this model's (assumed).
 
 use super::policies::{LogCells, Logs};
 use super::{AcceptedPages, Log, LogBlocks, NONE};

@@ -1,22 +1,23 @@
-//! The map rebuilt after a cut of power, from nothing but what lies in the flash.
+//! Rebuilds the map after a power cut, from the contents of the flash alone.
 //!
-//! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type: [`PageMappedAfterCut`]. Every page carries its logical page and
-//! version in its spare bytes. Recovery reads all pages that are not erased ([`Cause::Map`]): of each
-//! logical page the highest version counts, unless a newer trim page says that it was given up.
+//! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type:
+//! [`PageMappedAfterCut`]. Every page carries its logical page and version in its spare bytes.
+//! Recovery reads all pages that are not erased ([`Cause::Map`]): of each logical page the highest
+//! version is valid, unless a newer trim page voids it.
 //!
 //! ```text
 //!   scan -> newest copy of each page -> void what trim pages say -> fill map and pool
 //!        -> erase blocks without data, the half-erased among them -> collect up to the reserve
 //! ```
 //!
-//! Blocks that were being filled are closed as they are, because nobody knows what a torn page does to
-//! its neighbours. Copies that collection had made of a block not yet erased have the version of
-//! the original, which then counts, so that recovery never needs more free blocks than there were.
-//! Nothing that recovery does is wrong if power is lost again: it erases only void blocks.
+//! Blocks that were being filled are closed as they are, because the effect of a torn page on its
+//! neighbours is unknown. Copies that garbage collection made of a block not yet erased have the
+//! version of the original, which then stays valid, so that recovery never needs more free blocks
+//! than there were. Recovery is safe against another power cut: it erases only void blocks.
 //!
 //! Source: the scan of spare bytes as JFFS2 and UBI do (Linux 6.1, drivers/mtd/ubi/attach.c: the
-//! highest sequence number wins; a block without data is erased anew), for pages. Left out: checkpoints
-//! that shorten the scan.
+//! highest sequence number wins; a block without data is erased again), for pages. Left out:
+//! checkpoints that shorten the scan.
 
 use crate::cause::Cause;
 use crate::contents::{Contents, PageState};
@@ -31,19 +32,19 @@ use crate::pool::{State, Tier};
 use crate::reliability::Health;
 use boardlab_sim::Seed;
 
-/// What is left when power is lost: the flash, and what the part is built for.
+/// The remains after a power cut: the flash, and the configuration of the part.
 #[derive(Debug, Clone)]
 pub struct PageMappedAfterCut {
-    /// The flash; [`Contents::restart`] gives it power again.
+    /// The flash; [`Contents::restart`] restores its power.
     pub medium: Contents,
     geometry: Geometry,
     policies: Policies,
     safety: PowerSafety,
-    /// What the cells are like; what the controller knew of them is forgotten.
+    /// The state of the cells, without the volatile state of the controller.
     health: Option<Box<Health>>,
 }
 
-/// The newest copy of each logical page that was found.
+/// The result of the scan: the newest copy of each logical page.
 struct ScanResult {
     newest: Vec<Option<(Version, Page)>>,
     version: Version,
@@ -53,10 +54,10 @@ struct ScanResult {
 }
 
 impl PageMapped<Contents> {
-    /// Forgets all that is in memory.
+    /// Drops everything in memory.
     ///
     /// # Errors
-    /// Gives the layer back when it was not [`PageMapped::power_safe`].
+    /// Returns the layer when it was not [`PageMapped::power_safe`].
     pub fn into_remains(self) -> Result<PageMappedAfterCut, Box<Self>> {
         let Some(safety) = self.power_safety() else { return Err(Box::new(self)) };
         let mut policies = self.policies;
@@ -70,7 +71,8 @@ impl PageMapped<Contents> {
 }
 
 impl PageMappedAfterCut {
-    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that draw.
+    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for policies that
+    /// draw.
     ///
     /// # Errors
     /// As for [`PageMapped::new`].
@@ -102,7 +104,7 @@ impl PageMapped<Contents> {
             used: vec![0; blocks as usize],
             reads: 0,
         };
-        // In the order of opening: of two equal versions the first, which is the original, stays.
+        // In the order of opening: of two equal versions the first, the original, stays valid.
         let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.flash.medium.is_bad(b)).collect();
         order.sort_by_key(|&block| self.flash.medium.opened(block));
         for block in order {
@@ -126,7 +128,7 @@ impl PageMapped<Contents> {
         found
     }
 
-    /// Drops what the newest trim pages say was given up.
+    /// Drops the pages that the newest trim pages void.
     fn void_given_up(&mut self, found: &mut ScanResult) {
         let Some(mut trims) = self.trims.take() else { return };
         for index in 0..trims.pages(&self.flash.geometry) {
@@ -180,7 +182,7 @@ impl PageMapped<Contents> {
             if maps.contains(&logical) {
                 self.stream_of[page.block as usize] = self.policies.map_stream();
             }
-            // What a translation page says may be older than what was found.
+            // A translation page may be older than the scan.
             self.note_moved(page, 1);
         }
         used.sort_by_key(|&block| self.flash.medium.opened(block));

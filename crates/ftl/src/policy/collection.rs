@@ -75,8 +75,8 @@ impl Collector {
         Self { policy, kept: Vec::new(), scored: Vec::new() }
     }
 
-    /// The block of a tier to empty next, at `clock` in the units of [`Pool::closed_at`]; `None` when none is
-    /// closed.
+    /// The block of a tier to empty next, at `clock` in the units of [`Pool::closed_at`]; `None`
+    /// when none is closed.
     pub fn choose(
         &mut self,
         pool: &mut Pool,

@@ -130,7 +130,8 @@ fn images_as_they_were_made_are_whole() {
     }
 }
 
-/// The pages and steps of a dump in which a node of mkfs.jffs2 begins that `wanted` picks: the place of its header.
+/// The pages and steps of a dump in which a node of mkfs.jffs2 begins that `wanted` picks: the
+/// place of its header.
 fn place_of(bytes: &[u8], wanted: impl Fn(&[u8]) -> bool) -> usize {
     (0..bytes.len() - 68)
         .step_by(4)

@@ -1,8 +1,9 @@
 //! What the nodes of each inode make together, damaged ones included.
 //!
-//! Layer: rank 5. The content of a file is put together twice in one go: damaged nodes take part as if they were
-//! right, so that what is seen of them at the end is what is lost, and what no node holds is missing. All nodes of a
-//! flash are sorted once, so the work does not grow with their square.
+//! Layer: rank 5. The content of a file is put together twice in one go: damaged nodes take part as
+//! if they were right, so that what is seen of them at the end is what is lost, and what no node
+//! holds is missing. All nodes of a flash are sorted once, so the work does not grow with their
+//! square.
 
 use super::{Auditor, Consequence, InodeDamage};
 use crate::block::NodeId;

@@ -1,9 +1,10 @@
 //! What lies on the flash where the scan found no node.
 //!
-//! Layer: rank 5. Most of it is normal: erased flash, padding, zeros, nodes that were made obsolete in place. What
-//! is left was a node once. So were zeros that are longer than what fills a gap, and erased flash with nodes behind it:
-//! a page that somebody could not read, perhaps. Words that are erased or zero but for a bit or three hold none: the first word of a node,
-//! of its magic number and type, has ten ones or more of 32, and ten zeros.
+//! Layer: rank 5. Most of it is normal: erased flash, padding, zeros, nodes that were made obsolete
+//! in place. What is left was a node once. So were zeros that are longer than what fills a gap, and
+//! erased flash with nodes behind it: a page that somebody could not read, perhaps. Words that are
+//! erased or zero but for a bit or three hold none: the first word of a node, of its magic number
+//! and type, has ten ones or more of 32, and ten zeros.
 
 use super::{Auditor, Consequence, DamageKind, HEADER, Place, View, offset};
 use crate::block::Owner;

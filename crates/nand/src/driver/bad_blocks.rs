@@ -1,9 +1,9 @@
 //! Bad blocks: the table in RAM, the scan that builds it, and the marks on the flash.
 //!
 //! Layer: rank 3. Main types: [`BadBlocks`], [`Mark`]. Source: Linux 6.1 `nand_bbt.c`
-//! (`scan_block_fast`) and `nand_base.c` (`nand_block_markbad_lowlevel`): a block is bad when one of the
-//! pages that the part names ([`crate::part::BadMarks`]) has anything but FFh in the bytes of the mark; to
-//! mark one it is erased first and the marks go to all of these pages.
+//! (`scan_block_fast`) and `nand_base.c` (`nand_block_markbad_lowlevel`): a block is bad when one
+//! of the pages that the part names ([`crate::part::BadMarks`]) has anything but FFh in the bytes
+//! of the mark; to mark one it is erased first and the marks go to all of these pages.
 
 use super::{Driver, driver_error};
 use crate::port::{Outcome, Port};

@@ -1,7 +1,8 @@
 //! The behaviour of a driver: which kernel, which ECC, which layout of the OOB area.
 //!
-//! Layer: rank 3. Main type: [`Profile`]. Source: as for the driver; `subpage_read` is `NAND_SUBPAGE_READ`
-//! of Linux 6.1 (set for software codes on large pages; with it the last page is not kept).
+//! Layer: rank 3. Main type: [`Profile`]. Source: as for the driver; `subpage_read` is
+//! `NAND_SUBPAGE_READ` of Linux 6.1 (set for software codes on large pages; with it the last page
+//! is not kept).
 
 use crate::ecc::{Code, Engine, UnknownCode};
 use crate::oob::{Layout, LayoutError};
@@ -109,8 +110,8 @@ impl Profile {
         Self::with(part, Code::Hamming(Step::Bytes256), false)
     }
 
-    /// Linux 6.1: the chip's own correction where there is one, Hamming where one bit is enough, else BCH;
-    /// parts of pages are read by steps.
+    /// Linux 6.1: the chip's own correction where there is one, Hamming where one bit is enough,
+    /// else BCH; parts of pages are read by steps.
     ///
     /// # Errors
     /// When no code or layout fits the part.

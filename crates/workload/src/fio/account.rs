@@ -158,8 +158,8 @@ impl Totals {
     }
 }
 
-/// Upper bounds of fio's table of latencies, in nanoseconds: ten below 1 us, ten below 1 ms, eleven below
-/// 2 s; the rest is above.
+/// Upper bounds of fio's table of latencies, in nanoseconds: ten below 1 us, ten below 1 ms, eleven
+/// below 2 s; the rest is above.
 pub const BOUNDS: [u64; 31] = {
     const STEPS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000];
     let mut bounds = [2_000_000_000; 31];

@@ -1,12 +1,12 @@
 //! Runs jobs on a block device in virtual time.
 //!
-//! Layer: rank 6. Main types: [`run`], [`Host`], [`Run`], [`Report`], [`Failure`]. Copies of jobs take turns by
-//! time: the one whose next step is earliest goes first, so that the device sees requests in order. Jobs
-//! after a `stonewall` wait for all before them, `wait_for` for one.
+//! Layer: rank 6. Main types: [`run`], [`Host`], [`Run`], [`Report`], [`Failure`]. Copies of jobs
+//! take turns by time: the one whose next step is earliest goes first, so that the device sees
+//! requests in order. Jobs after a `stonewall` wait for all before them, `wait_for` for one.
 //!
-//! A job without `direct=1` would go through the page cache of the host, which a bare device does not
-//! have: it is refused, unless its engine reaches no device. Files lie one after the other on the device,
-//! without a filesystem's own writes; those of the engine `null` lie nowhere.
+//! A job without `direct=1` would go through the page cache of the host, which a bare device does
+//! not have: it is refused, unless its engine reaches no device. Files lie one after the other on
+//! the device, without a filesystem's own writes; those of the engine `null` lie nowhere.
 
 use crate::fio::account::Account;
 use crate::fio::data::{LARGEST, WriteData};

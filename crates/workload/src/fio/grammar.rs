@@ -1,10 +1,11 @@
 //! The text of a job file: sections, options, comments, includes, variables.
 //!
-//! Layer: rank 6. Main types: [`Section`], [`Assignment`], [`Environment`]. Measured with fio 3.33: blanks at the
-//! start of a line do not matter; `;` and `#` end a line anywhere; an option may not stand before the first
-//! section; `include` stands within one, and an included file opens none; `[global]` may come again and is
-//! meant for the jobs below it; `${NAME}` is a variable, and `$ncpus`, `$pagesize` and `$mb_memory` are
-//! numbers of the machine. Nothing here reads a file or the environment: see [`Environment`].
+//! Layer: rank 6. Main types: [`Section`], [`Assignment`], [`Environment`]. Measured with fio 3.33:
+//! blanks at the start of a line do not matter; `;` and `#` end a line anywhere; an option may not
+//! stand before the first section; `include` stands within one, and an included file opens none;
+//! `[global]` may come again and is meant for the jobs below it; `${NAME}` is a variable, and
+//! `$ncpus`, `$pagesize` and `$mb_memory` are numbers of the machine. Nothing here reads a file or
+//! the environment: see [`Environment`].
 //!
 //! Stricter than fio, which lets these pass: a section without `]`, or without a name.
 

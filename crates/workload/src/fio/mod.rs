@@ -11,8 +11,8 @@
 //! - [`engine`]: [`run`] jobs on a block device. [`account`]: what they did.
 //! - [`output`]: terse, JSON and human text as fio's, and tables of our own.
 //!
-//! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO. What differs from fio is in
-//! docs/formats/fio-jobs.md.
+//! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO. What differs from fio
+//! is in docs/formats/fio-jobs.md.
 //!
 //! ```
 //! use boardlab_block::{Costs, Geometry, RamBlock};

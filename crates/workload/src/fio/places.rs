@@ -1,9 +1,10 @@
 //! The sequence of blocks of a job: in order, with holes or backwards, in zones, or at random.
 //!
-//! Layer: rank 6. Main types: [`Places`], [`Span`]. The order of sequential jobs is fio's, measured with
-//! `write_iolog` of fio 3.33: each direction keeps a position of its own; `rw=read:4k` leaves a hole after
-//! each block and begins again at the end; zones are used one after the other. Random orders are not
-//! fio's: without `norandommap` a keyed permutation visits each block once, in no memory.
+//! Layer: rank 6. Main types: [`Places`], [`Span`]. The order of sequential jobs is fio's, measured
+//! with `write_iolog` of fio 3.33: each direction keeps a position of its own; `rw=read:4k` leaves
+//! a hole after each block and begins again at the end; zones are used one after the other. Random
+//! orders are not fio's: without `norandommap` a keyed permutation visits each block once, in no
+//! memory.
 //!
 //! Deviation: with several block sizes the permutation counts in the smallest, so that blocks may
 //! be visited more than once, where fio's map shortens them.
@@ -202,8 +203,8 @@ pub struct Places {
     endless: bool,
 }
 
-/// `zonemode=strided`: after `size` bytes the next zone follows, and requests stay within `range` bytes of
-/// each, which begin again when they are used up.
+/// `zonemode=strided`: after `size` bytes the next zone follows, and requests stay within `range`
+/// bytes of each, which begin again when they are used up.
 #[derive(Debug, Clone, Copy)]
 struct Zones {
     size: u64,

@@ -1,8 +1,8 @@
 //! Diagnostics of job files: what is wrong, where, and what would be valid.
 //!
-//! Layer: rank 6. Main types: [`Diagnostic`], [`Problem`], [`Note`]. The first line of a message follows
-//! fio 3.33 where fio has one (`Bad option <rww=write>`, `Did you mean rw?`, `max value out of
-//! range`), so that a search for it finds fio's documentation; place and expectation are ours.
+//! Layer: rank 6. Main types: [`Diagnostic`], [`Problem`], [`Note`]. The first line of a message
+//! follows fio 3.33 where fio has one (`Bad option <rww=write>`, `Did you mean rw?`, `max value out
+//! of range`), so that a search for it finds fio's documentation; place and expectation are ours.
 
 use std::fmt;
 

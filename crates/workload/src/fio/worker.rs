@@ -1,9 +1,10 @@
 //! One copy of a job at work: what it asks next, and when.
 //!
-//! Layer: rank 6. Main type: [`Worker`]. The order of a pass is fio's (`backend.c` of 3.33 as its runs show it):
-//! open, requests until the size is moved, wait for all, flush at the end or when closing. Each pass of
-//! `loops` but the last is followed by a second open and close without requests; with `fsync_on_close`
-//! that is a second flush (strace of fio 3.33: 199 fsync and 401 openat for 100 loops).
+//! Layer: rank 6. Main type: [`Worker`]. The order of a pass is fio's (`backend.c` of 3.33 as its
+//! runs show it): open, requests until the size is moved, wait for all, flush at the end or when
+//! closing. Each pass of `loops` but the last is followed by a second open and close without
+//! requests; with `fsync_on_close` that is a second flush (strace of fio 3.33: 199 fsync and 401
+//! openat for 100 loops).
 //!
 //! ```text
 //!   Begin -> Issue <-> (queue full: wait for one) -> Drain -> Close <-> (flush) -> Begin | Done

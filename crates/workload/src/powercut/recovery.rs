@@ -1,7 +1,7 @@
 //! The steps after each power cut: recover, compare, continue, mount once more, compare again.
 //!
-//! Layer: rank 6. Main functions: [`judge`], for all cuts of an action, and [`recover`]. The steps are in
-//! the header of [`powercut`](super).
+//! Layer: rank 6. Main functions: [`judge`], for all cuts of an action, and [`recover`]. The steps
+//! are in the header of [`powercut`](super).
 
 use super::actions::Runner;
 use super::adopt::adopt;

@@ -14,8 +14,8 @@
 //! say so; otherwise there is nothing to replay. A SCSI command, which has bytes and a dump
 //! instead, is not replayed either.
 //!
-//! Source: the output of blkparse 1.2.0 for events of every kind (its default format, and with `-t`), and
-//! its manual page. Left out: formats chosen with `-f`.
+//! Source: the output of blkparse 1.2.0 for events of every kind (its default format, and with
+//! `-t`), and its manual page. Left out: formats chosen with `-f`.
 
 use super::line::{Cursor, LineError};
 use super::reader::Action;

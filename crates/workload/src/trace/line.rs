@@ -1,7 +1,7 @@
 //! Lines of a trace, and a cursor within one.
 //!
-//! Layer: rank 6, below both formats. Main types: [`Lines`], [`Cursor`], [`LineError`]. One line is held at a
-//! time, of at most [`LONGEST`] bytes, so that a trace of any size takes no memory.
+//! Layer: rank 6, below both formats. Main types: [`Lines`], [`Cursor`], [`LineError`]. One line is
+//! held at a time, of at most [`LONGEST`] bytes, so that a trace of any size takes no memory.
 
 use super::problem::Problem;
 use std::io::{BufRead, Read as _};

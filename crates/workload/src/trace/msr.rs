@@ -8,9 +8,9 @@
 //!                   host  disk
 //! ```
 //!
-//! Source: the README of the traces (SNIA IOTTA, "MSR Cambridge Traces"; Narayanan, Donnelly, Rowstron,
-//! FAST 2008): time of issue as Windows counts it, from 1601, bytes, no flushes and no discards. Response
-//! times are read and not used.
+//! Source: the README of the traces (SNIA IOTTA, "MSR Cambridge Traces"; Narayanan, Donnelly,
+//! Rowstron, FAST 2008): time of issue as Windows counts it, from 1601, bytes, no flushes and no
+//! discards. Response times are read and not used.
 
 use super::line::{Cursor, LineError};
 use super::record::{DiskRef, Kind, Request};

@@ -1,7 +1,7 @@
 //! What is wrong with a trace, and where.
 //!
-//! Layer: rank 6. Main types: [`Error`], [`Problem`]. Line and column are the reader's; a record that does
-//! not fit the device points at its line.
+//! Layer: rank 6. Main types: [`Error`], [`Problem`]. Line and column are the reader's; a record
+//! that does not fit the device points at its line.
 
 use crate::fio::Place;
 use boardlab_sim::{Bytes, Duration};

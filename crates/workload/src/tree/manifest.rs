@@ -1,7 +1,7 @@
 //! What is in a tree: the canonical text, and how long it takes to look.
 //!
-//! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`manifest`], [`scan`], [`Scan`]. The format
-//! is docs/formats/file-tree.md, "Manifest".
+//! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`manifest`], [`scan`], [`Scan`]. The
+//! format is docs/formats/file-tree.md, "Manifest".
 
 use super::field::{escape, hex};
 use super::operation::special;

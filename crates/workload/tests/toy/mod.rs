@@ -1,7 +1,9 @@
-//! A filesystem for tests of what takes any filesystem: `MemoryFs`, of which every sync writes a copy on the flash.
+//! A filesystem for tests of what takes any filesystem: `MemoryFs`, of which every sync writes a
+//! copy on the flash.
 //!
-//! The flash is two halves, each a copy: blocks of content, and in the last page a head with number, length and
-//! checksum. A sync writes the older half. A power cut therefore leaves the copy before or the new one.
+//! The flash is two halves, each a copy: blocks of content, and in the last page a head with
+//! number, length and checksum. A sync writes the older half. A power cut therefore leaves the copy
+//! before or the new one.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "tests: each uses a part of it")]
 

@@ -1,8 +1,9 @@
-//! fio's terse output, version 3: 130 fields with semicolons between, and a last one for a description; a line for
-//! each report.
+//! fio's terse output, version 3: 130 fields with semicolons between, and a last one for a
+//! description; a line for each report.
 //!
-//! Layer: rank 6. The fields are those of a run of fio 3.33 with `--minimal`: 5 of the job, 41 of reads, 41 of
-//! writes, 5 of the CPU, 7 of depths, 22 of latencies, 9 of the disk. Trims have no fields in version 3.
+//! Layer: rank 6. The fields are those of a run of fio 3.33 with `--minimal`: 5 of the job, 41 of
+//! reads, 41 of writes, 5 of the CPU, 7 of depths, 22 of latencies, 9 of the disk. Trims have no
+//! fields in version 3.
 
 use crate::fio::account::{Spread, Totals, to_f64};
 use crate::fio::engine::{Report, Run};
