@@ -1,9 +1,9 @@
-//! What is damaged on a mounted flash, and whom it concerns.
+//! The audit of a mounted flash: damaged nodes, and the inodes that they affect.
 //!
 //! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`InodeDamage`]; main function:
-//! [`Jffs2::audit`]. JFFS2 leaves out what has a wrong checksum and says nothing: a file gets
-//! shorter, shows older bytes or zeros, or loses its name. Here every byte of every block is read
-//! once more and each node is verified. Of what is wrong is told where it lies and what it means:
+//! [`Jffs2::audit`]. JFFS2 silently ignores nodes with a wrong checksum: a file gets shorter, shows
+//! older bytes or zeros, or loses its name. The audit reads every byte of every block once more and
+//! verifies each node. It reports the place of each damage and its consequence:
 //!
 //! ```text
 //!  a node with right fields and wrong data -> its file: bytes that are missing or older
@@ -12,12 +12,11 @@
 //!  covered by newer nodes, of an inode without a name, or there twice    -> nothing is lost
 //!  ends in erased bytes                    -> a write that was cut off: it never was
 //! ```
-//! Two things tell of a loss without any damaged node: bytes of a file that no node holds, for
+//! Two facts show a loss without any damaged node: bytes of a file that no node holds, because
 //! Linux writes a node for a hole too; and an entry whose inode has no node.
 //!
-//! In reading order: `gap`, what lies where the scan found no node; `content`, what the nodes of an
-//! inode make together. Source: Linux 6.1, `fs/jffs2/scan.c`, `readinode.c`, for what is believed
-//! and what is not.
+//! In reading order: `gap`, bytes where the scan found no node; `content`, the combined nodes of an
+//! inode. Source: Linux 6.1, `fs/jffs2/scan.c`, `readinode.c`, for what is accepted.
 
 mod content;
 mod gap;
@@ -40,117 +39,117 @@ use std::ops::Range;
 const PLACES: usize = 10_000;
 /// Bytes of erased flash at the end of a node that tell of a write which was cut off.
 const TORN: usize = 16;
-/// As [`TORN`], where something was written behind the node.
+/// As [`TORN`], where something was written after the node.
 const TORN_WITHIN: usize = 512;
 
-/// What is damaged on a flash.
+/// The damage on a flash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Nodes that were verified, cleanmarkers, padding and summaries left out.
+    /// Verified nodes, without cleanmarkers, padding and summaries.
     pub nodes: u64,
-    /// How many of them are damaged, those of which nothing is left to make out included.
+    /// Damaged nodes, including unrecognisable ones.
     pub damaged: u64,
-    /// Where something is wrong, in order; at most 10,000 places.
+    /// The damaged places, in order; at most 10,000.
     pub places: Vec<Place>,
     /// Places that are not among `places`.
     pub more: u64,
     /// What is lost, by inode.
     pub inode_damage: BTreeMap<u32, InodeDamage>,
-    /// Whether names or files may be missing of which nothing is known.
+    /// Whether unknown names or files may be missing.
     pub unknown_loss: bool,
-    /// Blocks that hold something else than JFFS2.
+    /// Blocks with foreign content.
     pub foreign_blocks: u32,
     /// The first of them.
     pub first_foreign: Option<u32>,
 }
 
-/// A place where something is wrong.
+/// A damaged place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Where it begins on the flash.
+    /// Its offset on the flash.
     pub at: Bytes,
-    /// How long it is.
+    /// Its length.
     pub length: u32,
-    /// What lies there.
+    /// The kind of damage.
     pub what: DamageKind,
-    /// What follows from it.
+    /// The consequence.
     pub meaning: Consequence,
-    /// The inode that it is of; when nothing is certain, the one that its bytes speak of.
+    /// The inode concerned; when uncertain, the one that its bytes suggest.
     pub ino: Option<u32>,
 }
 
-/// What lies in a damaged place.
+/// The kind of damage in a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DamageKind {
-    /// An inode node whose fields are right and whose data are not.
+    /// An inode node with valid fields and invalid data.
     Data {
         /// The bytes of the file.
         bytes: Range<u64>,
     },
-    /// A directory entry whose fields are right and whose name is not.
+    /// A directory entry with valid fields and an invalid name.
     Name {
         /// The name as it is there.
         name: Vec<u8>,
     },
-    /// A node of which the header alone is right.
+    /// A node of which only the header is valid.
     Fields(NodeType, Malformed),
     /// An extended attribute, or a reference to one.
     Attribute,
-    /// A summary, which only repeats what the nodes say.
+    /// A summary, which only repeats information of the nodes.
     Summary,
     /// Bytes that begin no node.
     Strange,
-    /// Erased bytes with nodes behind them.
+    /// Erased bytes with nodes after them.
     Erased,
     /// Zeros up to the end of the block.
     Zeros,
-    /// A node that is right, where none is looked for: behind an erased beginning of its block.
+    /// A valid node where the scan does not look: after an erased beginning of its block.
     Hidden,
-    /// A block that is marked bad, with so many nodes in it.
+    /// A block that is marked bad, although it contains nodes.
     BadBlock {
-        /// Nodes with a right header.
+        /// Nodes with a valid header.
         nodes: u32,
     },
 }
 
-/// What follows from a damaged place.
+/// The consequence of a damaged place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consequence {
-    /// Something of the inode is missing or older.
+    /// Data of the inode are missing or older.
     Lost,
-    /// Nobody knows what was there.
+    /// Unknown.
     Unknown,
-    /// Nothing: it is not needed any longer.
+    /// None: the place is not needed any more.
     Superseded,
-    /// Nothing: a write was cut off, and what was to be written never was.
+    /// None: an interrupted write that never took effect.
     Torn,
 }
 
-/// What an inode has lost.
+/// The damage of an inode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InodeDamage {
-    /// Bytes whose newest node is damaged: they show what an older one has, or zeros, or are cut off.
+    /// Bytes whose newest node is damaged: they show an older version or zeros, or are cut off.
     pub stale: Vec<Range<u64>>,
     /// Bytes that no node holds: they are zeros, or cut off.
     pub missing: Vec<Range<u64>>,
-    /// The size that the newest node says, where the file is shorter.
+    /// The size in the newest node, where the file is shorter.
     pub cut_from: Option<u64>,
-    /// The newest node is damaged, or there is none: mode, owner and times are older or made up.
+    /// The newest node is damaged or missing: mode, owner and times are older or defaults.
     pub metadata: bool,
-    /// An entry of this directory is damaged: a name is missing or leads where it led before.
+    /// An entry of this directory is damaged: a name is missing or refers to its former inode.
     pub names: bool,
     /// An extended attribute is damaged.
     pub attributes: bool,
-    /// A node that nobody can make out any longer speaks of it.
+    /// An unrecognisable node suggests this inode.
     pub suspected: bool,
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// Reads everything and says what is wrong with it. `is_lost` says of a piece of the flash
-    /// whether the error correction of the device gave it up. Nothing changes.
+    /// Reads everything and reports the damage. `is_lost` says whether the device's ECC gave up on
+    /// a range of the flash. Nothing is changed.
     ///
     /// # Errors
-    /// [`Error::Flash`], but for bit errors.
+    /// [`Error::Flash`], except for bit errors.
     pub fn audit(
         &mut self,
         clock: &mut Clock,
@@ -177,8 +176,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(auditor.conclude(&self.volume))
     }
 
-    /// The inodes whose nodes lie in a piece of the flash and count: of a directory's entries the
-    /// directory.
+    /// The inodes with live nodes in a range of the flash; for a directory entry the directory.
     pub fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
         let volume = &self.volume;
         let block = volume.blocks.block_at(range.start);
@@ -207,7 +205,7 @@ fn offset(within: u32) -> Bytes {
 }
 
 impl<M: Mtd> Volume<M> {
-    /// Whether the spare bytes of a block hold a cleanmarker.
+    /// Whether the OOB area of a block contains a cleanmarker.
     fn has_mark(&mut self, clock: &mut Clock, block: BlockIndex) -> bool {
         let Some(page_size) = self.layout.page_size else { return false };
         let mut oob = [0; cleanmarker::OOB_SIZE];
@@ -219,7 +217,7 @@ impl<M: Mtd> Volume<M> {
     }
 }
 
-/// A block with its bytes.
+/// A block with its bytes, as the audit sees it.
 struct View<'a> {
     block: BlockIndex,
     start: Bytes,
@@ -238,7 +236,7 @@ impl View<'_> {
         &self.bytes[to_usize(range.start)..to_usize(range.end)]
     }
 
-    /// Whether a damaged node of `length` bytes at `start` is one that was not written to its end.
+    /// Whether a damaged node of `length` bytes at `start` was not written to its end.
     fn is_torn(&self, start: u32, length: u32) -> bool {
         let end = start.saturating_add(length).min(self.size());
         let erased = |bytes: &[u8]| bytes.iter().rev().take_while(|&&byte| byte == 0xFF).count();
@@ -301,7 +299,7 @@ impl Auditor {
         self.gap(volume, view, free, own);
     }
 
-    /// Verifies a node that the scan took for one of an inode.
+    /// Verifies a node that the scan assigned to an inode.
     fn node<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
@@ -319,7 +317,7 @@ impl Auditor {
             Err(_) => Err((NodeType::Unknown(0), Malformed::Value { field: "header", found: 0 })),
         };
         let Err((node_type, cause)) = problem else { return };
-        // Only a summary made the scan believe in it.
+        // The scan accepted it only because of a summary.
         self.audit.damaged += 1;
         let ino =
             volume.inodes.try_get(slot).filter(|inode| inode.links > 0).map(|found| found.ino);
@@ -351,7 +349,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// An entry whose name is wrong: of which directory is certain.
+    /// Reports an entry with an invalid name; its directory is certain.
     fn wrong_name<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
@@ -428,7 +426,8 @@ impl Auditor {
         self.tell(Place { at, length, what: DamageKind::Attribute, meaning, ino });
     }
 
-    /// A block that is marked bad is not read. A flash that retires a block has moved its nodes before.
+    /// Reports nodes in a block that is marked bad, which JFFS2 does not read. A flash that retires
+    /// a block has moved its nodes before.
     fn bad_block(&mut self, view: &View<'_>, order: ByteOrder) {
         let nodes = gap::count_nodes(view.bytes, order);
         if nodes > 0 {
@@ -450,9 +449,9 @@ impl Auditor {
         self.audit
     }
 
-    /// A damaged entry means nothing when there is a good one of its version: a mount that did not
-    /// see it gave the version again, or garbage collection copied it. Nor does one in a directory
-    /// that is gone.
+    /// A damaged entry has no consequence when there is a valid one of its version: a mount that
+    /// did not see it reused the version, or garbage collection copied it. Nor does one in a
+    /// deleted directory.
     fn judge_names<M>(&mut self, volume: &Volume<M>) {
         self.entries.sort_unstable();
         for (slot, version, place) in std::mem::take(&mut self.wrong_entries) {

@@ -1,9 +1,8 @@
-//! What the nodes of each inode make together, damaged ones included.
+//! The combined content of all nodes of an inode, including damaged ones.
 //!
-//! Layer: rank 5. The content of a file is put together twice in one go: damaged nodes take part as
-//! if they were right, so that what is seen of them at the end is what is lost, and what no node
-//! holds is missing. All nodes of a flash are sorted once, so the work does not grow with their
-//! square.
+//! Layer: rank 5. The content of a file is assembled as if damaged nodes were valid. What is
+//! visible of them at the end is lost, and what no node holds is missing. All nodes of a flash are
+//! sorted once, so the work does not grow quadratically.
 
 use super::{Auditor, Consequence, InodeDamage};
 use crate::block::NodeId;
@@ -15,7 +14,7 @@ use boardlab_vfs::Kind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// An inode node whose fields are right.
+/// An inode node with valid fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VerifiedNode {
     pub(super) slot: u32,
@@ -27,7 +26,7 @@ pub(super) struct VerifiedNode {
 }
 
 impl Auditor {
-    /// Says of each inode with a name what it has lost.
+    /// Determines the damage of each inode with a name.
     pub(super) fn judge_content<M>(&mut self, volume: &Volume<M>) {
         let mut seen = std::mem::take(&mut self.seen);
         seen.sort_unstable_by_key(|node| (node.slot, node.fields.version, node.good, node.node));
@@ -42,7 +41,8 @@ impl Auditor {
         }
     }
 
-    /// `nodes` are those of one inode, the oldest first, of two of a version the good one last.
+    /// Determines the damage of one inode. `nodes` are sorted from the oldest; of two nodes of a
+    /// version the valid one is last.
     fn judge_inode(&mut self, nodes: &[VerifiedNode]) -> InodeDamage {
         let mut damage = InodeDamage::default();
         let Some(newest) = nodes.last() else { return damage };
@@ -50,7 +50,7 @@ impl Auditor {
         let mut damaged = BTreeMap::new();
         let mut effects = Vec::new();
         for same in nodes.chunk_by(|one, other| one.fields.version == other.fields.version) {
-            // A mount that did not see the damaged one gave its version again, or garbage collection
+            // A mount that did not see the damaged node reused its version, or garbage collection
             // copied it.
             let any_good = same.last().is_some_and(|last| last.good);
             for node in same.iter().filter(|node| node.good || !any_good) {
@@ -87,7 +87,7 @@ impl Auditor {
         damage
     }
 
-    /// Names whose inode has no good node, and directories that lost theirs.
+    /// Determines names whose inode has no valid node, and directories that lost theirs.
     pub(super) fn judge_inodes<M>(&mut self, volume: &Volume<M>) {
         for slot in volume.inodes.slots_from(ROOT + 1..) {
             let inode = volume.inodes.get(slot);
@@ -99,7 +99,7 @@ impl Auditor {
     }
 }
 
-/// Cuts the file off where its newest node says, and notes what it is short of.
+/// Truncates the file to the size in its newest node, and records missing bytes.
 fn cut(fragments: &mut Fragments, size: u32, damage: &mut InodeDamage) {
     let there = fragments.truncate(size, &mut Vec::new());
     if there < size {

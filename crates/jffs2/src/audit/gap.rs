@@ -1,10 +1,10 @@
-//! What lies on the flash where the scan found no node.
+//! Bytes on the flash where the scan found no node.
 //!
-//! Layer: rank 5. Most of it is normal: erased flash, padding, zeros, nodes that were made obsolete
-//! in place. What is left was a node once. So were zeros that are longer than what fills a gap, and
-//! erased flash with nodes behind it: a page that somebody could not read, perhaps. Words that are
-//! erased or zero but for a bit or three hold none: the first word of a node, of its magic number
-//! and type, has ten ones or more of 32, and ten zeros.
+//! Layer: rank 5. Most of them are normal: erased flash, padding, zeros, nodes marked obsolete in
+//! place. The rest was a node once. So were zeros longer than a gap, and erased flash with nodes
+//! after it, perhaps an unreadable page. Words that are erased or zero except for up to three bits
+//! are not nodes: the first word of a node, with its magic number and type, has at least ten ones
+//! and ten zeros.
 
 use super::{Auditor, Consequence, DamageKind, HEADER, Place, View, offset};
 use crate::block::Owner;
@@ -16,20 +16,20 @@ use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use std::ops::Range;
 
-/// Bits of a word that may be wrong without making it something.
+/// The bit errors that an erased or zero word may have.
 const WRONG_BITS: u32 = 3;
-/// Bytes of nothing that part two places: a node has fewer zeros side by side.
+/// The empty bytes that separate two places: a node has fewer consecutive zeros.
 const APART: u32 = 64;
-/// Bytes of zeros side by side that fill a gap: with more Linux writes a node of padding.
+/// The consecutive zeros that fill a gap: for longer gaps Linux writes a padding node.
 const ZEROS: u32 = 12;
-/// Bits in which the first word of a block may differ from a header and still be taken for one.
+/// The bit errors with which the first word of a block still counts as a header.
 const LIKE_A_HEADER: u32 = 4;
-/// The types of nodes as they stand in headers, and the magic number.
+/// The node types in headers, and the magic number.
 const TYPES: [u16; 5] = [0xE001, 0xE002, 0xE008, 0xE009, 0x2003];
 const MAGIC: u16 = 0x1985;
 
 impl Auditor {
-    /// Looks through `range` of a block. `own` says whether JFFS2 wrote the block.
+    /// Examines `range` of a block. `own` says whether JFFS2 wrote the block.
     pub(super) fn gap<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
@@ -40,7 +40,7 @@ impl Auditor {
         let mut at = range.start;
         let mut strange: Option<Range<u32>> = None;
         let mut foreign = false;
-        // Where zeros, and where erased words began side by side.
+        // Where the present run of zeros, and of erased words, began.
         let (mut zeros, mut erased) = (None, None);
         while at + 4 <= range.end {
             let bytes = view.at(&(at..range.end));
@@ -83,13 +83,13 @@ impl Auditor {
         }
     }
 
-    /// Bytes among nodes that hold none, where Linux leaves no such gap: a piece of the log is gone.
+    /// Reports bytes between nodes where Linux leaves no such gap: a part of the log is lost.
     fn lost_bytes(&mut self, view: &View<'_>, range: Range<u32>, what: DamageKind) {
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
         self.tell(Place { at, length, what, meaning: Consequence::Unknown, ino: None });
     }
 
-    /// Bytes that begin no node. Gives false when they are nobody's business.
+    /// Reports bytes that begin no node. Returns false when they are foreign.
     fn strange<M>(
         &mut self,
         volume: &Volume<M>,
@@ -104,7 +104,7 @@ impl Auditor {
         let at = view.start + offset(range.start);
         let zeros = bytes.iter().all(|&byte| byte == 0);
         if range.end == view.size() && zeros && !(view.lost)(range.clone()) {
-            // Behind the last node of all somebody has filled the image up.
+            // Zeros after the last node of all are padding of the image.
             let (what, meaning) = (DamageKind::Zeros, Consequence::Unknown);
             self.zeros_at_end = Some(Place { at, length, what, meaning, ino: None });
             return true;
@@ -121,7 +121,7 @@ impl Auditor {
         true
     }
 
-    /// A node with a right header that the scan did not take.
+    /// Examines a node with a valid header that the scan did not accept.
     fn gap_node<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
@@ -167,7 +167,7 @@ impl Auditor {
         }
     }
 
-    /// A node of which the header alone is right.
+    /// Reports a node of which only the header is valid.
     fn wrong_fields<M>(
         &mut self,
         volume: &Volume<M>,
@@ -190,24 +190,24 @@ impl Auditor {
     }
 }
 
-/// Whether a header can be believed within what is left.
+/// Whether a header is plausible within the remaining bytes.
 fn fits(header: &Header, left: u32) -> bool {
     (header::SIZE..=left).contains(&header.length)
 }
 
-/// The inode that a damaged node speaks of, if there is one of that number with a name.
+/// The inode that a damaged node suggests, if one of that number has a name.
 fn suspect<M>(volume: &Volume<M>, bytes: &[u8]) -> Option<u32> {
     let number = bytes.get(HEADER..HEADER + 4)?.try_into().ok()?;
     let inode = volume.inodes.find(volume.order.u32(number))?;
     (inode.links > 0).then_some(inode.ino)
 }
 
-/// Notes where something began that goes on side by side.
+/// Tracks where a run began.
 fn since(start: &mut Option<u32>, goes_on: bool, at: u32) {
     *start = if goes_on { Some(start.unwrap_or(at)) } else { None };
 }
 
-/// What a word of four bytes is, but for a few bits.
+/// The kind of a word of four bytes, with tolerance for a few bit errors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Word {
     Zero,
@@ -225,14 +225,14 @@ fn word(bytes: &[u8]) -> Word {
     }
 }
 
-/// Whether a node that is somebody's begins at `at`.
+/// Whether a node with an owner begins at `at`.
 fn is_before_a_node<M>(volume: &Volume<M>, view: &View<'_>, at: u32) -> bool {
     let refs = volume.blocks.block(view.block).refs();
     let number = refs.partition_point(|node| node.offset() < at);
     refs.get(number).is_some_and(|node| node.offset() == at && node.owner() != Owner::Nobody)
 }
 
-/// Whether a block begins with what may have been a header.
+/// Whether a block begins with a possibly damaged header.
 pub(super) fn begins_like_jffs2(bytes: &[u8], order: ByteOrder) -> bool {
     like_a_header(bytes, order)
 }
@@ -247,7 +247,7 @@ fn like_a_header(bytes: &[u8], order: ByteOrder) -> bool {
     TYPES.iter().any(|&node_type| differs(node_type) <= LIKE_A_HEADER)
 }
 
-/// Inode nodes and entries in a block that is not read, wherever they lie.
+/// Counts the inode nodes and entries in a block that is not read.
 pub(super) fn count_nodes(bytes: &[u8], order: ByteOrder) -> u32 {
     let mut count = 0;
     let mut at = 0;
