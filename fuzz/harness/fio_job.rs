@@ -1,11 +1,11 @@
 //! A job file of fio, and the same text as arguments of a command line.
 
-use boardlab_workload::fio::{self, Nothing};
+use boardlab_workload::fio::{self, EmptyEnvironment};
 
 /// Everything that is done with a job file before it is run.
 pub(crate) fn run(input: &[u8]) {
     let lines = input.split(|&byte| byte == b'\n').count();
-    match fio::parse("input.fio", input, &Nothing) {
+    match fio::parse("input.fio", input, &EmptyEnvironment) {
         Ok(file) => {
             for job in &file.jobs {
                 let settings = &job.settings;

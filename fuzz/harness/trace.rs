@@ -4,7 +4,7 @@
 
 use boardlab_block::Geometry;
 use boardlab_sim::Bytes;
-use boardlab_workload::trace::{Action, Beyond, Disk, Fit, Format, Kind, Order, Ragged};
+use boardlab_workload::trace::{Action, BeyondEnd, Disk, Fit, Format, Kind, Order, Unaligned};
 use boardlab_workload::trace::{Reader, Reading};
 
 /// The device that requests are fitted to.
@@ -26,11 +26,11 @@ pub(crate) fn run(input: &[u8]) {
         ..Reading::of(format)
     };
     let beyond = match choice >> 5 & 3 {
-        0 => Beyond::Refuse,
-        1 => Beyond::Clamp,
-        _ => Beyond::Wrap,
+        0 => BeyondEnd::Refuse,
+        1 => BeyondEnd::Clamp,
+        _ => BeyondEnd::Wrap,
     };
-    let ragged = if chosen(7) { Ragged::Widen } else { Ragged::Refuse };
+    let ragged = if chosen(7) { Unaligned::Widen } else { Unaligned::Refuse };
     let mut fit = Fit::new(&Geometry::of_size(SIZE), beyond, ragged);
     let lines = text.split(|&byte| byte == b'\n').count();
     let mut latest = None;

@@ -1,9 +1,9 @@
-//! What the blocks of a device hold, kept as briefly as it was told.
+//! The contents of a device's blocks, in compact form.
 //!
 //! Layer: rank 2. Main type: [`Contents`]. A device of 16 GB that is written with one byte or with
 //! described noise takes a few megabytes; real bytes are kept where they are written, in chunks of
-//! [`CHUNK`]. A clone shares all chunks until one side changes them. [`Contents::none`] keeps nothing,
-//! for runs in which only the time matters.
+//! [`CHUNK`]. A clone shares all chunks until one side changes them. [`Contents::none`] keeps
+//! nothing, for runs in which only the time matters.
 
 use crate::extent::Extent;
 use crate::geometry::Geometry;
@@ -41,7 +41,7 @@ pub struct Contents {
     blocks: u64,
     /// Empty when nothing is kept.
     chunks: Vec<Chunk>,
-    /// What blocks read as that were never written.
+    /// The value of bytes that were never written.
     initial: u8,
 }
 
@@ -205,7 +205,7 @@ impl Contents {
         pairs.filter(|(_, (now, then))| now != then).map(|(number, _)| number).collect()
     }
 
-    /// Bytes of memory that the contents take, shared ones counted whole.
+    /// The memory of the contents in bytes; shared chunks are counted in full.
     #[must_use]
     pub fn memory(&self) -> Bytes {
         let whole = std::mem::size_of::<Chunk>() * self.chunks.len();
@@ -219,7 +219,7 @@ impl Contents {
 }
 
 impl Chunk {
-    /// Whether both hold the same, as far as that is known without looking at bytes.
+    /// Whether both are known to be equal without comparing bytes.
     fn is_surely(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Whole(one), Self::Whole(other)) => one == other,

@@ -1,13 +1,13 @@
 //! The trait that every block device implements, modelled or real.
 //!
-//! Layer: rank 2. Main type: [`BlockDevice`]. A request is submitted at an instant and answered at
-//! once with the instants at which it was accepted, began and ended, so that many requests can be under
-//! way without a list of events: a host with a queue keeps the ends and submits the next request when
-//! the first of them has come. What happens between two submissions is idle time, which a device may
-//! use for work of its own.
+//! Layer: rank 2. Main type: [`BlockDevice`]. A request is submitted at an instant and answered
+//! immediately with the instants at which it was accepted, began and ended, so that many requests
+//! can be in flight without an event list: a host with a queue keeps the ends and submits the next
+//! request at the first of them. The time between two submissions is idle time, which a device may
+//! use for background work.
 //!
-//! Left out: requests that overtake each other after they were accepted; a device that sorts its queue
-//! does so among those whose end is not yet told.
+//! Left out: requests that overtake each other after they were accepted; a device that sorts its
+//! queue does so among those whose end is not yet reported.
 
 use crate::error::Error;
 use crate::extent::Extent;
@@ -17,26 +17,25 @@ use boardlab_sim::{Clock, Instant};
 
 /// A device of logical blocks.
 ///
-/// A write that was answered may be lost in a power cut until a flush ends, where
-/// [`Geometry::cache`] says so. After [`Error::PowerCut`] nothing works until the device is powered on
-/// again by its owner.
+/// A completed write may be lost in a power cut until a flush ends, where [`Geometry::cache`] says
+/// so. After [`Error::PowerCut`] nothing works until the owner powers the device on again.
 pub trait BlockDevice {
     /// The shape of the device.
     fn geometry(&self) -> &Geometry;
 
-    /// Takes a request at `at`, and does it. A read has filled its buffer when this returns.
+    /// Submits a request at `at`. A read has filled its buffer when this returns.
     ///
     /// # Errors
-    /// Any [`Error`]; [`Error::ended`] tells when it showed.
+    /// Any [`Error`]; [`Error::ended`] is the instant of its detection.
     ///
     /// # Panics
     /// May panic when `at` is earlier than that of an earlier request.
     fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, Error>;
 
-    /// Takes a request now and waits for its end.
+    /// Submits a request now and waits for its end.
     ///
     /// # Errors
-    /// As [`BlockDevice::submit`]; the clock stands where the failure showed.
+    /// As [`BlockDevice::submit`]; the clock stands at the detection of the failure.
     fn wait(&mut self, clock: &mut Clock, request: Request<'_>) -> Result<Completion, Error> {
         let answer = self.submit(clock.now(), request);
         let ended = match &answer {
@@ -81,7 +80,7 @@ pub trait BlockDevice {
         self.wait(clock, Request::WriteZeroes { extent })
     }
 
-    /// Tells that nobody needs the blocks of `extent` any more.
+    /// Discards the blocks of `extent`.
     ///
     /// # Errors
     /// As [`BlockDevice::submit`].
@@ -89,7 +88,7 @@ pub trait BlockDevice {
         self.wait(clock, Request::Discard { extent })
     }
 
-    /// Waits until everything written before is on the medium.
+    /// Makes all earlier writes durable.
     ///
     /// # Errors
     /// As [`BlockDevice::submit`].

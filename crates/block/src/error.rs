@@ -1,13 +1,14 @@
-//! What a block device may answer instead of doing what was asked.
+//! The errors of a block device.
 //!
-//! Layer: rank 2. [`Error`] names the place, what was expected and what was found. A fault that shows
-//! only after the device has worked on the request also says when it showed, see [`Error::ended`].
+//! Layer: rank 2. [`Error`] names the place, what was expected and what was found. A fault that is
+//! detected only after the device has worked on the request also carries the instant of detection,
+//! see [`Error::ended`].
 
 use crate::extent::Extent;
 use boardlab_sim::{Bytes, Instant};
 use std::fmt;
 
-/// Why a request did not succeed.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -43,17 +44,17 @@ pub enum Error {
         /// The largest request.
         maximum: Bytes,
     },
-    /// The device has no such request.
+    /// The device does not support the request.
     NotSupported {
         /// What it lacks, as a noun.
         what: &'static str,
     },
-    /// The device takes no writes any more, or never did.
+    /// The device is read-only.
     ReadOnly {
         /// The blocks.
         extent: Extent,
     },
-    /// What is read cannot be made right again.
+    /// The data read cannot be corrected.
     Uncorrectable {
         /// The first block that is lost.
         extent: Extent,
@@ -74,9 +75,9 @@ pub enum Error {
         /// When the host gave up.
         ended: Instant,
     },
-    /// Nobody answers: the device was removed or is dead.
+    /// The device does not respond: it was removed or is dead.
     Gone,
-    /// The power went away. Only the runner of an experiment handles this.
+    /// The power was cut. Only the runner of an experiment handles this.
     PowerCut {
         /// When.
         at: Instant,
@@ -84,7 +85,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// When the failure showed, if the device worked on the request before it did.
+    /// When the failure was detected, if the device worked on the request before.
     #[must_use]
     pub const fn ended(&self) -> Option<Instant> {
         match self {

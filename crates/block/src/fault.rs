@@ -1,8 +1,8 @@
-//! Middleware that makes requests fail, hang or move wrong bits, by rules.
+//! Middleware that injects faults by rules: requests that fail or hang, and wrong bits.
 //!
-//! Layer: rank 2. Main types: [`FaultInjector`], [`Rule`], [`Fault`], [`Trigger`]. Each fault says in one
-//! line what happens in the device. Each rule draws from a random stream of its own, named by its
-//! number, so adding a rule at the end never changes what an earlier one does.
+//! Layer: rank 2. Main types: [`FaultInjector`], [`Rule`], [`Fault`], [`Trigger`]. Each fault
+//! states in one line what happens in the device. Each rule has a random stream of its own, named
+//! by its number, so a rule added at the end never changes the effect of an earlier one.
 //!
 //! Left out: faults that follow from wear, retention time and read counts (crates `media` and `ftl`).
 
@@ -10,26 +10,26 @@ use crate::device::BlockDevice;
 use crate::error::Error;
 use crate::extent::Extent;
 use crate::geometry::Geometry;
-use crate::over::{Layer, Over};
+use crate::over::{Layer, Layered};
 use crate::request::{Cause, Completion, Kind, Payload, Request, Target};
 use boardlab_sim::{Duration, Instant, Seed, Stream, Trigger, Watch};
 
-/// What goes wrong.
+/// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// More bits are wrong than the device can mend: [`Error::Uncorrectable`] after its usual time.
+    /// More bit errors than the device can correct: [`Error::Uncorrectable`] after its usual time.
     ReadUncorrectable,
-    /// Bits turn on the way to the host, unnoticed: this many of one read.
+    /// Undetected bit flips on the way to the host: this many in one read.
     ReadFlips(u32),
     /// The device has no good block left for some of it: [`Error::WriteFailed`], with only the first
     /// blocks written.
     WriteFails,
-    /// Bits turn on the way to the medium, unnoticed: this many of one write.
+    /// Undetected bit flips on the way to the medium: this many in one write.
     WriteFlips(u32),
     /// The firmware hangs and does nothing until the host gives up after this time:
     /// [`Error::Timeout`].
     Hangs(Duration),
-    /// The answer comes this much later; the link was reset and the request sent again.
+    /// The completion comes this much later, because the link was reset and the request sent again.
     Delays(Duration),
     /// The device is gone: [`Error::Gone`].
     Dies,
@@ -50,11 +50,11 @@ impl Fault {
 /// A fault, when it strikes, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
     /// When.
     pub trigger: Trigger,
-    /// Only requests that touch these blocks are concerned; all, flushes included, when `None`.
+    /// Only requests that touch these blocks; all, including flushes, when `None`.
     pub within: Option<Extent>,
 }
 
@@ -77,7 +77,7 @@ impl Rule {
     }
 }
 
-/// Makes requests fail by rules.
+/// Injects faults by rules.
 ///
 /// ```
 /// use boardlab_block::{
@@ -99,25 +99,25 @@ pub struct FaultInjector {
 }
 
 impl FaultInjector {
-    /// `device` with these rules. When several strike one request, the first wins.
+    /// Wraps `device` with these rules. When several apply to one request, the first wins.
     ///
     /// # Panics
     /// When a probability has the denominator zero.
     #[must_use]
-    pub fn over<D: BlockDevice>(device: D, seed: Seed, rules: &[Rule]) -> Over<Self, D> {
+    pub fn over<D: BlockDevice>(device: D, seed: Seed, rules: &[Rule]) -> Layered<Self, D> {
         let watched = |(number, &rule): (usize, &Rule)| {
             let stream = seed.stream(&format!("block.fault.{number}"));
             (rule, Watch::new(rule.trigger, stream))
         };
-        Over::new(Self { rules: rules.iter().enumerate().map(watched).collect() }, device)
+        Layered::new(Self { rules: rules.iter().enumerate().map(watched).collect() }, device)
     }
 
-    /// How often each rule struck, in the order in which they were given.
+    /// How often each rule applied, in the given order.
     pub fn struck(&self) -> impl Iterator<Item = (&Rule, u64)> {
         self.rules.iter().map(|(rule, watch)| (rule, watch.struck()))
     }
 
-    /// The fault that strikes this request with the stream of its rule.
+    /// The fault that applies to this request, with the stream of its rule.
     fn choose(&mut self, kind: Kind, extent: Extent) -> Option<(Fault, &mut Stream)> {
         let concerned = self.rules.iter_mut().filter(|(rule, _)| rule.concerns(kind, extent));
         Watch::first_to_strike(concerned.map(|(rule, watch)| (rule.fault, watch)))
@@ -132,17 +132,19 @@ fn flip(bytes: &mut [u8], count: u32, stream: &mut Stream) {
     }
 }
 
-/// A write that reaches the medium with bits turned.
+/// Writes data that reach the medium with flipped bits.
 fn write_flipped<D: BlockDevice>(
     device: &mut D,
     at: Instant,
-    (extent, data, durable): (Extent, Payload<'_>, bool),
-    (count, stream): (u32, &mut Stream),
+    extent: Extent,
+    data: Payload<'_>,
+    durable: bool,
+    flip: impl FnOnce(&mut [u8]),
 ) -> Result<Completion, Error> {
     let geometry: &Geometry = device.geometry();
     let mut bytes = vec![0; geometry.bytes(extent).to_usize()];
     data.copy_to(geometry, extent, &mut bytes);
-    flip(&mut bytes, count, stream);
+    flip(&mut bytes);
     device.submit(at, Request::Write { extent, data: Payload::Bytes(&bytes), durable })
 }
 
@@ -150,7 +152,9 @@ fn write_flipped<D: BlockDevice>(
 fn write_some<D: BlockDevice>(
     device: &mut D,
     at: Instant,
-    (extent, data, durable): (Extent, Payload<'_>, bool),
+    extent: Extent,
+    data: Payload<'_>,
+    durable: bool,
     stream: &mut Stream,
 ) -> Result<Completion, Error> {
     let count = stream.below(extent.count.max(1));
@@ -187,10 +191,11 @@ impl<D: BlockDevice> Layer<D> for FaultInjector {
                 ..done
             }),
             (Fault::WriteFails, Request::Write { extent, data, durable }) => {
-                write_some(device, at, (extent, data, durable), stream)
+                write_some(device, at, extent, data, durable, stream)
             }
             (Fault::WriteFlips(count), Request::Write { extent, data, durable }) => {
-                write_flipped(device, at, (extent, data, durable), (count, stream))
+                let flip = |bytes: &mut [u8]| flip(bytes, count, stream);
+                write_flipped(device, at, extent, data, durable, flip)
             }
             (Fault::ReadFlips(count), Request::Read { extent, into: Target::Buffer(buffer) }) => {
                 let into = Target::Buffer(&mut *buffer);
@@ -213,7 +218,7 @@ mod tests {
     use crate::ram::{Costs, RamBlock};
     use boardlab_sim::{Bytes, Clock};
 
-    fn device(fault: Fault, trigger: Trigger) -> Over<FaultInjector, RamBlock> {
+    fn device(fault: Fault, trigger: Trigger) -> Layered<FaultInjector, RamBlock> {
         let costs = Costs { read: Duration::from_micros(5), ..Costs::default() };
         let flash = RamBlock::new(Geometry::of_size(Bytes::kib(64))).with_costs(costs);
         FaultInjector::over(flash, Seed::new(1), &[Rule::new(fault, trigger)])

@@ -1,4 +1,4 @@
-//! The shape of a block device: its logical blocks, what it likes best, and what it promises.
+//! The geometry of a block device: its logical blocks, its preferences, and its guarantees.
 //!
 //! Layer: rank 2. Main type: [`Geometry`]. The fields are those that Linux
 //! keeps in `struct queue_limits` (6.1, `include/linux/blkdev.h`) as far as a workload or a
@@ -8,32 +8,32 @@ use crate::error::Error;
 use crate::extent::Extent;
 use boardlab_sim::Bytes;
 
-/// What blocks read as after they were discarded.
+/// The content of discarded blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Discarded {
+pub enum DiscardedContent {
     /// Zeros.
     Zeros,
     /// 0xFF, as erased flash.
     Ones,
-    /// Nothing is promised: what was there, or anything else.
+    /// Undefined: the old content, or anything else.
     Undefined,
 }
 
-/// How a device takes a discard.
+/// How a device handles discards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Discard {
-    /// Only whole, aligned units of this size are surely given back.
+    /// Only whole, aligned units of this size are sure to be discarded.
     pub granularity: Bytes,
     /// What they read as afterwards.
-    pub reads: Discarded,
+    pub reads: DiscardedContent,
 }
 
-/// Where a write is when the device says that it is done.
+/// Where the data of a completed write are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cache {
     /// On the medium.
     None,
-    /// Perhaps in memory that a power cut empties, until a flush; this much at most.
+    /// Possibly in volatile memory, until a flush; this much at most.
     Volatile(Bytes),
 }
 
@@ -44,15 +44,15 @@ pub struct Geometry {
     pub block: Bytes,
     /// How many logical blocks there are.
     pub count: u64,
-    /// The smallest write without reading and merging: `physical_block_size` of Linux.
+    /// The smallest write without read-modify-write: `physical_block_size` of Linux.
     pub physical: Bytes,
-    /// What the device does best at once: `optimal_io_size`, the allocation unit of a card.
+    /// The preferred request size: `optimal_io_size`, the allocation unit of a card.
     pub optimal: Bytes,
     /// The largest request.
     pub maximum: Bytes,
     /// How many requests the device holds at once, at least one: 1 for a card, 32 for NCQ.
     pub depth: u32,
-    /// How it takes discards, if it does.
+    /// How it handles discards, if it supports them.
     pub discard: Option<Discard>,
     /// Whether it has a write cache.
     pub cache: Cache,
@@ -71,7 +71,7 @@ impl Geometry {
             optimal: block,
             maximum: Bytes::new(u64::MAX),
             depth: 1,
-            discard: Some(Discard { granularity: block, reads: Discarded::Zeros }),
+            discard: Some(Discard { granularity: block, reads: DiscardedContent::Zeros }),
             cache: Cache::None,
         }
     }
@@ -215,7 +215,7 @@ mod tests {
     fn an_unsound_geometry_is_told_apart() {
         assert!(small().is_sound());
         let (odd, granularity) = (Bytes::new(700), Bytes::new(768));
-        let reads = Discarded::Zeros;
+        let reads = DiscardedContent::Zeros;
         for unsound in [
             Geometry { block: Bytes::new(256), ..small() },
             Geometry { block: Bytes::new(768), ..small() },

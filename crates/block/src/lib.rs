@@ -1,19 +1,19 @@
-//! The block device: what cards and drives look like from above.
+//! The block device: the interface of cards and drives.
 //!
 //! Layer: rank 2; uses `sim` only. In reading order:
 //!
 //! - [`geometry`]: [`Geometry`], [`Lba`], [`Extent`], [`Discard`], [`Cache`]: sizes, promises, bounds.
 //! - [`request`]: [`Request`] with [`Payload`] and [`Target`], [`Completion`] with [`Cause`].
-//! - [`error`]: [`Error`], what a device may answer instead.
-//! - [`device`]: the trait [`BlockDevice`]. Filesystems and workloads see only this.
-//! - [`queue`]: [`Queue`], a queue of bounded depth without a list of events.
-//! - [`contents`]: [`Contents`], what blocks hold, as briefly as it was told.
+//! - [`error`]: [`Error`], the errors of a device.
+//! - [`device`]: the trait [`BlockDevice`], which filesystems and workloads use.
+//! - [`queue`]: [`Queue`], a queue of bounded depth without an event list.
+//! - [`contents`]: [`Contents`], the contents of blocks in compact form.
 //! - [`ram`]: [`RamBlock`], a device without physics; a clone of it is cheap.
-//! - [`over`]: [`Over`] and [`Layer`], how middleware sits on a device.
+//! - [`over`]: [`Layered`] and [`Layer`], how middleware sits on a device.
 //! - [`stats`], [`tracer`], [`power_cut`], [`fault`]: middleware. They stack in any order.
 //!
-//! A request is submitted at an instant of virtual time and answered at once with the instants at which
-//! it was accepted, began and ended; several can be under way.
+//! A request is submitted at an instant of virtual time and answered immediately with the instants
+//! at which it was accepted, began and ended; several can be in flight.
 //!
 //! ```
 //! use boardlab_block::{BlockDevice, Extent, Geometry, Kind, Payload, RamBlock, Request, Stats};
@@ -63,9 +63,9 @@ pub use device::BlockDevice;
 pub use error::Error;
 pub use extent::{Extent, Lba};
 pub use fault::{Fault, FaultInjector, Rule};
-pub use geometry::{Cache, Discard, Discarded, Geometry};
-pub use over::{Layer, Over};
-pub use power_cut::{PowerCut, Torn};
+pub use geometry::{Cache, Discard, DiscardedContent, Geometry};
+pub use over::{Layer, Layered};
+pub use power_cut::{PowerCut, TearOutcome};
 pub use queue::Queue;
 pub use ram::{Costs, RamBlock};
 pub use request::{Cause, Completion, Kind, Noise, Payload, Request, Target};

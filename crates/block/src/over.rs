@@ -1,8 +1,8 @@
-//! How a layer of middleware sits on a device.
+//! A layer of middleware on a device.
 //!
-//! Layer: rank 2. Main types: [`Layer`], what a layer does around a request, and [`Over`], a layer and
-//! the device below it, which together are a device again. What passes through unchanged is written
-//! here once.
+//! Layer: rank 2. Main types: [`Layer`], what a layer does around a request, and [`Layered`], a
+//! layer and the device below it, which together are a device again. The pass-through code is
+//! written here once.
 
 use crate::device::BlockDevice;
 use crate::error::Error;
@@ -12,7 +12,7 @@ use boardlab_sim::Instant;
 
 /// What a layer of middleware does around each request.
 pub trait Layer<D: BlockDevice> {
-    /// Hands a request to `device`, or not, and looks at the answer, or changes it.
+    /// Passes a request to `device`, or not, and observes or changes the answer.
     ///
     /// # Errors
     /// Those of the device, and the layer's own.
@@ -26,25 +26,25 @@ pub trait Layer<D: BlockDevice> {
 
 /// A layer on a device.
 #[derive(Debug, Clone)]
-pub struct Over<L, D> {
+pub struct Layered<L, D> {
     layer: L,
     device: D,
 }
 
-impl<L, D> Over<L, D> {
+impl<L, D> Layered<L, D> {
     /// Puts `layer` on `device`.
     #[must_use]
     pub const fn new(layer: L, device: D) -> Self {
         Self { layer, device }
     }
 
-    /// The layer: what it has counted, seen or cut.
+    /// The layer.
     #[must_use]
     pub const fn layer(&self) -> &L {
         &self.layer
     }
 
-    /// The layer, to be told what to do next.
+    /// The layer, to change its settings.
     pub const fn layer_mut(&mut self) -> &mut L {
         &mut self.layer
     }
@@ -55,12 +55,12 @@ impl<L, D> Over<L, D> {
         &self.device
     }
 
-    /// The device below; the layer does not see what is done to it there.
+    /// The device below; the layer does not notice direct changes.
     pub const fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// Takes the layer off.
+    /// Separates the layer from the device.
     #[must_use]
     pub fn into_parts(self) -> (L, D) {
         (self.layer, self.device)
@@ -78,7 +78,7 @@ impl<L, D> Over<L, D> {
     }
 }
 
-impl<L: Layer<D>, D: BlockDevice> BlockDevice for Over<L, D> {
+impl<L: Layer<D>, D: BlockDevice> BlockDevice for Layered<L, D> {
     fn geometry(&self) -> &Geometry {
         self.device.geometry()
     }

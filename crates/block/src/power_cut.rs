@@ -1,9 +1,10 @@
-//! Middleware that takes the power away, once, at a chosen request or instant.
+//! Middleware that cuts the power, once, at a chosen request or instant.
 //!
-//! Layer: rank 2. Main types: [`PowerCut`], [`Torn`]. What is lost follows from [`Cache`]: without one,
-//! only the requests under way; with a volatile one, any blocks written since the last flush, each kept
-//! or lost by itself, and never more than the cache holds. Logical blocks are not torn (the promise that
-//! filesystems build on; ATA and NVMe name it atomic write unit power fail, and cards keep it).
+//! Layer: rank 2. Main types: [`PowerCut`], [`TearOutcome`]. The loss depends on [`Cache`]: without
+//! a cache only the requests in flight; with a volatile one any blocks written since the last
+//! flush, each kept or lost independently, and never more than the cache holds. Logical blocks are
+//! not torn (filesystems rely on this; ATA and NVMe call it atomic write unit power fail, and cards
+//! guarantee it).
 //!
 //! ```text
 //!   powered --(numbered request | instant)--> cut: every request is Error::PowerCut
@@ -11,43 +12,44 @@
 //!      +------ power_on() or into_inner() ------+
 //! ```
 //!
-//! The layer keeps a second device, with what surely lasts, and the writes of which that is not sure.
-//! It is meant for devices without power cuts of their own, such as [`RamBlock`](crate::RamBlock).
+//! The layer keeps a second device with the durable data, and the writes whose durability is
+//! uncertain. It is meant for devices without a power-cut model of their own, such as
+//! [`RamBlock`](crate::RamBlock).
 
 use crate::device::BlockDevice;
 use crate::error::Error;
 use crate::extent::Extent;
 use crate::geometry::Cache;
-use crate::over::{Layer, Over};
+use crate::over::{Layer, Layered};
 use crate::request::{Completion, Kind, Payload, Request};
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 use std::collections::VecDeque;
 
-/// What a power cut leaves of the request that it hit.
+/// What a power cut leaves of the interrupted request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Torn {
+pub enum TearOutcome {
     /// Nothing of it happened.
     NotBegun,
     /// Some of its blocks are changed.
     Partial,
-    /// All of it happened, but nobody was told.
+    /// All of it happened, but was not reported.
     Finished,
 }
 
-impl Torn {
+impl TearOutcome {
     /// All of them, for exhaustive exploration.
     pub const ALL: [Self; 3] = [Self::NotBegun, Self::Partial, Self::Finished];
 }
 
-/// When the power goes away.
+/// When the power is cut.
 #[derive(Debug, Clone, Copy)]
 enum Plan {
     Never,
-    AtRequest { number: u64, torn: Torn },
+    AtRequest { number: u64, torn: TearOutcome },
     AtInstant(Instant),
 }
 
-/// A change of which it is not sure that it lasts.
+/// A change whose durability is uncertain.
 #[derive(Debug, Clone)]
 enum Change {
     Bytes(Extent, Box<[u8]>),
@@ -85,7 +87,7 @@ impl Change {
         }
     }
 
-    /// The request again, of `count` of its blocks from number `from` among them on.
+    /// The request for `count` of its blocks, from number `from` on.
     fn request(&self, from: u64, count: u64, block: Bytes) -> Request<'_> {
         let extent = Extent::new(self.extent().first.0 + from, count);
         let durable = true;
@@ -101,10 +103,10 @@ impl Change {
     }
 }
 
-/// Takes the power of the device below.
+/// Cuts the power of the device below.
 #[derive(Debug, Clone)]
 pub struct PowerCut<D> {
-    /// What surely lasts.
+    /// The durable data.
     lasting: D,
     /// Oldest first.
     unsure: VecDeque<Change>,
@@ -120,7 +122,7 @@ impl<D: BlockDevice + Clone> PowerCut<D> {
     /// `device`, which keeps its power until one of the `cut_at` methods is called. `seed` decides what
     /// is lost.
     #[must_use]
-    pub fn over(device: D, seed: Seed) -> Over<Self, D> {
+    pub fn over(device: D, seed: Seed) -> Layered<Self, D> {
         let layer = Self {
             lasting: device.clone(),
             unsure: VecDeque::new(),
@@ -130,13 +132,13 @@ impl<D: BlockDevice + Clone> PowerCut<D> {
             requests: 0,
             cut: None,
         };
-        Over::new(layer, device)
+        Layered::new(layer, device)
     }
 }
 
 impl<D: BlockDevice> PowerCut<D> {
     /// Cuts the power at changing request `number`, counted from zero since the beginning.
-    pub const fn cut_at_request(&mut self, number: u64, torn: Torn) {
+    pub const fn cut_at_request(&mut self, number: u64, torn: TearOutcome) {
         self.plan = Plan::AtRequest { number, torn };
     }
 
@@ -157,7 +159,7 @@ impl<D: BlockDevice> PowerCut<D> {
         self.cut
     }
 
-    /// The changes of `self.unsure` last.
+    /// Makes the changes of `self.unsure` durable.
     fn settle(&mut self, at: Instant) -> Result<(), Error> {
         while let Some(change) = self.unsure.pop_front() {
             self.keep(at, &change)?;
@@ -171,7 +173,7 @@ impl<D: BlockDevice> PowerCut<D> {
         self.lasting.submit(at, change.request(0, change.extent().count, block)).map(|_| ())
     }
 
-    /// Each block of a change lasts in `share` of 8 cases.
+    /// Makes each block of a change durable in `share` of 8 cases.
     fn keep_some(&mut self, at: Instant, change: &Change, share: u64) {
         let block = self.lasting.geometry().block;
         for number in 0..change.extent().count {
@@ -182,7 +184,8 @@ impl<D: BlockDevice> PowerCut<D> {
         }
     }
 
-    /// A change that was answered lasts at once, or when the cache is emptied or too full.
+    /// Records a completed change, which is durable at once, or when the cache is flushed or
+    /// overflows.
     fn remember(&mut self, at: Instant, change: Change, durable: bool) -> Result<(), Error> {
         let geometry = self.lasting.geometry();
         let Cache::Volatile(size) = geometry.cache else { return self.keep(at, &change) };
@@ -206,7 +209,7 @@ impl<D: BlockDevice> PowerCut<D> {
     }
 
     /// Leaves in `device` what the cut leaves.
-    fn lose(&mut self, device: &mut D, at: Instant, hit: Option<(Change, Torn)>) -> Error
+    fn lose(&mut self, device: &mut D, at: Instant, hit: Option<(Change, TearOutcome)>) -> Error
     where
         D: Clone,
     {
@@ -217,11 +220,11 @@ impl<D: BlockDevice> PowerCut<D> {
         }
         self.cached = Bytes::ZERO;
         match hit {
-            Some((change, Torn::Partial)) => self.keep_some(at, &change, 4),
-            Some((change, Torn::Finished)) => {
+            Some((change, TearOutcome::Partial)) => self.keep_some(at, &change, 4),
+            Some((change, TearOutcome::Finished)) => {
                 let _ = self.keep(at, &change);
             }
-            Some((_, Torn::NotBegun)) | None => {}
+            Some((_, TearOutcome::NotBegun)) | None => {}
         }
         *device = self.lasting.clone();
         self.cut = Some(at);
@@ -229,8 +232,8 @@ impl<D: BlockDevice> PowerCut<D> {
     }
 }
 
-impl<D: BlockDevice + Clone> Over<PowerCut<D>, D> {
-    /// Gives the power back. It stays until another cut is asked for.
+impl<D: BlockDevice + Clone> Layered<PowerCut<D>, D> {
+    /// Restores the power until another cut is requested.
     pub fn power_on(&mut self) {
         let (layer, device) = self.parts_mut();
         layer.cut = None;
@@ -269,7 +272,11 @@ impl<D: BlockDevice + Clone> Layer<D> for PowerCut<D> {
         if let Plan::AtInstant(cut) = self.plan
             && cut < done.ended
         {
-            return Err(self.lose(device, cut, change.map(|change| (change, Torn::Partial))));
+            return Err(self.lose(
+                device,
+                cut,
+                change.map(|change| (change, TearOutcome::Partial)),
+            ));
         }
         match change {
             Some(change) => self.remember(at, change, durable)?,
@@ -293,7 +300,7 @@ mod tests {
         RamBlock::new(geometry).with_costs(Costs { write, ..Costs::default() })
     }
 
-    fn cut(cache: Cache, seed: u64) -> Over<PowerCut<RamBlock>, RamBlock> {
+    fn cut(cache: Cache, seed: u64) -> Layered<PowerCut<RamBlock>, RamBlock> {
         PowerCut::over(flash(cache), Seed::new(seed))
     }
 
@@ -317,7 +324,9 @@ mod tests {
 
     #[test]
     fn without_a_cache_only_the_request_under_way_is_torn() {
-        for (torn, expected) in [(Torn::NotBegun, [1, 1, 0]), (Torn::Finished, [1, 2, 2])] {
+        for (torn, expected) in
+            [(TearOutcome::NotBegun, [1, 1, 0]), (TearOutcome::Finished, [1, 2, 2])]
+        {
             let (mut device, mut clock) = (cut(Cache::None, 1), Clock::new());
             device.layer_mut().cut_at_request(1, torn);
             write(&mut device, &mut clock, (0, 2), 1).unwrap();
@@ -336,7 +345,7 @@ mod tests {
         let mut kept = 0;
         for seed in 0..20 {
             let (mut device, mut clock) = (cut(Cache::None, seed), Clock::new());
-            device.layer_mut().cut_at_request(0, Torn::Partial);
+            device.layer_mut().cut_at_request(0, TearOutcome::Partial);
             write(&mut device, &mut clock, (0, 10), 7).unwrap_err();
             let mut image = vec![0; 5_120];
             device.into_inner().contents().read(Extent::new(0, 10), &mut image);
@@ -355,7 +364,7 @@ mod tests {
             write(&mut device, &mut clock, (0, 4), 1).unwrap();
             device.flush(&mut clock).unwrap();
             write(&mut device, &mut clock, (2, 4), 2).unwrap();
-            device.layer_mut().cut_at_request(2, Torn::NotBegun);
+            device.layer_mut().cut_at_request(2, TearOutcome::NotBegun);
             write(&mut device, &mut clock, (0, 1), 3).unwrap_err();
             let found = first_bytes(&mut device.into_inner(), 6);
             assert_eq!(found[..2], [1, 1], "seed {seed}");

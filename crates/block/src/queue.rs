@@ -1,8 +1,8 @@
 //! A queue of bounded depth as a recurrence: when is there room for one more?
 //!
-//! Layer: rank 2. Main type: [`Queue`]. A request is accepted as soon as fewer than the depth are under
-//! way; that is the end of the earliest one still held. No list of events is needed, since the end of
-//! a request is known when it is accepted.
+//! Layer: rank 2. Main type: [`Queue`]. A request is accepted as soon as fewer than the depth are
+//! in flight; that is the end of the earliest one still held. No event list is needed, since the
+//! end of a request is known when it is accepted.
 
 use boardlab_sim::Instant;
 use std::cmp::Reverse;
@@ -27,7 +27,8 @@ impl Queue {
         Self { depth, ends: BinaryHeap::with_capacity(depth) }
     }
 
-    /// When a request that comes at `at` finds room. [`Queue::hold`] must follow once its end is known.
+    /// When a request that arrives at `at` is accepted. [`Queue::hold`] must follow once its end is
+    /// known.
     #[inline]
     pub fn accept(&mut self, at: Instant) -> Instant {
         if self.ends.len() < self.depth {
@@ -53,7 +54,7 @@ impl Queue {
         self.ends.iter().map(|&Reverse(end)| end).max()
     }
 
-    /// Forgets all that are held.
+    /// Removes all requests.
     pub fn clear(&mut self) {
         self.ends.clear();
     }

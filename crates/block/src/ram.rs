@@ -8,7 +8,7 @@
 use crate::contents::Contents;
 use crate::device::BlockDevice;
 use crate::error::Error;
-use crate::geometry::{Discarded, Geometry};
+use crate::geometry::{DiscardedContent, Geometry};
 use crate::queue::Queue;
 use crate::request::{Completion, Payload, Request, Target};
 use boardlab_sim::{Duration, Instant, Rate};
@@ -116,9 +116,9 @@ impl RamBlock {
         let Some(discard) = self.geometry.discard else { return };
         let whole = self.geometry.aligned_within(extent, discard.granularity);
         match discard.reads {
-            Discarded::Zeros => self.contents.write(whole, Payload::Repeated(0)),
-            Discarded::Ones => self.contents.write(whole, Payload::Repeated(0xFF)),
-            Discarded::Undefined => {}
+            DiscardedContent::Zeros => self.contents.write(whole, Payload::Repeated(0)),
+            DiscardedContent::Ones => self.contents.write(whole, Payload::Repeated(0xFF)),
+            DiscardedContent::Undefined => {}
         }
     }
 }
@@ -202,9 +202,11 @@ mod tests {
 
     #[test]
     fn a_discard_reads_as_the_geometry_says_in_whole_units() {
-        for (reads, expected) in
-            [(Discarded::Zeros, 0), (Discarded::Ones, 0xFF), (Discarded::Undefined, 5)]
-        {
+        for (reads, expected) in [
+            (DiscardedContent::Zeros, 0),
+            (DiscardedContent::Ones, 0xFF),
+            (DiscardedContent::Undefined, 5),
+        ] {
             let discard = Some(Discard { granularity: Bytes::kib(4), reads });
             let geometry = Geometry { discard, ..Geometry::of_size(Bytes::kib(64)) };
             let (mut device, mut clock) = (RamBlock::new(geometry), Clock::new());

@@ -1,8 +1,8 @@
-//! What is asked of a block device, and what it answers.
+//! The requests of a block device, and their completions.
 //!
-//! Layer: rank 2. Main types: [`Request`], [`Payload`], [`Target`], [`Completion`], [`Kind`], [`Cause`].
-//! Experiments write terabytes, so that a write may describe its data instead of bringing them, and
-//! a read may do without a buffer.
+//! Layer: rank 2. Main types: [`Request`], [`Payload`], [`Target`], [`Completion`], [`Kind`],
+//! [`Cause`]. Experiments write terabytes, so a write may describe its data instead of carrying
+//! them, and a read may omit the buffer.
 
 use crate::extent::Extent;
 use crate::geometry::Geometry;
@@ -232,7 +232,7 @@ impl Request<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Space had to be won back first.
+    /// Garbage collection had to free space first.
     Collection,
     /// Data that never change were moved onto worn blocks.
     WearLevelling,

@@ -5,7 +5,7 @@
 
 use crate::device::BlockDevice;
 use crate::error::Error;
-use crate::over::{Layer, Over};
+use crate::over::{Layer, Layered};
 use crate::request::{Cause, Completion, Kind, Request};
 use boardlab_sim::{Bytes, Instant, Phase};
 
@@ -59,8 +59,8 @@ pub struct Stats {
 impl Stats {
     /// `device` with its requests counted from zero.
     #[must_use]
-    pub fn over<D: BlockDevice>(device: D) -> Over<Self, D> {
-        Over::new(Self::default(), device)
+    pub fn over<D: BlockDevice>(device: D) -> Layered<Self, D> {
+        Layered::new(Self::default(), device)
     }
 
     /// The totals of one kind of request.

@@ -1,13 +1,13 @@
 //! Middleware that remembers what was asked of a device, when, and what came of it.
 //!
-//! Layer: rank 2. Main types: [`Tracer`], [`Event`]. The log is bounded: the oldest events make room for
-//! new ones and are counted. A sink, a closure, sees every event, for a trace that is longer than
-//! memory. A tracer costs no virtual time.
+//! Layer: rank 2. Main types: [`Tracer`], [`Event`]. The log is bounded: the oldest events make
+//! room for new ones and are counted. A sink, a closure, sees every event, for a trace that is
+//! longer than memory. A tracer costs no virtual time.
 
 use crate::device::BlockDevice;
 use crate::error::Error;
 use crate::extent::Extent;
-use crate::over::{Layer, Over};
+use crate::over::{Layer, Layered};
 use crate::request::{Completion, Kind, Request};
 use boardlab_sim::Instant;
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ fn nowhere(_: &Event) {}
 impl Tracer {
     /// `device` with its last `limit` requests remembered.
     #[must_use]
-    pub fn over<D: BlockDevice>(device: D, limit: usize) -> Over<Self, D> {
+    pub fn over<D: BlockDevice>(device: D, limit: usize) -> Layered<Self, D> {
         Tracer::with_sink(device, limit, nowhere as fn(&Event))
     }
 }
@@ -78,8 +78,8 @@ impl Tracer {
 impl<S: FnMut(&Event)> Tracer<S> {
     /// As [`Tracer::over`], and hands every event to `sink`.
     #[must_use]
-    pub const fn with_sink<D: BlockDevice>(device: D, limit: usize, sink: S) -> Over<Self, D> {
-        Over::new(Self { sink, limit, seen: 0, events: VecDeque::new() }, device)
+    pub const fn with_sink<D: BlockDevice>(device: D, limit: usize, sink: S) -> Layered<Self, D> {
+        Layered::new(Self { sink, limit, seen: 0, events: VecDeque::new() }, device)
     }
 
     /// The remembered events, oldest first.

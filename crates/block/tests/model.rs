@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use boardlab_block::{
-    BlockDevice, Costs, Discard, Discarded, Error, Extent, FaultInjector, Geometry, Noise, Payload,
-    PowerCut, RamBlock, Request, Stats, Target, Tracer,
+    BlockDevice, Costs, Discard, DiscardedContent, Error, Extent, FaultInjector, Geometry, Noise,
+    Payload, PowerCut, RamBlock, Request, Stats, Target, Tracer,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
@@ -23,7 +23,7 @@ fn geometry(block: u64) -> Geometry {
         physical: block,
         optimal: block,
         depth: 4,
-        discard: Some(Discard { granularity: block * 4, reads: Discarded::Ones }),
+        discard: Some(Discard { granularity: block * 4, reads: DiscardedContent::Ones }),
         ..Geometry::of_size(Bytes::mib(1))
     }
 }

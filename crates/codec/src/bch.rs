@@ -1,15 +1,16 @@
-//! BCH codes: up to `t` wrong bits of a step are put right.
+//! BCH codes: correct up to `t` bit errors of a step.
 //!
-//! Layer: rank 1. Main type: [`Bch`]. Bit for bit what Linux' software ECC writes to raw NAND. Source:
-//! Linux 6.1 `lib/bch.c` and `drivers/mtd/nand/ecc-sw-bch.c`; the method is that of any textbook (Lin
-//! and Costello, Error Control Coding, chapter 6). [`field`] is the Galois field, [`remainder`] the
-//! division that encodes, `locate` what finds the errors. Left out: the bit-reversed order that some
-//! controllers use.
+//! Layer: rank 1. Main type: [`Bch`]. Bit for bit what Linux' software ECC writes to raw NAND.
+//! Source: Linux 6.1 `lib/bch.c` and `drivers/mtd/nand/ecc-sw-bch.c`; the method is that of any
+//! textbook (Lin and Costello, Error Control Coding, chapter 6). [`field`] is the Galois field,
+//! [`remainder`] the division that encodes, `locate` the search for error positions. Left out: the
+//! bit-reversed order that some controllers use.
 //!
-//! Data and code are one polynomial over GF(2), first byte and most significant bit first; the code is
-//! the remainder of the data, shifted left, by the generator, whose roots are the first `2t` powers of
-//! the field's generator. It begins at the top of the first code byte; bits that are left in the last one
-//! carry nothing. All is exclusive-ored with a mask, so that an erased step has an erased code.
+//! Data and code are one polynomial over GF(2), first byte and most significant bit first; the code
+//! is the remainder of the data, shifted left, by the generator, whose roots are the first `2t`
+//! powers of the field's generator. It begins at the top of the first code byte; bits that are left
+//! in the last one carry nothing. All is exclusive-ored with a mask, so that an erased step has an
+//! erased code.
 //!
 //! ```text
 //!   m = 13, 512 bytes, t = 4:  52 bits in  7 bytes        m = 13, t = 8:  104 bits in 13 bytes
@@ -25,10 +26,10 @@ use remainder::Divider;
 use std::fmt;
 use std::sync::Arc;
 
-/// Most bits that any code corrects in a step.
+/// The maximum strength of a code.
 pub const STRENGTH_MAX: u32 = 64;
 
-/// Most bytes of any code.
+/// The maximum number of ECC bytes of a code.
 pub const CODE_MAX: usize = 64;
 
 /// One code: tables for a field, a strength and a step. A clone shares them.
@@ -126,14 +127,15 @@ impl Bch {
         }
     }
 
-    /// Puts wrong bits of `data` right in place; how many were wrong, in data and code together.
+    /// Corrects bit errors of `data` in place; returns the number of errors in data and ECC bytes
+    /// together.
     ///
-    /// More wrong bits than the strength are never taken for none, because no other code word is that
-    /// near; but now and then they lie within reach of another code word, and that is then the answer
+    /// More bit errors than the strength are never taken for none, because no other code word is
+    /// that near. Occasionally they lie within reach of another code word, which is then the result
     /// (docs/models/ecc.md has the measured share).
     ///
     /// # Errors
-    /// [`Error::Uncorrectable`], and the data are left as they were.
+    /// [`Error::Uncorrectable`]; the data are left unchanged.
     ///
     /// # Panics
     /// If a slice is not as long as the step or its code.

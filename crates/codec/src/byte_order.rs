@@ -1,4 +1,4 @@
-//! Numbers of more than one byte, on the flash of boards of either kind.
+//! The byte order of multi-byte numbers on flash.
 //!
 //! Layer: rank 1. Main type: [`ByteOrder`].
 

@@ -1,15 +1,15 @@
-//! What a codec answers to bytes that it cannot decode, or to a code that it cannot build.
+//! The errors of codecs.
 //!
-//! Layer: rank 1. [`Error`] is the one error type of the crate. That data do not become smaller is no
-//! error: compressors answer `None`.
+//! Layer: rank 1. [`Error`] is the only error type of the crate. Incompressible data are not an
+//! error: compressors return `None`.
 
 use std::fmt;
 
-/// Why a codec has no answer.
+/// Why a codec failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// More bits are wrong than the code can put right.
+    /// More bit errors than the code can correct.
     Uncorrectable,
     /// There is no BCH code with these parameters.
     NoSuchCode {

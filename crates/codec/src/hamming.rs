@@ -1,4 +1,4 @@
-//! Hamming code over 256 or 512 bytes: one wrong bit is put right, two are noticed.
+//! Hamming code over 256 or 512 bytes: corrects one bit error and detects two.
 //!
 //! Layer: rank 1. Main types: [`Step`], [`Correction`]. Bit for bit what Linux' software ECC writes
 //! to raw NAND without the byte order of SmartMedia. Source: Linux 6.1

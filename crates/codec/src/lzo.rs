@@ -116,8 +116,8 @@ impl Lzo {
 /// Decompresses `input`; the bytes written.
 ///
 /// # Errors
-/// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`], which includes bytes behind the end
-/// of the stream.
+/// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`], which includes bytes behind
+/// the end of the stream.
 pub fn decompress(input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
     let room = output.len();
     lzokay::decompress::decompress(input, output).map_err(|cause| match cause {

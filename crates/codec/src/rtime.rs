@@ -1,9 +1,10 @@
 //! JFFS2's own little compressor: a byte, and how long the text goes on as after its last occurrence.
 //!
-//! Layer: rank 1. Main functions: [`compress`], [`decompress`]. The stream is pairs of a literal and a
-//! run of 0 to 255 bytes; both sides remember for every byte value where the text went on after it
-//! last. Byte for byte what Linux writes. Source: Linux 3.6 and 6.1 `fs/jffs2/compr_rtime.c`. Unlike the
-//! kernel before 6.13 the decompressor checks every position against its buffers.
+//! Layer: rank 1. Main functions: [`compress`], [`decompress`]. The stream is pairs of a literal
+//! and a run of 0 to 255 bytes; both sides remember for every byte value where the text went on
+//! after it last. Byte for byte what Linux writes. Source: Linux 3.6 and 6.1
+//! `fs/jffs2/compr_rtime.c`. Unlike the kernel before 6.13 the decompressor checks every position
+//! against its buffers.
 
 use crate::Compressed;
 use crate::error::Error;

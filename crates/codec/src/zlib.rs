@@ -1,14 +1,14 @@
 //! Deflate as JFFS2 and UBIFS use it.
 //!
-//! Layer: rank 1. Main types: [`Jffs2Deflate`] and [`RawDeflate`], which compress, and [`Inflate`]. Each
-//! is made once and keeps its memory; between two calls it keeps nothing else, so a clone is a new
-//! one. Source: Linux 6.1 `fs/jffs2/compr_zlib.c` and `crypto/deflate.c`. Below them works zlib 1.3,
-//! whose ancestor 1.1.3 Linux took over: with level, window (32 KiB) and memory (level 8) equal, both
-//! find the same matches.
+//! Layer: rank 1. Main types: [`Jffs2Deflate`] and [`RawDeflate`], which compress, and [`Inflate`].
+//! Each is made once and keeps its memory; between two calls it keeps nothing else, so a clone is a
+//! new one. Source: Linux 6.1 `fs/jffs2/compr_zlib.c` and `crypto/deflate.c`. Below them works zlib
+//! 1.3, whose ancestor 1.1.3 Linux took over: with level, window (32 KiB) and memory (level 8)
+//! equal, both find the same matches.
 //!
-//! Left out, two things that differ in old zlib and so in Linux: at a partial flush it writes a second
-//! empty block, 10 bits, when the code of the last end of block was very short; and a match of the second
-//! round cannot go back to the last two bytes of the first.
+//! Left out, two things that differ in old zlib and so in Linux: at a partial flush it writes a
+//! second empty block, 10 bits, when the code of the last end of block was very short; and a match
+//! of the second round cannot go back to the last two bytes of the first.
 
 mod bound;
 
@@ -56,8 +56,8 @@ impl Jffs2Deflate {
     /// Compresses as much of `input` as fits into `output`; `None` when that does not make it smaller.
     ///
     /// Each round offers no more input than there is room and flushes all of it; what remains after
-    /// the last round, 12 bytes and more, has to hold the end of the stream. What surely does not become
-    /// smaller is not tried; the answer is the same.
+    /// the last round, 12 bytes and more, has to hold the end of the stream. What surely does not
+    /// become smaller is not tried; the answer is the same.
     #[must_use]
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<Compressed> {
         let limit = output.len().checked_sub(STREAM_END).filter(|&limit| limit > 0)?;
@@ -176,8 +176,8 @@ impl Inflate {
     /// any other the whole stream is left to zlib, which refuses it or reads it with its check sum.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`]. Linux answers each of them with
-    /// a page that is only partly written.
+    /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`]. Linux answers each of
+    /// them with a page that is only partly written.
     pub fn jffs2(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
         match jffs2_body(input)? {
             Some(body) => self.run(false, body, output),

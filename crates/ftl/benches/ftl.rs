@@ -1,10 +1,11 @@
 //! Page programs a second, those of garbage collection included.
 //!
-//! 16 GiB of 4 KiB pages in blocks of 1 MiB, 7 % spare. Targets on one core: untimed random writes in
-//! steady state 60 million a second, sequential ones 200 million, timed ones with statistics 20 million;
-//! experiment 1 of the card evaluation, 700 million timed programs of 16 KiB, in less than 30 s and 64 MB. Four
-//! times the programs take four times as long (group `linear`), and memory is said for a mapped page. Criterion
-//! measures wall time: run it on a machine that does nothing else.
+//! 16 GiB of 4 KiB pages in blocks of 1 MiB, 7 % spare. Targets on one core: untimed random writes
+//! in steady state 60 million a second, sequential ones 200 million, timed ones with statistics 20
+//! million; experiment 1 of the card evaluation, 700 million timed programs of 16 KiB, in less than
+//! 30 s and 64 MB. Four times the programs take four times as long (group `linear`), and memory is
+//! said for a mapped page. Criterion measures wall time: run it on a machine that does nothing
+//! else.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a benchmark")]

@@ -6,16 +6,16 @@
 
 use std::ops::{AddAssign, Index, IndexMut};
 
-/// Why the flash does something.
+/// The cause of an operation of the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The host asked for it.
+    /// A request of the host.
     Host,
-    /// Garbage collection moves what is still valid.
+    /// Garbage collection moves valid pages.
     Collection,
-    /// Wear levelling moves data that did not ask for it.
+    /// Wear levelling moves data.
     Levelling,
-    /// Data leave the cache of cells used with one bit.
+    /// Data move out of the SLC cache.
     Fold,
     /// A log block is merged with its data block.
     Merge,
@@ -23,9 +23,9 @@ pub enum Cause {
     Map,
     /// A flash page is filled up because the host flushed.
     Padding,
-    /// Data are written anew before retention or read disturb spoils them.
+    /// Data are rewritten before retention loss or read disturb makes them unreadable.
     Refresh,
-    /// A page is read again because its errors were too many.
+    /// A page is read again because it had too many bit errors.
     Retry,
 }
 
@@ -76,10 +76,10 @@ impl ByCause {
         Cause::ALL.into_iter().zip(self.0)
     }
 
-    /// What has been added since `earlier`.
+    /// The difference to `earlier`.
     ///
     /// # Panics
-    /// When a number has fallen.
+    /// When a count has decreased.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut difference = *self;

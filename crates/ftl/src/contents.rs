@@ -1,7 +1,7 @@
-//! A medium that remembers what each page holds, and loses power where it is told to.
+//! A medium that keeps the content of each page, and loses power at a chosen step.
 //!
 //! Layer: a medium, for integrity tests, recovery and devices that need data. Main types: [`Contents`],
-//! [`Holds`]. A page holds the stamp that it was programmed with: logical page and version, as the
+//! [`PageState`]. A page holds the stamp that it was programmed with: logical page and version, as the
 //! spare bytes of a real page do. Every page program, page of a copy and erase is one step; power is
 //! lost in the middle of a step, which leaves a torn page or a half-erased block, and all later steps
 //! do nothing.
@@ -11,28 +11,30 @@
 
 use crate::cause::Cause;
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::medium::{CellMode, Cells, Copies, Done, Label, Medium, Seen, Stamp, Version};
+use crate::medium::{
+    CellMode, Cells, Copies, Label, Medium, OperationCounts, RequestTiming, Stamp, Version,
+};
 use boardlab_sim::Instant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What reading a page gives.
+/// The state of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
+pub enum PageState {
     /// Nothing was programmed since the erase.
     Erased,
-    /// Neither erased nor readable: a step that did not finish, or a page that it spoiled.
+    /// Neither erased nor readable: an interrupted step, or a page that it corrupted.
     Torn,
     /// Data.
     Data(Stamp),
 }
 
-/// A medium with contents.
+/// A medium that keeps page contents.
 #[derive(Debug, Clone)]
 pub struct Contents {
     geometry: Geometry,
     cells: Cells,
-    holds: Vec<Holds>,
+    holds: Vec<PageState>,
     /// Steps until power is lost.
     steps_left: Option<u64>,
     steps: u64,
@@ -62,7 +64,7 @@ impl Contents {
         Self {
             geometry: *geometry,
             cells: Cells::new(geometry),
-            holds: vec![Holds::Erased; geometry.pages() as usize],
+            holds: vec![PageState::Erased; geometry.pages() as usize],
             steps_left: None,
             steps: 0,
             words: BTreeMap::new(),
@@ -86,7 +88,7 @@ impl Contents {
         Self { bits: bits.max(1), ..self }
     }
 
-    /// How often a block was erased, the erase that was cut included.
+    /// The erase count of a block, including an interrupted erase.
     #[must_use]
     pub fn erases(&self, block: u32) -> u32 {
         self.erases[block as usize]
@@ -104,12 +106,12 @@ impl Contents {
         self.opened[block as usize]
     }
 
-    /// What the pages of a block say of it, when they are all there.
+    /// The label of a block whose pages are complete.
     #[must_use]
     pub fn whole(&self, block: u32) -> Option<Label> {
         let last = |label: &Label| Page { block, offset: label.pages - 1 };
         let label = self.labels[block as usize];
-        label.filter(|label| matches!(self.holds(last(label)), Holds::Data(_)))
+        label.filter(|label| matches!(self.holds(last(label)), PageState::Data(_)))
     }
 
     /// Whether a block is marked bad.
@@ -121,12 +123,12 @@ impl Contents {
     /// The record that a readable page holds, if any.
     #[must_use]
     pub fn words(&self, page: Page) -> Option<&[u64]> {
-        let readable = matches!(self.holds(page), Holds::Data(_));
+        let readable = matches!(self.holds(page), PageState::Data(_));
         let number = self.geometry.first_page(page.block) + page.offset;
         self.words.get(&number).filter(|_| readable).map(|words| &words[..])
     }
 
-    /// Pages before `page` that a torn program of it spoils.
+    /// Corrupts the pages before `page` that share its cells.
     fn spoil_shared(&mut self, page: Page) {
         let (mine, units) = (self.geometry.place(page.offset), self.geometry.stripe().units);
         for offset in 0..page.offset {
@@ -164,16 +166,16 @@ impl Contents {
         self.torn
     }
 
-    /// What a page holds.
+    /// The state of a page.
     #[must_use]
-    pub fn holds(&self, page: Page) -> Holds {
+    pub fn holds(&self, page: Page) -> PageState {
         self.holds[self.index(page)]
     }
 
-    /// Makes a page unreadable: what a torn program does to pages that share its cells.
+    /// Makes a page unreadable, as a torn program does to pages that share its cells.
     pub fn spoil(&mut self, page: Page) {
         let index = self.index(page);
-        self.holds[index] = Holds::Torn;
+        self.holds[index] = PageState::Torn;
     }
 
     /// Power is back: a block may be programmed from its first page on after which all are erased. The
@@ -185,7 +187,7 @@ impl Contents {
         for block in 0..self.geometry.blocks() {
             let first = self.geometry.first_page(block) as usize;
             let held = &self.holds[first..first + pages as usize];
-            let used = held.iter().rposition(|holds| *holds != Holds::Erased);
+            let used = held.iter().rposition(|holds| *holds != PageState::Erased);
             let used = used.map_or(0, |last| u32::try_from(last + 1).expect("a block fits u32"));
             self.cells.assume(block, used);
         }
@@ -195,7 +197,7 @@ impl Contents {
         self.geometry.first_page(page.block) as usize + page.offset as usize
     }
 
-    /// Whether the next step is done; the one in which power is lost is remembered with `page`.
+    /// Returns whether the next step is done; the step of the power cut is recorded with `page`.
     fn step(&mut self, page: Page) -> bool {
         if !self.is_on() {
             return false;
@@ -217,11 +219,11 @@ impl Contents {
 
     fn put(&mut self, page: Page, stamp: Stamp) {
         let was_on = self.is_on();
-        let holds = if self.step(page) { Holds::Data(stamp) } else { Holds::Torn };
+        let holds = if self.step(page) { PageState::Data(stamp) } else { PageState::Torn };
         if was_on {
             let index = self.index(page);
             self.holds[index] = holds;
-            if holds == Holds::Torn {
+            if holds == PageState::Torn {
                 self.spoil_shared(page);
             }
         }
@@ -249,7 +251,7 @@ impl Medium for Contents {
             let to = Page { block: copies.to.block, offset: to };
             match self.holds(from) {
                 _ if logical == Stamp::NOTHING => self.put(to, Stamp::FILLER),
-                Holds::Data(stamp) => {
+                PageState::Data(stamp) => {
                     let number = |page: Page| self.geometry.first_page(page.block) + page.offset;
                     let record = self.words.get(&number(from)).cloned();
                     if let Some(record) = record.filter(|_| self.is_on()) {
@@ -257,7 +259,7 @@ impl Medium for Contents {
                     }
                     self.put(to, stamp);
                 }
-                // Without power the mechanism goes on in the dark: nothing it sees matters.
+                // Without power the mechanism continues, but its results do not matter.
                 holds => assert!(!self.is_on(), "{from} is copied and holds {holds:?}"),
             }
         }
@@ -274,7 +276,7 @@ impl Medium for Contents {
         if was_on {
             let first = self.geometry.first_page(block) as usize;
             let pages = self.geometry.pages_per_block() as usize;
-            let left = if done { Holds::Erased } else { Holds::Torn };
+            let left = if done { PageState::Erased } else { PageState::Torn };
             self.holds[first..first + pages].fill(left);
             self.erases[block as usize] += 1;
             self.labels[block as usize] = None;
@@ -303,10 +305,10 @@ impl Medium for Contents {
         let marked = self.step(Page { block, offset: 0 });
         if was_on {
             self.bad[block as usize] = marked;
-            // What is in a block that does not erase or program is anything.
+            // The content of a block that fails to erase or program is undefined.
             let first = self.geometry.first_page(block) as usize;
             let pages = self.geometry.pages_per_block() as usize;
-            self.holds[first..first + pages].fill(Holds::Torn);
+            self.holds[first..first + pages].fill(PageState::Torn);
         }
     }
 
@@ -322,12 +324,12 @@ impl Medium for Contents {
         self.now = at;
     }
 
-    fn end(&mut self) -> Done {
+    fn end(&mut self) -> RequestTiming {
         let now = self.now;
-        Done { transferred: now, accepted: now, finished: now, ..Done::default() }
+        RequestTiming { transferred: now, accepted: now, finished: now, ..RequestTiming::default() }
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> OperationCounts {
         self.cells.seen()
     }
 
@@ -337,8 +339,8 @@ impl Medium for Contents {
 
     fn version(&self, page: Page) -> Version {
         match self.holds(page) {
-            Holds::Data(stamp) => stamp.version,
-            Holds::Erased | Holds::Torn => Version(0),
+            PageState::Data(stamp) => stamp.version,
+            PageState::Erased | PageState::Torn => Version(0),
         }
     }
 }
@@ -360,8 +362,11 @@ mod tests {
             medium.program(PageRun { block: 0, offset: 3, count: 1 }, stamp(3), Cause::Host);
             assert_eq!(medium.steps(), 3, "the torn one is none");
             let held = [0, 1, 2, 3].map(|offset| medium.holds(Page { block: 0, offset }));
-            let lower = if spoils { Holds::Torn } else { Holds::Data(stamp(2)) };
-            assert_eq!(held, [Holds::Data(stamp(0)), Holds::Data(stamp(1)), lower, Holds::Torn]);
+            let lower = if spoils { PageState::Torn } else { PageState::Data(stamp(2)) };
+            assert_eq!(
+                held,
+                [PageState::Data(stamp(0)), PageState::Data(stamp(1)), lower, PageState::Torn]
+            );
         }
     }
 }

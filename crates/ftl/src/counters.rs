@@ -1,10 +1,10 @@
-//! What a translation layer did, by cause, and the laws that hold between the numbers.
+//! The counters of a translation layer, by cause, and the conservation laws between them.
 //!
 //! Layer: bookkeeping of the mechanism. Main type: [`Counters`]. The laws are assertions that always
 //! run, at places that are passed once a block.
 
 use crate::cause::{ByCause, Cause};
-use crate::medium::Seen;
+use crate::medium::OperationCounts;
 
 /// Operations of the flash and of the host since the beginning, in mapped pages and blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,22 +19,23 @@ pub struct Counters {
     pub written: u64,
     /// Pages that the host read, those without data included.
     pub read: u64,
-    /// Pages with data that the host gave up.
+    /// Pages with data that the host trimmed.
     pub trimmed: u64,
-    /// Flushes that the host asked for.
+    /// Flushes requested by the host.
     pub flushes: u64,
     /// Victims that garbage collection took, and the valid pages that were in them.
     pub victims: u64,
     /// Valid pages of those victims.
     pub victim_pages: u64,
-    /// Blocks that came free because the host overwrote or gave up all of their pages.
+    /// Blocks that became free because the host overwrote or trimmed all of their pages.
     pub emptied: u64,
     /// Blocks that wear levelling moved.
     pub levelled: u64,
 }
 
 impl Counters {
-    /// Programs for each million pages that the host wrote, rounded down; zero before the first.
+    /// The write amplification factor (WAF) in millionths: programs per page that the host wrote,
+    /// rounded down; zero before the first.
     #[must_use]
     pub fn amplification_millionths(&self) -> u64 {
         let wide = u128::from(self.programs.total()) * 1_000_000;
@@ -42,10 +43,10 @@ impl Counters {
         u64::try_from(ratio).unwrap_or(u64::MAX)
     }
 
-    /// What has been done since `earlier`.
+    /// The difference to `earlier`.
     ///
     /// # Panics
-    /// When a number has fallen.
+    /// When a count has decreased.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -63,12 +64,12 @@ impl Counters {
         }
     }
 
-    /// Holds the laws: what the medium saw is the sum of the causes, and every page of the host was
-    /// programmed for the host.
+    /// Checks the laws: the operations of the medium are the sum of the causes, and every page of
+    /// the host was programmed for the host.
     ///
     /// # Panics
-    /// When one is broken.
-    pub fn assert_conserved(&self, seen: Seen) {
+    /// When a law is violated.
+    pub fn assert_conserved(&self, seen: OperationCounts) {
         assert_eq!(self.programs.total(), seen.programs, "programs have causes");
         assert_eq!(self.reads.total(), seen.reads, "reads have causes");
         assert_eq!(self.erases.total(), seen.erases, "erases have causes");

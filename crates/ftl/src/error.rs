@@ -1,11 +1,12 @@
-//! What a translation layer refuses: one enum, with where and what was expected.
+//! The errors of a translation layer.
 //!
-//! Layer: the face of the crate. Main type: [`Error`]. What the flash does to the data is no error but
-//! an outcome of a request; a broken invariant is an assertion.
+//! Layer: the interface of the crate. Main type: [`Error`], which says where, and what was
+//! expected. Damage to data is not an error but an outcome of a request; a broken invariant is an
+//! assertion.
 
 use std::fmt;
 
-/// Why a part cannot be built, or a request not be done.
+/// Why a part cannot be built, or a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -47,7 +48,7 @@ pub enum Error {
         /// Pages of the device.
         pages: u32,
     },
-    /// The part has come to the end of its life and takes no more data.
+    /// The part is at the end of its life and accepts no more data.
     ReadOnly {
         /// Blocks retired.
         retired: u32,

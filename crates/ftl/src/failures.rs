@@ -1,8 +1,9 @@
 //! Programs that fail, and blocks that are marked bad.
 //!
-//! Layer: cells, beside [`crate::reliability`]; what is done about it, `page_map` says. Main type: [`Failures`]. When
-//! a block is opened, it is drawn whether one of its programs will fail, and which: one draw for a block costs
-//! nothing, and a block that has failed is not filled any further, so it fails once at most.
+//! Layer: cells, beside [`crate::reliability`]; `page_map` handles the failures. Main type:
+//! [`Failures`]. When a block is opened, it is drawn whether one of its programs will fail, and
+//! which. One draw per block is cheap, and a failed block is not filled any further, so it fails at
+//! most once.
 //!
 //! ```text
 //!   open block --> ... pages ... --> program fails: tried (Cause::Retry), block closed
@@ -10,10 +11,11 @@
 //!                                       `-> queued: what is valid is moved (Cause::Refresh), block marked bad
 //! ```
 //!
-//! Source: JEDEC JESD47 and the data sheets' rule for a failed program: copy the pages before it elsewhere and
-//! mark the block bad (Micron TN-29-17, "Design and use considerations for NAND flash memory"). The rate is the
-//! part's. Left out: pages before it that the failed program spoils, and blocks of one superblock that fail
-//! alone: all of it is retired. That a program failed is forgotten when power is lost before the block is marked.
+//! Source: JEDEC JESD47 and the data sheets' rule for a failed program: copy the pages before it
+//! elsewhere and mark the block bad (Micron TN-29-17, "Design and use considerations for NAND flash
+//! memory"). The rate is the part's. Left out: earlier pages that the failed program corrupts, and
+//! single blocks of a superblock that fail: the whole superblock is retired. A failed program is
+//! forgotten when power is lost before the block is marked.
 
 use boardlab_sim::Stream;
 
@@ -39,7 +41,7 @@ impl Failures {
         Self { rate, draw, fails_at: vec![NEVER; blocks], failed: vec![false; blocks] }
     }
 
-    /// Whether any ever fails.
+    /// Whether programs can fail.
     pub(crate) const fn any(&self) -> bool {
         self.rate > 0
     }
@@ -59,19 +61,19 @@ impl Failures {
         pages.min(*fails_at)
     }
 
-    /// The next program of `block` is tried; where it fails, if it does.
+    /// Tries the next program of `block`; returns the page at which it fails, if it does.
     pub(crate) fn try_next(&mut self, block: u32) -> Option<u32> {
         let at = std::mem::replace(&mut self.fails_at[block as usize], NEVER);
         self.failed[block as usize] |= at != NEVER;
         (at != NEVER).then_some(at)
     }
 
-    /// Power was lost: nobody knows any more what failed.
     /// Whether a program of `block` failed since it was opened.
     pub(crate) fn has_failed(&self, block: u32) -> bool {
         self.failed[block as usize]
     }
 
+    /// Drops the volatile state after a power cut.
     pub(crate) fn forget(&mut self) {
         self.failed.fill(false);
         self.fails_at.fill(NEVER);

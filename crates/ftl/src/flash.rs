@@ -1,7 +1,7 @@
-//! What every translation layer stands on: the flash, the table of which page lies where in it, and what was counted.
+//! The base of every translation layer: the flash, the map of pages, and the counters.
 //!
-//! Layer: mechanism. Main type: [`Flash`]. A layer adds where a write goes and what it does when it
-//! runs out of room; reads, corrections and answers are the same for all.
+//! Layer: mechanism. Main type: [`Flash`]. A layer adds where a write goes and what it does when
+//! space runs out; reads, corrections and completions are the same for all.
 
 use crate::cause::Cause;
 use crate::counters::Counters;
@@ -10,12 +10,12 @@ use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::Busy;
 use crate::medium::{Medium, Version};
 use crate::pool::{Pool, State};
-use crate::reliability::{Health, Reliability};
+use crate::reliability::{Health, ReadPath, Reliability};
 use crate::table::Table;
 use crate::translation::{Completion, Events, Extent, Wear};
 use boardlab_sim::{Instant, Seed};
 
-/// A medium with the tables of what lies where.
+/// A medium with the map of its pages.
 #[derive(Debug, Clone)]
 pub struct Flash<M> {
     pub(crate) geometry: Geometry,
@@ -29,7 +29,7 @@ pub struct Flash<M> {
     /// When the present request began.
     pub(crate) now: Instant,
     pub(crate) events: Events,
-    /// Too few good blocks are left, or none came free when one was needed.
+    /// Too few good blocks are left, or no free block was available.
     pub(crate) read_only: bool,
     pub(crate) health: Option<Box<Health>>,
 }
@@ -70,7 +70,7 @@ impl<M: Medium> Flash<M> {
         &self.medium
     }
 
-    /// The flash itself, to ask it something.
+    /// The flash itself.
     pub const fn medium_mut(&mut self) -> &mut M {
         &mut self.medium
     }
@@ -81,7 +81,7 @@ impl<M: Medium> Flash<M> {
         self.table.get(logical)
     }
 
-    /// What has become of the blocks, where that is modelled.
+    /// The health of the blocks, where modelled.
     #[must_use]
     pub fn health(&self) -> Option<&Health> {
         self.health.as_deref()
@@ -110,7 +110,7 @@ impl<M: Medium> Flash<M> {
         Completion::of(self.medium.end(), self.events, self.version)
     }
 
-    /// Reads pages for the host, those without data too, and says what they hold.
+    /// Reads pages for the host, including those without data, and returns their versions.
     pub(crate) fn read(&mut self, Extent { first, count }: Extent, versions: &mut [Version]) {
         self.counters.read += u64::from(count);
         let mut next = first;
@@ -129,7 +129,8 @@ impl<M: Medium> Flash<M> {
         }
     }
 
-    /// Gives an unused part its quality: lives of blocks, and blocks that are bad from the factory.
+    /// Draws the quality of an unused part: lives of blocks, and blocks that are bad from the
+    /// factory.
     ///
     /// # Panics
     /// When the part has been used.
@@ -150,7 +151,7 @@ impl<M: Medium> Flash<M> {
         Ok(())
     }
 
-    /// The host reads pages that lie next to each other: reads again what does not correct.
+    /// Reads adjacent pages for the host, and retries uncorrectable ones.
     #[inline]
     pub(crate) fn correct(&mut self, run: PageRun) {
         let reads = self.health.as_deref().is_some_and(Health::reads_are_corrected);
@@ -162,11 +163,15 @@ impl<M: Medium> Flash<M> {
     fn correct_page(&mut self, page: Page, cause: Cause) {
         let (now, bits) = (self.now, self.geometry.page().get() * 8);
         let Some(health) = self.health.as_deref_mut() else { return };
-        let flash = (&mut self.medium, &mut self.counters, &mut self.events);
-        health.correct(page, (now, bits), flash, cause);
+        let flash = ReadPath {
+            medium: &mut self.medium,
+            counters: &mut self.counters,
+            events: &mut self.events,
+        };
+        health.correct(page, now, bits, flash, cause);
     }
 
-    /// The next closed block that is to be written anew.
+    /// The next closed block to be refreshed.
     pub(crate) fn next_to_refresh(&mut self) -> Option<u32> {
         while let Some(block) = self.health.as_deref_mut().and_then(Health::next_queued) {
             if self.pool.state(block) == State::Closed {
@@ -176,7 +181,7 @@ impl<M: Medium> Flash<M> {
         None
     }
 
-    /// Looks at the first page of as many blocks with data as the patrol has come to by `now`.
+    /// Reads the first page of each block with data that the patrol has reached by `now`.
     pub(crate) fn patrol(&mut self, now: Instant, has_data: impl Fn(&Self, u32) -> bool) {
         let blocks = self.geometry.blocks();
         let Some(health) = self.health.as_deref_mut() else { return };
@@ -190,8 +195,8 @@ impl<M: Medium> Flash<M> {
         }
     }
 
-    /// Wear of all blocks, of which the first `single_bit` never hold more than one bit a cell and `spare_blocks`
-    /// may still go bad.
+    /// Wear of all blocks, of which the first `single_bit` never hold more than one bit a cell and
+    /// `spare_blocks` may still go bad.
     pub(crate) fn wear(&self, single_bit: u32, spare_blocks: u32) -> Wear {
         let health = self.health();
         let erases = self.pool.wear().to_vec();

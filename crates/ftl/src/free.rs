@@ -1,4 +1,4 @@
-//! The free blocks, and which of them is used next.
+//! The free blocks, and the choice of the next one.
 //!
 //! Layer: part of the pool. Main types: [`FreeBlocks`], [`Allocation`]. Dynamic wear levelling is no
 //! more than the choice made here: the least worn free block. Source: the free tree of Linux UBI
@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 /// Which free block is used next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Allocation {
-    /// The one that came free last, as a stack gives it: no wear levelling at all.
+    /// The one freed last, as from a stack: no wear levelling.
     LastFreed,
     /// The one that was erased least often.
     #[default]
     LeastWorn,
 }
 
-/// Erased blocks that nobody uses.
+/// Erased, unused blocks.
 #[derive(Debug, Clone)]
 pub(crate) enum FreeBlocks {
     Stack(Vec<u32>),
@@ -72,7 +72,7 @@ impl FreeBlocks {
         }
     }
 
-    /// Takes one certain block; whether it was there.
+    /// Removes a block; returns whether it was free.
     pub(crate) fn remove(&mut self, block: u32, erases: u32) -> bool {
         match self {
             Self::Stack(blocks) => match blocks.iter().position(|&free| free == block) {

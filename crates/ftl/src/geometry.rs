@@ -1,4 +1,5 @@
-//! The shape of a managed part: superblocks of mapped pages, and how they lie over dies and planes.
+//! The geometry of a managed part: superblocks of mapped pages, and how they are striped over dies
+//! and planes.
 //!
 //! Layer: what every other module measures in. Main types: [`Geometry`], [`Stripe`], [`Page`],
 //! [`PageRun`]. A *block* here is a superblock: one erase block of each plane of each die, erased
@@ -209,7 +210,7 @@ impl Geometry {
     }
 }
 
-/// What of a part is spare, the reserve and the open blocks not counted.
+/// The over-provisioning of a part, without the reserve and the open blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spare {
     /// Blocks that hold no data: reserve, open blocks, bad blocks.

@@ -1,25 +1,25 @@
 //! Flash translation layers: mapping, garbage collection, wear levelling.
 //!
-//! Layer: rank 3, uses `sim` and `media`. One mechanism, small policies, and a medium that answers with
+//! Layer: rank 3, uses `sim` and `media`. One mechanism, small policies, and a medium that provides
 //! time or contents. In reading order:
 //!
 //! - [`geometry`]: [`Geometry`], superblocks of mapped pages laid over dies and planes.
 //! - [`cause`] and [`counters`]: why the flash does something, and the laws between the numbers.
-//! - [`medium`]: the trait [`Medium`], what the mechanism asks of the flash; [`Untimed`] only counts.
+//! - [`medium`]: the trait [`Medium`], the flash as the mechanism uses it; [`Untimed`] only counts.
 //! - [`contents`]: [`Contents`], a medium that remembers what pages hold and can lose power.
 //! - [`timed`]: [`Timed`], a medium that takes time: link, channels, dies, buffer.
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
-//! - [`policy`]: which block is emptied next, which data move for wear, what is written side by side,
-//!   what is cached.
-//! - [`page_map::policies`]: [`Policies`], all of these for one part, and the account of its spare.
-//! - [`flash`]: [`Flash`], what every layer stands on: medium, tables, blocks and counts.
+//! - [`policy`]: victim selection, wear levelling, write streams, cache admission.
+//! - [`page_map::policies`]: [`Policies`], all of these for one part, and its over-provisioning.
+//! - [`flash`]: [`Flash`], the base of every layer: medium, tables, blocks and counts.
 //! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
 //! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and logs of a few open units or of all.
-//! - [`page_map::slc_cache`]: [`Cache`], a cache of cells used with one bit.
+//! - [`page_map::slc_cache`]: [`Cache`], an SLC cache: blocks used with one bit per cell.
 //! - [`page_map::demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
-//! - [`reliability`]: [`Reliability`], blocks that die, programs that fail, pages that need correction, refresh.
-//! - [`page_map::power`]: [`PowerSafety`], what makes it safe to lose power.
-//! - [`page_map::recovery`]: [`Remains`], the map rebuilt from what lies in the flash.
+//! - [`reliability`]: [`Reliability`], worn-out blocks, failed programs, read errors, refresh.
+//! - [`page_map::power`]: [`PowerSafety`], the measures that make power cuts safe.
+//! - [`page_map::recovery`]: [`PageMappedAfterCut`], the map rebuilt from the contents of the
+//!   flash.
 //! - [`translation`]: the trait [`Translation`] that devices above use.
 //!
 //! ```
@@ -39,10 +39,10 @@
 //! # Ok::<(), boardlab_ftl::Error>(())
 //! ```
 //!
-//! The key decision: a request's time is not simulated with a heap of events. Each resource of the part
-//! remembers until when it is busy, and an operation begins when all that it needs are free. That
-//! is exact for resources served in order of arrival, and makes tens of millions of page programs a
-//! second possible.
+//! The key decision: a request's time is not simulated with an event heap. Each resource of the
+//! part stores until when it is busy, and an operation begins when all that it needs are free. That
+//! is exact for resources served in order of arrival, and makes tens of millions of page programs
+//! per second possible.
 
 pub mod cause;
 pub mod contents;
@@ -65,20 +65,20 @@ pub mod timed;
 pub mod translation;
 
 pub use cause::{ByCause, Cause};
-pub use contents::{Contents, Holds};
+pub use contents::{Contents, PageState};
 pub use counters::Counters;
 pub use error::Error;
 pub use flash::Flash;
 pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
 pub use log_block::policies::{LogCells, LogPolicies, Logs};
-pub use log_block::recovery::LogRemains;
+pub use log_block::recovery::LogBlocksAfterCut;
 pub use log_block::{LogBlocks, Merges};
 pub use medium::{Busy, CellMode, Label, Medium, Stamp, Untimed, Version};
 pub use page_map::PageMapped;
 pub use page_map::demand_map::{DemandMap, MapMemory};
-pub use page_map::policies::{Emptied, LevellingTime, Policies};
+pub use page_map::policies::{EmptyBlocks, LevellingTime, Policies};
 pub use page_map::power::{PowerSafety, SharedCells};
-pub use page_map::recovery::Remains;
+pub use page_map::recovery::PageMappedAfterCut;
 pub use page_map::slc_cache::{Cache, CacheSize, Folding, WhenFull};
 pub use policy::admission::Admission;
 pub use policy::collection::Collection;

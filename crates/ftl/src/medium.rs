@@ -1,19 +1,20 @@
-//! What the mechanism asks of the flash, and the flash that only counts.
+//! The flash as the mechanism uses it, and a flash that only counts.
 //!
 //! Layer: between mapping and cells. Main types: [`Medium`], [`Cells`], [`Untimed`]. The mechanism
-//! speaks in mapped pages and superblocks and says for each operation why; the medium answers with
-//! time, contents or nothing. It is a type parameter, so that counting alone costs nothing.
+//! operates on mapped pages and superblocks and gives a cause for each operation; the medium
+//! provides time, contents or neither. It is a type parameter, so that counting alone costs
+//! nothing.
 //!
-//! Every medium holds the rules of the cells by assertion ([`Cells`]): pages of a block in order, none
-//! twice between two erases, no read beyond what was programmed.
+//! Every medium asserts the rules of the cells ([`Cells`]): pages of a block in order, none twice
+//! between two erases, no read beyond the programmed pages.
 //!
-//! Left out: failures. Which block fails is decided above, where its data can be saved.
+//! Left out: failures. The layer above decides which block fails, because it can save the data.
 
 use crate::cause::{ByCause, Cause};
 use crate::geometry::{Geometry, Page, PageRun};
 use boardlab_sim::{Duration, Instant};
 
-/// Which write of a logical page a physical page holds; contents are told apart by it. Zero is none.
+/// The number of a write of a logical page, by which contents are distinguished. Zero is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version(pub u64);
 
@@ -23,7 +24,7 @@ pub enum CellMode {
     /// As many as they can hold.
     #[default]
     Native,
-    /// One: fast, lasting, and with fewer pages.
+    /// One (SLC mode): fast, durable, and with fewer pages.
     SingleBit,
 }
 
@@ -40,7 +41,7 @@ pub struct Stamp {
 impl Stamp {
     /// The logical page of a page that holds no data.
     pub const NOTHING: u32 = u32::MAX;
-    /// A page that only fills up.
+    /// A padding page.
     pub const FILLER: Self = Self { logical: Self::NOTHING, version: Version(0) };
 }
 
@@ -57,8 +58,9 @@ pub struct Copies<'a> {
     pub to: PageRun,
 }
 
-/// What the spare bytes of a block's pages say besides their stamps, where a unit is gathered in it: once its
-/// first `pages` pages are programmed, what other blocks hold of the unit and is older is void.
+/// What the spare bytes of a block's pages say besides their stamps, where a unit is gathered in
+/// it: once its first `pages` pages are programmed, what other blocks hold of the unit and is older
+/// is void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     /// Logical block.
@@ -69,9 +71,9 @@ pub struct Label {
     pub pages: u32,
 }
 
-/// Operations that a medium was asked for, in mapped pages and superblocks.
+/// The operations of a medium, in mapped pages and superblocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct OperationCounts {
     /// Pages programmed.
     pub programs: u64,
     /// Pages read.
@@ -80,19 +82,19 @@ pub struct Seen {
     pub erases: u64,
 }
 
-/// When a request was done with, and what it cost.
+/// The instants of a request, and its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct RequestTiming {
     /// When the last of its data had passed the link.
     pub transferred: Instant,
-    /// When the device could take the next request's data: from then on it is not busy.
+    /// When the device could accept the next request's data: from then on it is not busy.
     pub accepted: Instant,
     /// When all that the request programmed or read had been finished.
     pub finished: Instant,
-    /// Nanoseconds for which it kept dies busy, by cause.
+    /// Nanoseconds of busy dies, by cause.
     pub work: ByCause,
-    /// Nanoseconds for which its data, or the device for room afterwards, waited, by the cause of what
-    /// was in the way.
+    /// Nanoseconds for which its data, or the device for space afterwards, waited, by the cause of
+    /// the delay.
     pub waited: ByCause,
 }
 
@@ -116,7 +118,7 @@ pub trait Medium {
     /// Erases a superblock.
     fn erase(&mut self, block: u32, cause: Cause);
 
-    /// A superblock is given up: it is marked, so that it is known as bad when power comes back.
+    /// Marks a retired superblock bad, so that it is known after a restart.
     fn mark_bad(&mut self, block: u32) {
         let _ = block;
     }
@@ -131,13 +133,13 @@ pub trait Medium {
         let _ = (block, label);
     }
 
-    /// What it was asked for so far.
-    fn seen(&self) -> Seen;
+    /// The operations so far.
+    fn seen(&self) -> OperationCounts;
 
     /// Pages of a block that were programmed since its erase.
     fn programmed(&self, block: u32) -> u32;
 
-    /// Which write a page holds; [`Version`] zero where the medium keeps none.
+    /// The version of a page; [`Version`] zero where the medium keeps none.
     fn version(&self, page: Page) -> Version {
         let _ = page;
         Version(0)
@@ -154,20 +156,20 @@ pub trait Medium {
     }
 
     /// The request is over; says when.
-    fn end(&mut self) -> Done {
-        Done::default()
+    fn end(&mut self) -> RequestTiming {
+        RequestTiming::default()
     }
 
-    /// Until further notice pages of the host come over a link outside, and so long it takes for as many
-    /// as a die programs at once; zero when they are there.
+    /// Until further notice pages of the host come over a link outside, and so long it takes for as
+    /// many as a die programs at once; zero when they are there.
     fn pace(&mut self, each: Duration) {
         let _ = each;
     }
 
-    /// Programs what has been handed over and still waits for a full flash page or its planes.
+    /// Programs data that still wait for a full flash page or its planes.
     fn flush(&mut self) {}
 
-    /// When nothing is going on any more.
+    /// When all operations have ended.
     fn quiet(&self) -> Instant {
         Instant::ZERO
     }
@@ -189,7 +191,7 @@ pub struct Cells {
     pages_per_block: u32,
     /// For each block, the page that may be programmed next.
     next: Vec<u32>,
-    seen: Seen,
+    seen: OperationCounts,
 }
 
 impl Cells {
@@ -197,7 +199,7 @@ impl Cells {
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         let next = vec![0; geometry.blocks() as usize];
-        Self { pages_per_block: geometry.pages_per_block(), next, seen: Seen::default() }
+        Self { pages_per_block: geometry.pages_per_block(), next, seen: OperationCounts::default() }
     }
 
     /// A run of pages is programmed.
@@ -262,7 +264,7 @@ impl Cells {
 
     /// What was asked for so far.
     #[must_use]
-    pub const fn seen(&self) -> Seen {
+    pub const fn seen(&self) -> OperationCounts {
         self.seen
     }
 }
@@ -315,7 +317,7 @@ impl Medium for Untimed {
         self.cells.erase(block);
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> OperationCounts {
         self.cells.seen()
     }
 

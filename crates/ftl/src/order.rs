@@ -1,7 +1,7 @@
 //! Numbers in an order: lists threaded through arrays, so that nothing is allocated for a change.
 //!
-//! Layer: a data structure of the pool (blocks in the order of closing) and of the cached map (segments in
-//! the order of use). Main type: [`Order`].
+//! Layer: a data structure of the pool (blocks in the order of closing) and of the cached map
+//! (segments in the order of use). Main type: [`Order`].
 
 const NONE: u32 = u32::MAX;
 

@@ -1,4 +1,4 @@
-//! The blocks of a part: how worn each is, how much of it is valid, and who may take it next.
+//! The blocks of a part: the wear of each, its valid pages, and the lists of blocks.
 //!
 //! Layer: below every mapping; knows blocks, no pages and no data. Main types: [`Pool`], [`State`],
 //! [`Tier`]. Numbers of a block lie in arrays of their own; lists run through these arrays, so that
@@ -42,9 +42,9 @@ pub enum Tier {
     /// Where data stay.
     #[default]
     Main,
-    /// Blocks used with one bit a cell, which are emptied into the main ones.
+    /// SLC cache blocks, which are emptied into the main ones.
     Cache,
-    /// Where data stay that are known to be overwritten often, kept apart from the others.
+    /// Blocks for hot data, kept apart from the others.
     Hot,
 }
 
@@ -208,8 +208,8 @@ impl Pool {
         self.by_age(Tier::Main).chain(self.by_age(Tier::Hot))
     }
 
-    /// The closed block of a tier, not the cache, with the fewest valid pages: of several, the one that lost
-    /// a page last.
+    /// The closed block of a tier, not the cache, with the fewest valid pages: of several, the one
+    /// that lost a page last.
     ///
     /// # Panics
     /// When the pool was built without these lists.

@@ -1,9 +1,9 @@
-//! Blocks that die and pages that do not read: endurance, bad blocks, error correction, refresh.
+//! Worn-out blocks and unreadable pages: endurance, bad blocks, ECC, refresh.
 //!
 //! Layer: part of the mechanism; the physics are those of `boardlab-media`. Main types:
-//! [`Reliability`] says what the cells and the code can do, [`Health`] keeps what has become of them.
-//! Every block has a life of its own, drawn from a table of quantiles. An erase beyond it fails, and the
-//! block is retired; when too few are left the device is read-only.
+//! [`Reliability`] describes the cells and the ECC, [`Health`] tracks their state. Every block has
+//! a life of its own, drawn from a table of quantiles. An erase beyond it fails, and the block is
+//! retired; when too few are left the device is read-only.
 //!
 //! ```text
 //!   host read --> wrong bits of each codeword <= t ? -- yes --> data;  >= refresh_at: block is queued
@@ -12,10 +12,11 @@
 //!   queue, patrol --> block's data are written anew (Cause::Refresh)
 //! ```
 //!
-//! Sources: rates by wear, retention and read disturb as [`ErrorRates`] says; retries and their gain, Cai,
-//! Ghose, Haratsch, Luo, Mutlu, "Error characterization, mitigation, and recovery in flash-memory-based
-//! solid-state drives" (Proceedings of the IEEE, 2017). Programs that fail:
-//! [`crate::failures`]. Left out: wrong bits in pages that garbage collection reads, and cells that recover.
+//! Sources: rates by wear, retention and read disturb as [`ErrorRates`] says; retries and their
+//! gain, Cai, Ghose, Haratsch, Luo, Mutlu, "Error characterization, mitigation, and recovery in
+//! flash-memory-based solid-state drives" (Proceedings of the IEEE, 2017). Programs that fail:
+//! [`crate::failures`]. Left out: wrong bits in pages that garbage collection reads, and cells that
+//! recover.
 
 use crate::cause::Cause;
 use crate::counters::Counters;
@@ -27,7 +28,7 @@ use crate::translation::{Event, Events};
 use boardlab_media::{BitErrors, ErrorRates, Row, Stress};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
-/// How many cycles the blocks of a part live for: quantiles at equal steps of probability.
+/// The P/E cycles that the blocks of a part last: quantiles at equal steps of probability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endurance {
     points: Box<[u32]>,
@@ -60,7 +61,7 @@ impl Endurance {
     }
 }
 
-/// What happens when too few good blocks are left.
+/// The behaviour at the end of life, when too few good blocks are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EndOfLife {
     /// The device takes no more data.
@@ -70,10 +71,10 @@ pub enum EndOfLife {
     Ignored,
 }
 
-/// Which bits are wrong, and what is done about them.
+/// The bit errors of reads, and their handling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadErrors {
-    /// How likely a bit is wrong.
+    /// The bit error rates.
     pub rates: ErrorRates,
     /// Bytes that are corrected together, check bytes included.
     pub codeword: Bytes,
@@ -83,11 +84,11 @@ pub struct ReadErrors {
     pub retries: Vec<u32>,
     /// Wrong bits of a codeword from which on its block is written anew.
     pub refresh_at: u32,
-    /// Time in which a patrol while the host is away looks at each block once; zero for none.
+    /// The period in which an idle-time patrol reads each block once; zero for none.
     pub patrol: Duration,
 }
 
-/// What the cells and the code can do.
+/// The reliability of the cells and the ECC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reliability {
     /// Cycles that blocks live for.
@@ -104,7 +105,7 @@ pub struct Reliability {
     pub reads: Option<ReadErrors>,
 }
 
-/// What has become of the blocks.
+/// The health of the blocks.
 #[derive(Debug, Clone)]
 pub struct Health {
     end_of_life: EndOfLife,
@@ -117,7 +118,7 @@ pub struct Health {
     /// When each block was opened, and page reads since.
     opened: Vec<Instant>,
     reads: Vec<u64>,
-    /// Blocks to be written anew.
+    /// Blocks to be refreshed.
     queue: Vec<u32>,
     pub(crate) failures: Failures,
     patrolled: u64,
@@ -129,6 +130,13 @@ pub struct Health {
     pub retries: u64,
     /// Programs that failed.
     pub failed_programs: u64,
+}
+
+/// What a read retry goes through: the flash, its operation counters and the events of the request.
+pub(crate) struct ReadPath<'a, M> {
+    pub(crate) medium: &'a mut M,
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) events: &'a mut Events,
 }
 
 /// The errors of each step of the ladder, the plain read first.
@@ -248,8 +256,8 @@ impl Health {
         self.reader.is_some()
     }
 
-    /// A page of `bits` bits is read: how often it must be read again, and whether it could be read. If it
-    /// should be written anew its block is queued.
+    /// A page of `bits` bits is read: how often it must be read again, and whether it could be
+    /// read. If it should be written anew its block is queued.
     fn look_at(&mut self, page: Page, now: Instant, bits: u64) -> (u32, bool) {
         let Some(reader) = &self.reader else { return (0, true) };
         let row = Row { block: page.block, page: page.offset };
@@ -263,40 +271,42 @@ impl Health {
         (outcome.retries, outcome.readable)
     }
 
-    /// A page of `bits` bits is read at `now` for `cause`: also as often again as it takes.
+    /// Reads a page of `bits` bits at `now` for `cause`, and repeats the read until its ECC
+    /// corrects it.
     pub(crate) fn correct<M: Medium>(
         &mut self,
         page: Page,
-        (now, bits): (Instant, u64),
-        (medium, counters, events): (&mut M, &mut Counters, &mut Events),
+        now: Instant,
+        bits: u64,
+        flash: ReadPath<'_, M>,
         cause: Cause,
     ) {
         let (retries, readable) = self.look_at(page, now, bits);
         if !readable && cause == Cause::Host {
-            events.add(Event::Unreadable);
+            flash.events.add(Event::Unreadable);
         }
         for _ in 0..retries {
-            events.add(Event::ReadRetry);
-            medium.read(page.into(), Cause::Retry);
-            counters.reads[Cause::Retry] += 1;
+            flash.events.add(Event::ReadRetry);
+            flash.medium.read(page.into(), Cause::Retry);
+            flash.counters.reads[Cause::Retry] += 1;
         }
     }
 
-    /// Power was lost: what only the controller knew is gone, what the cells are is not.
+    /// Drops the volatile state of the controller after a power cut; the state of the cells stays.
     pub(crate) fn forget(&mut self) {
         self.queue.clear();
         self.patrolled = 0;
         self.failures.forget();
     }
 
-    /// A block should be written anew.
+    /// Queues a block for refresh.
     pub(crate) fn queue(&mut self, block: u32) {
         if !self.queue.contains(&block) {
             self.queue.push(block);
         }
     }
 
-    /// The next block that should be written anew.
+    /// The next block to be refreshed.
     pub(crate) fn next_queued(&mut self) -> Option<u32> {
         self.queue.pop()
     }
@@ -327,7 +337,7 @@ impl Health {
         self.worn[block as usize]
     }
 
-    /// What the pages of a block have been through, `now`, since it was opened.
+    /// The stress of a block's pages at `now`, since it was opened.
     #[must_use]
     pub fn stress(&self, block: u32, now: Instant) -> Stress {
         Stress {

@@ -141,7 +141,8 @@ impl Table {
     pub(crate) fn set_run(&mut self, logical: u32, to: Page, count: u32) {
         let physical = self.geometry.first_page(to.block) + to.offset;
         let forward = &mut self.physical[logical as usize..(logical + count) as usize];
-        // Ranges with an end: what `physical..` and `count()` do about overflow is the choice of the crate that compiles them.
+        // Ranges with an end: what `physical..` and `count()` do about overflow is the choice of
+        // the crate that compiles them.
         forward.iter_mut().zip(physical..physical + count).for_each(|(entry, page)| *entry = page);
         let back = &mut self.logical[physical as usize..(physical + count) as usize];
         back.iter_mut().zip(logical..logical + count).for_each(|(entry, page)| *entry = page);

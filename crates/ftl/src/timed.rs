@@ -1,8 +1,9 @@
-//! A medium that takes time: a link, channels, dies with planes, and a buffer.
+//! A medium with timing: a link, channels, dies with planes, and a buffer.
 //!
-//! Layer: a medium. Main types: [`Timing`], [`CellTimes`], [`Timed`]. There are no events: the link, each channel and
-//! each die remember until when they are busy, and an operation begins when all that it needs are
-//! free. That is exact as long as each serves in order of arrival. Nothing is allocated for a request.
+//! Layer: a medium. Main types: [`Timing`], [`CellTimes`], [`Timed`]. There are no events: the
+//! link, each channel and each die store until when they are busy, and an operation begins when all
+//! that it needs are free. That is exact as long as each serves in order of arrival. Nothing is
+//! allocated for a request.
 //!
 //! ```text
 //!   host -- link --> buffer (slots) -- channel --> page registers -- program --> cells
@@ -10,20 +11,20 @@
 //!                      `---------- channel -----------+--------- read -------- cells
 //! ```
 //!
-//! Pages that a die programs at once (planes times mapped pages of a flash page) form a group; it is sent when
-//! it is complete, or when the host flushes. Without slots, what the host sends runs through into the
-//! registers, and the link waits for the end of the program: the simplest of cards. With n slots a transfer may begin when the group n before it has
-//! left the buffer. Without cache program a register is free when the program has ended, with it
-//! when the program has begun.
+//! Pages that a die programs at once (planes times mapped pages of a flash page) form a group; it
+//! is sent when it is complete, or when the host flushes. Without slots, what the host sends runs
+//! through into the registers, and the link waits for the end of the program: the simplest of
+//! cards. With n slots a transfer may begin when the group n before it has left the buffer. Without
+//! cache program a register is free when the program has ended, with it when the program has begun.
 //!
 //! Source: busy-until recurrences as in FEMU's timing model (`ssd_advance_status`, ftl.c 8.0), and
-//! ONFI 4.2 for multi-plane and cache program. Left out: suspending a program or an erase for a read, reads
-//! that overtake, copyback within a die, wear that changes times.
+//! ONFI 4.2 for multi-plane and cache program. Left out: suspending a program or an erase for a
+//! read, reads that overtake, copyback within a die, wear that changes times.
 
 use crate::cause::{ByCause, Cause};
 use crate::error::Error;
 use crate::geometry::{Geometry, Page, PageRun};
-use crate::medium::{Busy, CellMode, Cells, Copies, Done, Medium, Seen, Stamp};
+use crate::medium::{Busy, CellMode, Cells, Copies, Medium, OperationCounts, RequestTiming, Stamp};
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
 
 /// Times of the cells in one mode.
@@ -54,9 +55,9 @@ pub struct Timing {
     pub single_bit: CellTimes,
     /// Each channel.
     pub channel: Rate,
-    /// The link to the host, its overhead for each block or frame included. One on which a group takes no
-    /// time stands for a link that the device above models: requests then begin when their data have come, or
-    /// have a pace ([`Medium::pace`]).
+    /// The link to the host, its overhead for each block or frame included. One on which a group
+    /// takes no time stands for a link that the device above models: requests then begin when their
+    /// data have come, or have a pace ([`Medium::pace`]).
     pub link: Rate,
     /// Time on the link before each request's data.
     pub command: Duration,
@@ -108,7 +109,7 @@ const NOTHING: u64 = u64::MAX;
 
 /// Pages of a block that wait in the buffer for their group.
 #[derive(Debug, Clone, Copy, Default)]
-struct Gathered {
+struct PendingGroup {
     /// When the first of them began to come, and when the last had.
     begun: u64,
     arrived: u64,
@@ -167,7 +168,7 @@ pub struct Timed {
     link: Resource,
     channels: Vec<Resource>,
     dies: Vec<Die>,
-    gathered: Vec<Gathered>,
+    gathered: Vec<PendingGroup>,
     /// Blocks with an incomplete group.
     incomplete: Vec<Page>,
     /// When each of the last groups of the host left the buffer, and which of them is the oldest.
@@ -221,7 +222,7 @@ impl Timed {
             link: Resource::default(),
             channels: vec![Resource::default(); stripe.channels as usize],
             dies: vec![die; stripe.all_dies() as usize],
-            gathered: vec![Gathered::default(); geometry.blocks() as usize],
+            gathered: vec![PendingGroup::default(); geometry.blocks() as usize],
             incomplete: Vec::new(),
             slots: vec![slot; timing.slots.max(1) as usize].into(),
             oldest: 0,
@@ -363,7 +364,7 @@ impl Timed {
     /// Nobody wants what was not programmed yet.
     fn forget_gathered(&mut self, block: u32) {
         if self.gathered[block as usize].pages > 0 {
-            self.gathered[block as usize] = Gathered::default();
+            self.gathered[block as usize] = PendingGroup::default();
             self.incomplete.retain(|other| other.block != block);
         }
     }
@@ -450,7 +451,7 @@ impl Medium for Timed {
         self.finished = self.finished.max(last.unwrap_or(0));
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> OperationCounts {
         self.cells.seen()
     }
 
@@ -476,11 +477,11 @@ impl Medium for Timed {
     }
 
     #[inline]
-    fn end(&mut self) -> Done {
+    fn end(&mut self) -> RequestTiming {
         let next = self.slots[self.oldest];
         let accepted = self.transferred.max(next.free);
         self.waited[next.behind] += accepted - self.transferred;
-        Done {
+        RequestTiming {
             transferred: Instant::from_nanos(self.transferred),
             accepted: Instant::from_nanos(accepted),
             finished: Instant::from_nanos(self.finished.max(self.transferred)),

@@ -1,8 +1,9 @@
 //! What a device above sees of any translation layer, whatever its mapping.
 //!
-//! Layer: the upper face of the crate. Main types: [`Translation`], [`Completion`], [`Extent`]. A request
-//! is submitted at a point in time and answered with when it is done; because the flash below keeps for
-//! each of its parts until when it is busy, requests may overlap without a queue of events.
+//! Layer: the upper face of the crate. Main types: [`Translation`], [`Completion`], [`Extent`]. A
+//! request is submitted at a point in time and answered with when it is done; because the flash
+//! below keeps for each of its parts until when it is busy, requests may overlap without a queue of
+//! events.
 //!
 //! Data are told apart by [`Version`]s: a write gives each of its pages the version that it returns,
 //! a read says which version each page holds. Who needs bytes keeps them by page and version.
@@ -11,7 +12,7 @@ use crate::cause::ByCause;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::medium::Busy;
-use crate::medium::{Done, Version};
+use crate::medium::{RequestTiming, Version};
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 
@@ -130,8 +131,8 @@ pub struct Completion {
     /// Nanoseconds for which it kept dies busy, by cause: what it set going, perhaps at the cost of
     /// requests after it.
     pub work: ByCause,
-    /// Nanoseconds for which its data waited, and for which the device was busy after them, by the cause
-    /// of what was in the way: why it was slow. `Host` is earlier data of the host.
+    /// Nanoseconds for which its data waited, and for which the device was busy after them, by the
+    /// cause of what was in the way: why it was slow. `Host` is earlier data of the host.
     pub waited: ByCause,
     /// What else made it slow.
     pub events: Events,
@@ -148,7 +149,7 @@ impl Completion {
 
     /// Of a request that the medium was done with as it says.
     #[must_use]
-    pub(crate) fn of(done: Done, events: Events, version: Version) -> Self {
+    pub(crate) fn of(done: RequestTiming, events: Events, version: Version) -> Self {
         Self {
             transferred: done.transferred,
             accepted: done.accepted,
@@ -246,8 +247,8 @@ pub trait Translation {
     /// Makes durable all that was written and given up.
     fn flush(&mut self, at: Instant) -> Completion;
 
-    /// The host leaves the device alone from `from` until `until`: work in the background. Returns when the last
-    /// of it ends, which may be later by one step.
+    /// The host leaves the device alone from `from` until `until`: work in the background. Returns
+    /// when the last of it ends, which may be later by one step.
     fn idle(&mut self, from: Instant, until: Instant) -> Instant;
 
     /// What was done so far.

@@ -1,9 +1,10 @@
 //! Write amplification under random writes against theory: collection policies, spare, block sizes,
 //! hot and cold data, pages given up.
 //!
-//! Each run fills the part, overwrites it until the state is steady, and then counts. The spare that theory speaks
-//! of is the effective one: logical pages are chosen after reserve and open blocks were deducted
-//! (`Policies::kept_blocks`). The whole table runs with `BOARDLAB_FULL`; otherwise a seeded sample.
+//! Each run fills the part, overwrites it until the state is steady, and then counts. The spare
+//! that theory speaks of is the effective one: logical pages are chosen after reserve and open
+//! blocks were deducted (`Policies::kept_blocks`). The whole table runs with `BOARDLAB_FULL`;
+//! otherwise a seeded sample.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of tests")]
 #![allow(clippy::print_stderr, reason = "tests say what spare they mean")]
@@ -12,7 +13,7 @@
 use crate::theory;
 
 use boardlab_ftl::{
-    Collection, Emptied, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,
+    Collection, EmptyBlocks, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -32,7 +33,7 @@ struct Point {
 impl Point {
     fn new(collection: Collection, streams: Streams, pages_per_block: u32, spare: f64) -> Self {
         // As theory has it: a block comes free when it is chosen.
-        let emptied = Emptied::Kept;
+        let emptied = EmptyBlocks::Kept;
         let policies = Policies { collection, streams, emptied, ..Policies::default() };
         // About a million pages at most, but enough blocks.
         let blocks = (262_144 / pages_per_block).max(2_048);
@@ -183,8 +184,8 @@ fn greedy_collection_follows_the_mean_field_and_desnoyers() {
     }
 }
 
-/// Greedy collection at 2 % spare with blocks of 32 pages: what is off is neither the number of blocks nor the account
-/// of spare.
+/// Greedy collection at 2 % spare with blocks of 32 pages: what is off is neither the number of
+/// blocks nor the account of spare.
 #[test]
 fn the_number_of_blocks_is_not_why_greedy_exceeds_desnoyers_at_little_spare() {
     let (alpha, pages) = (1.0 / 0.98, 32);
@@ -226,8 +227,8 @@ fn points_that_are_in_no_table_follow_theory_too() {
     }
 }
 
-/// Theory has every block wait until it is chosen. Where much is spare, random collection leaves blocks in which
-/// nothing is valid, and a layer that takes these back at once does better.
+/// Theory has every block wait until it is chosen. Where much is spare, random collection leaves
+/// blocks in which nothing is valid, and a layer that takes these back at once does better.
 #[test]
 fn blocks_that_come_free_at_once_make_random_collection_cheaper_where_much_is_spare() {
     let run = |emptied| {
@@ -236,7 +237,7 @@ fn blocks_that_come_free_at_once_make_random_collection_cheaper_where_much_is_sp
         point.overwrites = (10, 30);
         point.uniform()
     };
-    let (kept, returned) = (run(Emptied::Kept), run(Emptied::Returned));
+    let (kept, returned) = (run(EmptyBlocks::Kept), run(EmptyBlocks::Returned));
     assert!((kept - 2.0).abs() < 0.01, "{kept} as theory has it");
     assert!((1.90..1.95).contains(&returned), "{returned}, 4 % less");
 }
@@ -356,8 +357,8 @@ fn pools_of_known_classes_with_the_best_split_follow_theory() {
     }
 }
 
-/// Measured with a reference simulator of its own: 2,000 blocks of 64 pages, 10 % spare. Greedy in one log,
-/// cost-benefit in one log, greedy with copies apart, cost-benefit with copies apart.
+/// Measured with a reference simulator of its own: 2,000 blocks of 64 pages, 10 % spare. Greedy in
+/// one log, cost-benefit in one log, greedy with copies apart, cost-benefit with copies apart.
 const ANCHORS: [((f64, f64), [f64; 4]); 3] = [
     ((0.2, 0.8), [5.182, 5.215, 5.102, 4.364]),
     ((0.1, 0.9), [5.886, 5.820, 5.484, 3.162]),

@@ -4,9 +4,9 @@
 #![allow(clippy::cast_precision_loss, reason = "ratios of times")]
 
 use boardlab_ftl::{
-    Admission, Cache, CacheSize, Cause, CellTimes, Collection, Emptied, Extent, Folding, Geometry,
-    Levelling, LogBlocks, LogPolicies, MapMemory, Medium, PageMapped, Policies, Streams, Stripe,
-    Timed, Timing, Translation, WhenFull,
+    Admission, Cache, CacheSize, Cause, CellTimes, Collection, EmptyBlocks, Extent, Folding,
+    Geometry, Levelling, LogBlocks, LogPolicies, MapMemory, Medium, PageMapped, Policies, Streams,
+    Stripe, Timed, Timing, Translation, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed, Stream};
 
@@ -50,7 +50,7 @@ fn any_policies(stream: &mut Stream) -> Policies {
         collection: pick(stream, &collections),
         levelling: pick(stream, &levellings),
         streams: pick(stream, &[Streams::Single, Streams::CopiesApart, Streams::Generations(2)]),
-        emptied: pick(stream, &[Emptied::Returned, Emptied::Kept]),
+        emptied: pick(stream, &[EmptyBlocks::Returned, EmptyBlocks::Kept]),
         ..Policies::default()
     }
 }

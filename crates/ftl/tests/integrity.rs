@@ -5,7 +5,7 @@
 //! version. The sequence and the seed are printed on failure.
 
 use boardlab_ftl::{
-    Admission, Cache, CacheSize, Collection, Contents, Emptied, Extent, Folding, Geometry,
+    Admission, Cache, CacheSize, Collection, Contents, EmptyBlocks, Extent, Folding, Geometry,
     Levelling, LevellingTime, MapMemory, PageMapped, Policies, Streams, Stripe, Translation,
     Version, WhenFull,
 };
@@ -140,7 +140,8 @@ fn no_write_is_lost_under_any_policy() {
                         _ => cache(&mut draw),
                     },
                     map: map(&mut draw),
-                    emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
+                    emptied: [EmptyBlocks::Returned, EmptyBlocks::Kept]
+                        [usize::from(draw.chance(1, 4))],
                 };
                 let mut pair = Pair::new(policies, seed);
                 for step in 0..steps {

@@ -1,8 +1,9 @@
 //! Throughput of a card with single-bit logs falls into bands, each with its cause: room in the logs, a
 //! unit that is merged, a unit that is merged and one that is moved for wear.
 //!
-//! A full card whose first 4 MiB are rewritten again and again: 16 KiB pages on two planes, units of 12 MiB,
-//! logs of 4 MiB. Times of the cells are data-sheet figures; nothing is fitted to a published band.
+//! A full card whose first 4 MiB are rewritten again and again: 16 KiB pages on two planes, units
+//! of 12 MiB, logs of 4 MiB. Times of the cells are data-sheet figures; nothing is fitted to a
+//! published band.
 
 use boardlab_ftl::{
     ByCause, Cause, CellTimes, Event, Extent, Geometry, Levelling, LogBlocks, LogCells,

@@ -1,13 +1,13 @@
 //! Power is lost anywhere in a layer that maps whole blocks: what was flushed is there afterwards, and
 //! nothing older than it.
 //!
-//! A model keeps for each logical page what the last flush made certain and all that was done since.
-//! After a cut and recovery each page must hold one of these. Parts whose shared cells are exposed may break
-//! that for the pages of one word line, no more. The seed is printed on failure.
+//! A model keeps for each logical page what the last flush made certain and all that was done
+//! since. After a cut and recovery each page must hold one of these. Parts whose shared cells are
+//! exposed may break that for the pages of one word line, no more. The seed is printed on failure.
 
 use boardlab_ftl::{
-    Cause, Contents, EndOfLife, Endurance, Error, Extent, Geometry, Holds, Levelling, LogBlocks,
-    LogCells, LogPolicies, Logs, PowerSafety, Reliability, SharedCells, Stripe, Translation,
+    Cause, Contents, EndOfLife, Endurance, Error, Extent, Geometry, Levelling, LogBlocks, LogCells,
+    LogPolicies, Logs, PageState, PowerSafety, Reliability, SharedCells, Stripe, Translation,
     Version,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
@@ -362,7 +362,7 @@ fn recovery_reads_each_page_that_is_not_erased_once_and_merges_what_was_open() {
     }
     let part = *ftl.flash().geometry();
     let used = (0..part.pages())
-        .filter(|&page| ftl.flash().medium().holds(part.locate(page)) != Holds::Erased);
+        .filter(|&page| ftl.flash().medium().holds(part.locate(page)) != PageState::Erased);
     let used = u64::try_from(used.count()).unwrap();
     let wear = ftl.wear().erases.iter().sum::<u32>();
     let ftl = restarted(ftl);

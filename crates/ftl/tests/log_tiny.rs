@@ -1,5 +1,5 @@
-//! Parts of a few blocks that are mapped as whole blocks: each works, full to the last page, or is refused
-//! with the number of blocks that it needs; none hangs, and none runs out of free blocks.
+//! Parts of a few blocks that are mapped as whole blocks: each works, full to the last page, or is
+//! refused with the number of blocks that it needs; none hangs, and none runs out of free blocks.
 
 use boardlab_ftl::{
     Error, Extent, Geometry, Levelling, LevellingTime, LogBlocks, LogCells, LogPolicies, Logs,

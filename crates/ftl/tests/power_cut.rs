@@ -1,13 +1,13 @@
 //! Power is lost anywhere: what was flushed is there afterwards, and nothing older than it.
 //!
-//! A model keeps for each logical page what the last flush made certain and all that was done since.
-//! After a cut and recovery each page must hold one of these. Parts whose shared cells are exposed may break
-//! that for the pages of one word line, no more. The seed is printed on failure.
+//! A model keeps for each logical page what the last flush made certain and all that was done
+//! since. After a cut and recovery each page must hold one of these. Parts whose shared cells are
+//! exposed may break that for the pages of one word line, no more. The seed is printed on failure.
 
 use boardlab_ftl::{
-    Admission, Cache, CacheSize, Cause, Collection, Contents, Emptied, EndOfLife, Endurance, Error,
-    Extent, Folding, Geometry, Levelling, MapMemory, PageMapped, Policies, PowerSafety, ReadErrors,
-    Reliability, SharedCells, Streams, Stripe, Translation, Version, WhenFull,
+    Admission, Cache, CacheSize, Cause, Collection, Contents, EmptyBlocks, EndOfLife, Endurance,
+    Error, Extent, Folding, Geometry, Levelling, MapMemory, PageMapped, Policies, PowerSafety,
+    ReadErrors, Reliability, SharedCells, Streams, Stripe, Translation, Version, WhenFull,
 };
 use boardlab_media::ErrorRates;
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
@@ -68,7 +68,7 @@ fn policies(draw: &mut Stream) -> Policies {
         collection: pick(draw, &collections),
         levelling: pick(draw, &levellings),
         streams,
-        emptied: [Emptied::Returned, Emptied::Kept][usize::from(draw.chance(1, 4))],
+        emptied: [EmptyBlocks::Returned, EmptyBlocks::Kept][usize::from(draw.chance(1, 4))],
         cache: Cache {
             size: match streams {
                 Streams::ByClass { .. } => CacheSize::None,
@@ -364,7 +364,7 @@ fn recovery_costs_a_read_for_each_page_that_is_not_erased_and_keeps_wear() {
     let wear = ftl.wear().erases;
     let part = *ftl.flash().geometry();
     let used = (0..part.pages()).filter(|&page| {
-        ftl.flash().medium().holds(part.locate(page)) != boardlab_ftl::Holds::Erased
+        ftl.flash().medium().holds(part.locate(page)) != boardlab_ftl::PageState::Erased
     });
     let used = u64::try_from(used.count()).unwrap();
     let ftl = restarted(ftl);
@@ -496,7 +496,8 @@ fn blocks_marked_bad_stay_bad_and_wear_goes_on_when_power_comes_back() {
     ftl.assert_sound();
 }
 
-/// Cut in the program that fails: pages that share its cells, and were flushed, must be safe before it is tried.
+/// Cut in the program that fails: pages that share its cells, and were flushed, must be safe before
+/// it is tried.
 #[test]
 fn a_cut_in_a_program_that_fails_spoils_nothing_that_was_flushed() {
     let (mut failed, mut ended) = (0, 0);

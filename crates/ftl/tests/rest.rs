@@ -1,8 +1,8 @@
-//! While the host rests the layer works in the background, and then rests as well: it never moves the same
-//! data round and round.
+//! While the host rests the layer works in the background, and then rests as well: it never moves
+//! the same data round and round.
 
 use boardlab_ftl::{
-    CellTimes, Collection, Emptied, Extent, Geometry, Levelling, LevellingTime, PageMapped,
+    CellTimes, Collection, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped,
     Policies, PowerSafety, SharedCells, Stripe, Timed, Timing, Translation,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
@@ -27,7 +27,8 @@ fn layer(policies: Policies) -> PageMapped<Timed> {
     PageMapped::new(part, policies, Timed::new(&part, &timing).unwrap(), Seed::new(1)).unwrap()
 }
 
-/// Fills the part, writes every third page anew, some times over, and rests for an hour; how many blocks that erased.
+/// Fills the part, writes every third page anew, some times over, and rests for an hour; how many
+/// blocks that erased.
 fn erased_at_rest(mut ftl: PageMapped<Timed>) -> u64 {
     let mut now = ftl.write(Instant::ZERO, Extent::new(0, PAGES)).unwrap().finished;
     for page in (0..3 * PAGES).step_by(3) {
@@ -55,7 +56,7 @@ fn a_swap_is_not_the_reason_of_the_next_one() {
 #[test]
 fn no_more_free_blocks_are_wanted_than_the_data_leave() {
     for collection in [Collection::Greedy, Collection::Fifo, Collection::Random] {
-        for emptied in [Emptied::Returned, Emptied::Kept] {
+        for emptied in [EmptyBlocks::Returned, EmptyBlocks::Kept] {
             let policies =
                 Policies { collection, emptied, idle_blocks: u32::MAX, ..Policies::default() };
             let padded = PowerSafety { bits: 3, shared: SharedCells::Padded };

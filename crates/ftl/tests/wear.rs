@@ -1,11 +1,11 @@
 //! Wear at the volumes of the published card evaluation: 14.4 GiB of 16 KiB pages in blocks of 12 MiB.
 //!
 //! Experiment 1 rewrites 1.0687 GiB in sequence, 11,205,597,184 KiB in all, on a card that is empty
-//! otherwise. Experiment 2 rewrites 4 MiB on a full card. What is expected here was computed by an independent
-//! reference of a hundred lines: none of it was published, and none of it is an input.
+//! otherwise. Experiment 2 rewrites 4 MiB on a full card. What is expected here was computed by an
+//! independent reference of a hundred lines: none of it was published, and none of it is an input.
 
 use boardlab_ftl::{
-    Cause, Emptied, Extent, Geometry, Levelling, LevellingTime, PageMapped, Policies, Streams,
+    Cause, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped, Policies, Streams,
     Translation, Untimed, WearSummary,
 };
 use boardlab_sim::{Bytes, Instant, Seed};
@@ -87,7 +87,7 @@ fn experiment_1_wears_a_few_blocks_out_without_levelling() {
 
 #[test]
 fn dynamic_levelling_does_nothing_when_empty_blocks_are_collected_one_at_a_time() {
-    let kept = Policies { emptied: Emptied::Kept, ..policies(Levelling::Dynamic) };
+    let kept = Policies { emptied: EmptyBlocks::Kept, ..policies(Levelling::Dynamic) };
     let run = experiment_1(kept);
     assert!(run.wear.most > 9_000, "{}", run.wear);
     assert!(run.worn_at.is_some());

@@ -6,13 +6,13 @@
 #[path = "../tests/rootfs/mod.rs"]
 mod rootfs;
 
-use boardlab_image::{Contents, Hints, Opened, Walk, identify, open};
+use boardlab_image::{Contents, Hints, MountedImage, Walk, identify, open};
 use boardlab_vfs::{FileSystem, Ino, Kind, PAGE_SIZE};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 
 /// All files with their sizes.
-fn list(image: &mut Opened) -> Vec<(Ino, u64)> {
+fn list(image: &mut MountedImage) -> Vec<(Ino, u64)> {
     let mut walk = Walk::new(b"/", image.fs.root());
     let items = std::iter::from_fn(|| walk.next(&mut image.fs, &mut image.clock));
     let attributes = items.map(|item| item.attributes.expect("the image is sound"));
@@ -20,7 +20,7 @@ fn list(image: &mut Opened) -> Vec<(Ino, u64)> {
     files.map(|attributes| (attributes.ino, attributes.size)).collect()
 }
 
-fn read(image: &mut Opened, files: &[(Ino, u64)]) {
+fn read(image: &mut MountedImage, files: &[(Ino, u64)]) {
     let mut page = vec![0; PAGE_SIZE];
     for (ino, size) in files {
         for number in 0..size.div_ceil(PAGE_SIZE as u64) {
@@ -28,7 +28,7 @@ fn read(image: &mut Opened, files: &[(Ino, u64)]) {
             read.expect("the image is sound");
             black_box(&page);
         }
-        image.fs.forget(&mut image.clock, *ino).expect("the image is sound");
+        image.fs.evict_inode(&mut image.clock, *ino).expect("the image is sound");
     }
 }
 

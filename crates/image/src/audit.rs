@@ -1,42 +1,42 @@
-//! What a filesystem says is wrong with it, in its own words.
+//! The damage that a filesystem reports about itself.
 //!
 //! Layer: rank 7. Main types: [`Audit`] and [`Place`].
 
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
 
-/// What is damaged on a flash.
+/// The damage on a flash.
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
     /// Nodes that were verified.
     pub nodes: u64,
-    /// How many of them are damaged.
+    /// How many of the nodes are damaged.
     pub damaged: u64,
-    /// Where something is wrong, in order.
+    /// The damaged places, in order.
     pub places: Vec<Place>,
     /// Places that are not among `places`.
     pub more: u64,
-    /// What is lost, by inode.
-    pub hurt: BTreeMap<u32, String>,
-    /// Whether names or files may be missing of which nothing is known.
+    /// The losses, by inode.
+    pub inode_damage: BTreeMap<u32, String>,
+    /// Whether unknown names or files may be missing.
     pub unknown_loss: bool,
-    /// Whether bits of a block's spare bytes flipped so that it looks bad while nodes are in it.
+    /// Blocks with nodes that look bad, probably because bits of their OOB area flipped.
     pub doubtful_blocks: Vec<u32>,
-    /// That blocks hold something else.
+    /// A note about blocks with foreign content.
     pub foreign: Option<String>,
 }
 
-/// A place where something is wrong.
+/// A damaged place.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Where it begins on the flash.
+    /// The offset on the flash.
     pub at: Bytes,
-    /// What lies there.
+    /// What is damaged.
     pub what: String,
-    /// What follows from it.
+    /// The consequence.
     pub meaning: &'static str,
-    /// Whether something is missing because of it, or may be.
+    /// Whether something is, or may be, missing because of it.
     pub is_loss: bool,
-    /// The inode that it is of; when nothing is certain, the one that its bytes speak of.
+    /// The inode concerned; when uncertain, the one that its bytes suggest.
     pub ino: Option<u32>,
 }

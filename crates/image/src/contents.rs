@@ -1,9 +1,9 @@
-//! The bytes of an image: of a file, or held in memory.
+//! The bytes of an image, in a file or in memory.
 //!
-//! Layer: rank 7. Main type: [`Contents`]; `Reader` for many small reads. A file is read at the places
-//! that are asked for, through the page cache of the operating system, so that an image of many GiB
-//! takes no memory. A clone is cheap and shares the file. Leaves out: memory maps, which would need
-//! `unsafe`, and anything but regular files, which have neither a length nor a beginning to go back to.
+//! Layer: rank 7. Main type: [`Contents`]; `Reader` for many small reads. Only the requested parts
+//! of a file are read, through the page cache of the operating system, so that an image of many GiB
+//! takes no memory. A clone is cheap and shares the file. Left out: memory maps, which would need
+//! `unsafe`, and anything but regular files, which have neither a length nor a seekable position.
 
 use crate::error::Error;
 use boardlab_sim::Bytes;
@@ -35,13 +35,13 @@ impl Contents {
         Self { source: Arc::new(Source::Memory(bytes)), start: 0, length }
     }
 
-    /// The file at `path`, which stays as it is.
+    /// Opens the file at `path`, which is never changed.
     ///
     /// # Errors
     /// [`Error::NotAFile`], [`Error::Unreadable`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         let unreadable = |problem| Error::Unreadable { problem };
-        // Opening a named pipe would wait for somebody to write.
+        // Opening a named pipe would wait for a writer.
         if !path.metadata().map_err(unreadable)?.is_file() {
             return Err(Error::NotAFile);
         }
@@ -56,7 +56,7 @@ impl Contents {
         Bytes::new(self.length)
     }
 
-    /// The bytes from `start` on; none where there are fewer.
+    /// The bytes from `start` on; empty beyond the end.
     #[must_use]
     pub fn from(&self, start: Bytes) -> Self {
         let skipped = start.get().min(self.length);
@@ -64,10 +64,11 @@ impl Contents {
         Self { source, start: self.start + skipped, length: self.length - skipped }
     }
 
-    /// Fills `buffer` with the bytes from `offset` on, as far as there are, and says how many.
+    /// Fills `buffer` with the bytes from `offset` on, as far as they exist, and returns their
+    /// number.
     ///
     /// # Errors
-    /// What the operating system says, and an unexpected end when the file became shorter.
+    /// Those of the operating system, and an unexpected end when the file became shorter.
     pub fn read(&self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
         let left = Bytes::new(self.length.saturating_sub(offset.get()));
         let length = left.min(Bytes::of(buffer)).to_usize();
@@ -83,7 +84,7 @@ impl Contents {
         Ok(length)
     }
 
-    /// As [`Contents::read`]; bytes beyond the end, and those that cannot be read, are missing.
+    /// As [`Contents::read`]; bytes beyond the end, and unreadable ones, are missing.
     #[must_use]
     pub fn window(&self, offset: Bytes, length: usize) -> Vec<u8> {
         let left = Bytes::new(self.length.saturating_sub(offset.get()));
@@ -94,11 +95,11 @@ impl Contents {
     }
 }
 
-/// Bytes that a [`Reader`] takes from a file at once.
+/// The bytes that a [`Reader`] fetches at once.
 const WINDOW: usize = 64 * 1_024;
 
-/// Reads of a few bytes at a time, most of them near the last one: those of a filesystem. A call of the
-/// operating system takes longer than what it brings, so a whole window around the bytes is kept.
+/// A buffer for reads of a few bytes, most of them close together, as a filesystem makes them. A
+/// system call takes longer than the copy, so a whole window around the bytes is kept.
 #[derive(Debug)]
 pub(crate) struct Reader {
     contents: Contents,
@@ -137,7 +138,7 @@ impl Reader {
         Ok(done)
     }
 
-    /// The bytes from `offset` on that lie in one window, none beyond the end.
+    /// Reads the bytes from `offset` on that lie in one window, none beyond the end.
     fn take(&mut self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
         let size = Bytes::new(WINDOW as u64);
         let start = size * (offset / size);

@@ -1,7 +1,7 @@
-//! A flash written to a file, block by block from the first on, bad blocks included.
+//! Writes a flash to a file, block by block from the first on, including bad blocks.
 //!
-//! Layer: rank 7. Functions: [`write_data`], what the flash gives its users, and [`write_raw`], pages
-//! and all their spare bytes as the cells give them, like `nanddump --oob --noecc --bb=dumpbad` of
+//! Layer: rank 7. Functions: [`write_data`] writes the main data; [`write_raw`] writes pages and
+//! all of their OOB bytes as the cells return them, like `nanddump --oob --noecc --bb=dumpbad` of
 //! mtd-utils 2.1. A [`Dump`](crate::Dump) of such a file is the same flash again.
 
 use crate::error::Error;
@@ -9,19 +9,19 @@ use boardlab_mtd::{BlockIndex, Error as MtdError, FlashKind, Mtd, PageIndex, Raw
 use boardlab_sim::{Bytes, Clock};
 use std::io::{BufWriter, Write};
 
-/// What had to be written otherwise than the flash should have given it.
+/// The size of the written file, and the blocks and reads that were not clean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Written {
+pub struct WriteSummary {
     /// Bytes of the file.
     pub length: Bytes,
     /// Blocks that are marked bad.
     pub bad_blocks: u32,
-    /// Reads of a page with more wrong bits than can be corrected: what they gave is in the file.
+    /// Reads with uncorrectable bit errors; the file contains what they returned.
     pub uncorrectable: u32,
 }
 
-/// Writes the data of `device` to `file`, corrected, without spare bytes. A block that is marked bad
-/// is written as it can be read.
+/// Writes the corrected data of `device` to `file`, without OOB bytes. A block that is marked bad
+/// is written as far as it can be read.
 ///
 /// # Errors
 /// [`Error::Unwritable`], [`Error::Device`].
@@ -29,10 +29,10 @@ pub fn write_data(
     device: &mut dyn Mtd,
     clock: &mut Clock,
     file: &mut dyn Write,
-) -> Result<Written, Error> {
-    let (mut file, mut written) = (BufWriter::new(file), Written::default());
+) -> Result<WriteSummary, Error> {
+    let (mut file, mut written) = (BufWriter::new(file), WriteSummary::default());
     let geometry = device.geometry().clone();
-    // NOR has no pages; it is read in pieces of a usual size.
+    // NOR has no pages; it is read in units of a common size.
     let paged = geometry.kind == FlashKind::Nand;
     let step = if paged { geometry.write_size } else { Bytes::kib(2) };
     for block in (0..geometry.block_count()).map(BlockIndex) {
@@ -54,7 +54,7 @@ pub fn write_data(
     finish(&mut file, written)
 }
 
-/// Writes all pages of `device` to `file`, each followed by all of its spare bytes.
+/// Writes all pages of `device` to `file`, each followed by its OOB bytes.
 ///
 /// # Errors
 /// [`Error::Unwritable`], [`Error::Device`], with [`MtdError::NoOob`] of a flash without spare bytes.
@@ -62,8 +62,8 @@ pub fn write_raw<D: RawPages + ?Sized>(
     device: &mut D,
     clock: &mut Clock,
     file: &mut dyn Write,
-) -> Result<Written, Error> {
-    let (mut file, mut written) = (BufWriter::new(file), Written::default());
+) -> Result<WriteSummary, Error> {
+    let (mut file, mut written) = (BufWriter::new(file), WriteSummary::default());
     let geometry = device.geometry().clone();
     let spare = geometry.oob.ok_or(MtdError::NoOob)?;
     let mut data = vec![0; geometry.write_size.to_usize()];
@@ -81,13 +81,13 @@ pub fn write_raw<D: RawPages + ?Sized>(
     finish(&mut file, written)
 }
 
-fn put(file: &mut dyn Write, bytes: &[u8], written: &mut Written) -> Result<(), Error> {
+fn put(file: &mut dyn Write, bytes: &[u8], written: &mut WriteSummary) -> Result<(), Error> {
     file.write_all(bytes).map_err(|problem| Error::Unwritable { problem })?;
     written.length += Bytes::of(bytes);
     Ok(())
 }
 
-fn finish(file: &mut dyn Write, written: Written) -> Result<Written, Error> {
+fn finish(file: &mut dyn Write, written: WriteSummary) -> Result<WriteSummary, Error> {
     file.flush().map_err(|problem| Error::Unwritable { problem })?;
     Ok(written)
 }
@@ -143,7 +143,7 @@ mod tests {
         dump.program_raw(&mut clock, PageIndex(9), &wrong, &[]).unwrap();
         let written = write_data(&mut dump, &mut clock, &mut file).unwrap();
         let length = SHAPE.block * 4;
-        assert_eq!(written, Written { length, bad_blocks: 1, uncorrectable: 1 });
+        assert_eq!(written, WriteSummary { length, bad_blocks: 1, uncorrectable: 1 });
         assert_eq!(file[9 * 512..10 * 512], [9; 512]);
         assert_eq!(file[512], 0xFF);
     }

@@ -1,11 +1,11 @@
-//! What is wrong with a mounted image, and which files that touches.
+//! The damage of a mounted image, and the files that it affects.
 //!
-//! Layer: rank 7. Main type: [`Damage`]. It brings together what the error correction met
-//! ([`Health`](crate::Health)) and what the filesystem says after it ([`Audit`]).
+//! Layer: rank 7. Main type: [`Damage`]. It combines the results of the error correction
+//! ([`Health`](crate::Health)) with the audit of the filesystem ([`Audit`]).
 
 use crate::audit::Audit;
 use crate::error::Error;
-use crate::fs::Opened;
+use crate::fs::MountedImage;
 use crate::health::Step;
 use crate::shape::Shape;
 use boardlab_sim::Bytes;
@@ -13,47 +13,47 @@ use boardlab_vfs::Ino;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// What is wrong with an image; by default nothing.
+/// The damage of an image; none by default.
 #[derive(Debug, Clone, Default)]
 pub struct Damage {
-    /// What the filesystem says.
+    /// The audit of the filesystem.
     pub audit: Audit,
-    /// Steps of the error correction that were not right, in order.
-    pub steps: Vec<Touched>,
-    /// Bits that were put right.
+    /// ECC steps with bit errors, in order.
+    pub steps: Vec<DamagedStep>,
+    /// Corrected bits.
     pub corrected_bits: u64,
-    /// Steps with too many wrong bits.
+    /// Uncorrectable ECC steps.
     pub uncorrectable_steps: u64,
-    /// Pages, or pieces of 512 bytes, that the operating system does not give.
+    /// Pages, or units of 512 bytes, that the operating system cannot read.
     pub unreadable: Vec<u64>,
-    /// How places are told.
+    /// The conversion of flash offsets to places.
     pub places: Places,
-    /// The file ends too early: bytes that it should have at least.
+    /// When the file is truncated: the bytes that it should have at least.
     pub truncated: Option<Bytes>,
 }
 
-/// A step that was not right, with the inodes whose nodes lie in it.
+/// An ECC step with bit errors, and the inodes with nodes in it.
 #[derive(Debug, Clone)]
-pub struct Touched {
-    /// Which one.
+pub struct DamagedStep {
+    /// The step.
     pub step: Step,
     /// The inodes, in order.
     pub inodes: Vec<u32>,
 }
 
-/// How a place of the flash is told.
+/// Converts flash offsets to block, page, and place in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
     shape: Shape,
-    /// Where the filesystem begins in the file.
+    /// The offset of the filesystem in the file.
     start: Bytes,
-    /// Bytes of a page, or what stands for one.
+    /// The bytes of a page, or of the unit used instead.
     pub unit: Bytes,
-    /// Data bytes of a step.
+    /// The data bytes of an ECC step.
     pub step: Bytes,
 }
 
-/// Those of a NOR, where nothing is wrong.
+/// The conversion for a NOR without damage.
 impl Default for Places {
     fn default() -> Self {
         let shape = Shape::nor(Bytes::kib(64));
@@ -62,26 +62,26 @@ impl Default for Places {
 }
 
 impl Places {
-    /// The block of a place.
+    /// The block of an offset.
     #[must_use]
     pub fn block(&self, at: Bytes) -> u64 {
         at / self.shape.block
     }
 
-    /// The page of a place within its block; `None` where there are no pages.
+    /// The page of an offset within its block; `None` without pages.
     #[must_use]
     pub fn page(&self, at: Bytes) -> Option<u64> {
         let within = at - self.shape.block * self.block(at);
         self.shape.is_nand().then(|| within / self.shape.page)
     }
 
-    /// The place in the file.
+    /// The offset in the file.
     #[must_use]
     pub fn in_file(&self, at: Bytes) -> Bytes {
         self.start + self.shape.in_file(at)
     }
 
-    /// Where a step lies on the flash.
+    /// The range of an ECC step on the flash.
     #[must_use]
     pub fn of_step(&self, step: &Step) -> Range<Bytes> {
         let start = self.unit * step.page + self.step * step.step;
@@ -90,12 +90,12 @@ impl Places {
 }
 
 impl Damage {
-    /// Reads everything on the flash of `image` and says what is wrong.
+    /// Reads the whole flash of `image` and determines the damage.
     ///
     /// # Errors
-    /// [`Error::Audit`] when the flash answers with an error that is no bit error.
-    pub fn of(image: &mut Opened) -> Result<Self, Error> {
-        let Opened { fs, clock, at, truncated } = image;
+    /// [`Error::Audit`] when the flash returns an error other than a bit error.
+    pub fn of(image: &mut MountedImage) -> Result<Self, Error> {
+        let MountedImage { fs, clock, at, truncated } = image;
         let mut audit = fs.audit(clock)?;
         let dump = fs.dump();
         let places =
@@ -105,7 +105,7 @@ impl Damage {
         let unreadable: Vec<u64> = dump.health().unreadable().collect();
         let touched = |step: Step| {
             let inodes = fs.inodes_in(places.of_step(&step));
-            Touched { step, inodes }
+            DamagedStep { step, inodes }
         };
         let steps = dump.health().steps().map(touched).collect();
         audit.unknown_loss |= !unreadable.is_empty();
@@ -120,32 +120,32 @@ impl Damage {
         })
     }
 
-    /// Whether all that is on the flash is there as it was written.
+    /// Whether everything on the flash is intact.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.audit.hurt.is_empty() && !self.may_miss_names()
+        self.audit.inode_damage.is_empty() && !self.may_miss_names()
     }
 
-    /// Whether there may be names, or newer content, that nobody can find any longer.
+    /// Whether names or newer content may be missing without a trace.
     #[must_use]
     pub fn may_miss_names(&self) -> bool {
         self.audit.unknown_loss || self.truncated.is_some()
     }
 
-    /// What an inode has lost, in words.
+    /// The damage of an inode, in words.
     #[must_use]
     pub fn of_inode(&self, ino: Ino) -> Option<&str> {
-        self.audit.hurt.get(&u32::try_from(ino.0).ok()?).map(String::as_str)
+        self.audit.inode_damage.get(&u32::try_from(ino.0).ok()?).map(String::as_str)
     }
 
-    /// The inodes that any table of this speaks of.
+    /// The inodes that occur in any table of the damage.
     #[must_use]
     pub fn inodes(&self) -> BTreeSet<u32> {
         let touched = self.steps.iter().flat_map(|touched| touched.inodes.iter().copied());
         let places = self.audit.places.iter().filter_map(|place| place.ino);
-        touched.chain(places).chain(self.audit.hurt.keys().copied()).collect()
+        touched.chain(places).chain(self.audit.inode_damage.keys().copied()).collect()
     }
 }
 
-/// Paths of inodes, as far as they were met.
+/// The known paths of inodes.
 pub type Paths = BTreeMap<u32, String>;

@@ -1,15 +1,15 @@
-//! An image as a flash: read, programmed and erased, while its file stays as it is.
+//! An image as a flash that can be read, programmed and erased, while its file stays unchanged.
 //!
-//! Layer: rank 7. Main type: [`Dump`], an [`Mtd`] with [`RawPages`]. What is programmed or erased is
-//! kept beside the file, block by block, so that a filesystem may recover, collect garbage and be
-//! written on. A clone shares everything that neither side has changed.
+//! Layer: rank 7. Main type: [`Dump`], an [`Mtd`] with [`RawPages`]. Programmed or erased blocks
+//! are kept in memory beside the file, so that a filesystem may recover, collect garbage and write.
+//! A clone shares everything that neither side has changed.
 //!
-//! With spare bytes in the file, data are corrected as they are read, and a page that was found to
-//! be right is not looked at again. Bad blocks are told by their marks, as Linux 6.1 does
-//! (`nand_block_isbad` in `drivers/mtd/nand/raw/nand_legacy.c`): the mark of the first or of the
-//! second page is not 0xFF. Bytes that the file is too short for read as erased ones.
+//! With OOB bytes in the file, data are corrected as they are read, and a page without errors is
+//! not checked again. Bad blocks are recognised by their marks, as in Linux 6.1 (`nand_block_isbad`
+//! in `drivers/mtd/nand/raw/nand_legacy.c`): the mark in the first or in the second page is not
+//! 0xFF. Bytes beyond the end of the file read as erased.
 //!
-//! Operations cost no virtual time: the flash of a dump is not there any longer. Left out: the rule
+//! Operations take no virtual time, because the flash of a dump is not present. Left out: the rule
 //! that pages of a block are programmed in order.
 
 use crate::contents::{Contents, Reader};
@@ -22,7 +22,7 @@ use boardlab_sim::{Bytes, Clock};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Pages that are fetched from the file at once.
+/// The pages that are fetched from the file at once.
 const RUN: u64 = 32;
 
 /// The flash of an image.
@@ -31,18 +31,18 @@ pub struct Dump {
     file: Reader,
     shape: Shape,
     geometry: Geometry,
-    /// `None` without spare bytes in the file.
+    /// `None` without OOB bytes in the file.
     spare: Option<Spare>,
     blocks: Vec<Layer>,
-    /// By page, whether it was read and needed no correction.
+    /// By page, whether it was read without errors.
     clean: Vec<u64>,
-    /// What the correction met so far.
+    /// The results of the error correction so far.
     health: Health,
-    /// Raw pages on their way, kept to be used again.
+    /// The buffer for raw pages.
     scratch: Vec<u8>,
 }
 
-/// What lies over the file's bytes of an erase block.
+/// What replaces the file's bytes of an erase block.
 #[derive(Debug, Clone)]
 enum Layer {
     /// Nothing.
@@ -54,7 +54,7 @@ enum Layer {
 }
 
 impl Dump {
-    /// The flash of this shape that `contents` was taken from, without error correction.
+    /// The flash of this shape that `contents` is a dump of, without error correction.
     ///
     /// # Errors
     /// [`Error::Empty`], [`Error::Unsound`], [`Error::TooLarge`].
@@ -64,13 +64,13 @@ impl Dump {
         Self::with_spare(contents, shape, spare)
     }
 
-    /// As [`Dump::new`], where the spare bytes are laid out as `spare` says.
+    /// As [`Dump::new`], with the OOB layout `spare`.
     ///
     /// # Errors
     /// Those of [`Dump::new`].
     ///
     /// # Panics
-    /// When the layout is for another number of spare bytes, or missing.
+    /// When the layout is for another OOB size, or missing.
     pub fn with_spare(
         contents: Contents,
         shape: Shape,
@@ -99,37 +99,38 @@ impl Dump {
         self.shape
     }
 
-    /// What each spare byte is for, where there are any.
+    /// The use of each OOB byte, where there are any.
     #[must_use]
     pub const fn spare(&self) -> Option<&Spare> {
         self.spare.as_ref()
     }
 
-    /// What the error correction met in all that was read so far.
+    /// The results of the error correction in all reads so far.
     #[must_use]
     pub const fn health(&self) -> &Health {
         &self.health
     }
 
-    /// Whether something of `range` was read and could not be had.
+    /// Whether a read in `range` was uncorrectable or failed.
     #[must_use]
     pub fn is_lost(&self, range: &Range<Bytes>) -> bool {
         self.health.is_lost(range, self.unit(), self.step())
     }
 
-    /// Data bytes of a step of the error correction; 0 where nothing is corrected.
+    /// The data bytes of an ECC step; 0 without error correction.
     #[must_use]
     pub fn step(&self) -> Bytes {
         self.spare.as_ref().map_or(Bytes::ZERO, Spare::step)
     }
 
-    /// What places are counted in: pages, and 512 bytes where there are none.
+    /// The unit of places: pages, or 512 bytes without pages.
     #[must_use]
     pub fn unit(&self) -> Bytes {
         if self.shape.is_nand() { self.shape.page } else { Bytes::new(512) }
     }
 
-    /// Zero bits in the most damaged mark of a bad block among those of `block`; 0 where there is no mark.
+    /// The number of zero bits in the bad-block mark of `block` that has the most; 0 where there is
+    /// no mark.
     ///
     /// # Errors
     /// As [`Mtd::is_bad`].
@@ -138,7 +139,7 @@ impl Dump {
         Ok(self.marks(block)?.iter().map(|mark| zeros(mark)).max().unwrap_or(0))
     }
 
-    /// The marks in the pages of `block` that may have one.
+    /// The bad-block marks in the pages of `block` that may have one.
     fn marks(&mut self, block: BlockIndex) -> Result<Vec<Vec<u8>>, MtdError> {
         self.geometry.block_range(block)?;
         let Some(place) = self.spare.as_ref().map(Spare::mark) else { return Ok(Vec::new()) };
@@ -153,14 +154,14 @@ impl Dump {
         Ok(marks)
     }
 
-    /// How many blocks are no longer as they are in the file.
+    /// The number of blocks that differ from the file.
     #[must_use]
     pub fn changed_blocks(&self) -> usize {
         self.blocks.iter().filter(|layer| !matches!(layer, Layer::File)).count()
     }
 
-    /// Copies the raw bytes of `block` from `start` on, counted within the block as it is in the
-    /// file. Bytes beyond the end of the file are erased ones.
+    /// Copies the raw bytes of `block` from `start` on, an offset within the block in the file.
+    /// Bytes beyond the end of the file are erased.
     fn copy_raw(
         &mut self,
         block: BlockIndex,
@@ -175,7 +176,7 @@ impl Dump {
             }
             Layer::File => {
                 let offset = self.shape.raw_block() * u64::from(block.0) + start;
-                // What the operating system cannot read is as lost as what a flash cannot.
+                // Bytes that the operating system cannot read are as lost as uncorrectable ones.
                 let read = self.file.read(offset, target);
                 let read = read.map_err(|_| self.unreadable(block, start, target.len()))?;
                 target[read..].fill(0xFF);
@@ -184,7 +185,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Notes what cannot be read, once it is a page: longer reads are tried again page by page.
+    /// Records an unreadable page; longer reads are repeated page by page.
     fn unreadable(&mut self, block: BlockIndex, start: Bytes, length: usize) -> MtdError {
         let page = start / self.shape.raw_page();
         let offset = self.shape.block * u64::from(block.0) + self.shape.page * page;
@@ -195,7 +196,7 @@ impl Dump {
         MtdError::Uncorrectable { offset }
     }
 
-    /// The raw bytes of `block`, kept beside the file from now on.
+    /// The raw bytes of `block`, which are kept in memory from now on.
     fn changed(&mut self, block: BlockIndex) -> Result<&mut Vec<u8>, MtdError> {
         self.forget_clean(block);
         let slot = slot(block);
@@ -210,7 +211,7 @@ impl Dump {
         }
     }
 
-    /// The block of a page and where the page begins in it, laid out as in the file.
+    /// The block of a page, and the offset of the page in it, as in the file.
     fn place(&self, page: PageIndex) -> Result<(BlockIndex, Bytes), MtdError> {
         self.geometry.page_range(page)?;
         let pages = self.shape.pages_per_block();
@@ -236,13 +237,13 @@ impl Dump {
         }
     }
 
-    /// Reads `piece`, which lies in `block`, where the file has spare bytes: in runs of pages.
+    /// Reads `piece` of `block` from a file with OOB bytes, in runs of pages.
     fn read_pages(
         &mut self,
         block: BlockIndex,
         piece: Range<Bytes>,
         target: &mut [u8],
-        seen: &mut Seen,
+        seen: &mut ReadOutcome,
     ) -> Result<(), MtdError> {
         let page = self.shape.page;
         let mut next = piece.start;
@@ -258,7 +259,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Fetches the raw pages that hold `run`, which lies in `block`.
+    /// Fetches the raw pages of `run`, which lies in `block`.
     fn copy_run(
         &mut self,
         block: BlockIndex,
@@ -279,7 +280,7 @@ impl Dump {
         run: Range<Bytes>,
         scratch: &mut [u8],
         target: &mut [u8],
-        seen: &mut Seen,
+        seen: &mut ReadOutcome,
     ) {
         let page = self.shape.page;
         let pages = scratch.chunks_exact_mut(self.shape.raw_page().to_usize());
@@ -294,7 +295,7 @@ impl Dump {
     }
 
     /// Corrects a raw page in place, as far as that is possible.
-    fn correct(&mut self, number: u64, bytes: &mut [u8], seen: &mut Seen) {
+    fn correct(&mut self, number: u64, bytes: &mut [u8], seen: &mut ReadOutcome) {
         let Some(spare) = self.spare.as_ref().filter(|spare| spare.corrects()) else { return };
         if self.is_clean(number) {
             return;
@@ -353,7 +354,7 @@ impl Mtd for Dump {
         buffer: &mut [u8],
     ) -> Result<ReadHealth, MtdError> {
         let range = self.geometry.range(offset, Bytes::of(buffer))?;
-        let (size, mut seen) = (self.shape.block, Seen::default());
+        let (size, mut seen) = (self.shape.block, ReadOutcome::default());
         let mut next = range.start;
         while next < range.end {
             let number = next / size;
@@ -469,15 +470,15 @@ impl RawPages for Dump {
     }
 }
 
-/// What the error correction met in a read.
+/// The result of the error correction for a read.
 #[derive(Debug, Default)]
-struct Seen {
+struct ReadOutcome {
     health: ReadHealth,
     /// Something could not be corrected.
     lost: bool,
 }
 
-impl Seen {
+impl ReadOutcome {
     fn add(&mut self, page: ReadHealth) {
         self.health.corrected = self.health.corrected.saturating_add(page.corrected);
         self.health.worst = self.health.worst.max(page.worst);
@@ -492,7 +493,7 @@ fn index(number: u64) -> usize {
     usize::try_from(number).expect("a number of this image's blocks or pages fits memory")
 }
 
-/// The page called `number`, of a device whose pages are counted in u32.
+/// Page `number` of a device whose pages are counted in u32.
 fn page_index(number: u64) -> PageIndex {
     PageIndex(u32::try_from(number).expect("pages are counted in u32"))
 }

@@ -1,142 +1,143 @@
 //! Why an image is not opened, read or written.
 //!
-//! Layer: rank 7. Main type: [`Error`]: where, what was found, what was expected, and what would fit
-//! as [`Error::help`]. Images are untrusted: whoever shows a message makes texts from them harmless.
+//! Layer: rank 7. Main type: [`Error`]: where, what was found, what was expected, and as
+//! [`Error::help`] what would fit. Images are untrusted: whoever shows a message escapes texts from
+//! them.
 
-use crate::found::{Found, Kind};
-use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, Unsound};
+use crate::detection::{Detection, Kind};
+use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, ShapeError};
 use boardlab_codec::ByteOrder;
 use boardlab_mtd::Error as MtdError;
 use boardlab_sim::Bytes;
 use std::{fmt, io};
 
-/// What a filesystem says.
+/// The error of a filesystem.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an image is not opened, read or written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is a folder, a pipe or a device.
+    /// It is a directory, a named pipe or a device.
     NotAFile,
-    /// The operating system does not give it.
+    /// The operating system cannot read it.
     Unreadable {
-        /// What it says.
+        /// The cause.
         problem: io::Error,
     },
-    /// The operating system does not take it.
+    /// The operating system cannot write it.
     Unwritable {
-        /// What it says.
+        /// The cause.
         problem: io::Error,
     },
     /// The folder for the files is not empty.
     NotEmpty,
-    /// An extraction into this folder did not come to its end.
+    /// An extraction into this folder was interrupted.
     Unfinished,
     /// The folder for the files is a symbolic link.
     TargetIsALink,
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
-    /// It holds more blocks or pages than can be counted.
+    /// It has more blocks or pages than the index types can represent.
     TooLarge {
-        /// How long it is.
+        /// The length.
         length: Bytes,
-        /// In which shape.
+        /// The shape.
         shape: Shape,
     },
-    /// Page, spare bytes and erase block do not fit together.
+    /// Page size, OOB size and erase block size do not fit together.
     Unsound {
-        /// Which of them.
-        problem: Unsound,
+        /// Which of them is wrong.
+        problem: ShapeError,
     },
-    /// There is no filesystem in it that can be read here.
+    /// It contains no supported filesystem.
     OtherContent {
-        /// What there is instead.
-        found: Box<Found>,
-        /// The filesystems that can be.
+        /// What it contains instead.
+        found: Box<Detection>,
+        /// The supported filesystems.
         expected: String,
     },
     /// The nodes are in the other byte order.
     WrongByteOrder {
-        /// The one that was expected.
+        /// The expected one.
         expected: ByteOrder,
-        /// That of the nodes.
+        /// The byte order of the nodes.
         found: ByteOrder,
-        /// Where the first of them is.
+        /// The offset of the first node.
         at: Bytes,
     },
-    /// With these pages and spare bytes fewer nodes are right than with others.
+    /// Fewer nodes are valid with these page and OOB sizes than with others.
     WrongPages {
-        /// The pages that were expected, with how many nodes are right.
+        /// The expected page layout, and the number of valid nodes with it.
         expected: (Shape, usize),
-        /// The pages that fit best, with how many nodes are right.
+        /// The best page layout, and the number of valid nodes with it.
         found: (Shape, usize),
-        /// How many nodes were checked.
+        /// The number of nodes checked.
         checked: usize,
-        /// Where the first node is that is right with the one and wrong with the other.
+        /// The offset of the first node that is valid with only one of them.
         at: Bytes,
     },
-    /// Erase blocks are not as long as that.
+    /// The erase block size is wrong.
     WrongBlock {
-        /// The one that was expected.
+        /// The expected one.
         expected: Bytes,
-        /// The one that fits, and the pages.
+        /// The shape that fits.
         found: Shape,
-        /// How that is known.
+        /// The evidence.
         because: Misfit,
     },
     /// The file ends too early.
     Truncated {
-        /// How long it is.
+        /// The length.
         length: Bytes,
-        /// How long it should be at least.
+        /// The minimum length.
         needed: Bytes,
         /// What is cut off.
-        cut: Cut,
+        cut: TruncatedPart,
     },
-    /// The flash of the dump does not give it.
+    /// The flash of the dump returned an error.
     Device(MtdError),
     /// The filesystem cannot be mounted.
     Mount(Cause),
-    /// Not all of the flash can be read.
+    /// The flash cannot be read completely.
     Audit {
         /// What the filesystem says.
         problem: Cause,
     },
-    /// A backslash in a path begins no escape.
+    /// A backslash in a path does not begin a valid escape.
     Escape {
-        /// Which byte of the path it is, from 0.
+        /// Its byte offset in the path.
         at: usize,
     },
     /// The filesystem refuses.
     FileSystem {
-        /// What it says.
+        /// The cause.
         problem: boardlab_vfs::Error,
-        /// What was asked for.
+        /// The path of the operation.
         path: Vec<u8>,
     },
 }
 
-/// Why an erase block does not fit.
+/// Why an erase block size does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
     /// A node at this place of the file crosses its border.
     Crossed(Bytes),
-    /// Cleanmarkers or summaries say otherwise.
+    /// Cleanmarkers or summaries contradict it.
     Marked,
 }
 
-/// What a file that ends too early cuts off.
+/// What the end of a truncated file cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub enum TruncatedPart {
     /// A node.
     Node,
-    /// An erase block with its spare bytes.
+    /// An erase block with its OOB bytes.
     Block(Shape),
 }
 
 impl Error {
-    /// What to try.
+    /// A hint what to try.
     #[must_use]
     pub fn help(&self) -> String {
         match self {
@@ -177,22 +178,22 @@ impl Error {
     }
 }
 
-/// What numbers are possible.
-fn expected(problem: Unsound) -> String {
+/// The possible values.
+fn expected(problem: ShapeError) -> String {
     match problem {
-        Unsound::Page(_) => format!("expected 1 B (NOR) to {PAGE_SIZE_MAX}"),
-        Unsound::Oob(_) => {
+        ShapeError::Page(_) => format!("expected 1 B (NOR) to {PAGE_SIZE_MAX}"),
+        ShapeError::Oob(_) => {
             let [fewest, most] = OOB_SIZES;
             format!("expected 0, or {fewest} to {most} after pages of more than a byte")
         }
-        Unsound::Block(_) => {
+        ShapeError::Block(_) => {
             let [smallest, largest] = BLOCK_SIZES;
             format!("expected whole pages, {smallest} to {largest}")
         }
     }
 }
 
-/// How to get at what is in an image of another kind.
+/// How to access an image of another kind.
 fn other_help(kind: Kind, expected: &str) -> String {
     let text = match kind {
         Kind::Compressed | Kind::Archive => "unpack the file first",
@@ -241,9 +242,9 @@ impl fmt::Display for Error {
                 write!(f, "{length} are more blocks or pages than can be counted: {shape}")
             }
             Self::Unsound { problem } => match problem {
-                Unsound::Page(page) => write!(f, "no flash has pages of {page}"),
-                Unsound::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
-                Unsound::Block(block) => write!(f, "an erase block of {block} does not fit"),
+                ShapeError::Page(page) => write!(f, "no flash has pages of {page}"),
+                ShapeError::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
+                ShapeError::Block(block) => write!(f, "an erase block of {block} does not fit"),
             },
             Self::OtherContent { found, expected } => other_content(f, found, expected),
             Self::WrongByteOrder { expected, found, at } => {
@@ -273,8 +274,8 @@ impl fmt::Display for Error {
                 let (length, needed) = (length.get(), needed.get());
                 write!(f, "the image is truncated: it ends after {length} bytes, within ")?;
                 match cut {
-                    Cut::Node => write!(f, "a node that needs {needed}"),
-                    Cut::Block(shape) => write!(f, "an erase block that needs {needed}: {shape}"),
+                    TruncatedPart::Node => write!(f, "a node that needs {needed}"),
+                    TruncatedPart::Block(shape) => write!(f, "an erase block that needs {needed}: {shape}"),
                 }
             }
             Self::Device(problem) => problem.fmt(f),
@@ -289,7 +290,7 @@ impl fmt::Display for Error {
     }
 }
 
-fn other_content(f: &mut fmt::Formatter<'_>, found: &Found, expected: &str) -> fmt::Result {
+fn other_content(f: &mut fmt::Formatter<'_>, found: &Detection, expected: &str) -> fmt::Result {
     write!(f, "found {} instead of {expected}", with_article(found.kind))?;
     if !found.detail.is_empty() {
         write!(f, " ({})", found.detail)?;

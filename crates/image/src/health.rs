@@ -1,4 +1,4 @@
-//! What the error correction met in an image, step by step.
+//! The results of the error correction of an image, by ECC step.
 //!
 //! Layer: rank 7. Main types: [`Health`] and [`Step`]. A page that is read twice counts once.
 
@@ -6,18 +6,18 @@ use boardlab_sim::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A step of the error correction that was not right.
+/// An ECC step with bit errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The page, counted from the beginning of the flash.
     pub page: u64,
-    /// Which step of the page.
+    /// The step within the page.
     pub step: u64,
-    /// How many bits were put right; `None` when there are too many wrong ones.
+    /// The number of corrected bits; `None` when uncorrectable.
     pub bits: Option<u32>,
 }
 
-/// All steps that were not right, and what the operating system did not give.
+/// All ECC steps with bit errors, and the pages that the operating system cannot read.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     steps: BTreeMap<(u64, u32), Option<u32>>,
@@ -34,7 +34,7 @@ impl Health {
         self.unreadable.insert(page);
     }
 
-    /// All steps that were not right, in order.
+    /// All ECC steps with bit errors, in order.
     pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         let step = |(&(page, step), &bits): (&(u64, u32), &Option<u32>)| Step {
             page,
@@ -44,25 +44,25 @@ impl Health {
         self.steps.iter().map(step)
     }
 
-    /// Bits that were put right.
+    /// Corrected bits.
     #[must_use]
     pub fn corrected_bits(&self) -> u64 {
         self.steps.values().flatten().map(|&bits| u64::from(bits)).sum()
     }
 
-    /// Steps in which bits were put right.
+    /// Corrected ECC steps.
     #[must_use]
     pub fn corrected_steps(&self) -> u64 {
         self.steps.values().flatten().count() as u64
     }
 
-    /// Steps with too many wrong bits.
+    /// Uncorrectable ECC steps.
     #[must_use]
     pub fn uncorrectable_steps(&self) -> u64 {
         self.steps.len() as u64 - self.corrected_steps()
     }
 
-    /// Pages that the operating system does not give.
+    /// Pages that the operating system cannot read.
     pub fn unreadable(&self) -> impl Iterator<Item = u64> + '_ {
         self.unreadable.iter().copied()
     }

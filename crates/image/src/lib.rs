@@ -1,24 +1,26 @@
 //! Flash images in files.
 //!
-//! Layer: rank 7; faces the operating system: files are opened here and nowhere below. A file is
-//! never changed. In reading order:
+//! Layer: rank 7; faces the operating system: no lower crate opens files. A file is never changed.
+//! In reading order:
 //!
-//! - [`shape`]: [`Shape`], page, spare bytes and erase block of the flash that was dumped.
-//! - [`found`]: [`Found`], one content of a file, and why it is taken for that.
-//! - [`contents`]: [`Contents`], the bytes of a file or of memory, read where they are asked for.
-//! - [`spare`]: [`Spare`], what each spare byte of a page is for.
+//! - [`shape`]: [`Shape`], page size, OOB size and erase block size of the dumped flash.
+//! - [`detection`]: [`Detection`], one content of a file, and the evidence for it.
+//! - [`contents`]: [`Contents`], the bytes of a file or of memory, read on demand.
+//! - [`spare`]: [`Spare`], the use of each OOB byte of a page.
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
-//! - [`health`]: [`Health`], what its error correction met.
-//! - [`audit`]: [`Audit`](audit::Audit), what a filesystem says is wrong with it.
-//! - [`fs`]: the filesystems that can be mounted, a file each; [`Hints`] of the user, and [`Opened`].
-//! - [`identify`](mod@identify): [`Identity`], what is in a file, of which flash, and how that is known.
-//! - [`open`](mod@open): the filesystem in an image mounted.
-//! - [`damage`]: [`Damage`], what is wrong with it, and which files that touches.
-//! - [`walk`]: [`Walk`] over every name of a filesystem, whatever is wrong with it.
+//! - [`health`]: [`Health`], the results of its error correction.
+//! - [`audit`]: [`Audit`](audit::Audit), the damage that a filesystem reports.
+//! - [`fs`]: the filesystems that can be mounted, one file each; [`Hints`] of the user, and
+//!   [`MountedImage`].
+//! - [`identify`](mod@identify): [`Identity`], the contents of a file, the flash it was taken from,
+//!   and the evidence.
+//! - [`open`](mod@open): mounts the filesystem in an image.
+//! - [`damage`]: [`Damage`], the damage of an image, and the files that it affects.
+//! - [`walk`]: [`Walk`] over every name of a filesystem, however damaged it is.
 //! - [`extract`](mod@extract): the files written into a folder, and nowhere else.
-//! - [`names`]: names that are untrusted, as text.
-//! - [`tables`]: all of that as a typed result.
-//! - [`create`]: a flash written to a file.
+//! - [`names`]: untrusted names as text.
+//! - [`tables`]: all of this as a typed result.
+//! - [`create`]: writes a flash to a file.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
@@ -26,10 +28,10 @@ pub mod audit;
 pub mod contents;
 pub mod create;
 pub mod damage;
+pub mod detection;
 pub mod dump;
 pub mod error;
 pub mod extract;
-pub mod found;
 pub mod fs;
 pub mod health;
 pub mod identify;
@@ -43,11 +45,11 @@ pub mod walk;
 pub use boardlab_codec::ByteOrder;
 pub use contents::Contents;
 pub use damage::Damage;
+pub use detection::{Confidence, Detection, Kind};
 pub use dump::Dump;
 pub use error::Error;
 pub use extract::{Limits, extract};
-pub use found::{Confidence, Found, Kind};
-pub use fs::{Hints, Opened};
+pub use fs::{Hints, MountedImage};
 pub use health::Health;
 pub use identify::{Identity, identify, identify_types};
 pub use open::{open, open_types};

@@ -1,8 +1,8 @@
 //! Names from images as text.
 //!
-//! Layer: rank 7. Functions: [`shown`] and [`unshown`]. Such names are untrusted: bytes that are not UTF-8, the backslash
-//! and what a terminal does not simply draw are shown as escapes, so that a name that is shown can be told from every
-//! other and none moves the cursor.
+//! Layer: rank 7. Functions: [`shown`] and [`unshown`]. Such names are untrusted: bytes that are
+//! not UTF-8, the backslash and what a terminal does not simply draw are shown as escapes, so that
+//! a name that is shown can be told from every other and none moves the cursor.
 
 use boardlab_result::foreign::is_harmless;
 use std::fmt::Write;

@@ -1,21 +1,22 @@
-//! An image mounted: the filesystem in it found, its flash chosen and read.
+//! Mounts an image: finds the filesystem in it, and chooses the flash to read it as.
 //!
 //! Layer: rank 7. Main function: [`open`].
 
 use crate::contents::Contents;
 use crate::error::Error;
-use crate::fs::{ALL, FileSystemType, Hints, Opened};
+use crate::fs::{ALL, FileSystemType, Hints, MountedImage};
 use crate::identify::identify_types;
 
 /// Mounts the first filesystem in `contents`, for reading.
 ///
 /// # Errors
-/// [`Error::Empty`], [`Error::OtherContent`], and those of [`System::mount`](crate::fs::System::mount).
-pub fn open(contents: &Contents, hints: &Hints) -> Result<Opened, Error> {
+/// [`Error::Empty`], [`Error::OtherContent`], and those of
+/// [`DetectedFileSystem::mount`](crate::fs::System::mount).
+pub fn open(contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
     open_types(contents, hints, ALL)
 }
 
-/// As [`open`], with the filesystems of another list.
+/// As [`open`], with another list of filesystems.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -23,7 +24,7 @@ pub fn open_types(
     contents: &Contents,
     hints: &Hints,
     types: &[FileSystemType],
-) -> Result<Opened, Error> {
+) -> Result<MountedImage, Error> {
     if contents.length().is_zero() {
         return Err(Error::Empty);
     }

@@ -1,21 +1,21 @@
-//! The shape of the flash that an image was taken from.
+//! The shape of the flash that an image was dumped from.
 //!
-//! Layer: rank 7. Main type: [`Shape`]. It says how a place in the flash becomes a place in the file:
-//! with spare bytes in the file, each page of data is followed by its spare bytes, as `nanddump --oob`
+//! Layer: rank 7. Main type: [`Shape`]. It converts between offsets in the flash and in the file.
+//! With OOB bytes in the file, each page of data is followed by its OOB bytes, as `nanddump --oob`
 //! of mtd-utils writes them.
 
 use boardlab_mtd::{EraseRegion, FlashKind, Geometry, Oob};
 use boardlab_sim::Bytes;
 use std::fmt;
 
-/// The smallest and the largest erase block that an image may have.
+/// The minimum and maximum erase block size of an image.
 pub const BLOCK_SIZES: [Bytes; 2] = [Bytes::kib(4), Bytes::mib(64)];
-/// The largest page that an image may have.
+/// The maximum page size of an image.
 pub const PAGE_SIZE_MAX: Bytes = Bytes::kib(64);
-/// The fewest and the most spare bytes that a page may have, if it has any.
+/// The minimum and maximum OOB size of a page, if it has any.
 pub const OOB_SIZES: [Bytes; 2] = [Bytes::new(8), Bytes::kib(8)];
 
-/// Page and spare bytes of parts that are or were sold, small ones first.
+/// Page and OOB sizes of parts that are or were on the market, small ones first.
 pub(crate) const LAYOUTS: &[(u64, u64)] = &[
     (256, 8),
     (512, 16),
@@ -36,23 +36,23 @@ pub(crate) const LAYOUTS: &[(u64, u64)] = &[
     (16_384, 1_280),
 ];
 
-/// Page, spare bytes and erase block of a flash.
+/// Page size, OOB size and erase block size of a flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Data bytes of a page; one byte of NOR.
     pub page: Bytes,
-    /// Spare (OOB) bytes that follow each page in the file; zero when there are none in it.
+    /// OOB bytes that follow each page in the file; zero when there are none in it.
     pub oob: Bytes,
     /// Data bytes of an erase block: whole pages.
     pub block: Bytes,
 }
 
-/// Why a shape is none.
+/// Why a shape is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsound {
+pub enum ShapeError {
     /// The page is empty or too large.
     Page(Bytes),
-    /// There are too few or too many spare bytes, or some after pages of one byte.
+    /// There are too few or too many OOB bytes, or some after pages of one byte.
     Oob(Bytes),
     /// The block is too small, too large or not whole pages.
     Block(Bytes),
@@ -65,7 +65,7 @@ impl Shape {
         Self { page: Bytes::new(1), oob: Bytes::ZERO, block }
     }
 
-    /// NAND with `oob` spare bytes after each page in the file, or none.
+    /// NAND with `oob` OOB bytes after each page in the file, or none.
     #[must_use]
     pub const fn nand(page: Bytes, oob: Bytes, block: Bytes) -> Self {
         Self { page, oob, block }
@@ -77,28 +77,28 @@ impl Shape {
         self.page > Bytes::new(1)
     }
 
-    /// What is wrong with the numbers, if anything is.
+    /// Checks the sizes.
     ///
     /// # Errors
-    /// [`Unsound`].
-    pub fn check(&self) -> Result<(), Unsound> {
+    /// [`ShapeError`].
+    pub fn check(&self) -> Result<(), ShapeError> {
         let [smallest, largest] = BLOCK_SIZES;
         if self.page.is_zero() || self.page > PAGE_SIZE_MAX {
-            return Err(Unsound::Page(self.page));
+            return Err(ShapeError::Page(self.page));
         }
         let [fewest, most] = OOB_SIZES;
         let possible = (fewest..=most).contains(&self.oob) && self.is_nand();
         if !self.oob.is_zero() && !possible {
-            return Err(Unsound::Oob(self.oob));
+            return Err(ShapeError::Oob(self.oob));
         }
         let whole = self.block.is_multiple_of(self.page);
         if self.block < smallest || self.block > largest || !whole {
-            return Err(Unsound::Block(self.block));
+            return Err(ShapeError::Block(self.block));
         }
         Ok(())
     }
 
-    /// Bytes of a page in the file, spare bytes included.
+    /// Bytes of a page in the file, including OOB bytes.
     #[must_use]
     pub fn raw_page(&self) -> Bytes {
         self.page + self.oob
@@ -110,20 +110,20 @@ impl Shape {
         self.block / self.page
     }
 
-    /// Bytes of an erase block in the file, spare bytes included.
+    /// Bytes of an erase block in the file, including OOB bytes.
     #[must_use]
     pub fn raw_block(&self) -> Bytes {
         self.raw_page() * self.pages_per_block()
     }
 
-    /// Where in the file the byte at `offset` of the flash is.
+    /// The file offset of the byte at `offset` of the flash.
     #[must_use]
     pub fn in_file(&self, offset: Bytes) -> Bytes {
         let within = Bytes::new(offset.get() % self.page.get());
         self.raw_page() * (offset / self.page) + within
     }
 
-    /// Where in the flash the byte at `offset` of the file is; `None` for a spare byte.
+    /// The flash offset of the byte at `offset` of the file; `None` for an OOB byte.
     #[must_use]
     pub fn in_flash(&self, offset: Bytes) -> Option<Bytes> {
         let within = Bytes::new(offset.get() % self.raw_page().get());
@@ -131,8 +131,9 @@ impl Shape {
         (within < self.page).then(|| start + within)
     }
 
-    /// The flash of this shape that holds `length` bytes of file, the last block filled up;
-    /// `available` spare bytes of a page are free. `None` when there are none or too many blocks.
+    /// The geometry of a flash of this shape for a file of `length` bytes, with the last block
+    /// completed and `available` free OOB bytes per page. `None` when there are no blocks or too
+    /// many.
     pub(crate) fn geometry(&self, length: Bytes, available: Bytes) -> Option<Geometry> {
         let count = u32::try_from(length.div_ceil(self.raw_block())).ok().filter(|&n| n > 0)?;
         if self.is_nand() {
@@ -145,7 +146,7 @@ impl Shape {
     }
 }
 
-/// The largest number that divides both.
+/// The greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -195,11 +196,11 @@ mod tests {
     #[test]
     fn numbers_that_are_no_flash_are_refused() {
         let page = |page| Shape::nand(Bytes::new(page), Bytes::new(64), Bytes::kib(128)).check();
-        assert_eq!(page(0), Err(Unsound::Page(Bytes::ZERO)));
-        assert_eq!(page(1), Err(Unsound::Oob(Bytes::new(64))));
-        assert_eq!(page(3_000), Err(Unsound::Block(Bytes::kib(128))));
-        assert_eq!(page(1 << 40), Err(Unsound::Page(Bytes::new(1 << 40))));
-        assert_eq!(Shape::nor(Bytes::new(1)).check(), Err(Unsound::Block(Bytes::new(1))));
+        assert_eq!(page(0), Err(ShapeError::Page(Bytes::ZERO)));
+        assert_eq!(page(1), Err(ShapeError::Oob(Bytes::new(64))));
+        assert_eq!(page(3_000), Err(ShapeError::Block(Bytes::kib(128))));
+        assert_eq!(page(1 << 40), Err(ShapeError::Page(Bytes::new(1 << 40))));
+        assert_eq!(Shape::nor(Bytes::new(1)).check(), Err(ShapeError::Block(Bytes::new(1))));
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! What each spare byte of a page is for, and the error correction of the data: found out by trying.
+//! The use of each OOB byte of a page, and the ECC of the data: detected by trial.
 //!
-//! Layer: rank 7, over `boardlab_nand`. Main type: [`Spare`]. A dump does not say how its flash was
-//! driven. The code that a driver wrote into the spare bytes belongs to the data of its page, so the
-//! layouts of Linux are tried, and the one is right whose codes are those of most programmed pages.
-//! Left out: controllers that have layouts and codes of their own; their dumps are read without
-//! correction.
+//! Layer: rank 7, over `boardlab_nand`. Main type: [`Spare`]. A dump does not say which driver
+//! wrote it. The ECC bytes that the driver wrote to the OOB area match the data of the page, so the
+//! layouts of Linux are tried, and the one that matches on most programmed pages is chosen. Left
+//! out: controllers with layouts and codes of their own; their dumps are read without correction.
 
 use crate::contents::Contents;
 use crate::shape::Shape;
@@ -18,27 +17,27 @@ use std::ops::Range;
 
 /// The largest page that Linux calls small.
 const SMALL_PAGE: Bytes = Bytes::new(512);
-/// Bits and data bytes of the codes that are tried: Hamming as Linux has it by default, over larger
-/// steps, and BCH of usual strengths.
+/// Strength and step size of the codes that are tried: Hamming as the default in Linux, Hamming
+/// over larger steps, and BCH of common strengths.
 const CODES: &[(u32, u64)] = &[(1, 256), (1, 512), (4, 512), (8, 512), (8, 1_024), (16, 1_024)];
-/// Programmed pages that are tried.
+/// The number of programmed pages that are tried.
 const PAGES: usize = 48;
-/// Pages of which one at least must be right before the others are tried.
+/// Of the first pages one must match before the others are tried.
 const FIRST_PAGES: usize = 12;
-/// Pages that are looked at to find programmed ones.
+/// The number of pages that are examined to find programmed ones.
 const PROBES: u64 = 2_048;
 
-/// What each spare byte of a page is for.
+/// The use of each OOB byte of a page.
 #[derive(Debug, Clone)]
 pub struct Spare {
     layout: Layout,
-    /// `None` to take the data as they are.
+    /// `None` for data without correction.
     engine: Option<Engine>,
 }
 
 impl Spare {
-    /// The layout that Linux uses with this error correction: of `bits` in every `step` data bytes.
-    /// `None` where there is no such code, or where it does not fit.
+    /// The layout that Linux uses with this ECC: `bits` in every `step` data bytes. `None` when
+    /// there is no such code, or it does not fit.
     #[must_use]
     pub fn linux(shape: Shape, bits: u32, step: Bytes) -> Option<Self> {
         let engine = Engine::new(Code::for_need(EccNeed { bits, step })?).ok()?;
@@ -50,15 +49,16 @@ impl Spare {
         Some(Self { layout, engine: Some(engine) })
     }
 
-    /// Where Linux has the mark of a bad block with pages of this size.
+    /// The position of the bad-block mark in Linux for pages of this size.
     pub(crate) fn mark_of(page: Bytes) -> Range<usize> {
         if page <= SMALL_PAGE { 5..6 } else { 0..2 }
     }
 
-    /// No error correction; the mark where Linux has it, and the bytes from `free` on are free.
+    /// No error correction; the bad-block mark at the position of Linux, and the bytes from `free`
+    /// on are free.
     ///
     /// # Panics
-    /// When the shape has no spare bytes, or fewer than `free`.
+    /// When the shape has no OOB bytes, or fewer than `free`.
     #[must_use]
     pub fn uncorrected(shape: Shape, free: Option<usize>) -> Self {
         let size = shape.oob.to_usize();
@@ -74,9 +74,9 @@ impl Spare {
         Self { layout, engine: None }
     }
 
-    /// The layout of a dump, by the codes of its programmed pages: those at regular distances, and the
-    /// ones from `known` on, a place in the file. `marker` is where a cleanmarker begins in the spare
-    /// bytes, if there is one.
+    /// Detects the layout of a dump by the ECC bytes of its programmed pages: pages at regular
+    /// distances, and those from the file offset `known` on. `marker` is the offset of a
+    /// cleanmarker in the OOB area, if there is one.
     #[must_use]
     pub fn detect(contents: &Contents, shape: Shape, known: Bytes, marker: Option<usize>) -> Self {
         let pages = programmed_pages(contents, shape, known);
@@ -93,7 +93,7 @@ impl Spare {
         most.map_or_else(|| Self::uncorrected(shape, marker), |(_, spare)| spare)
     }
 
-    /// Where everything is.
+    /// The layout.
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
@@ -105,25 +105,24 @@ impl Spare {
         self.engine.is_some()
     }
 
-    /// Data bytes of a step of the error correction; 0 where nothing is corrected.
+    /// The data bytes of an ECC step; 0 without error correction.
     #[must_use]
     pub fn step(&self) -> Bytes {
         Bytes::new(self.engine.as_ref().map_or(0, Engine::step) as u64)
     }
 
-    /// Where the mark of a bad block is.
+    /// The position of the bad-block mark.
     pub(crate) fn mark(&self) -> Range<usize> {
         self.layout.mark().clone()
     }
 
-    /// How many bytes are free.
+    /// The number of free bytes.
     #[must_use]
     pub fn available(&self) -> Bytes {
         Bytes::new(self.layout.free_bytes() as u64)
     }
 
-    /// Whether the codes of a raw page are those of its data in most steps, wrong bits that they correct
-    /// aside.
+    /// Whether the ECC bytes of a raw page match its data in most steps, after correction.
     fn is_right(&self, page: &[u8], shape: Shape) -> bool {
         let (data, oob) = page.split_at(shape.page.to_usize());
         let Some(engine) = &self.engine else { return false };
@@ -134,7 +133,7 @@ impl Spare {
         for (step, code) in steps.filter(|(step, _)| step.iter().any(|&byte| byte != 0xFF)) {
             let met = engine.correct(&mut step.to_vec(), code);
             *(if met.failed_steps == 0 { &mut right } else { &mut wrong }) += 1;
-            // Two steps that are wrong and none that is right are of another code.
+            // Two mismatches and no match mean another code.
             if wrong > 1 && right == 0 {
                 return false;
             }
@@ -146,15 +145,15 @@ impl Spare {
         vec![0; self.layout.ecc_bytes()]
     }
 
-    /// Corrects `data` by the codes in `oob`, both of one page; `None` when some of them could not be
-    /// corrected and are left as they are.
+    /// Corrects `data` with the ECC bytes in `oob`, both of one page; `None` when some steps are
+    /// uncorrectable and left as they are.
     #[must_use]
     pub fn correct(&self, data: &mut [u8], oob: &[u8]) -> Option<ReadHealth> {
         self.correct_steps(data, oob, |_, _| {})
     }
 
-    /// As [`Spare::correct`], and calls `told` with the number of each step that was not right: how many
-    /// bits were put right in it, or `None` when there are too many wrong ones.
+    /// As [`Spare::correct`], and calls `told` for each step with bit errors: its number, and the
+    /// corrected bits or `None` when it is uncorrectable.
     pub fn correct_steps(
         &self,
         data: &mut [u8],
@@ -169,8 +168,8 @@ impl Spare {
         (met.failed_steps == 0).then_some(health)
     }
 
-    /// The spare bytes of a page to be programmed: `free` in the free ones, and the codes of `data`
-    /// unless there are none.
+    /// The OOB bytes for a page to be programmed: `free` in the free bytes, and the ECC bytes of
+    /// `data` if there is a code.
     #[must_use]
     pub fn protect(&self, data: &[u8], free: &[u8]) -> Vec<u8> {
         let mut oob = vec![0xFF; self.layout.size()];

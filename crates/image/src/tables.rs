@@ -1,16 +1,16 @@
-//! What was found out about an image as the typed result that every renderer shows.
+//! The information about an image as the typed result that every renderer shows.
 //!
-//! Layer: rank 7. Functions: [`info`], [`listing`] and [`extracted`]. Names from images are untrusted, and
-//! shown with escapes.
+//! Layer: rank 7. Functions: [`info`], [`listing`] and [`extracted`]. Names from images are
+//! untrusted, and are shown escaped.
 
 mod damage;
 
 use crate::contents::Contents;
 use crate::damage::{Damage, Paths};
+use crate::detection::Detection;
 use crate::error::Error;
-use crate::extract::{Extracted, Limits, MARK, Skipped};
-use crate::found::Found;
-use crate::fs::System;
+use crate::extract::{ExtractionReport, Limits, MARK, SkippedItem};
+use crate::fs::DetectedFileSystem;
 use crate::identify::Identity;
 use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
@@ -22,24 +22,24 @@ use std::collections::BTreeMap;
 /// The version that results carry.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A result, and whether all that was asked for is there as it was written.
+/// A result, and whether everything requested is intact.
 #[derive(Debug)]
-pub struct Told {
+pub struct ImageReport {
     /// The result.
     pub run: RunResult,
     /// Whether nothing is missing, older or damaged.
     pub whole: bool,
 }
 
-/// What is in the file called `name`, as [`identify`](crate::identify()) says; `looked_at` is what is wrong with the
-/// filesystem in it, where it can be mounted.
+/// The contents of the file `name`, as [`identify`](crate::identify()) found them; `looked_at` is
+/// the damage of its filesystem, where that can be mounted.
 #[must_use]
 pub fn info(
     name: &str,
     contents: &Contents,
     identity: &Identity,
     looked_at: Option<&Result<Damage, Error>>,
-) -> Told {
+) -> ImageReport {
     let title = format!("What is in {name}");
     let mut run = RunResult::new("image-info", &title, 0, VERSION);
     run.tables.push(found(identity));
@@ -60,7 +60,7 @@ pub fn info(
         None => true,
     };
     run.tables.push(evidence(identity));
-    Told { run, whole }
+    ImageReport { run, whole }
 }
 
 fn found(identity: &Identity) -> Table {
@@ -86,13 +86,13 @@ fn found(identity: &Identity) -> Table {
     table
 }
 
-/// What does not say its length goes on to the next content.
-fn left(identity: &Identity, next: usize, found: &Found) -> Bytes {
+/// Content without a stated length extends to the next content.
+fn left(identity: &Identity, next: usize, found: &Detection) -> Bytes {
     let end = identity.found.get(next).map_or(identity.length, |next| next.at);
     end - found.at.min(end)
 }
 
-fn flash(contents: &Contents, system: &dyn System) -> Table {
+fn flash(contents: &Contents, system: &dyn DetectedFileSystem) -> Table {
     let shape = system.shape();
     let correction = system.spare(contents).map(|spare| Cell::text(spare.to_string()));
     let page = if shape.is_nand() { Cell::int(shape.page.get()) } else { Cell::none() };
@@ -130,20 +130,22 @@ fn evidence(identity: &Identity) -> Table {
     table
 }
 
-/// Rows of the table of what was left out, at most.
+/// The row limit of the table of skipped items.
 const ROWS: usize = 200_000;
 
-/// Every name below `path` in the image called `name`, which `fs` is mounted from, with what `damage` says.
+/// Lists every name below `path` in the image `name`, which is mounted as `fs`; `damage` is the
+/// damage of the image.
 ///
 /// # Errors
-/// When there is nothing of that path.
+/// When the path does not exist.
 pub fn listing(
     name: &str,
     fs: &mut dyn FileSystem,
     clock: &mut Clock,
     path: &[u8],
-    (damage, limits): (&Damage, Limits),
-) -> Result<Told, Error> {
+    damage: &Damage,
+    limits: Limits,
+) -> Result<ImageReport, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     let mut run = RunResult::new("image-ls", &format!("Files in {name}"), 0, VERSION);
     let mut table = Table::new("files", "Files, with times in UTC")
@@ -169,8 +171,8 @@ pub fn listing(
             paths.entry(ino).or_insert_with(|| shown(&item.path));
         }
         table.rows.push(file(&item, hurt));
-        // What was kept of the inode in memory may go.
-        fs.forget(clock, item.ino)
+        // Drops the in-memory state of the inode.
+        fs.evict_inode(clock, item.ino)
             .map_err(|problem| Error::FileSystem { problem, path: item.path })?;
     }
     if wrong > 0 {
@@ -178,7 +180,7 @@ pub fn listing(
     }
     run.tables.push(table);
     damage::tell(&mut run, damage, &paths);
-    Ok(Told { run, whole: whole && !damage.may_miss_names() })
+    Ok(ImageReport { run, whole: whole && !damage.may_miss_names() })
 }
 
 fn file(item: &Item, hurt: Option<&str>) -> Row {
@@ -186,7 +188,7 @@ fn file(item: &Item, hurt: Option<&str>) -> Row {
     let problem = item.problem.as_ref().map(ToString::to_string);
     let hurt = hurt.map(|hurt| format!("damaged: {hurt}"));
     let problem = match (problem, hurt) {
-        // What cannot be read at all says enough.
+        // An unreadable item needs no further explanation.
         (Some(problem), Some(hurt)) if !problem.starts_with("damaged") => {
             Some(format!("{problem}; {hurt}"))
         }
@@ -215,9 +217,14 @@ fn file(item: &Item, hurt: Option<&str>) -> Row {
         .cell("detail", detail.map_or(Cell::none(), Cell::text))
 }
 
-/// What was written of the image called `name` into the folder called `target`.
+/// Reports what was extracted from the image `name` into the folder `target`.
 #[must_use]
-pub fn extracted(name: &str, target: &str, done: &Extracted, damage: &Damage) -> Told {
+pub fn extracted(
+    name: &str,
+    target: &str,
+    done: &ExtractionReport,
+    damage: &Damage,
+) -> ImageReport {
     let mut run =
         RunResult::new("image-extract", &format!("Files of {name} in {target}"), 0, VERSION);
     let row = Row::new("written", "")
@@ -244,7 +251,7 @@ pub fn extracted(name: &str, target: &str, done: &Extracted, damage: &Damage) ->
         ));
     }
     damage::tell(&mut run, damage, &done.paths);
-    Told { run, whole: done.is_whole() && !damage.may_miss_names() }
+    ImageReport { run, whole: done.is_whole() && !damage.may_miss_names() }
 }
 
 fn ended_at(names: u64) -> String {
@@ -253,8 +260,8 @@ fn ended_at(names: u64) -> String {
     )
 }
 
-/// What was left out: how much of each kind, and each name with its reason, losses first.
-fn left_out(run: &mut RunResult, done: &Extracted) {
+/// Adds the skipped items: the number of each kind, and each name with its reason, losses first.
+fn left_out(run: &mut RunResult, done: &ExtractionReport) {
     if done.skipped.is_empty() {
         return;
     }
@@ -278,7 +285,7 @@ fn left_out(run: &mut RunResult, done: &Extracted) {
     }
     run.tables.push(reasons);
     let mut table = Table::new("skipped", "Left out").column("why", "why");
-    let row = |one: &&Skipped| {
+    let row = |one: &&SkippedItem| {
         Row::new(shown(&one.path), "").cell("why", Cell::text(one.why.to_string()))
     };
     table.rows = lost.iter().chain(&kept).take(ROWS).map(row).collect();
@@ -340,13 +347,13 @@ fn place(at: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::extract::Why;
+    use crate::extract::SkipReason;
     use crate::fs::jffs2::tests::Writer;
     use crate::identify::identify;
     use crate::shape::Shape;
     use boardlab_jffs2::format::ByteOrder;
     use boardlab_result::Value;
-    use boardlab_vfs::{Device, MemoryFs, New};
+    use boardlab_vfs::{Device, MemoryFs, NewInode};
 
     #[test]
     fn flash_and_filesystem_become_tables() {
@@ -390,13 +397,13 @@ mod tests {
         let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
         let root = fs.root();
         let device = Kind::Block(Device { major: 31, minor: 4 });
-        fs.create(&mut clock, root, b"dev", &New::of(device, 0o640)).unwrap();
-        fs.create(&mut clock, root, b"run", &New::of(Kind::File, 0o6711)).unwrap();
-        let link = New { target: b"/\xff", ..New::of(Kind::Symlink, 0o777) };
+        fs.create(&mut clock, root, b"dev", &NewInode::of(device, 0o640)).unwrap();
+        fs.create(&mut clock, root, b"run", &NewInode::of(Kind::File, 0o6711)).unwrap();
+        let link = NewInode { target: b"/\xff", ..NewInode::of(Kind::Symlink, 0o777) };
         fs.create(&mut clock, root, b"\x1bl", &link).unwrap();
-        fs.create(&mut clock, root, b"tmp", &New::of(Kind::Directory, 0o1777)).unwrap();
+        fs.create(&mut clock, root, b"tmp", &NewInode::of(Kind::Directory, 0o1777)).unwrap();
         let run =
-            listing("x.bin", &mut fs, &mut clock, b"/", (&Damage::default(), Limits::default()))
+            listing("x.bin", &mut fs, &mut clock, b"/", &Damage::default(), Limits::default())
                 .unwrap()
                 .run;
         let table = run.table("files").unwrap();
@@ -409,22 +416,17 @@ mod tests {
         assert_eq!(text("/\\u{1b}l", "detail"), words("-> /\\xff"));
         assert_eq!(text("/run", "modified"), words("1970-01-01 00:00:00"));
         assert!(
-            listing(
-                "x.bin",
-                &mut fs,
-                &mut clock,
-                b"/none",
-                (&Damage::default(), Limits::default())
-            )
-            .is_err()
+            listing("x.bin", &mut fs, &mut clock, b"/none", &Damage::default(), Limits::default())
+                .is_err()
         );
     }
 
     #[test]
     fn what_was_left_out_is_told_with_its_reason() {
         let device = Kind::Character(Device { major: 1, minor: 3 });
-        let skipped = Skipped { path: b"/null".into(), why: Why::Kind(device) };
-        let done = Extracted { files: 3, skipped: vec![skipped], ..Extracted::default() };
+        let skipped = SkippedItem { path: b"/null".into(), why: SkipReason::Kind(device) };
+        let done =
+            ExtractionReport { files: 3, skipped: vec![skipped], ..ExtractionReport::default() };
         let run = extracted("x.bin", "out", &done, &Damage::default()).run;
         let cell = run.table("skipped").unwrap().cell("/null", "why").unwrap();
         assert_eq!(cell.value, Value::Text("a character device".into()));
@@ -432,7 +434,7 @@ mod tests {
         let count = run.table("reasons").unwrap().cell("devices, pipes and sockets", "name_count");
         assert_eq!(count.unwrap().value, Value::Int(1));
         assert!(
-            extracted("x.bin", "out", &Extracted::default(), &Damage::default())
+            extracted("x.bin", "out", &ExtractionReport::default(), &Damage::default())
                 .run
                 .warnings
                 .is_empty()

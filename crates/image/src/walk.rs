@@ -1,9 +1,9 @@
-//! Every name of a filesystem, whatever is wrong with it.
+//! Walks over every name of a filesystem, however damaged it is.
 //!
-//! Layer: rank 7. Main types: [`Walk`] and [`Item`]; [`resolve`] finds where to begin. An image is
-//! untrusted: a directory may contain itself, names may be anything, inodes may be missing. So
+//! Layer: rank 7. Main types: [`Walk`] and [`Item`]; [`resolve`] finds the starting point. An image
+//! is untrusted: a directory may contain itself, names may be anything, inodes may be missing. So
 //! directories are entered by inode and not by path, each of them once and none below a path that
-//! Linux could not name, and what cannot be read is an item that says so.
+//! exceeds the limit of Linux. An unreadable inode is an item that says so.
 
 use crate::error::Error;
 use boardlab_sim::Clock;
@@ -11,25 +11,25 @@ use boardlab_vfs::{Attributes, Entry, Error as FsError, FileSystem, Ino, Kind};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// Bytes of the longest path that Linux takes, `PATH_MAX` without the NUL.
+/// The length limit of a path: `PATH_MAX` without the NUL.
 pub const PATH_LENGTH_MAX: usize = 4_095;
 
 /// One name of a filesystem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// From the root on; the root itself is `/`. Names may be anything, `..` and `/` included.
+    /// The absolute path; the root itself is `/`. Names may be anything, including `..` and `/`.
     pub path: Vec<u8>,
-    /// Where in the path the name begins, which may contain `/` itself.
+    /// The offset of the name in the path; the name may contain `/` itself.
     pub name_at: usize,
-    /// The directory that it is in; `None` where the walk begins.
+    /// The parent directory; `None` where the walk begins.
     pub parent: Option<Ino>,
-    /// The inode that it leads to.
+    /// The inode.
     pub ino: Ino,
-    /// What `lstat` tells.
+    /// The attributes that `lstat` shows.
     pub attributes: Option<Attributes>,
-    /// Where a symbolic link leads; empty for everything else.
+    /// The target of a symbolic link; empty for all other kinds.
     pub target: Vec<u8>,
-    /// What is wrong with it.
+    /// The problem, if any.
     pub problem: Option<Problem>,
 }
 
@@ -41,26 +41,26 @@ impl Item {
     }
 }
 
-/// What may be wrong with a name.
+/// A problem with a name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Problem {
-    /// The filesystem does not give the inode, or what is in it.
+    /// The filesystem cannot read the inode or its content.
     Damaged(FsError),
-    /// It is a directory that was entered before, by another name.
+    /// A directory that was entered before, by another name.
     Again,
-    /// It is a directory that no path of Linux reaches.
+    /// A directory beyond the path limit of Linux.
     TooDeep {
-        /// Names in it and below it.
+        /// The number of names below it.
         names: u64,
     },
     /// The name is empty, `.` or `..`, or it contains `/` or NUL.
     Name,
-    /// The entry is not followed: it leads nowhere, or where another one leads.
+    /// The entry is not followed, because its target does not exist or belongs to another entry.
     NotFollowed(&'static str),
 }
 
 impl Problem {
-    /// Whether a list of names with this one in it is whole.
+    /// Whether a listing with this item is complete.
     #[must_use]
     pub const fn is_told_whole(&self) -> bool {
         matches!(self, Self::Again | Self::Name | Self::NotFollowed(_))
@@ -81,36 +81,36 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Names of a directory that were read and not yet visited.
+/// A directory whose names were read but not all visited.
 #[derive(Debug)]
-struct Pending {
+struct OpenDirectory {
     /// The path of the directory, without a slash at the end.
     above: Vec<u8>,
     parent: Option<Ino>,
-    /// The last of them is visited first.
+    /// Visited from the last to the first.
     entries: Vec<Entry>,
     /// Why some of them are not followed, by name.
     not_followed: HashMap<Vec<u8>, &'static str>,
 }
 
-/// What is known of an inode that several names may lead to.
+/// The cached information about an inode with several names.
 #[derive(Debug, Clone)]
-struct Known {
+struct InodeInfo {
     attributes: Result<Attributes, FsError>,
     target: Result<Vec<u8>, FsError>,
 }
 
-/// A walk over all names below a directory, in the order of their bytes; a directory before what is
-/// in it. Each inode is read once, however many names lead to it.
+/// A walk over all names below a directory, in byte order; a directory comes before its contents.
+/// Each inode is read once, however many names it has.
 #[derive(Debug)]
 pub struct Walk {
-    pending: Vec<Pending>,
+    pending: Vec<OpenDirectory>,
     entered: HashSet<Ino>,
-    known: HashMap<Ino, Known>,
+    known: HashMap<Ino, InodeInfo>,
 }
 
 impl Walk {
-    /// A walk that begins at `start`, which `path` leads to.
+    /// A walk that begins at `start`, whose path is `path`.
     #[must_use]
     pub fn new(path: &[u8], start: Ino) -> Self {
         let (above, name) = match path.iter().rposition(|&byte| byte == b'/') {
@@ -120,16 +120,16 @@ impl Walk {
         let above = above.strip_suffix(b"/").unwrap_or(above);
         let first = Entry { name: name.into(), ino: start, kind: Kind::Directory.dirent_type() };
         let (above, not_followed) = (above.into(), HashMap::new());
-        let first = Pending { above, parent: None, entries: vec![first], not_followed };
+        let first = OpenDirectory { above, parent: None, entries: vec![first], not_followed };
         Self { pending: vec![first], entered: HashSet::new(), known: HashMap::new() }
     }
 
-    /// The next name, until there is none.
+    /// The next name; `None` at the end.
     pub fn next(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock) -> Option<Item> {
         while self.pending.last()?.entries.is_empty() {
             self.pending.pop();
         }
-        let Pending { above, parent, entries, not_followed } = self.pending.last_mut()?;
+        let OpenDirectory { above, parent, entries, not_followed } = self.pending.last_mut()?;
         let (parent, Entry { name, ino, .. }) = (*parent, entries.pop()?);
         let not_followed = not_followed.get(&name).copied();
         let path = [above, &b"/"[..], &name].concat();
@@ -142,7 +142,7 @@ impl Walk {
         if not_followed.is_some() {
             return Some(item);
         }
-        let Known { attributes, target } = self.look(fs, clock, ino);
+        let InodeInfo { attributes, target } = self.look(fs, clock, ino);
         match attributes {
             Ok(attributes) => {
                 item.attributes = Some(attributes);
@@ -160,16 +160,16 @@ impl Walk {
         Some(item)
     }
 
-    /// What there is to know of an inode. It is kept when another name may ask for it.
-    fn look(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock, ino: Ino) -> Known {
+    /// Reads an inode. The result is cached when it has other names.
+    fn look(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock, ino: Ino) -> InodeInfo {
         if let Some(known) = self.known.get(&ino) {
             return known.clone();
         }
-        let attributes = fs.attributes(clock, ino);
+        let attributes = fs.getattr(clock, ino);
         let kind = attributes.as_ref().ok().map(|found| found.kind);
         let target =
-            if kind == Some(Kind::Symlink) { fs.read_link(clock, ino) } else { Ok(Vec::new()) };
-        let known = Known { attributes, target };
+            if kind == Some(Kind::Symlink) { fs.readlink(clock, ino) } else { Ok(Vec::new()) };
+        let known = InodeInfo { attributes, target };
         let single = known.attributes.as_ref().is_ok_and(|found| found.links <= 1);
         if !single || kind == Some(Kind::Directory) {
             self.known.insert(ino, known.clone());
@@ -195,9 +195,9 @@ impl Walk {
             return Err(Problem::TooDeep { names: self.count_below(fs, clock, item.ino) });
         }
         self.entered.insert(item.ino);
-        let mut entries = fs.read_dir(clock, item.ino).map_err(Problem::Damaged)?;
+        let mut entries = fs.readdir(clock, item.ino).map_err(Problem::Damaged)?;
         let mut not_followed = HashMap::new();
-        for (entry, why) in fs.odd_entries(clock, item.ino).map_err(Problem::Damaged)? {
+        for (entry, why) in fs.unreachable_entries(clock, item.ino).map_err(Problem::Damaged)? {
             if let Some(why) = why {
                 not_followed.insert(entry.name.clone(), why);
             }
@@ -205,40 +205,40 @@ impl Walk {
         }
         let above = item.path.strip_suffix(b"/").unwrap_or(&item.path).into();
         entries.sort_unstable_by(|one, other| other.name.cmp(&one.name));
-        self.pending.push(Pending { above, parent: Some(item.ino), entries, not_followed });
+        self.pending.push(OpenDirectory { above, parent: Some(item.ino), entries, not_followed });
         Ok(())
     }
 
-    /// Counts the names below a directory that is not entered.
+    /// Counts the names below a directory that the walk does not enter.
     fn count_below(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock, start: Ino) -> u64 {
         let (mut left, mut count) = (vec![start], 0);
         while let Some(directory) = left.pop() {
             if !self.entered.insert(directory) {
                 continue;
             }
-            for entry in fs.read_dir(clock, directory).unwrap_or_default() {
+            for entry in fs.readdir(clock, directory).unwrap_or_default() {
                 count += 1;
                 if entry.kind == Kind::Directory.dirent_type() {
                     left.push(entry.ino);
                 }
             }
-            // What was kept of it in memory may go; nothing depends on it.
-            let _ = fs.forget(clock, directory);
+            // Drops the in-memory state of the inode; a failure does not matter.
+            let _ = fs.evict_inode(clock, directory);
         }
         count
     }
 }
 
-/// Whether a program could have made an entry of this name.
+/// Whether a program could have created this name.
 fn is_plain(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, b'/' | 0))
 }
 
-/// The inode that `path` leads to, and the path without what is superfluous. Symbolic links are not
-/// followed: the path is one within the image.
+/// Resolves `path` to an inode, and normalises the path. Symbolic links are not followed: the path
+/// is one within the image.
 ///
 /// # Errors
-/// [`Error::FileSystem`] with the part of the path that is not there.
+/// [`Error::FileSystem`] with the part of the path that does not exist.
 pub fn resolve(
     fs: &mut dyn FileSystem,
     clock: &mut Clock,

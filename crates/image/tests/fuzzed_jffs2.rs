@@ -11,7 +11,7 @@ use peak_alloc::PeakAlloc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use untrusted::{Flash, Found, Input, check_limits};
+use untrusted::{Flash, Input, WalkCounts, check_limits};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -27,7 +27,7 @@ fn corpus() -> Vec<PathBuf> {
     paths
 }
 
-fn run(bytes: &[u8]) -> Found {
+fn run(bytes: &[u8]) -> WalkCounts {
     let input = Input::parse(bytes);
     let mut flash = Flash::of(&input);
     let before = MEMORY.current_usage();

@@ -32,7 +32,7 @@ fn listing_and_reading_an_image_takes_less_memory_than_it_has_bytes() {
                 image.fs.read_page(&mut image.clock, item.ino, number, &mut page).unwrap();
             }
         }
-        image.fs.forget(&mut image.clock, item.ino).unwrap();
+        image.fs.evict_inode(&mut image.clock, item.ino).unwrap();
     }
     let (peak, length) = (MEMORY.peak_usage() - before, contents.length().to_usize());
     eprintln!(

@@ -9,7 +9,7 @@ mod further;
 mod hostile;
 
 use boardlab_image::walk::Item;
-use boardlab_image::{Contents, Error, Hints, Opened, Shape, Spare, Walk, identify, open};
+use boardlab_image::{Contents, Error, Hints, MountedImage, Shape, Spare, Walk, identify, open};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::{FileSystem, Kind, Mount, PAGE_SIZE};
 use boardlab_workload::tree::manifest;
@@ -32,13 +32,13 @@ fn with_oob(shape: Shape) -> Vec<u8> {
     data.chunks(page).flat_map(protected).collect()
 }
 
-fn items(opened: &mut Opened) -> Vec<Item> {
+fn items(opened: &mut MountedImage) -> Vec<Item> {
     let mut walk = Walk::new(b"/", opened.fs.root());
     std::iter::from_fn(|| walk.next(&mut opened.fs, &mut opened.clock)).collect()
 }
 
 fn told(contents: &Contents) -> String {
-    let Opened { fs, mut clock, .. } = open(contents, &Hints::default()).unwrap();
+    let MountedImage { fs, mut clock, .. } = open(contents, &Hints::default()).unwrap();
     manifest(&mut Mount::new(fs), &mut clock).unwrap()
 }
 
@@ -55,7 +55,7 @@ fn an_image_of_mkfs_jffs2_is_read_without_being_told_anything() {
     let mut page = vec![0; PAGE_SIZE];
     opened.fs.read_page(&mut opened.clock, motd, 0, &mut page).unwrap();
     assert!(page.starts_with(b"Welcome to the board.\n\0"));
-    assert_eq!(opened.fs.attributes(&mut opened.clock, etc).unwrap().kind, Kind::Directory);
+    assert_eq!(opened.fs.getattr(&mut opened.clock, etc).unwrap().kind, Kind::Directory);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn wrong_bits_are_corrected_before_the_files_are_read() {
     }
     let damaged = Contents::of(bytes);
     let hints = Hints { page: Some(LARGE.page), oob: Some(LARGE.oob), ..Hints::default() };
-    let Opened { fs, mut clock, .. } = open(&damaged, &hints).unwrap();
+    let MountedImage { fs, mut clock, .. } = open(&damaged, &hints).unwrap();
     assert_eq!(manifest(&mut Mount::new(fs), &mut clock).unwrap(), plain);
 }
 

@@ -1,6 +1,7 @@
 //! The write path through the page cache onto a NAND in memory.
 //!
-//! Target: at least 60 MB/s of data that no compressor makes smaller, with all compressors tried in vain.
+//! Target: at least 60 MB/s of data that no compressor makes smaller, with all compressors tried in
+//! vain.
 
 use boardlab_jffs2::{Jffs2, Options};
 use boardlab_mtd::RamMtd;

@@ -1,8 +1,9 @@
-//! Space for nodes: who may have it, in which block it is, and what happens at the end of a block.
+//! Allocation of space for nodes: who may use it, in which block it is, and what happens at the end
+//! of a block.
 //!
-//! Layer: rank 5. Main types: [`Priority`], [`Summary`]. All nodes go, one behind the other, into the one
-//! block that is being written. What is reserved is at least what was asked for; a writer of data takes as
-//! much of the rest as it can use and continues in the next block.
+//! Layer: rank 5. Main types: [`Priority`], [`SummaryCost`]. All nodes are appended to the one
+//! block that is being written. A reservation is at least as large as requested. A writer of data
+//! uses as much of the rest as it can, and continues in the next block.
 //!
 //! ```text
 //!  reserve: enough free blocks? --no--> enough dirty space? --yes--> collect garbage, try again
@@ -13,50 +14,50 @@
 //!      does it all fit? --no--> write the summary, file the block, take the first free one
 //!                                  none free: erase one; none to erase: ENOSPC
 //! ```
-//! Source: Linux 6.1, `fs/jffs2/nodemgmt.c` (`jffs2_reserve_space` to `jffs2_find_nextblock`), `summary.c`
-//! (`jffs2_sum_write_sumnode`). Left out: the pool reserved for the superuser (`rp_size`), which is 0
-//! unless asked for.
+//! Source: Linux 6.1, `fs/jffs2/nodemgmt.c` (`jffs2_reserve_space` to `jffs2_find_nextblock`),
+//! `summary.c` (`jffs2_sum_write_sumnode`). Left out: the pool reserved for the superuser
+//! (`rp_size`), which is 0 by default.
 
 use crate::Jffs2;
 use crate::block::{List, NodeState, Owner, is_dirty};
-use crate::collected::Collected;
 use crate::error::Error;
 use crate::format::{pad, summary};
+use crate::summary_builder::SummaryBuilder;
 use crate::volume::Volume;
-use crate::wbuf::Piece;
+use crate::wbuf::NodeWrite;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Clock;
 use boardlab_vfs::Errno;
 
-/// The largest summary that is written (`MAX_SUMMARY_SIZE`).
+/// The size limit of a summary (`MAX_SUMMARY_SIZE`).
 const SUMMARY_MAX: u32 = 32_768;
 
-/// Who asks for space.
+/// The priority of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// Something new is written (`ALLOC_NORMAL`).
+    /// A write of new data (`ALLOC_NORMAL`).
     Normal,
-    /// Something is deleted, which may need space to make space (`ALLOC_DELETION`).
+    /// A deletion, which may need space to free space (`ALLOC_DELETION`).
     Deletion,
 }
 
-/// Bytes that the node to be written will take in the summary; `None` when it cannot be in one.
-pub(crate) type Summary = Option<u32>;
+/// The bytes that the next node will use in the summary; `None` when a summary cannot describe it.
+pub(crate) type SummaryCost = Option<u32>;
 
 impl<M> Volume<M> {
-    /// How many blocks can be written on at once.
+    /// The number of blocks that can be written immediately.
     pub(crate) const fn free_blocks(&self) -> u32 {
         self.blocks.on_list(List::Free)
     }
 
-    /// How many blocks will be free when they are erased.
+    /// The number of blocks that will be free after their erase.
     pub(crate) const fn erasing_blocks(&self) -> u32 {
         self.blocks.on_list(List::ErasePending)
             + self.blocks.on_list(List::Erasing)
             + self.blocks.on_list(List::EraseComplete)
     }
 
-    /// Bytes that garbage collection may win; blocks that wait for their erase are not among them.
+    /// The bytes that garbage collection may free, without blocks that wait for their erase.
     pub(crate) fn collectable(&self) -> u64 {
         let waiting = u64::from(self.erasing_blocks()) * u64::from(self.blocks.size());
         (self.blocks.totals().dirty + self.blocks.erasing()).saturating_sub(waiting)
@@ -64,16 +65,16 @@ impl<M> Volume<M> {
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// Makes room for `least` bytes and says how many there are.
+    /// Reserves at least `least` bytes and returns how many are available.
     ///
     /// # Errors
-    /// ENOSPC; what garbage collection meets.
+    /// ENOSPC, and the errors of garbage collection.
     pub(crate) fn reserve(
         &mut self,
         clock: &mut Clock,
         least: u32,
         priority: Priority,
-        summary: Summary,
+        summary: SummaryCost,
     ) -> Result<u32, Error> {
         let least = pad(least);
         loop {
@@ -86,15 +87,15 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// Makes room for what garbage collection or a recovery writes: down to the last block.
+    /// Reserves space for garbage collection or a recovery, which may use the last block.
     ///
     /// # Errors
-    /// ENOSPC; what erasing meets.
+    /// ENOSPC, and the errors of erases.
     pub(crate) fn reserve_gc(
         &mut self,
         clock: &mut Clock,
         least: u32,
-        summary: Summary,
+        summary: SummaryCost,
     ) -> Result<u32, Error> {
         loop {
             if let Some(found) = self.try_reserve(clock, pad(least), summary)? {
@@ -103,7 +104,7 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// Whether garbage must be collected before anything can be written.
+    /// Whether a write must wait for garbage collection.
     fn must_collect(&self, priority: Priority) -> Result<bool, Error> {
         let (volume, reserves) = (&self.volume, &self.volume.reserves);
         if volume.read_only {
@@ -126,20 +127,21 @@ impl<M: Mtd> Jffs2<M> {
         Err(Errno::NoSpc.into())
     }
 
-    /// One pass of garbage collection; when only an erase can help, that.
+    /// Runs one pass of garbage collection, or an erase when only that can free space.
     fn collect_for_space(&mut self, clock: &mut Clock) -> Result<(), Error> {
         match self.collect(clock)? {
-            crate::gc::Pass::Done => Ok(()),
-            crate::gc::Pass::OnlyErase => self.erase_some(clock, 1).map(drop),
+            crate::gc::PassOutcome::Progress => Ok(()),
+            crate::gc::PassOutcome::NeedsErase => self.erase_some(clock, 1).map(drop),
         }
     }
 
-    /// Room in the block that is being written, or in the next; `None` when it must be tried again.
+    /// Reserves space in the block being written, or in the next; `None` when it must be tried
+    /// again.
     fn try_reserve(
         &mut self,
         clock: &mut Clock,
         least: u32,
-        summary: Summary,
+        summary: SummaryCost,
     ) -> Result<Option<u32>, Error> {
         let mut kept = 0;
         let wanted = summary.filter(|_| self.volume.summary);
@@ -147,26 +149,26 @@ impl<M: Mtd> Jffs2<M> {
             return Err(Errno::NoSpc.into());
         }
         if let Some(block) = self.volume.blocks.writing {
-            let with_entry = wanted.filter(|_| !self.volume.collected.is_disabled());
+            let with_entry = wanted.filter(|_| !self.volume.summary_builder.is_disabled());
             let free = self.volume.free_in(block);
             match with_entry {
                 Some(entry) => {
-                    kept = self.volume.collected.length_with(entry);
+                    kept = self.volume.summary_builder.length_with(entry);
                     if least + kept > free {
                         self.write_summary(clock, block)?;
-                        if self.volume.collected.is_disabled() {
+                        if self.volume.summary_builder.is_disabled() {
                             return Ok(None);
                         }
                         self.volume.close_writing(block);
-                        kept = self.volume.collected.length_with(entry);
+                        kept = self.volume.summary_builder.length_with(entry);
                     }
                 }
                 None if least > free => {
                     if self.volume.wbuf.is_dirty() {
-                        self.flush_padded(clock)?;
+                        self.flush_wbuf_pad(clock)?;
                         return Ok(None);
                     }
-                    self.volume.blocks.waste(block, free);
+                    self.volume.blocks.link_wasted(block, free);
                     self.volume.close_writing(block);
                 }
                 None => {}
@@ -176,16 +178,17 @@ impl<M: Mtd> Jffs2<M> {
             return Ok(None);
         }
         let Some(block) = self.volume.blocks.writing else { return Ok(None) };
-        self.room(clock, block, (least, kept)).map(Some)
+        self.room(clock, block, least, kept).map(Some)
     }
 
-    /// What there is for nodes in the block being written. The cleanmarker in it has done its duty: it is
-    /// obsolete as soon as anything follows it.
+    /// The space for nodes in the block being written. Its cleanmarker becomes obsolete as soon as
+    /// a node follows it.
     fn room(
         &mut self,
         clock: &mut Clock,
         block: BlockIndex,
-        (least, kept): (u32, u32),
+        least: u32,
+        kept: u32,
     ) -> Result<u32, Error> {
         let room = self.volume.free_in(block).saturating_sub(kept);
         let cleanmarker = self.volume.layout.cleanmarker();
@@ -200,25 +203,26 @@ impl<M: Mtd> Jffs2<M> {
         if room < least { Err(Errno::NoSpc.into()) } else { Ok(room) }
     }
 
-    /// Writes the summary of the block to its end. When it is too large or cannot be written the block
-    /// gets none, which [`Collected`](crate::collected::Collected) then says.
+    /// Writes the summary at the end of the block. When it is too large or cannot be written, the
+    /// block gets none, as [`SummaryBuilder`](crate::summary_builder::SummaryBuilder) then says.
     fn write_summary(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
         let free = self.volume.free_in(block);
         let volume = &mut self.volume;
-        let needed = volume.collected.exact_length();
+        let needed = volume.summary_builder.exact_length();
         let behind_frame = free.saturating_sub(summary::SIZE);
-        if needed > free || behind_frame > SUMMARY_MAX || volume.collected.count() == 0 {
-            volume.collected.disable();
+        if needed > free || behind_frame > SUMMARY_MAX || volume.summary_builder.count() == 0 {
+            volume.summary_builder.disable();
             return Ok(());
         }
         let marker = volume.layout.cleanmarker();
-        let node = volume.collected.node(free, volume.layout.block_size, marker, volume.order);
+        let node =
+            volume.summary_builder.node(free, volume.layout.block_size, marker, volume.order);
         volume.host.spend(clock, boardlab_vfs::Work::Crc, node.len());
         let at = volume.write_offset();
-        volume.collected.reset();
+        volume.summary_builder.reset();
         let (head, data) = node.split_at(crate::format::to_usize(summary::SIZE));
-        let piece = Piece { at, parts: [head, data], entry: None, ino: None };
-        match self.write_piece(clock, &piece) {
+        let piece = NodeWrite { at, parts: [head, data], entry: None, ino: None };
+        match self.append_node(clock, &piece) {
             Ok(()) => {
                 let volume = &mut self.volume;
                 volume.blocks.link(block, free, NodeState::Normal, Owner::Nobody, None);
@@ -228,19 +232,19 @@ impl<M: Mtd> Jffs2<M> {
                 if self.volume.blocks.writing == Some(block) {
                     self.volume.blocks.link(block, free, NodeState::Obsolete, Owner::Nobody, None);
                 }
-                self.volume.collected.disable();
+                self.volume.summary_builder.disable();
             }
         }
         Ok(())
     }
 
-    /// Takes the first free block to be written on; false when one had to be erased or the write buffer to
-    /// be emptied first.
+    /// Takes the first free block as the block being written; false when a block had to be erased
+    /// or the write buffer to be flushed first.
     fn take_next_block(&mut self, clock: &mut Clock) -> Result<bool, Error> {
         let blocks = &mut self.volume.blocks;
         if let Some(block) = blocks.take_first(List::Free) {
             blocks.writing = Some(block);
-            self.volume.collected.reset();
+            self.volume.summary_builder.reset();
             if !self.volume.wbuf.is_dirty() {
                 self.volume.wbuf.at = None;
             }
@@ -257,7 +261,7 @@ impl<M: Mtd> Jffs2<M> {
         }
         let waiting = self.volume.blocks.on_list(List::ErasablePendingWbuf) > 0;
         if waiting && self.volume.wbuf.is_dirty() {
-            self.flush_padded(clock)?;
+            self.flush_wbuf_pad(clock)?;
             return Ok(false);
         }
         Err(Errno::NoSpc.into())
@@ -265,19 +269,19 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M> Volume<M> {
-    /// Whether a node of `least` bytes fits a block with nothing in it but its summary. One that does not
-    /// must be refused before the block being written is given up for it.
-    fn fits_a_block(&self, least: u32, summary: Summary) -> bool {
-        let kept = summary.map_or(0, |entry| Collected::default().length_with(entry));
+    /// Whether a node of `least` bytes fits an empty block together with its summary. A node that
+    /// does not must be refused before the block being written is given up for it.
+    fn fits_a_block(&self, least: u32, summary: SummaryCost) -> bool {
+        let kept = summary.map_or(0, |entry| SummaryBuilder::default().length_with(entry));
         least + kept <= self.blocks.size() - self.layout.cleanmarker()
     }
 
-    /// Bytes behind the nodes of a block.
+    /// The bytes after the nodes of a block.
     pub(crate) fn free_in(&self, block: BlockIndex) -> u32 {
-        self.blocks.size() - self.blocks.end_of_nodes(block)
+        self.blocks.size() - self.blocks.free_offset(block)
     }
 
-    /// The block is full: it goes to the list where it belongs (`jffs2_close_nextblock`).
+    /// Closes a full block and moves it to its list (`jffs2_close_nextblock`).
     fn close_writing(&mut self, block: BlockIndex) {
         self.blocks.writing = None;
         let space = *self.blocks.block(block).space();
@@ -285,7 +289,7 @@ impl<M> Volume<M> {
             self.blocks.move_to(block, List::Clean);
             return;
         }
-        self.blocks.shift(block, |space| {
+        self.blocks.adjust_space(block, |space| {
             space.dirty += space.wasted;
             space.wasted = 0;
         });

@@ -1,8 +1,8 @@
-//! Changing attributes, and letting go of inodes.
+//! Changes attributes, and evicts inodes.
 //!
-//! Layer: rank 5. Methods of [`Jffs2`]. Every change of attributes is a node that carries all of them, and no
-//! data but those of a link or a device; a change of size is such a node as well: one with a smaller size
-//! cuts off, one of a hole lets grow.
+//! Layer: rank 5. Methods of [`Jffs2`]. Every change of attributes writes a node that carries all
+//! of them, and no data except those of a symbolic link or a device. A change of size is such a
+//! node as well: a smaller size truncates, a hole extends.
 //!
 //! Source: Linux 6.1, `jffs2_do_setattr` of `fs/jffs2/fs.c`, `jffs2_do_clear_inode` of `readinode.c`,
 //! `jffs2_fsync` of `file.c`, `jffs2_flush_wbuf_gc` of `wbuf.c`, `super.c`.
@@ -14,24 +14,24 @@ use crate::dir::{device_data, id16};
 use crate::error::Error;
 use crate::format::inode::Compressor;
 use crate::format::{Inode, inode, length_of, summary};
-use crate::gc::Pass;
+use crate::gc::PassOutcome;
 use crate::index::InodeState;
 use crate::inode::Metadata;
-use crate::write::{Mode, node_with};
+use crate::write::{AllocMode, node_with};
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Change, Errno, Kind, Timestamp};
+use boardlab_vfs::{Errno, Kind, SetAttr, Timestamp};
 
 impl<M: Mtd> Jffs2<M> {
     /// Changes attributes.
     ///
     /// # Errors
-    /// EISDIR or EINVAL for a size of what is no file, EFBIG, ENOSPC, [`Error::Flash`].
-    pub(crate) fn change(
+    /// EISDIR or EINVAL for a size of anything but a regular file, EFBIG, ENOSPC, [`Error::Flash`].
+    pub(crate) fn do_setattr(
         &mut self,
         clock: &mut Clock,
         ino: u32,
-        change: &Change,
+        change: &SetAttr,
     ) -> Result<(), Error> {
         let new_size = match change.size {
             None => None,
@@ -41,7 +41,7 @@ impl<M: Mtd> Jffs2<M> {
             }
         };
         self.open_inode(clock, ino)?;
-        let data = self.only_data(ino)?;
+        let data = self.special_data(ino)?;
         let length = inode::SIZE + length_of(&data);
         self.reserve(clock, length, Priority::Normal, Some(summary::INODE_SIZE))?;
         let version = self.next_version(ino)?;
@@ -58,21 +58,21 @@ impl<M: Mtd> Jffs2<M> {
             (node.offset, node.dsize) = (before.size, metadata.size - before.size);
         }
         let empties = new_size == Some(0) && !grows;
-        let mode = if empties { Mode::Deletion } else { Mode::Normal };
+        let mode = if empties { AllocMode::Deletion } else { AllocMode::Normal };
         let dnode = self.write_dnode(clock, &mut node, &data, mode)?;
         self.held_mut(ino)?.metadata = metadata;
         if grows {
             return self.add_to_file(clock, ino, dnode);
         }
         if metadata.size < before.size {
-            self.cut_off(clock, ino, metadata.size)?;
+            self.truncate_fragments(clock, ino, metadata.size)?;
         }
         let old = self.held_mut(ino)?.metadata_node.replace(dnode);
         old.map_or(Ok(()), |old| self.volume.mark_obsolete(clock, old.node))
     }
 
-    /// The data that every node of a link or a device carries.
-    pub(crate) fn only_data(&self, ino: u32) -> Result<Vec<u8>, Error> {
+    /// The data that every node of a symbolic link or device carries.
+    pub(crate) fn special_data(&self, ino: u32) -> Result<Vec<u8>, Error> {
         let inode = self.held(ino)?;
         Ok(match inode.kind {
             Kind::Symlink => inode.target.to_vec(),
@@ -80,20 +80,21 @@ impl<M: Mtd> Jffs2<M> {
         })
     }
 
-    fn cut_off(&mut self, clock: &mut Clock, ino: u32, size: u32) -> Result<(), Error> {
+    fn truncate_fragments(&mut self, clock: &mut Clock, ino: u32, size: u32) -> Result<(), Error> {
         let mut effects = std::mem::take(&mut self.volume.effects);
         effects.clear();
         self.held_mut(ino)?.fragments.truncate(size, &mut effects);
-        let done = self.volume.carry_out(clock, &effects);
+        let done = self.volume.apply_effects(clock, &effects);
         self.volume.effects = effects;
         done
     }
 
-    /// Nobody holds the inode open any longer. One without names goes: its nodes are obsolete.
+    /// Closes an inode that nobody holds open. An inode without names is deleted: its nodes become
+    /// obsolete.
     ///
     /// # Errors
     /// A power cut.
-    pub(crate) fn close_inode(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
+    pub(crate) fn do_evict_inode(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
         let Some(inode) = self.open.remove(&ino) else { return Ok(()) };
         let cache = self.volume.inodes.get_mut(inode.slot);
         cache.state = InodeState::Checked;
@@ -112,57 +113,61 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// Writes the page of the buffer when it holds changes of an inode (of any when `None`): garbage
-    /// collection fills it up as long as it can, so that no space is lost for padding.
+    /// Flushes the write buffer when it holds changes of an inode (of any when `None`). Garbage
+    /// collection fills the page as far as it can, so that no space is lost for padding.
     ///
     /// # Errors
     /// [`Error::Flash`].
-    pub(crate) fn flush_for(&mut self, clock: &mut Clock, ino: Option<u32>) -> Result<(), Error> {
-        if !self.volume.wbuf.holds(ino) {
+    pub(crate) fn flush_wbuf_gc(
+        &mut self,
+        clock: &mut Clock,
+        ino: Option<u32>,
+    ) -> Result<(), Error> {
+        if !self.volume.wbuf.holds_changes_of(ino) {
             return Ok(());
         }
         if self.volume.blocks.totals().unchecked > 0 {
-            return self.flush_padded(clock);
+            return self.flush_wbuf_pad(clock);
         }
         let page = self.volume.wbuf.at;
         while self.volume.wbuf.is_dirty() && self.volume.wbuf.at == page {
             match self.collect(clock) {
-                Ok(Pass::Done) => {}
+                Ok(PassOutcome::Progress) => {}
                 Err(Error::Flash(error)) if crate::wbuf::is_power_cut(&error) => {
                     return Err(error.into());
                 }
-                Ok(Pass::OnlyErase) | Err(_) => return self.flush_padded(clock),
+                Ok(PassOutcome::NeedsErase) | Err(_) => return self.flush_wbuf_pad(clock),
             }
         }
         Ok(())
     }
 
-    /// One step of what is done in the background: the page of the write buffer when it is old, then a
-    /// pass of garbage collection when there is reason for one. Says whether there is more to do now.
+    /// Does one step of background work: flushes the write buffer when it is old, else runs a pass
+    /// of garbage collection when there is reason for one. Returns whether there is more to do now.
     ///
     /// # Errors
-    /// [`Error::Flash`] from the write buffer; of what garbage collection meets a power cut alone.
-    pub(crate) fn work_in_background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
+    /// [`Error::Flash`] of the write buffer; of garbage collection only a power cut.
+    pub(crate) fn do_background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
         if self.volume.read_only {
-            return self.check_in_background(clock);
+            return self.background_check(clock);
         }
         if self.volume.wbuf.due.is_some_and(|due| due <= clock.now()) {
             self.volume.wbuf.due = None;
-            self.flush_for(clock, None)?;
+            self.flush_wbuf_gc(clock, None)?;
         } else if self.volume.wants_collection() {
             match self.collect(clock) {
-                Ok(Pass::Done) => {}
+                Ok(PassOutcome::Progress) => {}
                 Err(Error::Flash(error)) if crate::wbuf::is_power_cut(&error) => {
                     return Err(error.into());
                 }
-                // Who wants to write meets the same, and is told.
-                Ok(Pass::OnlyErase) | Err(_) => return Ok(false),
+                // A writer gets the same error.
+                Ok(PassOutcome::NeedsErase) | Err(_) => return Ok(false),
             }
         }
         Ok(self.volume.wants_collection())
     }
 
-    fn check_in_background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
+    fn background_check(&mut self, clock: &mut Clock) -> Result<bool, Error> {
         if self.volume.blocks.totals().unchecked > 0 {
             match self.check_next(clock) {
                 Err(Error::Refused(Errno::NoSpc)) => return Ok(false),
@@ -174,7 +179,7 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 /// The attributes after a change.
-fn changed(before: &Metadata, change: &Change, size: Option<u32>, now: u32) -> Metadata {
+fn changed(before: &Metadata, change: &SetAttr, size: Option<u32>, now: u32) -> Metadata {
     let kind = before.mode & !0o7_777;
     let seconds = |time: Timestamp| {
         u32::try_from(time.seconds.clamp(0, i64::from(u32::MAX))).expect("clamped to 32 bits")

@@ -1,9 +1,9 @@
-//! What is damaged on a mounted flash, and whom it concerns.
+//! The audit of a mounted flash: damaged nodes, and the inodes that they affect.
 //!
-//! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`Hurt`]; main function: [`Jffs2::audit`]. JFFS2 leaves out
-//! what has a wrong checksum and says nothing: a file gets shorter, shows older bytes or zeros, or loses its
-//! name. Here every byte of every block is read once more and each node is verified. Of what is wrong is told
-//! where it lies and what it means:
+//! Layer: rank 5. Main types: [`Audit`], [`Place`] and [`InodeDamage`]; main function:
+//! [`Jffs2::audit`]. JFFS2 silently ignores nodes with a wrong checksum: a file gets shorter, shows
+//! older bytes or zeros, or loses its name. The audit reads every byte of every block once more and
+//! verifies each node. It reports the place of each damage and its consequence:
 //!
 //! ```text
 //!  a node with right fields and wrong data -> its file: bytes that are missing or older
@@ -12,11 +12,11 @@
 //!  covered by newer nodes, of an inode without a name, or there twice    -> nothing is lost
 //!  ends in erased bytes                    -> a write that was cut off: it never was
 //! ```
-//! Two things tell of a loss without any damaged node: bytes of a file that no node holds, for Linux writes a node
-//! for a hole too; and an entry whose inode has no node.
+//! Two facts show a loss without any damaged node: bytes of a file that no node holds, because
+//! Linux writes a node for a hole too; and an entry whose inode has no node.
 //!
-//! In reading order: `gap`, what lies where the scan found no node; `content`, what the nodes of an inode
-//! make together. Source: Linux 6.1, `fs/jffs2/scan.c`, `readinode.c`, for what is believed and what is not.
+//! In reading order: `gap`, bytes where the scan found no node; `content`, the combined nodes of an
+//! inode. Source: Linux 6.1, `fs/jffs2/scan.c`, `readinode.c`, for what is accepted.
 
 mod content;
 mod gap;
@@ -25,13 +25,13 @@ use crate::Jffs2;
 use crate::block::{List, NodeId, NodeRef, Owner};
 use crate::error::Error;
 use crate::format::{
-    ByteOrder, DirentView, Header, InodeView, Malformed, NodeType, OobCleanmarker, XattrView,
-    XrefView, cleanmarker, crc, header, to_usize,
+    ByteOrder, Dirent, DirentView, Header, InodeView, Malformed, NodeType, OobCleanmarker,
+    XattrView, XrefView, cleanmarker, crc, header, to_usize,
 };
 use crate::volume::Volume;
 use boardlab_mtd::{BlockIndex, Mtd, PageIndex};
 use boardlab_sim::{Bytes, Clock};
-use content::Seen;
+use content::VerifiedNode;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
@@ -39,117 +39,117 @@ use std::ops::Range;
 const PLACES: usize = 10_000;
 /// Bytes of erased flash at the end of a node that tell of a write which was cut off.
 const TORN: usize = 16;
-/// As [`TORN`], where something was written behind the node.
+/// As [`TORN`], where something was written after the node.
 const TORN_WITHIN: usize = 512;
 
-/// What is damaged on a flash.
+/// The damage on a flash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Nodes that were verified, cleanmarkers, padding and summaries left out.
+    /// Verified nodes, without cleanmarkers, padding and summaries.
     pub nodes: u64,
-    /// How many of them are damaged, those of which nothing is left to make out included.
+    /// Damaged nodes, including unrecognisable ones.
     pub damaged: u64,
-    /// Where something is wrong, in order; at most 10,000 places.
+    /// The damaged places, in order; at most 10,000.
     pub places: Vec<Place>,
     /// Places that are not among `places`.
     pub more: u64,
     /// What is lost, by inode.
-    pub hurt: BTreeMap<u32, Hurt>,
-    /// Whether names or files may be missing of which nothing is known.
+    pub inode_damage: BTreeMap<u32, InodeDamage>,
+    /// Whether unknown names or files may be missing.
     pub unknown_loss: bool,
-    /// Blocks that hold something else than JFFS2.
+    /// Blocks with foreign content.
     pub foreign_blocks: u32,
     /// The first of them.
     pub first_foreign: Option<u32>,
 }
 
-/// A place where something is wrong.
+/// A damaged place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Where it begins on the flash.
+    /// Its offset on the flash.
     pub at: Bytes,
-    /// How long it is.
+    /// Its length.
     pub length: u32,
-    /// What lies there.
-    pub what: What,
-    /// What follows from it.
-    pub meaning: Meaning,
-    /// The inode that it is of; when nothing is certain, the one that its bytes speak of.
+    /// The kind of damage.
+    pub what: DamageKind,
+    /// The consequence.
+    pub meaning: Consequence,
+    /// The inode concerned; when uncertain, the one that its bytes suggest.
     pub ino: Option<u32>,
 }
 
-/// What lies in a damaged place.
+/// The kind of damage in a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
-    /// An inode node whose fields are right and whose data are not.
+pub enum DamageKind {
+    /// An inode node with valid fields and invalid data.
     Data {
         /// The bytes of the file.
         bytes: Range<u64>,
     },
-    /// A directory entry whose fields are right and whose name is not.
+    /// A directory entry with valid fields and an invalid name.
     Name {
         /// The name as it is there.
         name: Vec<u8>,
     },
-    /// A node of which the header alone is right.
+    /// A node of which only the header is valid.
     Fields(NodeType, Malformed),
     /// An extended attribute, or a reference to one.
     Attribute,
-    /// A summary, which only repeats what the nodes say.
+    /// A summary, which only repeats information of the nodes.
     Summary,
     /// Bytes that begin no node.
     Strange,
-    /// Erased bytes with nodes behind them.
+    /// Erased bytes with nodes after them.
     Erased,
     /// Zeros up to the end of the block.
     Zeros,
-    /// A node that is right, where none is looked for: behind an erased beginning of its block.
+    /// A valid node where the scan does not look: after an erased beginning of its block.
     Hidden,
-    /// A block that is marked bad, with so many nodes in it.
+    /// A block that is marked bad, although it contains nodes.
     BadBlock {
-        /// Nodes with a right header.
+        /// Nodes with a valid header.
         nodes: u32,
     },
 }
 
-/// What follows from a damaged place.
+/// The consequence of a damaged place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
-    /// Something of the inode is missing or older.
+pub enum Consequence {
+    /// Data of the inode are missing or older.
     Lost,
-    /// Nobody knows what was there.
+    /// Unknown.
     Unknown,
-    /// Nothing: it is not needed any longer.
+    /// None: the place is not needed any more.
     Superseded,
-    /// Nothing: a write was cut off, and what was to be written never was.
+    /// None: an interrupted write that never took effect.
     Torn,
 }
 
-/// What an inode has lost.
+/// The damage of an inode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hurt {
-    /// Bytes whose newest node is damaged: they show what an older one has, or zeros, or are cut off.
+pub struct InodeDamage {
+    /// Bytes whose newest node is damaged: they show an older version or zeros, or are cut off.
     pub stale: Vec<Range<u64>>,
     /// Bytes that no node holds: they are zeros, or cut off.
     pub missing: Vec<Range<u64>>,
-    /// The size that the newest node says, where the file is shorter.
+    /// The size in the newest node, where the file is shorter.
     pub cut_from: Option<u64>,
-    /// The newest node is damaged, or there is none: mode, owner and times are older or made up.
+    /// The newest node is damaged or missing: mode, owner and times are older or defaults.
     pub metadata: bool,
-    /// An entry of this directory is damaged: a name is missing or leads where it led before.
+    /// An entry of this directory is damaged: a name is missing or refers to its former inode.
     pub names: bool,
     /// An extended attribute is damaged.
     pub attributes: bool,
-    /// A node that nobody can make out any longer speaks of it.
+    /// An unrecognisable node suggests this inode.
     pub suspected: bool,
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// Reads everything and says what is wrong with it. `is_lost` says of a piece of the flash whether the error
-    /// correction of the device gave it up. Nothing changes.
+    /// Reads everything and reports the damage. `is_lost` says whether the device's ECC gave up on
+    /// a range of the flash. Nothing is changed.
     ///
     /// # Errors
-    /// [`Error::Flash`], but for bit errors.
+    /// [`Error::Flash`], except for bit errors.
     pub fn audit(
         &mut self,
         clock: &mut Clock,
@@ -158,27 +158,29 @@ impl<M: Mtd> Jffs2<M> {
         let mut auditor = Auditor::default();
         let mut bytes = vec![0; to_usize(self.volume.layout.block_size)];
         for block in (0..self.volume.layout.block_count).map(BlockIndex) {
-            let start = self.volume.blocks.start(block);
+            let start = self.volume.blocks.block_offset(block);
             self.volume.read_flash(clock, start, &mut bytes)?;
-            let lost = |device: &M, range: Range<u32>| {
-                is_lost(device, start + offset(range.start)..start + offset(range.end))
+            let bad = self.volume.blocks.block(block).list() == List::Bad;
+            let marked = !bad && self.volume.has_mark(clock, block);
+            let volume = &self.volume;
+            let lost = |range: Range<u32>| {
+                is_lost(&volume.device, start + offset(range.start)..start + offset(range.end))
             };
-            let view = View { block, start, bytes: &bytes };
-            if self.volume.blocks.block(block).list() == List::Bad {
-                auditor.bad_block(&view, self.volume.order);
+            let view = View { block, start, bytes: &bytes, lost: &lost };
+            if bad {
+                auditor.bad_block(&view, volume.order);
             } else {
-                let marked = self.volume.has_mark(clock, block);
-                auditor.block(&self.volume, &view, marked, &lost);
+                auditor.block(volume, &view, marked);
             }
         }
         Ok(auditor.conclude(&self.volume))
     }
 
-    /// The inodes whose nodes lie in a piece of the flash and count: of a directory's entries the directory.
+    /// The inodes with live nodes in a range of the flash; for a directory entry the directory.
     pub fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
         let volume = &self.volume;
-        let block = volume.blocks.at(range.start);
-        let start = volume.blocks.start(block);
+        let block = volume.blocks.block_at(range.start);
+        let start = volume.blocks.block_offset(block);
         let refs = volume.blocks.block(block).refs();
         let from = refs.partition_point(|node| start + offset(node.offset()) <= range.start);
         let mut found = Vec::new();
@@ -186,7 +188,7 @@ impl<M: Mtd> Jffs2<M> {
             if start + offset(node.offset()) >= range.end {
                 break;
             }
-            if let (Owner::Inode(slot), true) = (node.owner(), node.state().counts())
+            if let (Owner::Inode(slot), true) = (node.owner(), node.state().is_live())
                 && let Some(inode) = volume.inodes.try_get(slot).filter(|inode| inode.links > 0)
             {
                 found.push(inode.ino);
@@ -203,23 +205,25 @@ fn offset(within: u32) -> Bytes {
 }
 
 impl<M: Mtd> Volume<M> {
-    /// Whether the spare bytes of a block hold a cleanmarker.
+    /// Whether the OOB area of a block contains a cleanmarker.
     fn has_mark(&mut self, clock: &mut Clock, block: BlockIndex) -> bool {
         let Some(page_size) = self.layout.page_size else { return false };
         let mut oob = [0; cleanmarker::OOB_SIZE];
         let length = to_usize(self.layout.oob_free).min(oob.len());
-        let page = self.blocks.start(block) / offset(page_size);
+        let page = self.blocks.block_offset(block) / offset(page_size);
         let Ok(page) = u32::try_from(page) else { return false };
         let read = self.device.read_oob(clock, PageIndex(page), &mut oob[..length]);
         read.is_ok() && OobCleanmarker.is_in(&oob[..length], self.order)
     }
 }
 
-/// A block with its bytes.
+/// A block with its bytes, as the audit sees it.
 struct View<'a> {
     block: BlockIndex,
     start: Bytes,
     bytes: &'a [u8],
+    /// Whether the device's error correction gave up on these bytes of the block.
+    lost: &'a dyn Fn(Range<u32>) -> bool,
 }
 
 impl View<'_> {
@@ -232,7 +236,7 @@ impl View<'_> {
         &self.bytes[to_usize(range.start)..to_usize(range.end)]
     }
 
-    /// Whether a damaged node of `length` bytes at `start` is one that was not written to its end.
+    /// Whether a damaged node of `length` bytes at `start` was not written to its end.
     fn is_torn(&self, start: u32, length: u32) -> bool {
         let end = start.saturating_add(length).min(self.size());
         let erased = |bytes: &[u8]| bytes.iter().rev().take_while(|&&byte| byte == 0xFF).count();
@@ -246,7 +250,7 @@ impl View<'_> {
 #[derive(Default)]
 struct Auditor {
     audit: Audit,
-    seen: Vec<Seen>,
+    seen: Vec<VerifiedNode>,
     /// Directories, by slot, with the versions of their good entries.
     entries: Vec<(u32, u32)>,
     /// Damaged entries: the directory's slot, the version, and the number of the place.
@@ -263,7 +267,7 @@ struct Auditor {
 
 impl Auditor {
     fn tell(&mut self, place: Place) -> Option<usize> {
-        self.audit.unknown_loss |= place.meaning == Meaning::Unknown;
+        self.audit.unknown_loss |= place.meaning == Consequence::Unknown;
         if self.audit.places.len() == PLACES {
             self.audit.more += 1;
             return None;
@@ -272,18 +276,11 @@ impl Auditor {
         Some(self.audit.places.len() - 1)
     }
 
-    fn block<M: Mtd>(
-        &mut self,
-        volume: &Volume<M>,
-        view: &View<'_>,
-        marked: bool,
-        lost: &dyn Fn(&M, Range<u32>) -> bool,
-    ) {
+    fn block<M: Mtd>(&mut self, volume: &Volume<M>, view: &View<'_>, marked: bool) {
         let block = volume.blocks.block(view.block);
-        let is_gap = |node: &NodeRef| node.owner() == Owner::Nobody && !node.state().counts();
+        let is_gap = |node: &NodeRef| node.owner() == Owner::Nobody && !node.state().is_live();
         let own = marked || gap::begins_like_jffs2(view.bytes, volume.order);
         let own = own || !block.refs().iter().all(is_gap);
-        let lost = |range| lost(&volume.device, range);
         let zeros = self.zeros_at_end.take_if(|_| own && !block.refs().is_empty());
         if let Some(zeros) = zeros {
             self.tell(zeros);
@@ -292,44 +289,44 @@ impl Auditor {
             let Some(id) = volume.blocks.id(view.block, index) else { continue };
             let range = node.offset()..node.offset() + volume.blocks.length(id);
             match node.owner() {
-                Owner::Nobody if is_gap(node) => self.gap(volume, view, range, own, &lost),
+                Owner::Nobody if is_gap(node) => self.gap(volume, view, range, own),
                 Owner::Nobody => {}
-                Owner::Inode(slot) => self.node(volume, view, (id, slot), &range, &lost),
+                Owner::Inode(slot) => self.node(volume, view, id, slot, &range),
                 Owner::Xattr(_) | Owner::Xref(_) => self.attribute(volume, view, &range),
             }
         }
-        let free = volume.blocks.end_of_nodes(view.block)..view.size();
-        self.gap(volume, view, free, own, &lost);
+        let free = volume.blocks.free_offset(view.block)..view.size();
+        self.gap(volume, view, free, own);
     }
 
-    /// Verifies a node that the scan took for one of an inode.
+    /// Verifies a node that the scan assigned to an inode.
     fn node<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (id, slot): (NodeId, u32),
+        id: NodeId,
+        slot: u32,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         self.audit.nodes += 1;
         let bytes = view.at(range);
         let problem = match Header::parse(bytes, volume.order).map(|header| header.node_type) {
-            Ok(NodeType::Dirent) => self.entry(volume, view, slot, range, lost),
-            Ok(NodeType::Inode) => self.data(volume, view, (id, slot), range, lost),
+            Ok(NodeType::Dirent) => self.entry(volume, view, slot, range),
+            Ok(NodeType::Inode) => self.data(volume, view, id, slot, range),
             Ok(other) => Err((other, Malformed::Value { field: "node type", found: 0 })),
             Err(_) => Err((NodeType::Unknown(0), Malformed::Value { field: "header", found: 0 })),
         };
         let Err((node_type, cause)) = problem else { return };
-        // Only a summary made the scan believe in it.
+        // The scan accepted it only because of a summary.
         self.audit.damaged += 1;
         let ino =
             volume.inodes.try_get(slot).filter(|inode| inode.links > 0).map(|found| found.ino);
-        let meaning = if ino.is_some() { Meaning::Lost } else { Meaning::Superseded };
+        let meaning = if ino.is_some() { Consequence::Lost } else { Consequence::Superseded };
         if let Some(ino) = ino {
-            self.audit.hurt.entry(ino).or_default().suspected = true;
+            self.audit.inode_damage.entry(ino).or_default().suspected = true;
         }
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        self.tell(Place { at, length, what: What::Fields(node_type, cause), meaning, ino });
+        self.tell(Place { at, length, what: DamageKind::Fields(node_type, cause), meaning, ino });
     }
 
     fn entry<M: Mtd>(
@@ -338,7 +335,6 @@ impl Auditor {
         view: &View<'_>,
         slot: u32,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) -> Result<(), (NodeType, Malformed)> {
         let of = |cause| (NodeType::Dirent, cause);
         let bytes = view.at(range);
@@ -349,27 +345,27 @@ impl Auditor {
             return Ok(());
         }
         self.audit.damaged += 1;
-        let name = found.name_so_far().to_vec();
-        self.wrong_name(volume, view, (range, parent.parent, parent.version, name), lost);
+        self.wrong_name(volume, view, range, found.with_name(found.name_so_far()));
         Ok(())
     }
 
-    /// An entry whose name is wrong: of which directory is certain.
+    /// Reports an entry with an invalid name; its directory is certain.
     fn wrong_name<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (range, parent, version, name): (&Range<u32>, u32, u32, Vec<u8>),
-        lost: &dyn Fn(Range<u32>) -> bool,
+        range: &Range<u32>,
+        entry: Dirent<'_>,
     ) {
         let length = range.end - range.start;
-        let torn = view.is_torn(range.start, length) && !lost(range.clone());
-        let meaning = if torn { Meaning::Torn } else { Meaning::Lost };
+        let torn = view.is_torn(range.start, length) && !(view.lost)(range.clone());
+        let meaning = if torn { Consequence::Torn } else { Consequence::Lost };
         let at = view.start + offset(range.start);
-        let place = Place { at, length, what: What::Name { name }, meaning, ino: Some(parent) };
+        let what = DamageKind::Name { name: entry.name.to_vec() };
+        let place = Place { at, length, what, meaning, ino: Some(entry.parent) };
         let number = self.tell(place);
-        if let (false, Some(slot)) = (torn, volume.inodes.slot(parent)) {
-            self.wrong_entries.push((slot, version, number));
+        if let (false, Some(slot)) = (torn, volume.inodes.slot(entry.parent)) {
+            self.wrong_entries.push((slot, entry.version, number));
         }
     }
 
@@ -377,9 +373,9 @@ impl Auditor {
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (id, slot): (NodeId, u32),
+        id: NodeId,
+        slot: u32,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) -> Result<(), (NodeType, Malformed)> {
         let of = |cause| (NodeType::Inode, cause);
         let found = InodeView::new(view.at(range), volume.order).map_err(of)?;
@@ -388,14 +384,14 @@ impl Auditor {
             && found.data().len() == to_usize(node.csize)
             && crc(0, found.data()) == node.data_crc
             || found.check_lengths().is_ok() && node.csize == 0;
-        let mut seen = Seen { slot, node: id, good: right, place: None, fields: node };
+        let mut seen = VerifiedNode { slot, node: id, good: right, place: None, fields: node };
         if !right {
             self.audit.damaged += 1;
             let (at, length) = (view.start + offset(range.start), range.end - range.start);
-            let torn = view.is_torn(range.start, length) && !lost(range.clone());
-            let meaning = if torn { Meaning::Torn } else { Meaning::Superseded };
+            let torn = view.is_torn(range.start, length) && !(view.lost)(range.clone());
+            let meaning = if torn { Consequence::Torn } else { Consequence::Superseded };
             let bytes = u64::from(node.offset)..u64::from(node.offset) + u64::from(node.dsize);
-            let what = What::Data { bytes };
+            let what = DamageKind::Data { bytes };
             seen.place = self.tell(Place { at, length, what, meaning, ino: Some(node.ino) });
             if torn {
                 return Ok(());
@@ -425,18 +421,19 @@ impl Auditor {
         };
         self.audit.damaged += 1;
         self.wrong_attributes.extend(wrong);
-        let meaning = if wrong.is_some() { Meaning::Lost } else { Meaning::Unknown };
+        let meaning = if wrong.is_some() { Consequence::Lost } else { Consequence::Unknown };
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        self.tell(Place { at, length, what: What::Attribute, meaning, ino });
+        self.tell(Place { at, length, what: DamageKind::Attribute, meaning, ino });
     }
 
-    /// A block that is marked bad is not read. A flash that retires a block has moved its nodes before.
+    /// Reports nodes in a block that is marked bad, which JFFS2 does not read. A flash that retires
+    /// a block has moved its nodes before.
     fn bad_block(&mut self, view: &View<'_>, order: ByteOrder) {
         let nodes = gap::count_nodes(view.bytes, order);
         if nodes > 0 {
-            let what = What::BadBlock { nodes };
+            let what = DamageKind::BadBlock { nodes };
             let (at, length) = (view.start, view.size());
-            self.tell(Place { at, length, what, meaning: Meaning::Superseded, ino: None });
+            self.tell(Place { at, length, what, meaning: Consequence::Superseded, ino: None });
         }
     }
 
@@ -446,27 +443,28 @@ impl Auditor {
         self.judge_attributes(volume);
         self.judge_inodes(volume);
         if let Some(zeros) = self.zeros_at_end.take() {
-            self.tell(Place { meaning: Meaning::Superseded, ..zeros });
+            self.tell(Place { meaning: Consequence::Superseded, ..zeros });
         }
         self.audit.places.sort_by_key(|place| place.at);
         self.audit
     }
 
-    /// A damaged entry means nothing when there is a good one of its version: a mount that did not see it
-    /// gave the version again, or garbage collection copied it. Nor does one in a directory that is gone.
+    /// A damaged entry has no consequence when there is a valid one of its version: a mount that
+    /// did not see it reused the version, or garbage collection copied it. Nor does one in a
+    /// deleted directory.
     fn judge_names<M>(&mut self, volume: &Volume<M>) {
         self.entries.sort_unstable();
         for (slot, version, place) in std::mem::take(&mut self.wrong_entries) {
             let alive = volume.inodes.try_get(slot).filter(|inode| inode.links > 0);
             let twice = self.entries.binary_search(&(slot, version)).is_ok();
             match alive.filter(|_| !twice) {
-                Some(inode) => self.audit.hurt.entry(inode.ino).or_default().names = true,
-                None => self.mean(place, Meaning::Superseded),
+                Some(inode) => self.audit.inode_damage.entry(inode.ino).or_default().names = true,
+                None => self.mean(place, Consequence::Superseded),
             }
         }
     }
 
-    fn mean(&mut self, place: Option<usize>, meaning: Meaning) {
+    fn mean(&mut self, place: Option<usize>, meaning: Consequence) {
         if let Some(place) = place.and_then(|number| self.audit.places.get_mut(number)) {
             place.meaning = meaning;
         }
@@ -482,7 +480,7 @@ impl Auditor {
             let wrong = self.wrong_attributes.binary_search(&reference.xid).is_ok();
             let alive = volume.inodes.find(reference.ino).is_some_and(|inode| inode.links > 0);
             if wrong && alive && !reference.removed {
-                self.audit.hurt.entry(reference.ino).or_default().attributes = true;
+                self.audit.inode_damage.entry(reference.ino).or_default().attributes = true;
             }
         }
     }

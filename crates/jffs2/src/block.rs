@@ -1,8 +1,9 @@
 //! Erase blocks: the nodes in them, how their bytes are accounted for, and the list each is on.
 //!
-//! Layer: rank 5. Main types: [`Blocks`], [`Block`], [`NodeRef`] and its name [`NodeId`], [`NodeState`].
-//! Of every node on flash only its place and state are kept; its length is the distance to the next
-//! one, so that the references of a block cover it from the beginning to its free space without a gap.
+//! Layer: rank 5. Main types: [`Blocks`], [`Block`], [`NodeRef`] and its identifier [`NodeId`],
+//! [`NodeState`]. Of every node on flash only the offset and the state are kept. Its length is the
+//! distance to the next node, so that the references of a block cover it without a gap, from the
+//! beginning to its free space.
 //!
 //! ```text
 //!  block   | node | node | obsolete | node |  free space  |
@@ -10,13 +11,13 @@
 //!            |______^      |__________^                             dirty + wasted     obsolete ones
 //!              next of the same inode                               free
 //! ```
-//! `wasted` is what is obsolete but too little to make garbage collection of the block worth while; it
-//! becomes `dirty` together with more. Counts are held for each block and for all together;
+//! `wasted` space is obsolete but too small to justify garbage collection of the block; it becomes
+//! `dirty` together with more. Counts are held for each block and for the volume;
 //! [`Blocks::check_accounting`] compares them with the references.
 //!
 //! Source: Linux 6.1, `fs/jffs2/nodelist.h`, `nodelist.c` (`jffs2_link_node_ref`), `nodemgmt.c`
-//! (`jffs2_mark_node_obsolete`). Unlike the kernel's, a reference carries its owner, so that the list of
-//! an inode need not be walked to find the inode.
+//! (`jffs2_mark_node_obsolete`). Unlike the kernel's, a reference carries its owner, so that the
+//! list of an inode need not be walked to find the inode.
 
 mod list;
 
@@ -25,7 +26,7 @@ use boardlab_mtd::BlockIndex;
 use boardlab_sim::Bytes;
 use std::num::NonZeroU64;
 
-/// The name of a node reference: block, and number within the block.
+/// The identifier of a node reference: the block, and the number within the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(NonZeroU64);
 
@@ -48,16 +49,16 @@ impl NodeId {
     }
 }
 
-/// What is known of a node (`REF_*` of the kernel).
+/// The state of a node (`REF_*` of the kernel).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NodeState {
-    /// Its header was seen, its data were not checked yet.
+    /// The header was read; the data were not checked yet.
     Unchecked = 0,
-    /// A newer one took its place, or it is damaged, or there is no node.
+    /// Superseded by a newer node, or damaged, or not a node.
     Obsolete = 1,
-    /// Good, and to be copied as it is.
+    /// Valid, and to be copied as it is.
     Pristine = 2,
-    /// Good, but garbage collection had better write it anew.
+    /// Valid, but garbage collection should rewrite it.
     Normal = 3,
 }
 
@@ -74,23 +75,23 @@ impl NodeState {
         }
     }
 
-    /// Whether the node counts: it is not obsolete.
+    /// Whether the node is live, which means not obsolete.
     #[must_use]
-    pub const fn counts(self) -> bool {
+    pub const fn is_live(self) -> bool {
         !matches!(self, Self::Obsolete)
     }
 }
 
-/// Whose node it is, as the number of the owner in its table.
+/// The owner of a node, as the slot of the owner in its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// Nobody's: a cleanmarker, a summary, a node of an unknown type, a gap.
+    /// No owner: a cleanmarker, a summary, a node of an unknown type, a gap.
     Nobody,
-    /// An inode's, by its slot in [`Inodes`](crate::index::Inodes).
+    /// An inode, by its slot in [`Inodes`](crate::index::Inodes).
     Inode(u32),
-    /// That of an extended attribute, by its slot in [`Xattrs`](crate::xattr::Xattrs).
+    /// An extended attribute, by its slot in [`Xattrs`](crate::xattr::Xattrs).
     Xattr(u32),
-    /// That of a reference to one, by its slot.
+    /// A reference to an extended attribute, by its slot.
     Xref(u32),
 }
 
@@ -115,19 +116,19 @@ impl NodeRef {
         Self { place: offset | state.bits(), owner, next }
     }
 
-    /// Where the node begins in its block.
+    /// The offset of the node in its block.
     #[must_use]
     pub const fn offset(&self) -> u32 {
         self.place & !3
     }
 
-    /// What is known of it.
+    /// The state.
     #[must_use]
     pub fn state(&self) -> NodeState {
         NodeState::ALL[to_usize(self.place & 3)]
     }
 
-    /// Whose it is.
+    /// The owner.
     #[must_use]
     pub const fn owner(&self) -> Owner {
         let slot = self.owner >> 2;
@@ -139,23 +140,23 @@ impl NodeRef {
         }
     }
 
-    /// The next node of the same owner: the one linked before it.
+    /// The next node in the owner's list: the one that was linked before it.
     #[must_use]
     pub const fn next(&self) -> Option<NodeId> {
         self.next
     }
 }
 
-/// Bytes of one block or of all, by what they are. They add up to the size.
+/// The bytes of one block or of the volume, by state. They add up to the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
-    /// Nodes that count and were checked.
+    /// Live nodes that were checked.
     pub used: u64,
-    /// Nodes that count but were not checked.
+    /// Live nodes that were not checked.
     pub unchecked: u64,
-    /// Obsolete, and worth collecting.
+    /// Obsolete, and worth garbage collection.
     pub dirty: u64,
-    /// Obsolete, and not worth it.
+    /// Obsolete, and not worth garbage collection.
     pub wasted: u64,
     /// Not written.
     pub free: u64,
@@ -169,10 +170,11 @@ impl Space {
     }
 }
 
-/// The lists that blocks are on; a block is on one, or is the one being written or collected.
+/// The lists of erase blocks. A block is on one list, or it is the one being written or garbage
+/// collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum List {
-    /// On none: not scanned yet, being written, being collected, or in the hands of the erase code.
+    /// No list: not scanned yet, being written, being collected, or being erased.
     None,
     /// Nearly nothing in it is obsolete.
     Clean,
@@ -180,9 +182,9 @@ pub enum List {
     VeryDirty,
     /// Something worth collecting is obsolete.
     Dirty,
-    /// All is obsolete; kept back from erasing to spread the wear.
+    /// Entirely obsolete; kept back from the erase to level the wear.
     Erasable,
-    /// All is obsolete, but what replaces it is still in the write buffer.
+    /// Entirely obsolete, but what replaces it is still in the write buffer.
     ErasablePendingWbuf,
     /// To be erased next.
     ErasePending,
@@ -192,9 +194,9 @@ pub enum List {
     EraseComplete,
     /// Erased, with a cleanmarker.
     Free,
-    /// Bad: never used again.
+    /// Bad, and never used again.
     Bad,
-    /// Failed to be written; good nodes are still in it.
+    /// A write failed; live nodes are still in the block.
     BadUsed,
 }
 
@@ -205,7 +207,7 @@ const END: u32 = u32::MAX;
 
 /// Beginning, end and length of a list.
 #[derive(Debug, Clone, Copy)]
-struct Head {
+struct ListHead {
     first: u32,
     last: u32,
     count: u32,
@@ -219,36 +221,36 @@ pub struct Block {
     list: List,
     previous: u32,
     next: u32,
-    /// How many of `refs` garbage collection is through with.
-    pub(crate) collected: u32,
+    /// How many of `refs` garbage collection has processed.
+    pub(crate) gc_position: u32,
 }
 
 impl Block {
-    /// What its bytes are.
+    /// The space accounting of the block.
     #[must_use]
     pub const fn space(&self) -> &Space {
         &self.space
     }
 
-    /// Its nodes in order of place.
+    /// The nodes, by offset.
     #[must_use]
     pub fn refs(&self) -> &[NodeRef] {
         &self.refs
     }
 
-    /// The list it is on.
+    /// The list of the block.
     #[must_use]
     pub const fn list(&self) -> List {
         self.list
     }
 }
 
-/// What makes the kernel put a block elsewhere when a node in it becomes obsolete.
+/// Whether a block moves to another list when a node in it becomes obsolete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refile {
-    /// Nothing: the scan goes on and no block is on its list yet.
+pub enum RefilePolicy {
+    /// It does not move: the scan is running and no block is on its list yet.
     Scanning,
-    /// The state of its bytes. A block that became all obsolete waits where this says.
+    /// It moves by the state of its bytes. A block without live nodes goes to this list.
     To(List),
 }
 
@@ -257,34 +259,34 @@ pub enum Refile {
 pub struct Blocks {
     size: u32,
     blocks: Vec<Block>,
-    heads: [Head; LISTS],
+    heads: [ListHead; LISTS],
     totals: Space,
     erasing: u64,
     /// The block that is being written.
     pub(crate) writing: Option<BlockIndex>,
-    /// The block that garbage collection empties.
+    /// The block that garbage collection is emptying.
     pub(crate) collecting: Option<BlockIndex>,
 }
 
-/// What a scan made of a block.
+/// The state of a block after its scan (`BLK_STATE_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Erased, but no cleanmarker says so.
+pub enum BlockState {
+    /// Erased, but without a cleanmarker.
     AllFf,
     /// Erased, with a cleanmarker.
     Cleanmarker,
-    /// Full of nodes that count.
+    /// Full of live nodes.
     Clean,
-    /// Some nodes count; the rest is free or obsolete.
+    /// Some live nodes; the rest is free or obsolete.
     PartDirty,
-    /// Nothing counts.
+    /// No live nodes.
     AllDirty,
     /// Marked bad.
     Bad,
 }
 
 impl Blocks {
-    /// `count` blocks of `size` bytes, all of which are free; none is on a list.
+    /// Creates `count` free blocks of `size` bytes, which are on no list.
     #[must_use]
     pub fn new(count: u32, size: u32) -> Self {
         let space = Space { free: u64::from(size), ..Space::default() };
@@ -294,12 +296,12 @@ impl Blocks {
             list: List::None,
             previous: END,
             next: END,
-            collected: 0,
+            gc_position: 0,
         };
         Self {
             size,
             blocks: vec![block; to_usize(count)],
-            heads: [Head { first: END, last: END, count: 0 }; LISTS],
+            heads: [ListHead { first: END, last: END, count: 0 }; LISTS],
             totals: Space { free: u64::from(size) * u64::from(count), ..Space::default() },
             erasing: 0,
             writing: None,
@@ -313,7 +315,7 @@ impl Blocks {
         self.size
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     #[must_use]
     pub fn count(&self) -> u32 {
         u32::try_from(self.blocks.len()).expect("blocks are counted in u32")
@@ -322,7 +324,7 @@ impl Blocks {
     /// A block.
     ///
     /// # Panics
-    /// When there is none of this number.
+    /// When the block does not exist.
     #[must_use]
     pub fn block(&self, index: BlockIndex) -> &Block {
         &self.blocks[to_usize(index.0)]
@@ -332,7 +334,7 @@ impl Blocks {
         &mut self.blocks[to_usize(index.0)]
     }
 
-    /// What the bytes of all blocks are that are neither bad nor being erased.
+    /// The space accounting of all blocks that are neither bad nor being erased.
     #[must_use]
     pub const fn totals(&self) -> &Space {
         &self.totals
@@ -344,21 +346,21 @@ impl Blocks {
         self.erasing
     }
 
-    /// Where a block begins on the flash.
+    /// The offset of a block on the flash.
     #[must_use]
-    pub fn start(&self, block: BlockIndex) -> Bytes {
+    pub fn block_offset(&self, block: BlockIndex) -> Bytes {
         Bytes::new(u64::from(self.size)) * u64::from(block.0)
     }
 
-    /// The offset in a block where its free space begins.
+    /// The offset within a block at which its free space begins.
     #[must_use]
-    pub fn end_of_nodes(&self, block: BlockIndex) -> u32 {
+    pub fn free_offset(&self, block: BlockIndex) -> u32 {
         self.size - narrow(self.block(block).space.free)
     }
 
     /// The block that holds the byte at `offset`.
     #[must_use]
-    pub fn at(&self, offset: Bytes) -> BlockIndex {
+    pub fn block_at(&self, offset: Bytes) -> BlockIndex {
         let block = offset / Bytes::new(u64::from(self.size));
         BlockIndex(u32::try_from(block).expect("the offset lies within the flash"))
     }
@@ -368,7 +370,7 @@ impl Blocks {
     /// A node.
     ///
     /// # Panics
-    /// When its block was erased since.
+    /// When the block was erased meanwhile.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &NodeRef {
         &self.block(id.block()).refs[to_usize(id.index())]
@@ -378,32 +380,32 @@ impl Blocks {
         &mut self.block_mut(id.block()).refs[to_usize(id.index())]
     }
 
-    /// The name of the node number `index` of `block`.
+    /// The identifier of node number `index` of `block`.
     #[must_use]
     pub fn id(&self, block: BlockIndex, index: u32) -> Option<NodeId> {
         let there = to_usize(index) < self.block(block).refs.len();
         there.then(|| NodeId::new(block.0, index))
     }
 
-    /// Where a node begins on the flash.
+    /// The offset of a node on the flash (`ref_offset`).
     #[must_use]
-    pub fn place(&self, id: NodeId) -> Bytes {
-        self.start(id.block()) + Bytes::new(u64::from(self.node(id).offset()))
+    pub fn flash_offset(&self, id: NodeId) -> Bytes {
+        self.block_offset(id.block()) + Bytes::new(u64::from(self.node(id).offset()))
     }
 
-    /// Bytes from a node to the next one.
+    /// The bytes from a node to the next one (`ref_totlen`).
     #[must_use]
     pub fn length(&self, id: NodeId) -> u32 {
         let refs = &self.block(id.block()).refs;
         let next = refs.get(to_usize(id.index()) + 1).map(NodeRef::offset);
-        next.unwrap_or_else(|| self.end_of_nodes(id.block())) - self.node(id).offset()
+        next.unwrap_or_else(|| self.free_offset(id.block())) - self.node(id).offset()
     }
 
-    /// Adds a node of `length` bytes, a multiple of four, where the free space of `block` begins.
-    /// `next` is the owner's node linked before.
+    /// Adds a node of `length` bytes, a multiple of four, at the beginning of the free space of
+    /// `block`. `next` is the owner's node that was linked before.
     ///
     /// # Panics
-    /// When there is not so much free space, or the length is not a multiple of four or zero.
+    /// When there is too little free space, or the length is zero or not a multiple of four.
     pub fn link(
         &mut self,
         block: BlockIndex,
@@ -413,12 +415,12 @@ impl Blocks {
         next: Option<NodeId>,
     ) -> NodeId {
         assert!(length > 0 && length.is_multiple_of(4), "link: a node of {length} bytes");
-        let offset = self.end_of_nodes(block);
+        let offset = self.free_offset(block);
         assert!(length <= self.size - offset, "link: {length} bytes at {offset} of {block}");
         let entry = self.block_mut(block);
         let index = u32::try_from(entry.refs.len()).expect("a block holds fewer than 2^32 nodes");
         entry.refs.push(NodeRef::new(offset, state, owner, next));
-        self.shift(block, |space| {
+        self.adjust_space(block, |space| {
             space.free -= u64::from(length);
             *counter(space, state) += u64::from(length);
         });
@@ -433,7 +435,7 @@ impl Blocks {
         if length == 0 {
             return;
         }
-        // A gap grows; an obsolete node keeps its length, by which garbage collection knows it.
+        // A gap may grow. An obsolete node keeps its length, by which garbage collection knows it.
         let is_gap =
             |last: &NodeRef| last.state() == NodeState::Obsolete && last.owner() == Owner::Nobody;
         if !self.block(block).refs.last().is_some_and(is_gap) {
@@ -441,34 +443,36 @@ impl Blocks {
             return;
         }
         assert!(u64::from(length) <= self.block(block).space.free, "link_dirty: beyond {block}");
-        self.shift(block, |space| {
+        self.adjust_space(block, |space| {
             space.free -= u64::from(length);
             space.dirty += u64::from(length);
         });
     }
 
-    /// Accounts for `length` bytes at the beginning of the free space of `block` as wasted: padding, or what is
-    /// left at the end. It stays a piece of its own, since the length of an obsolete entry must not change.
-    pub(crate) fn waste(&mut self, block: BlockIndex, length: u32) {
+    /// Accounts for `length` bytes at the beginning of the free space of `block` as wasted:
+    /// padding, or the rest at the end. It gets a reference of its own, since the length of an
+    /// obsolete node must not change.
+    pub(crate) fn link_wasted(&mut self, block: BlockIndex, length: u32) {
         if length == 0 {
             return;
         }
         self.link(block, length, NodeState::Obsolete, Owner::Nobody, None);
-        self.shift(block, |space| {
+        self.adjust_space(block, |space| {
             space.dirty -= u64::from(length);
             space.wasted += u64::from(length);
         });
     }
 
-    /// A block could not be erased and shall be tried again.
+    /// Records a failed erase that is to be retried.
     pub(crate) fn retry_erase(&mut self, block: BlockIndex) {
         self.finish_erase(block, List::None);
         self.link(block, self.size, NodeState::Obsolete, Owner::Nobody, None);
         self.move_to(block, List::ErasePending);
     }
 
-    /// Applies `change` to the bytes of a block, and the difference to those of all.
-    pub(crate) fn shift(&mut self, block: BlockIndex, change: impl FnOnce(&mut Space)) {
+    /// Applies `change` to the space accounting of a block, and the difference to that of the
+    /// volume.
+    pub(crate) fn adjust_space(&mut self, block: BlockIndex, change: impl FnOnce(&mut Space)) {
         let before = self.block(block).space;
         let mut after = before;
         change(&mut after);
@@ -485,38 +489,38 @@ impl Blocks {
         }
     }
 
-    /// Says of a node that was unchecked, or is used, what it is now: [`NodeState::Pristine`] or
-    /// [`NodeState::Normal`].
+    /// Marks an unchecked or used node as [`NodeState::Pristine`] or [`NodeState::Normal`].
     ///
     /// # Panics
-    /// When the node is, or shall be, obsolete, or shall be unchecked again.
-    pub fn set_used(&mut self, id: NodeId, state: NodeState) {
+    /// When the node is obsolete, or when the new state is obsolete or unchecked.
+    pub fn mark_used(&mut self, id: NodeId, state: NodeState) {
         let before = self.node(id).state();
-        assert!(before.counts() && !matches!(state, NodeState::Obsolete | NodeState::Unchecked));
+        assert!(before.is_live() && !matches!(state, NodeState::Obsolete | NodeState::Unchecked));
         let node = self.node_mut(id);
         node.place = node.offset() | state.bits();
         if before == NodeState::Unchecked {
             let length = u64::from(self.length(id));
-            self.shift(id.block(), |space| {
+            self.adjust_space(id.block(), |space| {
                 space.unchecked -= length;
                 space.used += length;
             });
         }
     }
 
-    /// A checked node that lies in a page of its file together with others is to be written anew with
-    /// them by garbage collection (`mark_ref_normal`).
-    pub fn set_normal(&mut self, id: NodeId) {
+    /// Marks a checked node that shares a page of its file with others, so that garbage collection
+    /// rewrites them together (`mark_ref_normal`).
+    pub fn mark_normal(&mut self, id: NodeId) {
         if self.node(id).state() == NodeState::Pristine {
-            self.set_used(id, NodeState::Normal);
+            self.mark_used(id, NodeState::Normal);
         }
     }
 
-    /// Makes a node obsolete, accounts for its bytes as wasted or dirty, and puts its block on another
-    /// list when that follows. Gives false when the node was obsolete before. The flash is not touched.
-    pub fn obsolete(&mut self, id: NodeId, refile: Refile) -> bool {
+    /// Marks a node obsolete, accounts for its bytes as wasted or dirty, and moves its block to
+    /// another list where necessary. Returns false when the node was obsolete before. The flash is
+    /// not touched.
+    pub fn mark_obsolete(&mut self, id: NodeId, refile: RefilePolicy) -> bool {
         let state = self.node(id).state();
-        if !state.counts() {
+        if !state.is_live() {
             return false;
         }
         let (block, length) = (id.block(), u64::from(self.length(id)));
@@ -524,7 +528,7 @@ impl Blocks {
         let dirties = (space.dirty > 0 || is_dirty(space.wasted + length)) && !writing;
         let keeps_wasted = self.block(block).list == List::BadUsed;
         let mut added = 0;
-        self.shift(block, |space| {
+        self.adjust_space(block, |space| {
             *counter(space, state) -= length;
             if !dirties {
                 space.wasted += length;
@@ -539,21 +543,23 @@ impl Blocks {
         });
         let node = self.node_mut(id);
         node.place = node.offset() | NodeState::Obsolete.bits();
-        if let Refile::To(erasable) = refile {
+        if let RefilePolicy::To(erasable) = refile {
             self.refile(block, added, erasable);
         }
         true
     }
 
-    /// A node that was made obsolete counts after all. Its block stays where it is, unless it was to be
-    /// erased.
+    /// Makes an obsolete node live again. Its block stays on its list, unless it was to be erased.
     ///
     /// # Panics
-    /// When the node counts.
-    pub(crate) fn revive(&mut self, id: NodeId, state: NodeState) {
-        assert!(!self.node(id).state().counts() && state.counts(), "revive: the node counts");
+    /// When the node is live.
+    pub(crate) fn unmark_obsolete(&mut self, id: NodeId, state: NodeState) {
+        assert!(
+            !self.node(id).state().is_live() && state.is_live(),
+            "unmark_obsolete: the node counts"
+        );
         let (block, length) = (id.block(), u64::from(self.length(id)));
-        self.shift(block, |space| {
+        self.adjust_space(block, |space| {
             let dirty = space.dirty.min(length);
             space.dirty -= dirty;
             space.wasted -= length - dirty;
@@ -562,15 +568,15 @@ impl Blocks {
         let node = self.node_mut(id);
         node.place = node.offset() | state.bits();
         if matches!(self.block(block).list, List::ErasePending | List::Erasable) {
-            self.file_dirty(block);
+            self.file_as_dirty(block);
         }
     }
 
-    /// Gives the free space of a block up and puts it on one of the dirty lists.
-    pub(crate) fn file_dirty(&mut self, block: BlockIndex) {
-        let free = self.size - self.end_of_nodes(block);
+    /// Gives up the free space of a block and moves it to one of the dirty lists.
+    pub(crate) fn file_as_dirty(&mut self, block: BlockIndex) {
+        let free = self.size - self.free_offset(block);
         self.link_dirty(block, free);
-        self.shift(block, |space| {
+        self.adjust_space(block, |space| {
             space.dirty += space.wasted;
             space.wasted = 0;
         });
@@ -579,7 +585,7 @@ impl Blocks {
         self.move_to(block, list);
     }
 
-    /// Puts a block of which `added` bytes have just become dirty on the list where it belongs.
+    /// Moves a block, of which `added` bytes have just become dirty, to the appropriate list.
     fn refile(&mut self, block: BlockIndex, added: u64, erasable: List) {
         let space = self.block(block).space;
         let before = space.dirty - added.min(space.dirty);
@@ -596,7 +602,7 @@ impl Blocks {
         if self.collecting == Some(block) {
             return;
         }
-        // In this order, as the kernel has it: what becomes very dirty at once is only dirty at first.
+        // In the kernel's order: a block that becomes very dirty at once is only dirty at first.
         if is_dirty(space.dirty) && !is_dirty(before) {
             self.move_to(block, List::Dirty);
         } else if self.is_very_dirty(space.dirty) && !self.is_very_dirty(before) {
@@ -610,85 +616,86 @@ impl Blocks {
         dirty >= self.size as u64 / 2
     }
 
-    /// What a scanned block is; what is too little to collect becomes wasted on the way.
-    pub(crate) fn classify(&mut self, block: BlockIndex, cleanmarker: u32) -> Verdict {
+    /// Classifies a scanned block. Dirty space that is too small to collect becomes wasted.
+    pub(crate) fn classify(&mut self, block: BlockIndex, cleanmarker: u32) -> BlockState {
         let Block { space, refs, .. } = self.block(block);
         let good = space.used + space.unchecked;
         if good == u64::from(cleanmarker) && space.dirty == 0 && refs.len() <= 1 {
-            return Verdict::Cleanmarker;
+            return BlockState::Cleanmarker;
         }
         if !is_dirty(u64::from(self.size) - good) {
-            self.shift(block, |space| {
+            self.adjust_space(block, |space| {
                 space.wasted += space.dirty;
                 space.dirty = 0;
             });
-            return Verdict::Clean;
+            return BlockState::Clean;
         }
-        if good > 0 { Verdict::PartDirty } else { Verdict::AllDirty }
+        if good > 0 { BlockState::PartDirty } else { BlockState::AllDirty }
     }
 
-    /// Takes a block out of the accounting for good.
-    pub(crate) fn retire(&mut self, block: BlockIndex) {
-        self.shift(block, |space| *space = Space::default());
+    /// Removes a bad block from the accounting for good.
+    pub(crate) fn retire_bad(&mut self, block: BlockIndex) {
+        self.adjust_space(block, |space| *space = Space::default());
         self.move_to(block, List::Bad);
     }
 
-    /// A block goes to be erased: its bytes are no longer used, dirty or free, and its references go.
-    /// No list of an owner may lead to them any longer.
+    /// Begins to erase a block: its bytes are no longer used, dirty or free, and its references are
+    /// dropped. No owner's list may refer to them any more.
     pub(crate) fn begin_erase(&mut self, block: BlockIndex) {
-        self.shift(block, |space| *space = Space::default());
+        self.adjust_space(block, |space| *space = Space::default());
         self.erasing += u64::from(self.size);
         let entry = self.block_mut(block);
         entry.refs = Vec::new();
-        entry.collected = 0;
+        entry.gc_position = 0;
         self.move_to(block, List::Erasing);
     }
 
-    /// A block was erased: all of it is free, and it is on `list`.
+    /// Completes an erase: the block is free, and moves to `list`.
     pub(crate) fn finish_erase(&mut self, block: BlockIndex, list: List) {
         self.erasing -= u64::from(self.size);
         let size = u64::from(self.size);
-        self.shift(block, |space| space.free = size);
+        self.adjust_space(block, |space| space.free = size);
         self.move_to(block, list);
     }
 
-    /// A block could not be erased.
+    /// Records a failed erase.
     pub(crate) fn fail_erase(&mut self, block: BlockIndex) {
         self.erasing -= u64::from(self.size);
         self.move_to(block, List::Bad);
     }
 
-    /// Gives memory back that the references of a block will not need.
+    /// Releases memory that the references of a block will not need.
     pub(crate) fn shrink(&mut self, block: BlockIndex) {
         self.block_mut(block).refs.shrink_to_fit();
     }
 
-    /// Makes a node another owner's.
+    /// Changes the owner of a node.
     pub(crate) fn set_owner(&mut self, id: NodeId, owner: Owner) {
         let node = *self.node(id);
         *self.node_mut(id) = NodeRef::new(node.offset(), node.state(), owner, node.next);
     }
 
-    /// Makes `next` the node after `id` in its owner's list.
+    /// Sets the node after `id` in its owner's list.
     pub(crate) fn set_next(&mut self, id: NodeId, next: Option<NodeId>) {
         self.node_mut(id).next = next;
     }
 
-    /// The nodes of a list, from its first one on.
+    /// The nodes of an owner's list, from its first one on.
     pub fn chain(&self, first: Option<NodeId>) -> impl Iterator<Item = NodeId> + '_ {
         std::iter::successors(first, |&id| self.node(id).next)
     }
 }
 
-/// Whether obsolete bytes are worth collecting (`ISDIRTY`): more than an inode node with the least data.
+/// Whether obsolete bytes are worth garbage collection (`ISDIRTY`): more than an inode node with
+/// the minimum of data.
 #[must_use]
 pub const fn is_dirty(bytes: u64) -> bool {
-    /// The least data that a node is written for (`JFFS2_MIN_DATA_LEN`).
+    /// The minimum of data for which a node is written (`JFFS2_MIN_DATA_LEN`).
     const MIN_DATA: u64 = 128;
     bytes > inode::SIZE as u64 + MIN_DATA
 }
 
-/// What a node in this state is counted as.
+/// The counter for nodes of this state.
 const fn counter(space: &mut Space, state: NodeState) -> &mut u64 {
     match state {
         NodeState::Unchecked => &mut space.unchecked,

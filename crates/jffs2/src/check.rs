@@ -1,9 +1,9 @@
-//! The check that follows a mount: every inode is read once, and the data of its nodes are verified.
+//! The check after a mount: every inode is read once, and the data of its nodes are verified.
 //!
-//! Layer: rank 5. [`Jffs2::check_next`] does one inode; until all are done nothing can be garbage
-//! collected, and whoever opens an inode first waits for its own check (that is what `ls` waits for
-//! after a mount). Source: Linux 6.1, the first half of `jffs2_garbage_collect_pass` in `fs/jffs2/gc.c`.
-//! The kernel goes through the buckets of its hash table, this by number.
+//! Layer: rank 5. [`Jffs2::check_next`] checks one inode. Nothing can be garbage collected until
+//! all are checked, and whoever opens an inode first waits for its check, as `ls` does after a
+//! mount. Source: Linux 6.1, the first half of `jffs2_garbage_collect_pass` in `fs/jffs2/gc.c`. The
+//! kernel proceeds by the buckets of its hash table, this by number.
 
 use crate::Jffs2;
 use crate::error::Error;
@@ -13,17 +13,17 @@ use boardlab_sim::Clock;
 use boardlab_vfs::Errno;
 
 impl<M: Mtd> Jffs2<M> {
-    /// Whether nodes are left that were not checked.
+    /// Whether unchecked nodes are left.
     #[must_use]
     pub const fn is_unchecked(&self) -> bool {
         self.volume.blocks.totals().unchecked > 0
     }
 
-    /// Checks the next inode that was not checked and was not opened since the mount. An inode whose
-    /// nodes are damaged is passed over: who opens it gets the error.
+    /// Checks the next inode that was neither checked nor opened since the mount. An inode with
+    /// damaged nodes is skipped: opening it returns the error.
     ///
     /// # Errors
-    /// ENOSPC when there is none left and yet nodes are unchecked, [`Error::Flash`].
+    /// ENOSPC when no inode is left although nodes are unchecked, [`Error::Flash`].
     pub fn check_next(&mut self, clock: &mut Clock) -> Result<(), Error> {
         if !self.volume.check.xattrs_done {
             self.volume.check_xattrs(clock)?;
@@ -42,10 +42,10 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// Checks everything that is left.
+    /// Checks all remaining inodes.
     ///
     /// # Errors
-    /// As [`Jffs2::check_next`], but for ENOSPC.
+    /// As [`Jffs2::check_next`], except ENOSPC.
     pub fn check_all(&mut self, clock: &mut Clock) -> Result<(), Error> {
         while self.is_unchecked() {
             match self.check_next(clock) {
@@ -58,7 +58,7 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M: Mtd> crate::Volume<M> {
-    /// The next inode with a name that was not checked.
+    /// The next unchecked inode with a name.
     fn next_unchecked(&self) -> Option<u32> {
         let mut slots = self.inodes.slots_from(self.check.next..);
         slots.find(|&slot| {

@@ -1,18 +1,18 @@
-//! Compression of the data of nodes: which compressor is tried, and which is taken.
+//! Compression of node data: which compressors are tried, and which is chosen.
 //!
-//! Layer: rank 5. Main type: [`Compressors`], which keeps the memory of all of them. The algorithms are in
-//! `boardlab_codec`; here is what Linux makes of them: their order, the modes, and that zlib and rtime may
-//! take only a part of the data, so that what they leave goes into another node.
+//! Layer: rank 5. Main type: [`Compressors`], which owns the memory of all of them. The algorithms
+//! are in `boardlab_codec`. Here is how Linux uses them: their order, the modes, and that zlib and
+//! rtime may consume only a part of the data, so that the rest goes into another node.
 //!
 //! ```text
 //!  priority    LZO (80), zlib (60), rtime (50): the first that makes the data smaller
 //!  size        all of them: the smallest
 //!  favour LZO  as size, but LZO wins when the other is not below 80 % of it
 //! ```
-//! Zeros are compressed as anything else: the compressor "zero" stands for holes only.
+//! Zeros are compressed like any data: the compressor "zero" is for holes only.
 //!
-//! Source: Linux 6.1, `fs/jffs2/compr.c`, `compr.h`. Left out: the Rubin coders, which no kernel writes, and
-//! the compressor "copy" of tests.
+//! Source: Linux 6.1, `fs/jffs2/compr.c`, `compr.h`. Left out: the Rubin coders, which no kernel
+//! writes, and the compressor "copy" of tests.
 
 use crate::format::inode::Compressor;
 use crate::options::{Compression, CompressionMode};
@@ -21,53 +21,56 @@ use boardlab_codec::{Compressed, lzo, rtime};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Host, Work};
 
-/// LZO is taken when another compressor needs at least this share of its size (`FAVOUR_LZO_PERCENT`).
+/// LZO is chosen when another compressor needs at least this share of its size
+/// (`FAVOUR_LZO_PERCENT`).
 const FAVOUR_LZO_PERCENT: usize = 80;
 
 /// The order in which compressors are tried.
 const BY_PRIORITY: [Compressor; 3] = [Compressor::Lzo, Compressor::Zlib, Compressor::Rtime];
 
-/// Data as they will be in a node.
+/// Data in the form that a node stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredData {
     /// How they are stored.
     pub compressor: Compressor,
-    /// How many bytes of the input they are.
+    /// The input bytes that they represent.
     pub consumed: usize,
-    /// How many bytes they take.
+    /// The bytes that they occupy.
     pub produced: usize,
 }
 
-/// All compressors, with the memory that they work in.
+/// All compressors, with their working memory.
 #[derive(Debug, Clone, Default)]
 pub struct Compressors {
     deflate: Option<Box<Jffs2Deflate>>,
     inflate: Option<Box<Inflate>>,
     lzo: Option<Box<lzo::Lzo>>,
-    /// What the last call has chosen.
+    /// The result of the last call.
     output: Vec<u8>,
-    /// What the compressor tried last has made.
+    /// The output of the last compressor tried.
     attempt: Vec<u8>,
 }
 
 impl Compressors {
-    /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it smaller, the
-    /// first `room` bytes are stored as they are. [`Compressors::take`] gives the bytes.
+    /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it
+    /// smaller, the first `room` bytes are stored as they are. [`Compressors::take`] gives the
+    /// bytes.
     pub fn compress(
         &mut self,
-        (host, clock): (&mut Host, &mut Clock),
+        host: &mut Host,
+        clock: &mut Clock,
         settings: Compression,
         input: &[u8],
         room: usize,
-    ) -> Stored {
-        let mut best: Option<Stored> = None;
+    ) -> StoredData {
+        let mut best: Option<StoredData> = None;
         for compressor in BY_PRIORITY {
             if !settings.tries(compressor) {
                 continue;
             }
             host.spend(clock, work_to_compress(compressor), input.len());
             let Some(done) = self.attempt(compressor, input, room) else { continue };
-            let new = Stored { compressor, consumed: done.consumed, produced: done.produced };
+            let new = StoredData { compressor, consumed: done.consumed, produced: done.produced };
             let Some(old) = best else {
                 if settings.takes_first() || new.produced < new.consumed {
                     best = Some(new);
@@ -86,25 +89,25 @@ impl Compressors {
         best.unwrap_or_else(|| self.keep(input, room))
     }
 
-    /// Takes the bytes that the last [`Compressors::compress`] has made out of here, so that they can be
-    /// written while this is borrowed; [`Compressors::give_back`] returns their memory.
+    /// Takes the bytes of the last [`Compressors::compress`] out, so that they can be written while
+    /// `self` is borrowed; [`Compressors::give_back`] returns their memory.
     #[must_use]
-    pub fn take(&mut self, stored: Stored) -> Vec<u8> {
+    pub fn take(&mut self, stored: StoredData) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.output);
         bytes.truncate(stored.produced);
         bytes
     }
 
-    /// Keeps the memory of bytes that were taken for the next ones.
+    /// Returns the memory of taken bytes for reuse.
     pub fn give_back(&mut self, bytes: Vec<u8>) {
         self.output = bytes;
     }
 
-    fn keep(&mut self, input: &[u8], room: usize) -> Stored {
+    fn keep(&mut self, input: &[u8], room: usize) -> StoredData {
         let length = input.len().min(room);
         self.output.clear();
         self.output.extend_from_slice(&input[..length]);
-        Stored { compressor: Compressor::None, consumed: length, produced: length }
+        StoredData { compressor: Compressor::None, consumed: length, produced: length }
     }
 
     fn attempt(&mut self, compressor: Compressor, input: &[u8], room: usize) -> Option<Compressed> {
@@ -123,15 +126,16 @@ impl Compressors {
         }
     }
 
-    /// LZO takes all or nothing, in a buffer of the worst case; only then is its size looked at.
+    /// LZO consumes all or nothing, in a buffer of the worst case; its size is compared only
+    /// afterwards.
     fn attempt_lzo(&mut self, input: &[u8], room: usize) -> Option<Compressed> {
         self.attempt.resize(lzo::worst_case(input.len()), 0);
         let produced = self.lzo.get_or_insert_default().compress(input, &mut self.attempt)?;
         (produced <= room).then_some(Compressed { consumed: input.len(), produced })
     }
 
-    /// Decompresses the data of a node into all of `output`; false when they are damaged or nobody knows
-    /// the compressor.
+    /// Decompresses the data of a node to exactly `output`; false when they are damaged or the
+    /// compressor is unknown.
     #[must_use]
     pub fn decompress(&mut self, compressor: Compressor, data: &[u8], output: &mut [u8]) -> bool {
         match compressor {
@@ -175,26 +179,27 @@ impl Compression {
         }
     }
 
-    /// Whether the first compressor that succeeds is taken, even when LZO has not become smaller.
+    /// Whether the first compressor that succeeds is chosen, even when LZO did not make the data
+    /// smaller.
     const fn takes_first(self) -> bool {
         matches!(self.mode, CompressionMode::Priority | CompressionMode::Only(_))
     }
 }
 
-/// Whether `new` is taken instead of `old` (`jffs2_is_best_compression`).
-fn is_better(mode: CompressionMode, new: Stored, old: Stored) -> bool {
+/// Whether `new` is chosen instead of `old` (`jffs2_is_best_compression`).
+fn is_better(mode: CompressionMode, new: StoredData, old: StoredData) -> bool {
     let smaller = new.produced < old.produced;
     if mode != CompressionMode::FavourLzo {
         return smaller;
     }
     let share = |bytes: usize| bytes * FAVOUR_LZO_PERCENT / 100;
-    let lzo = |stored: Stored| stored.compressor == Compressor::Lzo;
+    let lzo = |stored: StoredData| stored.compressor == Compressor::Lzo;
     (lzo(new) && old.produced > share(new.produced))
         || (!lzo(old) && smaller)
         || share(old.produced) > new.produced
 }
 
-/// What trying a compressor costs the CPU.
+/// The CPU work of trying a compressor.
 const fn work_to_compress(compressor: Compressor) -> Work {
     match compressor {
         Compressor::Lzo => Work::LzoCompress,
@@ -203,7 +208,7 @@ const fn work_to_compress(compressor: Compressor) -> Work {
     }
 }
 
-/// What decompression costs the CPU; `None` of what is only copied or cleared.
+/// The CPU work of decompression; `None` for data that are only copied or cleared.
 #[must_use]
 pub const fn work_to_decompress(compressor: Compressor) -> Option<Work> {
     match compressor {
@@ -233,10 +238,10 @@ mod tests {
             .collect()
     }
 
-    fn run(settings: Compression, input: &[u8], room: usize) -> (Stored, Vec<u8>, Host) {
+    fn run(settings: Compression, input: &[u8], room: usize) -> (StoredData, Vec<u8>, Host) {
         let (mut host, mut clock) = (Host::free(), Clock::new());
         let mut compressors = Compressors::default();
-        let stored = compressors.compress((&mut host, &mut clock), settings, input, room);
+        let stored = compressors.compress(&mut host, &mut clock, settings, input, room);
         let bytes = compressors.take(stored);
         let mut back = vec![0xEE; stored.consumed];
         assert!(compressors.decompress(stored.compressor, &bytes, &mut back));
@@ -264,7 +269,11 @@ mod tests {
         assert_eq!((stored.compressor, stored.consumed), (Compressor::None, 4096));
         assert_eq!(bytes, noise(4096));
         for work in [Work::LzoCompress, Work::Deflate, Work::RtimeCompress] {
-            assert_eq!((host.done(work).count, host.done(work).bytes), (1, 4096), "{work:?}");
+            assert_eq!(
+                (host.work_total(work).count, host.work_total(work).bytes),
+                (1, 4096),
+                "{work:?}"
+            );
         }
     }
 
@@ -294,7 +303,7 @@ mod tests {
         let nearly = lzo * FAVOUR_LZO_PERCENT / 100 <= zlib;
         assert_eq!(favoured == Compressor::Lzo, nearly, "{zlib} {lzo}");
         let page = |lzo, other| {
-            let stored = |compressor, produced| Stored { compressor, consumed: 4096, produced };
+            let stored = |compressor, produced| StoredData { compressor, consumed: 4096, produced };
             let new = stored(Compressor::Zlib, other);
             is_better(CompressionMode::FavourLzo, new, stored(Compressor::Lzo, lzo))
         };

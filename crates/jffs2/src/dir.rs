@@ -1,20 +1,22 @@
-//! Names: making inodes, linking, unlinking, renaming.
+//! Directory operations: create, link, unlink, rename.
 //!
-//! Layer: rank 5. Methods of [`Jffs2`]. Nothing here is atomic as a whole; the order of the nodes makes every
-//! beginning of it a sound filesystem:
+//! Layer: rank 5. Methods of [`Jffs2`]. No operation is atomic as a whole; the order of the nodes
+//! makes every prefix of it a consistent filesystem:
 //!
 //! ```text
 //!  create   inode node, then entry             an inode without a name goes at the next mount
 //!  unlink   entry that removes the name        the inode's nodes are obsolete when nobody holds it open
 //!  rename   new entry, then removing the old   a cut between them leaves both names
 //! ```
-//! On NOR without summaries a name is removed by making its entry obsolete in place, and nothing is written.
+//! On NOR without summaries a name is removed by marking its entry obsolete in place, and nothing
+//! is written.
 //!
-//! Source: Linux 6.1, `fs/jffs2/dir.c`, `write.c` (`jffs2_do_create`, `jffs2_do_link`, `jffs2_do_unlink`),
-//! `fs.c` (`jffs2_new_inode`). Left out: access control lists and security labels inherited from the
-//! directory. Different on purpose: a renamed directory's cached parent is the new one at once, where the
-//! kernel learns of it at the next mount; and the node of an inode for whose name there is no space is obsolete
-//! at once, where the kernel keeps it until then.
+//! Source: Linux 6.1, `fs/jffs2/dir.c`, `write.c` (`jffs2_do_create`, `jffs2_do_link`,
+//! `jffs2_do_unlink`), `fs.c` (`jffs2_new_inode`). Left out: access control lists and security
+//! labels inherited from the directory. Deliberate deviations: the cached parent of a renamed
+//! directory changes at once, where the kernel updates it at the next mount; and the node of an
+//! inode without space for its name is obsolete at once, where the kernel keeps it until the next
+//! mount.
 
 use crate::Jffs2;
 use crate::alloc::Priority;
@@ -26,17 +28,17 @@ use crate::format::{ByteOrder, Dirent, Inode, inode, length_of};
 use crate::index::{InodeCache, InodeState};
 use crate::inode::{DirEntry, Metadata, OpenInode, device_number};
 use crate::open::number;
-use crate::write::{Mode, entry_size, node_with};
+use crate::write::{AllocMode, entry_size, node_with};
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Errno, Ino, Kind, New};
+use boardlab_vfs::{Errno, Ino, Kind, NewInode};
 
-/// The bit of a directory's mode that gives its group to what is made in it.
+/// The set-group-ID bit of a directory, by which new inodes inherit its group.
 const SET_GID: u32 = 0o2_000;
 
-/// A name to be given: in which directory, and to what.
+/// A directory entry to be written: its directory, name, and inode.
 #[derive(Clone, Copy)]
-struct Naming<'a> {
+struct NewDirent<'a> {
     dir: u32,
     name: &'a [u8],
     ino: u32,
@@ -44,18 +46,18 @@ struct Naming<'a> {
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// Makes an inode and gives it a name.
+    /// Creates an inode with a name (`jffs2_do_create`).
     ///
     /// # Errors
     /// EEXIST, ENOTDIR, ENAMETOOLONG, ENOSPC, [`Error::Flash`].
-    pub(crate) fn make(
+    pub(crate) fn do_create(
         &mut self,
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
-        new: &New<'_>,
+        new: &NewInode<'_>,
     ) -> Result<u32, Error> {
-        let dir = self.open_for_name(clock, dir, name)?;
+        let dir = self.lookup_free_name(clock, dir, name)?;
         if new.target.len() > NAME_MAX {
             return Err(Errno::NameTooLong.into());
         }
@@ -65,10 +67,10 @@ impl<M: Mtd> Jffs2<M> {
         let (ino, mut node) = self.new_inode(clock, dir, new, &data)?;
         let given = self.finish_inode(clock, ino, &mut node, &data).and_then(|()| {
             let kind = new.kind.dirent_type();
-            self.give_name(clock, Naming { dir, name, ino, kind })
+            self.add_dirent(clock, NewDirent { dir, name, ino, kind })
         });
         if let Err(error) = given {
-            self.let_go(clock, ino)?;
+            self.abandon_inode(clock, ino)?;
             return Err(error);
         }
         if new.kind == Kind::Directory {
@@ -77,12 +79,12 @@ impl<M: Mtd> Jffs2<M> {
         Ok(ino)
     }
 
-    /// An inode that is open but not on the flash yet, and its node.
+    /// Opens a new inode that is not on the flash yet, and prepares its node.
     fn new_inode(
         &mut self,
         clock: &Clock,
         dir: u32,
-        new: &New<'_>,
+        new: &NewInode<'_>,
         data: &[u8],
     ) -> Result<(u32, Inode), Error> {
         let parent = self.held(dir)?.metadata;
@@ -125,52 +127,53 @@ impl<M: Mtd> Jffs2<M> {
         node: &mut Inode,
         data: &[u8],
     ) -> Result<(), Error> {
-        let dnode = self.write_dnode(clock, node, data, Mode::Normal)?;
+        let dnode = self.write_dnode(clock, node, data, AllocMode::Normal)?;
         self.held_mut(ino)?.metadata_node = Some(dnode);
         Ok(())
     }
 
-    /// Forgets an inode that could not be made, or got no name.
-    fn let_go(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
+    /// Drops an inode that could not be created, or got no name.
+    fn abandon_inode(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
         let slot = self.held(ino)?.slot;
         self.volume.inodes.get_mut(slot).links = 0;
-        self.close_inode(clock, ino)
+        self.do_evict_inode(clock, ino)
     }
 
-    /// Opens a directory in which a name is to be given that is not there yet.
-    fn open_for_name(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<u32, Error> {
-        match self.find_name(clock, dir, name) {
+    /// Opens a directory and checks that it does not contain `name` yet.
+    fn lookup_free_name(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<u32, Error> {
+        match self.do_lookup(clock, dir, name) {
             Ok(_) => Err(Errno::Exist.into()),
             Err(Error::Refused(Errno::NoEnt)) => number(dir),
             Err(error) => Err(error),
         }
     }
 
-    /// Writes an entry and files it (`jffs2_do_link`).
-    fn give_name(&mut self, clock: &mut Clock, naming: Naming<'_>) -> Result<(), Error> {
-        self.write_name(clock, naming, Priority::Normal)
+    /// Writes an entry and adds it to the open directory (`jffs2_do_link`).
+    fn add_dirent(&mut self, clock: &mut Clock, dirent: NewDirent<'_>) -> Result<(), Error> {
+        self.write_new_dirent(clock, dirent, Priority::Normal)
     }
 
-    fn write_name(
+    fn write_new_dirent(
         &mut self,
         clock: &mut Clock,
-        naming: Naming<'_>,
+        dirent: NewDirent<'_>,
         priority: Priority,
     ) -> Result<(), Error> {
-        let Naming { dir, name, ino, kind } = naming;
+        let NewDirent { dir, name, ino, kind } = dirent;
         let length = crate::format::dirent::SIZE + length_of(name);
         self.reserve(clock, length, priority, Some(entry_size(name)))?;
         let (now, version) = (self.seconds(clock), self.next_version(dir)?);
         let node = Dirent { parent: dir, version, ino, mctime: now, kind, name };
-        let mode = if priority == Priority::Deletion { Mode::Deletion } else { Mode::Normal };
+        let mode =
+            if priority == Priority::Deletion { AllocMode::Deletion } else { AllocMode::Normal };
         let entry = self.write_dirent(clock, node, mode)?;
-        self.file_entry(clock, dir, name, entry)?;
-        self.touch(dir, now)
+        self.add_to_directory(clock, dir, name, entry)?;
+        self.update_times(dir, now)
     }
 
-    /// Puts an entry into an open directory; the one that had the name is obsolete
+    /// Adds an entry to an open directory; the former entry of the name becomes obsolete
     /// (`jffs2_add_fd_to_list`).
-    pub(crate) fn file_entry(
+    pub(crate) fn add_to_directory(
         &mut self,
         clock: &mut Clock,
         dir: u32,
@@ -188,17 +191,17 @@ impl<M: Mtd> Jffs2<M> {
         old.map_or(Ok(()), |old| self.volume.mark_obsolete(clock, old))
     }
 
-    fn touch(&mut self, dir: u32, now: u32) -> Result<(), Error> {
+    fn update_times(&mut self, dir: u32, now: u32) -> Result<(), Error> {
         let metadata = &mut self.held_mut(dir)?.metadata;
         (metadata.mtime, metadata.ctime) = (now, now);
         Ok(())
     }
 
-    /// Gives an inode another name.
+    /// Adds a hard link to an inode.
     ///
     /// # Errors
     /// EPERM for a directory, EEXIST, ENOSPC, [`Error::Flash`].
-    pub(crate) fn link_name(
+    pub(crate) fn do_link(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -210,13 +213,13 @@ impl<M: Mtd> Jffs2<M> {
         if kind == Kind::Directory {
             return Err(Errno::Perm.into());
         }
-        let dir = self.open_for_name(clock, dir, name)?;
-        self.give_name(clock, Naming { dir, name, ino, kind: kind.dirent_type() })?;
-        self.count_link(ino, 1)
+        let dir = self.lookup_free_name(clock, dir, name)?;
+        self.add_dirent(clock, NewDirent { dir, name, ino, kind: kind.dirent_type() })?;
+        self.adjust_links(ino, 1)
     }
 
-    /// Changes the number of names of what is no directory.
-    fn count_link(&mut self, ino: u32, by: i32) -> Result<(), Error> {
+    /// Adjusts the link count of anything but a directory.
+    fn adjust_links(&mut self, ino: u32, by: i32) -> Result<(), Error> {
         let slot = self.held(ino)?.slot;
         let cache = self.volume.inodes.get_mut(slot);
         cache.links = cache.links.saturating_add_signed(by);
@@ -225,24 +228,24 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// Takes a name from a file, or removes an empty directory.
+    /// Removes a name of a file, or an empty directory.
     ///
     /// # Errors
     /// ENOENT, EISDIR or ENOTDIR, ENOTEMPTY, ENOSPC, [`Error::Flash`].
-    pub(crate) fn remove_name(
+    pub(crate) fn do_unlink(
         &mut self,
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
         directory: bool,
     ) -> Result<(), Error> {
-        let ino = self.find_name(clock, dir, name)?;
+        let ino = self.do_lookup(clock, dir, name)?;
         self.check_victim(clock, ino, directory)?;
         let dir = number(dir)?;
-        self.take_name(clock, dir, name)?;
-        self.lose_name(clock, ino)?;
+        self.remove_dirent(clock, dir, name)?;
+        self.drop_link(clock, ino)?;
         let now = self.seconds(clock);
-        self.touch(dir, now)?;
+        self.update_times(dir, now)?;
         if directory {
             let parent = self.held_mut(dir)?;
             parent.links = parent.links.saturating_sub(1);
@@ -250,11 +253,11 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// A name no longer is: says so on the flash (the first half of `jffs2_do_unlink`).
-    fn take_name(&mut self, clock: &mut Clock, dir: u32, name: &[u8]) -> Result<(), Error> {
+    /// Removes a name on the flash (the first half of `jffs2_do_unlink`).
+    fn remove_dirent(&mut self, clock: &mut Clock, dir: u32, name: &[u8]) -> Result<(), Error> {
         if !self.volume.marks_obsolete() {
-            let gone = Naming { dir, name, ino: 0, kind: 0 };
-            return self.write_name(clock, gone, Priority::Deletion);
+            let gone = NewDirent { dir, name, ino: 0, kind: 0 };
+            return self.write_new_dirent(clock, gone, Priority::Deletion);
         }
         if self.volume.read_only {
             return Err(Errno::RoFs.into());
@@ -265,11 +268,12 @@ impl<M: Mtd> Jffs2<M> {
         old.map_or(Ok(()), |old| self.volume.mark_obsolete(clock, old))
     }
 
-    /// An inode has one name less. Of a directory the remembered removed names go as well.
-    fn lose_name(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
+    /// Drops a link of an inode. The entries of a directory, all of removed names, become obsolete
+    /// as well.
+    fn drop_link(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
         let victim = self.held_mut(ino)?;
         if !victim.is_directory() {
-            return self.count_link(ino, -1);
+            return self.adjust_links(ino, -1);
         }
         victim.links = 0;
         let slot = victim.slot;
@@ -279,32 +283,34 @@ impl<M: Mtd> Jffs2<M> {
         nodes.into_iter().try_for_each(|node| self.volume.mark_obsolete(clock, node))
     }
 
-    /// Renames; what had the new name loses it.
+    /// Renames, and replaces what has the new name.
     ///
     /// # Errors
-    /// ENOENT, EISDIR, ENOTDIR, ENOTEMPTY, ENOSPC, [`Error::Flash`]. When the new name was given but the
-    /// old one could not be removed, both are there.
-    pub(crate) fn move_name(
+    /// ENOENT, EISDIR, ENOTDIR, ENOTEMPTY, ENOSPC, [`Error::Flash`]. When the new name was written
+    /// but the old one could not be removed, both exist.
+    pub(crate) fn do_rename(
         &mut self,
         clock: &mut Clock,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
+        old_dir: Ino,
+        old_name: &[u8],
+        new_dir: Ino,
+        new_name: &[u8],
     ) -> Result<(), Error> {
-        let ino = self.find_name(clock, from.0, from.1)?;
+        let ino = self.do_lookup(clock, old_dir, old_name)?;
         let kind = self.open_inode(clock, ino)?.kind;
         let directory = kind == Kind::Directory;
-        let new_dir = self.open_directory(clock, to.0)?.ino;
-        let old_dir = number(from.0)?;
-        let victim = match self.find_name(clock, to.0, to.1) {
+        let parent = self.open_directory(clock, new_dir)?.ino;
+        let old_parent = number(old_dir)?;
+        let victim = match self.do_lookup(clock, new_dir, new_name) {
             Ok(victim) if victim == ino => return Ok(()),
             Ok(victim) => Some(self.check_victim(clock, victim, directory)?),
             Err(Error::Refused(Errno::NoEnt)) => None,
             Err(error) => return Err(error),
         };
-        let naming = Naming { dir: new_dir, name: to.1, ino, kind: kind.dirent_type() };
-        self.give_name(clock, naming)?;
+        let dirent = NewDirent { dir: parent, name: new_name, ino, kind: kind.dirent_type() };
+        self.add_dirent(clock, dirent)?;
         if directory {
-            self.held_mut(new_dir)?.links += u32::from(victim.is_none());
+            self.held_mut(parent)?.links += u32::from(victim.is_none());
         }
         match victim {
             Some(victim) if directory => {
@@ -312,13 +318,13 @@ impl<M: Mtd> Jffs2<M> {
                 self.held_mut(victim)?.links = 0;
                 self.volume.inodes.get_mut(slot).links = 0;
             }
-            Some(victim) => self.count_link(victim, -1)?,
+            Some(victim) => self.adjust_links(victim, -1)?,
             None => {}
         }
-        self.leave_old_name(clock, (old_dir, from.1), new_dir, ino)
+        self.unlink_old_name(clock, old_parent, old_name, parent, ino)
     }
 
-    /// Whether `victim` may be removed as a directory, or as something else, or be replaced by such.
+    /// Checks whether `victim` may be removed, or replaced, as a directory or as something else.
     fn check_victim(
         &mut self,
         clock: &mut Clock,
@@ -335,20 +341,21 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// The second half of a rename: the inode has its new name, and loses the old one.
-    fn leave_old_name(
+    /// The second half of a rename: removes the old name.
+    fn unlink_old_name(
         &mut self,
         clock: &mut Clock,
-        (old_dir, name): (u32, &[u8]),
+        old_dir: u32,
+        name: &[u8],
         new_dir: u32,
         ino: u32,
     ) -> Result<(), Error> {
         let directory = self.held(ino)?.is_directory();
-        if let Err(error) = self.take_name(clock, old_dir, name) {
+        if let Err(error) = self.remove_dirent(clock, old_dir, name) {
             if directory {
                 self.held_mut(ino)?.links += 1;
             } else {
-                self.count_link(ino, 1)?;
+                self.adjust_links(ino, 1)?;
             }
             return Err(error);
         }
@@ -359,20 +366,20 @@ impl<M: Mtd> Jffs2<M> {
             self.volume.inodes.get_mut(slot).links = new_dir;
         }
         let now = self.seconds(clock);
-        self.touch(old_dir, now)?;
-        self.touch(new_dir, now)
+        self.update_times(old_dir, now)?;
+        self.update_times(new_dir, now)
     }
 }
 
-/// What an inode's only node holds as data: where a link leads, or the number of a device.
-pub(crate) fn data_of(new: &New<'_>, order: ByteOrder) -> Vec<u8> {
+/// The data of the only node of an inode: the target of a symbolic link, or a device number.
+pub(crate) fn data_of(new: &NewInode<'_>, order: ByteOrder) -> Vec<u8> {
     match new.kind {
         Kind::Symlink => new.target.to_vec(),
         kind => device_data(kind, order),
     }
 }
 
-/// The number of a device as its node holds it; nothing for what is no device.
+/// The encoded device number of a device node; empty for all other kinds.
 pub(crate) fn device_data(kind: Kind, order: ByteOrder) -> Vec<u8> {
     let (Kind::Character(device) | Kind::Block(device)) = kind else { return Vec::new() };
     match device_number(device) {
@@ -384,7 +391,7 @@ pub(crate) fn device_data(kind: Kind, order: ByteOrder) -> Vec<u8> {
     }
 }
 
-/// An owner as JFFS2 keeps it: the lower 16 bits.
+/// A user or group ID in the format of JFFS2: the lower 16 bits.
 pub(crate) fn id16(id: u32) -> u16 {
     u16::try_from(id & 0xFFFF).expect("sixteen bits")
 }

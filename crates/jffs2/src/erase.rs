@@ -11,8 +11,8 @@
 //!                                                 +- NAND: again +----- fails +
 //!                                                     second time: marked Bad; NOR: Bad until the next mount
 //! ```
-//! An erase that succeeded is believed only when all of the block reads 0xFF; after the cleanmarker nobody
-//! asks again, since the marker is the last that is written.
+//! A successful erase is accepted only when the whole block reads 0xFF. Once the cleanmarker is
+//! written the block is not verified again, since the cleanmarker is written last.
 //!
 //! Source: Linux 6.1, `fs/jffs2/erase.c`, `wbuf.c` (`jffs2_write_nand_cleanmarker`,
 //! `jffs2_write_nand_badblock`).
@@ -27,17 +27,17 @@ use crate::wbuf::is_power_cut;
 use boardlab_mtd::{BlockIndex, Error as FlashError, Mtd, PageIndex};
 use boardlab_sim::{Bytes, Clock};
 
-/// An erased block is read in pieces of this size (`PAGE_SIZE`).
+/// The read size when an erased block is verified (`PAGE_SIZE`).
 const VERIFY_PIECE: u32 = 4_096;
-/// So many failures make a block of NAND bad (`MAX_ERASE_FAILURES`).
+/// A block of NAND is bad after this many failures (`MAX_ERASE_FAILURES`).
 const FAILURES_MAX: u32 = 2;
 
 impl<M: Mtd> Jffs2<M> {
-    /// Does up to `count` blocks' worth of what is to be erased or finished, and says how many were
-    /// finished (`jffs2_erase_pending_blocks`).
+    /// Erases or finishes up to `count` blocks, and returns how many were finished
+    /// (`jffs2_erase_pending_blocks`).
     ///
     /// # Errors
-    /// A power cut alone; what fails is filed.
+    /// Only a power cut; a block that fails moves to another list.
     pub(crate) fn erase_some(&mut self, clock: &mut Clock, count: u32) -> Result<u32, Error> {
         let volume = &mut self.volume;
         let mut done = 0;
@@ -54,7 +54,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(done)
     }
 
-    /// Passes a power cut on; that the medium failed is a fact to go on with.
+    /// Returns a power cut; a failure of the medium is not an error here.
     pub(crate) fn fail_unless_medium(&self, error: Error) -> Result<(), Error> {
         match error {
             Error::Flash(error) if !is_power_cut(&error) => Ok(()),
@@ -75,16 +75,16 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// A block of the filesystem may be several of the device.
+    /// Erases a block, which may be several erase blocks of the device.
     fn erase_device(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), FlashError> {
-        let start = self.blocks.start(block);
+        let start = self.blocks.block_offset(block);
         let range = start..start + Bytes::new(u64::from(self.blocks.size()));
         let pieces: Vec<_> = self.device.geometry().by_block(range).collect();
         self.ticks.pass();
         pieces.into_iter().try_for_each(|(block, _)| self.device.erase(clock, block))
     }
 
-    /// Checks an erased block, gives it its cleanmarker, and makes it free.
+    /// Verifies an erased block, writes its cleanmarker, and frees it.
     fn finish_erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
         let checked = self.is_erased(clock, block);
         let done = checked.and_then(|erased| {
@@ -108,7 +108,7 @@ impl<M: Mtd> Volume<M> {
         if self.mistake == Some(Mistake::TrustsErases) {
             return Ok(true);
         }
-        let (size, start) = (self.blocks.size(), self.blocks.start(block));
+        let (size, start) = (self.blocks.size(), self.blocks.block_offset(block));
         let mut buffer = vec![0; to_usize(VERIFY_PIECE.min(size))];
         for at in (0..size).step_by(buffer.len()) {
             let piece = &mut buffer[..to_usize(VERIFY_PIECE.min(size - at))];
@@ -125,7 +125,7 @@ impl<M: Mtd> Volume<M> {
         clock: &mut Clock,
         block: BlockIndex,
     ) -> Result<(), FlashError> {
-        let start = self.blocks.start(block);
+        let start = self.blocks.block_offset(block);
         let Some(page) = self.layout.page_size else {
             let unit = self.device.geometry().write_size.to_usize();
             let mut node = vec![0xFF; to_usize(cleanmarker::SIZE).next_multiple_of(unit)];
@@ -140,8 +140,8 @@ impl<M: Mtd> Volume<M> {
         self.device.program_oob(clock, page, &[], &marker[..length])
     }
 
-    /// A block could not be erased, or not be marked as erased: on NAND it is tried once more and then
-    /// marked bad (`jffs2_erase_failed`).
+    /// Handles a failed erase or cleanmarker: on NAND the block is tried once more and then marked
+    /// bad (`jffs2_erase_failed`).
     fn fail_erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
         if self.layout.page_size.is_some() {
             let failures = self.erase_failures.entry(block.0).or_default();
@@ -152,7 +152,7 @@ impl<M: Mtd> Volume<M> {
             }
             match self.mark_bad(clock, block) {
                 Err(error) if is_power_cut(&error) => return Err(error.into()),
-                // Without a mark the block is found again by the next mount.
+                // Without a bad-block mark the next mount finds the block again.
                 Ok(()) | Err(_) => {}
             }
         }
@@ -161,12 +161,12 @@ impl<M: Mtd> Volume<M> {
     }
 
     fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), FlashError> {
-        let start = self.blocks.start(block);
+        let start = self.blocks.block_offset(block);
         let Some(first) = self.device.geometry().block_at(start) else { return Ok(()) };
         self.device.mark_bad(clock, first)
     }
 
-    /// Takes the nodes of a block that will be erased out of the lists of their owners
+    /// Removes the nodes of a block to be erased from the lists of their owners
     /// (`jffs2_free_jeb_node_refs`).
     fn forget_nodes(&mut self, block: BlockIndex) {
         self.inodes.unlink_block(&mut self.blocks, block);
@@ -179,7 +179,7 @@ impl<M: Mtd> Volume<M> {
         }
     }
 
-    /// Takes one node out of the list of its owner.
+    /// Removes one node from the list of its owner.
     pub(crate) fn unlink_node(&mut self, id: NodeId) {
         let owner = self.blocks.node(id).owner();
         let first = match owner {

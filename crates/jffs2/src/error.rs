@@ -1,30 +1,30 @@
-//! What can go wrong with a mounted JFFS2.
+//! The errors of a mounted JFFS2.
 //!
-//! Layer: rank 5. [`Error`] is of operations; why an image is refused is a
-//! [`MountError`](crate::mount::MountError). A node with a wrong checksum is no error at mount: it is
-//! left out, as the kernel does.
+//! Layer: rank 5. [`Error`] is for operations, [`MountError`](crate::mount::MountError) for a
+//! refused mount. A node with a wrong checksum is not a mount error: it is ignored, as in the
+//! kernel.
 
 use crate::format::Malformed;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Errno;
 use std::fmt;
 
-/// Why an operation did not succeed.
+/// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// Refused, with an error number; nothing changed.
     Refused(Errno),
-    /// The flash answered with an error.
+    /// The flash returned an error.
     Flash(boardlab_mtd::Error),
-    /// A node that is needed is damaged.
+    /// A required node is damaged.
     Node {
-        /// Where it begins on the flash.
+        /// Its offset on the flash.
         at: Bytes,
         /// What is wrong with it.
         cause: Malformed,
     },
-    /// The nodes of an inode do not make what its mode says.
+    /// The nodes of an inode contradict its mode.
     Inode {
         /// Its number.
         ino: u32,
@@ -33,30 +33,30 @@ pub enum Error {
     },
     /// The data of a node cannot be decompressed.
     Compressed {
-        /// Where the node begins on the flash.
+        /// The offset of the node on the flash.
         at: Bytes,
-        /// The number of the compressor on flash.
+        /// The compressor's number on flash.
         compressor: u8,
     },
 }
 
-/// What may be wrong with the nodes of an inode, taken together.
+/// The ways in which the nodes of an inode can be inconsistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InodeProblem {
-    /// None of them is good.
+    /// No node is valid.
     NoNodes,
-    /// A link or a device has more than one node with data, or none.
+    /// A symbolic link or device has more or less than one node with data.
     NotOneNode,
-    /// The target of a link is longer than a path can be.
+    /// The target of a symbolic link exceeds the length limit of a path.
     LongTarget,
     /// The data of a device are neither two nor four bytes.
     DeviceNumber,
-    /// The mode is of no kind that there is.
+    /// The mode is of an unknown kind.
     Mode(u32),
 }
 
 impl Error {
-    /// The error number that a program sees; `None` when the power went.
+    /// The error number that a program sees; `None` after a power cut.
     #[must_use]
     pub const fn errno(&self) -> Option<Errno> {
         match self {

@@ -1,8 +1,9 @@
-//! Reads and programs of the flash as JFFS2 makes them.
+//! How JFFS2 reads and programs the flash.
 //!
-//! Layer: rank 5. [`Volume::program_flash`] and [`Volume::read_flash`]: what is in the write buffer lies over what is on the flash, and
-//! bytes that the error correction could not mend are given as they are, because the checksums of the
-//! nodes tell the good ones from the bad. Source: Linux 6.1, `jffs2_flash_read` of `fs/jffs2/wbuf.c`.
+//! Layer: rank 5. [`Volume::program_flash`] and [`Volume::read_flash`]: reads see the write buffer
+//! on top of the flash. Bytes that the ECC could not correct are returned as they are, because the
+//! checksums of the nodes tell good data from bad. Source: Linux 6.1, `jffs2_flash_read` of
+//! `fs/jffs2/wbuf.c`.
 
 use crate::error::Error;
 use crate::volume::Volume;
@@ -13,7 +14,7 @@ impl<M: Mtd> Volume<M> {
     /// Reads `buffer.len()` bytes from `offset` on.
     ///
     /// # Errors
-    /// [`Error::Flash`], but for bit errors.
+    /// [`Error::Flash`], except for bit errors.
     pub(crate) fn read_flash(
         &mut self,
         clock: &mut Clock,
@@ -43,8 +44,8 @@ impl<M: Mtd> Volume<M> {
         self.device.program(clock, at, bytes)
     }
 
-    /// Reads page by page, so that one page that cannot be corrected does not take others with it. A
-    /// device that gives nothing of such a page leaves zeros, which are no node.
+    /// Reads page by page, so that one uncorrectable page does not affect others. Where the device
+    /// returns nothing for such a page, zeros remain, which are not a node.
     fn read_damaged(
         &mut self,
         clock: &mut Clock,

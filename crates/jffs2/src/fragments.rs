@@ -1,37 +1,38 @@
-//! The content of an open file as pieces of nodes.
+//! The content of an open file as fragments of nodes.
 //!
-//! Layer: rank 5. Main types: [`Fragments`], [`Fragment`], [`FullDnode`], and [`Effect`], what a change
-//! means for nodes on flash. Fragments lie side by side from the beginning of the file; one without a
-//! node is a hole. A newer node cuts away what it covers of older ones.
+//! Layer: rank 5. Main types: [`Fragments`], [`Fragment`], [`FullDnode`], and [`Effect`], the
+//! consequence of a change for nodes on flash. Fragments are contiguous from the beginning of the
+//! file; a fragment without a node is a hole. A newer node replaces what it covers of older ones.
 //!
 //! ```text
 //!  node 1  |-----------------------|             fragments   |1111|2222222|111|  hole  |3333|
 //!  node 2       |-------|                                     0    5      13  17       26
 //!  node 3                                 |----|
 //! ```
-//! Which nodes share a page of the file decides what garbage collection may copy as it is: that is what
-//! the marks [`Effect::Normal`] are for.
+//! Which nodes share a page of the file determines what garbage collection may copy as it is:
+//! [`Effect::Normal`] marks the others.
 //!
-//! Source: Linux 6.1, `fs/jffs2/nodelist.c` (`jffs2_add_full_dnode_to_inode`, `jffs2_truncate_fragtree`).
+//! Source: Linux 6.1, `fs/jffs2/nodelist.c` (`jffs2_add_full_dnode_to_inode`,
+//! `jffs2_truncate_fragtree`).
 
 use crate::block::NodeId;
 use crate::format::to_usize;
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Bytes of a page of a file: nodes do not reach over the end of one.
+/// Bytes of a page of a file; nodes do not cross its end.
 pub const PAGE: u32 = 4_096;
 
-/// A node that holds a piece of a file, or the metadata of an inode.
+/// A node that holds a part of a file, or the metadata of an inode (`struct jffs2_full_dnode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FullDnode {
     /// The node on flash.
     pub node: NodeId,
-    /// Where its data begin in the file.
+    /// The offset of its data in the file.
     pub offset: u32,
     /// Bytes of the data in the file.
     pub size: u32,
-    /// How many fragments show a part of it.
+    /// How many fragments refer to it.
     pub fragments: u32,
 }
 
@@ -39,33 +40,33 @@ pub struct FullDnode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DnodeId(u32);
 
-/// A piece of a file.
+/// A fragment of a file (`struct jffs2_node_frag`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub offset: u32,
     /// Its bytes.
     pub size: u32,
-    /// The node that has them; none in a hole.
+    /// The node that holds them; `None` for a hole.
     pub dnode: Option<DnodeId>,
 }
 
 impl Fragment {
-    /// Where it ends in the file.
+    /// Its end in the file.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.offset as u64 + self.size as u64
     }
 }
 
-/// What a change of fragments means for a node on flash. The caller carries it out, in order.
+/// The effect of a change of fragments on a node on flash. The caller applies the effects in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing of the node is seen any longer.
+    /// No part of the node is visible any more.
     Obsolete(NodeId),
-    /// The node shares a page, or only a part of it is seen: garbage collection writes it anew.
+    /// The node shares a page, or only a part of it is visible: garbage collection rewrites it.
     Normal(NodeId),
-    /// The node is all of the last page: it may be copied as it is.
+    /// The node is the whole last page: it may be copied as it is.
     Pristine(NodeId),
 }
 
@@ -78,13 +79,13 @@ pub struct Fragments {
 }
 
 impl Fragments {
-    /// How many fragments there are, holes included.
+    /// The number of fragments, including holes.
     #[must_use]
     pub fn count(&self) -> usize {
         self.by_offset.len()
     }
 
-    /// How many nodes have a part in them.
+    /// The number of nodes with a fragment.
     #[must_use]
     pub fn dnode_count(&self) -> usize {
         self.dnodes.len() - self.vacant.len()
@@ -99,7 +100,7 @@ impl Fragments {
         self.dnodes[to_usize(id.0)].as_ref().expect("Fragments: the node is part of the file")
     }
 
-    /// Makes another node on flash stand for a node: garbage collection has moved it.
+    /// Replaces the node on flash after garbage collection moved it.
     pub fn set_node(&mut self, id: DnodeId, node: NodeId) {
         if let Some(dnode) = &mut self.dnodes[to_usize(id.0)] {
             dnode.node = node;
@@ -117,7 +118,7 @@ impl Fragments {
         self.by_offset.range(..=offset).next_back().map(fragment)
     }
 
-    /// The fragment behind the one that begins at `offset`.
+    /// The fragment after the one that begins at `offset`.
     #[must_use]
     pub fn after(&self, offset: u32) -> Option<Fragment> {
         self.by_offset.range((Excluded(offset), Unbounded)).next().map(fragment)
@@ -135,7 +136,7 @@ impl Fragments {
         self.by_offset.last_key_value().map(fragment)
     }
 
-    /// Adds a node that is newer than all nodes it covers; one without data adds nothing.
+    /// Adds a node that is newer than all nodes that it covers; one without data adds nothing.
     pub fn add(&mut self, node: NodeId, offset: u32, size: u32, effects: &mut Vec<Effect>) {
         let size = size.min(u32::MAX - offset);
         if size == 0 {
@@ -158,8 +159,8 @@ impl Fragments {
         }
     }
 
-    /// Cuts the file off at `size` and gives the size that is covered by fragments then: `size`, or
-    /// less when the file was shorter.
+    /// Truncates the file to `size` and returns the size that fragments cover then: `size`, or less
+    /// when the file was shorter.
     pub fn truncate(&mut self, size: u32, effects: &mut Vec<Effect>) -> u32 {
         let beyond: Vec<u32> = self.by_offset.range(size..).map(|(&offset, _)| offset).collect();
         for offset in beyond {
@@ -180,8 +181,8 @@ impl Fragments {
         size
     }
 
-    /// Takes the only fragment away, whose node becomes the metadata of a link or a device
-    /// (`None` when there is not exactly one with a node).
+    /// Removes the only fragment, whose node becomes the metadata of a symbolic link or device
+    /// (`None` when there is not exactly one fragment with a node).
     pub fn take_only(&mut self) -> Option<FullDnode> {
         let only = self.last().filter(|_| self.by_offset.len() == 1)?;
         let dnode = *self.dnode(only.dnode?);
@@ -189,12 +190,12 @@ impl Fragments {
         Some(dnode)
     }
 
-    /// The nodes that have a part in the file.
+    /// The nodes with a fragment in the file.
     pub fn dnodes(&self) -> impl Iterator<Item = &FullDnode> {
         self.dnodes.iter().flatten()
     }
 
-    /// The nodes that have a part in the file, with their numbers.
+    /// The nodes with a fragment in the file, with their numbers.
     pub fn numbered(&self) -> impl Iterator<Item = (DnodeId, &FullDnode)> {
         (0..).zip(&self.dnodes).filter_map(|(id, dnode)| Some((DnodeId(id), dnode.as_ref()?)))
     }
@@ -214,7 +215,7 @@ impl Fragments {
         }
     }
 
-    /// A fragment went: its node has one less.
+    /// Releases a fragment's reference to its node.
     fn release(&mut self, dnode: Option<DnodeId>, effects: &mut Vec<Effect>) {
         let Some(id) = dnode else { return };
         let Some(entry) = &mut self.dnodes[to_usize(id.0)] else { return };
@@ -229,7 +230,7 @@ impl Fragments {
         self.vacant.push(id.0);
     }
 
-    /// Puts `new` in, over all that was there (`jffs2_add_frag_to_fragtree`).
+    /// Inserts `new` over all that it covers (`jffs2_add_frag_to_fragtree`).
     fn place(&mut self, new: Fragment, effects: &mut Vec<Effect>) {
         let under = self.at(new.offset);
         let covered = under.map_or(0, |under| under.end());
@@ -241,7 +242,7 @@ impl Fragments {
         self.cover(new, effects);
     }
 
-    /// `new` begins where nothing is: behind a hole, perhaps.
+    /// Appends `new`, which begins where there is nothing; a hole may precede it.
     fn append(
         &mut self,
         new: Fragment,
@@ -260,7 +261,7 @@ impl Fragments {
         }
     }
 
-    /// `new` begins within `under`, or where it begins.
+    /// Inserts `new`, which begins within `under` or at its beginning.
     fn cut(&mut self, new: Fragment, under: Fragment, effects: &mut Vec<Effect>) {
         let rest = under.end().saturating_sub(new.end());
         let rest = u32::try_from(rest).expect("less than the size of a fragment");
@@ -282,14 +283,14 @@ impl Fragments {
         }
     }
 
-    /// A node is seen in one more fragment.
+    /// Adds a fragment's reference to a node.
     fn split(&mut self, dnode: Option<DnodeId>) {
         if let Some(entry) = dnode.and_then(|id| self.dnodes[to_usize(id.0)].as_mut()) {
             entry.fragments += 1;
         }
     }
 
-    /// Removes what `new`, which is in its place, covers behind its beginning.
+    /// Removes what the inserted `new` covers after its beginning.
     fn cover(&mut self, new: Fragment, effects: &mut Vec<Effect>) {
         while let Some(next) = self.after(new.offset) {
             if u64::from(next.offset) >= new.end() {

@@ -1,6 +1,6 @@
 //! JFFS2 as a [`FileSystem`]: the only file that knows that trait.
 //!
-//! Layer: rank 5. Every method here is one call of the rooms below. Source: Linux 6.1, `fs/jffs2/dir.c`,
+//! Layer: rank 5. Every method is one call of a lower module. Source: Linux 6.1, `fs/jffs2/dir.c`,
 //! `file.c`, `super.c`.
 
 use crate::Jffs2;
@@ -9,7 +9,8 @@ use crate::open::number;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use boardlab_vfs::{
-    Attributes, Caching, Change, Contradiction, Entry, Error, FileSystem, Ino, New, Piece, Space,
+    Attributes, Caching, Contradiction, Entry, Error, FileExtent, FileSystem, Ino, NewInode,
+    SetAttr, StatFs,
 };
 use std::ops::{ControlFlow, Range};
 
@@ -22,7 +23,7 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         self.volume.profile.reads_pages_to_overwrite
     }
 
-    /// JFFS2 sets no limit of its own, and so has that of a superblock that nobody set one in
+    /// JFFS2 sets no limit of its own, so the default limit of a superblock applies
     /// (`MAX_NON_LFS`).
     fn size_max(&self) -> u64 {
         (1 << 31) - 1
@@ -33,20 +34,15 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
     }
 
     fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
-        Ok(Ino(u64::from(self.find_name(clock, dir, name)?)))
+        Ok(Ino(u64::from(self.do_lookup(clock, dir, name)?)))
     }
 
-    fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        Ok(self.stat(clock, ino)?)
+    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+        Ok(self.do_getattr(clock, ino)?)
     }
 
-    fn set_attributes(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        change: &Change,
-    ) -> Result<(), Error> {
-        Ok(self.change(clock, number(ino)?, change)?)
+    fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
+        Ok(self.do_setattr(clock, number(ino)?, change)?)
     }
 
     fn create(
@@ -54,46 +50,48 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
-        new: &New<'_>,
+        new: &NewInode<'_>,
     ) -> Result<Ino, Error> {
-        Ok(Ino(u64::from(self.make(clock, dir, name, new)?)))
+        Ok(Ino(u64::from(self.do_create(clock, dir, name, new)?)))
     }
 
     fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        Ok(self.link_name(clock, ino, dir, name)?)
+        Ok(self.do_link(clock, ino, dir, name)?)
     }
 
     fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        Ok(self.remove_name(clock, dir, name, false)?)
+        Ok(self.do_unlink(clock, dir, name, false)?)
     }
 
-    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        Ok(self.remove_name(clock, dir, name, true)?)
+    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        Ok(self.do_unlink(clock, dir, name, true)?)
     }
 
     fn rename(
         &mut self,
         clock: &mut Clock,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
+        old_dir: Ino,
+        old_name: &[u8],
+        new_dir: Ino,
+        new_name: &[u8],
     ) -> Result<(), Error> {
-        Ok(self.move_name(clock, from, to)?)
+        Ok(self.do_rename(clock, old_dir, old_name, new_dir, new_name)?)
     }
 
-    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        Ok(self.list(clock, dir)?)
+    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+        Ok(self.do_readdir(clock, dir)?)
     }
 
-    fn odd_entries(
+    fn unreachable_entries(
         &mut self,
         clock: &mut Clock,
         dir: Ino,
     ) -> Result<Vec<(Entry, Option<&'static str>)>, Error> {
-        Ok(self.list_odd(clock, dir)?)
+        Ok(self.do_unreachable_entries(clock, dir)?)
     }
 
-    fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        Ok(self.target(clock, ino)?)
+    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+        Ok(self.do_readlink(clock, ino)?)
     }
 
     fn read_page(
@@ -103,16 +101,16 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         page: u64,
         buffer: &mut [u8],
     ) -> Result<(), Error> {
-        Ok(self.page(clock, ino, page, buffer)?)
+        Ok(self.do_read_page(clock, ino, page, buffer)?)
     }
 
-    fn read_pieces(
+    fn read_extents(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
-        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(FileExtent<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        Ok(self.pieces(clock, ino, take)?)
+        Ok(self.do_read_extents(clock, ino, take)?)
     }
 
     fn write_page(
@@ -123,53 +121,53 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         content: &[u8],
         changed: Range<usize>,
     ) -> Result<(), Error> {
-        Ok(self.put_page(clock, (number(ino)?, page), content, changed)?)
+        Ok(self.do_write_page(clock, number(ino)?, page, content, changed)?)
     }
 
-    fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        Ok(self.value(clock, ino, name)?)
+    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
+        Ok(self.do_getxattr(clock, ino, name)?)
     }
 
-    fn set_xattr(
+    fn setxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
         name: &[u8],
         value: Option<&[u8]>,
     ) -> Result<(), Error> {
-        Ok(self.set_value(clock, number(ino)?, name, value)?)
+        Ok(self.do_setxattr(clock, number(ino)?, name, value)?)
     }
 
-    fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(self.value_names(clock, ino)?)
+    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.do_listxattr(clock, ino)?)
     }
 
     fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-        self.flush_for(clock, Some(number(ino)?))?;
-        Ok(self.tell_lost()?)
+        self.flush_wbuf_gc(clock, Some(number(ino)?))?;
+        Ok(self.take_write_error()?)
     }
 
     fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        self.flush_padded(clock)?;
-        Ok(self.tell_lost()?)
+        self.flush_wbuf_pad(clock)?;
+        Ok(self.take_write_error()?)
     }
 
-    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-        Ok(self.close_inode(clock, number(ino)?)?)
+    fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+        Ok(self.do_evict_inode(clock, number(ino)?)?)
     }
 
     fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
-        Ok(self.work_in_background(clock)?)
+        Ok(self.do_background(clock)?)
     }
 
-    fn statfs(&mut self, _: &mut Clock) -> Result<Space, Error> {
-        Ok(self.space())
+    fn statfs(&mut self, _: &mut Clock) -> Result<StatFs, Error> {
+        Ok(self.do_statfs())
     }
 
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
         let open: Vec<u32> = self.open.keys().copied().collect();
         for ino in open {
-            self.close_inode(clock, ino)?;
+            self.do_evict_inode(clock, ino)?;
         }
         self.sync(clock)
     }

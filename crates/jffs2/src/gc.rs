@@ -1,7 +1,7 @@
-//! Garbage collection: which block is emptied, and how each of its nodes gets out of it.
+//! Garbage collection: which block is emptied, and how each of its nodes is moved.
 //!
-//! Layer: rank 5. Main type: [`Pass`]; `Jffs2::collect` does one pass: one inode of the check after a mount,
-//! or one erase, or one node.
+//! Layer: rank 5. Main type: [`PassOutcome`]; `Jffs2::collect` does one pass: it checks one inode
+//! of the check after a mount, or runs one erase, or moves one node.
 //!
 //! ```text
 //!  choice of a block, n of 0..128:   n < 50 erasable | n < 110 very dirty | n < 126 dirty | else clean
@@ -15,12 +15,12 @@
 //!         entry of a removed name  -> written anew while an older entry of the name is anywhere; else dropped
 //!  all of the block obsolete -> to be erased
 //! ```
-//! Two of 128 choices take a clean block: that, and the one in 128 erasable blocks kept back, is all that
-//! levels the wear.
+//! Two of 128 choices take a clean block. This, and the one in 128 erasable blocks that is kept
+//! back, is the only wear levelling.
 //!
-//! Source: Linux 6.1, `fs/jffs2/gc.c`, `background.c`. Different on purpose: `n` comes from the run's random
-//! stream where the kernel takes its tick counter (see `ticks.rs`); a page that is written anew is always read from flash,
-//! where the kernel may have it in its page cache.
+//! Source: Linux 6.1, `fs/jffs2/gc.c`, `background.c`. Deliberate deviations: `n` comes from the
+//! run's random stream, where the kernel uses its tick counter (see `ticks.rs`); a page to be
+//! rewritten is always read from flash, where the kernel may have it in its page cache.
 
 mod live;
 mod node;
@@ -35,37 +35,38 @@ use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Clock;
 use boardlab_vfs::Errno;
 
-/// What a pass has done.
+/// The outcome of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pass {
-    /// Something; there may be more.
-    Done,
-    /// Nothing: only an erase can help (`-EAGAIN`).
-    OnlyErase,
+pub(crate) enum PassOutcome {
+    /// Progress; there may be more to collect.
+    Progress,
+    /// Nothing to collect: only an erase can free space (`-EAGAIN`).
+    NeedsErase,
 }
 
 impl<M: Mtd> Jffs2<M> {
     /// One pass of garbage collection (`jffs2_garbage_collect_pass`).
     ///
     /// # Errors
-    /// ENOSPC, [`Errno::Io`] when there is no block to collect, [`Error::Flash`] and what reading meets.
-    pub(crate) fn collect(&mut self, clock: &mut Clock) -> Result<Pass, Error> {
+    /// ENOSPC, [`Errno::Io`] when there is no block to collect, [`Error::Flash`], and the errors of
+    /// reads.
+    pub(crate) fn collect(&mut self, clock: &mut Clock) -> Result<PassOutcome, Error> {
         if self.volume.blocks.totals().unchecked > 0 {
-            return self.check_next(clock).map(|()| Pass::Done);
+            return self.check_next(clock).map(|()| PassOutcome::Progress);
         }
         if self.volume.has_erases() && self.erase_some(clock, 1)? > 0 {
-            return Ok(Pass::Done);
+            return Ok(PassOutcome::Progress);
         }
         let Some(block) = self.victim(clock)? else {
             let waits = self.volume.erasing_blocks() > 0;
-            return if waits { Ok(Pass::OnlyErase) } else { Err(Errno::Io.into()) };
+            return if waits { Ok(PassOutcome::NeedsErase) } else { Err(Errno::Io.into()) };
         };
         let result = self.collect_from(clock, block);
         self.volume.finish_victim();
-        result.map(|()| Pass::Done)
+        result.map(|()| PassOutcome::Progress)
     }
 
-    /// Moves the next node out of a block.
+    /// Moves the next live node out of a block.
     fn collect_from(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
         let dirty = self.volume.blocks.block(block).space().dirty;
         let Some(id) = self.volume.next_to_collect(block) else { return Ok(()) };
@@ -79,9 +80,10 @@ impl<M: Mtd> Jffs2<M> {
         let space = self.volume.blocks.block(block).space();
         let stuck = self.volume.blocks.collecting == Some(block)
             && space.dirty == dirty
-            && self.volume.blocks.node(id).state().counts();
+            && self.volume.blocks.node(id).state().is_live();
         if stuck && owner != Owner::Nobody {
-            // What the kernel calls broken: nothing was won, and the next pass would be as this one.
+            // The kernel reports this as broken: nothing was freed, and the next pass would do the
+            // same.
             return result.and(Err(Errno::NoSpc.into()));
         }
         result
@@ -116,15 +118,15 @@ impl<M: Mtd> Jffs2<M> {
             return Ok(());
         }
         if links == 0 && !self.open.contains_key(&ino) {
-            // Nobody will ever open it again.
+            // The inode can never be opened again.
             return self.volume.mark_obsolete(clock, id);
         }
         self.open_inode(clock, ino)?;
-        let still = self.volume.blocks.node(id).state().counts();
+        let still = self.volume.blocks.node(id).state().is_live();
         if still { self.collect_live(clock, ino, id) } else { Ok(()) }
     }
 
-    /// The block that is being emptied, or the next to be.
+    /// The victim block: the one being emptied, or the next.
     fn victim(&mut self, clock: &mut Clock) -> Result<Option<BlockIndex>, Error> {
         if let Some(block) = self.volume.blocks.collecting {
             return Ok(Some(block));
@@ -138,7 +140,7 @@ impl<M: Mtd> Jffs2<M> {
             if !waiting || !self.volume.wbuf.is_dirty() {
                 return Ok(None);
             }
-            self.flush_padded(clock)?;
+            self.flush_wbuf_pad(clock)?;
         }
     }
 }
@@ -148,7 +150,7 @@ impl<M> Volume<M> {
         self.blocks.on_list(List::EraseComplete) + self.blocks.on_list(List::ErasePending) > 0
     }
 
-    /// The list from which the next block is taken (`jffs2_find_gc_block`).
+    /// The list from which the next victim is taken (`jffs2_find_gc_block`).
     fn list_to_collect(&self, n: u64) -> Option<List> {
         let filled = |list: &List| self.blocks.on_list(*list) > 0;
         if filled(&List::BadUsed) && self.free_blocks() > 0 {
@@ -160,35 +162,35 @@ impl<M> Volume<M> {
         chosen.map(|(_, list)| list).or_else(|| fallback.into_iter().find(filled))
     }
 
-    /// Begins to empty the first block of a list; what was wasted in it will be won.
+    /// Makes the first block of a list the victim; its wasted space becomes dirty.
     fn begin_victim(&mut self, list: List) -> Option<BlockIndex> {
         let block = self.blocks.take_first(list)?;
         self.blocks.collecting = Some(block);
-        self.blocks.block_mut(block).collected = 0;
-        self.blocks.shift(block, |space| {
+        self.blocks.block_mut(block).gc_position = 0;
+        self.blocks.adjust_space(block, |space| {
             space.dirty += space.wasted;
             space.wasted = 0;
         });
         Some(block)
     }
 
-    /// The next node that counts of the block being emptied.
+    /// The next live node of the block being emptied.
     fn next_to_collect(&mut self, block: BlockIndex) -> Option<NodeId> {
         if self.blocks.block(block).space().used == 0 {
             return None;
         }
-        let from = self.blocks.block(block).collected;
+        let from = self.blocks.block(block).gc_position;
         for index in from.. {
             let id = self.blocks.id(block, index)?;
-            if self.blocks.node(id).state().counts() {
-                self.blocks.block_mut(block).collected = index;
+            if self.blocks.node(id).state().is_live() {
+                self.blocks.block_mut(block).gc_position = index;
                 return Some(id);
             }
         }
         None
     }
 
-    /// When nothing in the block being emptied counts any longer it is to be erased.
+    /// Moves the victim to the erase list once it has no live nodes.
     fn finish_victim(&mut self) {
         if let Some(block) = self.blocks.collecting
             && self.blocks.block(block).space().used == 0
@@ -198,7 +200,7 @@ impl<M> Volume<M> {
         }
     }
 
-    /// Whether there is reason to collect garbage in the background (`jffs2_thread_should_wake`).
+    /// Whether garbage should be collected in the background (`jffs2_thread_should_wake`).
     pub(crate) fn wants_collection(&self) -> bool {
         if self.has_erases() || self.blocks.totals().unchecked > 0 {
             return true;

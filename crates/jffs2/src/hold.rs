@@ -1,8 +1,8 @@
-//! What the comparisons of tables are written with.
+//! The macro for consistency checks of tables.
 //!
 //! Layer: rank 5.
 
-/// Ends a comparison with what is wrong unless a condition holds.
+/// Returns the contradiction from a consistency check unless a condition holds.
 macro_rules! hold {
     ($condition:expr, $($what:tt)+) => {
         if !$condition {

@@ -1,13 +1,13 @@
-//! What is kept of every inode, open or not: its number, its nodes, how far it was checked.
+//! The index of inodes: the number, nodes and check state of every inode, open or not.
 //!
-//! Layer: rank 5. Main types: [`Inodes`], [`InodeCache`], [`InodeState`]. The nodes of an inode are a list
-//! through the references of [`block`](crate::block); nodes that became obsolete stay in it until their
-//! block is erased, because on NAND nothing on the flash says that they are obsolete and a name that was
-//! removed must be known as long as an older entry for it exists anywhere.
+//! Layer: rank 5. Main types: [`Inodes`], [`InodeCache`], [`InodeState`]. The nodes of an inode are
+//! a list through the references of [`block`](crate::block). Obsolete nodes stay in it until their
+//! block is erased: on NAND nothing on the flash says that they are obsolete, and a removed name
+//! must be known as long as an older entry for it exists.
 //!
-//! Source: Linux 6.1, `struct jffs2_inode_cache`, `fs/jffs2/nodelist.c`. The kernel's hash table is an
-//! ordered map here: the check after a mount and the removal of unlinked inodes go by number and not by
-//! bucket.
+//! Source: Linux 6.1, `struct jffs2_inode_cache`, `fs/jffs2/nodelist.c`. The kernel's hash table is
+//! an ordered map here: the check after a mount and the removal of unlinked inodes proceed by
+//! number, not by bucket.
 
 use crate::block::{Blocks, NodeId, NodeState, Owner};
 use crate::format::to_usize;
@@ -18,33 +18,33 @@ use std::ops::RangeFrom;
 /// The number of the root directory.
 pub const ROOT: u32 = 1;
 
-/// How far the nodes of an inode were checked, and who works on it (`INO_STATE_*`). The kernel's states
-/// of work in progress are left out: here nothing else runs meanwhile.
+/// The check state of an inode (`INO_STATE_*`). The kernel's states of work in progress are left
+/// out: here nothing runs concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InodeState {
-    /// Its nodes were found, but not checked.
+    /// Its nodes are found, but not checked.
     Unchecked,
-    /// Checked; nothing else is kept of it.
+    /// Checked, and not open.
     Checked,
-    /// Checked, and held open with all its fragments or entries.
+    /// Checked, and open with all of its fragments or entries.
     Present,
 }
 
-/// What is kept of every inode.
+/// The record of an inode (`struct jffs2_inode_cache`).
 #[derive(Debug, Clone)]
 pub struct InodeCache {
     /// Its number.
     pub ino: u32,
-    /// The node linked last; [`Blocks::chain`] gives all.
+    /// The node linked last; [`Blocks::chain`] yields all.
     pub nodes: Option<NodeId>,
-    /// How far it was checked.
+    /// The check state.
     pub state: InodeState,
-    /// Names of what is no directory; of a directory the number of the one it is in. 0: no name is
-    /// left (`pino_nlink`).
+    /// The link count of anything but a directory; for a directory the number of its parent. 0
+    /// means that no name is left (`pino_nlink`).
     pub links: u32,
-    /// Whether an entry says that it is a directory.
+    /// Whether a directory entry calls it a directory.
     pub is_directory: bool,
-    /// Whether `links` is the number of the directory that it is in.
+    /// Whether `links` is the number of the parent.
     pub(crate) parent_known: bool,
     /// The first of its references to extended attributes, by slot.
     pub(crate) xrefs: Option<u32>,
@@ -60,24 +60,24 @@ pub struct Inodes {
 }
 
 impl Inodes {
-    /// No inode; the next one to be made would be number 2.
+    /// An empty index; the next new inode gets number 2.
     #[must_use]
     pub fn new() -> Self {
         Self { highest: ROOT, ..Self::default() }
     }
 
-    /// The highest number there ever was.
+    /// The highest number ever used.
     #[must_use]
     pub const fn highest(&self) -> u32 {
         self.highest
     }
 
-    /// No inode to be made gets this number or a lower one.
-    pub(crate) fn note_number(&mut self, ino: u32) {
+    /// Reserves a number: new inodes get higher ones.
+    pub(crate) fn reserve_number(&mut self, ino: u32) {
         self.highest = self.highest.max(ino);
     }
 
-    /// How many there are.
+    /// The number of inodes.
     #[must_use]
     pub fn count(&self) -> usize {
         self.by_number.len()
@@ -117,8 +117,8 @@ impl Inodes {
         self.slots[to_usize(slot)].as_mut().expect("Inodes: the slot is in use")
     }
 
-    /// The slot of an inode, which is made when there is none of this number (`scan_make_ino_cache`).
-    /// The root has a name from the beginning.
+    /// The slot of an inode, which is created when missing (`scan_make_ino_cache`). The root has a
+    /// name from the beginning.
     pub fn slot_or_new(&mut self, ino: u32) -> u32 {
         self.highest = self.highest.max(ino);
         if let Some(slot) = self.slot(ino) {
@@ -144,7 +144,7 @@ impl Inodes {
         slot
     }
 
-    /// Forgets an inode that has no nodes left.
+    /// Removes an inode that has no nodes left.
     pub fn remove(&mut self, slot: u32) {
         if let Some(gone) = self.slots[to_usize(slot)].take() {
             self.by_number.remove(&gone.ino);
@@ -152,7 +152,7 @@ impl Inodes {
         }
     }
 
-    /// The slots of all inodes from a number on, by number.
+    /// The slots of all inodes from a number on, in numerical order.
     pub fn slots_from(&self, numbers: RangeFrom<u32>) -> impl Iterator<Item = u32> + '_ {
         self.by_number.range(numbers).map(|(_, &slot)| slot)
     }
@@ -172,8 +172,8 @@ impl Inodes {
         id
     }
 
-    /// Takes the nodes that lie in `block` out of the lists of their inodes, before it is erased, and
-    /// forgets the inodes that have no name and no node left.
+    /// Removes the nodes in `block` from the lists of their inodes before it is erased, and drops
+    /// inodes that have neither a name nor a node left.
     pub(crate) fn unlink_block(&mut self, blocks: &mut Blocks, block: BlockIndex) {
         let owners: Vec<u32> = blocks.block(block).refs().iter().filter_map(inode_of).collect();
         let mut done = None;

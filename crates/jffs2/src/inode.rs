@@ -1,7 +1,7 @@
-//! An inode that is held open: metadata, and the fragments of a file or the entries of a directory.
+//! An open inode: metadata, and the fragments of a file or the entries of a directory.
 //!
-//! Layer: rank 5. Main types: [`OpenInode`], [`Metadata`], [`DirEntry`]. Read from the nodes in
-//! [`read_inode`](crate::read_inode), changed by the write path.
+//! Layer: rank 5. Main types: [`OpenInode`], [`Metadata`], [`DirEntry`].
+//! [`read_inode`](crate::read_inode) builds it from the nodes, and the write path changes it.
 //!
 //! Source: Linux 6.1, `struct jffs2_inode_info` and `struct inode`.
 
@@ -11,7 +11,7 @@ use crate::fragments::{Fragments, FullDnode};
 use boardlab_vfs::{Device, Kind};
 use std::collections::BTreeMap;
 
-/// What the newest node says of an inode.
+/// The metadata in the newest node of an inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Metadata {
     /// Kind and permission bits.
@@ -28,14 +28,14 @@ pub struct Metadata {
     pub mtime: u32,
     /// Last change of the attributes.
     pub ctime: u32,
-    /// Flags, kept as they are.
+    /// Flags, passed through.
     pub flags: u16,
-    /// The compressor that the user asked for, kept as it is.
+    /// The compressor requested by the user, passed through.
     pub user_compressor: u8,
 }
 
 impl Metadata {
-    /// Those of a node.
+    /// The metadata of a node.
     #[must_use]
     pub const fn of(node: &Inode) -> Self {
         Self {
@@ -55,39 +55,39 @@ impl Metadata {
 /// An entry of an open directory (`struct jffs2_full_dirent`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirEntry {
-    /// The inode; 0 when the name was removed and that must be remembered.
+    /// The inode; 0 for a removed name that must be remembered.
     pub ino: u32,
     /// The type byte (`DT_*`).
     pub kind: u8,
-    /// Its age among the nodes of the directory.
+    /// Its version among the nodes of the directory.
     pub version: u32,
-    /// Its node on flash; none when nothing on flash says that the name was removed (NOR).
+    /// Its node on flash; `None` when no node records the removal (NOR).
     pub node: Option<NodeId>,
 }
 
-/// An inode that is held open.
+/// An open inode (`struct jffs2_inode_info`).
 #[derive(Debug, Clone)]
 pub struct OpenInode {
     /// Its number.
     pub ino: u32,
     /// Its slot in [`Inodes`](crate::index::Inodes).
     pub slot: u32,
-    /// The highest version of its nodes; the next one to be written has one more.
+    /// The highest version of its nodes; the next node gets one more.
     pub highest_version: u32,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Owner, times, size.
+    /// Mode, owner, times and size.
     pub metadata: Metadata,
-    /// Names that lead to it, as `stat` tells.
+    /// The link count that `stat` shows.
     pub links: u32,
     /// The content of a file.
     pub fragments: Fragments,
-    /// The node that carries the metadata when none with content does: of directories, empty files,
-    /// links and devices.
+    /// The node that carries the metadata when none with content does: for directories, empty
+    /// files, symbolic links and devices.
     pub metadata_node: Option<FullDnode>,
-    /// The names in a directory, removed ones included, in order of their bytes.
+    /// The entries of a directory, including removed ones, in byte order.
     pub entries: BTreeMap<Box<[u8]>, DirEntry>,
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     pub target: Box<[u8]>,
 }
 
@@ -109,13 +109,13 @@ impl OpenInode {
         }
     }
 
-    /// The names in a directory that lead to something.
+    /// The entries of a directory that refer to an inode.
     pub fn names(&self) -> impl Iterator<Item = (&[u8], &DirEntry)> {
         let live = self.entries.iter().filter(|(_, entry)| entry.ino != 0);
         live.map(|(name, entry)| (&**name, entry))
     }
 
-    /// Names `new` where `old` was named: a node was written to another place.
+    /// Replaces `old` by `new` after a node was written to another place.
     pub(crate) fn replace_node(&mut self, old: NodeId, new: NodeId) {
         if let Some(metadata) = self.metadata_node.as_mut().filter(|dnode| dnode.node == old) {
             metadata.node = new;
@@ -136,7 +136,7 @@ impl OpenInode {
     }
 }
 
-/// The kind of a mode; the device number of a device is `device`.
+/// The kind of a mode; `device` is the number of a device node.
 #[must_use]
 pub fn kind_of(mode: u32, device: Device) -> Option<Kind> {
     let kinds = [
@@ -151,19 +151,20 @@ pub fn kind_of(mode: u32, device: Device) -> Option<Kind> {
     kinds.into_iter().find(|kind| kind.mode_bits() == mode & 0o170_000)
 }
 
-/// The device of a number of two bytes, as Linux kept it before 2.6.
+/// Decodes a device number of two bytes, as Linux kept it before 2.6.
 #[must_use]
 pub fn old_device(number: u16) -> Device {
     Device { major: u32::from(number >> 8), minor: u32::from(number & 0xFF) }
 }
 
-/// The device of a number of four bytes: 12 bits of major between the 8 lower and 12 upper of minor.
+/// Decodes a device number of four bytes: 12 bits of major between the 8 lower and 12 upper bits of
+/// minor.
 #[must_use]
 pub const fn new_device(number: u32) -> Device {
     Device { major: (number >> 8) & 0xFFF, minor: (number & 0xFF) | ((number >> 12) & 0xF_FF00) }
 }
 
-/// The number of a device as it is written: two bytes when major and minor fit one each.
+/// Encodes a device number: two bytes when major and minor fit one byte each.
 #[must_use]
 pub const fn device_number(device: Device) -> (u32, bool) {
     let Device { major, minor } = device;

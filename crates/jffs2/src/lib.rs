@@ -1,21 +1,22 @@
 //! JFFS2, the log-structured flash filesystem of Linux, on any [`Mtd`](boardlab_mtd::Mtd).
 //!
-//! Layer: rank 5. It mirrors Linux 6.1: the same bytes on flash, the same accounting, the same reads at
-//! mount and after; where 2.6.20 to 2.6.26 differ, [`Profile`] says so. In reading order:
+//! Layer: rank 5. It mirrors Linux 6.1: the same bytes on flash, the same accounting, the same
+//! reads at mount and after. [`Profile`] says where 2.6.20 to 2.6.26 differ. In reading order:
 //!
 //! - [`format`]: the bytes on flash, one file a kind of node.
 //! - [`block`]: erase blocks, the nodes in them, their accounting and lists.
-//! - [`index`]: what is kept of every inode; [`inode`]: an open one; [`fragments`]: the content of a file
-//!   as pieces of nodes; [`xattr`]: extended attributes.
-//! - [`volume`]: [`Volume`], a mounted flash; [`options`]: what a mount may choose; [`error`].
-//! - [`scan`] and [`mount`]: which nodes are where, which inodes have names; [`check`]: the check of all
-//!   data that follows in the background. `read_inode`, `read`, `open`, `xattr_read`: inodes, content,
-//!   names and attributes when somebody asks for them.
-//! - [`audit`]: what is damaged and whom it concerns, for those who look into an image.
-//! - [`compress`]: which compressor is tried and which is taken; [`collected`]: the summary of the block
-//!   being written; [`wbuf`]: the page being filled (NAND).
-//! - [`ram`]: what all of it would take in a 32-bit kernel; `fs`: the trait
-//!   [`FileSystem`](boardlab_vfs::FileSystem); `tables`: whether what is kept fits together, for tests.
+//! - [`index`]: the state of every inode; [`inode`]: an open one; [`fragments`]: the content of a
+//!   file as fragments of nodes; [`xattr`]: extended attributes.
+//! - [`volume`]: [`Volume`], a mounted flash; [`options`]: the mount options; [`error`].
+//! - [`scan`] and [`mount`]: where the nodes are, and which inodes have names; [`check`]: the check
+//!   of all data that follows in the background. `read_inode`, `read`, `open`, `xattr_read`:
+//!   reading inodes, content, names and attributes on demand.
+//! - [`audit`]: damaged nodes and the inodes that they affect, for tools that examine an image.
+//! - [`compress`]: which compressors are tried and which is chosen; [`summary_builder`]: the
+//!   summary of the block being written; [`wbuf`]: the write buffer (NAND).
+//! - [`ram`]: the memory use of a 32-bit kernel; `fs`: the trait
+//!   [`FileSystem`](boardlab_vfs::FileSystem); `tables`: consistency checks of the tables in
+//!   memory, for tests.
 //!
 //! ```
 //! use boardlab_jffs2::{Jffs2, Options};
@@ -37,18 +38,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The key decision is the kernel's: of every node on flash 16 bytes are kept (8 in the kernel), and
-//! everything else is read again when it is needed. So a mount is quick and the first `ls` is not.
+//! The key decision is the kernel's: 16 bytes are kept of every node on flash (8 in the kernel),
+//! and everything else is read again on demand. So a mount is quick and the first `ls` is not.
 //!
-//! Left out on purpose: quotas, the Rubin compressors (never chosen by Linux, not read here either),
-//! exporting over NFS, and the kernel's locks: here one thing happens at a time.
+//! Left out on purpose: quotas, the Rubin compressors (never chosen by Linux, not read here
+//! either), export over NFS, and the kernel's locks: here one thing happens at a time.
 
 mod alloc;
 mod attr;
 pub mod audit;
 pub mod block;
 pub mod check;
-pub mod collected;
 pub mod compress;
 mod dangling;
 mod dir;
@@ -71,6 +71,7 @@ pub mod ram;
 mod read;
 mod read_inode;
 pub mod scan;
+pub mod summary_builder;
 mod tables;
 mod ticks;
 pub mod volume;
@@ -93,34 +94,34 @@ use std::collections::BTreeMap;
 /// A mounted JFFS2.
 #[derive(Debug, Clone)]
 pub struct Jffs2<M> {
-    /// The flash and everything that is known of it.
+    /// The flash and all tables about it.
     pub(crate) volume: Volume<M>,
-    /// The inodes that are held open, by number.
+    /// The open inodes, by number.
     pub(crate) open: BTreeMap<u32, OpenInode>,
-    /// What the scan found besides nodes.
+    /// What the scan found besides valid nodes.
     pub(crate) findings: Findings,
 }
 
 impl<M> Jffs2<M> {
-    /// The flash and everything that is known of it.
+    /// The flash and all tables about it.
     #[must_use]
     pub const fn volume(&self) -> &Volume<M> {
         &self.volume
     }
 
-    /// What the scan found besides nodes.
+    /// What the scan found besides valid nodes.
     #[must_use]
     pub const fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// Whether nothing may be written: by choice, or because a node on the flash demands it.
+    /// Whether the mount is read-only: by choice, or because a node on the flash demands it.
     #[must_use]
     pub const fn is_read_only(&self) -> bool {
         self.volume.read_only
     }
 
-    /// Gives the flash back. What is in the write buffer is lost: unmount first.
+    /// Returns the flash. The content of the write buffer is lost: unmount first.
     #[must_use]
     pub fn into_device(self) -> M {
         self.volume.device
@@ -132,12 +133,12 @@ impl<M> Jffs2<M> {
         &self.volume.device
     }
 
-    /// The flash; what is done to it there JFFS2 does not know.
+    /// The flash. JFFS2 does not notice direct changes.
     pub const fn device_mut(&mut self) -> &mut M {
         &mut self.volume.device
     }
 
-    /// The inodes that are held open.
+    /// The open inodes.
     pub fn open_inodes(&self) -> impl Iterator<Item = &OpenInode> {
         self.open.values()
     }

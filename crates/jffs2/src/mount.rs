@@ -1,6 +1,8 @@
-//! Mounting: scan, count the names of every inode, remove what has none, set the reserves.
+//! Mount: scans the flash, counts the names of every inode, removes inodes without names, sets the
+//! reserves.
 //!
-//! Layer: rank 5. [`Jffs2::mount`], and [`MountError`], which says what was found and what would fit.
+//! Layer: rank 5. [`Jffs2::mount`], and [`MountError`], which says what was found and what would
+//! fit.
 //!
 //! ```text
 //!  scan all blocks -> names whose inode is lost lead where they led before (`dangling.rs`)
@@ -8,21 +10,21 @@
 //!                  -> pass 2: inodes without names go; the names in removed directories go with them
 //!                  -> extended attributes find their inodes -> lists are rotated -> the root is read
 //! ```
-//! Inodes go in any number of steps but without recursion, so that no chain of directories is too deep.
+//! The removal of inodes is iterative, not recursive, so that no chain of directories is too deep.
 //!
 //! Source: Linux 6.1, `fs/jffs2/build.c` (`jffs2_build_filesystem`), `scan.c` (`jffs2_scan_medium`,
 //! `jffs2_rotate_lists`), `super.c`, `fs.c` (`jffs2_do_fill_super`).
 
 use crate::Jffs2;
 use crate::block::{Blocks, List};
-use crate::collected::Collected;
 use crate::compress::Compressors;
 use crate::error::Error;
 use crate::format::{ByteOrder, NodeType};
 use crate::index::{Inodes, ROOT};
-use crate::names::{ByDirectory, Name};
+use crate::names::{DirentsByDirectory, ScannedDirent};
 use crate::options::Options;
 use crate::scan::{Findings, Scan, ScanError};
+use crate::summary_builder::SummaryBuilder;
 use crate::ticks::Ticks;
 use crate::volume::{CheckProgress, Layout, Reserves, Volume};
 use crate::wbuf::WriteBuffer;
@@ -32,7 +34,7 @@ use boardlab_sim::{Bytes, Clock};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The fewest erase blocks that can be written on.
+/// The minimum number of erase blocks of a writable mount.
 const LEAST_BLOCKS: u32 = 5;
 /// The smallest erase block: the largest node of a page and its summary must fit.
 const LEAST_BLOCK: u32 = 512;
@@ -43,57 +45,57 @@ pub(crate) const DIRECTORY: u8 = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MountError {
-    /// JFFS2 cannot lie on a device of this shape.
+    /// The geometry of the device does not suit JFFS2.
     Shape {
         /// Bytes of the device.
         size: Bytes,
         /// Bytes of its largest erase block.
         block_size: Bytes,
     },
-    /// There are too few erase blocks to write on; a read-only mount needs none to spare.
+    /// There are too few erase blocks for a writable mount; a read-only mount has no minimum.
     TooSmall {
-        /// How many there are.
+        /// The number of blocks.
         blocks: u32,
-        /// How many there must be.
+        /// The minimum.
         least: u32,
     },
-    /// A NAND that leaves no spare bytes for a cleanmarker.
+    /// A NAND without free OOB bytes for a cleanmarker.
     NoSpareBytes,
-    /// There is not one node of JFFS2, and something else.
+    /// There is no JFFS2 node, but other data.
     NotJffs2 {
-        /// What the first odd bytes are.
+        /// The first foreign bytes.
         found: [u8; 8],
-        /// Where they lie.
+        /// Their offset.
         at: Bytes,
     },
-    /// The nodes are in the other byte order than was said.
+    /// The nodes are in the other byte order than given.
     ByteOrder {
-        /// What was said.
+        /// The byte order given.
         given: ByteOrder,
-        /// How many nodes are in the other order.
+        /// The number of nodes in the other byte order.
         nodes: u64,
-        /// Where the first of them lies.
+        /// The offset of the first of them.
         at: Bytes,
     },
-    /// Nodes reach over the ends of erase blocks, or begin blocks in the middle of one.
+    /// Nodes cross the ends of erase blocks, or cleanmarkers are in the middle of one.
     BlockSize {
-        /// The size of an erase block that was given.
+        /// The erase block size given.
         given: u32,
-        /// One that fits, if the image tells.
+        /// An erase block size that fits, if the image shows one.
         fits: Option<u32>,
-        /// How many nodes do not fit.
+        /// The number of nodes that do not fit.
         nodes: u64,
-        /// Where the first of them lies.
+        /// The offset of the first of them.
         at: Bytes,
     },
-    /// A node of a newer JFFS2, which nobody may touch who does not know it.
+    /// An incompatible node of a newer JFFS2.
     Incompatible {
         /// Its type.
         node_type: NodeType,
-        /// Where it lies.
+        /// Its offset.
         at: Bytes,
     },
-    /// The flash answered with an error, or the root directory is damaged.
+    /// The flash returned an error, or the root directory is damaged.
     Failed(Error),
 }
 
@@ -173,13 +175,13 @@ impl std::error::Error for MountError {
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// Mounts what is on `device`, which it takes; [`Jffs2::into_device`] gives it back.
+    /// Mounts the filesystem on `device` and takes ownership; [`Jffs2::into_device`] returns it.
     ///
-    /// Erased flash is an empty filesystem. Damaged nodes are left out, as Linux does;
+    /// Erased flash is an empty filesystem. Damaged nodes are ignored, as in Linux;
     /// [`Jffs2::findings`] counts them.
     ///
     /// # Errors
-    /// What [`MountError`] tells.
+    /// [`MountError`].
     pub fn mount(clock: &mut Clock, device: M, options: Options) -> Result<Self, MountError> {
         let layout = check_shape(&device, options.read_only)?;
         let given = options.byte_order;
@@ -192,7 +194,7 @@ impl<M: Mtd> Jffs2<M> {
         volume.order = order.unwrap_or_default();
         volume.check_findings(clock, given, &findings, nothing)?;
         let mut names = names.by_directory();
-        volume.believe_older(clock, &mut names)?;
+        volume.restore_older_entries(clock, &mut names)?;
         volume.build(&names);
         volume.build_xattrs(clock)?;
         volume.building = false;
@@ -218,7 +220,7 @@ fn check_shape<M: Mtd>(device: &M, read_only: bool) -> Result<Layout, MountError
     Ok(layout)
 }
 
-/// A volume of which nothing is known yet.
+/// A volume before the scan.
 fn unscanned<M: Mtd>(device: M, layout: Layout, options: Options) -> Volume<M> {
     Volume {
         device,
@@ -238,7 +240,7 @@ fn unscanned<M: Mtd>(device: M, layout: Layout, options: Options) -> Volume<M> {
         inodes: Inodes::new(),
         xattrs: Xattrs::default(),
         wbuf: WriteBuffer::default(),
-        collected: Collected::default(),
+        summary_builder: SummaryBuilder::default(),
         reserves: Reserves::of(&layout, layout.can_mark_obsolete() && !options.summary),
         check: CheckProgress::default(),
         building: true,
@@ -247,7 +249,7 @@ fn unscanned<M: Mtd>(device: M, layout: Layout, options: Options) -> Volume<M> {
 }
 
 impl<M: Mtd> Volume<M> {
-    /// Whether what the scan found is a JFFS2 that lies as it was said.
+    /// Checks that the scan found a JFFS2 with the given layout.
     fn check_findings(
         &mut self,
         clock: &mut Clock,
@@ -271,7 +273,7 @@ impl<M: Mtd> Volume<M> {
         Err(MountError::NotJffs2 { found, at })
     }
 
-    /// One node in each eighth block that reaches over its end is no accident.
+    /// One node in every eighth block that crosses its end is not a coincidence.
     fn check_block_size(&self, findings: &Findings) -> Result<(), MountError> {
         let given = self.layout.block_size;
         if let Some(at) = findings.first_crossing
@@ -290,16 +292,16 @@ impl<M: Mtd> Volume<M> {
     }
 
     /// Counts names and removes inodes without any.
-    fn build(&mut self, names: &ByDirectory) {
+    fn build(&mut self, names: &DirentsByDirectory) {
         let shared = self.count_names(names);
         self.remove_unlinked(names);
         self.set_parents(names, shared);
     }
 
-    /// Pass 1: every entry gives its inode a name. An entry of an inode that does not exist, or of a
-    /// file without a node, is obsolete. Who only looks is shown such an inode as damaged. Gives true
-    /// when a directory seems to have several names.
-    fn count_names(&mut self, names: &ByDirectory) -> bool {
+    /// Pass 1: every entry adds a name to its inode. An entry of an inode that does not exist, or
+    /// of a file without a node, is obsolete; a read-only mount shows such an inode as damaged
+    /// instead. Returns true when a directory seems to have several names.
+    fn count_names(&mut self, names: &DirentsByDirectory) -> bool {
         let mut shared = false;
         for name in names.iter().filter(|name| name.ino != 0) {
             let slot = if self.read_only {
@@ -307,9 +309,9 @@ impl<M: Mtd> Volume<M> {
             } else {
                 self.inodes.slot(name.ino)
             };
-            let holds = |_: &u32| self.read_only || self.leads_somewhere(name.ino, name.kind);
+            let holds = |_: &u32| self.read_only || self.target_exists(name.ino, name.kind);
             let Some(slot) = slot.filter(holds) else {
-                self.obsolete(name.node);
+                self.account_obsolete(name.node);
                 continue;
             };
             let inode = self.inodes.get_mut(slot);
@@ -322,15 +324,15 @@ impl<M: Mtd> Volume<M> {
         shared
     }
 
-    /// Pass 2: an inode without names goes, and takes the names that are in it away from others.
-    fn remove_unlinked(&mut self, names: &ByDirectory) {
+    /// Pass 2: deletes inodes without names, and removes the names that they contain from others.
+    fn remove_unlinked(&mut self, names: &DirentsByDirectory) {
         let unlinked = |inodes: &Inodes, &slot: &u32| inodes.get(slot).links == 0;
         let slots = self.inodes.slots_from(0..);
         let mut doomed: Vec<u32> = slots.filter(|slot| unlinked(&self.inodes, slot)).collect();
         while let Some(slot) = doomed.pop() {
             let nodes: Vec<_> = self.blocks.chain(self.inodes.get(slot).nodes).collect();
             for node in nodes {
-                self.obsolete(node);
+                self.account_obsolete(node);
             }
             for name in names.of(slot) {
                 let Some(child) = self.inodes.slot(name.ino) else { continue };
@@ -343,9 +345,9 @@ impl<M: Mtd> Volume<M> {
         }
     }
 
-    /// Of a directory its parent is kept instead of the number of its names, which is one. Where there
-    /// seem to be several, the way from the root is believed first, so that what can be reached is a tree.
-    fn set_parents(&mut self, names: &ByDirectory, shared: bool) {
+    /// Of a directory the parent is kept instead of the number of names, which is one. Where there
+    /// seem to be several, the path from the root wins, so that everything reachable is a tree.
+    fn set_parents(&mut self, names: &DirentsByDirectory, shared: bool) {
         if shared {
             let mut left: Vec<u32> = self.inodes.slot(ROOT).into_iter().collect();
             while let Some(directory) = left.pop() {
@@ -359,9 +361,9 @@ impl<M: Mtd> Volume<M> {
         }
     }
 
-    /// Gives the directory that `name` leads to the one that the name is in, unless it has one. Gives its
-    /// slot if so.
-    fn set_parent(&mut self, name: &Name) -> Option<u32> {
+    /// Sets the parent of the directory that `name` refers to, unless it has one. Returns its slot
+    /// if set.
+    fn set_parent(&mut self, name: &ScannedDirent) -> Option<u32> {
         if name.kind != DIRECTORY || name.ino == 0 || name.ino == ROOT {
             return None;
         }
@@ -376,7 +378,7 @@ impl<M: Mtd> Volume<M> {
         Some(slot)
     }
 
-    /// Puts blocks that were written at the same time apart, to spread the wear.
+    /// Rotates the lists, so that blocks written at the same time are separated, to level the wear.
     fn rotate_lists(&mut self, mixed: u32) {
         let lists = [
             List::Clean,

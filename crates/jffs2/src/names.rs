@@ -1,9 +1,10 @@
-//! All directory entries of a flash, while it is being mounted.
+//! All directory entries of a flash, during a mount.
 //!
-//! Layer: rank 5. Main types: [`Names`], [`Name`]. They exist to count the names of every inode and are
-//! dropped when the mount is done; an open directory reads its entries again. The kernel keeps a list a
-//! directory, in which every new name is compared with all; here a table finds the same name at once,
-//! so that a directory of 100,000 names does not take 5,000,000,000 comparisons.
+//! Layer: rank 5. Main types: [`DirentTable`], [`ScannedDirent`]. The table serves to count the
+//! names of every inode and is dropped after the mount; an open directory reads its entries again.
+//! The kernel keeps a list per directory and compares every new name with all of them. Here a hash
+//! table finds an equal name at once, so that a directory of 100,000 names does not take
+//! 5,000,000,000 comparisons.
 //!
 //! Source: Linux 6.1, `jffs2_add_fd_to_list` and `scan_dents` of `fs/jffs2/nodelist.c`.
 
@@ -15,10 +16,10 @@ use std::hash::Hasher;
 
 /// A directory entry without its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct ScannedDirent {
     /// The directory, by slot.
     pub(crate) directory: u32,
-    /// Its age.
+    /// Its version.
     pub(crate) version: u32,
     /// The inode; 0 when the name was removed.
     pub(crate) ino: u32,
@@ -30,15 +31,16 @@ pub(crate) struct Name {
 
 /// All directory entries, the newest of each name.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
-    entries: Vec<Held>,
+pub(crate) struct DirentTable {
+    entries: Vec<HashedDirent>,
     text: Vec<u8>,
     by_hash: HashMap<u64, u32>,
 }
 
-/// An entry and where its name is. The fields are those of [`Name`], side by side to take less memory.
+/// An entry and the place of its name. The fields are those of [`ScannedDirent`], flattened to use
+/// less memory.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HashedDirent {
     node: NodeId,
     directory: u32,
     version: u32,
@@ -50,13 +52,13 @@ struct Held {
     length: u8,
 }
 
-impl Held {
-    const fn name(&self) -> Name {
+impl HashedDirent {
+    const fn name(&self) -> ScannedDirent {
         let Self { node, directory, version, ino, kind, .. } = *self;
-        Name { directory, version, ino, kind, node }
+        ScannedDirent { directory, version, ino, kind, node }
     }
 
-    const fn replace(&mut self, name: Name) {
+    const fn replace(&mut self, name: ScannedDirent) {
         (self.version, self.ino) = (name.version, name.ino);
         (self.kind, self.node) = (name.kind, name.node);
     }
@@ -64,10 +66,10 @@ impl Held {
 
 const END: u32 = u32::MAX;
 
-impl Names {
-    /// Adds an entry. Of two entries of a name in a directory the older one goes, of two as old the
-    /// one that was there; its node, which is obsolete now, is given back.
-    pub(crate) fn add(&mut self, text: &[u8], name: Name) -> Option<NodeId> {
+impl DirentTable {
+    /// Adds an entry. Of two entries of one name in a directory the older is dropped, of two with
+    /// equal versions the former; its node, which is obsolete now, is returned.
+    pub(crate) fn add(&mut self, text: &[u8], name: ScannedDirent) -> Option<NodeId> {
         let new = u32::try_from(self.entries.len()).expect("fewer entries than bytes of a flash");
         let next = match self.by_hash.entry(hash(name.directory, text)) {
             Entry::Vacant(vacant) => {
@@ -90,46 +92,55 @@ impl Names {
         let start = u32::try_from(self.text.len()).expect("names are fewer than 4 GiB");
         let length = u8::try_from(text.len()).expect("a name has at most 255 bytes");
         self.text.extend_from_slice(text);
-        let Name { directory, version, ino, kind, node } = name;
-        self.entries.push(Held { node, directory, version, ino, start, next, kind, length });
+        let ScannedDirent { directory, version, ino, kind, node } = name;
+        self.entries.push(HashedDirent {
+            node,
+            directory,
+            version,
+            ino,
+            start,
+            next,
+            kind,
+            length,
+        });
         None
     }
 
-    /// All entries, those of a directory together.
-    pub(crate) fn by_directory(self) -> ByDirectory {
+    /// Groups all entries by directory.
+    pub(crate) fn by_directory(self) -> DirentsByDirectory {
         let mut entries = self.entries;
         entries.sort_unstable_by_key(|held| (held.directory, held.node));
-        ByDirectory { entries, text: self.text }
+        DirentsByDirectory { entries, text: self.text }
     }
 }
 
-/// All directory entries, those of a directory together.
+/// All directory entries, grouped by directory.
 #[derive(Debug)]
-pub(crate) struct ByDirectory {
-    entries: Vec<Held>,
+pub(crate) struct DirentsByDirectory {
+    entries: Vec<HashedDirent>,
     text: Vec<u8>,
 }
 
-impl ByDirectory {
-    /// All entries, those of removed names included.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Name> + '_ {
-        self.entries.iter().map(Held::name)
+impl DirentsByDirectory {
+    /// All entries, including those of removed names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ScannedDirent> + '_ {
+        self.entries.iter().map(HashedDirent::name)
     }
 
     /// The entries of a directory.
-    pub(crate) fn of(&self, directory: u32) -> impl Iterator<Item = Name> + '_ {
+    pub(crate) fn of(&self, directory: u32) -> impl Iterator<Item = ScannedDirent> + '_ {
         let first = self.entries.partition_point(|held| held.directory < directory);
         let rest = self.entries[first..].iter();
-        rest.take_while(move |held| held.directory == directory).map(Held::name)
+        rest.take_while(move |held| held.directory == directory).map(HashedDirent::name)
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub(crate) const fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// An entry by its number.
-    pub(crate) fn get(&self, number: usize) -> Name {
+    pub(crate) fn get(&self, number: usize) -> ScannedDirent {
         self.entries[number].name()
     }
 
@@ -140,14 +151,20 @@ impl ByDirectory {
         &self.text[start..start + usize::from(held.length)]
     }
 
-    /// Puts another entry of the same name and directory in the place of one.
-    pub(crate) fn replace(&mut self, number: usize, name: Name) {
+    /// Replaces an entry by another of the same name and directory.
+    pub(crate) fn replace(&mut self, number: usize, name: ScannedDirent) {
         self.entries[number].replace(name);
     }
 }
 
 /// The entry of this name in the chain that begins with `first`.
-fn same(entries: &[Held], text: &[u8], first: u32, wanted: &[u8], name: Name) -> Option<u32> {
+fn same(
+    entries: &[HashedDirent],
+    text: &[u8],
+    first: u32,
+    wanted: &[u8],
+    name: ScannedDirent,
+) -> Option<u32> {
     let mut at = first;
     while at != END {
         let held = &entries[to_usize(at)];
@@ -161,7 +178,7 @@ fn same(entries: &[Held], text: &[u8], first: u32, wanted: &[u8], name: Name) ->
     None
 }
 
-/// A hash for which nobody can make many names collide.
+/// A hash that is safe against deliberate collisions.
 fn hash(directory: u32, text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write_u32(directory);
@@ -175,16 +192,16 @@ mod tests {
     use crate::block::{Blocks, NodeState, Owner};
     use boardlab_mtd::BlockIndex;
 
-    fn name(blocks: &mut Blocks, directory: u32, version: u32) -> Name {
+    fn name(blocks: &mut Blocks, directory: u32, version: u32) -> ScannedDirent {
         let node = blocks.link(BlockIndex(0), 40, NodeState::Pristine, Owner::Nobody, None);
-        Name { directory, version, ino: version, kind: 8, node }
+        ScannedDirent { directory, version, ino: version, kind: 8, node }
     }
 
     #[test]
     fn the_newest_entry_of_a_name_is_kept() {
         let mut blocks = Blocks::new(1, 4096);
         let [old, new, other] = [(1, 3), (1, 7), (2, 5)].map(|(d, v)| name(&mut blocks, d, v));
-        let mut names = Names::default();
+        let mut names = DirentTable::default();
         assert_eq!(names.add(b"a", old), None);
         assert_eq!(names.add(b"a", other), None);
         assert_eq!(names.add(b"a", new), Some(old.node));

@@ -1,9 +1,9 @@
-//! Making nodes obsolete: in the accounting always, on the flash where the flash allows it.
+//! Marks nodes obsolete: always in the accounting, and on the flash where the flash allows it.
 //!
-//! Layer: rank 5. Methods of [`Volume`]. On NOR a bit of the node's header is programmed and the node leaves
-//! the list of its owner at once. On NAND nothing on the flash tells, nor where blocks have summaries, whose
-//! entries stay as they were written: then the node stays in the list until its block is erased, because a
-//! removed name must be known as long as an older entry for it exists.
+//! Layer: rank 5. Methods of [`Volume`]. On NOR a bit of the node's header is programmed, and the
+//! node leaves its owner's list at once. On NAND nothing is written, nor where blocks have
+//! summaries, whose entries stay as they were written. There the node stays in the list until its
+//! block is erased, because a removed name must be known as long as an older entry for it exists.
 //!
 //! Source: Linux 6.1, `jffs2_mark_node_obsolete` of `fs/jffs2/nodemgmt.c`.
 
@@ -18,23 +18,27 @@ use boardlab_mtd::{Error as FlashError, Mtd};
 use boardlab_sim::Clock;
 
 impl<M: Mtd> Volume<M> {
-    /// Makes a node obsolete, unless it is.
+    /// Marks a node obsolete, unless it is.
     ///
     /// # Errors
-    /// A power cut alone: what cannot be marked on the flash is obsolete all the same.
+    /// Only a power cut: a node that cannot be marked on the flash is obsolete all the same.
     pub(crate) fn mark_obsolete(&mut self, clock: &mut Clock, id: NodeId) -> Result<(), Error> {
-        if self.obsolete(id) {
+        if self.account_obsolete(id) {
             self.mark_on_flash(clock, id)?;
         }
         Ok(())
     }
 
-    /// Carries out what a change of fragments means.
+    /// Applies the effects of a change of fragments.
     ///
     /// # Errors
     /// As [`Volume::mark_obsolete`].
-    pub(crate) fn carry_out(&mut self, clock: &mut Clock, effects: &[Effect]) -> Result<(), Error> {
-        let obsolete = self.apply(effects);
+    pub(crate) fn apply_effects(
+        &mut self,
+        clock: &mut Clock,
+        effects: &[Effect],
+    ) -> Result<(), Error> {
+        let obsolete = self.account_effects(effects);
         obsolete.into_iter().try_for_each(|id| self.mark_on_flash(clock, id))
     }
 
@@ -53,9 +57,9 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Programs the bit of a header that says that the node counts; false when there is no such node.
+    /// Clears the accurate bit in a node's header; false when there is no such node.
     fn clear_accurate(&mut self, clock: &mut Clock, id: NodeId) -> Result<bool, FlashError> {
-        let (at, length) = (self.blocks.place(id), self.blocks.length(id));
+        let (at, length) = (self.blocks.flash_offset(id), self.blocks.length(id));
         let unit = self.device.geometry().write_size.to_usize();
         let mut bytes = vec![0xFF; to_usize(header::SIZE).next_multiple_of(unit)];
         self.device.read(clock, at, &mut bytes[..to_usize(header::SIZE)])?;

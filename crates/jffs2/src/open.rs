@@ -1,4 +1,4 @@
-//! Opening inodes, and what can be asked of an open one without changing it.
+//! Opens inodes, and reads the attributes, names and content of open ones.
 //!
 //! Layer: rank 5. Names and attributes come from open inodes, content from their fragments; opening an
 //! inode reads all of its nodes. Source: Linux 6.1, `fs/jffs2/dir.c`, `file.c`, `fs.c`.
@@ -12,14 +12,14 @@ use crate::mount::DIRECTORY;
 use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Entry, Errno, Ino, Kind, Piece, Space, Timestamp};
+use boardlab_vfs::{Attributes, Entry, Errno, FileExtent, Ino, Kind, StatFs, Timestamp};
 use std::ops::ControlFlow;
 
 impl<M: Mtd> Jffs2<M> {
-    /// Opens an inode, unless it is open: reads all of its nodes (`jffs2_iget`).
+    /// Opens an inode by reading all of its nodes, unless it is open (`jffs2_iget`).
     ///
     /// # Errors
-    /// ESTALE when there is no such inode or it has no name, [`Error::Inode`], [`Error::Flash`].
+    /// ESTALE when the inode does not exist or has no name, [`Error::Inode`], [`Error::Flash`].
     pub(crate) fn open_inode(
         &mut self,
         clock: &mut Clock,
@@ -39,7 +39,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(self.open.get_mut(&ino).expect("the inode was opened just now"))
     }
 
-    /// Opens what must be a directory.
+    /// Opens an inode that must be a directory.
     pub(crate) fn open_directory(
         &mut self,
         clock: &mut Clock,
@@ -49,11 +49,11 @@ impl<M: Mtd> Jffs2<M> {
         if inode.is_directory() { Ok(inode) } else { Err(Errno::NotDir.into()) }
     }
 
-    /// The inode that a name in a directory leads to.
+    /// Looks up a name in a directory.
     ///
     /// # Errors
     /// ENOENT, ENOTDIR, ENAMETOOLONG, and those of opening the directory.
-    pub(crate) fn find_name(
+    pub(crate) fn do_lookup(
         &mut self,
         clock: &mut Clock,
         dir: Ino,
@@ -72,7 +72,7 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    pub(crate) fn list(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+    pub(crate) fn do_readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
         let ino = self.open_directory(clock, dir)?.ino;
         let directory = self.held(ino)?;
         Ok(self
@@ -86,8 +86,8 @@ impl<M: Mtd> Jffs2<M> {
             .collect())
     }
 
-    /// The entries that are left out of [`Jffs2::list`].
-    pub(crate) fn list_odd(
+    /// The entries that [`Jffs2::do_readdir`] leaves out.
+    pub(crate) fn do_unreachable_entries(
         &mut self,
         clock: &mut Clock,
         dir: Ino,
@@ -104,7 +104,7 @@ impl<M: Mtd> Jffs2<M> {
             .collect())
     }
 
-    pub(crate) fn stat(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+    pub(crate) fn do_getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
         let inode = self.open_inode(clock, number(ino)?)?;
         let metadata = &inode.metadata;
         let time = |seconds: u32| Timestamp::seconds(i64::from(seconds));
@@ -123,7 +123,7 @@ impl<M: Mtd> Jffs2<M> {
         })
     }
 
-    pub(crate) fn target(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+    pub(crate) fn do_readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
         let inode = self.open_inode(clock, number(ino)?)?;
         if inode.kind == Kind::Symlink {
             return Ok(inode.target.to_vec());
@@ -131,7 +131,7 @@ impl<M: Mtd> Jffs2<M> {
         Err(Errno::Inval.into())
     }
 
-    pub(crate) fn page(
+    pub(crate) fn do_read_page(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -148,18 +148,18 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    pub(crate) fn pieces(
+    pub(crate) fn do_read_extents(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
-        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(FileExtent<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let ino = number(ino)?;
         self.open_inode(clock, ino)?;
         let inode = &self.open[&ino];
         match inode.kind {
             Kind::File => {
-                self.volume.read_pieces(clock, inode, take);
+                self.volume.read_extents(clock, inode, take);
                 Ok(())
             }
             Kind::Directory => Err(Errno::IsDir.into()),
@@ -167,7 +167,7 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    pub(crate) fn value(
+    pub(crate) fn do_getxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -181,7 +181,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(content.value.to_vec())
     }
 
-    pub(crate) fn value_names(
+    pub(crate) fn do_listxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -197,14 +197,14 @@ impl<M: Mtd> Jffs2<M> {
         Ok(all.iter().filter_map(content).collect())
     }
 
-    /// Free space as `statfs` tells: what is free or dirty, without the blocks kept back.
-    pub(crate) fn space(&self) -> Space {
+    /// The free space that `statfs` shows: free and dirty space without the reserves.
+    pub(crate) fn do_statfs(&self) -> StatFs {
         let (volume, totals) = (&self.volume, self.volume.blocks.totals());
         let block = u64::from(volume.layout.block_size);
         let reserve = u64::from(volume.reserves.write) * block;
         let free = (totals.dirty + totals.free).saturating_sub(reserve);
         let page = 4_096;
-        Space {
+        StatFs {
             block_size: page,
             blocks: volume.layout.size().get() / u64::from(page),
             free: free / u64::from(page),
@@ -215,14 +215,15 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M> Volume<M> {
-    /// Whether an entry of `directory` may be followed. One that would make a directory its own
-    /// ancestor, or give it a second parent, leads nowhere; so does one whose name no path can hold. An
-    /// entry that leads nowhere is as good as none: its name may be given, its directory removed.
+    /// Whether an entry of `directory` may be followed. An entry that would make a directory its
+    /// own ancestor, or give it a second parent, is invalid; so is one whose name no path can
+    /// contain. An invalid entry is treated as absent: its name is free, and its directory can be
+    /// removed.
     pub(crate) fn is_sound(&self, directory: u32, name: &[u8], entry: &DirEntry) -> bool {
         entry.ino != 0 && is_name(name) && self.why_not_followed(directory, entry).is_none()
     }
 
-    /// Why an entry of `directory` is not followed, whatever its name.
+    /// Why an entry of `directory` is not followed, regardless of its name.
     fn why_not_followed(&self, directory: u32, entry: &DirEntry) -> Option<&'static str> {
         if entry.ino == ROOT {
             return Some("it leads to the root");
@@ -236,7 +237,7 @@ impl<M> Volume<M> {
         elsewhere.then_some("its directory is in another one already")
     }
 
-    /// The names in a directory that may be followed.
+    /// The entries of a directory that may be followed.
     pub(crate) fn sound_names<'a>(
         &'a self,
         directory: &'a OpenInode,
@@ -246,7 +247,7 @@ impl<M> Volume<M> {
     }
 }
 
-/// Whether a path can hold a name.
+/// Whether a path can contain a name.
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name != b"." && name != b".." && !name.contains(&b'/')
 }

@@ -1,55 +1,55 @@
-//! What a mount may choose.
+//! The mount options.
 //!
-//! Layer: rank 5. Main types: [`Options`], [`Compression`] and [`Profile`], in which versions of Linux
-//! differ. Source: Linux 6.1 and 2.6.24, `fs/jffs2/scan.c`, `compr.c`, `compr.h`, and the kernel's
-//! configuration options of JFFS2.
+//! Layer: rank 5. Main types: [`Options`], [`Compression`] and [`Profile`], the differences between
+//! versions of Linux. Source: Linux 6.1 and 2.6.24, `fs/jffs2/scan.c`, `compr.c`, `compr.h`, and
+//! the kernel's configuration options of JFFS2.
 
 use crate::format::ByteOrder;
 use crate::format::inode::Compressor;
 use boardlab_sim::Seed;
 use boardlab_vfs::{Host, WallClock};
 
-/// What a mount may choose.
+/// The mount options.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The order of bytes; `None` takes that of the first node found, or little-endian of an empty
+    /// The byte order; `None` takes that of the first node found, or little-endian for an empty
     /// flash.
     pub byte_order: Option<ByteOrder>,
-    /// What the CPU costs.
+    /// The cost model of the CPU.
     pub host: Host,
-    /// What time it is.
+    /// The calendar time.
     pub wall: WallClock,
-    /// Where the choices of garbage collection come from, for which the kernel takes its tick counter.
+    /// The seed for the choices of garbage collection, for which the kernel uses its tick counter.
     pub seed: Seed,
     /// How data are compressed.
     pub compression: Compression,
     /// Whether summaries are read at mount and written (`CONFIG_JFFS2_SUMMARY`).
     pub summary: bool,
-    /// Whether nothing may be written.
+    /// Whether the mount is read-only.
     pub read_only: bool,
-    /// Which kernel.
+    /// The kernel to mirror.
     pub profile: Profile,
-    /// What is done wrong, for tests of tests; nothing otherwise.
+    /// A bug to inject, for tests of tests.
     pub mistake: Option<Mistake>,
 }
 
-/// A mistake in keeping data over a power cut. A test of power cuts that does not find each of them shows
+/// A bug in the handling of power cuts. A power-cut test that does not find each of them proves
 /// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mistake {
-    /// The data of a node are believed without their check sum.
+    /// Accepts the data of a node without verifying their checksum.
     TrustsTornData,
-    /// A block that reads as erased is taken for erased, though no cleanmarker says that the erase came
-    /// to its end.
+    /// Treats a block that reads as erased as free, although no cleanmarker proves that the erase
+    /// was completed.
     TrustsUnmarkedBlocks,
-    /// A block is erased although the nodes that replace its own are in the write buffer only.
+    /// Erases a block although the nodes that replace its own are only in the write buffer.
     ErasesBeforeFlush,
-    /// A deletion is not kept although the name that it deletes is still on the flash.
+    /// Drops a deletion entry although the entry that it deletes is still on the flash.
     ForgetsDeletions,
-    /// The highest version of an inode is read as one less, so that its next node has the version of one
-    /// that is there.
+    /// Reads the highest version of an inode as one less, so that its next node reuses an existing
+    /// version.
     ReadsVersionsTooLow,
-    /// A block is marked as erased without a look at whether it is.
+    /// Marks a block as erased without verifying the erase.
     TrustsErases,
 }
 
@@ -66,7 +66,7 @@ impl Mistake {
 }
 
 impl Default for Options {
-    /// Linux 6.1 as Debian configures it, with a CPU that costs nothing.
+    /// Linux 6.1 as Debian configures it, with a CPU whose work takes no time.
     fn default() -> Self {
         Self {
             byte_order: None,
@@ -110,24 +110,24 @@ pub enum CompressionMode {
     Priority,
     /// The one that makes them smallest.
     Size,
-    /// As size, with LZO taken when it is nearly as good.
+    /// As `Size`, but LZO is chosen when it is nearly as good.
     FavourLzo,
     /// This one only.
     Only(Compressor),
 }
 
-/// In what versions of Linux differ.
+/// The differences between versions of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Profile {
-    /// Bytes that must be 0xFF at the beginning of a block before it is taken for erased
+    /// The bytes that must be 0xFF at the beginning of a block for it to count as erased
     /// (`DEFAULT_EMPTY_SCAN_SIZE`).
     pub empty_scan: u32,
-    /// Whether a mount that finds erased flash behind nodes reads the rest of the block again from
-    /// there on, as versions since 2.6.36 do.
+    /// Whether a mount that finds erased flash after nodes reads the rest of the block again from
+    /// there, as Linux since 2.6.36 does.
     pub rereads_empty: bool,
-    /// Whether a page that is to be overwritten as a whole is read first, as since 2.6.24.
+    /// Whether a page is read before all of it is overwritten, as since 2.6.24.
     pub reads_pages_to_overwrite: bool,
-    /// Buckets of the table of inodes, at least and at most: two a MiB between them.
+    /// The minimum and maximum number of buckets in the inode hash table: two per MiB between them.
     pub inode_buckets: (u64, u64),
 }
 

@@ -1,11 +1,12 @@
-//! How much memory JFFS2 would take in a 32-bit kernel.
+//! The memory that JFFS2 would use in a 32-bit kernel.
 //!
-//! Layer: rank 5. [`Jffs2::structures`]. The counts are of what is held now: right after a mount there
-//! are references of all nodes and no fragments; when all inodes were opened there are both, but for
-//! names and content, which belong to the caches above.
+//! Layer: rank 5. [`Jffs2::structures`]. The counts are those of the present state: right after a
+//! mount there are references of all nodes and no fragments; once all inodes are open there are
+//! both. Names and content belong to the caches above.
 //!
-//! Source of the sizes: slabinfo of a 32-bit x86 kernel 3.6 (`docs/formats/jffs2.md`); structures that
-//! have no slab of their own from their fields. A block of references holds 30 and a link to the next.
+//! Source of the sizes: slabinfo of a 32-bit x86 kernel 3.6 (`docs/formats/jffs2.md`), and for
+//! structures without a slab of their own the sum of their fields. A block of references holds 30
+//! and a link to the next.
 
 use crate::Jffs2;
 use crate::Volume;
@@ -14,21 +15,22 @@ use boardlab_mtd::BlockIndex;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Structure;
 
-/// References in one block of them (`REFS_PER_BLOCK`).
+/// References per reference block (`REFS_PER_BLOCK`).
 const REFS_PER_BLOCK: u64 = 255 / 8 - 1;
 /// Bytes of a directory entry before its name (`struct jffs2_full_dirent`).
 const FULL_DIRENT: u64 = 24;
 
 impl<M> Volume<M> {
-    /// Reference blocks of all erase blocks: at least one in each that has nodes, and room for the
-    /// mark of the end.
+    /// The reference blocks of all erase blocks: at least one for each with nodes, including the
+    /// end marker.
     fn reference_blocks(&self) -> u64 {
         let blocks = (0..self.blocks.count()).map(|index| self.blocks.block(BlockIndex(index)));
         let in_use = blocks.filter(|block| !block.refs().is_empty());
         in_use.map(|block| u64_of(block.refs().len()).div_ceil(REFS_PER_BLOCK)).sum()
     }
 
-    /// Buckets of the kernel's table of inodes (`calculate_inocache_hashsize`): two a MiB, in steps of 64.
+    /// Buckets of the kernel's inode hash table (`calculate_inocache_hashsize`): two per MiB, in
+    /// steps of 64.
     fn buckets(&self) -> u64 {
         let (least, most) = self.profile.inode_buckets;
         (self.layout.size() / Bytes::mib(1) * 2 / 64 * 64).clamp(least, most)
@@ -42,7 +44,7 @@ impl<M> Volume<M> {
 }
 
 impl<M> Jffs2<M> {
-    /// What is held now, in structures of the kernel.
+    /// The present state in structures of the kernel.
     #[must_use]
     pub fn structures(&self) -> Vec<Structure> {
         let volume = &self.volume;
@@ -68,20 +70,20 @@ impl<M> Jffs2<M> {
         ]
     }
 
-    /// Bytes of all of them together.
+    /// The total memory of all structures.
     #[must_use]
     pub fn kernel_memory(&self) -> Bytes {
         self.structures().iter().map(Structure::total).sum()
     }
 
-    /// How many blocks are on a list.
+    /// The number of blocks on a list.
     #[must_use]
     pub const fn blocks_on(&self, list: List) -> u32 {
         self.volume.blocks.on_list(list)
     }
 }
 
-/// What the kernel's allocator hands out for so many bytes: powers of two, and 96 and 192.
+/// The allocation size of the kernel's allocator: powers of two, and 96 and 192.
 const fn slab(bytes: u64) -> u64 {
     match bytes {
         65..=96 => 96,

@@ -1,8 +1,8 @@
-//! Reading the content of files.
+//! Reads the content of files.
 //!
-//! Layer: rank 5. `Volume::read_page` puts a page together from fragments; `Volume::read_dnode` reads a
-//! node, checks its data and decompresses them. A node is read in two steps, its header and then its
-//! data, each time that a page shows a part of it. Source: Linux 6.1, `fs/jffs2/read.c`.
+//! Layer: rank 5. `Volume::read_page` assembles a page from fragments; `Volume::read_dnode` reads a
+//! node, verifies its data and decompresses them. A node is read in two steps, the header and then
+//! the data, each time that a page shows a part of it. Source: Linux 6.1, `fs/jffs2/read.c`.
 
 use crate::block::NodeId;
 use crate::compress::work_to_decompress;
@@ -14,16 +14,16 @@ use crate::inode::OpenInode;
 use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{PAGE_SIZE, Piece, Work};
+use boardlab_vfs::{FileExtent, PAGE_SIZE, Work};
 use std::ops::ControlFlow;
 
-/// The most bytes that a compressed node may give: the largest page of any kernel. A node that claims
-/// more is damaged.
+/// The limit of a node's decompressed data: the largest page of any kernel. A node that claims more
+/// is damaged.
 const DATA_MAX: u32 = 65_536;
 
 impl<M: Mtd> Volume<M> {
-    /// Reads page number `page` of a file into `buffer`, a page long, with zeros in holes and beyond the
-    /// end.
+    /// Reads page number `page` of a file into `buffer`, a page long. Holes and bytes beyond the
+    /// end read as zeros.
     ///
     /// # Errors
     /// [`Error::Flash`], [`Error::Node`], [`Error::Compressed`].
@@ -54,7 +54,7 @@ impl<M: Mtd> Volume<M> {
         let mut rest = buffer;
         while !rest.is_empty() {
             let end = offset + u64_of(rest.len());
-            // Fragments lie side by side, so behind the last one there is nothing.
+            // Fragments are contiguous, so there is nothing after the last one.
             let here = u32::try_from(offset).ok().and_then(|offset| file.fragments.at(offset));
             let here = here.filter(|piece| offset < piece.end());
             let until = here.map_or(end, |piece| piece.end().min(end));
@@ -74,17 +74,17 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Hands over the content of a file node by node: each is read and decompressed once, however many pieces of
-    /// it are seen.
-    pub(crate) fn read_pieces(
+    /// Passes the content of a file node by node. Each node is read and decompressed once, however
+    /// many of its fragments are visible.
+    pub(crate) fn read_extents(
         &mut self,
         clock: &mut Clock,
         file: &OpenInode,
-        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(FileExtent<'_>) -> ControlFlow<()>,
     ) {
         let held = |piece: Fragment| Some((piece.dnode?, piece));
         let mut pieces: Vec<_> = file.fragments.iter().filter_map(held).collect();
-        // The order of the first pieces, so that a file is written forwards where it can be.
+        // By the first fragment of each node, so that a file is written forwards where possible.
         pieces.sort_by_key(|(dnode, piece)| {
             (file.fragments.dnode(*dnode).offset, *dnode, piece.offset)
         });
@@ -98,21 +98,21 @@ impl<M: Mtd> Volume<M> {
                 let from = to_usize(piece.offset - dnode.offset);
                 let bytes = match &whole {
                     Ok(_) => bytes.get(from..from + to_usize(piece.size)).ok_or_else(|| {
-                        let (at, found) = (self.blocks.place(dnode.node), piece.size);
+                        let (at, found) = (self.blocks.flash_offset(dnode.node), piece.size);
                         Error::Node { at, cause: Malformed::Value { field: "dsize", found } }
                     }),
                     Err(error) => Err(error.clone()),
                 };
                 let (offset, length) = (u64::from(piece.offset), u64::from(piece.size));
                 let bytes = bytes.map_err(Into::into);
-                if take(Piece { offset, length, bytes }).is_break() {
+                if take(FileExtent { offset, length, bytes }).is_break() {
                     return;
                 }
             }
         }
     }
 
-    /// The data of a node; `None` when they are zeros that are not stored.
+    /// The data of a node; `None` for a hole, whose zeros are not stored.
     fn read_whole(&mut self, clock: &mut Clock, id: NodeId) -> Result<Option<Vec<u8>>, Error> {
         let (at, node) = self.read_dnode_header(clock, id)?;
         if node.compressor == Compressor::Zero {
@@ -128,13 +128,13 @@ impl<M: Mtd> Volume<M> {
         Ok(Some(whole))
     }
 
-    /// Reads the fields of a node with data.
+    /// Reads the header of a node with data.
     fn read_dnode_header(
         &mut self,
         clock: &mut Clock,
         id: NodeId,
     ) -> Result<(Bytes, Inode), Error> {
-        let at = self.blocks.place(id);
+        let at = self.blocks.flash_offset(id);
         let damaged = |cause| Error::Node { at, cause };
         let mut header = [0; 68];
         self.read_flash(clock, at, &mut header)?;
@@ -149,7 +149,7 @@ impl<M: Mtd> Volume<M> {
         Ok((at, node))
     }
 
-    /// Reads the data of a node from `offset` on, checked and decompressed (`jffs2_read_dnode`).
+    /// Reads the data of a node from `offset` on, verified and decompressed (`jffs2_read_dnode`).
     pub(crate) fn read_dnode(
         &mut self,
         clock: &mut Clock,
@@ -170,7 +170,7 @@ impl<M: Mtd> Volume<M> {
             return Err(damaged(Malformed::Value { field: "dsize", found: node.dsize }));
         }
         if node.compressor == Compressor::None && node.csize == node.dsize && from == 0 {
-            // The common case needs no memory in between, as long as all of it is wanted.
+            // The common case needs no intermediate buffer, if all of the data are wanted.
             if buffer.len() == to_usize(node.csize) {
                 self.read_flash(clock, data, buffer)?;
                 return self.check_data(clock, &node, buffer).map_err(damaged);
@@ -194,7 +194,7 @@ impl<M: Mtd> Volume<M> {
         if expected == found { Ok(()) } else { Err(Malformed::DataCrc { expected, found }) }
     }
 
-    /// Decompresses `stored` and copies what is wanted of it, from `from` on.
+    /// Decompresses `stored` and copies the wanted part, from `from` on.
     fn unpack(
         &mut self,
         clock: &mut Clock,

@@ -1,8 +1,9 @@
-//! Reading all nodes of an inode: what is checked, what counts, and the open inode that they make.
+//! Reads all nodes of an inode: verifies them, determines which are live, and builds the open
+//! inode.
 //!
-//! Layer: rank 5. `Volume::read_inode`, used when an inode is opened and by the check after a mount.
-//! Of every node the header is read (on NAND to the end of its page); the data are read to be checked
-//! only if the node was never checked and no newer good node covers all of it.
+//! Layer: rank 5. `Volume::read_inode`, used to open an inode and by the check after a mount. It
+//! reads the header of every node (on NAND to the end of its page). It reads the data for
+//! verification only if the node was never checked and no newer valid node covers all of it.
 //!
 //! ```text
 //!  nodes of the inode -> entries                      -> the newest of each name
@@ -10,8 +11,9 @@
 //!                                                      -> data right? a part of the file : obsolete
 //!                     -> nodes without data            -> the newest, if it is the newest of all
 //! ```
-//! Source: Linux 6.1, `fs/jffs2/readinode.c` (`jffs2_do_read_inode_internal`). The kernel finds covered
-//! nodes with a tree in which it may walk far; going by version finds the same ones in less time.
+//! Source: Linux 6.1, `fs/jffs2/readinode.c` (`jffs2_do_read_inode_internal`). The kernel finds
+//! covered nodes in a tree that may need long walks; processing by version finds the same ones in
+//! less time.
 
 use crate::Mistake;
 use crate::block::{NodeId, NodeState};
@@ -29,10 +31,10 @@ use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Device, Kind, Work};
 use std::collections::BTreeMap;
 
-/// Bytes of a node that are read before its type is known: those of a directory entry.
+/// The bytes of a node that are read before its type is known: those of a directory entry.
 const FIRST_READ: u32 = dirent::SIZE;
 
-/// A node with data, or with metadata alone, that may count.
+/// A node with data, or only with metadata, that may be live (`struct jffs2_tmp_dnode_info`).
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     node: NodeId,
@@ -51,24 +53,24 @@ impl Candidate {
     }
 }
 
-/// The nodes of an inode as they were found.
+/// The nodes of an inode (`struct jffs2_readinode_info`).
 #[derive(Debug, Default)]
-struct Gathered {
+struct ReadInodeInfo {
     candidates: Vec<Candidate>,
     /// The newest node without data.
     metadata: Option<Candidate>,
     entries: BTreeMap<Box<[u8]>, DirEntry>,
     highest_version: u32,
-    /// Version and time of the newest entry that has a time.
+    /// Version and time of the newest entry with a time.
     entry_time: (u32, u32),
 }
 
 impl<M: Mtd> Volume<M> {
-    /// Reads all nodes of an inode. `checking` leaves out what only an open inode needs.
+    /// Reads all nodes of an inode. `checking` omits what only an open inode needs.
     ///
     /// # Errors
-    /// [`Error::Flash`]; [`Error::Inode`] when no good nodes are left, or those of a link or a device
-    /// are not exactly one.
+    /// [`Error::Flash`]; [`Error::Inode`] when no valid nodes are left, or a symbolic link or
+    /// device does not have exactly one.
     pub(crate) fn read_inode(
         &mut self,
         clock: &mut Clock,
@@ -95,19 +97,20 @@ impl<M: Mtd> Volume<M> {
         Ok(open)
     }
 
-    /// Names that lead to an inode: as they were counted, and of a directory those in and above it.
+    /// The link count of an inode: as counted at the mount, and for a directory from its
+    /// subdirectories.
     fn links_of(&self, open: &OpenInode) -> u32 {
         if !open.is_directory() {
             return self.inodes.get(open.slot).links;
         }
         let names = self.sound_names(open);
         let within = names.filter(|(_, entry)| entry.kind == crate::mount::DIRECTORY).count();
-        // The kernel counts the root once more, it does not say why.
+        // The kernel adds one for the root, without giving a reason.
         let own = if open.ino == ROOT { 3 } else { 2 };
         own + u32::try_from(within).expect("fewer entries than bytes of a flash")
     }
 
-    /// The root needs no node of its own, nor does a directory that lost it but has entries.
+    /// The root needs no node, nor does a directory that lost its node but has entries.
     fn without_nodes(&self, mut open: OpenInode) -> Result<OpenInode, Error> {
         let is_directory = self.inodes.get(open.slot).is_directory && !open.entries.is_empty();
         if open.ino != ROOT && !is_directory {
@@ -118,14 +121,14 @@ impl<M: Mtd> Volume<M> {
         Ok(open)
     }
 
-    /// Reads the header of every node of the inode that counts.
-    fn gather(&mut self, clock: &mut Clock, slot: u32) -> Result<Gathered, Error> {
-        let mut gathered = Gathered::default();
+    /// Reads the header of every live node of the inode.
+    fn gather(&mut self, clock: &mut Clock, slot: u32) -> Result<ReadInodeInfo, Error> {
+        let mut gathered = ReadInodeInfo::default();
         let mut buffer = Vec::new();
         let mut next = self.inodes.get(slot).nodes;
         while let Some(id) = next {
             next = self.blocks.node(id).next();
-            if self.blocks.node(id).state().counts() {
+            if self.blocks.node(id).state().is_live() {
                 self.gather_node(clock, id, &mut buffer, &mut gathered)?;
             }
         }
@@ -137,7 +140,7 @@ impl<M: Mtd> Volume<M> {
         clock: &mut Clock,
         id: NodeId,
         buffer: &mut Vec<u8>,
-        gathered: &mut Gathered,
+        gathered: &mut ReadInodeInfo,
     ) -> Result<(), Error> {
         buffer.clear();
         self.read_more(clock, id, FIRST_READ, buffer)?;
@@ -153,13 +156,13 @@ impl<M: Mtd> Volume<M> {
             _ => Err(Malformed::Value { field: "header", found: 0 }),
         };
         if result.is_err() {
-            self.obsolete(id);
+            self.account_obsolete(id);
         }
         Ok(())
     }
 
-    /// Reads on until `wanted` bytes of a node are in the buffer; on NAND to the end of the page, which
-    /// is moved anyway.
+    /// Reads until `wanted` bytes of a node are in the buffer; on NAND to the end of the page,
+    /// which is transferred anyway.
     fn read_more(
         &mut self,
         clock: &mut Clock,
@@ -167,7 +170,7 @@ impl<M: Mtd> Volume<M> {
         wanted: u32,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let start = self.blocks.place(id);
+        let start = self.blocks.flash_offset(id);
         let end = start + Bytes::new(u64::from(wanted));
         let end = match self.layout.page_size {
             Some(page) => Bytes::new(end.get().next_multiple_of(u64::from(page))),
@@ -181,13 +184,13 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Takes a directory entry; the outer error is the flash's.
+    /// Processes a directory entry; the outer error is that of the flash.
     fn gather_entry(
         &mut self,
         clock: &mut Clock,
         id: NodeId,
         buffer: &mut Vec<u8>,
-        gathered: &mut Gathered,
+        gathered: &mut ReadInodeInfo,
     ) -> Result<Result<(), Malformed>, Error> {
         self.host.spend(clock, Work::Crc, 32);
         let length = match DirentView::new(buffer, self.order) {
@@ -205,7 +208,7 @@ impl<M: Mtd> Volume<M> {
         if buffer.len() < to_usize(length) {
             let have = buffer.len();
             buffer.resize(to_usize(length), 0);
-            let from = self.blocks.place(id) + Bytes::of(&buffer[..have]);
+            let from = self.blocks.flash_offset(id) + Bytes::of(&buffer[..have]);
             self.read_flash(clock, from, &mut buffer[have..])?;
         }
         Ok(self.take_entry(id, buffer, gathered))
@@ -215,13 +218,13 @@ impl<M: Mtd> Volume<M> {
         &mut self,
         id: NodeId,
         buffer: &[u8],
-        gathered: &mut Gathered,
+        gathered: &mut ReadInodeInfo,
     ) -> Result<(), Malformed> {
         let node = DirentView::new(buffer, self.order)?.parse()?;
         self.check_owner(id, node.parent)?;
         if self.blocks.node(id).state() == NodeState::Unchecked {
             let state = if node.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
-            self.blocks.set_used(id, state);
+            self.blocks.mark_used(id, state);
         }
         gathered.highest_version = gathered.highest_version.max(node.version);
         if node.version > gathered.entry_time.0 && node.mctime != 0 {
@@ -238,11 +241,11 @@ impl<M: Mtd> Volume<M> {
         } else {
             std::mem::replace(there, entry).node.unwrap_or(id)
         };
-        self.obsolete(older);
+        self.account_obsolete(older);
         Ok(())
     }
 
-    /// Whether a node belongs to the inode whose list it is on; a summary may have lied.
+    /// Whether a node belongs to the inode whose list contains it; a summary may be wrong.
     pub(crate) fn check_owner(&self, id: NodeId, ino: u32) -> Result<(), Malformed> {
         let listed = match self.blocks.node(id).owner() {
             crate::block::Owner::Inode(slot) => self.inodes.get(slot).ino == ino,
@@ -256,14 +259,14 @@ impl<M: Mtd> Volume<M> {
         clock: &mut Clock,
         id: NodeId,
         buffer: &[u8],
-        gathered: &mut Gathered,
+        gathered: &mut ReadInodeInfo,
     ) -> Result<(), Malformed> {
         self.host.spend(clock, Work::Crc, 60);
         let view = InodeView::new(buffer, self.order)?;
         let node = view.parse();
         self.check_owner(id, node.ino)?;
         if node.offset == u32::MAX && node.dsize > 0 {
-            // No byte of it could be part of a file.
+            // None of its bytes could be part of a file.
             return Err(Malformed::Value { field: "offset", found: node.offset });
         }
         let unchecked = self.blocks.node(id).state() == NodeState::Unchecked;
@@ -271,7 +274,7 @@ impl<M: Mtd> Volume<M> {
         if unchecked {
             view.check_lengths()?;
             if node.csize == 0 {
-                self.blocks.set_used(id, NodeState::Normal);
+                self.blocks.mark_used(id, NodeState::Normal);
             } else if self.layout.page_size.is_some() {
                 let data = view.data();
                 self.host.spend(clock, Work::Crc, data.len());
@@ -297,17 +300,16 @@ impl<M: Mtd> Volume<M> {
         };
         gathered.metadata = Some(newer);
         if let Some(older) = older {
-            self.obsolete(older.node);
+            self.account_obsolete(older.node);
         }
         Ok(())
     }
 
-    /// Finds the nodes with data that count and makes fragments of them. Gives version and node of the
-    /// newest.
+    /// Builds fragments of the live nodes with data. Returns version and node of the newest.
     fn build_fragments(
         &mut self,
         clock: &mut Clock,
-        gathered: &mut Gathered,
+        gathered: &mut ReadInodeInfo,
         open: &mut OpenInode,
     ) -> Result<Option<(u32, NodeId)>, Error> {
         let mut candidates = std::mem::take(&mut gathered.candidates);
@@ -319,27 +321,27 @@ impl<M: Mtd> Volume<M> {
             effects.clear();
             let Candidate { node, offset, size, .. } = *candidate;
             open.fragments.add(node, offset, size, &mut effects);
-            self.apply(&effects);
+            self.account_effects(&effects);
         });
         self.effects = effects;
         Ok(newest)
     }
 
-    /// Of nodes sorted from the newest on, those that no single newer good one covers and whose data
-    /// are right; the others become obsolete.
+    /// Of nodes sorted from the newest on, returns those that no single newer valid node covers and
+    /// whose data are valid; the others become obsolete.
     fn uncovered(
         &mut self,
         clock: &mut Clock,
         candidates: Vec<Candidate>,
     ) -> Result<Vec<Candidate>, Error> {
         let mut accepted = Vec::with_capacity(candidates.len());
-        // Beginnings and ends of accepted nodes; where one lies in another only the outer one is kept.
+        // Beginnings and ends of accepted nodes; of nested ones only the outer one is kept.
         let mut outer: BTreeMap<u32, u64> = BTreeMap::new();
         for candidate in candidates {
             let under = outer.range(..=candidate.offset).next_back();
             let covered = under.is_some_and(|(_, &end)| end >= candidate.end());
             if covered || !self.data_are_right(clock, &candidate)? {
-                self.obsolete(candidate.node);
+                self.account_obsolete(candidate.node);
                 continue;
             }
             while let Some((&offset, &end)) = outer.range(candidate.offset..).next()
@@ -353,12 +355,12 @@ impl<M: Mtd> Volume<M> {
         Ok(accepted)
     }
 
-    /// Checks the data of a node that was never checked, as far as they were not read with the header.
+    /// Verifies the data of an unchecked node that were not read with the header.
     fn data_are_right(&mut self, clock: &mut Clock, candidate: &Candidate) -> Result<bool, Error> {
         if self.blocks.node(candidate.node).state() != NodeState::Unchecked {
             return Ok(true);
         }
-        let data = self.blocks.place(candidate.node) + Bytes::new(u64::from(inode::SIZE));
+        let data = self.blocks.flash_offset(candidate.node) + Bytes::new(u64::from(inode::SIZE));
         let read = match self.layout.page_size {
             Some(page) => (data.get().next_multiple_of(u64::from(page)) - data.get())
                 .min(u64::from(candidate.csize)),
@@ -374,12 +376,12 @@ impl<M: Mtd> Volume<M> {
                 return Ok(false);
             }
         }
-        self.blocks.set_used(candidate.node, NodeState::Pristine);
+        self.blocks.mark_used(candidate.node, NodeState::Pristine);
         Ok(true)
     }
 
-    /// The newest node without data carries the metadata if it is the newest of all; else it is
-    /// obsolete. Gives the newest of all.
+    /// The newest node without data carries the metadata if it is the newest of all; otherwise it
+    /// is obsolete. Returns the newest of all.
     fn settle_metadata(
         &mut self,
         metadata: Option<Candidate>,
@@ -388,7 +390,7 @@ impl<M: Mtd> Volume<M> {
     ) -> Option<(u32, NodeId)> {
         let Some(Candidate { node, version, offset, size, .. }) = metadata else { return newest };
         if newest.is_some_and(|(newest, _)| newest > version) {
-            self.obsolete(node);
+            self.account_obsolete(node);
             return newest;
         }
         open.metadata_node = Some(FullDnode { node, offset, size, fragments: 0 });
@@ -397,7 +399,7 @@ impl<M: Mtd> Volume<M> {
 
     /// Reads the fields of an inode node again, as the kernel does.
     fn read_inode_node(&mut self, clock: &mut Clock, id: NodeId) -> Result<Inode, Error> {
-        let at = self.blocks.place(id);
+        let at = self.blocks.flash_offset(id);
         let mut bytes = [0; 68];
         self.read_flash(clock, at, &mut bytes)?;
         self.host.spend(clock, Work::Crc, 60);
@@ -405,7 +407,7 @@ impl<M: Mtd> Volume<M> {
         Ok(view.parse())
     }
 
-    /// Makes of the nodes what the mode of the newest says.
+    /// Sets up the open inode for the mode of the newest node.
     fn settle_kind(
         &mut self,
         clock: &mut Clock,
@@ -420,7 +422,8 @@ impl<M: Mtd> Volume<M> {
         match open.kind {
             Kind::File => self.settle_size(open),
             Kind::Directory if ino != ROOT && !self.inodes.get(open.slot).is_directory => {
-                // Only an entry that calls it a directory keeps it from being its own ancestor.
+                // Only an entry that calls it a directory prevents it from becoming its own
+                // ancestor.
                 return Err(problem(InodeProblem::Mode(node.mode)));
             }
             Kind::Directory | Kind::Fifo | Kind::Socket => {}
@@ -439,11 +442,11 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// What lies beyond the size of a file does not count; a size beyond the last node is brought down.
+    /// Data beyond the size of a file are ignored; a size beyond the last node is reduced.
     fn settle_size(&mut self, open: &mut OpenInode) {
         let mut effects: Vec<Effect> = Vec::new();
         open.metadata.size = open.fragments.truncate(open.metadata.size, &mut effects);
-        self.apply(&effects);
+        self.account_effects(&effects);
     }
 
     /// Reads the target of a link or the number of a device.
@@ -461,7 +464,7 @@ impl<M: Mtd> Volume<M> {
                 return Err(problem(InodeProblem::LongTarget));
             }
             let mut target = vec![0; to_usize(node.csize)];
-            let data = self.blocks.place(dnode.node) + Bytes::new(u64::from(inode::SIZE));
+            let data = self.blocks.flash_offset(dnode.node) + Bytes::new(u64::from(inode::SIZE));
             self.read_flash(clock, data, &mut target)?;
             open.target = target.into();
             return Ok(());
@@ -486,8 +489,8 @@ impl<M: Mtd> Volume<M> {
     }
 }
 
-/// Hands nodes over in the order of the kernel: groups of nodes that overlap, from the end of the file
-/// to its beginning, and in each group from the oldest to the newest.
+/// Passes nodes in the kernel's order: groups of overlapping nodes from the end of the file to its
+/// beginning, and within each group from the oldest to the newest.
 fn add_by_clusters(accepted: &mut [Candidate], mut add: impl FnMut(&Candidate)) {
     let mut sorted: Vec<Candidate> = accepted.to_vec();
     sorted.sort_by_key(|candidate| (candidate.offset, candidate.size));

@@ -1,10 +1,11 @@
-//! The first reading of a flash at mount: which nodes are in which block.
+//! The scan of a flash at mount: which nodes are in which block.
 //!
-//! Layer: rank 5. Main types: [`Scan`], and [`Findings`], what was odd. Of every block is read: whether
-//! it is bad and has a cleanmarker in its spare bytes (NAND), its last page, and with a summary there
-//! the rest of that and nothing else ([`summary`]). Without one, its beginning, and if that is not
-//! erased the whole block, node by node ([`nodes`]). The checksums of headers, inode nodes and names are
-//! verified; those of data only later, in the background.
+//! Layer: rank 5. Main types: [`Scan`], and [`Findings`], the anomalies. The scan reads of every
+//! block: whether it is bad and has a cleanmarker in its OOB area (NAND), its last page, and if
+//! that ends a summary, the rest of the summary and nothing else ([`summary`]). Without a summary
+//! it reads the beginning, and if that is not erased the whole block, node by node ([`nodes`]). It
+//! verifies the checksums of headers, inode nodes and names; those of data are verified later, in
+//! the background.
 //!
 //! ```text
 //!  bad? -yes-> Bad          summary? -yes-> classify
@@ -14,71 +15,72 @@
 //!                           nodes -> classify       Cleanmarker or AllFf
 //! ```
 //! Source: Linux 6.1, `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`), `wbuf.c`
-//! (`jffs2_check_nand_cleanmarker`, `jffs2_check_oob_empty`). Different on purpose: the number of an inode
-//! that only a name leads to is never given again. Linux gives it, and when a page was torn so that the
-//! name survived and the inode did not, the name comes back at the next mount and leads to another file.
+//! (`jffs2_check_nand_cleanmarker`, `jffs2_check_oob_empty`). Deliberate deviation: an inode number
+//! that occurs only in a directory entry is never reused. Linux reuses it. When a torn page holds a
+//! valid entry but not its inode, the entry then reappears at the next mount and refers to another
+//! file.
 
 mod nodes;
 mod summary;
 
 use crate::Mistake;
-use crate::block::{List, Refile, Verdict};
-use crate::collected::Collected;
+use crate::block::{BlockState, List, RefilePolicy};
 use crate::error::Error;
 use crate::format::{
     ByteOrder, Header, HeaderError, NodeType, OobCleanmarker, cleanmarker, to_usize,
 };
-use crate::names::{Name, Names};
+use crate::names::{DirentTable, ScannedDirent};
+use crate::summary_builder::SummaryBuilder;
 use crate::volume::Volume;
 use boardlab_mtd::{BlockIndex, Error as FlashError, Mtd, PageIndex};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::Work;
 
-/// Pages whose spare bytes must be empty for a block to be taken for erased (`NR_OOB_SCAN_PAGES`).
+/// Pages whose OOB area must be empty for a block to count as erased (`NR_OOB_SCAN_PAGES`).
 const OOB_PAGES: u32 = 4;
 /// Bytes read at once on NOR: a page of the kernel's memory.
 const NOR_BUFFER: u32 = 4_096;
 
-/// What a scan found besides nodes. None of it makes a mount fail by itself.
+/// What a scan found besides valid nodes. None of it makes a mount fail by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Findings {
-    /// Nodes that were accepted, cleanmarkers left out.
+    /// Accepted nodes, without cleanmarkers.
     pub nodes: u64,
     /// Blocks that were not erased.
     pub blocks_in_use: u32,
-    /// Nodes whose header is right and whose fields or name are not.
+    /// Nodes with a valid header but invalid fields or name.
     pub damaged_nodes: u64,
-    /// Words of four bytes that begin no node and are neither erased nor zero.
+    /// Words of four bytes that begin no node, and are neither erased nor zero.
     pub strange_words: u64,
-    /// Where the first of them lies.
+    /// The offset of the first of them.
     pub first_strange: Option<Bytes>,
-    /// Right headers in the other byte order.
+    /// Valid headers in the other byte order.
     pub other_order: u64,
-    /// Where the first of them lies.
+    /// The offset of the first of them.
     pub first_other_order: Option<Bytes>,
-    /// Right headers of nodes that would reach over the end of their block.
+    /// Valid headers of nodes that would cross the end of their block.
     pub crossing: u64,
-    /// Where the first of them lies.
+    /// The offset of the first of them.
     pub first_crossing: Option<Bytes>,
-    /// Cleanmarker nodes that do not lie at the beginning of a block.
+    /// Cleanmarker nodes that are not at the beginning of a block.
     pub inner_cleanmarkers: u64,
-    /// Offsets of inner cleanmarkers within their block, or'ed: its lowest bit is the size of a block
-    /// that would fit.
+    /// The bitwise OR of the offsets of inner cleanmarkers within their blocks: its lowest set bit
+    /// is a block size that would fit.
     pub inner_offsets: u32,
     /// Blocks with a summary.
     pub summaries: u32,
-    /// Blocks that end with the mark of a summary which is not right.
+    /// Blocks that end with a summary marker but have no valid summary.
     pub wrong_summaries: u32,
-    /// A node type that demands a read-only mount, and where it lies.
+    /// A node type that demands a read-only mount, and its offset.
     pub read_only_feature: Option<(NodeType, Bytes)>,
 }
 
 /// Why a scan ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ScanError {
-    /// The flash answered with an error.
+    /// The flash returned an error.
     Flash(Error),
-    /// A node type whose number says that one who does not know it must not mount.
+    /// A node of an unknown type whose number forbids a mount.
     Incompatible(NodeType, Bytes),
 }
 
@@ -98,17 +100,17 @@ impl From<FlashError> for ScanError {
 pub(crate) struct Scan<'v, M> {
     volume: &'v mut Volume<M>,
     clock: &'v mut Clock,
-    /// The order of bytes, once something told it.
+    /// The byte order, once known.
     order: Option<ByteOrder>,
     buffer: Vec<u8>,
-    /// What of the flash is in the buffer: from where, and how many bytes.
+    /// The range of the flash that is in the buffer: offset and length.
     window: (Bytes, usize),
     /// Summary nodes; not in the buffer, which may be smaller.
     tail: Vec<u8>,
     /// All directory entries.
-    pub(crate) names: Names,
+    pub(crate) names: DirentTable,
     /// The summary of the block that is being scanned.
-    collected: Collected,
+    summary_builder: SummaryBuilder,
     pub(crate) findings: Findings,
     /// The sum of all versions, which rotates the lists (`pseudo_random`).
     pub(crate) mixed: u32,
@@ -117,11 +119,11 @@ pub(crate) struct Scan<'v, M> {
     bad: u32,
 }
 
-/// What reading the nodes of a block came to.
-enum Walk {
-    /// To the end.
-    Done,
-    /// There is a cleanmarker and erased flash; the rest was taken for erased.
+/// The outcome of scanning a block node by node.
+enum NodeScan {
+    /// The block was scanned to its end.
+    Complete,
+    /// A cleanmarker and erased flash; the rest of the block is assumed to be erased.
     Clean,
 }
 
@@ -141,8 +143,8 @@ impl<'v, M: Mtd> Scan<'v, M> {
             buffer,
             window: (Bytes::ZERO, 0),
             tail: Vec::new(),
-            names: Names::default(),
-            collected: Collected::default(),
+            names: DirentTable::default(),
+            summary_builder: SummaryBuilder::default(),
             findings: Findings::default(),
             mixed: 0,
             empty: 0,
@@ -150,25 +152,25 @@ impl<'v, M: Mtd> Scan<'v, M> {
         }
     }
 
-    /// The order of bytes that was found, if anything told it.
+    /// The byte order of the image, if known.
     pub(crate) const fn order(&self) -> Option<ByteOrder> {
         self.order
     }
 
-    /// Scans all blocks and puts them on their lists.
+    /// Scans all blocks and moves them to their lists.
     pub(crate) fn run(&mut self) -> Result<(), ScanError> {
         for block in (0..self.volume.layout.block_count).map(BlockIndex) {
-            self.collected.reset();
+            self.summary_builder.reset();
             let verdict = self.scan_block(block)?;
             self.volume.blocks.shrink(block);
             self.file(block, verdict);
         }
-        self.settle_writing();
+        self.settle_write_block();
         Ok(())
     }
 
-    /// Whether nothing was found but what a mount would erase: no node that counts, and blocks that are
-    /// neither erased nor bad. Linux refuses to mount then.
+    /// Whether a mount would erase everything: no live node, and blocks that are neither erased nor
+    /// bad. Linux refuses to mount then.
     pub(crate) fn would_erase_everything(&self) -> bool {
         let blocks = &self.volume.blocks;
         let totals = blocks.totals();
@@ -179,11 +181,11 @@ impl<'v, M: Mtd> Scan<'v, M> {
             && (empty != blocks.count() || self.bad == blocks.count())
     }
 
-    fn scan_block(&mut self, block: BlockIndex) -> Result<Verdict, ScanError> {
+    fn scan_block(&mut self, block: BlockIndex) -> Result<BlockState, ScanError> {
         let mut marked = false;
         if self.volume.layout.page_size.is_some() {
             if self.is_bad(block)? {
-                return Ok(Verdict::Bad);
+                return Ok(BlockState::Bad);
             }
             marked = self.has_cleanmarker(block)?;
         }
@@ -193,45 +195,49 @@ impl<'v, M: Mtd> Scan<'v, M> {
             self.findings.blocks_in_use += 1;
             return Ok(verdict);
         }
-        let start = self.volume.blocks.start(block);
+        let start = self.volume.blocks.block_offset(block);
         let length = self.volume.layout.block_size.min(self.volume.profile.empty_scan);
         self.fill(start, length)?;
         let erased = erased_words(&self.buffer[..self.window.1]);
         if erased == length {
-            return self.empty_block(block, marked);
+            return self.classify_erased(block, marked);
         }
         self.findings.blocks_in_use += 1;
         self.volume.blocks.link_dirty(block, erased);
-        if let Walk::Clean = self.scan_nodes(block)? {
-            return Ok(Verdict::Cleanmarker);
+        if let NodeScan::Clean = self.scan_nodes(block)? {
+            return Ok(BlockState::Cleanmarker);
         }
         self.finish_collected(block);
         let cleanmarker = self.volume.layout.cleanmarker();
-        self.volume.blocks.shift(block, |space| {
+        self.volume.blocks.adjust_space(block, |space| {
             space.dirty += space.wasted;
             space.wasted = 0;
         });
         Ok(self.volume.blocks.classify(block, cleanmarker))
     }
 
-    /// A block in which no summary would fit gets none.
+    /// A block without space for a summary gets none.
     fn finish_collected(&mut self, block: BlockIndex) {
         let free = self.volume.blocks.block(block).space().free;
-        if self.volume.summary && u64::from(self.collected.length_with(0)) > free {
-            self.collected.disable();
+        if self.volume.summary && u64::from(self.summary_builder.length_with(0)) > free {
+            self.summary_builder.disable();
         }
     }
 
-    /// The beginning of a block is erased; so is the rest, if the spare bytes agree.
-    fn empty_block(&mut self, block: BlockIndex, marked: bool) -> Result<Verdict, ScanError> {
+    /// Classifies a block whose beginning is erased: so is the rest, if the OOB area agrees.
+    fn classify_erased(
+        &mut self,
+        block: BlockIndex,
+        marked: bool,
+    ) -> Result<BlockState, ScanError> {
         if self.volume.layout.page_size.is_none() {
-            return Ok(Verdict::AllFf);
+            return Ok(BlockState::AllFf);
         }
         if !self.spare_bytes_are_empty(block, marked)? {
-            return Ok(Verdict::AllDirty);
+            return Ok(BlockState::AllDirty);
         }
         let believed = self.volume.mistake == Some(Mistake::TrustsUnmarkedBlocks);
-        Ok(if marked || believed { Verdict::Cleanmarker } else { Verdict::AllFf })
+        Ok(if marked || believed { BlockState::Cleanmarker } else { BlockState::AllFf })
     }
 
     fn is_bad(&mut self, block: BlockIndex) -> Result<bool, ScanError> {
@@ -240,7 +246,7 @@ impl<'v, M: Mtd> Scan<'v, M> {
 
     fn first_page(&self, block: BlockIndex) -> u64 {
         let page = self.volume.layout.page_size.map_or(1, u64::from);
-        self.volume.blocks.start(block) / Bytes::new(page)
+        self.volume.blocks.block_offset(block) / Bytes::new(page)
     }
 
     fn read_oob(&mut self, page: u64, oob: &mut [u8]) -> Result<(), ScanError> {
@@ -283,7 +289,7 @@ impl<'v, M: Mtd> Scan<'v, M> {
         Ok(oob[marker..].iter().all(|&byte| byte == 0xFF))
     }
 
-    /// Reads `length` bytes from `from` on to the beginning of the buffer.
+    /// Fills the buffer with `length` bytes from `from` on.
     fn fill(&mut self, from: Bytes, length: u32) -> Result<(), ScanError> {
         let length = to_usize(length).min(self.buffer.len());
         self.window = (from, 0);
@@ -292,10 +298,10 @@ impl<'v, M: Mtd> Scan<'v, M> {
         Ok(())
     }
 
-    /// Makes sure that `length` bytes of `block` from `offset` on are in the buffer, as far as block and
-    /// buffer reach.
+    /// Ensures that `length` bytes of `block` from `offset` on are in the buffer, as far as block
+    /// and buffer extend.
     fn need(&mut self, block: BlockIndex, offset: u32, length: u32) -> Result<(), ScanError> {
-        let from = self.volume.blocks.start(block) + Bytes::new(u64::from(offset));
+        let from = self.volume.blocks.block_offset(block) + Bytes::new(u64::from(offset));
         let (start, filled) = self.window;
         let end = start.get() + u64_of(filled);
         if from.get() + u64::from(length) <= end && from >= start {
@@ -304,14 +310,15 @@ impl<'v, M: Mtd> Scan<'v, M> {
         self.fill(from, self.volume.layout.block_size - offset)
     }
 
-    /// What is in the buffer of `block` from `offset` on.
+    /// The buffered bytes of `block` from `offset` on.
     fn bytes(&self, block: BlockIndex, offset: u32) -> &[u8] {
-        let from = self.volume.blocks.start(block) + Bytes::new(u64::from(offset));
+        let from = self.volume.blocks.block_offset(block) + Bytes::new(u64::from(offset));
         let (start, filled) = self.window;
         &self.buffer[(from - start).to_usize()..filled]
     }
 
-    /// The header that `bytes` begin with, in the order of the image, which the first one tells.
+    /// Parses the header at the beginning of `bytes` in the byte order of the image, which the
+    /// first header determines.
     fn header(&mut self, at: Bytes, first: [u8; 12]) -> Result<Header, HeaderError> {
         let Some(order) = self.order else {
             let orders = [ByteOrder::Little, ByteOrder::Big];
@@ -332,41 +339,43 @@ impl<'v, M: Mtd> Scan<'v, M> {
         self.volume.host.spend(self.clock, work, to_usize(bytes));
     }
 
-    /// The order of bytes; little-endian as long as nothing told it.
+    /// The byte order; little-endian while unknown.
     fn bytes_order(&self) -> ByteOrder {
         self.order.unwrap_or_default()
     }
 
-    /// Keeps a directory entry. One of two of a name becomes obsolete, the older one.
-    fn keep_name(&mut self, name: &[u8], entry: Name) {
-        self.volume.inodes.note_number(entry.ino);
+    /// Adds a directory entry. Of two entries of one name the older becomes obsolete.
+    fn add_scanned_dirent(&mut self, name: &[u8], entry: ScannedDirent) {
+        self.volume.inodes.reserve_number(entry.ino);
         if let Some(obsolete) = self.names.add(name, entry) {
-            self.volume.blocks.obsolete(obsolete, Refile::Scanning);
+            self.volume.blocks.mark_obsolete(obsolete, RefilePolicy::Scanning);
         }
     }
 
-    /// Puts a scanned block on its list.
-    fn file(&mut self, block: BlockIndex, verdict: Verdict) {
+    /// Moves a scanned block to its list.
+    fn file(&mut self, block: BlockIndex, verdict: BlockState) {
         let blocks = &mut self.volume.blocks;
         match verdict {
-            Verdict::AllFf => {
+            BlockState::AllFf => {
                 self.empty += 1;
                 blocks.move_to(block, List::ErasePending);
             }
-            Verdict::Cleanmarker if blocks.block(block).space().dirty == 0 => {
+            BlockState::Cleanmarker if blocks.block(block).space().dirty == 0 => {
                 blocks.move_to(block, List::Free);
             }
-            Verdict::Cleanmarker | Verdict::AllDirty => blocks.move_to(block, List::ErasePending),
-            Verdict::Clean => blocks.move_to(block, List::Clean),
-            Verdict::PartDirty => self.file_part_dirty(block),
-            Verdict::Bad => {
+            BlockState::Cleanmarker | BlockState::AllDirty => {
+                blocks.move_to(block, List::ErasePending)
+            }
+            BlockState::Clean => blocks.move_to(block, List::Clean),
+            BlockState::PartDirty => self.file_part_dirty(block),
+            BlockState::Bad => {
                 self.bad += 1;
-                blocks.retire(block);
+                blocks.retire_bad(block);
             }
         }
     }
 
-    /// Of the blocks with free space the one with the most is written on.
+    /// Chooses the block with the most free space to be written next.
     fn file_part_dirty(&mut self, block: BlockIndex) {
         let layout = self.volume.layout;
         let least = layout.page_size.unwrap_or(0).max(2 * crate::format::inode::SIZE);
@@ -375,33 +384,33 @@ impl<'v, M: Mtd> Scan<'v, M> {
         let writing = self.volume.blocks.writing;
         let better = writing.is_none_or(|writing| free_of(self.volume, writing) < free);
         if free <= u64::from(least) || !better {
-            self.volume.blocks.file_dirty(block);
+            self.volume.blocks.file_as_dirty(block);
             return;
         }
         if let Some(before) = writing {
-            self.volume.blocks.file_dirty(before);
+            self.volume.blocks.file_as_dirty(before);
         }
-        std::mem::swap(&mut self.volume.collected, &mut self.collected);
+        std::mem::swap(&mut self.volume.summary_builder, &mut self.summary_builder);
         self.volume.blocks.writing = Some(block);
     }
 
-    /// The block that is written on cannot be collected now: what is dirty in it is wasted. On NAND
-    /// writing goes on with a new page.
-    fn settle_writing(&mut self) {
+    /// The block that is being written cannot be collected now: its dirty space is wasted. On NAND
+    /// writing continues with a new page.
+    fn settle_write_block(&mut self) {
         let Some(block) = self.volume.blocks.writing else { return };
         let blocks = &mut self.volume.blocks;
-        blocks.shift(block, |space| {
+        blocks.adjust_space(block, |space| {
             space.wasted += space.dirty;
             space.dirty = 0;
         });
         if let Some(page) = self.volume.layout.page_size {
-            let free = blocks.size() - blocks.end_of_nodes(block);
+            let free = blocks.size() - blocks.free_offset(block);
             blocks.link_dirty(block, free % page);
         }
     }
 }
 
-/// Bytes of the whole words of 0xFF at the beginning of `bytes`.
+/// The length of the whole words of 0xFF at the beginning of `bytes`.
 fn erased_words(bytes: &[u8]) -> u32 {
     let words = bytes.chunks_exact(4).take_while(|word| **word == [0xFF; 4]).count();
     u32::try_from(words * 4).expect("fewer bytes than a block has")

@@ -1,7 +1,7 @@
-//! Whether the tables in memory fit together.
+//! Consistency checks of the tables in memory.
 //!
-//! Layer: rank 5. `Jffs2::compare_tables`, for tests and explorations: after any operation all of this holds,
-//! whatever was on the flash and wherever the power was cut before.
+//! Layer: rank 5. `Jffs2::compare_tables`, for tests and explorations: these invariants hold after
+//! any operation, whatever was on the flash and wherever the power was cut before.
 //!
 //! ```text
 //!  blocks      counts and lists               the sums of their nodes
@@ -40,7 +40,7 @@ impl<M: Mtd> Jffs2<M> {
             let (held, ino) = (self.open.contains_key(&inode.ino), inode.ino);
             let state = inode.state;
             hold!(held == (state == InodeState::Present), "inode {ino} is {state:?}: {held}");
-            // Who only looks keeps the inode of an entry that leads nowhere.
+            // A read-only mount keeps the inode of an invalid entry.
             let wanted = held || inode.links > 0 || inode.nodes.is_some() || self.volume.read_only;
             hold!(wanted, "nothing is left of inode {ino}");
         }
@@ -48,11 +48,11 @@ impl<M: Mtd> Jffs2<M> {
     }
 }
 
-/// Of each block which of its nodes were met in a list.
-type Met = Vec<Vec<bool>>;
+/// For each block, which of its nodes occurred in a list.
+type VisitedNodes = Vec<Vec<bool>>;
 
 impl<M: Mtd> Volume<M> {
-    /// A block without a list is being written or emptied.
+    /// A block on no list is being written or emptied.
     fn compare_lists(&self) -> Result<(), Contradiction> {
         let blocks = &self.blocks;
         for block in (0..blocks.count()).map(BlockIndex) {
@@ -74,10 +74,10 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Every list of nodes has its owner's nodes alone, each once, and all of them that count.
+    /// Every list of nodes contains only nodes of its owner, each once, and all live ones.
     fn compare_chains(&self) -> Result<(), Contradiction> {
         let blocks = || (0..self.blocks.count()).map(BlockIndex);
-        let mut met: Met =
+        let mut met: VisitedNodes =
             blocks().map(|block| vec![false; self.blocks.block(block).refs().len()]).collect();
         for slot in self.inodes.slots_from(0..) {
             self.follow(&mut met, Owner::Inode(slot), self.inodes.get(slot).nodes)?;
@@ -92,7 +92,7 @@ impl<M: Mtd> Volume<M> {
         }
         for (block, met) in blocks().zip(met) {
             for (node, met) in self.blocks.block(block).refs().iter().zip(met) {
-                let listed = met || node.owner() == Owner::Nobody || !node.state().counts();
+                let listed = met || node.owner() == Owner::Nobody || !node.state().is_live();
                 hold!(listed, "{node:?} in block {block} counts, and its owner does not know it");
             }
         }
@@ -101,7 +101,7 @@ impl<M: Mtd> Volume<M> {
 
     fn follow(
         &self,
-        met: &mut Met,
+        met: &mut VisitedNodes,
         owner: Owner,
         first: Option<NodeId>,
     ) -> Result<(), Contradiction> {
@@ -119,7 +119,8 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Every reference is in the list of its inode or dead, and every datum counts those in lists.
+    /// Every reference is either in the list of its inode or dead, and every datum counts its
+    /// references in lists.
     fn compare_references(&self) -> Result<(), Contradiction> {
         let mut listed = BTreeSet::new();
         let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
@@ -154,18 +155,18 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// What is in the write buffer comes right before the free space of its block.
+    /// The content of the write buffer lies directly before the free space of its block.
     fn compare_buffer(&self) -> Result<(), Contradiction> {
         let Some(at) = self.wbuf.at.filter(|_| self.wbuf.is_dirty()) else { return Ok(()) };
-        let block = self.blocks.at(at);
+        let block = self.blocks.block_at(at);
         let end = at + Bytes::new(u64::from(pad(length_of(&self.wbuf.content))));
         let free =
-            self.blocks.start(block) + Bytes::new(u64::from(self.blocks.end_of_nodes(block)));
+            self.blocks.block_offset(block) + Bytes::new(u64::from(self.blocks.free_offset(block)));
         hold!(end == free, "the write buffer ends at {end}, the nodes of its block at {free}");
         Ok(())
     }
 
-    /// An open inode names all of its nodes that count, each once, and no others.
+    /// An open inode refers to all of its live nodes, each once, and to no others.
     fn compare_open(&self, open: &OpenInode) -> Result<(), Contradiction> {
         let OpenInode { ino, slot, .. } = *open;
         let Some(cache) = self.inodes.try_get(slot).filter(|cache| cache.ino == ino) else {
@@ -177,7 +178,7 @@ impl<M: Mtd> Volume<M> {
         let entries = open.entries.values().filter_map(|entry| entry.node);
         let metadata = open.metadata_node.iter().map(|dnode| dnode.node);
         let mut named: Vec<NodeId> = pieces.chain(entries).chain(metadata).collect();
-        let counts = |id: &NodeId| self.blocks.node(*id).state().counts();
+        let counts = |id: &NodeId| self.blocks.node(*id).state().is_live();
         let mut listed: Vec<NodeId> = self.blocks.chain(cache.nodes).filter(counts).collect();
         named.sort_unstable();
         listed.sort_unstable();

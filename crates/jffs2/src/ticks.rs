@@ -1,24 +1,24 @@
 //! The kernel's tick counter, by which garbage collection chooses a block.
 //!
-//! Layer: rank 5. Main type: [`Ticks`]. The kernel takes `jiffies % 128`. Between two operations that change the
-//! flash hardly any time passes, so all choices between them are made with the same number: that is
-//! what matters. Blocks in which only the summary counts are chosen one after the other, ten and more,
-//! until a node that is moved fills the page of the write buffer that they wait for. With a number of its own
-//! for each choice one in seven would be a block that is hardly dirty; in Linux it is one in fifty
-//! (docs/models/jffs2-gc.md).
+//! Layer: rank 5. Main type: [`Ticks`]. The kernel uses `jiffies % 128`. Hardly any time passes
+//! between two operations that change the flash, so all choices between them use the same number;
+//! that matters. Blocks in which only the summary is live are chosen one after the other, ten and
+//! more, until a moved node fills the page of the write buffer that they wait for. With a new
+//! number for each choice, one in seven would be a block that is hardly dirty; in Linux it is one
+//! in fifty (docs/models/jffs2-gc.md).
 //!
-//! Which number it is depends on how fast the machine is and on when it was switched on. Here it is drawn anew
-//! after each change of the flash, so that a run repeats.
+//! The number depends on the speed of the machine and on the time since power-on. Here a new one is
+//! drawn after each change of the flash, so that a run is reproducible.
 //!
 //! Source: Linux 6.1, `jffs2_find_gc_block` of `fs/jffs2/gc.c`, `jffs2_mark_node_obsolete` of
 //! `nodemgmt.c`.
 
 use boardlab_sim::Stream;
 
-/// Choices repeat after so many ticks.
+/// Choices repeat after this many ticks.
 const PERIOD: u64 = 128;
 
-/// What the counter shows.
+/// The tick counter.
 #[derive(Debug, Clone)]
 pub(crate) struct Ticks {
     stream: Stream,
@@ -31,17 +31,18 @@ impl Ticks {
         Self { stream, shown: None }
     }
 
-    /// The flash is programmed or erased: time passes.
+    /// The flash was programmed or erased, so time has passed.
     pub(crate) const fn pass(&mut self) {
         self.shown = None;
     }
 
-    /// The number from 0 to 127 that decides now.
+    /// The present number from 0 to 127.
     pub(crate) fn shown(&mut self) -> u64 {
         *self.shown.get_or_insert_with(|| self.stream.below(PERIOD))
     }
 
-    /// Whether a choice is made that is made once in 128 times, however fast they follow each other.
+    /// Draws a choice that happens once in 128 times, however quickly the choices follow each
+    /// other.
     pub(crate) fn one_in_period(&mut self) -> bool {
         self.stream.below(PERIOD) == 0
     }

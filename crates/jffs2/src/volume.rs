@@ -1,17 +1,17 @@
-//! A mounted flash: the device and everything that is known of it, but no open inodes.
+//! A mounted flash: the device and all tables about it, but no open inodes.
 //!
-//! Layer: rank 5. Main types: [`Volume`], [`Layout`], [`Reserves`]. The open inodes stand beside it in
-//! [`Jffs2`](crate::Jffs2), so that an operation can hold one of them and change the volume.
+//! Layer: rank 5. Main types: [`Volume`], [`Layout`], [`Reserves`]. [`Jffs2`](crate::Jffs2) keeps
+//! the open inodes beside it, so that an operation can borrow one of them and change the volume.
 //!
 //! Source: Linux 6.1, `struct jffs2_sb_info`, and `jffs2_calc_trigger_levels` of `build.c`.
 
-use crate::block::{Blocks, List, NodeId, Refile};
-use crate::collected::Collected;
+use crate::block::{Blocks, List, NodeId, RefilePolicy};
 use crate::compress::Compressors;
 use crate::format::{ByteOrder, cleanmarker};
 use crate::fragments::Effect;
 use crate::index::Inodes;
 use crate::options::{Compression, Mistake, Profile};
+use crate::summary_builder::SummaryBuilder;
 use crate::ticks::Ticks;
 use crate::wbuf::WriteBuffer;
 use crate::xattr::Xattrs;
@@ -20,22 +20,22 @@ use boardlab_sim::Bytes;
 use boardlab_vfs::{Host, WallClock};
 use std::collections::BTreeMap;
 
-/// How JFFS2 lies on the device.
+/// The layout of JFFS2 on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Bytes of an erase block; the largest, where a device has several sizes.
     pub block_size: u32,
-    /// How many blocks of that size.
+    /// The number of blocks of that size.
     pub block_count: u32,
-    /// NAND: bytes of a page, which are written at once. `None` on NOR, where bytes are.
+    /// NAND: bytes of a page, the unit of programs. `None` on NOR, which programs bytes.
     pub page_size: Option<u32>,
     /// Free spare bytes of a page.
     pub oob_free: u32,
 }
 
 impl Layout {
-    /// How JFFS2 lies on a device of this shape; `None` when the shape is not sound, the blocks are of
-    /// 4 GiB or more, or blocks of one size do not fill it.
+    /// The layout on a device of this geometry. `None` when the geometry is not valid, when blocks
+    /// are of 4 GiB or more, or when blocks of one size do not fill the device.
     #[must_use]
     pub fn of(geometry: &Geometry) -> Option<Self> {
         if !geometry.is_sound() {
@@ -58,13 +58,13 @@ impl Layout {
         })
     }
 
-    /// Whether bits of a node can be programmed once more (NOR).
+    /// Whether a node can be marked obsolete in place (NOR).
     #[must_use]
     pub const fn can_mark_obsolete(&self) -> bool {
         self.page_size.is_none()
     }
 
-    /// Bytes of the cleanmarker within the block: none on NAND, where it lies in spare bytes.
+    /// Bytes of the cleanmarker within the block: none on NAND, where it is in the OOB area.
     #[must_use]
     pub const fn cleanmarker(&self) -> u32 {
         match self.page_size {
@@ -80,31 +80,31 @@ impl Layout {
     }
 }
 
-/// How many free blocks are kept back from whom.
+/// The reserves of free blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserves {
-    /// For deletions: they may go on down to this.
+    /// Deletions may use free blocks down to this number.
     pub deletion: u32,
-    /// For writes.
+    /// Other writes may use free blocks down to this number.
     pub write: u32,
     /// Below this, garbage collection runs in the background.
     pub gc_trigger: u32,
     /// Below this, garbage collection does not merge nodes.
     pub gc_merge: u32,
-    /// As many very dirty blocks start garbage collection as well.
+    /// This many very dirty blocks trigger garbage collection, too.
     pub very_dirty_trigger: u32,
-    /// With less dirty space than this, garbage collection is not tried for a write.
+    /// With less dirty space than this, a write does not try garbage collection.
     pub no_space_dirty: u64,
 }
 
 impl Reserves {
-    /// Those of a flash on which nodes are made obsolete in place, or not.
+    /// The reserves of a flash on which nodes are marked obsolete in place, or not.
     #[must_use]
     pub fn of(layout: &Layout, marks_obsolete: bool) -> Self {
         let (block, count) = (u64::from(layout.block_size), u64::from(layout.block_count));
         let size = layout.size().get();
         let deletion = 2;
-        // Two parts in a hundred, and 100 bytes a block, for what nodes lose at the ends of blocks.
+        // Two percent, and 100 bytes per block, for what nodes waste at the ends of blocks.
         let overhead = (size / 50 + count * 100).div_ceil(block);
         let write = deletion + u32::try_from(overhead).expect("a part of the number of blocks");
         let gc_trigger = write + 1;
@@ -120,10 +120,10 @@ impl Reserves {
     }
 }
 
-/// How far the check of all inodes after a mount has come.
+/// The progress of the check of all inodes after a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CheckProgress {
-    /// The number of the inode to look at next.
+    /// The number of the next inode to check.
     pub(crate) next: u32,
     /// Whether the extended attributes were checked.
     pub(crate) xattrs_done: bool,
@@ -136,13 +136,13 @@ pub struct Volume<M> {
     pub(crate) device: M,
     /// How JFFS2 lies on it.
     pub(crate) layout: Layout,
-    /// The order of bytes of the image.
+    /// The byte order of the image.
     pub(crate) order: ByteOrder,
-    /// What the CPU costs.
+    /// The cost model of the CPU.
     pub(crate) host: Host,
-    /// What time it is.
+    /// The calendar time.
     pub(crate) wall: WallClock,
-    /// What garbage collection chooses by.
+    /// The tick counter that garbage collection chooses by.
     pub(crate) ticks: Ticks,
     /// How data are compressed.
     pub(crate) compression: Compression,
@@ -152,11 +152,11 @@ pub struct Volume<M> {
     pub(crate) erase_failures: BTreeMap<u32, u32>,
     /// Whether summaries are read and written.
     pub(crate) summary: bool,
-    /// Whether nothing may be written.
+    /// Whether the volume is read-only.
     pub(crate) read_only: bool,
-    /// What is done wrong on purpose.
+    /// A bug injected on purpose.
     pub(crate) mistake: Option<Mistake>,
-    /// Which kernel.
+    /// The kernel to mirror.
     pub(crate) profile: Profile,
     /// All erase blocks with the nodes in them.
     pub(crate) blocks: Blocks,
@@ -164,35 +164,35 @@ pub struct Volume<M> {
     pub(crate) inodes: Inodes,
     /// All extended attributes.
     pub(crate) xattrs: Xattrs,
-    /// NAND: the page that is not full yet.
+    /// NAND: the write buffer.
     pub(crate) wbuf: WriteBuffer,
     /// The summary of the block that is being written.
-    pub(crate) collected: Collected,
-    /// How many free blocks are kept back from whom.
+    pub(crate) summary_builder: SummaryBuilder,
+    /// The reserves of free blocks.
     pub(crate) reserves: Reserves,
-    /// How far the check after the mount has come.
+    /// The progress of the check after the mount.
     pub(crate) check: CheckProgress,
-    /// Whether the tables are still being built: nothing is written meanwhile.
+    /// Whether the tables are still being built; nothing is written meanwhile.
     pub(crate) building: bool,
-    /// Effects of a change of fragments that are to be carried out; kept for its memory.
+    /// Pending effects of a change of fragments; kept to reuse its memory.
     pub(crate) effects: Vec<Effect>,
 }
 
 impl<M: Mtd> Volume<M> {
-    /// How JFFS2 lies on the device.
+    /// The layout of JFFS2 on the device.
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Whether nodes are made obsolete in place: on NOR, unless blocks get summaries, in which such a node
-    /// would still be listed (`jffs2_can_mark_obsolete`).
+    /// Whether nodes are marked obsolete in place: on NOR, unless blocks get summaries, which would
+    /// still list such a node (`jffs2_can_mark_obsolete`).
     #[must_use]
     pub const fn marks_obsolete(&self) -> bool {
         self.layout.can_mark_obsolete() && !self.summary
     }
 
-    /// The order of bytes of the image.
+    /// The byte order of the image.
     #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         self.order
@@ -216,22 +216,22 @@ impl<M: Mtd> Volume<M> {
         &self.xattrs
     }
 
-    /// How many free blocks are kept back from whom.
+    /// The reserves of free blocks.
     #[must_use]
     pub const fn reserves(&self) -> &Reserves {
         &self.reserves
     }
 
-    /// What the CPU did.
+    /// The work of the CPU.
     #[must_use]
     pub const fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Makes a node obsolete in the accounting; the flash is not touched. Gives false when it was
-    /// obsolete before. A block that became all obsolete goes to be erased; one time in 128 it is kept
-    /// back, to spread the wear.
-    pub(crate) fn obsolete(&mut self, id: NodeId) -> bool {
+    /// Marks a node obsolete in the accounting only; the flash is not touched. Returns false when
+    /// it was obsolete before. A block without live nodes becomes ready to be erased; one time in
+    /// 128 it is kept back, to level the wear.
+    pub(crate) fn account_obsolete(&mut self, id: NodeId) -> bool {
         let early = self.mistake == Some(Mistake::ErasesBeforeFlush);
         let erasable = if self.wbuf.is_dirty() && !early {
             List::ErasablePendingWbuf
@@ -240,22 +240,22 @@ impl<M: Mtd> Volume<M> {
         } else {
             List::ErasePending
         };
-        self.blocks.obsolete(id, Refile::To(erasable))
+        self.blocks.mark_obsolete(id, RefilePolicy::To(erasable))
     }
 
-    /// Carries out what a change of fragments means, in the accounting; gives the nodes that became
-    /// obsolete.
-    pub(crate) fn apply(&mut self, effects: &[Effect]) -> Vec<NodeId> {
+    /// Applies the effects of a change of fragments to the accounting, and returns the nodes that
+    /// became obsolete.
+    pub(crate) fn account_effects(&mut self, effects: &[Effect]) -> Vec<NodeId> {
         let mut obsolete = Vec::new();
         for &effect in effects {
             match effect {
-                Effect::Normal(id) => self.blocks.set_normal(id),
-                Effect::Pristine(id) if self.blocks.node(id).state().counts() => {
-                    self.blocks.set_used(id, crate::block::NodeState::Pristine);
+                Effect::Normal(id) => self.blocks.mark_normal(id),
+                Effect::Pristine(id) if self.blocks.node(id).state().is_live() => {
+                    self.blocks.mark_used(id, crate::block::NodeState::Pristine);
                 }
                 Effect::Pristine(_) => {}
                 Effect::Obsolete(id) => {
-                    if self.obsolete(id) {
+                    if self.account_obsolete(id) {
                         obsolete.push(id);
                     }
                 }

@@ -1,63 +1,63 @@
-//! The write buffer of NAND: the page that is not full yet.
+//! The write buffer of NAND: the page being filled.
 //!
-//! Layer: rank 5. Main type: [`WriteBuffer`]; and how [`Jffs2`] writes to the flash: through the buffer page
-//! by page on NAND, at once on NOR.
+//! Layer: rank 5. Main type: [`WriteBuffer`]; and the write path of [`Jffs2`] to the flash: through
+//! the buffer page by page on NAND, directly on NOR.
 //!
 //! ```text
 //!   nodes -> | page | page | page .. filled so far |          flushed when full, or padded:
 //!               programmed            in RAM               sync, fsync, old age, before an erase that
 //!                                                          must not come first, end of a block
 //! ```
-//! When a page cannot be programmed, all nodes of which a part was in the buffer are written to another
-//! block, and the block that failed is left to garbage collection.
+//! When a page program fails, all nodes with a part in the buffer are written to another block, and
+//! the failed block is left to garbage collection.
 //!
-//! Source: Linux 6.1, `fs/jffs2/wbuf.c`, `writev.c`. Left out: writing back pages to compare them
-//! (`CONFIG_JFFS2_FS_WBUF_VERIFY`), NOR with a write buffer, DataFlash. Different on purpose: where the second
-//! block fails as well the kernel gives the nodes up and tells nobody; here a few more are tried, and the next sync
-//! fails when all do.
+//! Source: Linux 6.1, `fs/jffs2/wbuf.c`, `writev.c`. Left out: reading back pages to compare them
+//! (`CONFIG_JFFS2_FS_WBUF_VERIFY`), NOR with a write buffer, DataFlash. Deliberate deviation: when
+//! the second block fails as well, the kernel drops the nodes silently; here a few more blocks are
+//! tried, and the next sync fails when all fail.
 
 use crate::Jffs2;
-use crate::block::{List, NodeId, Owner, Refile};
+use crate::block::{List, NodeId, Owner, RefilePolicy};
 use crate::error::Error;
 use crate::format::summary::Entry;
 use crate::format::{ALIGNMENT, Padding, length_of, pad, to_usize};
 use boardlab_mtd::{BlockIndex, Error as FlashError, Mtd};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 
-/// How long something may stay in the buffer (`dirty_writeback_centisecs` of Linux: 5 s).
+/// The age limit of data in the buffer (`dirty_writeback_centisecs` of Linux: 5 s).
 const AGE_MAX: Duration = Duration::from_secs(5);
-/// How many blocks are tried to save the nodes of one that failed.
+/// How many blocks are tried to recover the nodes of one that failed.
 const RECOVERY_TRIES: u32 = 4;
 
-/// The page that is being filled.
+/// The page being filled.
 #[derive(Debug, Clone, Default)]
 pub struct WriteBuffer {
-    /// Where the page is on the flash; `None` when nothing was begun.
+    /// The offset of the page on the flash; `None` when the buffer is unused.
     pub(crate) at: Option<Bytes>,
-    /// What was written to the page so far.
+    /// The content of the page so far.
     pub(crate) content: Vec<u8>,
-    /// The inodes whose changes are in it, but for those that garbage collection has only moved.
+    /// The inodes with changes in the buffer, without those that garbage collection only moved.
     pub(crate) inodes: Vec<u32>,
-    /// When the page will be written because it is old.
+    /// When the page is written because of its age.
     pub(crate) due: Option<Instant>,
-    /// Why nodes are lost that were in it: no block took them. Told once, by the next sync.
+    /// Why nodes of the buffer are lost: no block accepted them. The next sync reports it once.
     pub(crate) lost: Option<FlashError>,
 }
 
 impl WriteBuffer {
-    /// Whether something in it is not on the flash yet.
+    /// Whether the buffer holds data that are not on the flash yet.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         !self.content.is_empty()
     }
 
-    /// Whether changes of an inode are in it; of any inode when `ino` is `None`.
+    /// Whether the buffer holds changes of an inode; of any inode when `ino` is `None`.
     #[must_use]
-    pub fn holds(&self, ino: Option<u32>) -> bool {
+    pub fn holds_changes_of(&self, ino: Option<u32>) -> bool {
         ino.map_or(!self.inodes.is_empty(), |ino| self.inodes.contains(&ino))
     }
 
-    /// Puts what is not on the flash yet over bytes that were read from `offset` on.
+    /// Overlays the buffer's content on bytes that were read from `offset` on.
     pub fn overlay(&self, offset: Bytes, bytes: &mut [u8]) {
         let Some(start) = self.at else { return };
         let (from, to) = (offset.max(start), offset + Bytes::of(bytes));
@@ -69,8 +69,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Takes the beginning of `bytes`, as much as fits. An empty buffer leaves more than a page alone:
-    /// that is programmed at once.
+    /// Takes as much of `bytes` as fits. An empty buffer leaves whole pages alone: they are
+    /// programmed directly.
     fn fill(&mut self, page: usize, bytes: &[u8]) -> usize {
         if self.content.is_empty() && bytes.len() > page {
             return 0;
@@ -81,41 +81,41 @@ impl WriteBuffer {
     }
 }
 
-/// A node to be written: its place, its bytes in two parts, what the summary will say of it.
-pub(crate) struct Piece<'a> {
-    /// Where it goes on the flash.
+/// A node to be written: its offset, its bytes in two parts, and its summary entry.
+pub(crate) struct NodeWrite<'a> {
+    /// The offset on the flash.
     pub(crate) at: Bytes,
     /// Header and fields, then data or name.
     pub(crate) parts: [&'a [u8]; 2],
     /// Its entry in the summary of the block.
     pub(crate) entry: Option<Entry<'a>>,
-    /// The inode whose change this is; `None` when garbage collection moves something.
+    /// The inode that it changes; `None` when garbage collection moves a node.
     pub(crate) ino: Option<u32>,
 }
 
-/// The nodes of a block that could not be written to the end.
-struct Saved {
+/// The nodes of a block whose write failed.
+struct RecoveredNodes {
     block: BlockIndex,
     nodes: Vec<NodeId>,
     content: Vec<u8>,
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// Writes a node behind all others, and remembers its entry for the summary.
+    /// Appends a node, and adds its entry to the summary.
     ///
     /// # Errors
-    /// [`Error::Flash`]. On NAND the block is then no longer the one that is being written.
-    pub(crate) fn write_piece(
+    /// [`Error::Flash`]. On NAND the block is then no longer being written.
+    pub(crate) fn append_node(
         &mut self,
         clock: &mut Clock,
-        piece: &Piece<'_>,
+        piece: &NodeWrite<'_>,
     ) -> Result<(), Error> {
         match self.volume.layout.page_size {
             None => self.write_at_once(clock, piece)?,
             Some(page) => self.write_through_buffer(clock, piece, to_usize(page))?,
         }
         if let Some(entry) = piece.entry {
-            self.volume.collected.add(entry);
+            self.volume.summary_builder.add(entry);
         }
         let wbuf = &mut self.volume.wbuf;
         if let Some(ino) = piece.ino
@@ -129,8 +129,8 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// NOR: one program a part. Words that are not full are filled with what programs nothing.
-    fn write_at_once(&mut self, clock: &mut Clock, piece: &Piece<'_>) -> Result<(), Error> {
+    /// NOR: one program per part. Partial words are filled with bytes that program nothing.
+    fn write_at_once(&mut self, clock: &mut Clock, piece: &NodeWrite<'_>) -> Result<(), Error> {
         let unit = self.volume.device.geometry().write_size.to_usize();
         let mut at = piece.at;
         for part in piece.parts.into_iter().filter(|part| !part.is_empty()) {
@@ -149,7 +149,7 @@ impl<M: Mtd> Jffs2<M> {
     fn write_through_buffer(
         &mut self,
         clock: &mut Clock,
-        piece: &Piece<'_>,
+        piece: &NodeWrite<'_>,
         page: usize,
     ) -> Result<(), Error> {
         self.move_buffer(clock, piece.at, page)?;
@@ -161,13 +161,14 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// The next byte to be written goes to `to`: in another block, or behind what aligns the node before.
+    /// Moves the buffer, so that the next byte goes to `to`: in another block, or after alignment
+    /// bytes.
     fn move_buffer(&mut self, clock: &mut Clock, to: Bytes, page: usize) -> Result<(), Error> {
         let unit = Bytes::new(u64::try_from(page).expect("a page is smaller than 2^64 bytes"));
         let start = unit * (to / unit);
         let within = (to - start).to_usize();
         let blocks = &self.volume.blocks;
-        let moves = self.volume.wbuf.at.is_none_or(|at| blocks.at(at) != blocks.at(to));
+        let moves = self.volume.wbuf.at.is_none_or(|at| blocks.block_at(at) != blocks.block_at(to));
         if moves {
             self.flush_page(clock, true)?;
             self.volume.wbuf.at = Some(start);
@@ -197,8 +198,8 @@ impl<M: Mtd> Jffs2<M> {
             let (whole, behind) = rest.split_at(rest.len() / page * page);
             if let Err(error) = self.volume.program_flash(clock, at, whole) {
                 if !is_power_cut(&error) {
-                    let block = self.volume.blocks.at(at);
-                    self.volume.set_aside(block);
+                    let block = self.volume.blocks.block_at(at);
+                    self.volume.refile_failed(block);
                 }
                 return Err(error.into());
             }
@@ -222,20 +223,20 @@ impl<M: Mtd> Jffs2<M> {
         Ok(taken)
     }
 
-    /// Writes what is in the buffer, filled up with padding (`jffs2_flush_wbuf_pad`).
+    /// Writes the buffer, filled up with padding (`jffs2_flush_wbuf_pad`).
     ///
     /// # Errors
-    /// [`Error::Flash`] when it could not be written anywhere.
-    pub(crate) fn flush_padded(&mut self, clock: &mut Clock) -> Result<(), Error> {
+    /// [`Error::Flash`] when no block accepts it.
+    pub(crate) fn flush_wbuf_pad(&mut self, clock: &mut Clock) -> Result<(), Error> {
         match self.flush_page(clock, true) {
             Err(Error::Flash(error)) if is_power_cut(&error) => Err(error.into()),
-            // What was saved from a block that failed may be in the buffer again.
+            // Nodes recovered from a failed block may be in the buffer again.
             Err(_) => self.flush_page(clock, true),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Programs the page of the buffer; what is missing is padding when `padded`.
+    /// Programs the page of the buffer; the rest is padding when `padded`.
     fn flush_page(&mut self, clock: &mut Clock, padded: bool) -> Result<(), Error> {
         let (Some(page), Some(at)) = (self.volume.layout.page_size, self.volume.wbuf.at) else {
             return Ok(());
@@ -263,10 +264,10 @@ impl<M: Mtd> Jffs2<M> {
             return Err(error.into());
         }
         if padded {
-            let block = self.volume.blocks.at(at);
-            self.volume.blocks.waste(block, page - used);
+            let block = self.volume.blocks.block_at(at);
+            self.volume.blocks.link_wasted(block, page - used);
         }
-        self.volume.release_waiting();
+        self.volume.refile_wbuf_blocks();
         let wbuf = &mut self.volume.wbuf;
         wbuf.at = Some(at + Bytes::new(u64::from(page)));
         wbuf.content.clear();
@@ -275,13 +276,13 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// The page at `at` could not be programmed: writes the nodes of which a part was in the buffer to
-    /// another block (`jffs2_wbuf_recover`). False when there is none that takes them.
+    /// Recovers from a failed program of the page at `at`: writes the nodes with a part in the
+    /// buffer to another block (`jffs2_wbuf_recover`). False when no block accepts them.
     fn recover(&mut self, clock: &mut Clock, at: Bytes) -> Result<bool, Error> {
         let content = std::mem::take(&mut self.volume.wbuf.content);
-        let block = self.volume.blocks.at(at);
+        let block = self.volume.blocks.block_at(at);
         let nodes = self.volume.nodes_from(at);
-        self.volume.set_aside(block);
+        self.volume.refile_failed(block);
         let Some(saved) = self.read_unwritten(clock, at, nodes, &content)? else {
             return Ok(true);
         };
@@ -294,26 +295,27 @@ impl<M: Mtd> Jffs2<M> {
         Ok(false)
     }
 
-    /// Tells once that nodes are lost although their program was told that they were written.
-    pub(crate) fn tell_lost(&mut self) -> Result<(), Error> {
+    /// Returns once the error of nodes that were lost after their write was reported as successful.
+    pub(crate) fn take_write_error(&mut self) -> Result<(), Error> {
         self.volume.wbuf.lost.take().map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// The bytes of the nodes that are not whole on the flash: the beginning of the first is read.
+    /// Collects the bytes of the nodes that are not complete on the flash; the beginning of the
+    /// first is read back.
     fn read_unwritten(
         &mut self,
         clock: &mut Clock,
         at: Bytes,
         mut nodes: Vec<NodeId>,
         content: &[u8],
-    ) -> Result<Option<Saved>, Error> {
+    ) -> Result<Option<RecoveredNodes>, Error> {
         let blocks = &self.volume.blocks;
-        let counts = |&id: &NodeId| blocks.node(id).state().counts();
+        let counts = |&id: &NodeId| blocks.node(id).state().is_live();
         let Some(first) = nodes.iter().position(counts) else { return Ok(None) };
         nodes.drain(..first);
-        let (start, block) = (blocks.place(nodes[0]), nodes[0].block());
+        let (start, block) = (blocks.flash_offset(nodes[0]), nodes[0].block());
         let last = nodes[nodes.len() - 1];
-        let end = blocks.place(last) + Bytes::new(u64::from(blocks.length(last)));
+        let end = blocks.flash_offset(last) + Bytes::new(u64::from(blocks.length(last)));
         let mut bytes = vec![0xFF; (end - start).to_usize()];
         let skipped = start.max(at) - at;
         let before = (start.max(at) - start).to_usize();
@@ -321,15 +323,19 @@ impl<M: Mtd> Jffs2<M> {
         let rest = &content[skipped.to_usize().min(content.len())..];
         let length = rest.len().min(bytes.len() - before);
         bytes[before..before + length].copy_from_slice(&rest[..length]);
-        Ok(Some(Saved { block, nodes, content: bytes }))
+        Ok(Some(RecoveredNodes { block, nodes, content: bytes }))
     }
 
-    /// Writes saved nodes behind all others of the block that is being written then; `None` when that
-    /// block has failed, too.
-    fn rewrite(&mut self, clock: &mut Clock, saved: &Saved) -> Result<Option<Bytes>, Error> {
+    /// Appends the recovered nodes to the block that is being written now; `None` when that block
+    /// failed, too.
+    fn rewrite(
+        &mut self,
+        clock: &mut Clock,
+        saved: &RecoveredNodes,
+    ) -> Result<Option<Bytes>, Error> {
         let length = length_of(&saved.content);
         self.reserve_gc(clock, length, None)?;
-        self.volume.collected.disable();
+        self.volume.summary_builder.disable();
         let to = self.volume.write_offset();
         let page = to_usize(self.volume.layout.page_size.unwrap_or(1));
         let (whole, rest) = saved.content.split_at(saved.content.len() / page * page);
@@ -337,8 +343,8 @@ impl<M: Mtd> Jffs2<M> {
             if is_power_cut(&error) {
                 return Err(error.into());
             }
-            let block = self.volume.blocks.at(to);
-            self.volume.set_aside(block);
+            let block = self.volume.blocks.block_at(to);
+            self.volume.refile_failed(block);
             return Ok(None);
         }
         self.volume.wbuf.at = Some(to + Bytes::of(whole));
@@ -359,14 +365,14 @@ impl<M: Mtd> Jffs2<M> {
         self.volume.program_flash(clock, to, bytes)
     }
 
-    /// The saved nodes are in the block that is being written now.
-    fn refile_saved(&mut self, saved: &Saved, to: Bytes) {
-        let block = self.volume.blocks.at(to);
+    /// Accounts for recovered nodes in the block that is being written now.
+    fn refile_saved(&mut self, saved: &RecoveredNodes, to: Bytes) {
+        let block = self.volume.blocks.block_at(to);
         for &old in &saved.nodes {
             let new = self.volume.relink(old, block);
-            if self.volume.blocks.node(old).state().counts() {
+            if self.volume.blocks.node(old).state().is_live() {
                 self.replace_in_open(old, new);
-                self.volume.blocks.obsolete(old, Refile::Scanning);
+                self.volume.blocks.mark_obsolete(old, RefilePolicy::Scanning);
             }
         }
         if self.volume.blocks.id(saved.block, 0) == saved.nodes.first().copied() {
@@ -374,7 +380,7 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// Makes an open inode name the new place of one of its nodes (`jffs2_incore_replace_raw`).
+    /// Updates an open inode after one of its nodes was moved (`jffs2_incore_replace_raw`).
     fn replace_in_open(&mut self, old: NodeId, new: NodeId) {
         let Owner::Inode(slot) = self.volume.blocks.node(new).owner() else { return };
         let ino = self.volume.inodes.get(slot).ino;
@@ -385,54 +391,54 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M: Mtd> crate::volume::Volume<M> {
-    /// Where the next node goes.
+    /// The offset of the next node.
     ///
     /// # Panics
-    /// When no block is being written: space was not reserved.
+    /// When no block is being written, that is, no space was reserved.
     pub(crate) fn write_offset(&self) -> Bytes {
         let block = self.blocks.writing.expect("write_offset: space was reserved");
-        self.blocks.start(block) + Bytes::new(u64::from(self.blocks.end_of_nodes(block)))
+        self.blocks.block_offset(block) + Bytes::new(u64::from(self.blocks.free_offset(block)))
     }
 
-    /// A block could not be written: it is not written any further, and its nodes are moved when there is
-    /// time (`jffs2_block_refile`).
-    fn set_aside(&mut self, block: BlockIndex) {
+    /// Retires a block whose write failed from writing; its nodes are moved later
+    /// (`jffs2_block_refile`).
+    fn refile_failed(&mut self, block: BlockIndex) {
         if self.blocks.writing == Some(block) {
             self.blocks.writing = None;
         }
         let empty = self.blocks.block(block).refs().is_empty();
         self.blocks.move_to(block, if empty { List::ErasePending } else { List::BadUsed });
-        let free = self.blocks.size() - self.blocks.end_of_nodes(block);
-        self.blocks.waste(block, free);
+        let free = self.blocks.size() - self.blocks.free_offset(block);
+        self.blocks.link_wasted(block, free);
     }
 
-    /// The nodes of a block that end behind `at`.
+    /// The nodes of a block that end after `at`.
     fn nodes_from(&self, at: Bytes) -> Vec<NodeId> {
-        let block = self.blocks.at(at);
+        let block = self.blocks.block_at(at);
         let count = self.blocks.block(block).refs().len();
         let ids = (0..u32::try_from(count).expect("nodes of a block are counted in u32"))
             .filter_map(|index| self.blocks.id(block, index));
-        let end = |id| self.blocks.place(id) + Bytes::new(u64::from(self.blocks.length(id)));
+        let end = |id| self.blocks.flash_offset(id) + Bytes::new(u64::from(self.blocks.length(id)));
         ids.filter(|&id| end(id) > at).collect()
     }
 
-    /// Blocks that waited for the page of the buffer may be erased. One in 128 is kept back, to spread the
-    /// wear (`jffs2_refile_wbuf_blocks`).
-    fn release_waiting(&mut self) {
+    /// Moves blocks that waited for the write buffer to the erase list. One in 128 is kept back, to
+    /// level the wear (`jffs2_refile_wbuf_blocks`).
+    fn refile_wbuf_blocks(&mut self) {
         while let Some(block) = self.blocks.take_first(List::ErasablePendingWbuf) {
             let keeps = self.ticks.one_in_period();
             self.blocks.move_to(block, if keeps { List::Erasable } else { List::ErasePending });
         }
     }
 
-    /// Links a node as long as `old`, and as good, behind all others of `block`; its owner's list names
-    /// that one instead.
+    /// Links a node of the length and state of `old` at the end of `block`, and replaces `old` in
+    /// its owner's list.
     fn relink(&mut self, old: NodeId, block: BlockIndex) -> NodeId {
         let (length, node) = (self.blocks.length(old), *self.blocks.node(old));
         let (state, owner) = (node.state(), node.owner());
         match owner {
             Owner::Xattr(_) | Owner::Xref(_) => self.unlink_node(old),
-            // The old one may be readable all the same, so that its inode must know of it.
+            // The old node may still be readable, so its inode must know it.
             Owner::Inode(_) | Owner::Nobody => {}
         }
         match owner {
@@ -450,12 +456,12 @@ impl<M: Mtd> crate::volume::Volume<M> {
     }
 }
 
-/// Whether nothing works any longer until the power is back.
+/// Whether the error is a power cut.
 pub(crate) const fn is_power_cut(error: &FlashError) -> bool {
     matches!(error, FlashError::PowerCut { .. })
 }
 
-/// Nodes begin at multiples of four, so that what aligns a node never fills a page.
+/// Nodes begin at multiples of four, so alignment never fills a page.
 const _: () = assert!(ALIGNMENT == 4);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Writing nodes of inodes: their order, their versions, what they make obsolete.
+//! Writes nodes of inodes: their order, their versions, and what they make obsolete.
 //!
-//! Layer: rank 5. Main type: [`Mode`]; methods of [`Jffs2`] that write an inode node or an entry, a stretch of
-//! a file, a page.
+//! Layer: rank 5. Main type: [`AllocMode`]; methods of [`Jffs2`] that write an inode node, a
+//! directory entry, a range of a file, a page.
 //!
 //! ```text
 //!  a page of a file -> | compressed as far as it fits | the rest, in the next block |
@@ -20,30 +20,30 @@ use crate::format::summary::{self, Entry};
 use crate::format::{Dirent, Inode, crc, dirent, inode, length_of, pad, to_usize};
 use crate::fragments::{FullDnode, PAGE};
 use crate::inode::{DirEntry, Metadata, OpenInode};
-use crate::wbuf::Piece;
+use crate::wbuf::NodeWrite;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Work};
 use std::ops::Range;
 
-/// The least data that a node is begun for (`JFFS2_MIN_DATA_LEN`).
+/// The minimum of data for which a node is begun (`JFFS2_MIN_DATA_LEN`).
 pub(crate) const MIN_DATA: u32 = 128;
 
-/// For whom a node is written, which decides what happens when the flash fails.
+/// The purpose of a write, which decides what happens when the flash fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Something new (`ALLOC_NORMAL`).
+pub(crate) enum AllocMode {
+    /// New data (`ALLOC_NORMAL`).
     Normal,
     /// A deletion (`ALLOC_DELETION`).
     Deletion,
-    /// Garbage collection: the version was chosen before and stays (`ALLOC_GC`).
+    /// Garbage collection: the version is fixed (`ALLOC_GC`).
     Gc,
-    /// The caller tries again by itself (`ALLOC_NORETRY`).
-    Once,
+    /// No retry; the caller tries again (`ALLOC_NORETRY`).
+    NoRetry,
 }
 
 impl<M: Mtd> Jffs2<M> {
-    /// An open inode that was opened before.
+    /// An inode that is open already.
     pub(crate) fn held(&self, ino: u32) -> Result<&OpenInode, Error> {
         self.open.get(&ino).ok_or(Errno::Stale.into())
     }
@@ -59,19 +59,19 @@ impl<M: Mtd> Jffs2<M> {
         Ok(inode.highest_version)
     }
 
-    /// The calendar time as JFFS2 keeps it: seconds in 32 bits.
+    /// The calendar time in the format of JFFS2: seconds in 32 bits.
     pub(crate) fn seconds(&self, clock: &Clock) -> u32 {
         let now = self.volume.wall.at(clock.now()).seconds;
         u32::try_from(now.clamp(0, i64::from(u32::MAX))).expect("clamped to 32 bits")
     }
 
-    /// An inode node with the metadata of an open inode and the next version, of no data.
-    pub(crate) fn node_of(&mut self, ino: u32) -> Result<Inode, Error> {
+    /// An inode node without data, with the metadata of an open inode and the next version.
+    pub(crate) fn next_inode_node(&mut self, ino: u32) -> Result<Inode, Error> {
         let version = self.next_version(ino)?;
         Ok(node_with(ino, version, &self.held(ino)?.metadata))
     }
 
-    /// Writes an inode node with its data as stored. Space was reserved.
+    /// Writes an inode node with its stored data. Space was reserved.
     ///
     /// # Errors
     /// [`Error::Flash`] when the flash fails twice.
@@ -80,25 +80,25 @@ impl<M: Mtd> Jffs2<M> {
         clock: &mut Clock,
         node: &mut Inode,
         data: &[u8],
-        mode: Mode,
+        mode: AllocMode,
     ) -> Result<FullDnode, Error> {
         node.data_crc = crc(0, data);
         self.volume.host.spend(clock, Work::Crc, to_usize(inode::SIZE) + data.len());
-        let mut retried = mode == Mode::Once;
+        let mut retried = mode == AllocMode::NoRetry;
         let length = inode::SIZE + node.csize;
         loop {
             let highest = self.held(node.ino)?.highest_version;
-            if mode != Mode::Gc && node.version < highest {
+            if mode != AllocMode::Gc && node.version < highest {
                 node.version = self.next_version(node.ino)?;
             }
             let mut head = [0; to_usize_const(inode::SIZE)];
             node.emit(&mut head, self.volume.order);
             let (block, offset) = self.volume.write_place();
             let entry = Entry::Inode { ino: node.ino, version: node.version, offset, length };
-            let ino = (mode != Mode::Gc).then_some(node.ino);
+            let ino = (mode != AllocMode::Gc).then_some(node.ino);
             let written = self.write_node(clock, [&head, data], entry, ino);
             let Err(error) = written else { return self.link_dnode(node, block) };
-            self.give_up_place(block, length, error.clone())?;
+            self.abandon_space(block, length, error.clone())?;
             if std::mem::replace(&mut retried, true) {
                 return Err(error);
             }
@@ -106,8 +106,8 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// A whole page, or a part that begins a page and ends the file, may be copied as it is by garbage
-    /// collection; everything else had better be joined with its neighbours.
+    /// A whole page, or a part that begins a page and ends the file, is pristine: garbage
+    /// collection may copy it as it is. Everything else should be joined with its neighbours.
     fn link_dnode(&mut self, node: &Inode, block: BlockIndex) -> Result<FullDnode, Error> {
         let ends = u64::from(node.offset) + u64::from(node.dsize) == u64::from(node.isize);
         let alone = node.dsize >= PAGE || (node.offset.is_multiple_of(PAGE) && ends);
@@ -118,7 +118,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(FullDnode { node: node_id, offset: node.offset, size: node.dsize, fragments: 0 })
     }
 
-    /// Writes an entry of a directory. Space was reserved.
+    /// Writes a directory entry. Space was reserved.
     ///
     /// # Errors
     /// As [`Jffs2::write_dnode`].
@@ -126,15 +126,15 @@ impl<M: Mtd> Jffs2<M> {
         &mut self,
         clock: &mut Clock,
         node: Dirent<'_>,
-        mode: Mode,
+        mode: AllocMode,
     ) -> Result<DirEntry, Error> {
         let mut node = node;
         let (length, name) = (node.length(), node.name);
         self.volume.host.spend(clock, Work::Crc, to_usize(length));
-        let mut retried = mode == Mode::Once;
+        let mut retried = mode == AllocMode::NoRetry;
         loop {
             let highest = self.held(node.parent)?.highest_version;
-            if mode != Mode::Gc && node.version < highest {
+            if mode != AllocMode::Gc && node.version < highest {
                 node.version = self.next_version(node.parent)?;
             }
             let mut bytes = vec![0; to_usize(length)];
@@ -142,11 +142,11 @@ impl<M: Mtd> Jffs2<M> {
             let (block, offset) = self.volume.write_place();
             let Dirent { parent, version, ino, kind, .. } = node;
             let entry = Entry::Dirent { length, offset, parent, version, ino, kind, name };
-            let changes = (mode != Mode::Gc).then_some(parent);
+            let changes = (mode != AllocMode::Gc).then_some(parent);
             let parts = bytes.split_at(to_usize(dirent::SIZE));
             let written = self.write_node(clock, [parts.0, parts.1], entry, changes);
             let Err(error) = written else { return self.link_dirent(&node, block) };
-            self.give_up_place(block, length, error.clone())?;
+            self.abandon_space(block, length, error.clone())?;
             if std::mem::replace(&mut retried, true) {
                 return Err(error);
             }
@@ -154,7 +154,7 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// An entry that removes a name is never copied as it is: it may no longer be needed.
+    /// An entry that removes a name is never pristine: it may be unnecessary by then.
     fn link_dirent(&mut self, node: &Dirent<'_>, block: BlockIndex) -> Result<DirEntry, Error> {
         let state = if node.ino == 0 { NodeState::Normal } else { NodeState::Pristine };
         let slot = self.held(node.parent)?.slot;
@@ -173,11 +173,11 @@ impl<M: Mtd> Jffs2<M> {
     ) -> Result<(), Error> {
         self.volume.host.spend(clock, Work::Node, 0);
         let at = self.volume.write_offset();
-        self.write_piece(clock, &Piece { at, parts, entry: Some(entry), ino })
+        self.append_node(clock, &NodeWrite { at, parts, entry: Some(entry), ino })
     }
 
-    /// A node could not be written: on NOR its place is lost, on NAND its block was set aside.
-    pub(crate) fn give_up_place(
+    /// Handles a failed write of a node: on NOR its space is lost, on NAND its block was refiled.
+    pub(crate) fn abandon_space(
         &mut self,
         block: BlockIndex,
         length: u32,
@@ -195,19 +195,19 @@ impl<M: Mtd> Jffs2<M> {
         &mut self,
         clock: &mut Clock,
         length: u32,
-        mode: Mode,
+        mode: AllocMode,
         entry: u32,
     ) -> Result<(), Error> {
         let priority = match mode {
-            Mode::Gc => return self.reserve_gc(clock, length, Some(entry)).map(drop),
-            Mode::Deletion => Priority::Deletion,
-            Mode::Normal | Mode::Once => Priority::Normal,
+            AllocMode::Gc => return self.reserve_gc(clock, length, Some(entry)).map(drop),
+            AllocMode::Deletion => Priority::Deletion,
+            AllocMode::Normal | AllocMode::NoRetry => Priority::Normal,
         };
         self.reserve(clock, length, priority, Some(entry)).map(drop)
     }
 
-    /// Makes a new node part of a file, over all that it covers; metadata that stood in a node of their
-    /// own are in this one now.
+    /// Adds a new node to a file, over everything that it covers. Metadata in a node of their own
+    /// are in the new node now.
     pub(crate) fn add_to_file(
         &mut self,
         clock: &mut Clock,
@@ -219,14 +219,14 @@ impl<M: Mtd> Jffs2<M> {
         let inode = self.held_mut(ino)?;
         inode.fragments.add(dnode.node, dnode.offset, dnode.size, &mut effects);
         let metadata = inode.metadata_node.take();
-        let done = self.volume.carry_out(clock, &effects);
+        let done = self.volume.apply_effects(clock, &effects);
         self.volume.effects = effects;
         done?;
         metadata.map_or(Ok(()), |old| self.volume.mark_obsolete(clock, old.node))
     }
 
     /// Writes `data` to a file from `offset` on, in as many nodes as it takes
-    /// (`jffs2_write_inode_range`); says how much was written, and why no more.
+    /// (`jffs2_write_inode_range`); returns how much was written, and why no more.
     fn write_range(
         &mut self,
         clock: &mut Clock,
@@ -238,7 +238,7 @@ impl<M: Mtd> Jffs2<M> {
         let mut retried = false;
         while to_usize(written) < data.len() {
             let rest = &data[to_usize(written)..];
-            match self.write_some(clock, ino, offset + written, rest) {
+            match self.write_one_node(clock, ino, offset + written, rest) {
                 Ok(length) => {
                     written += length;
                     retried = false;
@@ -255,8 +255,8 @@ impl<M: Mtd> Jffs2<M> {
         (written, Ok(()))
     }
 
-    /// Writes one node with as much of `data` as fits into the block, and gives how much that was.
-    fn write_some(
+    /// Writes one node with as much of `data` as fits into the block, and returns that length.
+    fn write_one_node(
         &mut self,
         clock: &mut Clock,
         ino: u32,
@@ -275,31 +275,31 @@ impl<M: Mtd> Jffs2<M> {
             offset,
             ..node_with(ino, version, &metadata)
         };
-        let (dnode, size) = self.write_compressed(clock, node, data, (room, Mode::Once))?;
+        let (dnode, size) = self.write_compressed(clock, node, data, room, AllocMode::NoRetry)?;
         self.add_to_file(clock, ino, dnode)?;
         self.held_mut(ino)?.metadata.size = size;
         Ok(dnode.size)
     }
 
-    /// Compresses as much of `data` as fits into `room` bytes of node, writes the node, and gives it with
-    /// the size of the file after it.
+    /// Compresses as much of `data` as fits into a node of `room` bytes, writes the node, and
+    /// returns it with the size of the file after it.
     pub(crate) fn write_compressed(
         &mut self,
         clock: &mut Clock,
         mut node: Inode,
         data: &[u8],
-        (room, mode): (u32, Mode),
+        room: u32,
+        mode: AllocMode,
     ) -> Result<(FullDnode, u32), Error> {
         let room = to_usize(room - inode::SIZE).min(data.len());
         let volume = &mut self.volume;
         let settings = volume.compression;
-        let host = (&mut volume.host, &mut *clock);
-        let stored = volume.compressors.compress(host, settings, data, room);
+        let stored = volume.compressors.compress(&mut volume.host, clock, settings, data, room);
         let bytes = volume.compressors.take(stored);
         node.compressor = stored.compressor;
         node.csize = length_of(&bytes);
         node.dsize = length_of(&data[..stored.consumed]);
-        if mode != Mode::Gc {
+        if mode != AllocMode::Gc {
             node.isize = node.isize.max(node.offset + node.dsize);
         }
         let written = self.write_dnode(clock, &mut node, &bytes, mode);
@@ -307,14 +307,15 @@ impl<M: Mtd> Jffs2<M> {
         Ok((written?, node.isize))
     }
 
-    /// Writes `changed` of page number `page`, whose content is `content` now.
+    /// Writes the bytes `changed` of page number `page`; `content` is the whole page as it is now.
     ///
     /// # Errors
     /// EFBIG, EISDIR, EINVAL, ENOSPC, [`Error::Flash`].
-    pub(crate) fn put_page(
+    pub(crate) fn do_write_page(
         &mut self,
         clock: &mut Clock,
-        (ino, page): (u32, u64),
+        ino: u32,
+        page: u64,
         content: &[u8],
         changed: Range<usize>,
     ) -> Result<(), Error> {
@@ -339,7 +340,7 @@ impl<M: Mtd> Jffs2<M> {
         done
     }
 
-    /// Opens what must be a regular file.
+    /// Opens an inode that must be a regular file.
     pub(crate) fn open_file(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
         match self.open_inode(clock, ino)?.kind {
             boardlab_vfs::Kind::File => Ok(()),
@@ -348,15 +349,15 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// Lets the file grow to `size` by a hole.
+    /// Extends the file to `size` by a hole.
     fn write_hole(&mut self, clock: &mut Clock, ino: u32, size: u32) -> Result<(), Error> {
         self.reserve(clock, inode::SIZE, Priority::Normal, Some(summary::INODE_SIZE))?;
         let now = self.seconds(clock);
-        let mut node = Inode { atime: now, mtime: now, ctime: now, ..self.node_of(ino)? };
+        let mut node = Inode { atime: now, mtime: now, ctime: now, ..self.next_inode_node(ino)? };
         node.offset = node.isize;
         (node.dsize, node.isize) = (size - node.offset, size);
         node.compressor = Compressor::Zero;
-        let dnode = self.write_dnode(clock, &mut node, &[], Mode::Normal)?;
+        let dnode = self.write_dnode(clock, &mut node, &[], AllocMode::Normal)?;
         self.add_to_file(clock, ino, dnode)?;
         self.held_mut(ino)?.metadata.size = size;
         Ok(())
@@ -364,22 +365,22 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M> crate::volume::Volume<M> {
-    /// The block that is being written and where in it the next node goes.
+    /// The block being written, and the offset of the next node in it.
     ///
     /// # Panics
     /// When no space was reserved.
     pub(crate) fn write_place(&self) -> (BlockIndex, u32) {
         let block = self.blocks.writing.expect("write_place: space was reserved");
-        (block, self.blocks.end_of_nodes(block))
+        (block, self.blocks.free_offset(block))
     }
 }
 
-/// Bytes that an entry of this name takes in a summary.
+/// The size of the summary entry for a directory entry with this name.
 pub(crate) fn entry_size(name: &[u8]) -> u32 {
     summary::DIRENT_SIZE + length_of(name)
 }
 
-/// An inode node of no data that carries `metadata`.
+/// An inode node without data that carries `metadata`.
 pub(crate) const fn node_with(ino: u32, version: u32, metadata: &Metadata) -> Inode {
     Inode {
         ino,

@@ -1,12 +1,12 @@
 //! Extended attributes: names with values, and which inode has which.
 //!
 //! Layer: rank 5. Main types: [`Xattrs`], [`Datum`] (a name with its value, shared by any number of
-//! inodes), [`Reference`] (this inode has that datum). Both have nodes of their own on flash; of several
-//! nodes of one number, or of one pair of inode and number, the newest counts.
+//! inodes), [`Reference`] (this inode has that datum). Both have nodes on flash; of several nodes
+//! of one number, or of one pair of inode and number, the newest is valid.
 //!
-//! Of one pair there is never more than one [`Reference`], dead or not: a mount cannot tell two of them apart.
-//! Different on purpose: Linux makes a second one when a value is set again, and gives the number of a datum
-//! that is gone a second time though a reference on flash still names it.
+//! A pair never has more than one [`Reference`], dead or alive: a mount cannot tell two of them
+//! apart. Deliberate deviation: Linux creates a second reference when a value is set again, and
+//! reuses the number of a deleted datum although a reference on flash still names it.
 //!
 //! Source: Linux 6.1, `fs/jffs2/xattr.c`, `xattr.h`.
 
@@ -22,11 +22,11 @@ pub struct Datum {
     pub xid: u32,
     /// The version of its newest node.
     pub version: u32,
-    /// Its newest node, from which [`Blocks::chain`] gives the others.
+    /// Its newest node, from which [`Blocks::chain`] yields the others.
     pub nodes: Option<NodeId>,
-    /// How many references lead to it.
+    /// The number of references to it.
     pub references: u32,
-    /// Namespace, name and value, once they were read.
+    /// Namespace, name and value, once read.
     pub content: Option<Content>,
 }
 
@@ -41,20 +41,20 @@ pub struct Content {
     pub value: Box<[u8]>,
 }
 
-/// That an inode has a datum.
+/// The fact that an inode has a datum.
 #[derive(Debug, Clone)]
 pub struct Reference {
     /// The inode.
     pub ino: u32,
     /// The number of the datum.
     pub xid: u32,
-    /// Its age, without the bit of removal.
+    /// The sequence number, without the removal bit.
     pub sequence: u32,
-    /// Whether the inode no longer has the datum.
+    /// Whether the datum was removed from the inode.
     pub removed: bool,
-    /// Whether its newest node on flash says so.
+    /// Whether its newest node on flash records the removal.
     pub marked: bool,
-    /// Its newest node, from which [`Blocks::chain`] gives the others.
+    /// Its newest node, from which [`Blocks::chain`] yields the others.
     pub nodes: Option<NodeId>,
     /// The next reference of the same inode, by slot.
     pub(crate) next: Option<u32>,
@@ -66,32 +66,32 @@ pub struct Xattrs {
     data: Vec<Option<Datum>>,
     by_number: BTreeMap<u32, u32>,
     references: Vec<Option<Reference>>,
-    /// References that say no more than that an attribute was removed, or whose inode is gone.
+    /// References that only record the removal of an attribute, or whose inode is deleted.
     dead: Vec<u32>,
     highest_xid: u32,
     highest_sequence: u32,
 }
 
 impl Xattrs {
-    /// Whether there is none at all.
+    /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.data.is_empty() && self.references.is_empty()
     }
 
-    /// The highest number of a datum that any node has named.
+    /// The highest datum number in any node.
     #[must_use]
     pub const fn highest_xid(&self) -> u32 {
         self.highest_xid
     }
 
-    /// The highest sequence number of a reference there ever was.
+    /// The highest sequence number ever used.
     #[must_use]
     pub const fn highest_sequence(&self) -> u32 {
         self.highest_sequence
     }
 
-    /// How many data and references there are.
+    /// The numbers of data and references.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.by_number.len(), self.references.iter().flatten().count())
@@ -135,9 +135,9 @@ impl Xattrs {
         in_use(&self.references).into_iter()
     }
 
-    /// The slot of the datum of a number, which is made when there is none, with version 0.
+    /// The slot of the datum with a number, which is created with version 0 when missing.
     pub fn slot_or_new(&mut self, xid: u32) -> u32 {
-        self.note_xid(xid);
+        self.reserve_xid(xid);
         if let Some(slot) = self.slot(xid) {
             return slot;
         }
@@ -147,25 +147,25 @@ impl Xattrs {
         slot
     }
 
-    /// A reference to the datum of this number was found; no other datum may get it.
-    pub(crate) fn note_xid(&mut self, xid: u32) {
+    /// Reserves the number of a datum that a reference names; no other datum may get it.
+    pub(crate) fn reserve_xid(&mut self, xid: u32) {
         self.highest_xid = self.highest_xid.max(xid);
     }
 
-    /// A reference of this sequence number was found.
-    pub(crate) fn note_sequence(&mut self, sequence: u32) {
+    /// Reserves the sequence number of a reference.
+    pub(crate) fn reserve_sequence(&mut self, sequence: u32) {
         self.highest_sequence = self.highest_sequence.max(sequence);
     }
 
-    /// A reference leads nowhere any longer; its nodes stay until nothing older can come back.
-    pub(crate) fn bury(&mut self, slot: u32) {
+    /// Marks a reference dead; its nodes stay until no older one can become valid again.
+    pub(crate) fn mark_dead(&mut self, slot: u32) {
         if let Some(reference) = self.reference_mut(slot) {
             reference.removed = true;
         }
         self.dead.push(slot);
     }
 
-    /// References of an inode that lead nowhere any longer, while their newest node says otherwise.
+    /// Dead references of an inode whose newest node does not record the removal.
     pub(crate) fn unmarked(&self, ino: u32) -> Vec<u32> {
         let unmarked = |&slot: &u32| {
             let reference = self.reference(slot);
@@ -180,7 +180,8 @@ impl Xattrs {
         self.reference(slot).is_some_and(|entry| (entry.ino, entry.xid) == (ino, xid))
     }
 
-    /// The reference of an inode to a datum that was buried, with its nodes, or else a new one; its slot.
+    /// The dead reference of an inode to a datum, with its nodes, or else a new one; returns its
+    /// slot.
     pub(crate) fn revive(&mut self, ino: u32, xid: u32) -> u32 {
         let Some(at) = self.dead.iter().position(|&slot| self.is_pair(slot, ino, xid)) else {
             return self.add_reference(ino, xid, 0, false);
@@ -192,38 +193,38 @@ impl Xattrs {
         slot
     }
 
-    /// Takes [`Self::revive`] back.
+    /// Undoes [`Self::revive`].
     pub(crate) fn abandon(&mut self, slot: u32) {
         if self.reference(slot).is_some_and(|reference| reference.nodes.is_some()) {
-            self.bury(slot);
+            self.mark_dead(slot);
         } else {
             self.remove_reference(slot);
         }
     }
 
-    /// References that lead nowhere any longer.
+    /// The dead references.
     #[must_use]
     pub fn dead(&self) -> &[u32] {
         &self.dead
     }
 
-    /// Adds a reference without a node and gives its slot.
+    /// Adds a reference without a node and returns its slot.
     pub fn add_reference(&mut self, ino: u32, xid: u32, sequence: u32, removed: bool) -> u32 {
-        self.note_sequence(sequence);
-        self.note_xid(xid);
+        self.reserve_sequence(sequence);
+        self.reserve_xid(xid);
         let marked = removed;
         let reference = Reference { ino, xid, sequence, removed, marked, nodes: None, next: None };
         put(&mut self.references, reference)
     }
 
-    /// Forgets a datum.
+    /// Removes a datum.
     pub fn remove_datum(&mut self, slot: u32) {
         if let Some(gone) = self.data[to_usize(slot)].take() {
             self.by_number.remove(&gone.xid);
         }
     }
 
-    /// Forgets a reference.
+    /// Removes a reference.
     pub fn remove_reference(&mut self, slot: u32) {
         self.references[to_usize(slot)] = None;
         self.dead.retain(|&dead| dead != slot);
@@ -269,7 +270,7 @@ fn in_use<T>(slots: &[Option<T>]) -> Vec<u32> {
     (0..).zip(slots).filter(|(_, entry)| entry.is_some()).map(|(slot, _)| slot).collect()
 }
 
-/// Slots are not used again: obsolete nodes name their owner until their block is erased.
+/// Slots are not reused: obsolete nodes name their owner until their block is erased.
 fn put<T>(slots: &mut Vec<Option<T>>, entry: T) -> u32 {
     slots.push(Some(entry));
     u32::try_from(slots.len() - 1).expect("fewer attributes than bytes of a flash")

@@ -1,12 +1,13 @@
-//! Extended attributes at mount and when they are read.
+//! Reads extended attributes, at mount and on demand.
 //!
-//! Layer: rank 5. After the scan every reference finds its inode and its datum; of several references of
-//! one inode to one datum the newest counts, and one of an inode that is gone becomes obsolete. Names
-//! and values stay on flash until somebody asks.
+//! Layer: rank 5. After the scan every reference is bound to its inode and its datum. Of several
+//! references of one inode to one datum the newest is valid; a reference of a deleted inode becomes
+//! obsolete. Names and values stay on flash until they are requested.
 //!
 //! Source: Linux 6.1, `fs/jffs2/xattr.c` (`jffs2_build_xattr_subsystem`, `load_xattr_datum`,
-//! `check_xattr_ref_inode`). Different on purpose: where the newest node of a datum is damaged, as a power cut
-//! leaves the copy that garbage collection was making, the one before it counts; Linux drops the attribute.
+//! `check_xattr_ref_inode`). Deliberate deviation: when the newest node of a datum is damaged, such
+//! as a copy by garbage collection that a power cut interrupted, the node before it is valid; Linux
+//! drops the attribute.
 
 use crate::block::{NodeState, Owner};
 use crate::error::Error;
@@ -21,7 +22,7 @@ use boardlab_vfs::Work;
 use std::cmp::Reverse;
 
 impl<M: Mtd> Volume<M> {
-    /// Ties every reference to its inode and its datum.
+    /// Binds every reference to its inode and its datum.
     pub(crate) fn build_xattrs(&mut self, clock: &mut Clock) -> Result<(), Error> {
         let mut pairs = Vec::new();
         for slot in self.xattrs.reference_slots() {
@@ -40,7 +41,7 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Reads a reference of which only the place is known, from a summary. One that is damaged goes.
+    /// Reads a reference of which a summary gives only the place. A damaged one is dropped.
     fn verify_reference(&mut self, clock: &mut Clock, slot: u32) -> Result<bool, Error> {
         let Some(node) = self.xattrs.reference(slot).and_then(|reference| reference.nodes) else {
             return Ok(false);
@@ -49,20 +50,20 @@ impl<M: Mtd> Volume<M> {
             return Ok(true);
         }
         let mut bytes = [0; 28];
-        let at = self.blocks.place(node);
+        let at = self.blocks.flash_offset(node);
         self.read_flash(clock, at, &mut bytes)?;
         self.host.spend(clock, Work::Crc, 24);
         let is_one = Header::parse(&bytes, self.order)
             .is_ok_and(|header| header == Header::new(NodeType::Xref, 28));
         let found = XrefView::new(&bytes, self.order).map(|view| view.parse());
         let Some(found) = found.ok().filter(|_| is_one) else {
-            self.obsolete(node);
+            self.account_obsolete(node);
             self.xattrs.remove_reference(slot);
             return Ok(false);
         };
-        self.blocks.set_used(node, NodeState::Pristine);
-        self.xattrs.note_sequence(found.sequence);
-        self.xattrs.note_xid(found.xid);
+        self.blocks.mark_used(node, NodeState::Pristine);
+        self.xattrs.reserve_sequence(found.sequence);
+        self.xattrs.reserve_xid(found.xid);
         if let Some(reference) = self.xattrs.reference_mut(slot) {
             (reference.ino, reference.xid) = (found.ino, found.xid);
             (reference.sequence, reference.removed) = (found.sequence, found.removed);
@@ -71,8 +72,9 @@ impl<M: Mtd> Volume<M> {
         Ok(true)
     }
 
-    /// Of the references of one inode to one datum, newest first, the first stays, with the nodes of
-    /// all; its slot. All at once: an image may hold one pair in every node.
+    /// Merges the references of one inode to one datum, newest first: the first stays, with the
+    /// nodes of all. Returns its slot. All are merged at once, since an image may contain one pair
+    /// in every node.
     fn merge_references(&mut self, mut slots: impl Iterator<Item = u32>) -> Option<u32> {
         let newest = slots.next()?;
         let own = self.xattrs.reference(newest).and_then(|reference| reference.nodes);
@@ -98,9 +100,9 @@ impl<M: Mtd> Volume<M> {
         let inode = self.inodes.slot(ino).filter(|&inode| self.inodes.get(inode).links > 0);
         let datum = self.xattrs.slot(xid);
         let (Some(inode), Some(datum), false) = (inode, datum, removed) else {
-            // A new inode must not get this number, and with it the attribute.
-            self.inodes.note_number(ino);
-            self.xattrs.bury(slot);
+            // A new inode must not get this number, and the attribute with it.
+            self.inodes.reserve_number(ino);
+            self.xattrs.mark_dead(slot);
             return;
         };
         if let Some(datum) = self.xattrs.datum_mut(datum) {
@@ -112,8 +114,8 @@ impl<M: Mtd> Volume<M> {
         }
     }
 
-    /// Checks the data that came from summaries: part of the check after a mount. Those without a good
-    /// node go.
+    /// Verifies the data that came from summaries, as part of the check after a mount. Data without
+    /// a valid node are dropped.
     pub(crate) fn check_xattrs(&mut self, clock: &mut Clock) -> Result<(), Error> {
         for slot in self.xattrs.data_slots() {
             let nodes = self.xattrs.datum(slot).and_then(|datum| datum.nodes);
@@ -125,8 +127,8 @@ impl<M: Mtd> Volume<M> {
         Ok(())
     }
 
-    /// Reads namespace, name and value of a datum, unless they were read before, from the newest node that
-    /// is good; all have the same content. False when there is none; then all are obsolete.
+    /// Reads namespace, name and value of a datum, unless already read, from the newest valid node;
+    /// all nodes have the same content. False when there is none; then all become obsolete.
     pub(crate) fn load_datum(&mut self, clock: &mut Clock, slot: u32) -> Result<bool, Error> {
         let Some(datum) = self.xattrs.datum(slot) else { return Ok(false) };
         let Some(node) = datum.nodes else { return Ok(false) };
@@ -140,10 +142,10 @@ impl<M: Mtd> Volume<M> {
                 content = self.read_datum(clock, id, xid)?.ok();
             }
             if content.is_none() {
-                self.obsolete(id);
+                self.account_obsolete(id);
                 self.unlink_node(id);
             } else if self.blocks.node(id).state() == NodeState::Unchecked {
-                self.blocks.set_used(id, NodeState::Pristine);
+                self.blocks.mark_used(id, NodeState::Pristine);
             }
         }
         let good = content.is_some();
@@ -154,14 +156,14 @@ impl<M: Mtd> Volume<M> {
         Ok(good)
     }
 
-    /// Reads a node of an attribute; the outer error is the flash's.
+    /// Reads a node of an attribute; the outer error is that of the flash.
     fn read_datum(
         &mut self,
         clock: &mut Clock,
         node: crate::block::NodeId,
         xid: u32,
     ) -> Result<Result<Content, Malformed>, Error> {
-        let (at, length) = (self.blocks.place(node), self.blocks.length(node));
+        let (at, length) = (self.blocks.flash_offset(node), self.blocks.length(node));
         let mut bytes = vec![0; to_usize(xattr::SIZE)];
         self.read_flash(clock, at, &mut bytes)?;
         let needed = match XattrView::new(&bytes, self.order) {
@@ -186,8 +188,8 @@ impl<M: Mtd> Volume<M> {
         }))
     }
 
-    /// The references of an inode whose data are good, newest name first: of two data of one name only
-    /// that of the newer reference. Gives slots of reference and datum.
+    /// The references of an inode with valid data, newest first: of two data of one name only that
+    /// of the newer reference. Returns slots of reference and datum.
     pub(crate) fn xattrs_of(
         &mut self,
         clock: &mut Clock,

@@ -1,4 +1,4 @@
-//! Setting and removing extended attributes, and moving their nodes.
+//! Sets and removes extended attributes, and moves their nodes.
 //!
 //! Layer: rank 5. Methods of [`Jffs2`] and [`Volume`].
 //!
@@ -9,16 +9,21 @@
 //!  remove   a reference that says so
 //!  collect  a datum without references, or a dead reference that is alone, is dropped; else written anew
 //! ```
-//! Different on purpose: where an attribute that was replaced is then removed, Linux leaves the replaced
-//! reference on flash, and it is back after the next mount; here it is marked as well. Where garbage collection
-//! moves a reference Linux gives it the next sequence number, with which a replaced one that a mount has found
-//! again beats the one that replaced it; here it keeps its own. Linux does not count attributes among the
-//! changes that an fsync of the inode has to wait for; here it does.
-//! Where the flash fails Linux gives up; here a node is written once more, as all others are.
+//! Deliberate deviations:
 //!
-//! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`, `save_xattr_ref`,
-//! `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left out: access control lists,
-//! which programs give in another form than JFFS2 keeps them in: EOPNOTSUPP.
+//! - When a replaced attribute is removed, Linux leaves the replaced reference on flash, and it
+//!   reappears after the next mount; here it is marked as well.
+//! - When garbage collection moves a reference, Linux gives it the next sequence number. A replaced
+//!   reference that a mount has found again then beats the one that replaced it; here a moved reference
+//!   keeps its number.
+//! - Linux does not count attributes among the changes that an fsync of the inode waits for; here they
+//!   count.
+//! - When the flash fails, Linux gives up; here a node is written once more, like all other nodes.
+//!
+//! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`,
+//! `save_xattr_ref`, `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left
+//! out: access control lists, which programs give in another form than JFFS2 keeps them in:
+//! EOPNOTSUPP.
 
 use crate::Jffs2;
 use crate::alloc::Priority;
@@ -35,9 +40,9 @@ use boardlab_vfs::{Errno, Work};
 /// The longest name after its namespace.
 const NAME_MAX: usize = 255;
 
-/// Space that a node needs.
+/// The space that a node needs.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct NodeSpace {
     /// Bytes of the node.
     length: u32,
     /// Bytes of its entry in the summary.
@@ -46,14 +51,14 @@ struct Room {
     collects: bool,
 }
 
-impl Room {
-    /// That of a new reference.
+impl NodeSpace {
+    /// The space of a new reference.
     const REFERENCE: Self = Self { length: xref::SIZE, entry: summary::XREF_SIZE, collects: false };
 }
 
 impl<M: Mtd> Jffs2<M> {
-    fn make_room(&mut self, clock: &mut Clock, room: Room) -> Result<(), Error> {
-        let Room { length, entry, collects } = room;
+    fn make_room(&mut self, clock: &mut Clock, room: NodeSpace) -> Result<(), Error> {
+        let NodeSpace { length, entry, collects } = room;
         let reserved = if collects {
             self.reserve_gc(clock, length, Some(entry))
         } else {
@@ -65,9 +70,9 @@ impl<M: Mtd> Jffs2<M> {
     /// Sets an extended attribute of an inode, or removes it when there is no value.
     ///
     /// # Errors
-    /// EOPNOTSUPP for an unknown namespace, EINVAL or ERANGE for a bad name, ENODATA when there is none to
-    /// remove, ENOSPC, [`Error::Flash`].
-    pub(crate) fn set_value(
+    /// EOPNOTSUPP for an unknown namespace, EINVAL or ERANGE for an invalid name, ENODATA when
+    /// there is nothing to remove, ENOSPC, [`Error::Flash`].
+    pub(crate) fn do_setxattr(
         &mut self,
         clock: &mut Clock,
         ino: u32,
@@ -90,20 +95,25 @@ impl<M: Mtd> Jffs2<M> {
         if u16::try_from(length).is_err() {
             return Err(Errno::Range.into());
         }
-        let room = Room { length: request, entry: summary::XATTR_SIZE, collects: false };
+        let room = NodeSpace { length: request, entry: summary::XATTR_SIZE, collects: false };
         self.make_room(clock, room)?;
-        let old = self.volume.references_named(clock, slot, (prefix, rest))?;
+        let old = self.volume.references_named(clock, slot, prefix, rest)?;
         let Some(value) = value else {
             return self.remove_references(clock, slot, &old);
         };
         let content = Content { prefix, name: rest.into(), value: value.into() };
         let xid = self.datum_of(clock, content, room)?;
-        self.refer(clock, slot, xid, &old)
+        self.set_reference(clock, slot, xid, &old)
     }
 
-    /// The number of the datum of this content, which is written when there is none; it has one reference
-    /// more.
-    fn datum_of(&mut self, clock: &mut Clock, content: Content, room: Room) -> Result<u32, Error> {
+    /// The number of the datum with this content, which is written when missing; it gets one more
+    /// reference.
+    fn datum_of(
+        &mut self,
+        clock: &mut Clock,
+        content: Content,
+        room: NodeSpace,
+    ) -> Result<u32, Error> {
         let xattrs = &mut self.volume.xattrs;
         let same = |&slot: &u32| {
             let datum = xattrs.datum(slot);
@@ -133,7 +143,12 @@ impl<M: Mtd> Jffs2<M> {
     }
 
     /// Writes a datum with its next version. Space was reserved.
-    fn save_datum(&mut self, clock: &mut Clock, slot: u32, room: Room) -> Result<NodeId, Error> {
+    fn save_datum(
+        &mut self,
+        clock: &mut Clock,
+        slot: u32,
+        room: NodeSpace,
+    ) -> Result<NodeId, Error> {
         match self.write_datum(clock, slot) {
             Err(error) => {
                 self.fail_unless_medium(error)?;
@@ -158,7 +173,7 @@ impl<M: Mtd> Jffs2<M> {
         let entry = Entry::Xattr { xid, version, offset, length: pad(length) };
         let (head, data) = bytes.split_at(to_usize(xattr::SIZE));
         if let Err(error) = self.write_node(clock, [head, data], entry, None) {
-            self.give_up_place(block, length, error.clone())?;
+            self.abandon_space(block, length, error.clone())?;
             return Err(error);
         }
         let piece = (block, pad(length), NodeState::Pristine);
@@ -166,12 +181,19 @@ impl<M: Mtd> Jffs2<M> {
         Ok(volume.xattrs.link_datum(&mut volume.blocks, slot, version, piece))
     }
 
-    /// Gives an inode a reference to a datum, instead of those in the slots `old`. If it had one before, dead
-    /// or not, that one is written anew: were there two, to mark the dead one would remove the other.
-    fn refer(&mut self, clock: &mut Clock, inode: u32, xid: u32, old: &[u32]) -> Result<(), Error> {
+    /// Gives an inode a reference to a datum, instead of those in the slots `old`. An existing
+    /// reference of the pair, dead or alive, is rewritten: with two of them, marking the dead one
+    /// would remove the other.
+    fn set_reference(
+        &mut self,
+        clock: &mut Clock,
+        inode: u32,
+        xid: u32,
+        old: &[u32],
+    ) -> Result<(), Error> {
         let ino = self.volume.inodes.get(inode).ino;
-        if let Err(error) = self.make_room(clock, Room::REFERENCE) {
-            self.volume.unrefer(xid);
+        if let Err(error) = self.make_room(clock, NodeSpace::REFERENCE) {
+            self.volume.drop_reference(xid);
             return Err(error);
         }
         let xattrs = &mut self.volume.xattrs;
@@ -181,15 +203,15 @@ impl<M: Mtd> Jffs2<M> {
             if had.is_none() {
                 self.volume.xattrs.abandon(slot);
             }
-            self.volume.unrefer(xid);
+            self.volume.drop_reference(xid);
             return Err(error);
         }
         for &old in old.iter().filter(|&&old| old != slot) {
             self.volume.detach(inode, old);
-            self.volume.kill_reference(old);
+            self.volume.mark_reference_dead(old);
         }
         if had.is_some() {
-            self.volume.unrefer(xid);
+            self.volume.drop_reference(xid);
             return Ok(());
         }
         let next = self.volume.inodes.get_mut(inode).xrefs.replace(slot);
@@ -199,9 +221,9 @@ impl<M: Mtd> Jffs2<M> {
         Ok(())
     }
 
-    /// Says on flash that an inode no longer has what the references in the slots `old` lead to. Those that
-    /// were replaced before may still be on the flash, and would count again after a mount: so they are
-    /// marked first.
+    /// Records on flash that an inode no longer has the data of the references in the slots `old`.
+    /// References that were replaced before may still be on the flash, and would be valid again
+    /// after a mount, so they are marked first.
     fn remove_references(
         &mut self,
         clock: &mut Clock,
@@ -218,14 +240,14 @@ impl<M: Mtd> Jffs2<M> {
         for &slot in old.iter().rev() {
             self.mark_reference(clock, slot)?;
             self.volume.detach(inode, slot);
-            self.volume.kill_reference(slot);
+            self.volume.mark_reference_dead(slot);
         }
         Ok(())
     }
 
-    /// Writes to flash that a reference is no more.
+    /// Records on flash that a reference is removed.
     fn mark_reference(&mut self, clock: &mut Clock, slot: u32) -> Result<(), Error> {
-        self.make_room(clock, Room::REFERENCE)?;
+        self.make_room(clock, NodeSpace::REFERENCE)?;
         let Some(reference) = self.volume.xattrs.reference_mut(slot) else { return Ok(()) };
         let before = std::mem::replace(&mut reference.removed, true);
         if let Err(error) = self.save_reference(clock, slot) {
@@ -241,17 +263,17 @@ impl<M: Mtd> Jffs2<M> {
     fn save_reference(&mut self, clock: &mut Clock, slot: u32) -> Result<NodeId, Error> {
         let xattrs = &mut self.volume.xattrs;
         let sequence = xattrs.highest_sequence().checked_add(2).ok_or(Errno::NoSpc)?;
-        xattrs.note_sequence(sequence);
-        self.write_reference_twice(clock, slot, sequence, Room::REFERENCE)
+        xattrs.reserve_sequence(sequence);
+        self.write_reference_twice(clock, slot, sequence, NodeSpace::REFERENCE)
     }
 
-    /// Writes a reference; where the flash fails, in another place.
+    /// Writes a reference; when the flash fails, once more in another place.
     fn write_reference_twice(
         &mut self,
         clock: &mut Clock,
         slot: u32,
         sequence: u32,
-        room: Room,
+        room: NodeSpace,
     ) -> Result<NodeId, Error> {
         match self.write_reference(clock, slot, sequence) {
             Err(error) => {
@@ -278,7 +300,7 @@ impl<M: Mtd> Jffs2<M> {
         let (block, offset) = self.volume.write_place();
         let parts: [&[u8]; 2] = [&bytes, &[]];
         if let Err(error) = self.write_node(clock, parts, Entry::Xref { offset }, Some(ino)) {
-            self.give_up_place(block, xref::SIZE, error.clone())?;
+            self.abandon_space(block, xref::SIZE, error.clone())?;
             return Err(error);
         }
         let volume = &mut self.volume;
@@ -289,7 +311,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(volume.xattrs.link_reference(&mut volume.blocks, slot, piece))
     }
 
-    /// Moves a node of a datum out of the block being emptied.
+    /// Moves a node of a datum out of the victim block.
     pub(crate) fn collect_datum(
         &mut self,
         clock: &mut Clock,
@@ -302,15 +324,15 @@ impl<M: Mtd> Jffs2<M> {
             let content = self.volume.xattrs.datum(slot).and_then(|datum| datum.content.as_ref());
             let length = content.map_or(0, |content| content.name.len() + content.value.len());
             let length = u32::try_from(length).map_err(|_| Errno::Io)? + xattr::SIZE + 1;
-            let room = Room { length, entry: summary::XATTR_SIZE, collects: true };
+            let room = NodeSpace { length, entry: summary::XATTR_SIZE, collects: true };
             self.make_room(clock, room)?;
             self.save_datum(clock, slot, room)?;
         }
         self.volume.mark_obsolete(clock, id)
     }
 
-    /// Moves a node of a reference out of the block being emptied. A dead one is needed as long as an
-    /// older node of it is anywhere.
+    /// Moves a node of a reference out of the victim block. A dead one is needed as long as an
+    /// older node of it exists.
     pub(crate) fn collect_reference(
         &mut self,
         clock: &mut Clock,
@@ -323,7 +345,7 @@ impl<M: Mtd> Jffs2<M> {
             .filter(|reference| reference.nodes == Some(id) && !(reference.removed && alone))
             .map(|reference| reference.sequence);
         if let Some(sequence) = wanted {
-            let room = Room { collects: true, ..Room::REFERENCE };
+            let room = NodeSpace { collects: true, ..NodeSpace::REFERENCE };
             self.make_room(clock, room)?;
             self.write_reference_twice(clock, slot, sequence, room)?;
         }
@@ -332,13 +354,14 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M: Mtd> Volume<M> {
-    /// The references of an inode to data of a name, the newest first. There are several when one was
-    /// replaced before the last mount.
+    /// The references of an inode to data of a name, the newest first. There are several when one
+    /// was replaced before the last mount.
     fn references_named(
         &mut self,
         clock: &mut Clock,
         inode: u32,
-        (prefix, name): (XattrPrefix, &[u8]),
+        prefix: XattrPrefix,
+        name: &[u8],
     ) -> Result<Vec<u32>, Error> {
         let mut found = Vec::new();
         let mut next = self.inodes.get(inode).xrefs;
@@ -361,16 +384,16 @@ impl<M: Mtd> Volume<M> {
 }
 
 impl<M> Volume<M> {
-    /// An inode that goes no longer has any datum (`jffs2_xattr_delete_inode`).
+    /// Drops all attributes of a deleted inode (`jffs2_xattr_delete_inode`).
     pub(crate) fn drop_xattrs(&mut self, inode: u32) {
         let mut next = self.inodes.get_mut(inode).xrefs.take();
         while let Some(slot) = next {
             next = self.xattrs.reference_mut(slot).and_then(|reference| reference.next.take());
-            self.kill_reference(slot);
+            self.mark_reference_dead(slot);
         }
     }
 
-    /// Takes a reference out of the list of its inode.
+    /// Removes a reference from the list of its inode.
     fn detach(&mut self, inode: u32, slot: u32) {
         let after = self.xattrs.reference_mut(slot).and_then(|reference| reference.next.take());
         let mut at = self.inodes.get(inode).xrefs;
@@ -387,17 +410,17 @@ impl<M> Volume<M> {
         }
     }
 
-    /// A reference leads nowhere any longer; its nodes stay until garbage collection meets them.
-    fn kill_reference(&mut self, slot: u32) {
+    /// Marks a reference dead; its nodes stay until garbage collection reaches them.
+    fn mark_reference_dead(&mut self, slot: u32) {
         let Some(reference) = self.xattrs.reference_mut(slot) else { return };
         reference.removed = true;
         let xid = reference.xid;
-        self.xattrs.bury(slot);
-        self.unrefer(xid);
+        self.xattrs.mark_dead(slot);
+        self.drop_reference(xid);
     }
 
-    /// A datum has one reference less.
-    fn unrefer(&mut self, xid: u32) {
+    /// Removes one reference from the count of a datum.
+    fn drop_reference(&mut self, xid: u32) {
         let Some(slot) = self.xattrs.slot(xid) else { return };
         let Some(datum) = self.xattrs.datum_mut(slot) else { return };
         datum.references = datum.references.saturating_sub(1);

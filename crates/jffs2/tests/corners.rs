@@ -104,7 +104,7 @@ fn an_attribute_that_no_block_can_hold_is_refused_and_costs_no_space() {
     let before = fs.statfs(&mut clock).unwrap();
     let image = fs.fs().device().image();
     for _ in 0..100 {
-        let answer = fs.set_xattr(&mut clock, "/f", "user.large", &[7; 9_000]);
+        let answer = fs.setxattr(&mut clock, "/f", "user.large", &[7; 9_000]);
         assert_eq!(answer, refused(Errno::NoSpc));
     }
     assert_eq!(fs.statfs(&mut clock).unwrap(), before);
@@ -112,22 +112,23 @@ fn an_attribute_that_no_block_can_hold_is_refused_and_costs_no_space() {
     fs.fs().check_tables().unwrap();
 }
 
-/// A file and another with the same attribute, and the attributes of the first after `change` and a mount.
+/// A file and another with the same attribute, and the attributes of the first after `change` and a
+/// mount.
 fn attributes_after(change: impl Fn(&mut Mount<Jffs2<RamMtd>>, &mut Clock)) -> Vec<Vec<u8>> {
     let mut clock = Clock::new();
     let mut fs = mount(&mut clock, nand());
     for path in ["/f", "/g"] {
         let fd = fs.create(&mut clock, path, 0o644).unwrap();
         fs.close(&mut clock, fd).unwrap();
-        fs.set_xattr(&mut clock, path, "user.kept", b"first").unwrap();
+        fs.setxattr(&mut clock, path, "user.kept", b"first").unwrap();
     }
-    fs.set_xattr(&mut clock, "/f", "user.other", b"value").unwrap();
+    fs.setxattr(&mut clock, "/f", "user.other", b"value").unwrap();
     change(&mut fs, &mut clock);
-    let before = fs.xattr_names(&mut clock, "/f").unwrap();
+    let before = fs.listxattr(&mut clock, "/f").unwrap();
     let device = unmount(&mut clock, fs);
     let mut fs = mount(&mut clock, device);
     fs.fs_mut().check_all(&mut clock).unwrap();
-    let after = fs.xattr_names(&mut clock, "/f").unwrap();
+    let after = fs.listxattr(&mut clock, "/f").unwrap();
     assert_eq!(after.len(), before.len(), "before {before:?}, after a mount {after:?}");
     after
 }
@@ -135,8 +136,8 @@ fn attributes_after(change: impl Fn(&mut Mount<Jffs2<RamMtd>>, &mut Clock)) -> V
 #[test]
 fn an_attribute_set_twice_to_one_value_stays_when_another_is_removed() {
     let names = attributes_after(|fs, clock| {
-        fs.set_xattr(clock, "/f", "user.kept", b"first").unwrap();
-        fs.remove_xattr(clock, "/f", "user.other").unwrap();
+        fs.setxattr(clock, "/f", "user.kept", b"first").unwrap();
+        fs.removexattr(clock, "/f", "user.other").unwrap();
     });
     assert_eq!(names, [b"user.kept"]);
 }
@@ -144,9 +145,9 @@ fn an_attribute_set_twice_to_one_value_stays_when_another_is_removed() {
 #[test]
 fn an_attribute_that_got_its_former_value_again_stays_when_another_is_removed() {
     let names = attributes_after(|fs, clock| {
-        fs.set_xattr(clock, "/f", "user.kept", b"second").unwrap();
-        fs.set_xattr(clock, "/f", "user.kept", b"first").unwrap();
-        fs.remove_xattr(clock, "/f", "user.other").unwrap();
+        fs.setxattr(clock, "/f", "user.kept", b"second").unwrap();
+        fs.setxattr(clock, "/f", "user.kept", b"first").unwrap();
+        fs.removexattr(clock, "/f", "user.other").unwrap();
     });
     assert_eq!(names, [b"user.kept"]);
 }
@@ -155,9 +156,9 @@ fn an_attribute_that_got_its_former_value_again_stays_when_another_is_removed() 
 fn an_attribute_that_got_its_former_value_again_is_gone_when_it_is_removed() {
     let names = attributes_after(|fs, clock| {
         for value in ["second", "first", "first", "second", "first"] {
-            fs.set_xattr(clock, "/f", "user.kept", value.as_bytes()).unwrap();
+            fs.setxattr(clock, "/f", "user.kept", value.as_bytes()).unwrap();
         }
-        fs.remove_xattr(clock, "/f", "user.kept").unwrap();
+        fs.removexattr(clock, "/f", "user.kept").unwrap();
     });
     assert_eq!(names, [b"user.other"]);
 }
@@ -228,18 +229,18 @@ fn a_directory_that_lists_no_names_can_be_removed_after_a_cut() {
         "/from/the-one-that-moves"
     };
     let empty = if kept == "/to/moved" { "/from" } else { "/to" };
-    assert_eq!(fs.read_dir(&mut clock, empty).unwrap(), []);
+    assert_eq!(fs.readdir(&mut clock, empty).unwrap(), []);
     assert_eq!(fs.stat(&mut clock, empty).unwrap().links, 2);
     fs.rmdir(&mut clock, empty).unwrap();
     let device = unmount(&mut clock, fs);
     let mut fs = mount(&mut clock, device);
     assert_eq!(fs.stat(&mut clock, format!("{kept}/file")).unwrap().size, 7);
     let root = fs.fs().root();
-    assert_eq!(fs.fs_mut().read_dir(&mut clock, root).unwrap().len(), 1);
+    assert_eq!(fs.fs_mut().readdir(&mut clock, root).unwrap().len(), 1);
 }
 
-/// Makes all nodes of the inode unreadable that a name on the flash leads to; the last page is torn so by
-/// a cut.
+/// Makes all nodes of the inode unreadable that a name on the flash leads to; the last page is torn
+/// so by a cut.
 fn tear_inode(device: &RamMtd, ino: u64) -> RamMtd {
     let mut image = device.image();
     let number = u32::try_from(ino).unwrap().to_le_bytes();
@@ -296,7 +297,7 @@ fn a_file_that_a_torn_one_was_to_replace_is_there() {
         let found = fs.stat(&mut clock, "/file").unwrap();
         assert_eq!((found.mode, found.size, found.links), (0o644, 7, 1));
         let root = fs.fs().root();
-        assert_eq!(fs.fs_mut().read_dir(&mut clock, root).unwrap().len(), 1);
+        assert_eq!(fs.fs_mut().readdir(&mut clock, root).unwrap().len(), 1);
         device = unmount(&mut clock, fs);
     }
     let mut fs = mount(&mut clock, device);

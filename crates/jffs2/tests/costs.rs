@@ -4,19 +4,19 @@ use boardlab_mtd::{Kind as Operation, RamMtd, Stats};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{Kind, Mount, Work};
 
-/// What happened since the mount began: reads of data and of spare bytes, with the bytes of both; programs; pieces
-/// of work for nodes; checksums, with their bytes.
+/// What happened since the mount began: reads of data and of spare bytes, with the bytes of both;
+/// programs; pieces of work for nodes; checksums, with their bytes.
 type Costs = [u64; 6];
 
 fn since_mount(fs: &Jffs2<Stats<RamMtd>>) -> Costs {
     let (device, host) = (fs.device(), fs.volume().host());
     let (reads, oob) = (device.of(Operation::Read), device.of(Operation::ReadOob));
-    let checksums = host.done(Work::Crc);
+    let checksums = host.work_total(Work::Crc);
     [
         reads.count() + oob.count(),
         (reads.bytes() + oob.bytes()).get(),
         device.of(Operation::Program).count(),
-        host.done(Work::Node).count,
+        host.work_total(Work::Node).count,
         checksums.count,
         checksums.bytes,
     ]
@@ -28,8 +28,8 @@ fn mount(clock: &mut Clock, device: RamMtd, summary: bool) -> Mount<Jffs2<Stats<
     Mount::new(Jffs2::mount(clock, Stats::new(device), options).unwrap())
 }
 
-/// Writes a tree over three blocks: a small file with attributes, a link, a device, and a file of which each
-/// page was written twice; a directory at the end.
+/// Writes a tree over three blocks: a small file with attributes, a link, a device, and a file of
+/// which each page was written twice; a directory at the end.
 fn fill(fs: &mut Mount<Jffs2<Stats<RamMtd>>>, clock: &mut Clock) {
     let mut data = vec![0; 1 << 12];
     Seed::new(1).stream("costs").fill(&mut data);
@@ -38,7 +38,7 @@ fn fill(fs: &mut Mount<Jffs2<Stats<RamMtd>>>, clock: &mut Clock) {
     fs.write(clock, fd, 0, &data[..100]).unwrap();
     fs.close(clock, fd).unwrap();
     for name in ["user.first", "user.second"] {
-        fs.set_xattr(clock, "/directory/small", name, &data[..50]).unwrap();
+        fs.setxattr(clock, "/directory/small", name, &data[..50]).unwrap();
     }
     fs.symlink(clock, "directory", "/link").unwrap();
     fs.mknod(clock, "/pipe", Kind::Fifo, 0o600).unwrap();
@@ -51,7 +51,8 @@ fn fill(fs: &mut Mount<Jffs2<Stats<RamMtd>>>, clock: &mut Clock) {
     fs.sync(clock).unwrap();
 }
 
-/// Writes, and what the mount after that costs, the mount with the check of everything, and all with a walk.
+/// Writes, and what the mount after that costs, the mount with the check of everything, and all
+/// with a walk.
 fn costs(device: RamMtd, summary: bool) -> [Costs; 4] {
     let mut clock = Clock::new();
     let mut fs = mount(&mut clock, device, summary);
@@ -65,7 +66,7 @@ fn costs(device: RamMtd, summary: bool) -> [Costs; 4] {
     for path in ["/twice", "/link", "/pipe", "/directory/small"] {
         fs.lstat(&mut clock, path).unwrap();
     }
-    fs.xattr(&mut clock, "/directory/small", "user.second").unwrap();
+    fs.getxattr(&mut clock, "/directory/small", "user.second").unwrap();
     [written, mounted, checked, since_mount(fs.fs())]
 }
 

@@ -14,8 +14,8 @@ fn mix() -> Mix {
     Mix { size: 20_000, ..Mix::default() }
 }
 
-/// Runs a mixture on a flash that fails by rules, and compares with a tree in memory at the end and after
-/// a remount without faults. Gives how often each rule struck, and the filesystem.
+/// Runs a mixture on a flash that fails by rules, and compares with a tree in memory at the end and
+/// after a remount without faults. Gives how often each rule struck, and the filesystem.
 fn run(device: RamMtd, rules: Vec<Rule>, count: u64, seed: u64) -> (Vec<u64>, Jffs2<RamMtd>) {
     let seed = Seed::new(seed);
     let device = rules.into_iter().fold(FaultInjector::new(device, seed), FaultInjector::rule);
@@ -75,8 +75,8 @@ fn each_single_program_of_a_run_may_fail() {
     }
 }
 
-/// Gives a file a page of content with so many programs that fail from one on. Says how many failed, whether whoever
-/// wrote was told, and whether the content is there after a remount.
+/// Gives a file a page of content with so many programs that fail from one on. Says how many
+/// failed, whether whoever wrote was told, and whether the content is there after a remount.
 fn saved(first: u64, failures: u64) -> (u64, bool, bool) {
     let mut clock = Clock::new();
     let compression = Compression { mode: CompressionMode::None, ..Compression::default() };

@@ -201,8 +201,8 @@ impl<F: FileSystem> Side<F> {
             Step::Xattr(path, length, value) => {
                 let name = format!("user.{}", "x".repeat(*length));
                 match value {
-                    Some(length) => mount.set_xattr(clock, path, name, &content(*length, 7)),
-                    None => mount.remove_xattr(clock, path, name),
+                    Some(length) => mount.setxattr(clock, path, name, &content(*length, 7)),
+                    None => mount.removexattr(clock, path, name),
                 }
                 .map(|()| String::new())
             }
@@ -225,7 +225,8 @@ impl<F: FileSystem> Side<F> {
             _ => format!("{:?}", mount.fsync(clock, fd)?),
         };
         let stat = mount.fstat(clock, fd)?;
-        // JFFS2 counts one link more for its root than there are names, and tells no sizes of directories.
+        // JFFS2 counts one link more for its root than there are names, and tells no sizes of
+        // directories.
         let links = if stat.ino == mount.fs().root() { 0 } else { stat.links };
         Ok(format!("{told} {} {links}", if stat.kind == Kind::Directory { 0 } else { stat.size }))
     }

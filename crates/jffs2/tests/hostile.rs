@@ -122,13 +122,13 @@ fn walk(fs: &mut Jffs2<RamMtd>) -> usize {
     while let Some(ino) = left.pop() {
         seen += 1;
         assert!(seen < 100_000, "a tree without an end");
-        let Ok(attributes) = fs.attributes(&mut clock, ino) else { continue };
-        for name in fs.xattr_names(&mut clock, ino).unwrap_or_default() {
-            let _ = fs.xattr(&mut clock, ino, &name);
+        let Ok(attributes) = fs.getattr(&mut clock, ino) else { continue };
+        for name in fs.listxattr(&mut clock, ino).unwrap_or_default() {
+            let _ = fs.getxattr(&mut clock, ino, &name);
         }
         match attributes.kind {
             Kind::Directory => {
-                let entries = fs.read_dir(&mut clock, ino).unwrap_or_default();
+                let entries = fs.readdir(&mut clock, ino).unwrap_or_default();
                 left.extend(entries.iter().map(|entry| entry.ino));
             }
             Kind::File => {
@@ -137,7 +137,7 @@ fn walk(fs: &mut Jffs2<RamMtd>) -> usize {
                     let _ = fs.read_page(&mut clock, ino, number, &mut page);
                 }
             }
-            _ => drop(fs.read_link(&mut clock, ino)),
+            _ => drop(fs.readlink(&mut clock, ino)),
         }
     }
     seen
@@ -159,7 +159,7 @@ fn exercise(image: &Image) {
 }
 
 fn names(fs: &mut Jffs2<RamMtd>, directory: u32) -> Vec<String> {
-    let entries = fs.read_dir(&mut Clock::new(), Ino(u64::from(directory))).unwrap();
+    let entries = fs.readdir(&mut Clock::new(), Ino(u64::from(directory))).unwrap();
     entries.iter().map(|entry| entry.name.escape_ascii().to_string()).collect()
 }
 
@@ -180,7 +180,7 @@ fn a_directory_that_only_calls_itself_a_file_is_not_followed() {
     let mut image = Image::new();
     image.directory(2).dirent(1, 2, 8, b"a").dirent(2, 2, 8, b"b");
     let mut fs = image.mount();
-    assert_eq!(fs.attributes(&mut Clock::new(), Ino(2)).unwrap_err().errno(), Some(Errno::Io));
+    assert_eq!(fs.getattr(&mut Clock::new(), Ino(2)).unwrap_err().errno(), Some(Errno::Io));
     exercise(&image);
 }
 
@@ -254,7 +254,7 @@ fn a_file_of_4_gib_without_data_is_brought_down_to_what_there_is() {
     let mut image = Image::new();
     let (node, data) = with_data(5, 1, 0, b"content");
     image.content(Inode { isize: u32::MAX, ..node }, &data).dirent(1, 5, 8, b"f");
-    let attributes = image.mount().attributes(&mut Clock::new(), Ino(5)).unwrap();
+    let attributes = image.mount().getattr(&mut Clock::new(), Ino(5)).unwrap();
     assert_eq!(attributes.size, 7);
 }
 
@@ -306,7 +306,7 @@ fn a_link_whose_node_tells_no_size_is_as_long_as_its_target() {
     let mut image = Image::new();
     let node = Inode { mode: 0o120_777, csize: 6, dsize: 6, ..file(5, 1) };
     image.content(node, b"target").dirent(1, 5, 10, b"link");
-    assert_eq!(image.mount().attributes(&mut Clock::new(), Ino(5)).unwrap().size, 6);
+    assert_eq!(image.mount().getattr(&mut Clock::new(), Ino(5)).unwrap().size, 6);
 }
 
 #[test]
@@ -503,7 +503,7 @@ fn a_summary_with_other_inodes_than_its_nodes_shows_nothing_of_theirs() {
     image.put(&bytes);
     let mut fs = image.mount();
     assert_eq!(fs.findings().summaries, 1);
-    assert_eq!(fs.attributes(&mut Clock::new(), Ino(6)).unwrap_err().errno(), Some(Errno::Io));
+    assert_eq!(fs.getattr(&mut Clock::new(), Ino(6)).unwrap_err().errno(), Some(Errno::Io));
     exercise(&image);
 }
 
@@ -666,10 +666,10 @@ fn a_reference_to_an_attribute_that_is_gone_does_not_give_its_inode_a_newer_one(
     let mut reference = [0; 28];
     Xref { ino: 2, xid: 1, sequence: 2, removed: false }.emit(&mut reference, ORDER);
     let mut fs = image.put(&reference).mount();
-    fs.set_xattr(&mut clock, Ino(3), b"user.colour", Some(b"blue")).unwrap();
+    fs.setxattr(&mut clock, Ino(3), b"user.colour", Some(b"blue")).unwrap();
     let mut fs = Jffs2::mount(&mut clock, fs.into_device(), Options::default()).unwrap();
-    assert_eq!(fs.xattr_names(&mut clock, Ino(3)).unwrap(), [b"user.colour"]);
-    assert!(fs.xattr_names(&mut clock, Ino(2)).unwrap().is_empty(), "an attribute never set");
+    assert_eq!(fs.listxattr(&mut clock, Ino(3)).unwrap(), [b"user.colour"]);
+    assert!(fs.listxattr(&mut clock, Ino(2)).unwrap().is_empty(), "an attribute never set");
 }
 
 #[test]

@@ -33,13 +33,13 @@ struct Lister<'a> {
 
 impl Lister<'_> {
     fn walk(&mut self, path: &[u8], ino: Ino) {
-        let attributes = self.fs.attributes(&mut self.clock, ino).unwrap();
+        let attributes = self.fs.getattr(&mut self.clock, ino).unwrap();
         let line = self.line(path, ino, &attributes);
         self.lines.push((path.to_vec(), line));
         if attributes.kind != Kind::Directory {
             return;
         }
-        for entry in self.fs.read_dir(&mut self.clock, ino).unwrap() {
+        for entry in self.fs.readdir(&mut self.clock, ino).unwrap() {
             let path =
                 if path == b"." { entry.name.clone() } else { [path, b"/", &entry.name].concat() };
             self.walk(&path, entry.ino);
@@ -60,7 +60,7 @@ impl Lister<'_> {
         let sized = matches!(attributes.kind, Kind::File | Kind::Symlink);
         let size = if sized { attributes.size.to_string() } else { none() };
         let target = match attributes.kind {
-            Kind::Symlink => escaped(&self.fs.read_link(&mut self.clock, ino).unwrap(), b""),
+            Kind::Symlink => escaped(&self.fs.readlink(&mut self.clock, ino).unwrap(), b""),
             _ => none(),
         };
         let sum =
@@ -78,12 +78,12 @@ impl Lister<'_> {
     }
 
     fn xattrs(&mut self, ino: Ino) -> String {
-        let mut names = self.fs.xattr_names(&mut self.clock, ino).unwrap();
+        let mut names = self.fs.listxattr(&mut self.clock, ino).unwrap();
         names.sort();
         let pairs: Vec<String> = names
             .iter()
             .map(|name| {
-                let value = self.fs.xattr(&mut self.clock, ino, name).unwrap();
+                let value = self.fs.getxattr(&mut self.clock, ino, name).unwrap();
                 let hex =
                     value.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
                 format!("{}={hex}", escaped(name, b"=,"))

@@ -23,7 +23,7 @@ fn nodes<M: Mtd>(fs: &Jffs2<M>) -> BTreeMap<u32, (u32, u32)> {
     let mut nodes = BTreeMap::new();
     let ids = (0..blocks.count())
         .flat_map(|block| (0..).map_while(move |index| blocks.id(BlockIndex(block), index)));
-    for id in ids.filter(|&id| blocks.node(id).state().counts()) {
+    for id in ids.filter(|&id| blocks.node(id).state().is_live()) {
         if let Owner::Inode(slot) = blocks.node(id).owner() {
             let inode = fs.volume().inodes().get(slot);
             // An entry of a removed name that is no longer needed is found again by a mount.
@@ -117,7 +117,7 @@ impl<M: Mtd> Pair<M> {
         // What any sequence of operations leaves is whole.
         assert_eq!(fs.findings().wrong_summaries, 0);
         let audit = fs.audit(&mut self.clock, |_, _| false).unwrap();
-        assert!(audit.hurt.is_empty() && audit.places.is_empty(), "{audit:?}");
+        assert!(audit.inode_damage.is_empty() && audit.places.is_empty(), "{audit:?}");
         fs.check_all(&mut self.clock).unwrap();
         fs.check_tables().unwrap();
         let after = nodes(&fs);

@@ -1,9 +1,10 @@
 //! How the erases spread over the blocks when much more is written than the flash holds.
 //!
-//! JFFS2 has no erase counts. What levels the wear is that two of 128 choices of garbage collection take a
-//! clean block, and that free blocks are taken in the order in which they were erased. So blocks with data
-//! that change are erased about equally often, and blocks with data that never change are set free from
-//! time to time, the later the fewer choices there are; how often follows from the number of choices.
+//! JFFS2 has no erase counts. What levels the wear is that two of 128 choices of garbage collection
+//! take a clean block, and that free blocks are taken in the order in which they were erased. So
+//! blocks with data that change are erased about equally often, and blocks with data that never
+//! change are set free from time to time, the later the fewer choices there are; how often follows
+//! from the number of choices.
 use boardlab_jffs2::{Compression, CompressionMode, Jffs2, Options};
 use boardlab_mtd::{BlockIndex, RamMtd};
 use boardlab_sim::{Bytes, Clock, Seed};
@@ -12,8 +13,8 @@ use boardlab_vfs::Mount;
 const BLOCKS: u32 = 64;
 const FILE: usize = 16 << 10;
 
-/// Writes `total` bytes to 64 files again and again, on 8 MiB of which `resting` hold what never changes.
-/// Gives the erases of each block, in order of their number.
+/// Writes `total` bytes to 64 files again and again, on 8 MiB of which `resting` hold what never
+/// changes. Gives the erases of each block, in order of their number.
 fn spread(resting: usize, total: usize) -> Vec<u64> {
     let mut clock = Clock::new();
     let device = RamMtd::nand(BLOCKS, 64, Bytes::new(2048), Bytes::new(64));

@@ -41,7 +41,7 @@ fn write_tree<M: Mtd>(fs: &mut Mount<Jffs2<M>>, clock: &mut Clock) {
     fs.mknod(clock, "/dev", Kind::Character(device), 0o600).unwrap();
     fs.link(clock, "/etc/big", "/second").unwrap();
     fs.rename(clock, "/etc", "/moved").unwrap();
-    fs.set_xattr(clock, "/second", "user.colour", b"blue").unwrap();
+    fs.setxattr(clock, "/second", "user.colour", b"blue").unwrap();
     let fd = fs.create(clock, "/gone", 0o600).unwrap();
     fs.write(clock, fd, 0, &data).unwrap();
     fs.close(clock, fd).unwrap();
@@ -60,7 +60,7 @@ fn check_tree<M: Mtd>(fs: &mut Mount<Jffs2<M>>, clock: &mut Clock) {
     fs.close(clock, fd).unwrap();
     assert!(found[..100_000].iter().zip(0_u32..).all(|(&b, i)| b == (i / 7 % 251) as u8));
     assert!(found[100_000..120_000].iter().all(|&byte| byte == 0));
-    assert_eq!(fs.xattr(clock, "/moved/big", "user.colour").unwrap(), b"blue");
+    assert_eq!(fs.getxattr(clock, "/moved/big", "user.colour").unwrap(), b"blue");
     let device = Device { major: 300, minor: 2 };
     assert_eq!(fs.stat(clock, "/dev").unwrap().kind, Kind::Character(device));
     assert_eq!(fs.stat(clock, "/").unwrap().links, 4, "Linux counts one more for the root");

@@ -1,8 +1,8 @@
 //! The cells of a NOR part: what they hold and how often they were erased and programmed.
 //!
-//! Layer: physics below the chip. Main types: [`Layout`], where the sectors lie; [`NorArray`],
-//! their contents. An erased sector takes no memory, and a clone shares the contents of a sector
-//! until either side changes it, so that power cuts can be explored by forking.
+//! Layer: physics below the chip. Main types: [`Layout`], the positions of the sectors;
+//! [`NorArray`], their contents. An erased sector takes no memory, and a clone shares the contents
+//! of a sector until either side changes it, so that power cuts can be explored by forking.
 //!
 //! Left out: cells between one and zero that read differently each time, and the growth of
 //! program and erase time with wear.
@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an erased byte reads.
+/// The value of an erased byte.
 const ERASED: u8 = 0xFF;
 
 /// The number of a sector, in address order.
@@ -175,7 +175,7 @@ fn index(offset: u64) -> usize {
 struct Sector {
     /// Contents; `None` while every bit is one.
     cells: Option<Arc<[u8]>>,
-    /// Finished and interrupted erases.
+    /// Completed and interrupted erases.
     erases: u32,
     /// Programs, of a word or of a buffer.
     programs: u64,
@@ -189,7 +189,7 @@ pub struct NorArray {
 }
 
 impl NorArray {
-    /// A part as it left the factory: erased, never worn.
+    /// A part from the factory: erased, without wear.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         let sectors = layout.sectors().map(|_| Sector::default()).collect();
@@ -324,7 +324,7 @@ impl NorArray {
         self.sectors[sector.to_usize()].cells_mut(size)
     }
 
-    /// Counts one erase that did not finish.
+    /// Counts one interrupted erase.
     pub(crate) fn count_erase(&mut self, sector: SectorIndex) {
         let sector = &mut self.sectors[sector.to_usize()];
         sector.erases = sector.erases.saturating_add(1);

@@ -1,9 +1,9 @@
 //! Bit errors of NAND as an overlay over what was written: wear, retention and read disturb.
 //!
-//! Layer: physics below the chip. Main types: [`ErrorRates`], how likely a bit is wrong; [`BitErrors`],
-//! which bits are. Which bits of a page are wrong is a pure function of seed, block, page, erase
-//! count and stress; the pristine data stay as they are, so errors can be switched off, and a fork of
-//! the device sees the same ones.
+//! Layer: physics below the chip. Main types: [`ErrorRates`], the bit error rates; [`BitErrors`],
+//! the bit errors. The bit errors of a page are a pure function of seed, block, page, erase count
+//! and stress. The stored data stay unchanged, so errors can be switched off, and a fork of the
+//! device has the same errors.
 //!
 //! # How
 //! The rates give the number of wrong bits that a page has on average, `m`, which only grows between
@@ -104,10 +104,10 @@ impl Curve {
     }
 }
 
-/// How likely a bit is to be wrong, in 10^-18.
+/// The bit error rate (RBER), in 10^-18.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorRates {
-    /// By erases of the block: right after the program.
+    /// By P/E cycles of the block: right after the program.
     pub program: Curve,
     /// By erases: in addition after a year.
     pub retention: Curve,
@@ -197,7 +197,7 @@ impl ErrorRates {
         }
     }
 
-    /// The chance that a bit is wrong, in 10^-18; at most one.
+    /// The probability of a bit error, in 10^-18; at most one.
     #[must_use]
     pub fn rate(&self, stress: Stress) -> u64 {
         let erases = u64::from(stress.erases);
@@ -219,7 +219,7 @@ impl ErrorRates {
     }
 }
 
-/// Which bits of a part are wrong.
+/// The bit errors of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BitErrors {
     key: u64,
@@ -227,7 +227,7 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// The errors of a part with these rates; `seed` decides which bits.
+    /// The bit errors of a part with these rates; `seed` selects the bits.
     #[must_use]
     pub fn new(seed: Seed, rates: ErrorRates) -> Self {
         Self { key: seed.child("media.bit_errors").get(), rates }
@@ -239,7 +239,7 @@ impl BitErrors {
         &self.rates
     }
 
-    /// The wrong bits of a page of `bits` bits, spare ones included, in rising order.
+    /// The bit errors of a page of `bits` bits, including OOB bits, in ascending order.
     ///
     /// # Panics
     /// When `bits` is zero.
@@ -264,13 +264,13 @@ impl BitErrors {
                 }
             }
         }
-        // Two events may hit one bit, which is then wrong and not right again.
+        // Two events may hit one bit, which stays wrong.
         wrong.sort_unstable();
         wrong.dedup();
         wrong
     }
 
-    /// Turns the wrong bits of a whole page over. Returns how many there are.
+    /// Flips the wrong bits of a whole page. Returns their number.
     ///
     /// # Panics
     /// When `page` is empty.
@@ -285,12 +285,12 @@ impl BitErrors {
     }
 }
 
-/// How many erases the blocks of a part live for.
+/// The P/E cycles that the blocks of a part last.
 ///
-/// The life of a block is drawn once: nothing where it is bad from the factory; a share `early` of the blocks lives for anything up to the
-/// endurance, the others, assumed, for anything from once to three times the endurance, so that the
-/// chance to fail at the next erase grows beyond it. A program outlives the erase by up to as much
-/// again.
+/// The life of a block is drawn once: nothing where it is bad from the factory; a share `early` of
+/// the blocks lives for anything up to the endurance, the others, assumed, for anything from once
+/// to three times the endurance, so that the chance to fail at the next erase grows beyond it. A
+/// program outlives the erase by up to as much again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
     key: u64,

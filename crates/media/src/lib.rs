@@ -4,9 +4,9 @@
 //! which cells and how far it got. In reading order:
 //!
 //! - [`mod@array`]: [`NorArray`], the cells of a NOR part with sectors of any size, and their wear.
-//! - [`torn`]: [`ProgramTear`] and [`EraseTear`], what an operation leaves that did not finish.
-//! - [`nand`]: [`NandArray`], the pages of a NAND part with their spare bytes, and their wear.
-//! - [`errors`]: [`BitErrors`], which bits read wrong, and [`Lifetime`], which blocks fail.
+//! - [`torn`]: [`ProgramTear`] and [`EraseTear`], the outcomes of interrupted operations.
+//! - [`nand`]: [`NandArray`], the pages of a NAND part with their OOB bytes, and their wear.
+//! - [`errors`]: [`BitErrors`], the bit errors of reads, and [`Lifetime`], which blocks fail.
 //! - [`nand_torn`]: [`NandEraseTear`], and torn programs of a page.
 //!
 //! ```

@@ -1,23 +1,23 @@
-//! The cells of a NAND part: pages with spare bytes, what they hold and what they went through.
+//! The cells of a NAND part: pages with OOB bytes, their contents and their stress.
 //!
 //! Layer: physics below the chip. Main types: [`NandGeometry`], [`Row`], [`NandArray`]. A page that
 //! was not programmed takes no memory; a clone of the whole device shares each block, and within a
 //! changed block each page, until either side changes it, so that power cuts can be explored by
 //! forking.
 //!
-//! The rules of the data sheets (how often a page may be programmed, in which order) are reported as
-//! [`Violation`]s; the cells do what they are told all the same.
+//! The rules of the data sheets (how often a page may be programmed, in which order) are reported
+//! as [`Violation`]s, but do not stop the operation.
 //!
 //! Source: K9F2G08U0M and K9F4G08U0M data sheets, "Page program": at most four consecutive partial
 //! programs of the main array and four of the spare array, pages of a block in sequential order.
-//! Left out: planes, and paired pages of multi-level cells, of which one can spoil the other.
+//! Left out: planes, and paired pages of multi-level cells, of which one can corrupt the other.
 
 use boardlab_sim::{Bytes, Duration, Instant, MIX_STEP};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an erased byte reads.
+/// The value of an erased byte.
 const ERASED: u8 = 0xFF;
 
 /// How many bits a cell holds.
@@ -186,7 +186,7 @@ type Pages = Box<[Option<Arc<Page>>]>;
 struct Block {
     /// `None` while every page is erased.
     pages: Option<Arc<Pages>>,
-    /// Finished and interrupted erases.
+    /// Completed and interrupted erases.
     erases: u32,
     /// Page programs in all its life.
     programs: u64,
@@ -194,11 +194,11 @@ struct Block {
     reads: u64,
     /// Latest page programmed since the erase.
     latest: Option<u32>,
-    /// Set by an erase that stopped too early: which cells do not hold what is programmed.
+    /// Set by an incomplete erase: the seed of the cells that do not hold what is programmed.
     weak: Option<u64>,
 }
 
-/// What a page has suffered: the input of [`crate::BitErrors`].
+/// The stress of a page: the input of [`crate::BitErrors`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stress {
     /// Erases of its block.
@@ -222,7 +222,7 @@ pub struct NandArray {
 }
 
 impl NandArray {
-    /// A part as it left the factory: erased, never worn.
+    /// A part from the factory: erased, without wear.
     ///
     /// # Panics
     /// When the geometry is not sound.
@@ -352,7 +352,7 @@ impl NandArray {
         self.blocks[slot(block)].programs
     }
 
-    /// Lets a block have been erased `erases` times before the run.
+    /// Sets the erase count that a block has before the run.
     ///
     /// # Panics
     /// When there is no such block.
@@ -366,7 +366,7 @@ impl NandArray {
         self.shelf = self.shelf.checked_add(span).unwrap_or(Duration::MAX);
     }
 
-    /// What a page has suffered until `now`.
+    /// The stress of a page until `now`.
     ///
     /// # Panics
     /// When there is no such page.
@@ -447,7 +447,7 @@ impl NandArray {
         }
     }
 
-    /// Counts one erase that did not finish and leaves the block weak by `seed`.
+    /// Counts one interrupted erase and leaves the block weak by `seed`.
     pub(crate) fn weaken(&mut self, block: u32, seed: u64) {
         let block = &mut self.blocks[slot(block)];
         block.erases = block.erases.saturating_add(1);

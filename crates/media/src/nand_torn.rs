@@ -1,4 +1,4 @@
-//! What an operation on NAND leaves that did not finish: torn programs and interrupted erases.
+//! The outcomes of interrupted operations on NAND: torn programs and interrupted erases.
 //!
 //! Layer: physics below the chip. A program is torn as in NOR ([`ProgramTear`]), within one page; an
 //! erase has outcomes of its own, [`NandEraseTear`], since NAND is not programmed to zeros before it
@@ -42,7 +42,7 @@ impl ProgramTear {
     }
 }
 
-/// How far the erase of a block came.
+/// The progress of an interrupted erase of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NandEraseTear {
     /// No voltage was on the wells yet: nothing changed.

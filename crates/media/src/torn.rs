@@ -1,4 +1,4 @@
-//! What an operation leaves that did not finish: torn programs and interrupted erases.
+//! The outcomes of interrupted operations: torn programs and interrupted erases.
 //!
 //! Layer: physics below the chip. Main types: [`ProgramTear`] and [`EraseTear`], the outcomes that
 //! can be, each with its one line of physics; [`Fraction`], how far the operation had come.
@@ -53,7 +53,7 @@ impl Fraction {
     }
 }
 
-/// How far a program came.
+/// The progress of an interrupted program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramTear {
     /// The pumps had not reached the program voltage: no cell moved.
@@ -98,7 +98,7 @@ impl ProgramTear {
     }
 }
 
-/// How far the erase of a sector came.
+/// The progress of an interrupted erase of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseTear {
     /// No voltage was on the cells yet: nothing changed.

@@ -9,19 +9,19 @@ use crate::geometry::Geometry;
 use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Clock};
 
-/// What the error correction met during a read.
+/// The result of the error correction of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadHealth {
     /// Bits corrected in the whole read.
     pub corrected: u32,
-    /// The most bits corrected in one unit of the error correction: compare with its strength.
+    /// The most bits corrected in one ECC step: compare with its strength.
     pub worst: u32,
 }
 
-/// A raw flash. Every operation takes the run's clock and moves it on by what it costs.
+/// A raw flash. Every operation advances the run's clock by its cost.
 ///
-/// Erased bytes read 0xFF; a program can only clear bits. A medium's fault is an [`Error`] value;
-/// after [`Error::PowerCut`] nothing works until the device is powered on again by its owner.
+/// Erased bytes read 0xFF; a program can only clear bits. A fault of the medium is an [`Error`]
+/// value; after [`Error::PowerCut`] nothing works until the owner powers the device on again.
 pub trait Mtd {
     /// The shape of the device.
     fn geometry(&self) -> &Geometry;
@@ -37,23 +37,25 @@ pub trait Mtd {
         buffer: &mut [u8],
     ) -> Result<ReadHealth, Error>;
 
-    /// Programs `data` from `offset` on: whole units of the write size.
+    /// Programs `data` from `offset` on, in whole units of the write size.
     ///
     /// # Errors
-    /// Any but [`Error::Uncorrectable`]; after a failure the bytes of the range are undefined.
+    /// Any except [`Error::Uncorrectable`]; after a failure the bytes of the range are undefined.
     fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error>;
 
     /// Erases one block.
     ///
     /// # Errors
-    /// [`Error::EraseFailed`], [`Error::Protected`], [`Error::Timeout`] and those of the range.
+    /// [`Error::EraseFailed`], [`Error::Protected`], [`Error::Timeout`] and those of an invalid
+    /// range.
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error>;
 
-    /// Reads the first `buffer.len()` free spare bytes of a page: those that the driver leaves to its
-    /// user, in the order of its layout (`MTD_OPS_AUTO_OOB` of Linux). [`RawPages`] has all of them.
+    /// Reads the first `buffer.len()` free OOB bytes of a page: those that the driver leaves to its
+    /// user, in the order of its layout (`MTD_OPS_AUTO_OOB` of Linux). [`RawPages`] has all of
+    /// them.
     ///
     /// # Errors
-    /// [`Error::NoOob`] unless the device has spare bytes.
+    /// [`Error::NoOob`] when the device has no OOB area.
     fn read_oob(
         &mut self,
         _clock: &mut Clock,
@@ -63,10 +65,10 @@ pub trait Mtd {
         Err(Error::NoOob)
     }
 
-    /// Programs a page and its free spare bytes at once; either may be empty.
+    /// Programs a page and its free OOB bytes at once; either may be empty.
     ///
     /// # Errors
-    /// [`Error::NoOob`] unless the device has spare bytes; else as [`Mtd::program`].
+    /// [`Error::NoOob`] when the device has no OOB area; else as [`Mtd::program`].
     fn program_oob(
         &mut self,
         _clock: &mut Clock,
@@ -77,7 +79,7 @@ pub trait Mtd {
         Err(Error::NoOob)
     }
 
-    /// Whether a block is marked bad. A device without such marks says no.
+    /// Whether a block is marked bad. A device without such marks returns false.
     ///
     /// # Errors
     /// Those of the range.
@@ -85,7 +87,7 @@ pub trait Mtd {
         Ok(false)
     }
 
-    /// Marks a block bad for good.
+    /// Marks a block bad permanently.
     ///
     /// # Errors
     /// [`Error::NoOob`] on a device that cannot.
@@ -94,10 +96,10 @@ pub trait Mtd {
     }
 }
 
-/// A NAND whose pages can be moved as they are, for dumps and for tests: all spare bytes, the error
-/// correction's among them, and no correction.
+/// A NAND whose raw pages can be moved, for dumps and tests: with all OOB bytes, including those of
+/// the ECC, and without correction.
 pub trait RawPages: Mtd {
-    /// Reads a page and all of its spare bytes, as the cells give them.
+    /// Reads a page and all of its OOB bytes, as the cells return them.
     ///
     /// # Errors
     /// [`Error::NoSuchPage`], [`Error::NoOob`], [`Error::PowerCut`].
@@ -109,7 +111,7 @@ pub trait RawPages: Mtd {
         oob: &mut [u8],
     ) -> Result<(), Error>;
 
-    /// Programs a page and all of its spare bytes, as they are.
+    /// Programs a page and all of its OOB bytes, as given.
     ///
     /// # Errors
     /// As [`Mtd::program_oob`].

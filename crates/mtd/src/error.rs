@@ -1,28 +1,29 @@
-//! What a raw flash may answer instead of doing what was asked.
+//! The errors of a raw flash.
 //!
-//! Layer: rank 2. [`Error`] names the place, what was expected and what was found; [`Torn`] is what
-//! a power cut leaves of an operation.
+//! Layer: rank 2. [`Error`] names the place, what was expected and what was found; [`TearOutcome`]
+//! is what a power cut leaves of an operation.
 
 use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 
-/// What a power cut leaves of the operation that it hit.
+/// What a power cut leaves of the interrupted operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Torn {
+pub enum TearOutcome {
     /// Nothing of it happened.
     NotBegun,
-    /// Part of it happened: some bits of the program, or a mixture after an erase.
+    /// Part of it happened: some bits of the program, or a mixture of old and erased bits after an
+    /// erase.
     Partial,
-    /// It went far enough to look finished, but not far enough to last: an erased block in which
-    /// what is programmed next does not hold everywhere. Only devices with physics can be left so.
+    /// It looks complete, but does not last: an erased block in which later programs do not hold
+    /// everywhere. Only devices that model physics have this outcome.
     Weak,
-    /// All of it happened, but nobody was told.
+    /// All of it happened, but was not reported.
     Finished,
 }
 
-impl Torn {
-    /// The outcomes that any device can be left with, for exhaustive exploration.
+impl TearOutcome {
+    /// The outcomes that every device supports, for exhaustive exploration.
     pub const PLAIN: [Self; 3] = [Self::NotBegun, Self::Partial, Self::Finished];
 
     /// The name in tables.
@@ -37,7 +38,7 @@ impl Torn {
     }
 }
 
-/// Why an operation did not succeed.
+/// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -73,7 +74,7 @@ pub enum Error {
         /// How many there are.
         count: u64,
     },
-    /// More spare bytes were asked for than a page leaves free.
+    /// More OOB bytes were requested than a page has free.
     OobOutOfRange {
         /// Of which page.
         page: PageIndex,
@@ -87,14 +88,14 @@ pub enum Error {
         /// Which.
         page: PageIndex,
     },
-    /// The page must be programmed before a later one of its block, which already is.
+    /// Pages must be programmed in order, and a later page of the block is programmed already.
     OutOfOrder {
         /// Which.
         page: PageIndex,
         /// The latest one programmed.
         after: PageIndex,
     },
-    /// The device has no spare bytes.
+    /// The device has no OOB area.
     NoOob,
     /// The block is marked bad.
     BadBlock {
@@ -106,7 +107,7 @@ pub enum Error {
         /// Which.
         block: BlockIndex,
     },
-    /// More bits are wrong than the error correction can mend.
+    /// More bit errors than the ECC can correct.
     Uncorrectable {
         /// Where the read began.
         offset: Bytes,
@@ -116,7 +117,7 @@ pub enum Error {
         /// Where the program began.
         offset: Bytes,
     },
-    /// What was read back is not what was programmed, and the device reported nothing.
+    /// The data read back differ from the data programmed, and the device reported no error.
     VerifyFailed {
         /// The first wrong byte.
         offset: Bytes,
@@ -125,7 +126,7 @@ pub enum Error {
         /// What was read.
         found: u8,
     },
-    /// The device gave up a buffered program before it began.
+    /// The device aborted a buffered program before it began.
     ProgramAborted {
         /// Where the program should have begun.
         offset: Bytes,
@@ -139,10 +140,10 @@ pub enum Error {
     Timeout {
         /// Where the operation began.
         offset: Bytes,
-        /// How long was waited.
+        /// How long the driver waited.
         waited: Duration,
     },
-    /// The power went away. Only the runner of an experiment handles this.
+    /// The power was cut. Only the runner of an experiment handles this.
     PowerCut {
         /// When.
         at: Instant,

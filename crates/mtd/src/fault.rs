@@ -1,8 +1,9 @@
-//! Middleware that makes operations fail, or read or program wrong bits, by rules.
+//! Middleware that injects faults by rules: operations that fail, and wrong bits in reads and
+//! programs.
 //!
-//! Layer: rank 2. Main types: [`FaultInjector`], [`Rule`], [`Fault`], [`Trigger`]. Each fault says in
-//! one line what happens in the medium. Each rule draws from a random stream of its own, named by
-//! its number, so adding a rule at the end never changes what an earlier one does.
+//! Layer: rank 2. Main types: [`FaultInjector`], [`Rule`], [`Fault`], [`Trigger`]. Each fault
+//! states in one line what happens in the medium. Each rule has a random stream of its own, named
+//! by its number, so a rule added at the end never changes the effect of an earlier one.
 //!
 //! Left out: faults that follow from wear, retention time and read counts (crate `media`).
 
@@ -16,14 +17,14 @@ use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream, Trigger, Watch};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Some cells do not reach the programmed threshold within the chip's limit of pulses; it stops
-    /// there and says so: [`Error::ProgramFailed`], with what was programmed before left behind.
+    /// Some cells do not reach the programmed threshold within the chip's limit of pulses; the chip
+    /// stops there and reports [`Error::ProgramFailed`], with a partial program left behind.
     ProgramFails,
-    /// Weak cells pass the chip's own check and soon read as erased: a program that says it
-    /// succeeded leaves this many zeros as ones.
+    /// Weak cells pass the chip's own verification and soon read as erased: a program that reports
+    /// success leaves this many zeros as ones.
     ProgramLosesBits(u32),
     /// Electrons trapped in the oxide keep some cells from the erased threshold within the chip's
     /// limit of pulses: [`Error::EraseFailed`], with the block left as a mixture.
@@ -31,13 +32,12 @@ pub enum Fault {
     /// The charge pump does not reach its voltage, so the chip stays busy and changes nothing until
     /// the driver gives up after this time: [`Error::Timeout`], of a program or an erase.
     Hangs(Duration),
-    /// Noise at the sense amplifier turns this many bits of one read; the cells keep their charge.
+    /// Noise at the sense amplifier flips this many bits of one read; the cells keep their charge.
     ReadFlips(u32),
-    /// Charge has leaked from this many cells, and the error correction mends them: the data are
-    /// right and the [`ReadHealth`] tells.
+    /// Charge has leaked from this many cells, and the ECC corrects them: the data are right and
+    /// the [`ReadHealth`] shows the correction.
     ReadCorrected(u32),
-    /// Charge has leaked from more cells than the error correction can mend:
-    /// [`Error::Uncorrectable`].
+    /// Charge has leaked from more cells than the ECC can correct: [`Error::Uncorrectable`].
     ReadUncorrectable,
 }
 
@@ -61,12 +61,12 @@ impl Fault {
 /// A fault, when it strikes, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
     /// When.
     pub trigger: Trigger,
-    /// Only operations that touch these bytes are concerned; all when `None`. An operation on spare
-    /// bytes touches its page.
+    /// Only operations that touch these bytes; all when `None`. An operation on OOB bytes touches
+    /// its page.
     pub within: Option<Range<Bytes>>,
 }
 
@@ -93,7 +93,7 @@ impl Rule {
     }
 }
 
-/// A device that fails by rules.
+/// A device with faults injected by rules.
 ///
 /// ```
 /// use boardlab_mtd::{Error, Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};
@@ -120,7 +120,7 @@ impl<M: Mtd> FaultInjector<M> {
         Self { device, seed, rules: Vec::new() }
     }
 
-    /// This device with one more rule. When several strike one operation, the first added wins.
+    /// Adds a rule. When several apply to one operation, the first added wins.
     ///
     /// # Panics
     /// When a probability has the denominator zero.
@@ -132,7 +132,7 @@ impl<M: Mtd> FaultInjector<M> {
         self
     }
 
-    /// How often each rule struck, in the order in which they were added.
+    /// How often each rule applied, in the order of addition.
     pub fn struck(&self) -> impl Iterator<Item = (&Rule, u64)> {
         self.rules.iter().map(|(rule, watch)| (rule, watch.struck()))
     }
@@ -154,7 +154,7 @@ impl<M: Mtd> FaultInjector<M> {
         self.device
     }
 
-    /// The device, and the fault that strikes this operation with the stream of its rule.
+    /// The device, and the fault that applies to this operation with the stream of its rule.
     fn choose(&mut self, operation: Operation) -> (&mut M, Option<(Fault, &mut Stream)>) {
         let Self { device, rules, .. } = self;
         let geometry = device.geometry();
@@ -170,13 +170,13 @@ fn page_start<M: Mtd>(device: &M, page: PageIndex) -> Bytes {
     device.geometry().page_range(page).map_or(Bytes::ZERO, |range| range.start)
 }
 
-/// Lets the driver wait in vain.
+/// Lets the driver wait until its timeout.
 fn hang(clock: &mut Clock, offset: Bytes, waited: Duration) -> Result<(), Error> {
     clock.advance(waited);
     Err(Error::Timeout { offset, waited })
 }
 
-/// What a fault makes of the answer of a read. Only the buffer is changed, never the medium.
+/// Applies a fault to the result of a read. Only the buffer is changed, never the medium.
 fn spoil(
     read: Result<ReadHealth, Error>,
     fault: Option<(Fault, &mut Stream)>,
@@ -264,7 +264,7 @@ impl<M: Mtd> Mtd for FaultInjector<M> {
         match fault {
             Some((Fault::ProgramFails, stream)) => {
                 let progress = Progress::random(stream);
-                tear::program(device, clock, (offset, data), progress, stream)?;
+                tear::program(device, clock, offset, data, progress, stream)?;
                 Err(Error::ProgramFailed { offset })
             }
             Some((Fault::ProgramLosesBits(count), stream)) => {
@@ -313,7 +313,7 @@ impl<M: Mtd> Mtd for FaultInjector<M> {
         let (device, fault) = self.choose(Operation::page(Kind::ProgramOob, page, length));
         match fault {
             Some((Fault::ProgramFails, stream)) => {
-                tear::program_page(device, clock, page, (data, oob), stream)?;
+                tear::program_page(device, clock, page, data, oob, stream)?;
                 Err(Error::ProgramFailed { offset: page_start(device, page) })
             }
             Some((Fault::ProgramLosesBits(count), stream)) => {

@@ -1,25 +1,25 @@
-//! The memory technology device: what every raw flash looks like from above.
+//! The memory technology device (MTD): the interface of every raw flash.
 //!
 //! Layer: rank 2; uses `sim` only. In reading order:
 //!
 //! - [`geometry`]: [`Geometry`], [`BlockIndex`], [`PageIndex`]: sizes, erase blocks, bounds checks.
-//! - [`error`]: [`Error`], what a device may answer, and [`Torn`], what a power cut leaves.
-//! - [`device`]: the trait [`Mtd`]. Filesystems and workloads see only this; [`RawPages`] is for
-//!   those who move pages of NAND with all their spare bytes.
+//! - [`error`]: [`Error`], what a device may answer, and [`TearOutcome`], what a power cut leaves.
+//! - [`device`]: the trait [`Mtd`], which filesystems and workloads use; [`RawPages`] is for tools
+//!   that move pages of NAND with all their OOB bytes.
 //! - [`ram`]: [`RamMtd`], a flash without physics; a clone of it is cheap.
-//! - [`operation`]: [`Operation`] and its [`Kind`], how middleware speaks of what was asked.
+//! - [`operation`]: [`Operation`] and its [`Kind`], the operations as middleware sees them.
 //! - [`tear`]: [`Change`] and [`Tear`], what a power cut can leave of an operation.
 //! - [`tracer`], [`stats`], [`power_cut`], [`fault`]: middleware. Each is itself an [`Mtd`] around
 //!   an [`Mtd`], so they stack in any order around any device.
 //!
 //! ```
-//! use boardlab_mtd::{Error, Kind, Mtd, PowerCut, RamMtd, Stats, Torn};
+//! use boardlab_mtd::{Error, Kind, Mtd, PowerCut, RamMtd, Stats, TearOutcome};
 //! use boardlab_sim::{Bytes, Clock, Seed};
 //!
 //! let mut clock = Clock::new();
 //! let flash = RamMtd::nor(4, Bytes::kib(64));
 //! let mut device = PowerCut::new(Stats::new(flash), Seed::new(1));
-//! device.cut_at_operation(1, Torn::NotBegun);
+//! device.cut_at_operation(1, TearOutcome::NotBegun);
 //!
 //! device.program(&mut clock, Bytes::ZERO, b"first").unwrap();
 //! let second = device.program(&mut clock, Bytes::new(8), b"second");
@@ -46,7 +46,7 @@ pub mod tracer;
 
 pub use boardlab_sim::Trigger;
 pub use device::{Mtd, RawPages, ReadHealth};
-pub use error::{Error, Torn};
+pub use error::{Error, TearOutcome};
 pub use fault::{Fault, FaultInjector, Rule};
 pub use geometry::{EraseRegion, FlashKind, Geometry, Oob};
 pub use index::{BlockIndex, PageIndex};

@@ -1,4 +1,4 @@
-//! How middleware speaks of what was asked of a device: kind, place and length.
+//! The operations of a device as middleware sees them: kind, place and length.
 //!
 //! Layer: rank 2. Main types: [`Operation`], [`Kind`], [`Place`].
 
@@ -66,7 +66,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Where on the device, in the terms of the operation.
+/// The place on the device, in the terms of the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// From this byte on.
@@ -87,14 +87,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// What was asked of a device.
+/// An operation on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Operation {
     /// Which method.
     pub kind: Kind,
     /// Where; it need not lie within the device.
     pub place: Place,
-    /// Bytes read or programmed, spare bytes included; zero where none are moved.
+    /// Bytes read or programmed, including OOB bytes; zero where none are moved.
     pub length: Bytes,
 }
 
@@ -111,14 +111,14 @@ impl Operation {
         Self { kind, place: Place::Block(block), length: Bytes::ZERO }
     }
 
-    /// An operation that moves `length` bytes of a page and its spare bytes.
+    /// An operation that moves `length` bytes of a page and its OOB area.
     #[must_use]
     pub const fn page(kind: Kind, page: PageIndex, length: Bytes) -> Self {
         Self { kind, place: Place::Page(page), length }
     }
 
-    /// The main bytes of the device that the operation concerns: those asked for, the whole block
-    /// or the whole page. `None` when they do not lie within the device.
+    /// The main bytes of the device that the operation affects: those requested, the whole block or
+    /// the whole page. `None` when they are beyond the device.
     #[must_use]
     pub fn range(&self, geometry: &Geometry) -> Option<Range<Bytes>> {
         match self.place {
@@ -129,8 +129,9 @@ impl Operation {
     }
 }
 
-/// The methods of [`crate::Mtd`] for a layer that does the same around every operation: each calls
-/// the layer's method `$around` with the clock, the [`Operation`] and what the device is to do.
+/// The methods of [`crate::Mtd`] for a layer that wraps every operation in the same way: each calls
+/// the layer's method `$around` with the clock, the [`Operation`] and the operation on the device
+/// below.
 macro_rules! around_every_operation {
     ($around:ident) => {
         fn geometry(&self) -> &Geometry {

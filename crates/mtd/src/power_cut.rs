@@ -1,9 +1,9 @@
-//! Middleware that takes the power away, once, at a chosen operation or instant.
+//! Middleware that cuts the power, once, at a chosen operation or instant.
 //!
 //! Layer: rank 2. Main type: [`PowerCut`]. Only operations that change the medium are numbered,
-//! since a cut during a read is a cut before the next of those. What is torn and how is described in
-//! [`Torn`] and in [`tear`](crate::tear); a device that models the physics of a cut itself (a chip at bus
-//! cycle level) does not need this.
+//! since a cut during a read equals a cut before the next of them. The torn states are described in
+//! [`TearOutcome`] and in [`tear`](crate::tear); a device that models the physics of a cut itself
+//! (a chip at bus cycle level) does not need this.
 //!
 //! ```text
 //!   powered --(numbered operation | instant)--> cut: every operation is Error::PowerCut
@@ -11,25 +11,25 @@
 //!      +------ power_on() or into_inner() --------+
 //! ```
 //!
-//! Time that is spent to write the torn state passes while the power is off.
+//! The time to write the torn state passes while the power is off.
 
 use crate::device::{Mtd, ReadHealth};
-use crate::error::{Error, Torn};
+use crate::error::{Error, TearOutcome};
 use crate::geometry::Geometry;
 use crate::index::{BlockIndex, PageIndex};
 use crate::tear::{Change, Progress};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
 
-/// When the power goes away.
+/// When the power is cut.
 #[derive(Debug)]
 enum Plan<M> {
     Never,
     AtOperation {
         number: u64,
-        torn: Torn,
+        torn: TearOutcome,
     },
-    /// A copy of the device tells when an operation would end; the original is torn instead when
-    /// that is too late. The function is how to make the copy.
+    /// A copy of the device shows when an operation would end; the original is torn instead if that
+    /// is too late. The function makes the copy.
     AtInstant {
         at: Instant,
         copy: fn(&M) -> M,
@@ -56,8 +56,8 @@ pub struct PowerCut<M> {
 }
 
 impl<M: Mtd> PowerCut<M> {
-    /// A device that keeps its power until one of the `cut_at` methods is called. `seed` decides
-    /// how a partial operation is torn.
+    /// Wraps a device, which keeps its power until one of the `cut_at` methods is called. `seed`
+    /// decides how a partial operation is torn.
     #[must_use]
     pub fn new(device: M, seed: Seed) -> Self {
         let stream = seed.stream("mtd.power_cut");
@@ -65,13 +65,13 @@ impl<M: Mtd> PowerCut<M> {
     }
 
     /// Cuts the power at changing operation `number`, counted from zero since the beginning, with
-    /// this outcome. [`Torn::Partial`] stops anywhere within.
-    pub const fn cut_at_operation(&mut self, number: u64, torn: Torn) {
+    /// this outcome. [`TearOutcome::Partial`] stops anywhere within.
+    pub const fn cut_at_operation(&mut self, number: u64, torn: TearOutcome) {
         self.plan = Plan::AtOperation { number, torn };
     }
 
-    /// Cuts the power at an instant. An operation in progress then is stopped as far as it came by
-    /// its share of time. From now on each changing operation is first tried on a copy.
+    /// Cuts the power at an instant. An operation in progress is stopped at its share of time. From
+    /// now on each changing operation is first tried on a copy.
     pub fn cut_at_instant(&mut self, at: Instant)
     where
         M: Clone,
@@ -91,7 +91,7 @@ impl<M: Mtd> PowerCut<M> {
         self.cut
     }
 
-    /// Gives the power back. It stays until another cut is asked for.
+    /// Restores the power until another cut is requested.
     pub const fn power_on(&mut self) {
         self.cut = None;
         self.plan = Plan::Never;
@@ -114,7 +114,7 @@ impl<M: Mtd> PowerCut<M> {
         self.device
     }
 
-    /// Whether there is power now; an instant that has passed meanwhile takes it away.
+    /// Checks the power; a cut instant that has passed takes it away.
     fn powered(&mut self, now: Instant) -> Result<(), Error> {
         if let Plan::AtInstant { at, .. } = self.plan
             && at <= now
@@ -124,7 +124,7 @@ impl<M: Mtd> PowerCut<M> {
         self.cut.map_or(Ok(()), |at| Err(Error::PowerCut { at }))
     }
 
-    /// A read changes nothing, so that it can run to its end and be discarded.
+    /// Runs a read. It changes nothing, so it can complete and be discarded.
     fn observe<T>(
         &mut self,
         clock: &mut Clock,
@@ -160,7 +160,7 @@ impl<M: Mtd> PowerCut<M> {
                     (self.device, *clock) = (device, ahead);
                     return answer;
                 };
-                self.stop(clock, change, Torn::Partial, progress);
+                self.stop(clock, change, TearOutcome::Partial, progress);
                 clock.advance_to(at);
                 self.cut = Some(at);
                 Err(Error::PowerCut { at })
@@ -169,12 +169,20 @@ impl<M: Mtd> PowerCut<M> {
         }
     }
 
-    /// Leaves the medium as the cut leaves it. Nobody is there to hear of an error.
-    fn stop(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, progress: Progress) {
+    /// Leaves the medium as the cut leaves it. Errors are ignored, because nobody can receive them.
+    fn stop(
+        &mut self,
+        clock: &mut Clock,
+        change: Change<'_>,
+        torn: TearOutcome,
+        progress: Progress,
+    ) {
         let _ = match torn {
-            Torn::NotBegun => Ok(()),
-            Torn::Partial => change.tear(&mut self.device, clock, progress, &mut self.stream),
-            Torn::Weak | Torn::Finished => change.apply(&mut self.device, clock),
+            TearOutcome::NotBegun => Ok(()),
+            TearOutcome::Partial => {
+                change.tear(&mut self.device, clock, progress, &mut self.stream)
+            }
+            TearOutcome::Weak | TearOutcome::Finished => change.apply(&mut self.device, clock),
         };
     }
 }
@@ -251,7 +259,7 @@ mod tests {
         })
     }
 
-    fn cut_program(torn: Torn, seed: u64) -> Vec<u8> {
+    fn cut_program(torn: TearOutcome, seed: u64) -> Vec<u8> {
         let mut device = PowerCut::new(timed(), Seed::new(seed));
         device.cut_at_operation(0, torn);
         let answer = device.program(&mut Clock::new(), Bytes::ZERO, &[0; SIZE]);
@@ -261,9 +269,9 @@ mod tests {
 
     #[test]
     fn a_program_is_not_begun_partial_or_finished() {
-        assert_eq!(cut_program(Torn::NotBegun, 1), [0xFF; 128]);
-        assert_eq!(cut_program(Torn::Finished, 1)[..SIZE], [0; SIZE]);
-        let images: Vec<_> = (0..32).map(|seed| cut_program(Torn::Partial, seed)).collect();
+        assert_eq!(cut_program(TearOutcome::NotBegun, 1), [0xFF; 128]);
+        assert_eq!(cut_program(TearOutcome::Finished, 1)[..SIZE], [0; SIZE]);
+        let images: Vec<_> = (0..32).map(|seed| cut_program(TearOutcome::Partial, seed)).collect();
         for image in &images {
             let done = image.iter().take_while(|&&byte| byte == 0).count();
             assert!(image[done + 1..].iter().all(|&byte| byte == 0xFF), "{image:?}");
@@ -274,13 +282,13 @@ mod tests {
 
     #[test]
     fn the_same_seed_tears_the_same_way() {
-        assert_eq!(cut_program(Torn::Partial, 7), cut_program(Torn::Partial, 7));
+        assert_eq!(cut_program(TearOutcome::Partial, 7), cut_program(TearOutcome::Partial, 7));
     }
 
     #[test]
     fn nothing_works_until_the_power_is_back() {
         let (mut device, mut clock) = (PowerCut::new(timed(), Seed::new(1)), Clock::new());
-        device.cut_at_operation(1, Torn::NotBegun);
+        device.cut_at_operation(1, TearOutcome::NotBegun);
         device.program(&mut clock, Bytes::ZERO, &[1]).unwrap();
         device.read(&mut clock, Bytes::ZERO, &mut [0]).unwrap();
         let gone = Err(Error::PowerCut { at: Instant::from_nanos(11_000) });
@@ -339,7 +347,7 @@ mod tests {
         let results: Vec<Vec<u8>> = (0..64)
             .map(|seed| {
                 let mut device = PowerCut::new(flash.clone(), Seed::new(seed));
-                device.cut_at_operation(0, Torn::Partial);
+                device.cut_at_operation(0, TearOutcome::Partial);
                 device.erase(&mut Clock::new(), BlockIndex(0)).unwrap_err();
                 device.into_inner().image()
             })
@@ -354,7 +362,7 @@ mod tests {
         let marked = |seed| {
             let flash = RamMtd::nand(1, 1, Bytes::new(16), Bytes::new(1));
             let mut device = PowerCut::new(flash, Seed::new(seed));
-            device.cut_at_operation(0, Torn::Partial);
+            device.cut_at_operation(0, TearOutcome::Partial);
             device.mark_bad(&mut Clock::new(), BlockIndex(0)).unwrap_err();
             device.device_mut().is_bad(&mut Clock::new(), BlockIndex(0)).unwrap()
         };

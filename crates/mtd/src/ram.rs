@@ -18,7 +18,7 @@ use boardlab_sim::{Bytes, Clock, Duration, Rate};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What operations cost, the same every time.
+/// Constant costs of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Costs {
     /// Of every read.

@@ -18,7 +18,7 @@
 //! Left out: bits that read differently each time, and disturbed neighbours.
 
 use crate::device::Mtd;
-use crate::error::{Error, Torn};
+use crate::error::{Error, TearOutcome};
 use crate::geometry::FlashKind;
 use crate::index::{BlockIndex, PageIndex};
 use crate::operation::Kind;
@@ -73,9 +73,9 @@ impl Change<'_> {
         stream: &mut Stream,
     ) -> Result<(), Error> {
         match self {
-            Self::Program(offset, data) => program(device, clock, (offset, data), progress, stream),
+            Self::Program(offset, data) => program(device, clock, offset, data, progress, stream),
             Self::ProgramOob(page, data, oob) => {
-                program_page(device, clock, page, (data, oob), stream)
+                program_page(device, clock, page, data, oob, stream)
             }
             Self::Erase(block) => erase(device, clock, block, progress, stream),
             // A mark is a byte: too few of its bits, and it is none.
@@ -88,24 +88,36 @@ impl Change<'_> {
 /// A device that can be forked and left as a power cut leaves it.
 pub trait Tear: Mtd + Clone {
     /// The outcomes that a cut during an operation of `kind` can have on this device.
-    fn outcomes(&self, kind: Kind) -> &'static [Torn];
+    fn outcomes(&self, kind: Kind) -> &'static [TearOutcome];
 
-    /// Does as much of `change` as `torn` says. Nobody is there to hear of an error. `stream` chooses
-    /// the bits of a partial outcome.
-    fn tear(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, stream: &mut Stream);
+    /// Applies `change` as far as `torn` says. Errors are ignored, because nobody can receive them.
+    /// `stream` chooses the bits of a partial outcome.
+    fn tear(
+        &mut self,
+        clock: &mut Clock,
+        change: Change<'_>,
+        torn: TearOutcome,
+        stream: &mut Stream,
+    );
 }
 
 impl Tear for RamMtd {
-    fn outcomes(&self, _kind: Kind) -> &'static [Torn] {
-        &Torn::PLAIN
+    fn outcomes(&self, _kind: Kind) -> &'static [TearOutcome] {
+        &TearOutcome::PLAIN
     }
 
-    fn tear(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, stream: &mut Stream) {
+    fn tear(
+        &mut self,
+        clock: &mut Clock,
+        change: Change<'_>,
+        torn: TearOutcome,
+        stream: &mut Stream,
+    ) {
         let progress = Progress::random(stream);
         let _ = match torn {
-            Torn::NotBegun => Ok(()),
-            Torn::Partial => change.tear(self, clock, progress, stream),
-            Torn::Weak | Torn::Finished => change.apply(self, clock),
+            TearOutcome::NotBegun => Ok(()),
+            TearOutcome::Partial => change.tear(self, clock, progress, stream),
+            TearOutcome::Weak | TearOutcome::Finished => change.apply(self, clock),
         };
     }
 }
@@ -142,8 +154,8 @@ impl Progress {
     }
 }
 
-/// Sets each cleared bit of `bytes` with equal chance: of a program those that were not reached, of
-/// an erase those that were.
+/// Sets each cleared bit of `bytes` with equal chance: for a program the bits that were not
+/// reached, for an erase those that were.
 fn set_half_of_the_zeros(bytes: &mut [u8], stream: &mut Stream) {
     let mut mask = vec![0; bytes.len()];
     stream.fill(&mut mask);
@@ -154,7 +166,8 @@ fn set_half_of_the_zeros(bytes: &mut [u8], stream: &mut Stream) {
 pub(crate) fn program<M: Mtd + ?Sized>(
     device: &mut M,
     clock: &mut Clock,
-    (offset, data): (Bytes, &[u8]),
+    offset: Bytes,
+    data: &[u8],
     progress: Progress,
     stream: &mut Stream,
 ) -> Result<(), Error> {
@@ -173,12 +186,13 @@ pub(crate) fn program<M: Mtd + ?Sized>(
     device.program(clock, offset + done, &hit)
 }
 
-/// Programs about half of the bits of a page and its spare bytes: a page is one unit.
+/// Programs about half of the bits of a page and its OOB area: a page is one unit.
 pub(crate) fn program_page<M: Mtd + ?Sized>(
     device: &mut M,
     clock: &mut Clock,
     page: PageIndex,
-    (data, oob): (&[u8], &[u8]),
+    data: &[u8],
+    oob: &[u8],
     stream: &mut Stream,
 ) -> Result<(), Error> {
     let (mut data, mut oob) = (data.to_vec(), oob.to_vec());
@@ -202,7 +216,7 @@ pub(crate) fn erase<M: Mtd + ?Sized>(
     }
     if let Some(zeroing) = progress.within_first(4) {
         let zeros = vec![0; length.to_usize()];
-        return program(device, clock, (range.start, &zeros), zeroing, stream);
+        return program(device, clock, range.start, &zeros, zeroing, stream);
     }
     let mut mixture = vec![0; length.to_usize()];
     set_half_of_the_zeros(&mut mixture, stream);
@@ -294,8 +308,8 @@ mod tests {
     fn a_torn_program_is_a_prefix_and_a_weak_unit() {
         let (mut flash, mut clock) = (RamMtd::nor(1, Bytes::new(32)), Clock::new());
         let mut stream = Seed::new(5).stream("tear");
-        let work = (Bytes::new(8), &[0x00; 16][..]);
-        program(&mut flash, &mut clock, work, sixteenths(6), &mut stream).unwrap();
+        let at = Bytes::new(8);
+        program(&mut flash, &mut clock, at, &[0x00; 16], sixteenths(6), &mut stream).unwrap();
         let image = flash.image();
         assert_eq!(image[8..14], [0; 6]);
         assert!(image[..8].iter().chain(&image[15..]).all(|&byte| byte == 0xFF));

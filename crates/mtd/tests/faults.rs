@@ -2,7 +2,7 @@
 
 use boardlab_mtd::{
     BlockIndex, Costs, Error, Fault, FaultInjector, Mtd, PageIndex, PowerCut, RamMtd, Rule, Stats,
-    Torn, Tracer, Trigger,
+    TearOutcome, Tracer, Trigger,
 };
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate, Seed};
 
@@ -54,7 +54,7 @@ fn cut_everywhere<M: Mtd + Clone>(device: &M, image: impl Fn(&M) -> Vec<u8>) -> 
     log_records(&mut counted, &mut Clock::new(), 0).unwrap();
     assert_eq!(counted.operations(), 20);
     let mut images = Vec::new();
-    for (number, torn) in (0..20).flat_map(|number| Torn::PLAIN.map(|torn| (number, torn))) {
+    for (number, torn) in (0..20).flat_map(|number| TearOutcome::PLAIN.map(|torn| (number, torn))) {
         let mut cutter = PowerCut::new(device.clone(), Seed::new(number));
         cutter.cut_at_operation(number, torn);
         let (mut clock, mut stats) = (Clock::new(), Stats::new(&mut cutter));
@@ -75,11 +75,11 @@ fn every_operation_of_a_log_can_be_cut_and_the_log_holds_what_came_before() {
         [cut_everywhere(&used(nor()), RamMtd::image), cut_everywhere(&used(nand()), RamMtd::image)]
     {
         for (index, image) in images.iter().enumerate() {
-            let (number, torn) = (index / 3, Torn::PLAIN[index % 3]);
+            let (number, torn) = (index / 3, TearOutcome::PLAIN[index % 3]);
             let before = number - number.div_ceil(5);
             let is_erase = number % 5 == 0;
-            let whole = before + usize::from(torn == Torn::Finished && !is_erase);
-            let extra = usize::from(torn == Torn::Partial && !is_erase);
+            let whole = before + usize::from(torn == TearOutcome::Finished && !is_erase);
+            let extra = usize::from(torn == TearOutcome::Partial && !is_erase);
             let found = whole_records(image);
             assert!((whole..=whole + extra).contains(&found), "{number} {torn:?}: {found}");
         }
@@ -131,7 +131,7 @@ fn storm(seed: u64) -> String {
         .rule(Rule::new(Fault::Hangs(Duration::from_millis(1)), chance(1)))
         .rule(Rule::new(Fault::ReadFlips(3), chance(10)));
     let mut cutter = PowerCut::new(faulty, Seed::new(seed));
-    cutter.cut_at_operation(60, Torn::Partial);
+    cutter.cut_at_operation(60, TearOutcome::Partial);
     let mut device = Tracer::new(Stats::new(cutter), 1_000);
     let mut clock = Clock::new();
     for record in (0..16).cycle().take(100) {
@@ -167,7 +167,7 @@ fn layers_stack_in_any_order() {
 #[test]
 fn a_stack_can_be_forked_as_a_whole() {
     let mut device = Tracer::new(PowerCut::new(Stats::new(nand()), Seed::new(1)), 100);
-    device.device_mut().cut_at_operation(1, Torn::NotBegun);
+    device.device_mut().cut_at_operation(1, TearOutcome::NotBegun);
     let mut clock = Clock::new();
     device.program_oob(&mut clock, PageIndex(0), &[1; 64], &[1]).unwrap();
     let mut fork = device.clone();

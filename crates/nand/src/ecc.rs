@@ -1,13 +1,13 @@
 //! Error correction of a page, step by step.
 //!
-//! Layer: rank 3, over `codec`. Main types: [`Code`], which code; [`Engine`], the code at work on the
-//! steps of a page; [`Met`], what it met. An erased step has a code of ones with every code here, so an
-//! erased page reads clean.
+//! Layer: rank 3, over `codec`. Main types: [`Code`], which code; [`Engine`], which applies the
+//! code to the steps of a page; [`Corrections`], its result. The ECC bytes of an erased step are
+//! all ones with every code here, so an erased page reads without errors.
 //!
-//! What a code does beyond its strength: Hamming notices any two wrong bits of a step; three wrong data
-//! bits flip one parity of each pair, as one does, and are always taken for one, which makes four. BCH
-//! reports more than `t` wrong bits but for a small share that lies within reach of another code word
-//! (docs/models/ecc.md has it measured).
+//! Beyond the strength of a code: Hamming detects any two bit errors of a step; three errors in the
+//! data flip one parity bit of each pair, as one error does, and are always taken for one, which
+//! makes four. BCH reports more than `t` bit errors except for a small share that lies within reach
+//! of another code word (docs/models/ecc.md has it measured).
 //!
 //! Source: Linux 6.1 `drivers/mtd/nand/ecc-sw-hamming.c`, `ecc-sw-bch.c`; for erased pages
 //! `nand_check_erased_ecc_chunk` of `drivers/mtd/nand/raw/nand_base.c`.
@@ -19,7 +19,7 @@ use std::fmt;
 /// An error correcting code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// None: what the cells give is what the user gets.
+    /// None: the user gets the data as the cells return them.
     None,
     /// One bit in 256 or 512 bytes.
     Hamming(hamming::Step),
@@ -27,7 +27,7 @@ pub enum Code {
     Bch {
         /// Bytes of a step.
         step: usize,
-        /// Wrong bits that are corrected.
+        /// Bit errors that are corrected.
         bits: u32,
     },
     /// The chip corrects by itself.
@@ -35,7 +35,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code that corrects what a data sheet asks for; `None` where there is none here.
+    /// The code that meets the requirement of a data sheet; `None` when there is none here.
     #[must_use]
     pub fn for_need(need: EccNeed) -> Option<Self> {
         match (need.bits, need.step.get()) {
@@ -49,28 +49,28 @@ impl Code {
 
 /// No code of this shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoSuchCode(pub Code);
+pub struct UnknownCode(pub Code);
 
-impl fmt::Display for NoSuchCode {
+impl fmt::Display for UnknownCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "there is no code {:?}", self.0)
     }
 }
 
-impl std::error::Error for NoSuchCode {}
+impl std::error::Error for UnknownCode {}
 
-/// What a correction met.
+/// The result of a correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Met {
-    /// Bits put right.
+pub struct Corrections {
+    /// Corrected bits.
     pub corrected: u32,
     /// The most of them in one step.
     pub worst: u32,
-    /// Steps that were left as they came.
+    /// Uncorrectable steps, which are left unchanged.
     pub failed_steps: u32,
 }
 
-/// A code at work.
+/// An ECC engine.
 #[derive(Debug, Clone)]
 pub struct Engine {
     code: Code,
@@ -84,12 +84,12 @@ impl Engine {
     ///
     /// # Errors
     /// When the code does not exist.
-    pub fn new(code: Code) -> Result<Self, NoSuchCode> {
+    pub fn new(code: Code) -> Result<Self, UnknownCode> {
         let (step, code_bytes, bch) = match code {
             Code::None | Code::OnDie => (512, 0, None),
             Code::Hamming(step) => (step.bytes(), hamming::CODE, None),
             Code::Bch { step, bits } => {
-                let bch = Bch::linux(step, bits).map_err(|_| NoSuchCode(code))?;
+                let bch = Bch::linux(step, bits).map_err(|_| UnknownCode(code))?;
                 (step, bch.code_bytes(), Some(bch))
             }
         };
@@ -108,13 +108,13 @@ impl Engine {
         self.step
     }
 
-    /// Bytes of code of a step.
+    /// ECC bytes of a step.
     #[must_use]
     pub const fn code_bytes(&self) -> usize {
         self.code_bytes
     }
 
-    /// Wrong bits that it corrects in a step.
+    /// Bit errors that it corrects in a step.
     #[must_use]
     pub const fn strength(&self) -> u32 {
         match self.code {
@@ -130,7 +130,7 @@ impl Engine {
         self.code_bytes > 0
     }
 
-    /// The codes of whole steps.
+    /// Calculates the ECC bytes of whole steps.
     ///
     /// # Panics
     /// When data and codes are not those of equally many whole steps.
@@ -149,16 +149,17 @@ impl Engine {
         }
     }
 
-    /// Puts wrong bits of whole steps right, and those of their codes where the code tells which.
+    /// Corrects bit errors of whole steps, and those of their ECC bytes where the code locates
+    /// them.
     ///
     /// # Panics
     /// When data and codes are not those of equally many whole steps.
-    pub fn correct(&self, data: &mut [u8], codes: &mut [u8]) -> Met {
+    pub fn correct(&self, data: &mut [u8], codes: &mut [u8]) -> Corrections {
         self.correct_steps(data, codes, |_, _| {})
     }
 
-    /// As [`Engine::correct`], and calls `told` with the number of each step that was not right: how many
-    /// bits were put right in it, or `None` when there are too many wrong ones.
+    /// As [`Engine::correct`], and calls `told` for each step with bit errors: its number, and the
+    /// corrected bits or `None` when it is uncorrectable.
     ///
     /// # Panics
     /// As [`Engine::correct`].
@@ -167,8 +168,8 @@ impl Engine {
         data: &mut [u8],
         codes: &mut [u8],
         mut told: impl FnMut(usize, Option<u32>),
-    ) -> Met {
-        let mut met = Met::default();
+    ) -> Corrections {
+        let mut met = Corrections::default();
         if !self.is_software() {
             return met;
         }
@@ -190,7 +191,7 @@ impl Engine {
         met
     }
 
-    /// How many bits were put right; `None` when there are too many wrong ones.
+    /// The number of corrected bits; `None` when uncorrectable.
     fn correct_step(&self, data: &mut [u8], code: &mut [u8]) -> Option<u32> {
         match (self.code, &self.bch) {
             (_, Some(bch)) => match bch.decode(data, code) {
@@ -218,8 +219,8 @@ impl Engine {
     }
 }
 
-/// Takes a step with no more than `most` zero bits, those of its code included, for an erased one, and
-/// makes it so; how many there were.
+/// Treats a step with no more than `most` zero bits, including its ECC bytes, as erased, and sets
+/// it to ones; returns the number of zero bits.
 fn clean_if_erased(data: &mut [u8], code: &mut [u8], most: u32) -> Option<u32> {
     let mut zeros = 0;
     for byte in data.iter().chain(&*code) {
@@ -252,7 +253,7 @@ mod tests {
             let mut codes = vec![0; 2_048 / engine.step() * engine.code_bytes()];
             engine.calculate(&[0xFF; 2_048], &mut codes);
             assert!(codes.iter().all(|&byte| byte == 0xFF), "{code:?}");
-            assert_eq!(engine.correct(&mut [0xFF; 2_048], &mut codes), Met::default());
+            assert_eq!(engine.correct(&mut [0xFF; 2_048], &mut codes), Corrections::default());
         }
     }
 
@@ -308,7 +309,7 @@ mod tests {
         }
         let mut told = Vec::new();
         let met = engine.correct_steps(&mut data, &mut codes, |step, bits| told.push((step, bits)));
-        assert_eq!(met, Met { corrected: 6, worst: 3, failed_steps: 1 });
+        assert_eq!(met, Corrections { corrected: 6, worst: 3, failed_steps: 1 });
         assert_eq!(told, [(0, Some(2)), (1, Some(1)), (2, Some(3)), (3, None)]);
         assert_eq!(data[..1_536], [0x5A; 1_536]);
     }

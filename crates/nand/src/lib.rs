@@ -2,15 +2,15 @@
 //!
 //! Layer: rank 3; uses `sim`, `codec`, `media` and `mtd`. In reading order:
 //!
-//! - [`part`]: [`Part`], what a part is. Every number comes from a part file.
+//! - [`part`]: [`Part`], the properties of a part. Every number comes from a part file.
 //! - [`chip`]: [`chip::Die`] behind [`chip::ParallelChip`] or [`chip::SpiChip`], cycle by cycle.
-//! - [`port`]: [`Port`], what cycles cost on a board, and [`Counts`] of what went over it.
-//! - [`oob`]: [`Layout`], what the spare bytes are for.
+//! - [`port`]: [`Port`], the cost of cycles on a board, and [`Counts`] of the transfers.
+//! - [`oob`]: [`Layout`], the use of the OOB bytes.
 //! - [`ecc`]: [`ecc::Engine`], the error correction of a page.
 //! - [`driver`]: [`Driver`], Linux' read, program and erase paths, and the bad block table.
 //! - [`mtd`]: [`Nand`], all of it as a `boardlab_mtd::Mtd`.
 //!
-//! Time is passed in and moved on by cycles and waits; nothing here knows a published figure.
+//! Time is passed in and advanced by cycles and waits; no published figure is used here.
 
 pub mod chip;
 pub mod driver;

@@ -1,7 +1,8 @@
 //! A NAND chip behind a driver, as a [`boardlab_mtd::Mtd`].
 //!
-//! Layer: rank 3. Main type: [`Nand`]. A clone is a cheap fork of the whole device. A power cut is that of
-//! the chip ([`Port::cut_at_operation`], [`Port::cut_at`], or [`Tear`] for whoever explores cuts).
+//! Layer: rank 3. Main type: [`Nand`]. A clone is a cheap fork of the whole device. A power cut is
+//! that of the chip ([`Port::cut_at_operation`], [`Port::cut_at`], or [`Tear`] for whoever explores
+//! cuts).
 //!
 //! A program may also begin and end at sub-pages ([`Nand::subpage`]), as UBI does with its headers,
 //! though the write size of the geometry is the page.
@@ -13,7 +14,7 @@ use crate::port::{Counts, Port, PortTiming};
 use boardlab_media::Row;
 use boardlab_mtd::{
     BlockIndex, Change, EraseRegion, Error, FlashKind, Geometry, Kind, Mtd, Oob, PageIndex,
-    RawPages, ReadHealth, Tear, Torn,
+    RawPages, ReadHealth, Tear, TearOutcome,
 };
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// A board's NAND as one device.
 #[derive(Debug, Clone)]
 pub struct Nand {
-    /// The way to the chip, with its counts.
+    /// The port to the chip, with its counts.
     pub port: Port,
     /// The driver, with its table of bad blocks.
     pub driver: Driver,
@@ -32,7 +33,7 @@ impl Nand {
     /// Attaches a driver to the chip behind `port`.
     ///
     /// # Errors
-    /// When the profile does not fit the part, the chip is another one, or the power goes.
+    /// When the profile does not fit the part, the identity differs, or the power is cut.
     pub fn attach(
         mut port: Port,
         profile: Profile,
@@ -51,11 +52,11 @@ impl Nand {
         Ok(Self { port, driver, geometry })
     }
 
-    /// A new, perfect chip of `part` on a port that adds nothing to the part's times, with the driver of
-    /// Linux 2.6 (Hamming over 256 bytes).
+    /// A new, perfect chip of `part` on a port that adds nothing to the part's times, with the
+    /// driver of Linux 2.6 (Hamming over 256 bytes).
     ///
     /// # Errors
-    /// When the part cannot exist or has no room for the codes.
+    /// When the part is invalid or has no space for the ECC bytes.
     pub fn perfect(part: Arc<Part>, seed: Seed, clock: &mut Clock) -> Result<Self, ProfileError> {
         let profile = Profile::linux_2_6(&part)?;
         let die = Die::new(part, &Setup::perfect(seed)).map_err(ProfileError::Part)?;
@@ -63,7 +64,7 @@ impl Nand {
         Self::attach(port, profile, clock)
     }
 
-    /// What went over the port since the beginning, the attachment included.
+    /// The totals of the port, including the attach.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         self.port.counts()
@@ -76,7 +77,7 @@ impl Nand {
         self.port.part().subpage().max(self.driver.step())
     }
 
-    /// Gives the power back and attaches the same driver again.
+    /// Restores the power and attaches the same driver again.
     ///
     /// # Errors
     /// As [`Nand::attach`].
@@ -180,7 +181,7 @@ impl Mtd for Nand {
         if data.is_empty() && oob.is_empty() {
             return Ok(());
         }
-        self.driver.program_page(&mut self.port, clock, row, (data, oob))
+        self.driver.program_page(&mut self.port, clock, row, data, oob)
     }
 
     fn is_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
@@ -205,7 +206,7 @@ impl RawPages for Nand {
         oob: &mut [u8],
     ) -> Result<(), Error> {
         let row = self.check_raw(page, data, oob)?;
-        self.driver.read_raw(&mut self.port, clock, row, (data, oob)).map(|_| ())
+        self.driver.read_raw(&mut self.port, clock, row, data, oob).map(|_| ())
     }
 
     fn program_raw(
@@ -219,18 +220,25 @@ impl RawPages for Nand {
         if data.is_empty() && oob.is_empty() {
             return Ok(());
         }
-        self.driver.program_raw(&mut self.port, clock, row, (data, oob))
+        self.driver.program_raw(&mut self.port, clock, row, data, oob)
     }
 }
 
-/// The physics of the chip: of several programs one is hit, those before it are whole.
+/// The physics of the chip: one of several programs is interrupted, those before it are complete.
 impl Tear for Nand {
-    fn outcomes(&self, kind: Kind) -> &'static [Torn] {
-        const ERASE: [Torn; 4] = [Torn::NotBegun, Torn::Partial, Torn::Weak, Torn::Finished];
-        if kind == Kind::Erase { &ERASE } else { &Torn::PLAIN }
+    fn outcomes(&self, kind: Kind) -> &'static [TearOutcome] {
+        const ERASE: [TearOutcome; 4] =
+            [TearOutcome::NotBegun, TearOutcome::Partial, TearOutcome::Weak, TearOutcome::Finished];
+        if kind == Kind::Erase { &ERASE } else { &TearOutcome::PLAIN }
     }
 
-    fn tear(&mut self, clock: &mut Clock, change: Change<'_>, torn: Torn, stream: &mut Stream) {
+    fn tear(
+        &mut self,
+        clock: &mut Clock,
+        change: Change<'_>,
+        torn: TearOutcome,
+        stream: &mut Stream,
+    ) {
         let length = match change {
             Change::Program(_, data) => Bytes::of(data).div_ceil(self.geometry.write_size),
             // An erase, which comes first, and a mark on each of two pages.
@@ -238,17 +246,17 @@ impl Tear for Nand {
             Change::ProgramOob(..) | Change::Erase(_) => 1,
         };
         let hit = match torn {
-            Torn::NotBegun => 0,
-            Torn::Finished => length.saturating_sub(1),
-            Torn::Partial | Torn::Weak => stream.below(length.max(1)),
+            TearOutcome::NotBegun => 0,
+            TearOutcome::Finished => length.saturating_sub(1),
+            TearOutcome::Partial | TearOutcome::Weak => stream.below(length.max(1)),
         };
         let bits = Seed::new(stream.next_u64()).stream("nand.torn");
         self.port.die_mut().set_torn_stream(bits);
         self.port.cut_at_operation(self.port.operations() + hit, torn);
-        // Nobody is there to hear of an error.
+        // Errors are ignored, because nobody can receive them.
         let _ = change.apply(self, clock);
         if matches!(change, Change::MarkBad(_)) {
-            // The table in RAM is gone as well: what counts is what is on the flash.
+            // The table in RAM is lost as well: only the flash is valid.
             let _ = self.power_on(clock);
         } else {
             self.port.power_on(clock.now());

@@ -1,7 +1,7 @@
-//! What the spare (OOB) bytes of a page are for.
+//! The layout of the OOB area (spare area) of a page.
 //!
-//! Layer: rank 3, plain data. Main type: [`Layout`]: where the bytes of the error correction lie, which
-//! ones are free for the user, in which order, and where the mark of a bad block is.
+//! Layer: rank 3, plain data. Main type: [`Layout`]: the positions of the ECC bytes, of the free
+//! bytes in their order, and of the bad-block mark.
 //!
 //! Source: Linux 6.1 `drivers/mtd/nand/raw/nand_base.c`, `nand_ooblayout_sp_ops` and
 //! `nand_ooblayout_lp_ops`; Linux 2.6.26, the same file, `nand_oob_16`, `nand_oob_64` and
@@ -11,14 +11,14 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Why a layout cannot be.
+/// Why a layout is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayoutError {
-    /// A range is empty or ends beyond the spare bytes.
+    /// A range is empty or ends beyond the OOB area.
     Beyond {
         /// The range.
         range: Range<usize>,
-        /// How many spare bytes there are.
+        /// The OOB size.
         size: usize,
     },
     /// Two uses of one byte.
@@ -26,11 +26,11 @@ pub enum LayoutError {
         /// The byte.
         position: usize,
     },
-    /// The spare bytes do not hold the codes.
+    /// The OOB area is too small for the ECC bytes.
     Crowded {
-        /// Bytes of the codes and of the mark.
+        /// Bytes of the ECC and of the mark.
         needed: usize,
-        /// How many spare bytes there are.
+        /// The OOB size.
         size: usize,
     },
 }
@@ -54,7 +54,7 @@ impl fmt::Display for LayoutError {
 
 impl std::error::Error for LayoutError {}
 
-/// The uses of the spare bytes.
+/// The layout of the OOB area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     size: usize,
@@ -64,8 +64,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Any layout: `ecc` in the order of the codes, `free` in the order of the user's bytes, `mark` of a
-    /// bad block.
+    /// Any layout: `ecc` in the order of the codes, `free` in the order of the user's bytes, `mark`
+    /// of a bad block.
     ///
     /// # Errors
     /// When ranges are empty, lie beyond `size` or overlap.
@@ -145,58 +145,58 @@ impl Layout {
         }
     }
 
-    /// How many spare bytes there are.
+    /// The OOB size.
     #[must_use]
     pub const fn size(&self) -> usize {
         self.size
     }
 
-    /// Where the codes are, in their order.
+    /// The positions of the ECC bytes, in order.
     #[must_use]
     pub fn ecc(&self) -> &[Range<usize>] {
         &self.ecc
     }
 
-    /// Where the user's bytes are, in their order.
+    /// The positions of the free bytes, in order.
     #[must_use]
     pub fn free(&self) -> &[Range<usize>] {
         &self.free
     }
 
-    /// Where a bad block is marked: with anything but FFh.
+    /// The position of the bad-block mark: anything but FFh.
     #[must_use]
     pub const fn mark(&self) -> &Range<usize> {
         &self.mark
     }
 
-    /// How many bytes of codes there are.
+    /// The number of ECC bytes.
     #[must_use]
     pub fn ecc_bytes(&self) -> usize {
         self.ecc.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// How many bytes are free.
+    /// The number of free bytes.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
         self.free.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Copies bytes of the codes out of the spare bytes, from code byte `from` on.
+    /// Copies ECC bytes out of the OOB area, from ECC byte `from` on.
     pub fn gather_ecc(&self, spare: &[u8], from: usize, codes: &mut [u8]) {
         gather(&self.ecc, spare, from, codes);
     }
 
-    /// Copies bytes of the codes into the spare bytes, from code byte `from` on.
+    /// Copies ECC bytes into the OOB area, from ECC byte `from` on.
     pub fn scatter_ecc(&self, codes: &[u8], from: usize, spare: &mut [u8]) {
         scatter(&self.ecc, codes, from, spare);
     }
 
-    /// Copies the first free bytes out of the spare bytes.
+    /// Copies the first free bytes out of the OOB area.
     pub fn gather_free(&self, spare: &[u8], bytes: &mut [u8]) {
         gather(&self.free, spare, 0, bytes);
     }
 
-    /// Copies bytes into the first free spare bytes.
+    /// Copies bytes into the first free bytes of the OOB area.
     pub fn scatter_free(&self, bytes: &[u8], spare: &mut [u8]) {
         scatter(&self.free, bytes, 0, spare);
     }

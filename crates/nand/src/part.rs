@@ -1,8 +1,8 @@
-//! What a NAND part is: its shape, its identity, how long it takes and what it asks of its user.
+//! The properties of a NAND part: geometry, identity, timing, and requirements.
 //!
-//! Layer: rank 3, plain data. Main types: [`Part`], [`Timing`], [`Interface`], [`BadMarks`]. Everything comes from
-//! a part file; nothing here has a default. A [`Part`] is checked once ([`Part::check`]), so that
-//! the chip can rely on it.
+//! Layer: rank 3, plain data. Main types: [`Part`], [`Timing`], [`Interface`], [`BadMarks`].
+//! Everything comes from a part file; nothing here has a default. A [`Part`] is checked once
+//! ([`Part::check`]), so that the chip can rely on it.
 //!
 //! Source of the terms: ONFI 1.0 and the data sheets of the K9F1G08U0B, the W25N01GV and their like.
 //! Left out: planes, several dies behind one chip enable, cache program and read.
@@ -47,7 +47,7 @@ pub enum Interface {
 
 /// How long an operation takes and after which time the chip gives up and reports failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timed {
+pub struct TimeLimit {
     /// The distribution of completion times.
     pub time: QuantileTable,
     /// The data sheet's maximum.
@@ -60,9 +60,9 @@ pub struct Timing {
     /// tR: a page from the array into the page register.
     pub read: QuantileTable,
     /// tPROG: the page register into the array.
-    pub program: Timed,
+    pub program: TimeLimit,
     /// tBERS: one block.
-    pub erase: Timed,
+    pub erase: TimeLimit,
     /// tWC: one command, address or data-in cycle; unused on a serial bus.
     pub write_cycle: Duration,
     /// tRC: one data-out cycle; unused on a serial bus.
@@ -75,16 +75,16 @@ pub struct Timing {
     pub write_to_read: Duration,
     /// tADL: from the last address cycle to the first data-in cycle.
     pub address_to_data: Duration,
-    /// tRST: a reset of a chip that works on something.
+    /// tRST: a reset of a busy chip.
     pub reset: Duration,
 }
 
-/// Error correction by code: so many bits in so many bytes.
+/// An ECC requirement: correctable bits per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EccNeed {
-    /// Wrong bits that must be corrected.
+    /// Bit errors to be corrected.
     pub bits: u32,
-    /// In how many bytes.
+    /// Bytes of a step.
     pub step: Bytes,
 }
 
@@ -176,19 +176,19 @@ pub struct Part {
     pub onfi: Option<Onfi>,
     /// Times.
     pub timing: Timing,
-    /// Erase cycles a block that the data sheet promises.
+    /// P/E cycles that the data sheet guarantees for a block.
     pub endurance: u32,
     /// Bad blocks that the data sheet allows over the whole life.
     pub bad_blocks_max: u32,
-    /// Where bad blocks have their mark.
+    /// The pages with the bad-block mark.
     pub bad_marks: BadMarks,
-    /// Error correction that the data sheet asks for; of no use where `on_die_ecc` is.
+    /// The ECC that the data sheet requires; unused with `on_die_ecc`.
     pub ecc: EccNeed,
     /// Error correction within the chip.
     pub on_die_ecc: Option<EccNeed>,
 }
 
-/// Why a part cannot exist.
+/// Why a part is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartError {
     /// There are no blocks, pages or bytes, or the page is not a power of two from 512 bytes to
@@ -198,7 +198,7 @@ pub enum PartError {
     Oob(Bytes),
     /// Not 1 to 16 programs a page.
     Programs(u32),
-    /// No page at all for the mark of a bad block.
+    /// No page for the bad-block mark.
     NoMarks,
     /// Not 2 to 8 bytes of identity.
     Identity(usize),
@@ -296,7 +296,7 @@ impl Part {
     /// Checks what the chip relies on.
     ///
     /// # Errors
-    /// The first thing that cannot be.
+    /// The first violation.
     pub fn check(&self) -> Result<(), PartError> {
         if !self.geometry.is_sound() {
             return Err(PartError::Geometry(self.geometry));
@@ -330,7 +330,7 @@ impl Part {
     }
 
     fn check_times(&self) -> Result<(), PartError> {
-        for (name, Timed { time, max }) in
+        for (name, TimeLimit { time, max }) in
             [("program", &self.timing.program), ("erase", &self.timing.erase)]
         {
             if time.max() > *max {

@@ -1,4 +1,4 @@
-//! The board's way to the chip: what cycles cost, and how often they happen.
+//! The port of the board to the chip: the cost and the number of bus cycles.
 //!
 //! Layer: rank 3, between driver and chip. Main types: [`Port`], [`PortTiming`], [`Counts`]. A driver
 //! asks for operations (load a page, move bytes, program, erase); the port makes cycles of them, for
@@ -21,15 +21,15 @@
 //! which cost no time beyond the wait.
 //!
 //! # Loss of power
-//! The port counts the programs and erases that it starts. [`Port::cut_at_operation`] takes the power
-//! away in one of them and [`Port::cut_at`] at an instant; every operation is then [`PortError::PowerCut`]
-//! until [`Port::power_on`].
+//! The port counts the programs and erases that it starts. [`Port::cut_at_operation`] takes the
+//! power away in one of them and [`Port::cut_at`] at an instant; every operation is then
+//! [`PortError::PowerCut`] until [`Port::power_on`].
 
 use crate::chip::spi::{CORRECTED, ERASE_FAIL, PROGRAM_FAIL, UNCORRECTABLE};
 use crate::chip::{Cut, Die, ParallelChip, Phase, Refusal, SpiChip, parallel};
 use crate::part::{Interface, Part, PartError};
 use boardlab_media::Row;
-use boardlab_mtd::Torn;
+use boardlab_mtd::TearOutcome;
 use boardlab_sim::{Clock, Duration, Hertz, Instant};
 use std::fmt;
 
@@ -48,14 +48,14 @@ pub struct PortTiming {
     pub per_byte: Duration,
 }
 
-/// What went over the port.
+/// The totals of the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Sequences that begin with a command cycle.
     pub commands: u64,
     /// Data bytes to the chip.
     pub bytes_in: u64,
-    /// Data bytes from the chip, those of status and identity included.
+    /// Data bytes from the chip, including status and identity.
     pub bytes_out: u64,
     /// Pages loaded into the page register.
     pub page_reads: u64,
@@ -63,11 +63,11 @@ pub struct Counts {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Time that the chip was waited for.
+    /// Time spent waiting for the chip.
     pub busy: Duration,
 }
 
-/// Why the port did not do what was asked.
+/// Why an operation of the port failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortError {
     /// The power is off since then.
@@ -93,7 +93,7 @@ impl From<Refusal> for PortError {
     }
 }
 
-/// Whether a program or an erase came to its end.
+/// The result of a program or an erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome {
@@ -103,22 +103,22 @@ pub enum Outcome {
     Failed,
 }
 
-/// What the chip's own error correction said of a page.
+/// The result of the on-die ECC for a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDie {
-    /// Nothing was wrong, or the chip corrects nothing.
+    /// No bit errors, or no on-die ECC.
     Clean,
-    /// Wrong bits were put right.
+    /// Bit errors were corrected.
     Corrected,
-    /// There were too many.
+    /// Uncorrectable.
     Uncorrectable,
 }
 
-/// When the power goes.
+/// When the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Plan {
     Never,
-    AtOperation(u64, Torn),
+    AtOperation(u64, TearOutcome),
     At(Instant),
 }
 
@@ -129,7 +129,7 @@ enum Wire {
     Serial(SpiChip),
 }
 
-/// The way to one chip. A clone is a fork of chip and counts.
+/// The port to one chip. A clone is a fork of chip and counts.
 #[derive(Debug, Clone)]
 pub struct Port {
     wire: Wire,
@@ -144,7 +144,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// The way to the chip around `die`; the power is on.
+    /// The port to the chip around `die`, with power on.
     ///
     /// # Errors
     /// When the part's own error correction cannot be.
@@ -180,7 +180,7 @@ impl Port {
         }
     }
 
-    /// The die behind the port; what is done to it there is not counted.
+    /// The die behind the port; direct changes are not counted.
     pub const fn die_mut(&mut self) -> &mut Die {
         match &mut self.wire {
             Wire::Parallel(chip) => chip.die_mut(),
@@ -188,13 +188,13 @@ impl Port {
         }
     }
 
-    /// What went over the port.
+    /// The totals of the port.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Counts from zero again; the numbers of programs and erases for a cut go on.
+    /// Resets the counts, except the numbers of programs and erases for a power cut.
     pub fn reset_counts(&mut self) {
         self.counts = Counts::default();
     }
@@ -208,11 +208,11 @@ impl Port {
 
     /// Cuts the power in program or erase `number`, counted from zero since the beginning, and leaves
     /// it like `torn`.
-    pub const fn cut_at_operation(&mut self, number: u64, torn: Torn) {
+    pub const fn cut_at_operation(&mut self, number: u64, torn: TearOutcome) {
         self.plan = Plan::AtOperation(number, torn);
     }
 
-    /// Cuts the power at an instant; what runs then is left torn as far as it came.
+    /// Cuts the power at an instant; the operation in progress is torn at its elapsed time.
     pub const fn cut_at(&mut self, at: Instant) {
         self.plan = Plan::At(at);
     }
@@ -223,7 +223,7 @@ impl Port {
         self.cut
     }
 
-    /// Gives the power back. It stays until another cut is asked for.
+    /// Restores the power until another cut is requested.
     pub fn power_on(&mut self, now: Instant) {
         self.cut = None;
         self.plan = Plan::Never;
@@ -320,7 +320,7 @@ impl Port {
         Ok(OnDie::Clean)
     }
 
-    /// Goes on at another column of the loaded page.
+    /// Continues at another column of the loaded page.
     ///
     /// # Errors
     /// [`PortError`]; a small page has no such command and is loaded again.
@@ -392,7 +392,7 @@ impl Port {
         Ok(())
     }
 
-    /// Goes on with the program at another column.
+    /// Continues the program at another column.
     ///
     /// # Errors
     /// [`PortError`]; a small page has no such command.
@@ -511,7 +511,7 @@ impl Port {
         Ok(if status & fail == 0 { Outcome::Done } else { Outcome::Failed })
     }
 
-    /// A program or an erase has begun: the power goes now if that is the plan, else wait.
+    /// Handles a started program or erase: cuts the power if planned, else waits.
     fn changed(&mut self, clock: &mut Clock) -> Result<(), PortError> {
         let number = self.operations;
         self.operations += 1;
@@ -539,7 +539,7 @@ impl Port {
         Ok(())
     }
 
-    /// Whether there is power now; an instant that has passed meanwhile takes it away.
+    /// Checks the power; a cut instant that has passed takes it away.
     fn powered(&mut self, now: Instant) -> Result<(), PortError> {
         if let Some(at) = self.cut {
             return Err(PortError::PowerCut(at));

@@ -5,7 +5,7 @@ use crate::rig;
 use crate::rig::{large, mlc, nand, nand_with, serial, small};
 use boardlab_codec::hamming::Step;
 use boardlab_media::{CellKind, Row};
-use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages, Torn};
+use boardlab_mtd::{BlockIndex, Error, Mtd, PageIndex, RawPages, TearOutcome};
 use boardlab_nand::chip::{Die, Fault, Setup};
 use boardlab_nand::driver::{Driver, Mark};
 use boardlab_nand::ecc::Code;
@@ -390,7 +390,9 @@ fn a_cut_while_the_table_is_written_leaves_the_old_one_or_the_new_one() {
     let count = whole.port.operations() - base.port.operations();
     assert!(count >= 7, "an erase, two marks, twice an erase and a program: {count}");
     for number in 0..count {
-        for torn in [Torn::NotBegun, Torn::Partial, Torn::Weak, Torn::Finished] {
+        for torn in
+            [TearOutcome::NotBegun, TearOutcome::Partial, TearOutcome::Weak, TearOutcome::Finished]
+        {
             let (mut fork, mut clock) = (base.clone(), clock.clone());
             fork.port.cut_at_operation(base.port.operations() + number, torn);
             let cut = fork.mark_bad(&mut clock, BlockIndex(17));
@@ -403,7 +405,7 @@ fn a_cut_while_the_table_is_written_leaves_the_old_one_or_the_new_one() {
             let both = bad.mark(17) == Mark::Worn;
             assert_eq!(bad.count(), 1 + usize::from(both), "{told}");
             // From the end of the first copy on it is the new one.
-            let written = number > 4 || (number, torn) == (4, Torn::Finished);
+            let written = number > 4 || (number, torn) == (4, TearOutcome::Finished);
             assert!(both || !written, "{told}");
         }
     }
@@ -440,7 +442,7 @@ fn a_table_is_never_without_a_whole_copy_while_the_other_is_repaired_or_moved() 
         let count = whole.operations() - damaged.operations();
         for number in 0..count {
             let (mut port, mut clock) = (damaged.clone(), clock.clone());
-            port.cut_at_operation(damaged.operations() + number, Torn::Partial);
+            port.cut_at_operation(damaged.operations() + number, TearOutcome::Partial);
             let done = mark_after_attachment(&mut port, &profile, &mut clock);
             assert_eq!(done, None, "{name}: the power goes");
             port.power_on(clock.now());

@@ -5,8 +5,8 @@
 //! every step are counted on a fork of the device. Then, by step:
 //!
 //! - no more than the code corrects: the data are right;
-//! - no more than it notices (Hamming: two; BCH: any number but for the share below): the data are right
-//!   or the read is refused;
+//! - no more than it notices (Hamming: two; BCH: any number but for the share below): the data are
+//!   right or the read is refused;
 //! - more: a code may take them for few, and Hamming always does so with three. How often is counted,
 //!   and for BCH held below a bound.
 

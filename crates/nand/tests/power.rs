@@ -2,11 +2,12 @@
 
 use crate::rig::{large, nand, serial};
 use boardlab_media::Row;
-use boardlab_mtd::{BlockIndex, Change, Error, Kind, Mtd, Tear, Torn};
+use boardlab_mtd::{BlockIndex, Change, Error, Kind, Mtd, Tear, TearOutcome};
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
 
-const OUTCOMES: [Torn; 4] = [Torn::NotBegun, Torn::Partial, Torn::Weak, Torn::Finished];
+const OUTCOMES: [TearOutcome; 4] =
+    [TearOutcome::NotBegun, TearOutcome::Partial, TearOutcome::Weak, TearOutcome::Finished];
 
 fn page_of(nand: &Nand, row: Row) -> Vec<u8> {
     let mut page = vec![0; nand.port.part().geometry.row_bytes()];
@@ -19,7 +20,7 @@ fn zeros(bytes: &[u8]) -> u32 {
 }
 
 /// A device whose block 1 holds data, about to lose its power in operation `more` from now on.
-fn about_to_lose(part: boardlab_nand::Part, more: u64, torn: Torn) -> (Nand, Clock) {
+fn about_to_lose(part: boardlab_nand::Part, more: u64, torn: TearOutcome) -> (Nand, Clock) {
     let (mut nand, mut clock) = nand(part);
     let size = nand.port.part().geometry.block_size();
     nand.program(&mut clock, size, &vec![0x0F; size.to_usize()]).unwrap();
@@ -41,10 +42,10 @@ fn a_program_is_left_in_each_of_its_outcomes() {
                 .collect();
             assert_eq!((done[0], done[1], done[3], done[4]), (16_384, 16_384, 0, 0), "{torn:?}");
             let expected = match torn {
-                Torn::NotBegun => 0..=0,
-                Torn::Partial => 1..=16_383,
-                Torn::Weak => 15_000..=16_383,
-                Torn::Finished => 16_384..=16_384,
+                TearOutcome::NotBegun => 0..=0,
+                TearOutcome::Partial => 1..=16_383,
+                TearOutcome::Weak => 15_000..=16_383,
+                TearOutcome::Finished => 16_384..=16_384,
             };
             assert!(expected.contains(&done[2]), "{} bits, {torn:?}", done[2]);
             let off = nand.read(&mut clock, unit, &mut [0]);
@@ -66,14 +67,14 @@ fn an_erase_is_left_in_each_of_its_outcomes() {
         nand.power_on(&mut clock).unwrap();
         let left = zeros(&page_of(&nand, Row { block: 1, page: 9 })[..2_048]);
         match torn {
-            Torn::NotBegun => assert_eq!(left, 8_192),
-            Torn::Partial => assert!((1..8_192).contains(&left), "{left}"),
-            Torn::Weak | Torn::Finished => assert_eq!(left, 0),
+            TearOutcome::NotBegun => assert_eq!(left, 8_192),
+            TearOutcome::Partial => assert!((1..8_192).contains(&left), "{left}"),
+            TearOutcome::Weak | TearOutcome::Finished => assert_eq!(left, 0),
         }
         // Only a whole erase makes a block that holds what is programmed.
         let mut back = vec![0; 2_048];
         let size = nand.port.part().geometry.block_size();
-        if torn == Torn::Weak {
+        if torn == TearOutcome::Weak {
             nand.program(&mut clock, size, &[0; 2_048]).unwrap();
             let read = nand.read(&mut clock, size, &mut back);
             assert_eq!(read, Err(Error::Uncorrectable { offset: size }));
@@ -132,13 +133,13 @@ fn every_outcome_of_every_change_leaves_a_device_that_works() {
             let done = fork.port.die().array().first_difference(whole.port.die().array());
             let told = format!("{change:?} {torn:?}");
             // Of a mark the erase before it may be hit, which leaves an erased block as it was.
-            let kept = torn == Torn::NotBegun;
+            let kept = torn == TearOutcome::NotBegun;
             assert!(same.is_none() == kept || change.kind() == Kind::MarkBad, "{told}");
             if change.kind() == Kind::MarkBad {
                 let bad = fork.is_bad(&mut clock.clone(), BlockIndex(2)).unwrap();
                 assert_eq!(bad, same.is_some(), "{told}");
             }
-            if torn == Torn::Finished {
+            if torn == TearOutcome::Finished {
                 assert_eq!(done, None, "{told}");
             }
             let mut clock = clock.clone();
@@ -159,7 +160,7 @@ fn the_same_stream_tears_the_same_bits() {
         let mut fork = base.clone();
         let change = Change::Program(Bytes::ZERO, &[0; 2_048]);
         let mut stream = Seed::new(seed).stream("tear");
-        fork.tear(&mut clock.clone(), change, Torn::Partial, &mut stream);
+        fork.tear(&mut clock.clone(), change, TearOutcome::Partial, &mut stream);
         page_of(&fork, Row { block: 0, page: 0 })
     };
     assert_eq!(torn(1), torn(1));

@@ -26,7 +26,7 @@ use crate::link::{Side, Wiring};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
 use boardlab_block as block;
 use boardlab_block::{
-    BlockDevice, Completion, Discarded, Extent, Geometry, Payload, Queue, Request, Target,
+    BlockDevice, Completion, DiscardedContent, Extent, Geometry, Payload, Queue, Request, Target,
 };
 use boardlab_ftl::{Cause, Event, Translation};
 use boardlab_sim::{Duration, Instant, Stream};
@@ -116,7 +116,7 @@ impl<T: Translation> Disk<T> {
         let command = if drive.lba48 { 65_536 } else { 256 };
         let driver = Driver { queue, largest: driver.largest.clamp(1, command), ..driver };
         let page = storage.translation().page_size();
-        let discard = block::Discard { granularity: page, reads: Discarded::Zeros };
+        let discard = block::Discard { granularity: page, reads: DiscardedContent::Zeros };
         let geometry = Geometry {
             physical: page,
             optimal: page * u64::from(drive.stripe.program_pages()),

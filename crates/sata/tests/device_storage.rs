@@ -3,7 +3,7 @@ use crate::drive;
 
 use crate::drive::{BLOCK, Layer, PAGE, layer, micros, sectors, storage};
 use boardlab_block::{Extent, Noise};
-use boardlab_ftl::{Emptied, Policies, Translation};
+use boardlab_ftl::{EmptyBlocks, Policies, Translation};
 use boardlab_sata::device::{Data, Reading, Refusal, Storage, WriteCache};
 use boardlab_sata::wire::{Counting, Step};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
@@ -216,7 +216,7 @@ fn sequential_writes_run_at_the_speed_of_the_dies() {
 
 #[test]
 fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
-    let policies = Policies { emptied: Emptied::Kept, idle_blocks: 20, ..Policies::default() };
+    let policies = Policies { emptied: EmptyBlocks::Kept, idle_blocks: 20, ..Policies::default() };
     let drive = drive::drive(sectors(100), WriteCache::Through);
     let mut storage = Storage::new(drive, layer(100, policies), true).unwrap();
     let block = u64::from(BLOCK) * PAGE;

@@ -7,7 +7,7 @@ use crate::drive;
 
 use crate::drive::{Layer, layer, micros, storage, wiring};
 use boardlab_block::{
-    BlockDevice, Cache, Discarded, Error, Extent, Noise, Payload, Request, Target,
+    BlockDevice, Cache, DiscardedContent, Error, Extent, Noise, Payload, Request, Target,
 };
 use boardlab_ftl::{Geometry, PageMapped, Policies, Timed};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
@@ -226,7 +226,7 @@ fn the_face_says_what_the_drive_promises() {
     assert!(through.is_sound());
     assert_eq!((through.depth, through.cache), (32, Cache::None));
     assert_eq!(through.physical, Bytes::kib(4));
-    assert_eq!(through.discard.unwrap().reads, Discarded::Zeros);
+    assert_eq!(through.discard.unwrap().reads, DiscardedContent::Zeros);
     let size = Bytes::kib(256);
     assert_eq!(geometry(WriteCache::Back(size)).cache, Cache::Volatile(size));
     assert_eq!(disk(None, WriteCache::Through).geometry().depth, 1);

@@ -1,8 +1,8 @@
 //! Requests a second of a card: the sequential 1 MiB writes of the card evaluation's first experiment.
 //!
-//! 14.4 GiB, 16 KiB pages on two planes, blocks of 12 MiB, no buffer. The experiment is 10.9 million requests of
-//! 32 rows each over the first GiB, again and again; in full it is to take less than 30 s. Criterion measures wall
-//! time: run it on a machine that does nothing else.
+//! 14.4 GiB, 16 KiB pages on two planes, blocks of 12 MiB, no buffer. The experiment is 10.9
+//! million requests of 32 rows each over the first GiB, again and again; in full it is to take less
+//! than 30 s. Criterion measures wall time: run it on a machine that does nothing else.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a benchmark")]

@@ -1,8 +1,9 @@
-//! What a card answers when a host asks for its registers or its health.
+//! The answers of a card to requests for its registers or its health.
 //!
-//! Layer: rank 4, part of [`Card`]. Everything is told from what the card is and from the real wear of the layer
-//! below: no count of it ever falls, so neither does life used, which stops at 100 %. Source: the registers'
-//! own modules. Left out: CSD and CID of an eMMC, which hosts hardly use beside EXT_CSD; OCR, RCA and DSR.
+//! Layer: rank 4, part of [`Card`]. All answers follow from the properties of the card and the real
+//! wear of the layer below. None of its counts ever decreases, so neither does the life used, which
+//! stops at 100 %. Source: the registers' own modules. Left out: CSD and CID of an eMMC, which
+//! hosts hardly use beside EXT_CSD; OCR, RCA and DSR.
 
 use crate::bus::{Kind, Width};
 use crate::card::Card;
@@ -12,13 +13,13 @@ use boardlab_ftl::{Cause, Translation, Wear};
 use boardlab_sim::Bytes;
 
 impl<T: Translation> Card<T> {
-    /// The answer to CMD10: who made the card. `None` for an eMMC, and for a date that cannot be told.
+    /// The answer to CMD10: the CID. `None` for an eMMC, and for a date that CID cannot represent.
     pub fn cid(&self) -> Option<[u8; 16]> {
         self.sd()?.part().face.cid.register()
     }
 
-    /// The answer to CMD9: capacity, and whether the card still takes data. `None` for an eMMC, and for
-    /// a capacity that cannot be told.
+    /// The answer to CMD9: capacity, and whether the card still accepts data. `None` for an eMMC,
+    /// and for a capacity that CSD cannot represent.
     pub fn csd(&self) -> Option<[u8; 16]> {
         let card = self.sd()?;
         let speed = card.bus().mode().speed_code();
@@ -26,7 +27,7 @@ impl<T: Translation> Card<T> {
         Csd { capacity: card.part().face.capacity, speed, write_protected }.register()
     }
 
-    /// The answer to ACMD51: what the card can do. `None` for an eMMC.
+    /// The answer to ACMD51: the features of the card (SCR). `None` for an eMMC.
     pub fn scr(&self) -> Option<[u8; 8]> {
         let part = self.sd()?.part();
         let scr = Scr {
@@ -37,8 +38,8 @@ impl<T: Translation> Card<T> {
         Some(scr.register())
     }
 
-    /// The answer to ACMD13: speed classes and allocation unit. `None` for an eMMC, and for classes that
-    /// cannot be told.
+    /// The answer to ACMD13: speed classes and allocation unit. `None` for an eMMC, and for classes
+    /// that the register cannot represent.
     pub fn sd_status(&self) -> Option<[u8; 64]> {
         let card = self.sd()?;
         let part = card.part();
@@ -73,8 +74,8 @@ impl<T: Translation> Card<T> {
         Some(register.register())
     }
 
-    /// Life used of the cells that hold one bit (type A) and of all others (type B), as EXT_CSD tells it; `None` where there
-    /// are no such cells or nothing is rated.
+    /// Life used of the cells that hold one bit (type A) and of all others (type B), as EXT_CSD
+    /// reports it; `None` without such cells or without a rating.
     pub fn life_times(&self, wear: &Wear) -> [Option<LifeTime>; 2] {
         let single = usize::try_from(wear.single_bit).unwrap_or(usize::MAX).min(wear.worn.len());
         let (single, others) = wear.worn.split_at(single);
@@ -85,12 +86,12 @@ impl<T: Translation> Card<T> {
         })
     }
 
-    /// How much of the spare blocks is used, as EXT_CSD tells it.
+    /// The share of spare blocks used, as EXT_CSD reports it.
     pub fn pre_eol(&self) -> PreEol {
         pre_eol(&self.translation().wear())
     }
 
-    /// What the card knows of its health.
+    /// The health data of the card.
     pub fn health(&self) -> Health {
         let wear = self.translation().wear();
         let good = wear.worn.len() - usize::try_from(wear.retired).unwrap_or(0);
@@ -105,14 +106,14 @@ impl<T: Translation> Card<T> {
             grown_bad: wear.retired - wear.factory_bad,
             spare: wear.spare_blocks,
             power_ups: self.power_ups,
-            // Every end of power comes without a warning here.
+            // Every power loss is unannounced here.
             power_losses: self.power_ups - 1,
             refreshes: u32::try_from(refreshes).unwrap_or(u32::MAX),
         }
     }
 
-    /// The answer to CMD56 that reads, in the layout of the maker whose argument it is. `None` for a card
-    /// that has no such answer, or has another argument.
+    /// The answer to a reading CMD56, in the manufacturer's layout for its argument. `None` for a
+    /// card without such an answer, or with another argument.
     pub fn general_command(&self, argument: u32) -> Option<[u8; 512]> {
         let format = self.part().face.health.filter(|format| format.argument() == argument)?;
         Some(format.bytes(&self.health()))

@@ -2,14 +2,15 @@
 //!
 //! Layer: below the card; it knows no flash. Main types: [`Mode`], [`Bus`].
 //!
-//! A command is 48 bits on its own line and is answered there with 48 or 136 bits. A block of 512 bytes goes
-//! over 1, 4 or 8 lines with a start bit, a CRC-16 for each line and an end bit; with double data
-//! rate each line moves two bits a clock and has two CRCs, one for each edge. After a block that is
-//! written, the card answers with a status of 5 bits and then holds line 0 low while it is busy.
+//! A command is 48 bits on its own line and is answered there with 48 or 136 bits. A block of 512
+//! bytes goes over 1, 4 or 8 lines with a start bit, a CRC-16 for each line and an end bit; with
+//! double data rate each line moves two bits a clock and has two CRCs, one for each edge. After a
+//! block that is written, the card answers with a status of 5 bits and then holds line 0 low while
+//! it is busy.
 //!
-//! Source: SD Physical Layer Simplified Specification 6.00, sections 3.6 (formats) and 4.12 (timing: N_CR 2 to 64
-//! clocks, N_RC at least 8, N_WR at least 2, N_CRC 2); JESD84-B51 for eMMC. Where the specification gives a range, a
-//! part says which value it has.
+//! Source: SD Physical Layer Simplified Specification 6.00, sections 3.6 (formats) and 4.12
+//! (timing: N_CR 2 to 64 clocks, N_RC at least 8, N_WR at least 2, N_CRC 2); JESD84-B51 for eMMC.
+//! Where the specification gives a range, a part says which value it has.
 
 use boardlab_sim::{Duration, Hertz};
 use std::fmt;

@@ -1,21 +1,21 @@
 //! The volatile write cache of an eMMC or of a card of performance class A2.
 //!
-//! Layer: below the card. Main type: [`Cache`]. It holds whole pages of the map, some of them only in
-//! part, and gives them up oldest first. What it holds is lost when power goes.
+//! Layer: below the card. Main type: [`Cache`]. It holds whole pages of the map, some of them only
+//! in part, and evicts them oldest first. Its content is lost at a power cut.
 
 use boardlab_sim::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// Which blocks of a page were written.
-pub(crate) type Filled = u128;
+pub(crate) type BlockMask = u128;
 
-/// A page has no more blocks than [`Filled`] has bits.
+/// A page has no more blocks than [`BlockMask`] has bits.
 pub(crate) const LARGEST_PAGE: Bytes = Bytes::kib(64);
 
 /// The bits of the blocks in `blocks`.
-pub(crate) fn filled(blocks: Range<u32>) -> Filled {
-    let ones = |count: u32| if count >= 128 { Filled::MAX } else { (1 << count) - 1 };
+pub(crate) fn filled(blocks: Range<u32>) -> BlockMask {
+    let ones = |count: u32| if count >= 128 { BlockMask::MAX } else { (1 << count) - 1 };
     ones(blocks.end) & !ones(blocks.start)
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn filled(blocks: Range<u32>) -> Filled {
 pub(crate) struct Cache {
     /// Pages that fit.
     room: usize,
-    pages: BTreeMap<u32, Filled>,
+    pages: BTreeMap<u32, BlockMask>,
     order: VecDeque<u32>,
 }
 
@@ -43,8 +43,8 @@ impl Cache {
         self.order.is_empty()
     }
 
-    /// Makes way for so many whole pages from `first` on that go to flash past the cache, when they would push
-    /// everything else out of it; whether they do.
+    /// Makes way for `count` whole pages from `first` on that bypass the cache, when they would
+    /// evict everything else; returns whether they do.
     pub(crate) fn yields(&mut self, first: u32, count: u32) -> bool {
         if (count as usize) < self.room {
             return false;
@@ -57,8 +57,8 @@ impl Cache {
         true
     }
 
-    /// Blocks of a page are written.
-    pub(crate) fn put(&mut self, page: u32, blocks: Filled) {
+    /// Adds written blocks of a page.
+    pub(crate) fn put(&mut self, page: u32, blocks: BlockMask) {
         let order = &mut self.order;
         let held = self.pages.entry(page).or_insert_with(|| {
             order.push_back(page);
@@ -67,20 +67,20 @@ impl Cache {
         *held |= blocks;
     }
 
-    /// Which blocks of a page are here.
-    pub(crate) fn holds(&self, page: u32) -> Filled {
+    /// The cached blocks of a page.
+    pub(crate) fn holds(&self, page: u32) -> BlockMask {
         self.pages.get(&page).copied().unwrap_or(0)
     }
 
-    /// Takes a page out of its turn: the host gave it up, or wants it on flash.
-    pub(crate) fn remove(&mut self, page: u32) -> Option<Filled> {
+    /// Removes a page out of order: the host discarded it, or wants it on flash.
+    pub(crate) fn remove(&mut self, page: u32) -> Option<BlockMask> {
         let blocks = self.pages.remove(&page)?;
         self.order.retain(|&held| held != page);
         Some(blocks)
     }
 
     /// The oldest pages that follow each other, up to `most`, and which blocks of each were written.
-    pub(crate) fn take(&mut self, most: u32, run: &mut Vec<(u32, Filled)>) -> bool {
+    pub(crate) fn take(&mut self, most: u32, run: &mut Vec<(u32, BlockMask)>) -> bool {
         run.clear();
         while let Some(&page) = self.order.front() {
             let follows = run.last().is_none_or(|&(last, _)| page == last + 1);
@@ -93,7 +93,7 @@ impl Cache {
         !run.is_empty()
     }
 
-    /// Power is gone.
+    /// Drops everything at a power cut.
     pub(crate) fn clear(&mut self) {
         self.pages.clear();
         self.order.clear();

@@ -1,23 +1,24 @@
 //! The card: requests become commands on the bus and pages of the translation layer.
 //!
-//! Layer: rank 4, the crate's reason. Main type: [`Card`]. The host's driver splits a request into transfers
-//! of at most [`crate::part::Host::largest`]; a transfer is one command, its data row by row of what
-//! the flash programs at once, and for a write the wait until the card is no longer busy. A row
-//! is handed to the translation layer when its last block has arrived; the next one may come when that
-//! has been accepted. Whether programs and transfers overlap is thus decided below, by the buffers of the
-//! flash; its own link takes no time ([`free_link`]).
+//! Layer: rank 4, the crate's reason. Main type: [`Card`]. The host's driver splits a request into
+//! transfers of at most [`crate::part::Host::largest`]; a transfer is one command, its data row by
+//! row of what the flash programs at once, and for a write the wait until the card is no longer
+//! busy. A row is passed to the translation layer when its last block has arrived; the next one may
+//! follow when that has been accepted. Whether programs and transfers overlap is thus decided
+//! below, by the buffers of the flash; its own link takes no time ([`free_link`]).
 //!
-//! A page of which only some blocks are written is read first, unless the card has a write cache
-//! and the rest of the page arrives in time; a transfer as large as the cache goes past it. Without a cache a write ends when its pages are
-//! programmed. What is to be zero is trimmed on an eMMC whose trimmed blocks read as zeros, and goes over the
-//! bus to any other card: that is what `blkdiscard -z` comes to.
+//! A partly written page is read first, unless the card has a write cache and the rest of the page
+//! arrives in time. A transfer as large as the cache bypasses it. Without a cache a write ends when
+//! its pages are programmed. Zeros are trimmed on an eMMC whose trimmed blocks read as zeros, and
+//! are sent over the bus to any other card, as `blkdiscard -z` does.
 //!
-//! Source: SD Physical Layer Simplified Specification 6.00, sections 4.3 and 4.14; JESD84-B51, 6.6.8 for
-//! reliable writes; Linux 6.1 `drivers/mmc/core/block.c` for the order of commands and `queue.c` for zeros. Left
-//! out: barriers and the command queue of eMMC 5.1, the queue of class A2, packed commands, errors of the bus.
+//! Source: SD Physical Layer Simplified Specification 6.00, sections 4.3 and 4.14; JESD84-B51,
+//! 6.6.8 for reliable writes; Linux 6.1 `drivers/mmc/core/block.c` for the order of commands and
+//! `queue.c` for zeros. Left out: barriers and the command queue of eMMC 5.1, the queue of class
+//! A2, packed commands, errors of the bus.
 
 use crate::bus::{Bus, Kind};
-use crate::cache::{Cache, Filled};
+use crate::cache::{BlockMask, Cache};
 use crate::error::Error;
 use crate::part::{Discard, Part, Shape};
 use crate::store::Store;
@@ -27,20 +28,20 @@ use boardlab_ftl as ftl;
 use boardlab_ftl::{ByCause, Event, Events, Pace, Translation, Version};
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
 
-/// The link that the layer below is given: it takes no time, because the card's bus is modelled here.
+/// The link of the layer below: it takes no time, because the card's bus is modelled here.
 #[must_use]
 pub fn free_link() -> Rate {
     Rate::new(Bytes::mib(1 << 30), Duration::from_nanos(1)).expect("neither number is zero")
 }
 
-/// What a card did so far, besides what its translation layer counts.
+/// The counters of a card, besides those of its translation layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Commands, CMD23, CMD12, CMD13 and the erase commands included.
     pub commands: u64,
-    /// Blocks that came over the bus.
+    /// Blocks received over the bus.
     pub blocks_in: u64,
-    /// Blocks that went over the bus.
+    /// Blocks sent over the bus.
     pub blocks_out: u64,
     /// Pages that had to be read because only some of their blocks were written.
     pub merged: u64,
@@ -55,10 +56,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was done since `earlier`.
+    /// The difference to `earlier`.
     ///
     /// # Panics
-    /// When a number has fallen.
+    /// When a count has decreased.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -74,14 +75,15 @@ impl Counts {
     }
 }
 
-/// What becomes of the bytes that are written.
+/// How written bytes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Data {
     /// They are not kept: every read gives what an erased block reads as.
     Lost,
     /// The newest ones are kept.
     Newest,
-    /// All are kept that a power cut could bring back, and the layer below says by version which it holds.
+    /// All versions are kept that a power cut could restore, and the layer below says which version
+    /// it holds.
     Versions,
 }
 
@@ -102,22 +104,22 @@ pub struct Card<T> {
     pub(crate) write_times: Vec<Duration>,
     /// The same for reads.
     pub(crate) read_times: Vec<Duration>,
-    /// How pages come that need not be looked at one by one.
+    /// The pace of pages that need no individual handling.
     pub(crate) pace: Pace,
     pub(crate) command: Duration,
-    /// When the card is done with everything so far.
+    /// When the card has finished all requests so far.
     pub(crate) free: Instant,
     pub(crate) cache: Option<Cache>,
     pub(crate) store: Option<Store>,
-    /// Bytes of the write under way that are kept as they come.
+    /// Bytes of the present write that are kept as they arrive.
     pub(crate) incoming: Option<(Extent, Vec<u8>)>,
-    pub(crate) run: Vec<(u32, Filled)>,
+    pub(crate) run: Vec<(u32, BlockMask)>,
     pub(crate) versions: Vec<Version>,
     pub(crate) counts: Counts,
     /// All was durable when the last request ended.
     pub(crate) settled: bool,
     pub(crate) power_ups: u32,
-    /// Of the request under way.
+    /// Of the present request.
     pub(crate) work: ByCause,
     pub(crate) events: Events,
 }
@@ -186,29 +188,29 @@ impl<T: Translation> Card<T> {
         &self.translation
     }
 
-    /// The layer below, to be worked on: a power cut, an aging.
+    /// The layer below, for a power cut or ageing.
     pub const fn translation_mut(&mut self) -> &mut T {
         &mut self.translation
     }
 
-    /// When the card has done all that it was asked for.
+    /// When the card has finished all requests.
     pub const fn free(&self) -> Instant {
         self.free
     }
 
-    /// What the last request made the flash do, by cause, in nanoseconds of busy dies.
+    /// The flash work of the last request, by cause, in nanoseconds of busy dies.
     pub const fn work(&self) -> &ByCause {
         &self.work
     }
 
-    /// What else made the last request slow.
+    /// Other events that slowed the last request.
     pub const fn events(&self) -> Events {
         self.events
     }
 
-    /// Power is lost and comes back: what the cache held is gone, and `rebuild` makes a layer of what is
-    /// left of the one below. Where bytes are told apart by version, the layer is asked which it still holds:
-    /// a read of each page, which it counts.
+    /// Restarts the card after a power cut: the content of the cache is lost, and `rebuild` makes a
+    /// layer of the remains of the one below. Where bytes are kept by version, the layer is asked
+    /// which versions it still holds: a read of each page, which it counts.
     ///
     /// # Errors
     /// Those of `rebuild`.
@@ -259,8 +261,9 @@ impl<T: Translation> Card<T> {
         at + self.command
     }
 
-    /// Commands that begin a transfer: the length, if the host announces it, then the transfer itself. One block that is `alone` has
-    /// a command of its own, CMD17 or CMD24, whose length is known.
+    /// Commands that begin a transfer: the length, if the host announces it, then the transfer
+    /// itself. One block that is `alone` has a command of its own, CMD17 or CMD24, whose length is
+    /// known.
     pub(crate) fn begin(&mut self, at: Instant, alone: bool) -> Instant {
         let mut now = at + self.part.host.request;
         if self.part.host.announces && !alone {
@@ -293,8 +296,9 @@ impl<T: Translation> Card<T> {
         if self.part.face.erased_ones { 0xFF } else { 0x00 }
     }
 
-    /// The host was away from `free` until `at`: the cache is written back, then the layer works on its own. Returns
-    /// when the card is ready: its cache takes data while the flash is busy.
+    /// The host was idle from `free` until `at`: the cache is written back, then the layer works in
+    /// the background. Returns when the card is ready: its cache accepts data while the flash is
+    /// busy.
     fn rest(&mut self, at: Instant) -> Result<Instant, ftl::Error> {
         if at <= self.free {
             return Ok(self.free);
@@ -318,14 +322,14 @@ impl<T: Translation> Card<T> {
         }
     }
 
-    /// Linux has an eMMC trim what is to be zero, if trimmed blocks read as zeros; an SD card is sent zeros.
+    /// Linux trims zeros on an eMMC if trimmed blocks read as zeros; an SD card is sent zeros.
     fn trims_to_zeros(&self) -> bool {
         let trims = self.part.face.kind == Kind::Emmc && self.part.face.discard == Discard::Erase;
         trims && !self.part.face.erased_ones
     }
 
-    /// Bytes told apart by version are kept as they come, for older ones of the same page may go to flash before
-    /// them; others when all were taken, so that a refused write leaves the old ones.
+    /// Bytes told apart by version are kept as they come, for older ones of the same page may go to
+    /// flash before them; others when all were taken, so that a refused write leaves the old ones.
     fn store_and_write(
         &mut self,
         start: Instant,
@@ -347,7 +351,7 @@ impl<T: Translation> Card<T> {
         Ok(ended)
     }
 
-    /// What took most of the flash's time besides the host's own pages.
+    /// The cause that took most of the flash's time besides the host's own pages.
     fn cause(&self) -> Option<block::Cause> {
         let foreign =
             self.work.iter().filter(|(cause, time)| *cause != ftl::Cause::Host && *time > 0);
@@ -389,12 +393,12 @@ fn held(layer: &mut impl Translation, at: Instant, page: u32) -> Version {
     versions[0]
 }
 
-/// The face of the card as a block device.
+/// The card's geometry as a block device.
 fn geometry(part: &Part, page: Bytes) -> Geometry {
     let reads = match part.face.discard {
-        Discard::Erase if part.face.erased_ones => block::Discarded::Ones,
-        Discard::Erase => block::Discarded::Zeros,
-        Discard::Discard | Discard::None => block::Discarded::Undefined,
+        Discard::Erase if part.face.erased_ones => block::DiscardedContent::Ones,
+        Discard::Erase => block::DiscardedContent::Zeros,
+        Discard::Discard | Discard::None => block::DiscardedContent::Undefined,
     };
     let discard = block::Discard { granularity: crate::BLOCK, reads };
     Geometry {

@@ -4,9 +4,9 @@
 //!
 //! - [`bus`]: [`Bus`], modes, and the clocks that commands and blocks take.
 //! - [`register`]: what a host reads of a card: capacity, classes, health.
-//! - [`part`]: [`Part`], what a card is; [`error`]: [`Error`], why it cannot be.
-//! - [`card`]: [`Card`], a block device over any translation layer of `ftl`; `write` and `read` are its two
-//!   ways, and `answers` what a host that asks it gets.
+//! - [`part`]: [`Part`], the properties of a card; [`error`]: [`Error`], why they are invalid.
+//! - [`card`]: [`Card`], a block device over any translation layer of `ftl`; `write` and `read` are
+//!   its data paths, and `answers` has the answers to a host's queries.
 
 mod answers;
 pub mod bus;

@@ -1,8 +1,8 @@
-//! What a card is: its face to the host, and what the host adds.
+//! The properties of a card as the host sees them, and of the host.
 //!
-//! Layer: rank 4, plain data. Main types: [`Part`], [`Host`], [`Shape`]. Everything comes from a part
-//! file; nothing here has a default. [`Part::check`] is called once, so that the card can rely on it. What
-//! lies behind the face, cells and translation, comes from `ftl`.
+//! Layer: rank 4, plain data. Main types: [`Part`], [`Host`], [`Shape`]. Everything comes from a
+//! part file; nothing here has a default. [`Part::check`] is called once, so that the card can rely
+//! on it. The cells and the translation layer behind it are in `ftl`.
 
 use crate::bus::{Bus, Gaps, Kind, Mode, Width};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use boardlab_sim::{Bytes, Duration, Hertz};
 pub enum Discard {
     /// The card has none.
     None,
-    /// The card forgets whole pages of its map; what is read afterwards is not defined.
+    /// The card unmaps whole pages; what is read afterwards is undefined.
     Discard,
     /// Every block reads as erased afterwards.
     Erase,
@@ -33,7 +33,7 @@ pub struct Wiring {
     pub gaps: Gaps,
 }
 
-/// What the host's driver does around a command.
+/// The behaviour of the host's driver around a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
     /// From one request to the next: interrupt, completion, set-up of the transfer.
@@ -53,7 +53,7 @@ pub struct Face {
     pub kind: Kind,
     /// What the host can address.
     pub capacity: Bytes,
-    /// The unit in which the card keeps its promises.
+    /// The unit of the card's speed guarantees.
     pub allocation_unit: AllocationUnit,
     /// CMD23 is understood.
     pub counts_blocks: bool,
@@ -61,7 +61,7 @@ pub struct Face {
     pub command: Duration,
     /// Size of the volatile write cache; `None` where each write is on flash when it ends.
     pub cache: Option<Bytes>,
-    /// For how long the host must have been away before the cache is written to flash.
+    /// The idle time of the host before the cache is written to flash.
     pub write_back_after: Duration,
     /// What CMD38 does.
     pub discard: Discard,
@@ -69,11 +69,11 @@ pub struct Face {
     pub erased_ones: bool,
     /// Who made it.
     pub cid: Cid,
-    /// Promises of speed.
+    /// Speed classes.
     pub classes: Classes,
-    /// Time of an erase, as told.
+    /// The erase time that the card reports.
     pub erase: EraseTime,
-    /// How it answers when it is asked for its health; `None` where it does not.
+    /// The format of its health report; `None` without one.
     pub health: Option<HealthFormat>,
 }
 

@@ -1,8 +1,8 @@
-//! Extents of blocks cut at the lines that the flash draws: pages and rows.
+//! Splits extents of blocks at page and row boundaries.
 //!
 //! Layer: arithmetic below the card. Main type: [`Pages`], the pages that an extent touches.
 
-use crate::cache::{Filled, filled};
+use crate::cache::{BlockMask, filled};
 use boardlab_block::Extent;
 use boardlab_ftl as ftl;
 
@@ -18,7 +18,8 @@ pub(crate) fn within_page(piece: Extent, page_blocks: u64) -> (usize, usize) {
     (bytes(piece.first.0 % page_blocks), bytes(piece.count))
 }
 
-/// An extent in pieces of at most `most` blocks that do not cross a multiple of `grid` blocks; no grid if zero.
+/// An extent in pieces of at most `most` blocks that do not cross a multiple of `grid` blocks; no
+/// grid if zero.
 pub(crate) fn pieces(extent: Extent, most: u64, grid: u64) -> impl Iterator<Item = Extent> {
     let (mut next, end) = (extent.first.0, extent.first.0 + extent.count);
     std::iter::from_fn(move || {
@@ -51,7 +52,7 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Each page, and which of its blocks.
-    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, Filled)> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = (u32, BlockMask)> {
         let blocks = self.page_blocks;
         pieces(self.extent, blocks, blocks).map(move |piece| {
             let from = piece.first.0 % blocks;

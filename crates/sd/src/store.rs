@@ -1,8 +1,8 @@
 //! The bytes of a card that keeps any.
 //!
-//! Layer: below the card. Main type: [`Store`]. The translation layer tells pages apart by version; here are
-//! the bytes of each version that may still be asked for. After a flush the older ones are dropped;
-//! a power cut may bring them back until then.
+//! Layer: below the card. Main type: [`Store`]. The translation layer tells pages apart by version;
+//! here are the bytes of each version that may still be asked for. After a flush the older ones are
+//! dropped; a power cut may bring them back until then.
 
 use boardlab_ftl::Version;
 use boardlab_sim::Bytes;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The bytes of one page in one version; without one while they are only in the card's cache.
 #[derive(Debug, Clone)]
-struct Copy {
+struct StoredPage {
     version: Option<Version>,
     bytes: Box<[u8]>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Store {
     erased: u8,
     /// The layer below says which version it holds.
     versions: bool,
-    pages: BTreeMap<u32, Vec<Copy>>,
+    pages: BTreeMap<u32, Vec<StoredPage>>,
     /// Pages with more than one version.
     several: Vec<u32>,
 }
@@ -54,7 +54,7 @@ impl Store {
         self.give(self.pages.get(&page).and_then(|copies| copies.last()), within, buffer);
     }
 
-    fn give(&self, copy: Option<&Copy>, within: usize, buffer: &mut [u8]) {
+    fn give(&self, copy: Option<&StoredPage>, within: usize, buffer: &mut [u8]) {
         match copy {
             Some(copy) => buffer.copy_from_slice(&copy.bytes[within..within + buffer.len()]),
             None => buffer.fill(self.erased),
@@ -69,7 +69,7 @@ impl Store {
             newest => {
                 let erased = || vec![self.erased; self.page].into_boxed_slice();
                 let bytes = newest.map_or_else(erased, |newest| newest.bytes.clone());
-                copies.push(Copy { version: None, bytes });
+                copies.push(StoredPage { version: None, bytes });
                 if copies.len() == 2 {
                     self.several.push(page);
                 }
@@ -92,8 +92,9 @@ impl Store {
         self.pages.remove(&page);
     }
 
-    /// Power was lost: of each page only the version that the layer below still holds is kept, where that can be
-    /// told. The others must not come back with the next part of a page that is written.
+    /// Power was lost: of each page only the version that the layer below still holds is kept,
+    /// where that can be told. The others must not come back with the next part of a page that is
+    /// written.
     pub(crate) fn keep_held(&mut self, mut held: impl FnMut(u32) -> Version) {
         if !self.versions {
             return;

@@ -1,10 +1,11 @@
 //! How blocks reach the flash: transfers, pages that are not whole, the write cache, discards.
 //!
-//! Layer: rank 4, part of [`Card`]. Where nothing has to be looked at page by page, a transfer goes to the layer
-//! below in one piece, at the pace of the bus. Source and what is left out: see [`crate::card`].
+//! Layer: rank 4, part of [`Card`]. Where nothing has to be looked at page by page, a transfer goes
+//! to the layer below in one piece, at the pace of the bus. Source and what is left out: see
+//! [`crate::card`].
 
 use crate::bus::Kind;
-use crate::cache::{Cache, Filled, filled};
+use crate::cache::{BlockMask, Cache, filled};
 use crate::card::Card;
 use crate::part::Discard;
 use crate::pieces::{Pages, edges, number, pieces, within_page};
@@ -23,12 +24,12 @@ impl<T: Translation> Card<T> {
         Ok(done.finished)
     }
 
-    /// Whole pages go to the layer below; those that are not whole are read first. Returns when the next
-    /// may come, and when all is programmed.
+    /// Whole pages go to the layer below; those that are not whole are read first. Returns when the
+    /// next may come, and when all is programmed.
     fn program(
         &mut self,
         at: Instant,
-        pages: &[(u32, Filled)],
+        pages: &[(u32, BlockMask)],
     ) -> Result<(Instant, Instant), ftl::Error> {
         let Some(&(first, _)) = pages.first() else { return Ok((at, at)) };
         let whole = filled(0..u32::try_from(self.page_blocks).unwrap_or(128));
@@ -58,8 +59,8 @@ impl<T: Translation> Card<T> {
         Ok((done.accepted, done.finished))
     }
 
-    /// A command is over when what it wrote is on flash: all without a cache, and what a reliable write moved
-    /// with one.
+    /// A command is over when what it wrote is on flash: all without a cache, and what a reliable
+    /// write moved with one.
     fn commit(&mut self, at: Instant, transfer: Extent) -> Result<Instant, ftl::Error> {
         let mut at = at;
         let pages = Pages { extent: transfer, page_blocks: self.page_blocks }.whole();
@@ -77,8 +78,8 @@ impl<T: Translation> Card<T> {
         Ok(done.finished)
     }
 
-    /// All that the layer was given is durable; what that makes superfluous goes with the next request, for
-    /// power may have been lost on the way.
+    /// All that the layer was given is durable; what that makes superfluous goes with the next
+    /// request, for power may have been lost on the way.
     fn settle(&mut self) {
         self.settled = true;
     }
@@ -103,8 +104,8 @@ impl<T: Translation> Card<T> {
         Ok((accepted, finished))
     }
 
-    /// Writes cached pages while the host is away, until it is back at `until`. Returns when all is on flash,
-    /// or `until`.
+    /// Writes cached pages while the host is away, until it is back at `until`. Returns when all is
+    /// on flash, or `until`.
     pub(crate) fn write_back(&mut self, until: Instant) -> Result<Instant, ftl::Error> {
         if self.cache.as_ref().is_none_or(Cache::is_empty) {
             return Ok(self.free);
@@ -176,8 +177,8 @@ impl<T: Translation> Card<T> {
         if durable && self.part.face.kind == Kind::Sd { self.flush(now) } else { Ok(now) }
     }
 
-    /// The pages of a transfer that goes to flash as it comes: all of it whole pages, and no cache, or none that
-    /// is larger.
+    /// The pages of a transfer that goes to flash as it comes: all of it whole pages, and no cache,
+    /// or none that is larger.
     fn passes_on(&mut self, transfer: Extent) -> Option<ftl::Extent> {
         let pages = Pages { extent: transfer, page_blocks: self.page_blocks };
         if !pages.are_whole() {

@@ -32,9 +32,10 @@ fn a_write_takes_request_commands_transfers_and_programs_one_after_the_other() {
     assert_eq!((counts.bus_ns, counts.busy_ns), (bus.as_nanos(), (PROGRAM * 2).as_nanos()));
 }
 
-/// The same random writes of whole pages, with bytes kept by version and with no bytes kept: the first
-/// goes row by row, the second passes whole transfers on. Collection within a transfer then begins when the last
-/// row before it has come, not when the first row after it has: never later, and by two rows at most.
+/// The same random writes of whole pages, with bytes kept by version and with no bytes kept: the
+/// first goes row by row, the second passes whole transfers on. Collection within a transfer then
+/// begins when the last row before it has come, not when the first row after it has: never later,
+/// and by two rows at most.
 #[test]
 fn a_transfer_passed_on_in_one_piece_takes_as_long_as_row_by_row() {
     let row = Duration::from_nanos(blocks(ROW) * 539 * 20);

@@ -1,6 +1,7 @@
 //! A card that maps whole blocks keeps a few units open: one stream more than that, and it thrashes.
 //!
-//! The experiment is flashbench's "open allocation units" test: writes of one size in turn to so many units, each in order.
+//! The experiment is flashbench's "open allocation units" test: writes of one size in turn to so
+//! many units, each in order.
 use crate::small::{blocks, geometry, part, timing};
 use boardlab_block::{BlockDevice, Cause, Extent, Payload, Request};
 use boardlab_ftl::{LogBlocks, LogPolicies, Timed, Translation};

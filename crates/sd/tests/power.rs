@@ -1,8 +1,9 @@
 //! Power is lost while a card works: without a cache every write that ended is there, with one all that
 //! was flushed; and no block holds what it never could.
 //!
-//! The medium remembers what pages hold; the card keeps bytes by version, and after the cut shows those of the version
-//! that recovery finds. Each write has bytes of its own. The seed is printed on failure.
+//! The medium remembers what pages hold; the card keeps bytes by version, and after the cut shows
+//! those of the version that recovery finds. Each write has bytes of its own. The seed is printed
+//! on failure.
 use crate::small::{face, in_slot};
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{

@@ -1,15 +1,15 @@
-//! The page cache: pages of files in memory, which of them are to be written, and which goes first.
+//! The page cache: which pages of files are in memory, which are dirty, and which is evicted next.
 //!
-//! Layer: rank 2. Main types: [`Options`], [`WriteBack`], [`CacheCounts`]; the pages themselves are
-//! kept by `PageCache`, which only [`Mount`](crate::Mount) uses. It decides nothing about time and
-//! calls nobody: it says which page is due, and `Mount` writes it.
+//! Layer: rank 2. Main types: [`Options`], [`WriteBack`], [`CacheCounts`]. The private `PageCache`
+//! keeps the pages for [`Mount`](crate::Mount). It knows no time and calls nobody: it says which
+//! page is due, and `Mount` writes it.
 //!
-//! What it mirrors (Linux 6.1): `mm/filemap.c` (pages by inode and index), `mm/vmscan.c` (the least
-//! recently used page goes first; here one list, there two), `fs/fs-writeback.c` (inodes are written
-//! in the order in which they became dirty, their pages in ascending order), `mm/readahead.c`.
+//! It mirrors Linux 6.1: `mm/filemap.c` (pages by inode and index), `mm/vmscan.c` (least recently
+//! used pages go first; here in one list, there in two), `fs/fs-writeback.c` (inodes are written in
+//! the order in which they became dirty, their pages in ascending order), `mm/readahead.c`.
 //!
-//! Left out: memory that other parts of the kernel take from the cache while it runs, the second
-//! chance of pages on the active list, and mapped files.
+//! Left out: memory pressure from other parts of the kernel, the second chance of pages on the
+//! active list, and mapped files.
 
 use crate::filesystem::PAGE_SIZE;
 use crate::node::Ino;
@@ -17,24 +17,23 @@ use boardlab_sim::{Bytes, Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// How the page cache is set up. The board says how much memory there is.
+/// The settings of the page cache. The board says how much memory there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// The most bytes of pages; at least one page is kept.
+    /// The limit in bytes; at least one page is kept.
     pub cache: Bytes,
-    /// How many pages a sequential read brings in at once. Linux has 32 for block devices and none
+    /// How many pages a sequential read fetches at once. Linux has 32 for block devices and none
     /// for MTD (`mtd_bdi_init`, `drivers/mtd/mtdcore.c`, and `ubifs_fill_super`).
     pub readahead: u32,
-    /// When changed pages are written, for filesystems that ask for write-back.
+    /// When dirty pages are written, for filesystems that ask for write-back.
     pub write_back: WriteBack,
 }
 
-/// When changed pages are written: the settings below `/proc/sys/vm` (Linux 6.1,
-/// `mm/page-writeback.c`).
+/// When dirty pages are written: the settings of `/proc/sys/vm` (Linux 6.1, `mm/page-writeback.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteBack {
-    /// Changed pages beyond this are written at once, the oldest inode first
-    /// (`dirty_background_bytes`, or 10 % of the memory). The harder limit `dirty_bytes` is never
+    /// Dirty pages beyond this limit are written at once, the oldest inode first
+    /// (`dirty_background_bytes`, or 10 % of the memory). The hard limit `dirty_bytes` is never
     /// reached here: there is one thread, so the writer waits for the flusher.
     pub background: Bytes,
     /// An inode is written when it has been dirty for this long (`dirty_expire_centisecs`).
@@ -44,7 +43,8 @@ pub struct WriteBack {
 }
 
 impl Options {
-    /// A cache of `cache` bytes with Linux' defaults: no readahead, the flusher begins at 10 %.
+    /// A cache of `cache` bytes with the defaults of Linux: no readahead, the flusher starts at 10
+    /// %.
     #[must_use]
     pub fn with_cache(cache: Bytes) -> Self {
         let write_back = WriteBack {
@@ -63,16 +63,16 @@ impl Default for Options {
     }
 }
 
-/// What the page cache did.
+/// Counters of the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheCounts {
-    /// Pages that were wanted and there.
+    /// Pages that were found in the cache.
     pub hits: u64,
     /// Pages that the filesystem was asked to read.
     pub read: u64,
     /// Pages that the filesystem was asked to write.
     pub written: u64,
-    /// Pages that made room for others.
+    /// Pages that were evicted to make room.
     pub evicted: u64,
 }
 
@@ -82,13 +82,13 @@ pub(crate) type Key = (Ino, u64);
 #[derive(Debug, Clone)]
 struct Page {
     content: Box<[u8]>,
-    /// When it was last used, in uses of the cache.
+    /// The time of the last use, counted in uses of the cache.
     stamp: u64,
-    /// The bytes to be written.
+    /// The dirty bytes.
     changed: Option<Range<usize>>,
 }
 
-/// The changed pages of an inode.
+/// The dirty pages of an inode.
 #[derive(Debug, Clone)]
 struct Dirty {
     since: Instant,
@@ -129,7 +129,7 @@ impl PageCache {
         in_bytes(self.dirty_pages)
     }
 
-    /// The page, which thereby becomes the most recently used one.
+    /// Returns the page and makes it the most recently used one.
     pub(crate) fn get(&mut self, key: Key) -> Option<&mut [u8]> {
         let page = self.pages.get_mut(&key)?;
         self.by_use.remove(&page.stamp);
@@ -148,21 +148,22 @@ impl PageCache {
         debug_assert!(replaced.is_none(), "PageCache::insert: {key:?} was there");
     }
 
-    /// The page that has to go before another one can come: the least recently used.
+    /// The page to evict before another is added: the least recently used one. `None` while there
+    /// is room.
     pub(crate) fn victim(&self) -> Option<Key> {
         let full = self.pages.len() >= self.limit;
         self.by_use.values().next().copied().filter(|_| full)
     }
 
     pub(crate) fn remove(&mut self, key: Key) {
-        self.set_clean(key);
+        self.mark_clean(key);
         if let Some(page) = self.pages.remove(&key) {
             self.by_use.remove(&page.stamp);
         }
     }
 
-    /// Notes that these bytes of a page are to be written.
-    pub(crate) fn set_dirty(&mut self, key: Key, changed: Range<usize>, now: Instant) {
+    /// Marks these bytes of a page as dirty.
+    pub(crate) fn mark_dirty(&mut self, key: Key, changed: Range<usize>, now: Instant) {
         let Some(page) = self.pages.get_mut(&key) else { return };
         let all = page.changed.take();
         page.changed =
@@ -173,7 +174,7 @@ impl PageCache {
         self.dirty_pages += usize::from(dirty.pages.insert(key.1));
     }
 
-    pub(crate) fn set_clean(&mut self, key: Key) {
+    pub(crate) fn mark_clean(&mut self, key: Key) {
         if let Some(page) = self.pages.get_mut(&key) {
             page.changed = None;
         }
@@ -185,18 +186,18 @@ impl PageCache {
         }
     }
 
-    /// What is to be written of a page: its content and the changed bytes.
-    pub(crate) fn changed(&self, key: Key) -> Option<(&[u8], Range<usize>)> {
+    /// The content of a dirty page, and its dirty bytes.
+    pub(crate) fn dirty_range(&self, key: Key) -> Option<(&[u8], Range<usize>)> {
         let page = self.pages.get(&key)?;
         page.changed.clone().map(|changed| (&*page.content, changed))
     }
 
-    /// The first changed page of an inode.
+    /// The first dirty page of an inode.
     pub(crate) fn first_dirty(&self, ino: Ino) -> Option<Key> {
         self.dirty.get(&ino)?.pages.first().map(|&page| (ino, page))
     }
 
-    /// Inodes with changed pages and since when, the oldest first.
+    /// The inodes with dirty pages, the oldest first, each with the instant since when it is dirty.
     pub(crate) fn dirty_inodes(&self) -> Vec<(Instant, Ino)> {
         let mut inodes: Vec<_> =
             self.dirty.iter().map(|(&ino, dirty)| (dirty.since, ino)).collect();
@@ -204,7 +205,7 @@ impl PageCache {
         inodes
     }
 
-    /// Drops what lies behind the new end of a file, and fills the rest of its last page with zeros.
+    /// Drops the pages beyond the new end of a file, and clears the rest of its last page.
     pub(crate) fn truncate(&mut self, ino: Ino, size: u64) {
         let unit = PAGE_SIZE as u64;
         let beyond = (ino, size.div_ceil(unit))..=(ino, u64::MAX);
@@ -219,11 +220,11 @@ impl PageCache {
             page.changed.clone().map(|changed| changed.start.min(tail)..changed.end.min(tail));
         page.changed.clone_from(&left);
         if left.is_some_and(|left| left.is_empty()) {
-            self.set_clean((ino, size / unit));
+            self.mark_clean((ino, size / unit));
         }
     }
 
-    /// Drops every page that has not to be written.
+    /// Drops every clean page.
     pub(crate) fn drop_clean(&mut self) {
         self.pages.retain(|_, page| page.changed.is_some());
         let pages = &self.pages;
@@ -264,33 +265,33 @@ mod tests {
     fn changed_bytes_of_a_page_are_written_together() {
         let mut cache = with_pages(2);
         let at = Instant::from_nanos;
-        cache.set_dirty((INO, 1), 100..200, at(7));
-        cache.set_dirty((INO, 1), 300..301, at(8));
-        assert_eq!(cache.changed((INO, 1)).unwrap().1, 100..301);
+        cache.mark_dirty((INO, 1), 100..200, at(7));
+        cache.mark_dirty((INO, 1), 300..301, at(8));
+        assert_eq!(cache.dirty_range((INO, 1)).unwrap().1, 100..301);
         assert_eq!(
             (cache.dirty_inodes(), cache.dirty_bytes()),
             (vec![(at(7), INO)], Bytes::kib(4))
         );
-        cache.set_clean((INO, 1));
+        cache.mark_clean((INO, 1));
         assert_eq!((cache.dirty_inodes(), cache.dirty_bytes()), (vec![], Bytes::ZERO));
     }
 
     #[test]
     fn what_is_cut_off_is_neither_read_nor_written() {
         let mut cache = with_pages(3);
-        (0..3).for_each(|index| cache.set_dirty((INO, index), 50..80, Instant::ZERO));
+        (0..3).for_each(|index| cache.mark_dirty((INO, index), 50..80, Instant::ZERO));
         cache.truncate(INO, 4_096 + 60);
-        assert_eq!(cache.changed((INO, 1)).unwrap().1, 50..60);
+        assert_eq!(cache.dirty_range((INO, 1)).unwrap().1, 50..60);
         assert_eq!(cache.get((INO, 1)).unwrap()[59..62], [1, 0, 0]);
         assert!(!cache.contains((INO, 2)));
         cache.truncate(INO, 4_096 + 50);
-        assert_eq!((cache.dirty_bytes(), cache.changed((INO, 1))), (Bytes::kib(4), None));
+        assert_eq!((cache.dirty_bytes(), cache.dirty_range((INO, 1))), (Bytes::kib(4), None));
     }
 
     #[test]
     fn dropping_the_cache_keeps_what_is_not_written_yet() {
         let mut cache = with_pages(3);
-        cache.set_dirty((INO, 1), 0..1, Instant::ZERO);
+        cache.mark_dirty((INO, 1), 0..1, Instant::ZERO);
         cache.drop_clean();
         assert_eq!((cache.contains((INO, 1)), cache.bytes()), (true, Bytes::kib(4)));
     }

@@ -1,4 +1,4 @@
-//! What a filesystem answers when it does not do what was asked.
+//! The errors of filesystems.
 //!
 //! Layer: rank 2. Main types: [`Error`] and [`Errno`], the error numbers of Linux that filesystems use.
 
@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-/// The error numbers of Linux (`include/uapi/asm-generic/errno*.h`) that a filesystem may give.
+/// The error numbers of Linux (`include/uapi/asm-generic/errno*.h`) that a filesystem may return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Errno {
     /// Operation not permitted.
@@ -137,7 +137,7 @@ impl fmt::Display for Errno {
     }
 }
 
-/// Why an operation of a filesystem did not succeed. Two are equal when a program could not tell them
+/// Why an operation of a filesystem failed. Two errors are equal when a program cannot tell them
 /// apart: by error number, or by the instant of the power cut.
 #[derive(Debug, Clone)]
 pub enum Error {
@@ -145,7 +145,7 @@ pub enum Error {
     Refused(Errno),
     /// The medium failed, or what is on it is damaged: [`Errno::Io`], with the place in the cause.
     Damaged(Arc<dyn StdError + Send + Sync>),
-    /// The power went away. Only the runner of an experiment handles this.
+    /// The power was cut. Only the runner of an experiment handles this.
     PowerCut {
         /// When.
         at: Instant,
@@ -153,13 +153,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of the layer below as [`Errno::Io`].
+    /// Wraps an error of the layer below as [`Errno::Io`].
     #[must_use]
     pub fn damaged(cause: impl StdError + Send + Sync + 'static) -> Self {
         Self::Damaged(Arc::new(cause))
     }
 
-    /// The error number that a program would see; `None` when nobody is left to see it.
+    /// The error number that a program would see; `None` after a power cut.
     #[must_use]
     pub const fn errno(&self) -> Option<Errno> {
         match self {

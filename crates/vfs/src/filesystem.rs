@@ -1,11 +1,11 @@
 //! The trait that every filesystem implements.
 //!
-//! Layer: rank 2. [`FileSystem`], and [`Caching`], what it asks of the page cache above it. The cut is
-//! that of Linux's `struct inode_operations` and `struct address_space_operations` (6.1): names are
-//! resolved one at a time, file content moves in pages.
+//! Layer: rank 2. Main types: [`FileSystem`], and [`Caching`], the caching that it asks for. The
+//! operations follow `struct inode_operations` and `struct address_space_operations` of Linux 6.1:
+//! names are looked up one at a time, and file content moves in pages.
 
 use crate::error::Error;
-use crate::node::{Attributes, Change, Entry, Ino, New, Space};
+use crate::node::{Attributes, Entry, Ino, NewInode, SetAttr, StatFs};
 use boardlab_sim::Clock;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -13,32 +13,32 @@ use std::ops::{ControlFlow, Range};
 /// Bytes of a page of the page cache.
 pub const PAGE_SIZE: usize = 4_096;
 
-/// When the page cache hands changed pages to the filesystem.
+/// When the page cache writes dirty pages to the filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Caching {
-    /// At once, within the write call.
+    /// Within the write call.
     WriteThrough,
-    /// On sync, under pressure or when they are old.
+    /// On sync, under memory pressure, or when the pages are old.
     WriteBack,
 }
 
-/// A mounted filesystem. Every operation takes the run's clock and moves it on by what it costs, on
-/// the flash and on the host's CPU.
+/// A mounted filesystem. Every operation advances the run's clock by its cost on the flash and on
+/// the host's CPU.
 ///
-/// Names are bytes without `/` and NUL, neither `.` nor `..`, one to 255 of them; the caller checks
-/// that. After [`Error::PowerCut`] nothing works until the flash is mounted again.
+/// Names are 1 to 255 bytes without `/` and NUL, and neither `.` nor `..`; the caller checks that.
+/// After [`Error::PowerCut`] nothing works until the flash is mounted again.
 pub trait FileSystem {
-    /// What the filesystem asks of the page cache.
+    /// The caching that the filesystem asks for.
     fn caching(&self) -> Caching;
 
-    /// Whether a page that is not in the page cache is read even when all of it is to be overwritten.
-    /// JFFS2 does so since Linux 2.6.24 (`jffs2_write_begin`, `fs/jffs2/file.c`) and did not before.
+    /// Whether a page that is not cached is read even when all of it is to be overwritten. JFFS2
+    /// does so since Linux 2.6.24 (`jffs2_write_begin`, `fs/jffs2/file.c`), and did not before.
     fn reads_pages_to_overwrite(&self) -> bool {
         false
     }
 
-    /// Bytes of the largest file (`s_maxbytes` of Linux' superblock). [`Mount`](crate::Mount) refuses
-    /// what lies beyond before the filesystem sees it.
+    /// The size limit of a file (`s_maxbytes` of the superblock in Linux). [`Mount`](crate::Mount)
+    /// refuses a larger size before the filesystem sees it.
     fn size_max(&self) -> u64 {
         i64::MAX.unsigned_abs()
     }
@@ -46,26 +46,25 @@ pub trait FileSystem {
     /// The root directory.
     fn root(&self) -> Ino;
 
-    /// The inode that `name` in `dir` leads to.
+    /// Looks up `name` in the directory `dir`.
     ///
     /// # Errors
     /// ENOENT, ENOTDIR, EIO.
     fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error>;
 
-    /// What `stat` tells.
+    /// The attributes that `stat` shows.
     ///
     /// # Errors
     /// ESTALE when there is no such inode, EIO.
-    fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error>;
+    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error>;
 
-    /// Changes attributes; a change of size cuts a file off or grows it by a hole.
+    /// Changes attributes. A change of size truncates a file, or extends it by a hole.
     ///
     /// # Errors
     /// EISDIR or EINVAL for a size of what is not a file, EFBIG, ENOSPC, EIO.
-    fn set_attributes(&mut self, clock: &mut Clock, ino: Ino, change: &Change)
-    -> Result<(), Error>;
+    fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error>;
 
-    /// Makes an inode of any kind and gives it a name.
+    /// Creates an inode of any kind with a name.
     ///
     /// # Errors
     /// EEXIST, ENOTDIR, ENAMETOOLONG, ENOSPC, EIO.
@@ -74,16 +73,17 @@ pub trait FileSystem {
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
-        new: &New<'_>,
+        new: &NewInode<'_>,
     ) -> Result<Ino, Error>;
 
-    /// Gives an inode another name.
+    /// Adds a hard link to an inode.
     ///
     /// # Errors
     /// EPERM for a directory, EEXIST, EMLINK, ENOSPC, EIO.
     fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error>;
 
-    /// Takes a name from what is not a directory. An inode without names goes when it is forgotten.
+    /// Removes a name of anything but a directory. An inode without names is deleted when it is
+    /// evicted.
     ///
     /// # Errors
     /// ENOENT, EISDIR, ENOSPC, EIO.
@@ -93,32 +93,35 @@ pub trait FileSystem {
     ///
     /// # Errors
     /// ENOENT, ENOTDIR, ENOTEMPTY, ENOSPC, EIO.
-    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error>;
+    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error>;
 
-    /// Renames, and replaces what has the new name. The caller has checked that a directory does not
-    /// move into itself.
+    /// Renames, and replaces what has the new name. The caller has checked that a directory does
+    /// not move into itself.
     ///
     /// # Errors
     /// ENOENT, EISDIR, ENOTDIR, ENOTEMPTY, EXDEV, ENOSPC, EIO.
     fn rename(
         &mut self,
         clock: &mut Clock,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
+        old_dir: Ino,
+        old_name: &[u8],
+        new_dir: Ino,
+        new_name: &[u8],
     ) -> Result<(), Error>;
 
-    /// All entries of a directory, in the filesystem's order.
+    /// Reads all entries of a directory, in the filesystem's order.
     ///
     /// # Errors
     /// ENOTDIR, EIO.
-    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error>;
+    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error>;
 
-    /// The entries of a directory that [`FileSystem::read_dir`] leaves out because no path leads through them, for
-    /// those who look into an image. With why one is not followed, unless only its name is none.
+    /// The entries that [`FileSystem::readdir`] leaves out because no path leads through them, for
+    /// tools that examine an image. Each carries the reason why it is not followed, unless only its
+    /// name is invalid.
     ///
     /// # Errors
     /// ENOTDIR, EIO.
-    fn odd_entries(
+    fn unreachable_entries(
         &mut self,
         _clock: &mut Clock,
         _dir: Ino,
@@ -126,14 +129,14 @@ pub trait FileSystem {
         Ok(Vec::new())
     }
 
-    /// Where a symbolic link leads.
+    /// Reads the target of a symbolic link.
     ///
     /// # Errors
     /// EINVAL for what is none, EIO.
-    fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error>;
+    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error>;
 
-    /// Reads page number `page` of a file into `buffer` of [`PAGE_SIZE`] bytes; zeros in holes and
-    /// beyond the end.
+    /// Reads page number `page` of a file into `buffer` of [`PAGE_SIZE`] bytes. Holes and bytes
+    /// beyond the end read as zeros.
     ///
     /// # Errors
     /// EISDIR, EIO.
@@ -145,19 +148,19 @@ pub trait FileSystem {
         buffer: &mut [u8],
     ) -> Result<(), Error>;
 
-    /// Hands the content of a file to `take` in pieces, in any order. What no piece covers is zeros: of a hole there
-    /// is none, and nothing of the file is read more than once or twice. A piece that cannot be read is
-    /// handed over as the reason.
+    /// Passes the content of a file to `take`, extent by extent, in any order. Bytes that no extent
+    /// covers are zeros: holes have no extent. Nothing is read more than once or twice. An extent
+    /// that cannot be read carries the error instead of its bytes.
     ///
     /// # Errors
     /// EISDIR, EIO.
-    fn read_pieces(
+    fn read_extents(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
-        take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(FileExtent<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let size = self.attributes(clock, ino)?.size;
+        let size = self.getattr(clock, ino)?.size;
         let step = u64::try_from(PAGE_SIZE).expect("a page is small");
         let mut page = vec![0; PAGE_SIZE];
         for number in 0..size.div_ceil(step) {
@@ -168,7 +171,7 @@ pub trait FileSystem {
                 continue;
             }
             let bytes = read.map(|()| &page[..kept]);
-            if take(Piece { offset, length, bytes }).is_break() {
+            if take(FileExtent { offset, length, bytes }).is_break() {
                 break;
             }
         }
@@ -177,8 +180,7 @@ pub trait FileSystem {
 
     /// Writes the bytes `changed` of page number `page`. `content` is the whole page as it is now,
     /// with zeros beyond the end of the file, so that a filesystem may write more than was changed.
-    /// The file grows to `page * PAGE_SIZE + changed.end` if it was shorter; what lies between is a
-    /// hole.
+    /// A shorter file grows to `page * PAGE_SIZE + changed.end`; the bytes between become a hole.
     ///
     /// # Errors
     /// ENOSPC, EFBIG, EIO.
@@ -191,17 +193,17 @@ pub trait FileSystem {
         changed: Range<usize>,
     ) -> Result<(), Error>;
 
-    /// The value of an extended attribute; `name` with its prefix: `user.colour`.
+    /// Reads the value of an extended attribute; `name` includes its prefix: `user.colour`.
     ///
     /// # Errors
     /// ENODATA, EOPNOTSUPP, EIO.
-    fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error>;
+    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error>;
 
-    /// Sets an extended attribute, or removes it when there is no value.
+    /// Sets an extended attribute, or removes it when `value` is `None`.
     ///
     /// # Errors
     /// ENODATA, EOPNOTSUPP, ERANGE, ENOSPC, EIO.
-    fn set_xattr(
+    fn setxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -209,34 +211,33 @@ pub trait FileSystem {
         value: Option<&[u8]>,
     ) -> Result<(), Error>;
 
-    /// The names of all extended attributes, with their prefixes.
+    /// Lists the names of all extended attributes, with their prefixes.
     ///
     /// # Errors
     /// EIO.
-    fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error>;
+    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error>;
 
-    /// Returns when what was written to the file before is safe from a power cut. The page cache has
-    /// handed over its changed pages.
+    /// Makes earlier writes to the file durable. The page cache has written its dirty pages before.
     ///
     /// # Errors
     /// ENOSPC, EIO.
     fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error>;
 
-    /// Returns when all that was done before is safe from a power cut.
+    /// Makes all earlier operations durable.
     ///
     /// # Errors
     /// ENOSPC, EIO.
     fn sync(&mut self, clock: &mut Clock) -> Result<(), Error>;
 
-    /// Nobody holds the inode open any longer: what was kept of it in RAM may go, and an inode
-    /// without names goes from the flash.
+    /// Evicts an inode that nobody holds open: its in-memory state is dropped, and an inode without
+    /// names is deleted from the flash.
     ///
     /// # Errors
     /// EIO.
-    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error>;
+    fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error>;
 
-    /// Does one step of what the filesystem does by itself in the background (checks after a mount,
-    /// garbage collection, delayed write-out), and says whether there is more to do now.
+    /// Does one step of background work (checks after a mount, garbage collection, delayed
+    /// write-out). Returns whether there is more to do now.
     ///
     /// # Errors
     /// EIO.
@@ -246,25 +247,25 @@ pub trait FileSystem {
     ///
     /// # Errors
     /// EIO.
-    fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error>;
+    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error>;
 
-    /// Writes out everything. Only a new mount may follow.
+    /// Writes everything to the flash. Only a new mount may follow.
     ///
     /// # Errors
     /// ENOSPC, EIO.
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error>;
 
-    /// Compares the tables in memory with each other. For tests and explorations: it walks everything, and
-    /// takes no time of the run.
+    /// Compares the tables in memory with each other. This is for tests and explorations: it walks
+    /// everything, and takes no virtual time.
     ///
     /// # Errors
-    /// A fault of the filesystem itself, never of what is on the flash.
+    /// A bug of the filesystem itself, never damage on the flash.
     fn check_tables(&self) -> Result<(), Contradiction> {
         Ok(())
     }
 }
 
-/// Two tables in memory that cannot both be right.
+/// Two tables in memory that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction(pub String);
 
@@ -276,14 +277,14 @@ impl fmt::Display for Contradiction {
 
 impl std::error::Error for Contradiction {}
 
-/// A piece of the content of a file.
+/// An extent of a file's content.
 #[derive(Debug)]
-pub struct Piece<'a> {
-    /// Where it begins.
+pub struct FileExtent<'a> {
+    /// The offset in the file.
     pub offset: u64,
-    /// How long it is.
+    /// The length in bytes.
     pub length: u64,
-    /// Its bytes, or why they cannot be had.
+    /// The bytes, or why they cannot be read.
     pub bytes: Result<&'a [u8], Error>,
 }
 
@@ -306,23 +307,23 @@ macro_rules! forward {
             fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
                 (**self).lookup(clock, dir, name)
             }
-            fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-                (**self).attributes(clock, ino)
+            fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+                (**self).getattr(clock, ino)
             }
-            fn set_attributes(
+            fn setattr(
                 &mut self,
                 clock: &mut Clock,
                 ino: Ino,
-                change: &Change,
+                change: &SetAttr,
             ) -> Result<(), Error> {
-                (**self).set_attributes(clock, ino, change)
+                (**self).setattr(clock, ino, change)
             }
             fn create(
                 &mut self,
                 clock: &mut Clock,
                 dir: Ino,
                 name: &[u8],
-                new: &New<'_>,
+                new: &NewInode<'_>,
             ) -> Result<Ino, Error> {
                 (**self).create(clock, dir, name, new)
             }
@@ -338,34 +339,36 @@ macro_rules! forward {
             fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
                 (**self).unlink(clock, dir, name)
             }
-            fn remove_dir(
+            fn rmdir(
                 &mut self,
                 clock: &mut Clock,
                 dir: Ino,
                 name: &[u8],
             ) -> Result<(), Error> {
-                (**self).remove_dir(clock, dir, name)
+                (**self).rmdir(clock, dir, name)
             }
             fn rename(
                 &mut self,
                 clock: &mut Clock,
-                from: (Ino, &[u8]),
-                to: (Ino, &[u8]),
+                old_dir: Ino,
+                old_name: &[u8],
+                new_dir: Ino,
+                new_name: &[u8],
             ) -> Result<(), Error> {
-                (**self).rename(clock, from, to)
+                (**self).rename(clock, old_dir, old_name, new_dir, new_name)
             }
-            fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-                (**self).read_dir(clock, dir)
+            fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+                (**self).readdir(clock, dir)
             }
-            fn odd_entries(
+            fn unreachable_entries(
                 &mut self,
                 clock: &mut Clock,
                 dir: Ino,
             ) -> Result<Vec<(Entry, Option<&'static str>)>, Error> {
-                (**self).odd_entries(clock, dir)
+                (**self).unreachable_entries(clock, dir)
             }
-            fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-                (**self).read_link(clock, ino)
+            fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+                (**self).readlink(clock, ino)
             }
             fn read_page(
                 &mut self,
@@ -376,13 +379,13 @@ macro_rules! forward {
             ) -> Result<(), Error> {
                 (**self).read_page(clock, ino, page, buffer)
             }
-            fn read_pieces(
+            fn read_extents(
                 &mut self,
                 clock: &mut Clock,
                 ino: Ino,
-                take: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>,
+                take: &mut dyn FnMut(FileExtent<'_>) -> ControlFlow<()>,
             ) -> Result<(), Error> {
-                (**self).read_pieces(clock, ino, take)
+                (**self).read_extents(clock, ino, take)
             }
             fn write_page(
                 &mut self,
@@ -394,29 +397,29 @@ macro_rules! forward {
             ) -> Result<(), Error> {
                 (**self).write_page(clock, ino, page, content, changed)
             }
-            fn xattr(
+            fn getxattr(
                 &mut self,
                 clock: &mut Clock,
                 ino: Ino,
                 name: &[u8],
             ) -> Result<Vec<u8>, Error> {
-                (**self).xattr(clock, ino, name)
+                (**self).getxattr(clock, ino, name)
             }
-            fn set_xattr(
+            fn setxattr(
                 &mut self,
                 clock: &mut Clock,
                 ino: Ino,
                 name: &[u8],
                 value: Option<&[u8]>,
             ) -> Result<(), Error> {
-                (**self).set_xattr(clock, ino, name, value)
+                (**self).setxattr(clock, ino, name, value)
             }
-            fn xattr_names(
+            fn listxattr(
                 &mut self,
                 clock: &mut Clock,
                 ino: Ino,
             ) -> Result<Vec<Vec<u8>>, Error> {
-                (**self).xattr_names(clock, ino)
+                (**self).listxattr(clock, ino)
             }
             fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
                 (**self).fsync(clock, ino)
@@ -424,13 +427,13 @@ macro_rules! forward {
             fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
                 (**self).sync(clock)
             }
-            fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-                (**self).forget(clock, ino)
+            fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+                (**self).evict_inode(clock, ino)
             }
             fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
                 (**self).background(clock)
             }
-            fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error> {
+            fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
                 (**self).statfs(clock)
             }
             fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {

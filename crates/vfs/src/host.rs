@@ -1,16 +1,16 @@
-//! What the host's CPU costs: a clock frequency, and cycles for each kind of work.
+//! The cost of the host's CPU: a clock frequency, and cycles for each kind of work.
 //!
-//! Layer: rank 2. Main types: [`Host`], [`Work`], [`Cost`]. A filesystem does the work itself, with real
-//! data, and tells the host how much of it there was; the host moves the clock on and keeps count, so
-//! that a run can say where the CPU's time went. The numbers come from board files, with their
-//! sources; what they leave out is said in `docs/models/host.md`.
+//! Layer: rank 2. Main types: [`Host`], [`Work`], [`Cost`]. A filesystem does the work itself, with
+//! real data, and reports the amount to the host. The host advances the clock and keeps count, so
+//! that a run can say where the CPU time went. The numbers come from board files, with their
+//! sources; `docs/models/host.md` says what they leave out.
 
 use boardlab_sim::{Clock, Duration, Hertz};
 
 /// A kind of work of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Work {
-    /// Entering the kernel and leaving it; no bytes.
+    /// Entering and leaving the kernel; no bytes.
     Call,
     /// Resolving one component of a path; no bytes.
     Lookup,
@@ -20,7 +20,7 @@ pub enum Work {
     Copy,
     /// CRC-32; bytes summed.
     Crc,
-    /// zlib's deflate; bytes in. Its fixed part clears the tables and builds the codes.
+    /// zlib's deflate; bytes in. The fixed part clears the tables and builds the codes.
     Deflate,
     /// zlib's inflate; bytes out.
     Inflate,
@@ -73,48 +73,49 @@ impl Work {
     }
 }
 
-/// Cycles of one piece of work: so many each time, and so many a KiB.
+/// Cycles of one piece of work: a fixed part and a part per KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// Each time.
+    /// Cycles each time.
     pub each: u64,
-    /// For 1,024 bytes.
+    /// Cycles for 1,024 bytes.
     pub per_kib: u64,
 }
 
-/// How much of one kind of work was done.
+/// The total of one kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
-    /// How often.
+pub struct WorkTotal {
+    /// How often it was done.
     pub count: u64,
-    /// On how many bytes.
+    /// How many bytes it processed.
     pub bytes: u64,
     /// The time it took.
     pub time: Duration,
 }
 
-/// A CPU that costs time, and what it did.
+/// A CPU whose work takes time, with the totals of its work.
 #[derive(Debug, Clone)]
 pub struct Host {
     frequency: Hertz,
     costs: [Cost; Work::ALL.len()],
-    done: [Done; Work::ALL.len()],
+    done: [WorkTotal; Work::ALL.len()],
 }
 
 impl Host {
-    /// A CPU at `frequency` for which work of `kind` costs `costs(kind)`.
+    /// A CPU at `frequency`; work of `kind` costs `costs(kind)`.
     #[must_use]
     pub fn new(frequency: Hertz, costs: impl Fn(Work) -> Cost) -> Self {
         Self { frequency, costs: Work::ALL.map(costs), done: Default::default() }
     }
 
-    /// A CPU whose work costs no time; it is counted all the same.
+    /// A CPU whose work takes no time but is counted.
     #[must_use]
     pub fn free() -> Self {
         Self::new(Hertz::from_hz(1), |_| Cost::default())
     }
 
-    /// Spends the time of one piece of work on `bytes` bytes, rounded once to the nearest nanosecond.
+    /// Advances the clock by one piece of work on `bytes` bytes, rounded once to the nearest
+    /// nanosecond.
     pub fn spend(&mut self, clock: &mut Clock, work: Work, bytes: usize) {
         let cost = self.costs[work as usize];
         let bytes = u64::try_from(bytes).expect("a length fits u64");
@@ -126,9 +127,9 @@ impl Host {
         clock.advance(time);
     }
 
-    /// How much work of a kind was done.
+    /// The total of a kind of work.
     #[must_use]
-    pub const fn done(&self, work: Work) -> Done {
+    pub const fn work_total(&self, work: Work) -> WorkTotal {
         self.done[work as usize]
     }
 
@@ -138,7 +139,7 @@ impl Host {
         self.done.iter().fold(Duration::ZERO, |sum, done| sum + done.time)
     }
 
-    /// Counts from zero again.
+    /// Resets all totals.
     pub fn reset(&mut self) {
         self.done = Default::default();
     }
@@ -165,8 +166,11 @@ mod tests {
         host.spend(&mut clock, Work::Crc, 512);
         host.spend(&mut clock, Work::Copy, 1_000_000);
         assert_eq!(clock.now().as_nanos(), 2_148_000);
-        assert_eq!(host.done(Work::Crc).time, Duration::from_micros(2_148));
-        assert_eq!((host.done(Work::Copy).count, host.done(Work::Copy).bytes), (1, 1_000_000));
+        assert_eq!(host.work_total(Work::Crc).time, Duration::from_micros(2_148));
+        assert_eq!(
+            (host.work_total(Work::Copy).count, host.work_total(Work::Copy).bytes),
+            (1, 1_000_000)
+        );
         assert_eq!(host.busy(), Duration::from_micros(2_148));
     }
 }

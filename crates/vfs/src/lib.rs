@@ -4,10 +4,11 @@
 //!
 //! - [`error`]: [`Error`] and [`Errno`]; [`node`]: inodes, their attributes and entries.
 //! - [`filesystem`]: the trait [`FileSystem`]; [`memory`]: [`MemoryFs`], the reference.
-//! - [`mount`]: [`Mount`], paths, open files and the caches above a filesystem; [`cache`]: how the page
-//!   cache is set up.
-//! - [`host`]: [`Host`], what the CPU costs; [`ram`]: [`Structure`], what a kernel would hold in RAM.
-//! - [`survey`](mod@survey): the whole tree, and the difference of two; [`script`]: [`Action`] and
+//! - [`mount`]: [`Mount`], the paths, open files and caches above a filesystem; [`cache`]: the page
+//!   cache and its settings.
+//! - [`host`]: [`Host`], the cost of the CPU; [`ram`]: [`Structure`], the memory that a kernel
+//!   would use.
+//! - [`survey`](mod@survey): lists a whole tree, and compares two; [`script`]: [`Action`] and
 //!   [`Mix`], random operations for model tests and power cuts.
 
 pub mod cache;
@@ -23,11 +24,13 @@ pub mod survey;
 
 pub use cache::{CacheCounts, Options, WriteBack};
 pub use error::{Errno, Error};
-pub use filesystem::{Caching, Contradiction, FileSystem, PAGE_SIZE, Piece};
+pub use filesystem::{Caching, Contradiction, FileExtent, FileSystem, PAGE_SIZE};
 pub use host::{Cost, Host, Work};
 pub use memory::MemoryFs;
 pub use mount::{Fd, Mount};
-pub use node::{Attributes, Change, Device, Entry, Ino, Kind, New, Space, Timestamp, WallClock};
+pub use node::{
+    Attributes, Device, Entry, Ino, Kind, NewInode, SetAttr, StatFs, Timestamp, WallClock,
+};
 pub use ram::Structure;
 pub use script::{Action, Answer, Mix};
-pub use survey::{Difference, Found, compare, survey};
+pub use survey::{Difference, TreeEntry, compare, survey};

@@ -1,29 +1,30 @@
-//! A filesystem in memory: the reference that every other one is compared with.
+//! A filesystem in memory: the reference for all others.
 //!
-//! Layer: rank 2. Main type: [`MemoryFs`]. Each rule is written down in the plainest way: names in
-//! ordered maps, content in pages that are there once written, link counts kept by hand. Nothing
-//! costs time. The rules are POSIX' as Linux 6.1 keeps them (`fs/namei.c`, `fs/libfs.c`), with the
-//! choices that POSIX leaves open made as JFFS2 makes them: a directory has size 0, and entries are
-//! listed in an order of the filesystem's own (here by name).
+//! Layer: rank 2. Main type: [`MemoryFs`]. It implements each rule in the plainest way: names in
+//! ordered maps, content in pages that exist once written, link counts kept by hand. Nothing takes
+//! time. The rules are those of POSIX as Linux 6.1 implements them (`fs/namei.c`, `fs/libfs.c`).
+//! Where POSIX leaves a choice it follows JFFS2: a directory has size 0, and entries are listed in
+//! an order of the filesystem's own (here by name).
 //!
-//! A clone shares every inode until one side changes it, so a history of states is cheap to keep.
+//! A clone shares every inode until one side changes it, so a history of states is cheap.
 //!
 //! Left out: permissions, and times of access (as mounted with `noatime`).
 
 use crate::error::{Errno, Error};
 use crate::filesystem::{Caching, FileSystem, PAGE_SIZE};
-use crate::node::{Attributes, Change, Entry, Ino, Kind, New, Space, Timestamp, WallClock};
+use crate::node::{Attributes, Entry, Ino, Kind, NewInode, SetAttr, StatFs, Timestamp, WallClock};
 use boardlab_sim::Clock;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The longest file: that of the kernel's page cache on 32 bit, a page less than 2^31 pages.
+/// The size limit of a file: that of the page cache of a 32-bit kernel, a page less than 2^31
+/// pages.
 const SIZE_MAX: u64 = (1 << 31) * PAGE_SIZE_U64 - 1;
 
 const PAGE_SIZE_U64: u64 = 4_096;
 
-/// The most names of an inode, as tmpfs and most others have it at least.
+/// The limit of links to an inode; tmpfs and most others allow at least as many.
 const LINKS_MAX: u32 = 65_000;
 
 const ROOT: Ino = Ino(1);
@@ -32,11 +33,11 @@ const ROOT: Ino = Ino(1);
 ///
 /// ```
 /// use boardlab_sim::Clock;
-/// use boardlab_vfs::{FileSystem, Kind, MemoryFs, New};
+/// use boardlab_vfs::{FileSystem, Kind, MemoryFs, NewInode};
 ///
 /// let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
 /// let root = fs.root();
-/// let ino = fs.create(&mut clock, root, b"file", &New::of(Kind::File, 0o644))?;
+/// let ino = fs.create(&mut clock, root, b"file", &NewInode::of(Kind::File, 0o644))?;
 /// assert_eq!(fs.lookup(&mut clock, root, b"file")?, ino);
 /// # Ok::<(), boardlab_vfs::Error>(())
 /// ```
@@ -59,7 +60,8 @@ struct Node {
 
 #[derive(Debug, Clone)]
 enum Body {
-    /// The pages that were written; each is [`PAGE_SIZE`] long and zero behind the end of the file.
+    /// The pages that were written. Each is [`PAGE_SIZE`] long, and zero beyond the end of the
+    /// file.
     File(BTreeMap<u64, Arc<[u8]>>),
     Directory(BTreeMap<Vec<u8>, Ino>),
     Symlink(Vec<u8>),
@@ -73,7 +75,7 @@ impl Default for MemoryFs {
 }
 
 impl MemoryFs {
-    /// An empty filesystem without limit, whose calendar begins in 1970.
+    /// An empty filesystem without a size limit, whose calendar begins in 1970.
     #[must_use]
     pub fn new() -> Self {
         let mut fs = Self {
@@ -84,7 +86,7 @@ impl MemoryFs {
             next: ROOT.0,
             nodes: BTreeMap::new(),
         };
-        fs.add(Timestamp::default(), &New::of(Kind::Directory, 0o755));
+        fs.add(Timestamp::default(), &NewInode::of(Kind::Directory, 0o755));
         fs
     }
 
@@ -95,21 +97,21 @@ impl MemoryFs {
         self
     }
 
-    /// This filesystem asking for another kind of caching.
+    /// This filesystem with another kind of caching.
     #[must_use]
     pub const fn with_caching(mut self, caching: Caching) -> Self {
         self.caching = caching;
         self
     }
 
-    /// This filesystem with room for so many pages of content; one page more is ENOSPC.
+    /// This filesystem with a capacity of `pages` pages of content; a further page is ENOSPC.
     #[must_use]
     pub const fn with_capacity(mut self, pages: u64) -> Self {
         self.capacity = Some(pages);
         self
     }
 
-    /// How many inodes there are, the root and those without names included.
+    /// The number of inodes, including the root and inodes without names.
     #[must_use]
     pub fn inodes(&self) -> usize {
         self.nodes.len()
@@ -130,8 +132,8 @@ impl MemoryFs {
         }
     }
 
-    /// Makes an inode without a name; a directory counts its own `.`.
-    fn add(&mut self, now: Timestamp, new: &New<'_>) -> Ino {
+    /// Creates an inode without a name; a directory counts its own `.`.
+    fn add(&mut self, now: Timestamp, new: &NewInode<'_>) -> Ino {
         let ino = Ino(self.next);
         self.next += 1;
         let (links, body) = match new.kind {
@@ -156,7 +158,7 @@ impl MemoryFs {
         ino
     }
 
-    /// Puts a name into a directory, or takes it away, and keeps the directory's times and links.
+    /// Adds a name to a directory, or removes it, and updates the directory's times and links.
     fn set_entry(
         &mut self,
         now: Timestamp,
@@ -180,7 +182,7 @@ impl MemoryFs {
         Ok(())
     }
 
-    /// One name of `ino` less; a directory has no names left then.
+    /// Removes one link of `ino`; a directory has none left then.
     fn drop_link(&mut self, now: Timestamp, ino: Ino) -> Result<(), Error> {
         let node = self.node_mut(ino)?;
         node.attributes.links = if node.is_directory() { 0 } else { node.attributes.links - 1 };
@@ -188,7 +190,7 @@ impl MemoryFs {
         Ok(())
     }
 
-    /// Whether what is renamed to may be replaced by `source`.
+    /// Checks whether a rename of `source` may replace `target`.
     fn replaceable(&self, source: Ino, target: Ino) -> Result<(), Error> {
         match (self.node(source)?.is_directory(), self.node(target)?.is_directory()) {
             (false, true) => Err(Errno::IsDir.into()),
@@ -244,16 +246,11 @@ impl FileSystem for MemoryFs {
         self.entries(dir)?.get(name).copied().ok_or_else(|| Errno::NoEnt.into())
     }
 
-    fn attributes(&mut self, _clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+    fn getattr(&mut self, _clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
         self.node(ino).map(|node| node.attributes)
     }
 
-    fn set_attributes(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        change: &Change,
-    ) -> Result<(), Error> {
+    fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
         let now = self.now(clock);
         if let Some(size) = change.size {
             self.resize(ino, size)?;
@@ -276,7 +273,7 @@ impl FileSystem for MemoryFs {
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
-        new: &New<'_>,
+        new: &NewInode<'_>,
     ) -> Result<Ino, Error> {
         if self.entries(dir)?.contains_key(name) {
             return Err(Errno::Exist.into());
@@ -314,7 +311,7 @@ impl FileSystem for MemoryFs {
         self.drop_link(now, ino)
     }
 
-    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
         let ino = self.lookup(clock, dir, name)?;
         if !self.entries(ino)?.is_empty() {
             return Err(Errno::NotEmpty.into());
@@ -327,11 +324,13 @@ impl FileSystem for MemoryFs {
     fn rename(
         &mut self,
         clock: &mut Clock,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
+        old_dir: Ino,
+        old_name: &[u8],
+        new_dir: Ino,
+        new_name: &[u8],
     ) -> Result<(), Error> {
-        let source = self.lookup(clock, from.0, from.1)?;
-        let target = self.entries(to.0)?.get(to.1).copied();
+        let source = self.lookup(clock, old_dir, old_name)?;
+        let target = self.entries(new_dir)?.get(new_name).copied();
         if target == Some(source) {
             return Ok(());
         }
@@ -339,13 +338,13 @@ impl FileSystem for MemoryFs {
         if let Some(target) = target {
             self.replaceable(source, target)?;
         }
-        self.set_entry(now, to.0, to.1, Some(source))?;
-        self.set_entry(now, from.0, from.1, None)?;
+        self.set_entry(now, new_dir, new_name, Some(source))?;
+        self.set_entry(now, old_dir, old_name, None)?;
         self.node_mut(source)?.attributes.changed = now;
         target.map_or(Ok(()), |target| self.drop_link(now, target))
     }
 
-    fn read_dir(&mut self, _clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+    fn readdir(&mut self, _clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
         let entry = |(name, &ino): (&Vec<u8>, &Ino)| {
             let kind = self.node(ino)?.attributes.kind.dirent_type();
             Ok(Entry { name: name.clone(), ino, kind })
@@ -353,7 +352,7 @@ impl FileSystem for MemoryFs {
         self.entries(dir)?.iter().map(entry).collect()
     }
 
-    fn read_link(&mut self, _clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+    fn readlink(&mut self, _clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
         match &self.node(ino)?.body {
             Body::Symlink(target) => Ok(target.clone()),
             _ => Err(Errno::Inval.into()),
@@ -406,11 +405,11 @@ impl FileSystem for MemoryFs {
         Ok(())
     }
 
-    fn xattr(&mut self, _clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
+    fn getxattr(&mut self, _clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
         self.node(ino)?.xattrs.get(name).cloned().ok_or_else(|| Errno::NoData.into())
     }
 
-    fn set_xattr(
+    fn setxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -427,7 +426,7 @@ impl FileSystem for MemoryFs {
         Ok(())
     }
 
-    fn xattr_names(&mut self, _clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
+    fn listxattr(&mut self, _clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
         self.node(ino).map(|node| node.xattrs.keys().cloned().collect())
     }
 
@@ -439,7 +438,7 @@ impl FileSystem for MemoryFs {
         Ok(())
     }
 
-    fn forget(&mut self, _clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+    fn evict_inode(&mut self, _clock: &mut Clock, ino: Ino) -> Result<(), Error> {
         let node = self.node(ino)?;
         if node.attributes.links == 0 {
             if let Body::File(pages) = &node.body {
@@ -454,11 +453,11 @@ impl FileSystem for MemoryFs {
         Ok(false)
     }
 
-    fn statfs(&mut self, _clock: &mut Clock) -> Result<Space, Error> {
+    fn statfs(&mut self, _clock: &mut Clock) -> Result<StatFs, Error> {
         let blocks = self.capacity.unwrap_or(u64::MAX / PAGE_SIZE_U64);
         let free = blocks - self.used;
         let block_size = u32::try_from(PAGE_SIZE).expect("a page is 4 KiB");
-        Ok(Space { block_size, blocks, free, available: free, name_max: 255 })
+        Ok(StatFs { block_size, blocks, free, available: free, name_max: 255 })
     }
 
     fn unmount(&mut self, _clock: &mut Clock) -> Result<(), Error> {
@@ -471,11 +470,11 @@ mod tests {
     use super::*;
 
     fn file(fs: &mut MemoryFs, name: &[u8]) -> Ino {
-        fs.create(&mut Clock::new(), ROOT, name, &New::of(Kind::File, 0o644)).unwrap()
+        fs.create(&mut Clock::new(), ROOT, name, &NewInode::of(Kind::File, 0o644)).unwrap()
     }
 
     fn links(fs: &mut MemoryFs, ino: Ino) -> u32 {
-        fs.attributes(&mut Clock::new(), ino).unwrap().links
+        fs.getattr(&mut Clock::new(), ino).unwrap().links
     }
 
     #[test]
@@ -487,32 +486,32 @@ mod tests {
         let mut page = [9; PAGE_SIZE];
         fs.read_page(&mut clock, ino, 0, &mut page).unwrap();
         assert_eq!(page[..4], [7, 7, 7, 0]);
-        fs.forget(&mut clock, ino).unwrap();
-        assert_eq!(fs.attributes(&mut clock, ino), Err(Errno::Stale.into()));
+        fs.evict_inode(&mut clock, ino).unwrap();
+        assert_eq!(fs.getattr(&mut clock, ino), Err(Errno::Stale.into()));
         assert_eq!((fs.inodes(), fs.used), (1, 0));
     }
 
     #[test]
     fn a_directory_counts_its_directories() {
         let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
-        let new = New::of(Kind::Directory, 0o755);
+        let new = NewInode::of(Kind::Directory, 0o755);
         let (first, second) = (
             fs.create(&mut clock, ROOT, b"1", &new).unwrap(),
             fs.create(&mut clock, ROOT, b"2", &new).unwrap(),
         );
         let inner = fs.create(&mut clock, first, b"inner", &new).unwrap();
         assert_eq!((links(&mut fs, ROOT), links(&mut fs, first)), (4, 3));
-        fs.rename(&mut clock, (first, b"inner"), (second, b"moved")).unwrap();
+        fs.rename(&mut clock, first, b"inner", second, b"moved").unwrap();
         assert_eq!((links(&mut fs, first), links(&mut fs, second)), (2, 3));
-        fs.rename(&mut clock, (ROOT, b"1"), (second, b"moved")).unwrap();
+        fs.rename(&mut clock, ROOT, b"1", second, b"moved").unwrap();
         assert_eq!(
             (links(&mut fs, ROOT), links(&mut fs, second), links(&mut fs, inner)),
             (3, 3, 0)
         );
-        let full = fs.remove_dir(&mut clock, ROOT, b"2");
+        let full = fs.rmdir(&mut clock, ROOT, b"2");
         assert_eq!(full, Err(Errno::NotEmpty.into()));
-        fs.remove_dir(&mut clock, second, b"moved").unwrap();
-        fs.remove_dir(&mut clock, ROOT, b"2").unwrap();
+        fs.rmdir(&mut clock, second, b"moved").unwrap();
+        fs.rmdir(&mut clock, ROOT, b"2").unwrap();
         assert_eq!(links(&mut fs, ROOT), 2);
     }
 
@@ -520,8 +519,8 @@ mod tests {
     fn a_rename_replaces_only_its_like() {
         let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
         let (one, two) = (file(&mut fs, b"one"), file(&mut fs, b"two"));
-        fs.create(&mut clock, ROOT, b"dir", &New::of(Kind::Directory, 0o755)).unwrap();
-        let mut rename = |from: &[u8], to: &[u8]| fs.rename(&mut clock, (ROOT, from), (ROOT, to));
+        fs.create(&mut clock, ROOT, b"dir", &NewInode::of(Kind::Directory, 0o755)).unwrap();
+        let mut rename = |from: &[u8], to: &[u8]| fs.rename(&mut clock, ROOT, from, ROOT, to);
         assert_eq!(rename(b"one", b"dir"), Err(Errno::IsDir.into()));
         assert_eq!(rename(b"dir", b"one"), Err(Errno::NotDir.into()));
         assert_eq!(rename(b"none", b"one"), Err(Errno::NoEnt.into()));
@@ -535,9 +534,9 @@ mod tests {
         let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
         let ino = file(&mut fs, b"a");
         fs.link(&mut clock, ino, ROOT, b"b").unwrap();
-        fs.rename(&mut clock, (ROOT, b"a"), (ROOT, b"b")).unwrap();
+        fs.rename(&mut clock, ROOT, b"a", ROOT, b"b").unwrap();
         assert_eq!(links(&mut fs, ino), 2);
-        assert_eq!(fs.read_dir(&mut clock, ROOT).unwrap().len(), 2);
+        assert_eq!(fs.readdir(&mut clock, ROOT).unwrap().len(), 2);
     }
 
     #[test]
@@ -548,8 +547,8 @@ mod tests {
             fs.write_page(&mut clock, ino, page, &[7; PAGE_SIZE], 0..PAGE_SIZE).unwrap();
         }
         for size in [5_000, 12_000] {
-            let change = Change { size: Some(size), ..Change::default() };
-            fs.set_attributes(&mut clock, ino, &change).unwrap();
+            let change = SetAttr { size: Some(size), ..SetAttr::default() };
+            fs.setattr(&mut clock, ino, &change).unwrap();
         }
         let mut pages = [[9; PAGE_SIZE]; 3];
         for (number, page) in (0..).zip(&mut pages) {

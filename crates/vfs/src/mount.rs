@@ -1,21 +1,22 @@
-//! What the kernel puts above a filesystem: paths, open files, and a cache of names, inodes and pages.
+//! The kernel's layer above a filesystem: paths, open files, and a cache of names, inodes and
+//! pages.
 //!
 //! Layer: rank 2. Main types: [`Mount`], [`Fd`]. Modules: `mount/walk.rs` resolves paths,
 //! `mount/names.rs` has the operations on names and attributes, `mount/content.rs` those on bytes.
 //!
-//! What it mirrors (Linux 6.1): `fs/namei.c` (a component at a time, at most 40 links, checks of
-//! names and of renames), `fs/dcache.c` and `fs/inode.c` (names and inodes that were found stay; an
-//! inode without names goes when its last user closes it), `mm/filemap.c` (`generic_perform_write`
-//! cuts a write into pages and gives each to the filesystem; a page that is changed in part is read
-//! first), `fs/fs-writeback.c`.
+//! It mirrors Linux 6.1: `fs/namei.c` (one component at a time, at most 40 links, checks of names
+//! and renames), `fs/dcache.c` and `fs/inode.c` (names and inodes stay cached; an inode without
+//! names is deleted when its last user closes it), `mm/filemap.c` (`generic_perform_write` splits a
+//! write into pages and passes each to the filesystem; a partly changed page is read first),
+//! `fs/fs-writeback.c`.
 //!
-//! The host pays: a [`Work::Call`] for every operation, a [`Work::Lookup`] for every component, a
-//! [`Work::Page`] for every page touched, a [`Work::Copy`] for its bytes. The filesystem pays for the
-//! rest itself, so the time of a run is that of both hosts.
+//! The host spends a [`Work::Call`] for every operation, a [`Work::Lookup`] for every component, a
+//! [`Work::Page`] for every page touched, and a [`Work::Copy`] for its bytes. The filesystem
+//! accounts for the rest itself, so the CPU time of a run is the sum of both.
 //!
-//! One deviation: the cache of names keeps no names that are not there, so a lookup that fails asks
-//! the filesystem each time. Left out: users and permissions (all is done as root), times of access
-//! (`noatime`), a limit on cached inodes ([`Mount::drop_caches`] empties it), locks.
+//! One deviation: there are no negative entries in the cache of names, so a failed lookup asks the
+//! filesystem each time. Left out: users and permissions (everything runs as root), access times
+//! (`noatime`), a limit on cached inodes ([`Mount::drop_caches`] drops them), locks.
 
 mod content;
 mod names;
@@ -25,7 +26,7 @@ use crate::cache::{CacheCounts, Options, PageCache};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::host::{Host, Work};
-use crate::node::{Attributes, Ino, Kind, Space};
+use crate::node::{Attributes, Ino, Kind, StatFs};
 use boardlab_sim::{Bytes, Clock, Instant};
 use std::collections::BTreeMap;
 
@@ -52,29 +53,29 @@ pub struct Mount<F> {
     fs: F,
     host: Host,
     options: Options,
-    /// Names that were found, by directory.
+    /// Cached names, by directory.
     names: BTreeMap<Ino, BTreeMap<Vec<u8>, Ino>>,
     inodes: BTreeMap<Ino, Inode>,
     cache: PageCache,
     counts: CacheCounts,
     files: BTreeMap<Fd, Open>,
     next_fd: u32,
-    /// When the flusher looks for old pages next.
+    /// When the flusher runs next.
     next_flush: Instant,
 }
 
 /// An inode in memory.
 #[derive(Debug, Clone)]
 struct Inode {
-    /// What the filesystem said last.
+    /// The attributes that the filesystem returned last.
     attributes: Attributes,
-    /// Whether it would say something else now.
+    /// Whether they are out of date.
     stale: bool,
-    /// The size of a file, with what the filesystem has not been told yet.
+    /// The size of a file, including pages that are not written back yet.
     size: u64,
-    /// Open files that lead here.
+    /// How many open files refer to it.
     opens: u32,
-    /// Why changed pages could not be written, until an fsync tells.
+    /// Why dirty pages could not be written, until an fsync reports it.
     lost: Option<Error>,
 }
 
@@ -82,12 +83,12 @@ struct Inode {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     ino: Ino,
-    /// The page after the last one read, where a sequential read goes on.
+    /// The page after the last one read, where a sequential read continues.
     next_page: u64,
 }
 
 impl<F: FileSystem> Mount<F> {
-    /// Mounts `fs` above a host that costs nothing, with the default page cache.
+    /// Mounts `fs` on a host that takes no time, with the default page cache.
     #[must_use]
     pub fn new(fs: F) -> Self {
         Self::with_host(fs, Host::free(), Options::default())
@@ -116,47 +117,47 @@ impl<F: FileSystem> Mount<F> {
         &self.fs
     }
 
-    /// The filesystem; what is changed there by hand must not be in the caches.
+    /// The filesystem. Direct changes bypass the caches, so the changed objects must not be cached.
     pub const fn fs_mut(&mut self) -> &mut F {
         &mut self.fs
     }
 
-    /// Gives the filesystem back; pages that were not written are lost.
+    /// Returns the filesystem; dirty pages are lost.
     #[must_use]
     pub fn into_fs(self) -> F {
         self.fs
     }
 
-    /// The CPU as far as the layer above the filesystem used it.
+    /// The CPU work of the layer above the filesystem.
     #[must_use]
     pub const fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The same, to count from zero again.
+    /// As [`Mount::host`], to reset its totals.
     pub const fn host_mut(&mut self) -> &mut Host {
         &mut self.host
     }
 
-    /// What the page cache did.
+    /// The counters of the page cache.
     #[must_use]
     pub const fn cache_counts(&self) -> CacheCounts {
         self.counts
     }
 
-    /// Bytes of pages in the cache.
+    /// Bytes of cached pages.
     #[must_use]
-    pub fn cached(&self) -> Bytes {
+    pub fn cached_bytes(&self) -> Bytes {
         self.cache.bytes()
     }
 
-    /// Bytes of pages that are to be written.
+    /// Bytes of dirty pages.
     #[must_use]
-    pub fn dirty(&self) -> Bytes {
+    pub fn dirty_bytes(&self) -> Bytes {
         self.cache.dirty_bytes()
     }
 
-    /// What every system call begins with; the flusher may be due.
+    /// Begins a system call; the flusher may be due.
     fn enter(&mut self, clock: &mut Clock) -> Result<(), Error> {
         self.flush_expired(clock)?;
         self.host.spend(clock, Work::Call, 0);
@@ -167,7 +168,7 @@ impl<F: FileSystem> Mount<F> {
     fn inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<&mut Inode, Error> {
         let known = self.inodes.get(&ino).is_some_and(|inode| !inode.stale);
         if !known {
-            let attributes = self.fs.attributes(clock, ino)?;
+            let attributes = self.fs.getattr(clock, ino)?;
             let dirty = self.cache.first_dirty(ino).is_some();
             let fresh = Inode { attributes, stale: false, size: 0, opens: 0, lost: None };
             let inode = self.inodes.entry(ino).or_insert(fresh);
@@ -181,8 +182,8 @@ impl<F: FileSystem> Mount<F> {
         self.inode(clock, ino).map(|inode| inode.attributes.kind)
     }
 
-    /// Notes that the filesystem would now say something else about `ino`.
-    fn touch(&mut self, ino: Ino) {
+    /// Marks the cached attributes of `ino` as out of date.
+    fn invalidate_attributes(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.stale = true;
         }
@@ -200,19 +201,19 @@ impl<F: FileSystem> Mount<F> {
         Ok(fd)
     }
 
-    /// Opens what is there, a directory too (for an fsync).
+    /// Opens an existing file or directory (for an fsync).
     ///
     /// # Errors
     /// Those of resolving a path: ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EINVAL for a path that does
     /// not begin at the root, and those of the filesystem.
     pub fn open(&mut self, clock: &mut Clock, path: impl AsRef<[u8]>) -> Result<Fd, Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, path.as_ref(), walk::Last::Follow)?;
+        let ino = self.resolve(clock, path.as_ref(), walk::FinalSymlink::Follow)?;
         self.open_inode(clock, ino)
     }
 
-    /// Closes a file. What was written stays in the page cache. An inode whose last name went
-    /// meanwhile goes now.
+    /// Closes a file. Written data stay in the page cache. An inode without names is deleted with
+    /// its last open file.
     ///
     /// # Errors
     /// EBADF, and those of the filesystem.
@@ -226,15 +227,15 @@ impl<F: FileSystem> Mount<F> {
         self.release(clock, ino)
     }
 
-    /// What `stat` tells, of what a symbolic link leads to.
+    /// The attributes of `path`; symbolic links are followed.
     ///
     /// # Errors
     /// As [`Mount::open`].
     pub fn stat(&mut self, clock: &mut Clock, path: impl AsRef<[u8]>) -> Result<Attributes, Error> {
-        self.attributes(clock, path.as_ref(), walk::Last::Follow)
+        self.stat_path(clock, path.as_ref(), walk::FinalSymlink::Follow)
     }
 
-    /// What `lstat` tells, of a symbolic link itself.
+    /// The attributes of `path`; a symbolic link at its end is not followed.
     ///
     /// # Errors
     /// As [`Mount::open`].
@@ -243,49 +244,49 @@ impl<F: FileSystem> Mount<F> {
         clock: &mut Clock,
         path: impl AsRef<[u8]>,
     ) -> Result<Attributes, Error> {
-        self.attributes(clock, path.as_ref(), walk::Last::Keep)
+        self.stat_path(clock, path.as_ref(), walk::FinalSymlink::NoFollow)
     }
 
-    fn attributes(
+    fn stat_path(
         &mut self,
         clock: &mut Clock,
         path: &[u8],
-        last: walk::Last,
+        last: walk::FinalSymlink,
     ) -> Result<Attributes, Error> {
         self.enter(clock)?;
         let ino = self.resolve(clock, path, last)?;
-        self.attributes_of(clock, ino)
+        self.stat_inode(clock, ino)
     }
 
-    /// What `fstat` tells.
+    /// The attributes of an open file.
     ///
     /// # Errors
     /// EBADF, and those of the filesystem.
     pub fn fstat(&mut self, clock: &mut Clock, fd: Fd) -> Result<Attributes, Error> {
         self.enter(clock)?;
         let ino = self.file(fd)?.ino;
-        self.attributes_of(clock, ino)
+        self.stat_inode(clock, ino)
     }
 
-    fn attributes_of(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+    fn stat_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
         let inode = self.inode(clock, ino)?;
         let size =
             if inode.attributes.kind == Kind::File { inode.size } else { inode.attributes.size };
         Ok(Attributes { size, ..inode.attributes })
     }
 
-    /// Lets go of an inode that nobody holds open and that has no names.
+    /// Evicts an inode that nobody holds open and that has no names.
     fn release(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
         if self.inodes.get(&ino).is_some_and(|inode| inode.opens > 0) {
             return Ok(());
         }
-        match self.fs.attributes(clock, ino) {
+        match self.fs.getattr(clock, ino) {
             Ok(attributes) if attributes.links > 0 => Ok(()),
             Ok(_) => {
                 self.cache.truncate(ino, 0);
                 self.names.remove(&ino);
                 self.inodes.remove(&ino);
-                self.fs.forget(clock, ino)
+                self.fs.evict_inode(clock, ino)
             }
             Err(error) => Err(error),
         }
@@ -295,12 +296,12 @@ impl<F: FileSystem> Mount<F> {
     ///
     /// # Errors
     /// Those of the filesystem.
-    pub fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error> {
+    pub fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
         self.enter(clock)?;
         self.fs.statfs(clock)
     }
 
-    /// Empties the caches of all that is neither open nor waits to be written, as writing 3 to
+    /// Drops everything from the caches that is neither open nor dirty, as writing 3 to
     /// `/proc/sys/vm/drop_caches` does.
     ///
     /// # Errors
@@ -319,13 +320,13 @@ impl<F: FileSystem> Mount<F> {
         let idle = self.inodes.iter().filter(|&(&ino, inode)| !busy(ino, inode));
         for ino in idle.map(|(&ino, _)| ino).collect::<Vec<_>>() {
             self.inodes.remove(&ino);
-            self.fs.forget(clock, ino)?;
+            self.fs.evict_inode(clock, ino)?;
         }
         Ok(())
     }
 
-    /// Lets the filesystem do what it does in the background, step by step, until it has nothing
-    /// more to do or `until` is reached. Says whether there is more to do.
+    /// Runs the filesystem's background work step by step, until nothing is left to do or `until`
+    /// is reached. Returns whether there is more to do.
     ///
     /// # Errors
     /// Those of the filesystem.
@@ -341,7 +342,7 @@ impl<F: FileSystem> Mount<F> {
         }
     }
 
-    /// Lets time pass until an instant, with what happens in the background meanwhile.
+    /// Lets time pass until an instant, with the background work that happens meanwhile.
     ///
     /// # Errors
     /// Those of the filesystem.
@@ -351,7 +352,7 @@ impl<F: FileSystem> Mount<F> {
                 return Ok(());
             }
         }
-        while self.dirty() > Bytes::ZERO && self.next_flush < until {
+        while self.dirty_bytes() > Bytes::ZERO && self.next_flush < until {
             clock.advance_to(self.next_flush.max(clock.now()));
             self.flush_expired(clock)?;
         }
@@ -359,7 +360,7 @@ impl<F: FileSystem> Mount<F> {
         Ok(())
     }
 
-    /// Writes out everything; only [`Mount::into_fs`] may follow.
+    /// Writes everything to the flash; only [`Mount::into_fs`] may follow.
     ///
     /// # Errors
     /// EBUSY while files are open, and those of the filesystem.

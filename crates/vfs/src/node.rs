@@ -1,6 +1,6 @@
-//! What an inode is and carries: kind, mode, owner, times, size.
+//! An inode: kind, mode, owner, times, size.
 //!
-//! Layer: rank 2. Main types: [`Ino`], [`Kind`], [`Attributes`], [`Change`], [`New`], [`Entry`].
+//! Layer: rank 2. Main types: [`Ino`], [`Kind`], [`Attributes`], [`SetAttr`], [`NewInode`], [`Entry`].
 
 use boardlab_sim::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use boardlab_sim::{Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ino(pub u64);
 
-/// What an inode is.
+/// The kind of an inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A regular file.
@@ -37,7 +37,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Whether Linux has such a number.
+    /// Whether Linux can represent the number.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         self.major < 1 << 12 && self.minor < 1 << 20
@@ -74,24 +74,24 @@ impl Kind {
     }
 }
 
-/// A time as files carry it, since the beginning of 1970.
+/// A timestamp of a file, since the beginning of 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp {
     /// Whole seconds.
     pub seconds: i64,
-    /// The rest, below 1,000,000,000; filesystems that keep seconds only drop it.
+    /// Nanoseconds below 1,000,000,000; filesystems that keep only seconds drop them.
     pub nanos: u32,
 }
 
 impl Timestamp {
-    /// A time of whole seconds.
+    /// A timestamp of whole seconds.
     #[must_use]
     pub const fn seconds(seconds: i64) -> Self {
         Self { seconds, nanos: 0 }
     }
 }
 
-/// What the wall clock of the board shows: the calendar time at the beginning of the run.
+/// The wall clock of the board: the calendar time at the beginning of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WallClock {
     /// Calendar time at virtual time zero, in seconds since 1970.
@@ -111,7 +111,7 @@ impl WallClock {
     }
 }
 
-/// What `stat` tells.
+/// The attributes that `stat` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     /// The inode.
@@ -120,13 +120,13 @@ pub struct Attributes {
     pub kind: Kind,
     /// Permission bits with set-user-ID, set-group-ID and sticky: the low twelve of a mode.
     pub mode: u32,
-    /// Names that lead to it; of a directory 2 and one for each directory in it.
+    /// The link count: names of a file; of a directory 2, and one for each subdirectory.
     pub links: u32,
     /// Owner.
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Bytes of a file, of a link's target; whatever the filesystem says of a directory.
+    /// The size of a file or of a link's target; for a directory, whatever the filesystem says.
     pub size: u64,
     /// Last access.
     pub accessed: Timestamp,
@@ -136,16 +136,17 @@ pub struct Attributes {
     pub changed: Timestamp,
 }
 
-/// Attributes to be changed; `None` leaves one alone. `changed` becomes the present time.
+/// The argument of `setattr` (`struct iattr`); `None` leaves an attribute alone. `changed` becomes
+/// the present time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct SetAttr {
     /// Permission bits.
     pub mode: Option<u32>,
     /// Owner.
     pub uid: Option<u32>,
     /// Group.
     pub gid: Option<u32>,
-    /// A file's size: cut off, or grown by a hole.
+    /// The size of a file, which is truncated or extended by a hole.
     pub size: Option<u64>,
     /// Last access.
     pub accessed: Option<Timestamp>,
@@ -153,10 +154,10 @@ pub struct Change {
     pub modified: Option<Timestamp>,
 }
 
-/// An inode to be made.
+/// An inode to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct New<'a> {
-    /// What it shall be.
+pub struct NewInode<'a> {
+    /// The kind.
     pub kind: Kind,
     /// Permission bits.
     pub mode: u32,
@@ -164,39 +165,39 @@ pub struct New<'a> {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Where a symbolic link leads; empty for everything else.
+    /// The target of a symbolic link; empty for all other kinds.
     pub target: &'a [u8],
 }
 
-impl New<'static> {
-    /// An inode of root's with these permission bits.
+impl NewInode<'static> {
+    /// An inode owned by root with these permission bits.
     #[must_use]
     pub const fn of(kind: Kind, mode: u32) -> Self {
         Self { kind, mode, uid: 0, gid: 0, target: &[] }
     }
 }
 
-/// An entry of a directory; `.` and `..` are not among them.
+/// A directory entry; `.` and `..` are not listed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// Its name: any bytes but `/` and NUL, at most 255. From an untrusted image it may be anything.
+    /// The name: 1 to 255 bytes without `/` and NUL. From an untrusted image it may be anything.
     pub name: Vec<u8>,
-    /// The inode that it leads to.
+    /// The inode.
     pub ino: Ino,
     /// The type byte (`DT_*`), as [`Kind::dirent_type`].
     pub kind: u8,
 }
 
-/// What `statfs` tells.
+/// The answer of `statfs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Space {
+pub struct StatFs {
     /// The unit of the sizes.
     pub block_size: u32,
     /// The size of the filesystem, in blocks.
     pub blocks: u64,
     /// Free blocks.
     pub free: u64,
-    /// Blocks that a user without privileges could fill.
+    /// Blocks available to an unprivileged user.
     pub available: u64,
     /// The longest name, in bytes.
     pub name_max: u32,

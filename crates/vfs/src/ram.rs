@@ -1,16 +1,16 @@
-//! How much memory a filesystem's structures would take in a 32-bit kernel.
+//! The memory that a filesystem's structures would use in a 32-bit kernel.
 //!
-//! Layer: rank 2. Main type: [`Structure`]. A filesystem counts its own structures and multiplies by
-//! the size of the kernel's, whose source it names; our own memory has nothing to do with it.
+//! Layer: rank 2. Main type: [`Structure`]. A filesystem counts its structures and multiplies by
+//! the size of the kernel's, whose source it names. The memory of this program does not matter.
 
 use boardlab_sim::Bytes;
 
-/// Structures of one kind that are held in RAM.
+/// Structures of one kind in RAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Structure {
     /// The kernel's name: `struct jffs2_inode_cache`.
     pub name: &'static str,
-    /// The size of one on a 32-bit kernel, as its allocator hands it out.
+    /// The size of one on a 32-bit kernel, as the allocator rounds it.
     pub size: Bytes,
     /// How many there are.
     pub count: u64,

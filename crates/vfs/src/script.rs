@@ -1,12 +1,12 @@
-//! Random operations on a filesystem: what model tests and power-cut explorations run.
+//! Random operations on a filesystem, for model tests and power-cut explorations.
 //!
-//! Layer: rank 2. Main types: [`Action`], one operation; [`Mix`], how often which comes. An action is
-//! complete in itself (paths, and bytes by a number from which they follow), so a run is replayed from
-//! its seed, and the same action can be given to two filesystems whose [`Answer`]s must be equal.
+//! Layer: rank 2. Main types: [`Action`], one operation; [`Mix`], the frequency of each. An action
+//! is self-contained (paths, and bytes derived from a number), so a run is replayed from its seed,
+//! and the same action can run on two filesystems whose [`Answer`]s must be equal.
 //!
-//! Paths are drawn from a small pool, so that most actions meet something: directories `d0`, `d1`, ...
-//! nested up to [`Mix::depth`], and in each of them [`Mix::names`] names. Steady state is therefore a
-//! tree of bounded size whose files are changed again and again.
+//! Paths are drawn from a small pool, so that most actions find something: directories `d0`, `d1`,
+//! ... nested up to [`Mix::depth`], with [`Mix::names`] names in each. The steady state is
+//! therefore a tree of bounded size whose files change again and again.
 
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
@@ -17,40 +17,40 @@ use boardlab_sim::{Clock, Seed, Stream};
 /// One operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Makes an empty file.
+    /// Creates an empty file.
     Create {
         /// Where.
         path: String,
         /// Permission bits.
         mode: u32,
     },
-    /// Makes a directory.
+    /// Creates a directory.
     Mkdir {
         /// Where.
         path: String,
     },
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     Symlink {
-        /// Where it leads.
+        /// The target.
         target: String,
         /// Where it is.
         path: String,
     },
-    /// Makes a device, a pipe or a socket.
+    /// Creates a device node, a named pipe or a socket.
     Mknod {
         /// Where.
         path: String,
         /// What.
         kind: Kind,
     },
-    /// Gives a second name.
+    /// Creates a hard link.
     Link {
         /// The first.
         existing: String,
         /// The second.
         path: String,
     },
-    /// Takes a name away.
+    /// Removes a name.
     Unlink {
         /// Which.
         path: String,
@@ -67,18 +67,18 @@ pub enum Action {
         /// To there.
         to: String,
     },
-    /// Writes the bytes of [`content`] into a file.
+    /// Writes bytes of [`content`] to a file.
     Write {
         /// Which file.
         path: String,
-        /// From where on; `None` appends.
+        /// The offset; `None` appends.
         offset: Option<u64>,
         /// How many bytes.
         length: usize,
-        /// From which the bytes follow.
+        /// The number from which the bytes are derived.
         tag: u64,
     },
-    /// Cuts a file off, or lets it grow by a hole.
+    /// Truncates a file, or extends it by a hole.
     Truncate {
         /// Which file.
         path: String,
@@ -92,7 +92,7 @@ pub enum Action {
         /// To these.
         mode: u32,
     },
-    /// Changes owner and group, and sets the times to as many seconds.
+    /// Changes owner and group, and sets the times to the same number of seconds.
     Chown {
         /// Of what.
         path: String,
@@ -105,10 +105,10 @@ pub enum Action {
         path: String,
         /// Which.
         name: String,
-        /// How many bytes, and from what they follow.
+        /// The length, and the number from which the bytes are derived.
         value: Option<(usize, u64)>,
     },
-    /// Reads a stretch of a file.
+    /// Reads a range of a file.
     Read {
         /// Which file.
         path: String,
@@ -122,32 +122,32 @@ pub enum Action {
         /// Which.
         path: String,
     },
-    /// Makes a file, or a directory, safe from a power cut.
+    /// Makes a file or a directory durable (fsync).
     Fsync {
         /// Which.
         path: String,
     },
-    /// Makes everything safe from a power cut.
+    /// Makes everything durable (sync).
     Sync,
     /// Empties the caches.
     DropCaches,
 }
 
-/// What an action brought to light: to be compared between two filesystems.
+/// The observable result of an action, to be compared between two filesystems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing but that it was done.
+    /// Success without data.
     Done,
     /// The bytes read.
     Bytes(Vec<u8>),
-    /// The names in a directory, in their own order.
+    /// The names of a directory, sorted.
     Names(Vec<Vec<u8>>),
     /// How many bytes were written.
     Written(usize),
 }
 
-/// The bytes that follow from `tag`: a third each random, of a short period, and text-like with some
-/// randomness, so that every way of a compressing filesystem is walked.
+/// The bytes derived from `tag`: a third each is random, of a short period, and text-like with some
+/// randomness, so that every path of a compressing filesystem is taken.
 #[must_use]
 pub fn content(length: usize, tag: u64) -> Vec<u8> {
     let mut stream = Seed::new(tag).stream("vfs.script.content");
@@ -168,7 +168,7 @@ pub fn content(length: usize, tag: u64) -> Vec<u8> {
 }
 
 impl Action {
-    /// Does it. A write opens the file, writes and closes; so does a read, and an fsync.
+    /// Runs the action. A write opens the file, writes and closes; so does a read, and an fsync.
     ///
     /// # Errors
     /// Those of the operation of [`Mount`].
@@ -197,14 +197,14 @@ impl Action {
             }
             Self::Xattr { path, name, value } => match value {
                 Some((length, tag)) => {
-                    mount.set_xattr(clock, path, name, &content(*length, *tag))?;
+                    mount.setxattr(clock, path, name, &content(*length, *tag))?;
                 }
-                None => mount.remove_xattr(clock, path, name)?,
+                None => mount.removexattr(clock, path, name)?,
             },
             Self::Sync => mount.sync(clock)?,
             Self::DropCaches => mount.drop_caches(clock)?,
             Self::List { path } => {
-                let entries = mount.read_dir(clock, path)?;
+                let entries = mount.readdir(clock, path)?;
                 let mut names: Vec<_> = entries.into_iter().map(|entry| entry.name).collect();
                 names.sort_unstable();
                 return Ok(Answer::Names(names));
@@ -216,7 +216,7 @@ impl Action {
         Ok(Answer::Done)
     }
 
-    /// The actions on an open file; it is closed whatever came of them.
+    /// Runs an action on an open file, which is closed whatever the result.
     fn apply_opened<F: FileSystem>(
         &self,
         mount: &mut Mount<F>,
@@ -250,10 +250,10 @@ impl Action {
     }
 }
 
-/// How often which kind of action comes, and how large things become.
+/// The frequency of each kind of action, and the sizes involved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mix {
-    /// Names in each directory that are no directories.
+    /// Names in each directory that are not directories.
     pub names: u64,
     /// Directories in each directory.
     pub dirs: u64,
@@ -265,9 +265,9 @@ pub struct Mix {
     pub write: u64,
     /// The most bytes of the value of an extended attribute; 0 where there are none.
     pub xattr: u64,
-    /// Of 1,000 actions so many are an fsync.
+    /// How many of 1,000 actions are an fsync.
     pub fsync: u64,
-    /// Of 1,000 actions so many are a sync.
+    /// How many of 1,000 actions are a sync.
     pub sync: u64,
 }
 
@@ -288,7 +288,7 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// The next action.
+    /// Draws the next action.
     #[must_use]
     pub fn draw(&self, stream: &mut Stream) -> Action {
         let chosen = stream.below(1_000);
@@ -328,7 +328,7 @@ impl Mix {
         (0..depth).map(|_| format!("/d{}", stream.below(self.dirs.max(1)))).collect()
     }
 
-    /// A path that is no directory most of the time. Names have lengths from 2 to 61 bytes.
+    /// A path that is usually not a directory. Names have lengths from 2 to 61 bytes.
     fn path(&self, stream: &mut Stream) -> String {
         let dir = self.dir(stream);
         if stream.chance(1, 20) {
@@ -356,7 +356,7 @@ impl Mix {
         Action::Read { path: self.path(stream), offset: stream.below(self.size + 1), length }
     }
 
-    /// Makes something.
+    /// Draws an action that creates something.
     fn entry(&self, stream: &mut Stream) -> Action {
         let path = self.path(stream);
         match stream.below(10) {
@@ -368,7 +368,7 @@ impl Mix {
         }
     }
 
-    /// Takes something away, or moves it.
+    /// Draws an action that removes or moves something.
     fn removal(&self, stream: &mut Stream) -> Action {
         match stream.below(10) {
             0..6 => Action::Unlink { path: self.path(stream) },

@@ -1,8 +1,8 @@
-//! Walking a whole filesystem, and comparing two.
+//! Lists a whole filesystem, and compares two.
 //!
-//! Layer: rank 2. Main types: [`Found`], [`survey`], [`compare`]. Everything goes through the
-//! operations of [`Mount`], so a survey costs what `find` and `cat` would cost. A directory that is met
-//! a second time, as only a damaged image has it, is listed but not entered again.
+//! Layer: rank 2. Main types: [`TreeEntry`], [`survey`], [`compare`]. Everything goes through the
+//! operations of [`Mount`], so a survey costs as much as `find` and `cat`. A directory that occurs
+//! twice, which only a damaged image has, is listed but not entered again.
 
 use crate::error::Error;
 use crate::filesystem::FileSystem;
@@ -12,31 +12,34 @@ use boardlab_sim::Clock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What is known of a name without reading the file.
+/// A name of a tree, and all that is known without reading the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// From the root on: `/etc/passwd`; the root itself is `/`.
+pub struct TreeEntry {
+    /// The absolute path, such as `/etc/passwd`; the root itself is `/`.
     pub path: Vec<u8>,
-    /// What `lstat` tells.
+    /// The attributes that `lstat` shows.
     pub attributes: Attributes,
-    /// Where a symbolic link leads; empty for everything else.
+    /// The target of a symbolic link; empty for all other kinds.
     pub target: Vec<u8>,
     /// Extended attributes.
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// Everything below and with the root, in the order of the bytes of its path.
+/// Lists everything from the root down, in the byte order of paths.
 ///
 /// # Errors
 /// Those of the filesystem.
-pub fn survey<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Vec<Found>, Error> {
+pub fn survey<F: FileSystem>(
+    mount: &mut Mount<F>,
+    clock: &mut Clock,
+) -> Result<Vec<TreeEntry>, Error> {
     let mut found = Vec::new();
     let mut entered = BTreeSet::new();
     let mut open = vec![b"/".to_vec()];
     while let Some(path) = open.pop() {
         let here = look(mount, clock, path)?;
         if here.attributes.kind == Kind::Directory && entered.insert(here.attributes.ino) {
-            for entry in mount.read_dir(clock, &here.path)? {
+            for entry in mount.readdir(clock, &here.path)? {
                 open.push(join(&here.path, &entry.name));
             }
         }
@@ -55,26 +58,26 @@ fn look<F: FileSystem>(
     mount: &mut Mount<F>,
     clock: &mut Clock,
     path: Vec<u8>,
-) -> Result<Found, Error> {
+) -> Result<TreeEntry, Error> {
     let attributes = mount.lstat(clock, &path)?;
     let target = match attributes.kind {
-        Kind::Symlink => mount.read_link(clock, &path)?,
+        Kind::Symlink => mount.readlink(clock, &path)?,
         _ => Vec::new(),
     };
     let mut xattrs = BTreeMap::new();
-    for name in mount.xattr_names(clock, &path)? {
-        let value = mount.xattr(clock, &path, &name)?;
+    for name in mount.listxattr(clock, &path)? {
+        let value = mount.getxattr(clock, &path, &name)?;
         xattrs.insert(name, value);
     }
-    Ok(Found { path, attributes, target, xattrs })
+    Ok(TreeEntry { path, attributes, target, xattrs })
 }
 
-/// Where two filesystems differ.
+/// A difference between two filesystems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// At which path, with bytes that are not UTF-8 replaced.
+    /// The path; bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// In what.
+    /// What differs.
     pub what: String,
 }
 
@@ -84,9 +87,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first difference between two filesystems in names, kinds, modes, owners, sizes, links, targets,
-/// extended attributes and content. Times, links of the root, and the numbers of inodes, are not compared; which names
-/// lead to the same inode is.
+/// The first difference between two filesystems in names, kinds, modes, owners, sizes, links,
+/// targets, extended attributes and content. It ignores times, the link count of the root, and
+/// inode numbers, but compares which names share an inode.
 ///
 /// # Errors
 /// Those of the filesystems.
@@ -122,7 +125,7 @@ pub fn compare<A: FileSystem, B: FileSystem>(
 }
 
 /// The first path of each inode.
-fn groups(found: &[Found]) -> BTreeMap<Ino, &[u8]> {
+fn groups(found: &[TreeEntry]) -> BTreeMap<Ino, &[u8]> {
     let mut groups = BTreeMap::new();
     for found in found {
         groups.entry(found.attributes.ino).or_insert(found.path.as_slice());
@@ -130,8 +133,8 @@ fn groups(found: &[Found]) -> BTreeMap<Ino, &[u8]> {
     groups
 }
 
-fn found_difference(mine: &Found, theirs: &Found) -> Option<String> {
-    let told = |found: &Found| {
+fn found_difference(mine: &TreeEntry, theirs: &TreeEntry) -> Option<String> {
+    let told = |found: &TreeEntry| {
         let told = found.attributes;
         let size = if told.kind == Kind::Directory { 0 } else { told.size };
         // JFFS2 counts one more for its root than there are names.
@@ -150,7 +153,7 @@ fn found_difference(mine: &Found, theirs: &Found) -> Option<String> {
     xattr_difference(&mine.xattrs, &theirs.xattrs)
 }
 
-/// Each extended attribute that is not in both alike, by the beginning of its name and the lengths of its
+/// The extended attributes that differ, by the beginning of their names and the lengths of their
 /// values.
 fn xattr_difference(
     mine: &BTreeMap<Vec<u8>, Vec<u8>>,
@@ -172,12 +175,12 @@ fn xattr_difference(
     (!differ.is_empty()).then(|| format!("different xattrs: {}", differ.join(", ")))
 }
 
-/// The first byte in which a file that is in both differs.
+/// The first byte at which the contents of a file differ.
 fn content_difference<A: FileSystem, B: FileSystem>(
     one: &mut Mount<A>,
     other: &mut Mount<B>,
     clock: &mut Clock,
-    found: &Found,
+    found: &TreeEntry,
 ) -> Result<Option<u64>, Error> {
     const STEP: usize = 65_536;
     let (here, there) = (one.open(clock, &found.path)?, other.open(clock, &found.path)?);

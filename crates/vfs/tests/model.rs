@@ -375,12 +375,12 @@ fn a_difference_in_attributes_is_told_by_name_and_length() {
     let mut clock = Clock::new();
     let (mut one, mut other) = (Mount::new(MemoryFs::new()), Mount::new(MemoryFs::new()));
     let long = format!("user.{}", "x".repeat(250));
-    one.set_xattr(&mut clock, "/", "user.both", b"same").unwrap();
-    other.set_xattr(&mut clock, "/", "user.both", b"same").unwrap();
+    one.setxattr(&mut clock, "/", "user.both", b"same").unwrap();
+    other.setxattr(&mut clock, "/", "user.both", b"same").unwrap();
     assert_eq!(compare(&mut one, &mut other, &mut clock).unwrap(), None);
-    one.set_xattr(&mut clock, "/", "user.colour", b"blue").unwrap();
-    other.set_xattr(&mut clock, "/", "user.colour", b"grey").unwrap();
-    other.set_xattr(&mut clock, "/", &long, &[7; 1_500]).unwrap();
+    one.setxattr(&mut clock, "/", "user.colour", b"blue").unwrap();
+    other.setxattr(&mut clock, "/", "user.colour", b"grey").unwrap();
+    other.setxattr(&mut clock, "/", &long, &[7; 1_500]).unwrap();
     let difference = compare(&mut one, &mut other, &mut clock).unwrap().unwrap();
     let told = "/: different xattrs: user.colour (4 bytes and 4 bytes), \
                 user.xxxxxxxxxxxxxxxxxxx... (none and 1500 bytes)";

@@ -2,8 +2,8 @@
 //! how paths, links and open files behave at their limits.
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, Instant};
 use boardlab_vfs::{
-    Attributes, Caching, Change, Cost, Entry, Errno, Error, FileSystem, Host, Ino, Kind, MemoryFs,
-    Mount, New, Options, PAGE_SIZE, Space, Work,
+    Attributes, Caching, Cost, Entry, Errno, Error, FileSystem, Host, Ino, Kind, MemoryFs, Mount,
+    NewInode, Options, PAGE_SIZE, SetAttr, StatFs, Work,
 };
 use std::ops::Range;
 
@@ -51,23 +51,18 @@ impl FileSystem for Recorder {
     fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
         self.fs.lookup(clock, dir, name)
     }
-    fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        self.fs.attributes(clock, ino)
+    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+        self.fs.getattr(clock, ino)
     }
-    fn set_attributes(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        change: &Change,
-    ) -> Result<(), Error> {
-        self.fs.set_attributes(clock, ino, change)
+    fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
+        self.fs.setattr(clock, ino, change)
     }
     fn create(
         &mut self,
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
-        new: &New<'_>,
+        new: &NewInode<'_>,
     ) -> Result<Ino, Error> {
         self.fs.create(clock, dir, name, new)
     }
@@ -77,22 +72,24 @@ impl FileSystem for Recorder {
     fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
         self.fs.unlink(clock, dir, name)
     }
-    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.fs.remove_dir(clock, dir, name)
+    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        self.fs.rmdir(clock, dir, name)
     }
     fn rename(
         &mut self,
         clock: &mut Clock,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
+        old_dir: Ino,
+        old_name: &[u8],
+        new_dir: Ino,
+        new_name: &[u8],
     ) -> Result<(), Error> {
-        self.fs.rename(clock, from, to)
+        self.fs.rename(clock, old_dir, old_name, new_dir, new_name)
     }
-    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        self.fs.read_dir(clock, dir)
+    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+        self.fs.readdir(clock, dir)
     }
-    fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        self.fs.read_link(clock, ino)
+    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+        self.fs.readlink(clock, ino)
     }
     fn read_page(
         &mut self,
@@ -116,7 +113,7 @@ impl FileSystem for Recorder {
         if let Some(error) = self.refuse_write.clone() {
             return Err(error);
         }
-        let size = self.fs.attributes(clock, ino)?.size;
+        let size = self.fs.getattr(clock, ino)?.size;
         let end = usize::try_from(size.saturating_sub(page * 4_096)).unwrap().max(changed.end);
         assert!(
             content[end.min(PAGE_SIZE)..].iter().all(|&byte| byte == 0),
@@ -124,20 +121,20 @@ impl FileSystem for Recorder {
         );
         self.fs.write_page(clock, ino, page, content, changed)
     }
-    fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        self.fs.xattr(clock, ino, name)
+    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
+        self.fs.getxattr(clock, ino, name)
     }
-    fn set_xattr(
+    fn setxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
         name: &[u8],
         value: Option<&[u8]>,
     ) -> Result<(), Error> {
-        self.fs.set_xattr(clock, ino, name, value)
+        self.fs.setxattr(clock, ino, name, value)
     }
-    fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        self.fs.xattr_names(clock, ino)
+    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
+        self.fs.listxattr(clock, ino)
     }
     fn fsync(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<(), Error> {
         self.log.push(Fsync);
@@ -147,16 +144,16 @@ impl FileSystem for Recorder {
         self.log.push(Sync);
         Ok(())
     }
-    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+    fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
         self.log.push(Forget);
-        self.fs.forget(clock, ino)
+        self.fs.evict_inode(clock, ino)
     }
     fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
         clock.advance(Duration::from_millis(10));
         self.steps = self.steps.saturating_sub(1);
         Ok(self.steps > 0)
     }
-    fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error> {
+    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
         self.fs.statfs(clock)
     }
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
@@ -224,7 +221,7 @@ fn the_cache_keeps_to_its_size_and_lets_the_oldest_page_go() {
         mount.read(&mut clock, fd, page * PAGE, &mut buffer).unwrap();
     }
     assert_eq!(mount.fs_mut().taken(), [Read(0), Read(2)]);
-    assert_eq!(mount.cached(), Bytes::kib(12));
+    assert_eq!(mount.cached_bytes(), Bytes::kib(12));
     let counts = mount.cache_counts();
     assert_eq!((counts.hits, counts.read, counts.written, counts.evicted), (5, 2, 4, 3));
 }
@@ -262,7 +259,7 @@ fn write_back_waits_for_fsync_and_then_writes_in_ascending_order() {
     mount.write(&mut clock, one, 20, &[1; 9]).unwrap();
     assert_eq!(mount.fs_mut().taken(), [Read(0)]);
     assert_eq!(
-        (mount.dirty(), mount.fstat(&mut clock, one).unwrap().size),
+        (mount.dirty_bytes(), mount.fstat(&mut clock, one).unwrap().size),
         (Bytes::kib(12), 2 * PAGE + 9)
     );
     mount.fsync(&mut clock, one).unwrap();
@@ -286,7 +283,7 @@ fn the_flusher_writes_what_is_old_and_what_is_too_much() {
     assert_eq!(mount.fs_mut().taken(), []);
     mount.idle(&mut clock, Instant::ZERO + Duration::from_secs(40)).unwrap();
     assert_eq!(mount.fs_mut().taken(), [Write(1, 0..4_096), Write(3, 0..5)]);
-    assert_eq!((mount.dirty(), clock.now().as_nanos()), (Bytes::ZERO, 40_000_000_000));
+    assert_eq!((mount.dirty_bytes(), clock.now().as_nanos()), (Bytes::ZERO, 40_000_000_000));
 }
 
 #[test]
@@ -417,12 +414,12 @@ fn user_attributes_are_for_files_and_directories() {
     let (mut mount, mut clock) = mounted(Caching::WriteThrough, Options::default());
     mount.symlink(&mut clock, "/", "/link").unwrap();
     let refused = |errno: Errno| Err(Error::from(errno));
-    assert_eq!(mount.set_xattr(&mut clock, "/link", "user.a", b"1"), refused(Errno::Perm));
-    mount.set_xattr(&mut clock, "/link", "trusted.a", b"1").unwrap();
-    assert_eq!(mount.xattr(&mut clock, "/", "trusted.a"), Err(Errno::NoData.into()));
-    mount.set_xattr(&mut clock, "/", "user.a", &[7; 65_536]).unwrap();
-    assert_eq!(mount.set_xattr(&mut clock, "/", "user.b", &[7; 65_537]), refused(Errno::TooBig));
-    assert_eq!(mount.xattr_names(&mut clock, "/link"), Ok(vec![b"trusted.a".to_vec()]));
+    assert_eq!(mount.setxattr(&mut clock, "/link", "user.a", b"1"), refused(Errno::Perm));
+    mount.setxattr(&mut clock, "/link", "trusted.a", b"1").unwrap();
+    assert_eq!(mount.getxattr(&mut clock, "/", "trusted.a"), Err(Errno::NoData.into()));
+    mount.setxattr(&mut clock, "/", "user.a", &[7; 65_536]).unwrap();
+    assert_eq!(mount.setxattr(&mut clock, "/", "user.b", &[7; 65_537]), refused(Errno::TooBig));
+    assert_eq!(mount.listxattr(&mut clock, "/link"), Ok(vec![b"trusted.a".to_vec()]));
 }
 
 #[test]
@@ -465,7 +462,7 @@ fn the_host_pays_for_calls_components_pages_and_bytes() {
     mount.read(&mut clock, fd, 0, &mut [1; 4 * 1_024]).unwrap();
     assert_eq!(clock.now().since(start), Duration::from_nanos(3_000_000 + 30_000 + 200 + 3 + 4));
     assert_eq!(
-        (mount.host().done(Work::Call).count, mount.host().done(Work::Copy).bytes),
+        (mount.host().work_total(Work::Call).count, mount.host().work_total(Work::Copy).bytes),
         (5, 7_168)
     );
 }

@@ -1,10 +1,12 @@
-//! Bytes of files: a kind and a seed give a sequence that is the same everywhere and always.
+//! The content of files: a kind and a seed determine a byte sequence that is the same everywhere
+//! and always.
 //!
-//! Layer: rank 6. Main types: [`Data`], [`DataSource`]. How compressible data are decides more about a
-//! compressing filesystem than anything else, so every workload says what it writes. The sequences are
-//! those of docs/formats/file-tree.md, "Content"; another implementation of them runs in the kernel
-//! that is the oracle. The construction of `percent:N` follows fio's `buffer_compress_percentage` with
-//! its default `buffer_compress_chunk` of 512 bytes, with the random part where fio has it: in front.
+//! Layer: rank 6. Main types: [`Data`], [`DataSource`]. The compressibility of data affects a
+//! compressing filesystem more than anything else, so every workload states what it writes. The
+//! sequences are specified in docs/formats/file-tree.md, "Content"; another implementation of them
+//! runs in the kernel that is the oracle. The construction of `percent:N` follows fio's
+//! `buffer_compress_percentage` with its default `buffer_compress_chunk` of 512 bytes, with the
+//! random part first, as in fio.
 
 use crate::source::Source;
 use boardlab_sim::{MIX_STEP, mix};
@@ -17,13 +19,13 @@ pub enum Data {
     /// Zeros: what tiobench writes unless it is told otherwise.
     #[default]
     Zero,
-    /// Nothing to compress.
+    /// Random bytes, incompressible.
     Random,
-    /// English words: zlib at level 3 makes about 1,450 bytes of a page of 4 KiB.
+    /// English words: zlib at level 3 compresses a page of 4 KiB to about 1,450 bytes.
     Text,
     /// Runs of one byte, of 1 to 32 bytes.
     Runs,
-    /// Of each 512 bytes so many percent are random and the rest zero; at most 100.
+    /// This percentage of each 512 bytes is random, and the rest is zero; at most 100.
     Percent(u8),
 }
 
@@ -45,7 +47,7 @@ const LINE: u32 = 12;
 const CHUNK: usize = 512;
 
 impl Data {
-    /// The sequence of this kind that belongs to `seed`, without end.
+    /// The endless sequence of this kind for `seed`.
     #[must_use]
     pub const fn source(self, seed: u64) -> DataSource {
         DataSource { data: self, state: seed, position: 0, held: 0, left: 0, words: 0 }
@@ -59,7 +61,7 @@ impl Data {
         bytes
     }
 
-    /// Block number `index` of something large that is written in any order: a sequence of its own.
+    /// Block number `index` of a large object that is written in any order: a sequence of its own.
     pub fn block(self, seed: u64, index: u64, buffer: &mut [u8]) {
         self.source(mix(seed ^ mix(index))).fill(buffer);
     }
@@ -77,27 +79,27 @@ impl fmt::Display for Data {
     }
 }
 
-/// A word that names no kind of data.
+/// A word that is not the name of a kind of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoSuchData {
+pub struct UnknownDataKind {
     /// The word.
     pub found: String,
 }
 
-impl fmt::Display for NoSuchData {
+impl fmt::Display for UnknownDataKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = "zero, random, text, runs or percent:N with N from 0 to 100";
         write!(f, "'{}' is not a kind of data: {kinds}", self.found)
     }
 }
 
-impl std::error::Error for NoSuchData {}
+impl std::error::Error for UnknownDataKind {}
 
 impl FromStr for Data {
-    type Err = NoSuchData;
+    type Err = UnknownDataKind;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchData> {
-        let no_such = || NoSuchData { found: text.to_owned() };
+    fn from_str(text: &str) -> Result<Self, UnknownDataKind> {
+        let no_such = || UnknownDataKind { found: text.to_owned() };
         match text {
             "zero" => Ok(Self::Zero),
             "random" => Ok(Self::Random),
@@ -112,15 +114,15 @@ impl FromStr for Data {
     }
 }
 
-/// The bytes of a kind of [`Data`]. They do not depend on the sizes in which they are asked for.
+/// The bytes of a kind of [`Data`]. They do not depend on the sizes of the reads.
 #[derive(Debug, Clone)]
 pub struct DataSource {
     data: Data,
-    /// Of SplitMix64.
+    /// The state of SplitMix64.
     state: u64,
-    /// Bytes given so far, within the unit of the kind.
+    /// The position within the unit of the kind.
     position: usize,
-    /// The number that the bytes being given come from.
+    /// The number from which the present bytes are taken.
     held: u64,
     /// Bytes left of the run or of the word.
     left: usize,
@@ -143,7 +145,7 @@ impl DataSource {
         mix(self.state)
     }
 
-    /// Random bytes; a new number every eight of them, from `self.position` on.
+    /// Random bytes; a new number for every eight of them, from `self.position` on.
     fn random(&mut self, buffer: &mut [u8]) {
         let mut rest = buffer;
         while !rest.is_empty() {

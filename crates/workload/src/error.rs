@@ -1,6 +1,6 @@
-//! Why a workload did not come to its end.
+//! The errors of workloads.
 //!
-//! Layer: rank 6. [`Error`] names the step and the place; the device's own error is its cause.
+//! Layer: rank 6. [`Error`] names the step and the place; the cause is the device's error.
 
 use boardlab_sim::{Bytes, Instant};
 use std::fmt;
@@ -29,64 +29,64 @@ impl fmt::Display for Step {
     }
 }
 
-/// Why a workload did not come to its end.
+/// The errors of workloads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The chunk is not a whole number of write units of the device, or nothing.
+    /// The chunk is zero or not a multiple of the device's write size.
     Chunk {
         /// The chunk asked for.
         chunk: Bytes,
         /// The write size of the device.
         unit: Bytes,
     },
-    /// An erase does not begin or end between two erase blocks.
+    /// An erase does not begin or end at the boundary of an erase block.
     NotWholeBlocks {
         /// First byte asked for.
         offset: Bytes,
         /// How many.
         length: Bytes,
-        /// The first block that would be erased only in part: where it begins.
+        /// The offset of the first block that would be erased only in part.
         block: Bytes,
         /// The size of that block.
         size: Bytes,
     },
-    /// The source has fewer bytes than were to be written or compared.
+    /// The source ended before all bytes were written or compared.
     SourceEnded {
         /// How many were asked for.
         expected: Bytes,
         /// How many there were.
         found: Bytes,
     },
-    /// The device answered with an error.
+    /// The device returned an error.
     Device {
         /// What was being done.
         step: Step,
         /// Where the operation began.
         offset: Bytes,
-        /// The device's answer.
+        /// The error of the device.
         cause: boardlab_mtd::Error,
     },
-    /// What was read back is not what was to be written.
+    /// The data read back differ from the data written.
     Differs {
         /// The first wrong byte.
         offset: Bytes,
-        /// What was to be there.
+        /// The expected byte.
         expected: u8,
-        /// What is there.
+        /// The byte found.
         found: u8,
-        /// How many bytes are wrong in all.
+        /// The total number of wrong bytes.
         wrong: Bytes,
-        /// How many bits are wrong in all.
+        /// The total number of wrong bits.
         bits: u64,
     },
     /// A line of a list of operations cannot be read.
     Syntax {
         /// Which, from 1.
         line: usize,
-        /// What should stand there.
+        /// What is expected.
         expected: &'static str,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
     /// An operation of a list failed.
@@ -95,16 +95,16 @@ pub enum Error {
         line: usize,
         /// The operation as it is written.
         operation: String,
-        /// The filesystem's answer.
+        /// The error of the filesystem.
         cause: boardlab_vfs::Error,
     },
-    /// The filesystem answered with an error.
+    /// The filesystem returned an error.
     File {
         /// What was being done.
         what: &'static str,
-        /// With which file or directory; bytes that are not UTF-8 are replaced.
+        /// The file or directory; bytes that are not UTF-8 are replaced.
         path: String,
-        /// The filesystem's answer.
+        /// The error of the filesystem.
         cause: boardlab_vfs::Error,
     },
 }
@@ -114,7 +114,7 @@ impl Error {
         Self::File { what, path: String::from_utf8_lossy(path).into_owned(), cause }
     }
 
-    /// When the power was cut, if that is what happened.
+    /// The instant of the power cut, if that is the cause.
     #[must_use]
     pub const fn power_cut(&self) -> Option<Instant> {
         match self {

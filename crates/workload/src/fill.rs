@@ -1,14 +1,14 @@
-//! Filling a filesystem: to a level, to the last byte, and keeping it there.
+//! Fills a filesystem to a level or to the last byte, and keeps it at that level.
 //!
-//! Layer: rank 6. Main types: [`Fill`], [`Filled`], [`fill`], [`churn`]. Files are made in directories of
-//! a hundred, written in order and closed. How full a filesystem is, is what it says itself (`statfs`),
-//! and how much data it holds is counted here: of a compressing filesystem the two tell different
-//! stories.
+//! Layer: rank 6. Main types: [`Fill`], [`FillReport`], [`fill`], [`churn`]. Files are created in
+//! directories of a hundred, written in order and closed. The filesystem itself reports how full it
+//! is (`statfs`), and the amount of data is counted here: for a compressing filesystem the two
+//! differ.
 
 use crate::data::Data;
 use crate::error::Error;
 use boardlab_sim::{Bytes, Clock, Seed};
-use boardlab_vfs::{Errno, Error as FsError, FileSystem, Mount, Space};
+use boardlab_vfs::{Errno, Error as FsError, FileSystem, Mount, StatFs};
 
 /// Files in a directory.
 const GROUP: u64 = 100;
@@ -16,36 +16,36 @@ const GROUP: u64 = 100;
 /// Bytes of one write call.
 const CHUNK: u64 = 32_768;
 
-/// When a fill ends.
+/// The end of a fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
-    /// When so many percent of the blocks are used; at most 100.
+pub enum FillLimit {
+    /// At this percentage of used blocks; at most 100.
     Percent(u8),
-    /// When so many bytes of data were written.
+    /// After this amount of data.
     Written(Bytes),
-    /// When no byte more fits: the file that did not fit is kept as far as it came.
+    /// When the filesystem is full: the last file is kept as far as it was written.
     Full,
 }
 
-/// What is filled in.
+/// The parameters of a fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fill {
-    /// A directory, which is made if it is not there.
+    /// The directory, which is created if missing.
     pub directory: String,
     /// Bytes of a file.
     pub size: Bytes,
-    /// What they are.
+    /// Their content.
     pub data: Data,
-    /// Decides about the data, and in [`churn`] about the files.
+    /// The seed of the data, and in [`churn`] of the choice of files.
     pub seed: Seed,
-    /// When it ends; no space left ends it always.
-    pub until: Until,
+    /// The end; a full filesystem always ends the fill.
+    pub until: FillLimit,
 }
 
-/// What was filled in.
+/// The result of a fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Filled {
-    /// Files, the last one perhaps shorter than the others.
+pub struct FillReport {
+    /// The number of files; the last one may be shorter than the others.
     pub files: u64,
     /// Bytes of data in them.
     pub bytes: Bytes,
@@ -53,9 +53,9 @@ pub struct Filled {
     pub full: bool,
 }
 
-/// Percent of the blocks that are used, rounded down.
+/// The percentage of used blocks, rounded down.
 #[must_use]
-pub fn used_percent(space: &Space) -> u64 {
+pub fn used_percent(space: &StatFs) -> u64 {
     let used = u128::from(space.blocks - space.free.min(space.blocks));
     let percent = (used * 100).checked_div(u128::from(space.blocks)).unwrap_or(0);
     u64::try_from(percent).expect("at most 100")
@@ -66,7 +66,7 @@ fn path(fill: &Fill, file: u64) -> String {
     format!("{directory}/{}/{file}", file / GROUP)
 }
 
-/// Fills until it is enough. What was written is not synced.
+/// Fills to the limit. The data are not synced.
 ///
 /// # Errors
 /// [`Error::File`] for anything but ENOSPC.
@@ -74,8 +74,8 @@ pub fn fill<F: FileSystem>(
     mount: &mut Mount<F>,
     clock: &mut Clock,
     fill: &Fill,
-) -> Result<Filled, Error> {
-    let mut filled = Filled::default();
+) -> Result<FillReport, Error> {
+    let mut filled = FillReport::default();
     make_dir(mount, clock, &fill.directory, &mut filled)?;
     while !filled.full && !enough(mount, clock, fill, &filled)? {
         let file = filled.files;
@@ -86,18 +86,18 @@ pub fn fill<F: FileSystem>(
             make_dir(mount, clock, dir, &mut filled)?;
         }
         if !filled.full {
-            write_file(mount, clock, (fill, &path, file), &mut filled)?;
+            write_file(mount, clock, fill, &path, file, &mut filled)?;
         }
     }
     Ok(filled)
 }
 
-/// Makes a directory unless it is there.
+/// Creates a directory unless it exists.
 fn make_dir<F: FileSystem>(
     mount: &mut Mount<F>,
     clock: &mut Clock,
     path: &str,
-    filled: &mut Filled,
+    filled: &mut FillReport,
 ) -> Result<(), Error> {
     match mount.mkdir(clock, path, 0o755) {
         Ok(()) | Err(FsError::Refused(Errno::Exist)) => {}
@@ -111,25 +111,27 @@ fn enough<F: FileSystem>(
     mount: &mut Mount<F>,
     clock: &mut Clock,
     fill: &Fill,
-    filled: &Filled,
+    filled: &FillReport,
 ) -> Result<bool, Error> {
     match fill.until {
-        Until::Percent(percent) => {
+        FillLimit::Percent(percent) => {
             let space = mount.statfs(clock);
             let space = space.map_err(|cause| Error::file("statfs", b"/", cause))?;
             Ok(used_percent(&space) >= u64::from(percent))
         }
-        Until::Written(bytes) => Ok(filled.bytes >= bytes),
-        Until::Full => Ok(false),
+        FillLimit::Written(bytes) => Ok(filled.bytes >= bytes),
+        FillLimit::Full => Ok(false),
     }
 }
 
-/// Makes one file and counts it; no space left is noted, not an error.
+/// Creates one file and counts it; ENOSPC is recorded, not an error.
 fn write_file<F: FileSystem>(
     mount: &mut Mount<F>,
     clock: &mut Clock,
-    (fill, path, tag): (&Fill, &str, u64),
-    filled: &mut Filled,
+    fill: &Fill,
+    path: &str,
+    tag: u64,
+    filled: &mut FillReport,
 ) -> Result<(), Error> {
     let fd = match mount.create(clock, path, 0o644) {
         Err(FsError::Refused(Errno::NoSpc)) => {
@@ -156,9 +158,9 @@ fn write_file<F: FileSystem>(
     mount.close(clock, fd).map_err(failed)
 }
 
-/// Replaces files of a fill, drawn at random, by new ones of the same size, `count` times: the old file
-/// is removed first. A file that does not fit any more is left as short as it came, and counted in
-/// the answer.
+/// Replaces files of a fill, drawn at random, by new ones of the same size, `count` times: the old
+/// file is removed first. A file that does not fit any more stays as short as it was written, and
+/// is counted in the result.
 ///
 /// # Errors
 /// [`Error::File`] for anything but ENOSPC.
@@ -166,7 +168,7 @@ pub fn churn<F: FileSystem>(
     mount: &mut Mount<F>,
     clock: &mut Clock,
     fill: &Fill,
-    filled: &Filled,
+    filled: &FillReport,
     count: u64,
 ) -> Result<u64, Error> {
     let mut stream = fill.seed.stream("fill.churn");
@@ -178,9 +180,9 @@ pub fn churn<F: FileSystem>(
             Ok(()) | Err(FsError::Refused(Errno::NoEnt)) => {}
             Err(cause) => return Err(Error::file("unlink", path.as_bytes(), cause)),
         }
-        let mut again = Filled::default();
+        let mut again = FillReport::default();
         let tag = round.wrapping_mul(filled.files.max(1)).wrapping_add(file);
-        write_file(mount, clock, (fill, &path, tag), &mut again)?;
+        write_file(mount, clock, fill, &path, tag, &mut again)?;
         short += u64::from(again.full);
     }
     Ok(short)
@@ -191,12 +193,12 @@ mod tests {
     use super::*;
     use boardlab_vfs::MemoryFs;
 
-    fn of(until: Until) -> Fill {
+    fn of(until: FillLimit) -> Fill {
         let (size, seed) = (Bytes::new(10_000), Seed::new(4));
         Fill { directory: "/fill".to_owned(), size, data: Data::Text, seed, until }
     }
 
-    fn filled(until: Until) -> (Mount<MemoryFs>, Filled) {
+    fn filled(until: FillLimit) -> (Mount<MemoryFs>, FillReport) {
         let mut mount = Mount::new(MemoryFs::new().with_capacity(1_000));
         let filled = fill(&mut mount, &mut Clock::new(), &of(until)).unwrap();
         (mount, filled)
@@ -204,16 +206,16 @@ mod tests {
 
     #[test]
     fn a_fill_ends_at_its_level() {
-        let (mut mount, half) = filled(Until::Percent(50));
+        let (mut mount, half) = filled(FillLimit::Percent(50));
         let space = mount.statfs(&mut Clock::new()).unwrap();
         assert_eq!((used_percent(&space), half.files, half.full), (50, 167, false));
-        let (_, written) = filled(Until::Written(Bytes::new(25_000)));
+        let (_, written) = filled(FillLimit::Written(Bytes::new(25_000)));
         assert_eq!((written.files, written.bytes), (3, Bytes::new(30_000)));
     }
 
     #[test]
     fn a_full_filesystem_keeps_what_fitted() {
-        let (mut mount, full) = filled(Until::Full);
+        let (mut mount, full) = filled(FillLimit::Full);
         let mut clock = Clock::new();
         assert_eq!((full.files, full.full), (334, true));
         assert_eq!(full.bytes, Bytes::new(333 * 10_000 + 4_096));
@@ -223,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_churn_replaces_files_and_keeps_the_level() {
-        let (mut mount, half) = filled(Until::Percent(50));
+        let (mut mount, half) = filled(FillLimit::Percent(50));
         let mut clock = Clock::new();
         let content = |mount: &mut Mount<MemoryFs>, clock: &mut Clock, file: u64| {
             let fd = mount.open(clock, format!("/fill/{}/{file}", file / GROUP)).unwrap();
@@ -234,7 +236,7 @@ mod tests {
         };
         let before: Vec<_> =
             (0..half.files).map(|file| content(&mut mount, &mut clock, file)).collect();
-        let short = churn(&mut mount, &mut clock, &of(Until::Full), &half, 300).unwrap();
+        let short = churn(&mut mount, &mut clock, &of(FillLimit::Full), &half, 300).unwrap();
         let changed = (0..half.files).filter(|&file| {
             content(&mut mount, &mut clock, file) != before[usize::try_from(file).unwrap()]
         });

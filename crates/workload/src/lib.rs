@@ -1,19 +1,19 @@
-//! What people run on a storage device to learn how fast it is.
+//! Workloads that measure the speed of a storage device.
 //!
-//! Layer: rank 6; sees the device traits only, so a workload runs the same on a model, on memory and
-//! on real flash. In reading order:
+//! Layer: rank 6; uses only the device traits, so a workload runs the same on a model, on memory
+//! and on real flash. In reading order:
 //!
 //! - [`source`]: [`Source`] and [`Pattern`], where the bytes to write come from.
-//! - [`data`]: [`Data`], the bytes of files by kind: zeros, text, half compressible...
+//! - [`data`]: [`Data`], the content of files by kind: zeros, text, half compressible...
 //! - [`mtd_debug`]: erase, write, read, verify and info of a raw flash, as mtd-utils does them.
-//! - [`mtd_info`]: [`Info`], the text of info.
+//! - [`mtd_info`]: [`Info`], the output of `mtd_debug info`.
 //! - [`tiobench`]: sequential and random writes and reads, as tiobench does them.
 //! - [`tree`]: file trees from lists of operations, their manifests, their scan.
 //! - [`fill`](mod@fill): filling a filesystem to a level, and churning.
 //! - [`fio`]: job files of fio, on block devices.
 //! - [`trace`]: block traces of `blkparse` and of MSR Cambridge, on block devices.
 //! - [`powercut`]: power cuts at every operation, and what survives them.
-//! - [`error`]: [`Error`], why a workload did not come to its end.
+//! - [`error`]: [`Error`], why a workload failed.
 //!
 //! ```
 //! use boardlab_mtd::RamMtd;
@@ -42,6 +42,6 @@ pub mod tree;
 
 pub use data::{Data, DataSource};
 pub use error::{Error, Step};
-pub use mtd_debug::{Job, Report, Written};
+pub use mtd_debug::{Job, Report, WriteReport};
 pub use mtd_info::Info;
 pub use source::{Pattern, PatternSource, Source};

@@ -1,6 +1,6 @@
 //! Erase, write, read and verify a raw flash as mtd-utils' `mtd_debug` and `flashcp` do.
 //!
-//! Layer: rank 6. Main types: [`Job`], [`Report`], [`Written`]. What the tools do (mtd-utils,
+//! Layer: rank 6. Main types: [`Job`], [`Report`], [`WriteReport`]. What the tools do (mtd-utils,
 //! commits a2d188795599 and 475bf707b958, around 2.1.5, the same in both):
 //!
 //! - `mtd_debug write` allocates the whole length and gives it to one write(2); only when there is no
@@ -24,7 +24,7 @@ use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate};
 /// hand the kernel halves it until it gets some.
 pub const KERNEL_BUFFER: Bytes = Bytes::mib(4);
 
-/// A stretch of flash and how to go over it.
+/// A range of flash, and how to process it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
     /// First byte.
@@ -64,7 +64,7 @@ impl Job {
         starts.map(move |done| (self.offset + done, self.chunk.min(self.length - done)))
     }
 
-    /// Everything that can be refused before the flash is touched.
+    /// Checks everything that can be refused before the flash is touched.
     fn check(&self, geometry: &Geometry, step: Step) -> Result<(), Error> {
         let (unit, offset) = (geometry.write_size, self.offset);
         if self.chunk.is_zero() || !self.chunk.is_multiple_of(unit) {
@@ -79,7 +79,7 @@ impl Job {
     }
 }
 
-/// What a pass over the flash took.
+/// The result of a pass over the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
     /// Bytes asked for, padding excluded.
@@ -88,26 +88,26 @@ pub struct Report {
     pub operations: u64,
     /// Virtual time from the first call to the end of the last.
     pub elapsed: Duration,
-    /// Bits that the device's error correction mended in reads.
+    /// Bits that the device's ECC corrected in reads.
     pub corrected: u64,
 }
 
 impl Report {
-    /// Bytes in time; `None` when no time passed or nothing was asked for.
+    /// The throughput; `None` when no time passed or nothing was requested.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         Rate::new(self.bytes, self.elapsed)
     }
 }
 
-/// What a write took.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
-    /// The erase before it, where asked for.
+pub struct WriteReport {
+    /// The erase before it, if requested.
     pub erase: Option<Report>,
     /// The write alone.
     pub write: Report,
-    /// FFh bytes programmed behind the last byte to fill a write unit.
+    /// FFh bytes programmed after the last byte to complete a write unit.
     pub padding: Bytes,
 }
 
@@ -134,8 +134,7 @@ impl Meter {
     }
 }
 
-/// `length` and what it takes to fill its last unit. Beyond u64 nothing is added: such a length lies
-/// in no device.
+/// `length`, rounded up to whole units. Beyond u64 nothing is added: no device has such a length.
 fn padded(length: Bytes, unit: Bytes) -> Bytes {
     let used = length.get() % unit.get();
     let missing = if used == 0 { 0 } else { unit.get() - used };
@@ -184,7 +183,7 @@ fn erase_length(geometry: &Geometry, job: &Job) -> Bytes {
     last.map_or(Bytes::ZERO, |(start, size)| start + size - job.offset)
 }
 
-/// Writes the bytes of `source`, after an erase where the job asks for one.
+/// Writes the bytes of `source`, after an erase if the job requests one.
 ///
 /// # Errors
 /// [`Error::Chunk`], [`Error::NotWholeBlocks`] and a range beyond the device before the flash is
@@ -194,7 +193,7 @@ pub fn write<M: Mtd + ?Sized>(
     clock: &mut Clock,
     job: &Job,
     source: &mut dyn Source,
-) -> Result<Written, Error> {
+) -> Result<WriteReport, Error> {
     job.check(mtd.geometry(), Step::Write)?;
     let unit = mtd.geometry().write_size;
     let erase = if job.erase_first {
@@ -215,10 +214,10 @@ pub fn write<M: Mtd + ?Sized>(
         meter.count(ReadHealth::default());
     }
     let padding = padded(job.length, unit) - job.length;
-    Ok(Written { erase, write: meter.stop(clock), padding })
+    Ok(WriteReport { erase, write: meter.stop(clock), padding })
 }
 
-/// Fills `data`, which belongs at `offset`, from a source that may give it in pieces.
+/// Fills `data` for `offset` from a source that may return it in parts.
 fn take(source: &mut dyn Source, data: &mut [u8], job: &Job, offset: Bytes) -> Result<(), Error> {
     let mut filled = 0;
     while filled < data.len() {
@@ -233,7 +232,7 @@ fn take(source: &mut dyn Source, data: &mut [u8], job: &Job, offset: Bytes) -> R
     Ok(())
 }
 
-/// Reads the stretch of the job and hands each chunk to `sink`.
+/// Reads the range of the job and passes each chunk to `sink`.
 ///
 /// # Errors
 /// [`Error::Chunk`], [`Error::Device`].
@@ -243,7 +242,7 @@ pub fn read<M: Mtd + ?Sized>(
     job: &Job,
     sink: &mut dyn FnMut(&[u8]),
 ) -> Result<Report, Error> {
-    read_chunks(mtd, clock, (job, Step::Read), |_, chunk| {
+    read_chunks(mtd, clock, job, Step::Read, |_, chunk| {
         sink(chunk);
         Ok(())
     })
@@ -252,7 +251,8 @@ pub fn read<M: Mtd + ?Sized>(
 fn read_chunks<M: Mtd + ?Sized>(
     mtd: &mut M,
     clock: &mut Clock,
-    (job, step): (&Job, Step),
+    job: &Job,
+    step: Step,
     mut sink: impl FnMut(Bytes, &[u8]) -> Result<(), Error>,
 ) -> Result<Report, Error> {
     job.check(mtd.geometry(), step)?;
@@ -267,7 +267,7 @@ fn read_chunks<M: Mtd + ?Sized>(
     Ok(meter.stop(clock))
 }
 
-/// Reads everything back and compares it with `source`, which begins again at its first byte.
+/// Reads everything back and compares it with `source`, which starts again at its first byte.
 ///
 /// # Errors
 /// [`Error::Differs`] after all was read; [`Error::Chunk`], [`Error::SourceEnded`],
@@ -280,7 +280,7 @@ pub fn verify<M: Mtd + ?Sized>(
 ) -> Result<Report, Error> {
     let mut wanted = Vec::new();
     let mut differences = Differences::default();
-    let report = read_chunks(mtd, clock, (job, Step::Verify), |offset, chunk| {
+    let report = read_chunks(mtd, clock, job, Step::Verify, |offset, chunk| {
         wanted.resize(chunk.len(), 0);
         take(source, &mut wanted, job, offset)?;
         differences.compare(offset, &wanted, chunk);
@@ -289,10 +289,10 @@ pub fn verify<M: Mtd + ?Sized>(
     differences.result().map(|()| report)
 }
 
-/// How what was read differs from what was wanted.
+/// The differences between the data read and the data expected.
 #[derive(Default)]
 struct Differences {
-    /// Offset, wanted and found byte of the first.
+    /// Offset, expected and found byte of the first difference.
     first: Option<(Bytes, u8, u8)>,
     bytes: u64,
     bits: u64,

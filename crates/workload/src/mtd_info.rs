@@ -1,4 +1,4 @@
-//! What `mtd_debug info` says of a raw flash, in its words.
+//! The output of `mtd_debug info` for a raw flash.
 //!
 //! Layer: rank 6. Main type: [`Info`]. Source of the text: mtd-utils (master after 2.1.5, commit
 //! 475bf707b958), `misc-utils/mtd_debug.c`, `showinfo`; of flags and regions: Linux 6.1,
@@ -20,7 +20,7 @@ pub struct Region {
     pub blocks: u32,
 }
 
-/// What `mtd_debug info` says. Its [`Display`](fmt::Display) is the tool's output to the byte.
+/// The data of `mtd_debug info`. Its [`Display`](fmt::Display) is the tool's output to the byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
     /// What kind of flash.
@@ -31,14 +31,14 @@ pub struct Info {
     pub erase_size: Bytes,
     /// The smallest program.
     pub write_size: Bytes,
-    /// Spare bytes a page.
+    /// OOB bytes per page.
     pub oob_size: Bytes,
     /// Erase regions; Linux reports those of NOR only.
     pub regions: Vec<Region>,
 }
 
 impl Info {
-    /// What Linux would report of a device of this shape.
+    /// What Linux would report for a device of this geometry.
     #[must_use]
     pub fn of(geometry: &Geometry) -> Self {
         let mut offset = Bytes::ZERO;

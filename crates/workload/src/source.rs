@@ -1,18 +1,18 @@
-//! Where the bytes to write come from: a slice of memory, or a pattern without end.
+//! Sources of the bytes to write: a slice of memory, or an endless pattern.
 //!
-//! Layer: rank 6. Main types: [`Source`], [`Pattern`]. Nothing here reads a file; who has one hands
-//! over its bytes.
+//! Layer: rank 6. Main types: [`Source`], [`Pattern`]. Nothing here reads a file; the caller
+//! provides its bytes.
 
 use boardlab_sim::{Seed, Stream};
 
-/// Bytes in order.
+/// A sequence of bytes.
 pub trait Source {
-    /// Puts the next bytes at the start of `buffer` and says how many; zero only at the end of the
-    /// source or for an empty buffer.
+    /// Writes the next bytes to the start of `buffer` and returns their number; zero only at the
+    /// end of the source or for an empty buffer.
     fn fill(&mut self, buffer: &mut [u8]) -> usize;
 }
 
-/// The slice moves on past the bytes taken.
+/// The slice advances past the bytes taken.
 impl Source for &[u8] {
     fn fill(&mut self, buffer: &mut [u8]) -> usize {
         let (taken, rest) = self.split_at(self.len().min(buffer.len()));
@@ -28,7 +28,7 @@ impl<S: Source + ?Sized> Source for &mut S {
     }
 }
 
-/// A rule for bytes. The bytes do not depend on the sizes in which they are asked for.
+/// A rule that generates bytes. They do not depend on the sizes of the reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// 00h: every bit of the flash is programmed.
@@ -42,7 +42,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The bytes of the pattern from its beginning, without end.
+    /// The endless bytes of the pattern, from its beginning.
     #[must_use]
     pub fn source(self) -> PatternSource {
         match self {
@@ -61,7 +61,7 @@ impl Pattern {
 #[derive(Debug, Clone)]
 pub struct PatternSource(State);
 
-/// How many bytes the random stream gives at once.
+/// The bytes that the random stream yields at once.
 const WORD: usize = 8;
 
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ enum State {
     Constant(u8),
     /// The next byte.
     Incrementing(u8),
-    /// What is left of the last word begins at `used`.
+    /// The rest of the last word begins at `used`.
     Random {
         stream: Stream,
         word: [u8; WORD],

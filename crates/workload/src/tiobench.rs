@@ -1,22 +1,22 @@
 //! tiobench's measuring program, tiotest, on a mounted filesystem.
 //!
-//! Layer: rank 6. Main types: [`Tiobench`], what is asked; [`Results`], what came of it. Four tests in
-//! this order, skipped ones left out: write, random write, read, random read. What tiotest does (`tiotest.c`,
-//! versions 0.3.5 and 0.4.2, GPL; read, not copied):
+//! Layer: rank 6. Main types: [`Tiobench`], the parameters; [`Results`]. Four tests run in this
+//! order, except skipped ones: write, random write, read, random read. What tiotest does
+//! (`tiotest.c`, versions 0.3.5 and 0.4.2, GPL; read, not copied):
 //!
-//! - Each thread has its own file. The write test creates it; version 0.4.2 makes it full size first, so
-//!   that it is one hole ([`Tiobench::presize`]), 0.3.5 lets it grow.
-//! - The threads of a test start together, and the time of the test runs until the last has closed its
-//!   file. Opening and growing the file, and the one fsync after the last write, lie within it.
+//! - Each thread has its own file. The write test creates it; version 0.4.2 makes it full size
+//!   first, so that it is one hole ([`Tiobench::presize`]), 0.3.5 lets it grow.
+//! - The threads of a test start together, and the time of the test runs until the last has closed
+//!   its file. It includes opening and extending the file, and the one fsync after the last write.
 //! - A random offset is that of a block drawn from all but the last.
 //! - MB are 2^20 bytes. The latency of an operation runs from call to return.
 //! - The files stay in the page cache from test to test ([`Tiobench::drop_caches`] empties it, as the
 //!   option `-X` of 0.4.2 does) and are removed at the end.
 //!
-//! Here the threads take turns in virtual time, an operation each, as on one CPU; a thread that is not
-//! alone waits for the others between its operations, and that counts as its latency. Unlike tiotest's
-//! constant buffer, data that are not zero differ from block to block, so each block can be verified.
-//! Left out: mmap, raw devices, O_SYNC.
+//! Here the threads take turns in virtual time, one operation each, as on one CPU. With several
+//! threads, a thread waits for the others between its operations, and that is part of its latency.
+//! Unlike tiotest's constant buffer, data that are not zero differ from block to block, so each
+//! block can be verified. Left out: mmap, raw devices, O_SYNC.
 
 mod report;
 
@@ -62,37 +62,37 @@ impl Test {
     }
 }
 
-/// What is asked.
+/// The parameters of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tiobench {
-    /// The directory of the files, which is there.
+    /// The directory of the files, which must exist.
     pub directory: String,
     /// Threads, each with a file of its own.
     pub threads: u32,
-    /// Bytes of a file; what is no whole block is left out.
+    /// Bytes of a file, rounded down to whole blocks.
     pub size: Bytes,
     /// Bytes of a block, at least one and at most half of the file.
     pub block: Bytes,
     /// Operations of each thread in a random test.
     pub random_operations: u64,
-    /// What is written.
+    /// The data to write.
     pub data: Data,
-    /// Decides about the data and the random blocks.
+    /// The seed of the data and of the random blocks.
     pub seed: Seed,
-    /// The tests to be made.
+    /// The tests to run.
     pub tests: Vec<Test>,
-    /// Whether a file is made full size, as a hole, before it is written.
+    /// Whether a file is extended to its full size, as a hole, before it is written.
     pub presize: bool,
     /// Whether the caches are emptied before each test.
     pub drop_caches: bool,
-    /// Whether what is read is compared with what was written.
+    /// Whether the data read are compared with the data written.
     pub verify: bool,
-    /// Whether the files stay when all is done.
+    /// Whether the files are kept at the end.
     pub keep: bool,
 }
 
 impl Default for Tiobench {
-    /// tiotest's defaults but for the number of threads (4 there) and of random operations (100,000
+    /// tiotest's defaults except the number of threads (4 there) and of random operations (100,000
     /// there since 0.4.2, 1,000 before): 10 MB of zeros in blocks of 4 KiB.
     fn default() -> Self {
         Self {
@@ -112,9 +112,9 @@ impl Default for Tiobench {
     }
 }
 
-/// What one test came to.
+/// The result of one test.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct TestResult {
     /// Which test.
     pub test: Test,
     /// Bytes of all threads.
@@ -127,12 +127,12 @@ pub struct Measured {
     pub over_2_s: u64,
     /// Operations that took more than 10 s.
     pub over_10_s: u64,
-    /// The time of the CPU, when the caller knows and fills it in; the texts show it as system time.
+    /// The CPU time, if the caller fills it in; the texts show it as system time.
     pub cpu: Duration,
 }
 
-impl Measured {
-    /// 2^20 bytes in a second; nothing when no time passed.
+impl TestResult {
+    /// The rate in 2^20 bytes per second; zero when no time passed.
     #[must_use]
     pub fn mb_per_second(&self) -> Option<f64> {
         let rate = boardlab_sim::Rate::new(self.bytes, self.elapsed)?;
@@ -140,13 +140,13 @@ impl Measured {
     }
 }
 
-/// What all tests came to. Its texts are those of tiotest.
+/// The results of all tests. Their text forms are those of tiotest.
 #[derive(Debug, Clone)]
 pub struct Results {
     /// Threads.
     pub threads: u32,
-    /// In the order in which they were made.
-    pub measured: Vec<Measured>,
+    /// The results of the tests, in the order of their runs.
+    pub measured: Vec<TestResult>,
 }
 
 /// When an observer is called.
@@ -158,14 +158,14 @@ pub enum Moment {
     After,
 }
 
-/// Looks at the system before and after each test, to take counters.
+/// A callback before and after each test, to read counters.
 pub type Observer<'a, F> = &'a mut dyn FnMut(Test, Moment, &mut Mount<F>, &mut Clock);
 
-/// Makes the tests. `observe` is called before and after each.
+/// Runs the tests. `observe` is called before and after each.
 ///
 /// # Errors
-/// [`Error::File`], also for a write or a read that comes back short; [`Error::Differs`] when what was
-/// read is not what was written.
+/// [`Error::File`], also for a short write or read; [`Error::Differs`] when the data read differ
+/// from the data written.
 ///
 /// # Panics
 /// When the block is empty or there are fewer than two in a file.
@@ -202,7 +202,7 @@ fn path(job: &Tiobench, thread: u32) -> String {
     format!("{}/_tiotest_pid1.thr{thread}", job.directory.trim_end_matches('/'))
 }
 
-/// One test under way.
+/// A test in progress.
 struct Turn<'a, F> {
     mount: &'a mut Mount<F>,
     clock: &'a mut Clock,
@@ -223,9 +223,9 @@ struct Thread {
 }
 
 impl<F: FileSystem> Turn<'_, F> {
-    fn run(mut self) -> Result<Measured, Error> {
+    fn run(mut self) -> Result<TestResult, Error> {
         let start = self.clock.now();
-        let mut measured = Measured {
+        let mut measured = TestResult {
             test: self.test,
             bytes: Bytes::ZERO,
             elapsed: Duration::ZERO,
@@ -272,7 +272,7 @@ impl<F: FileSystem> Turn<'_, F> {
         Ok(Thread { number, path, fd, stream, done: 0, ready: self.clock.now() })
     }
 
-    /// Opens a file as the test does; the write test makes it, or empties what is there.
+    /// Opens a file as the test does; the write test creates it, or truncates an existing one.
     fn open(&mut self, path: &str) -> Result<Fd, FsError> {
         if self.test != Test::Write {
             return self.mount.open(self.clock, path);

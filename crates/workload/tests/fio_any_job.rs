@@ -4,7 +4,7 @@
 use boardlab_block::{Costs, Geometry, RamBlock, Tracer};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use boardlab_workload::fio::output::{human, json, table, terse};
-use boardlab_workload::fio::{Host, Nothing, parse, run};
+use boardlab_workload::fio::{EmptyEnvironment, Host, parse, run};
 use proptest::prelude::*;
 
 /// Options with some of their values, odd ones among them.
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn any_job_ends(sections in proptest::collection::vec(section(), 1..4)) {
         let text = sections.concat();
-        let Ok(file) = parse("job", text.as_bytes(), &Nothing) else { return Ok(()) };
+        let Ok(file) = parse("job", text.as_bytes(), &EmptyEnvironment) else { return Ok(()) };
         let each = Duration::from_millis(1);
         let costs = Costs { read: each, write: each, discard: each, flush: each, lanes: 4, transfer: None };
         let geometry = Geometry { depth: 8, ..Geometry::of_size(Bytes::mib(1)) };

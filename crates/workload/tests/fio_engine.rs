@@ -1,14 +1,14 @@
 //! Jobs run in virtual time: times by hand, and the published scripts of the SD card evaluation.
 
 use boardlab_block::{
-    BlockDevice, Costs, Extent, Geometry, Kind, Over, Payload, RamBlock, Request, Stats,
+    BlockDevice, Costs, Extent, Geometry, Kind, Layered, Payload, RamBlock, Request, Stats,
 };
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate};
 use boardlab_workload::fio::{
-    Failure, Host, Note, Nothing, Report, Run, parse, parse_arguments, run,
+    EmptyEnvironment, Failure, Host, Note, Report, Run, parse, parse_arguments, run,
 };
 
-type Card = Over<Stats, RamBlock>;
+type Card = Layered<Stats, RamBlock>;
 
 /// A device whose requests take 1 ms each, so many at once.
 fn card(size: Bytes, lanes: u32) -> Card {
@@ -21,7 +21,8 @@ fn card(size: Bytes, lanes: u32) -> Card {
 
 fn try_job(device: &mut Card, text: &str) -> Result<Run, Failure> {
     let text = text.replace(' ', "\n");
-    let file = parse("job", text.as_bytes(), &Nothing).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let file =
+        parse("job", text.as_bytes(), &EmptyEnvironment).unwrap_or_else(|wrong| panic!("{wrong}"));
     run(device, &mut Clock::new(), &file, &Host::default())
 }
 
@@ -186,7 +187,7 @@ fn an_error_names_the_line_that_asks_for_it() {
         ("[j]\ndirect=1\nfilename=/dev/x\nblocksize=2m\n", "job:4:1: j: size too small"),
         ("[j]\ndirect=1\n", "job:1:1: j: you need to specify size="),
     ] {
-        let file = parse("job", text.as_bytes(), &Nothing).unwrap();
+        let file = parse("job", text.as_bytes(), &EmptyEnvironment).unwrap();
         let mut device = card(Bytes::mib(1), 1);
         let refused = run(&mut device, &mut Clock::new(), &file, &Host::default()).unwrap_err();
         let refused = refused.to_string();
@@ -234,7 +235,7 @@ fn names_are_made_up_as_the_format_says() {
 #[test]
 fn the_same_seed_makes_the_same_requests_and_another_seed_others() {
     let text = format!("[j] {DEVICE} rw=randrw size=1m norandommap");
-    let file = parse("job", text.replace(' ', "\n").as_bytes(), &Nothing).unwrap();
+    let file = parse("job", text.replace(' ', "\n").as_bytes(), &EmptyEnvironment).unwrap();
     let asked = |seed| {
         let mut places = Vec::new();
         let sink = |event: &boardlab_block::Event| places.push((event.kind, event.extent));

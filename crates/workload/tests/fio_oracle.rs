@@ -1,12 +1,13 @@
 //! Jobs beside fio itself: how it reads them (`--showcmd`) and which requests it makes (`write_iolog`).
 //!
-//! fio is a Debian package, its examples another (`fio-examples`); a test that needs what is absent says so.
+//! fio is a Debian package, its examples another (`fio-examples`); a test that needs what is absent
+//! says so.
 
 use boardlab_block::{Event, Geometry, Kind, RamBlock, Tracer};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_workload::fio::options::{OPTIONS, Tier};
 use boardlab_workload::fio::{
-    Diagnostics, Host, JobFile, Problem, Surroundings, parse, parse_arguments, run,
+    Diagnostics, Environment, Host, JobFile, Problem, parse, parse_arguments, run,
 };
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,7 +43,7 @@ impl Drop for Scratch {
 /// What fio itself would see: the environment of the test and the folder of the job file.
 struct World<'a>(&'a Path);
 
-impl Surroundings for World<'_> {
+impl Environment for World<'_> {
     fn variable(&self, name: &str) -> Option<String> {
         match name {
             "pagesize" => Some("4096".to_owned()),

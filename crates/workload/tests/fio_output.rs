@@ -5,7 +5,9 @@ use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate};
 use boardlab_workload::fio::account::Log;
 use boardlab_workload::fio::options::{OPTIONS, Tier};
 use boardlab_workload::fio::output::{human, json, log, table, terse};
-use boardlab_workload::fio::{Failure, Host, JobFile, Nothing, Run, parse, parse_arguments, run};
+use boardlab_workload::fio::{
+    EmptyEnvironment, Failure, Host, JobFile, Run, parse, parse_arguments, run,
+};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::{Command, Stdio};
 
@@ -231,8 +233,8 @@ fn a_description_is_in_every_output_where_fio_has_it() {
     assert!(!json::to_text(&json::json(&file, &run)).contains("\"desc\""));
 }
 
-/// Of each option that is simulated and shows in a run: lines of a job, and with it the same job. `J` stands for the job
-/// that all have in common, `F` for one on files.
+/// Of each option that is simulated and shows in a run: lines of a job, and with it the same job.
+/// `J` stands for the job that all have in common, `F` for one on files.
 const DIFFERENCES: &[(&str, &str, &str)] = &[
     ("description", "J", "J description=words"),
     ("name", "J", "J name=other"),
@@ -320,8 +322,8 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
     ("kb_base", "J bs=4096 size=512k", "J bs=4096 size=512k kb_base=1000"),
 ];
 
-/// Options of which one value alone can be run, and one that asks for as many completions as there are, which costs a
-/// host without batches of its own the same.
+/// Options of which one value alone can be run, and one that asks for as many completions as there
+/// are, which costs a host without batches of its own the same.
 const WITHOUT_DIFFERENCE: &[&str] =
     &["direct", "buffered", "openfiles", "lockfile", "iodepth_batch_complete_max"];
 
@@ -352,7 +354,7 @@ fn left_behind(text: &str) -> Result<String, Failure> {
         text if text.contains('F') => format!("[j] {}", text.replace('F', FILES)),
         text => format!("[j] {}", text.replace('J', &format!("filename=/dev/x {FILES}"))),
     };
-    let file = parse("job", text.replace(' ', "\n").as_bytes(), &Nothing);
+    let file = parse("job", text.replace(' ', "\n").as_bytes(), &EmptyEnvironment);
     let file = file.unwrap_or_else(|wrong| panic!("{wrong}"));
     let transfer = Rate::new(Bytes::mib(16), Duration::from_secs(1));
     let each = Duration::from_millis(1);

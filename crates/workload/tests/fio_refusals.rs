@@ -1,6 +1,6 @@
 //! Jobs that are wrong, and what is said about each; and that no bytes at all do harm.
 
-use boardlab_workload::fio::{Nothing, parse, parse_arguments};
+use boardlab_workload::fio::{EmptyEnvironment, parse, parse_arguments};
 use proptest::prelude::*;
 
 /// A job with these lines, and how its first message must go on after the place.
@@ -155,20 +155,20 @@ const BAD: &[(&str, &str, &str)] = &[
 fn bad_jobs_are_refused_with_place_and_reason() {
     assert!(BAD.len() >= 60, "only {}", BAD.len());
     for (text, place, message) in BAD {
-        let wrong = parse("job", text.as_bytes(), &Nothing).expect_err(text).to_string();
+        let wrong = parse("job", text.as_bytes(), &EmptyEnvironment).expect_err(text).to_string();
         let expected = format!("job:{place}: {message}");
         assert!(wrong.starts_with(&expected), "{text:?}\nexpected {expected}\nfound    {wrong}");
     }
-    let latin = parse("job", b"[j]\n\xe9", &Nothing).unwrap_err();
+    let latin = parse("job", b"[j]\n\xe9", &EmptyEnvironment).unwrap_err();
     assert_eq!(latin.to_string(), "job:1:1: cannot be read: it is not UTF-8");
-    let large = parse("job", &vec![b';'; 2 << 20], &Nothing).unwrap_err();
+    let large = parse("job", &vec![b';'; 2 << 20], &EmptyEnvironment).unwrap_err();
     assert_eq!(large.to_string(), "job:1:1: cannot be read: more than 1 MiB");
 }
 
 #[test]
 fn all_mistakes_of_a_file_are_told() {
     let text = "[a]\nrww=write\nbs=4q\n[b]\nsize=x\n";
-    let wrong = parse("job", text.as_bytes(), &Nothing).unwrap_err();
+    let wrong = parse("job", text.as_bytes(), &EmptyEnvironment).unwrap_err();
     let lines: Vec<_> = wrong.0.iter().map(|diagnostic| diagnostic.place.line).collect();
     assert_eq!(lines, [2, 3, 5]);
 }
@@ -247,13 +247,13 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = parse("job", &bytes, &Nothing);
+        let _ = parse("job", &bytes, &EmptyEnvironment);
     }
 
     #[test]
     fn mixed_up_pieces_never_panic(pieces in proptest::collection::vec(piece(), 0..40)) {
         let text = pieces.concat();
-        let _ = parse("job", text.as_bytes(), &Nothing);
+        let _ = parse("job", text.as_bytes(), &EmptyEnvironment);
         let words: Vec<_> = text.split('\n').map(|line| format!("--{line}")).collect();
         let _ = parse_arguments(&words);
     }
@@ -262,12 +262,13 @@ proptest! {
 #[test]
 fn an_option_that_asks_for_nothing_is_as_good_as_absent() {
     use boardlab_workload::fio::options::{OPTIONS, Tier};
-    let plain = parse("job", b"[j]\nnrfiles=4\n", &Nothing).unwrap();
+    let plain = parse("job", b"[j]\nnrfiles=4\n", &EmptyEnvironment).unwrap();
     let off = OPTIONS.iter().filter(|spec| matches!(spec.tier, Tier::OnlyOff(_)));
     let lines: String = off.map(|spec| format!("{}=0\n", spec.name)).collect();
     assert!(lines.contains("verify=0\n") && lines.contains("\ndo_verify=0\n"), "{lines}");
     let text = format!("[j]\nnrfiles=4\nopenfiles=4\nlockfile=none\n{lines}");
-    let file = parse("job", text.as_bytes(), &Nothing).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let file =
+        parse("job", text.as_bytes(), &EmptyEnvironment).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(file.notes, []);
     let mut settings = file.jobs[0].settings.clone();
     settings.area.open_files = 0;

@@ -2,7 +2,7 @@
 
 use boardlab_mtd::{
     BlockIndex, Costs, EraseRegion, Error as MtdError, Fault, FaultInjector, FlashKind, Geometry,
-    Kind, Mtd, PowerCut, RamMtd, Rule, Stats, Torn, Tracer, Trigger,
+    Kind, Mtd, PowerCut, RamMtd, Rule, Stats, TearOutcome, Tracer, Trigger,
 };
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate, Seed};
 use boardlab_workload::{Error, Job, Pattern, Step, mtd_debug};
@@ -228,14 +228,15 @@ fn a_write_cut_at_any_operation_leaves_a_prefix_and_can_be_done_again() {
     let mut old = nor();
     let whole = Job::new(Bytes::ZERO, Bytes::kib(64));
     mtd_debug::write(&mut old, &mut Clock::new(), &whole, &mut Pattern::Zeros.source()).unwrap();
-    for (number, torn) in (0..8).flat_map(|number| Torn::PLAIN.map(|torn| (number, torn))) {
+    for (number, torn) in (0..8).flat_map(|number| TearOutcome::PLAIN.map(|torn| (number, torn))) {
         let mut flash = PowerCut::new(old.clone(), Seed::new(number));
         flash.cut_at_operation(number, torn);
         let mut clock = Clock::new();
         let cut = mtd_debug::write(&mut flash, &mut clock, &job, &mut RANDOM.source());
         assert_eq!(cut.unwrap_err().power_cut(), Some(Instant::ZERO), "{number} {torn:?}");
         // Two erases come first; then each operation leaves one more chunk.
-        let chunks = number.saturating_sub(2) + u64::from(number >= 2 && torn == Torn::Finished);
+        let chunks =
+            number.saturating_sub(2) + u64::from(number >= 2 && torn == TearOutcome::Finished);
         let mut flash = flash.into_inner();
         let done = Job::new(Bytes::ZERO, KIB * chunks);
         mtd_debug::verify(&mut flash, &mut clock, &done, &mut RANDOM.source()).unwrap();

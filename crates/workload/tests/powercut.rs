@@ -4,14 +4,14 @@
 //! check sum. It is right in one build and wrong in one way in each of the others; the exploration must
 //! pass the first and find the others.
 
-use boardlab_mtd::{Mtd, RamMtd, Torn};
+use boardlab_mtd::{Mtd, RamMtd, TearOutcome};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{
-    Attributes, Caching, Change, Contradiction, Entry, Error, FileSystem, Ino, Kind, MemoryFs, New,
-    Space,
+    Attributes, Caching, Contradiction, Entry, Error, FileSystem, Ino, Kind, MemoryFs, NewInode,
+    SetAttr, StatFs,
 };
 use boardlab_workload::powercut::{
-    Bench, Failure, Loss, Matrix, Plan, Refusal, Sampling, Watched, explore,
+    Bench, Failure, ForkingFlash, Loss, Matrix, MountFailure, Plan, Sampling, explore,
 };
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -43,7 +43,7 @@ enum Op {
     Unlink(Ino, Vec<u8>),
     RemoveDir(Ino, Vec<u8>),
     Rename((Ino, Vec<u8>), (Ino, Vec<u8>)),
-    Set(Ino, Change),
+    Set(Ino, SetAttr),
     Write { ino: Ino, page: u64, content: Vec<u8>, changed: Range<usize> },
     Xattr(Ino, Vec<u8>, Option<Vec<u8>>),
     Forget(Ino),
@@ -54,19 +54,19 @@ impl Op {
         let clock = &mut Clock::new();
         let done = match self {
             Self::Create { dir, name, kind, owner: (mode, uid, gid), target } => {
-                let new = New { kind: *kind, mode: *mode, uid: *uid, gid: *gid, target };
+                let new = NewInode { kind: *kind, mode: *mode, uid: *uid, gid: *gid, target };
                 return fs.create(clock, *dir, name, &new);
             }
             Self::Link(ino, dir, name) => fs.link(clock, *ino, *dir, name),
             Self::Unlink(dir, name) => fs.unlink(clock, *dir, name),
-            Self::RemoveDir(dir, name) => fs.remove_dir(clock, *dir, name),
-            Self::Rename(from, to) => fs.rename(clock, (from.0, &from.1), (to.0, &to.1)),
-            Self::Set(ino, change) => fs.set_attributes(clock, *ino, change),
+            Self::RemoveDir(dir, name) => fs.rmdir(clock, *dir, name),
+            Self::Rename(from, to) => fs.rename(clock, from.0, &from.1, to.0, &to.1),
+            Self::Set(ino, change) => fs.setattr(clock, *ino, change),
             Self::Write { ino, page, content, changed } => {
                 fs.write_page(clock, *ino, *page, content, changed.clone())
             }
-            Self::Xattr(ino, name, value) => fs.set_xattr(clock, *ino, name, value.as_deref()),
-            Self::Forget(ino) => fs.forget(clock, *ino),
+            Self::Xattr(ino, name, value) => fs.setxattr(clock, *ino, name, value.as_deref()),
+            Self::Forget(ino) => fs.evict_inode(clock, *ino),
         };
         done.map(|()| fs.root())
     }
@@ -85,7 +85,7 @@ fn record(number: usize) -> [u8; 16] {
 
 struct Toy {
     build: Build,
-    flash: Watched<RamMtd>,
+    flash: ForkingFlash<RamMtd>,
     ops: Arc<Mutex<Vec<Op>>>,
     memory: MemoryFs,
     end: u64,
@@ -97,9 +97,9 @@ struct Toy {
 impl Toy {
     fn mount(
         clock: &mut Clock,
-        mut flash: Watched<RamMtd>,
+        mut flash: ForkingFlash<RamMtd>,
         (build, ops): (Build, Arc<Mutex<Vec<Op>>>),
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountFailure> {
         let (mut memory, mut end, mut last, mut torn) = (MemoryFs::new(), 0, None, false);
         let mut bytes = [0; 16];
         while end + RECORD <= flash.geometry().size().get() {
@@ -175,10 +175,10 @@ impl FileSystem for Toy {
     fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
         self.memory.lookup(clock, dir, name)
     }
-    fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        self.memory.attributes(clock, ino)
+    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+        self.memory.getattr(clock, ino)
     }
-    fn set_attributes(&mut self, clock: &mut Clock, ino: Ino, to: &Change) -> Result<(), Error> {
+    fn setattr(&mut self, clock: &mut Clock, ino: Ino, to: &SetAttr) -> Result<(), Error> {
         self.act(clock, Op::Set(ino, *to)).map(|_| ())
     }
     fn create(
@@ -186,7 +186,7 @@ impl FileSystem for Toy {
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
-        new: &New<'_>,
+        new: &NewInode<'_>,
     ) -> Result<Ino, Error> {
         let (owner, target) = ((new.mode, new.uid, new.gid), new.target.to_vec());
         self.act(clock, Op::Create { dir, name: name.to_vec(), kind: new.kind, owner, target })
@@ -197,23 +197,25 @@ impl FileSystem for Toy {
     fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
         self.act(clock, Op::Unlink(dir, name.to_vec())).map(|_| ())
     }
-    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
         self.act(clock, Op::RemoveDir(dir, name.to_vec())).map(|_| ())
     }
     fn rename(
         &mut self,
         clock: &mut Clock,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
+        old_dir: Ino,
+        old_name: &[u8],
+        new_dir: Ino,
+        new_name: &[u8],
     ) -> Result<(), Error> {
-        let op = Op::Rename((from.0, from.1.to_vec()), (to.0, to.1.to_vec()));
+        let op = Op::Rename((old_dir, old_name.to_vec()), (new_dir, new_name.to_vec()));
         self.act(clock, op).map(|_| ())
     }
-    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        self.memory.read_dir(clock, dir)
+    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+        self.memory.readdir(clock, dir)
     }
-    fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        self.memory.read_link(clock, ino)
+    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+        self.memory.readlink(clock, ino)
     }
     fn read_page(
         &mut self,
@@ -234,10 +236,10 @@ impl FileSystem for Toy {
     ) -> Result<(), Error> {
         self.act(clock, Op::Write { ino, page, content: content.to_vec(), changed }).map(|_| ())
     }
-    fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        self.memory.xattr(clock, ino, name)
+    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
+        self.memory.getxattr(clock, ino, name)
     }
-    fn set_xattr(
+    fn setxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -247,8 +249,8 @@ impl FileSystem for Toy {
         let op = Op::Xattr(ino, name.to_vec(), value.map(<[u8]>::to_vec));
         self.act(clock, op).map(|_| ())
     }
-    fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        self.memory.xattr_names(clock, ino)
+    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
+        self.memory.listxattr(clock, ino)
     }
     fn fsync(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<(), Error> {
         Ok(())
@@ -256,13 +258,13 @@ impl FileSystem for Toy {
     fn sync(&mut self, _clock: &mut Clock) -> Result<(), Error> {
         Ok(())
     }
-    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+    fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
         self.act(clock, Op::Forget(ino)).map(|_| ())
     }
     fn background(&mut self, _clock: &mut Clock) -> Result<bool, Error> {
         Ok(false)
     }
-    fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error> {
+    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
         self.memory.statfs(clock)
     }
     fn unmount(&mut self, _clock: &mut Clock) -> Result<(), Error> {
@@ -291,8 +293,8 @@ impl Bench for ToyBench {
     fn mount(
         &self,
         clock: &mut Clock,
-        flash: Watched<RamMtd>,
-    ) -> Result<Box<dyn FileSystem>, Refusal> {
+        flash: ForkingFlash<RamMtd>,
+    ) -> Result<Box<dyn FileSystem>, MountFailure> {
         Ok(Box::new(Toy::mount(clock, flash, (self.build, Arc::clone(&self.ops)))?))
     }
 }
@@ -340,7 +342,7 @@ fn a_record_that_is_believed_without_its_sum_is_found_by_foreign_facts() {
     // What the first cut tore may show only after the second: the list of operations has grown then.
     let torn = |failure: &Failure| {
         let second = failure.second.map(|second| second.torn);
-        failure.at.torn == Torn::Partial || second == Some(Torn::Partial)
+        failure.at.torn == TearOutcome::Partial || second == Some(TearOutcome::Partial)
     };
     assert!(matrix.failures.iter().all(torn), "{:?}", matrix.failures);
 }

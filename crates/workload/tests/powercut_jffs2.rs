@@ -3,12 +3,14 @@
 
 use boardlab_jffs2::{Jffs2, Mistake, Options};
 use boardlab_media::{CellKind, NandGeometry};
-use boardlab_mtd::{Kind, RamMtd, Tear, Torn};
+use boardlab_mtd::{Kind, RamMtd, Tear, TearOutcome};
 use boardlab_nand::Nand;
-use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Part, TimeLimit, Timing};
 use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
 use boardlab_vfs::FileSystem;
-use boardlab_workload::powercut::{Bench, Matrix, Plan, Refusal, Sampling, Watched, explore};
+use boardlab_workload::powercut::{
+    Bench, ForkingFlash, Matrix, MountFailure, Plan, Sampling, explore,
+};
 use std::sync::Arc;
 
 /// JFFS2 on forks of one device.
@@ -24,7 +26,11 @@ impl<M: Tear + Send + Sync + 'static> Bench for OnFlash<M> {
         self.flash.clone()
     }
 
-    fn mount(&self, clock: &mut Clock, flash: Watched<M>) -> Result<Box<dyn FileSystem>, Refusal> {
+    fn mount(
+        &self,
+        clock: &mut Clock,
+        flash: ForkingFlash<M>,
+    ) -> Result<Box<dyn FileSystem>, MountFailure> {
         Ok(Box::new(Jffs2::mount(clock, flash, self.options.clone())?))
     }
 }
@@ -40,7 +46,7 @@ fn ram_nor() -> RamMtd {
 /// A chip with error correction, in which an interrupted erase may leave a weak block.
 fn chip() -> Nand {
     let micros = |count| QuantileTable::constant(Duration::from_micros(count));
-    let timed = |count| Timed { time: micros(count), max: Duration::from_micros(4 * count) };
+    let timed = |count| TimeLimit { time: micros(count), max: Duration::from_micros(4 * count) };
     let nanos = Duration::from_nanos;
     let part = Part {
         name: "small".into(),
@@ -76,8 +82,8 @@ fn chip() -> Nand {
     Nand::perfect(Arc::new(part), Seed::new(1), &mut Clock::new()).unwrap()
 }
 
-/// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else `short`
-/// operations of one.
+/// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else
+/// `short` operations of one.
 fn plans(short: u64) -> Vec<Plan> {
     if std::env::var_os("BOARDLAB_FULL").is_some() {
         [7, 11, 12].map(|seed| plan(seed, 6_000)).to_vec()
@@ -113,8 +119,8 @@ fn assert_nothing_lost(matrix: &Matrix, plan: &Plan) {
     let lines: Vec<String> = matrix.failures.iter().map(ToString::to_string).collect();
     assert_eq!(matrix.failed(), 0, "{plan:?}:\n{}", lines.join("\n"));
     let cuts = |kind, torn| matrix.first.get(&(kind, torn)).map_or(0, |tally| tally.cuts);
-    assert!(cuts(Kind::Program, Torn::Partial) > 100, "{matrix:?}");
-    assert!(cuts(Kind::Erase, Torn::Partial) > 20, "{matrix:?}");
+    assert!(cuts(Kind::Program, TearOutcome::Partial) > 100, "{matrix:?}");
+    assert!(cuts(Kind::Erase, TearOutcome::Partial) > 20, "{matrix:?}");
     assert!(matrix.second_cuts() > 50, "{matrix:?}");
 }
 
@@ -137,7 +143,7 @@ fn nothing_is_lost_at_any_cut_on_a_chip_with_error_correction_and_weak_blocks() 
     for plan in plans(1_000) {
         let matrix = explored(chip(), &plan, None);
         assert_nothing_lost(&matrix, &plan);
-        assert!(matrix.first[&(Kind::Erase, Torn::Weak)].cuts > 20, "{matrix:?}");
+        assert!(matrix.first[&(Kind::Erase, TearOutcome::Weak)].cuts > 20, "{matrix:?}");
     }
 }
 

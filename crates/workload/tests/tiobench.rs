@@ -81,7 +81,7 @@ fn files_are_made_full_size_first_kept_or_removed() {
     }
     assert_eq!(sizes, [1 << 20, 1 << 20]);
     run(&mut mount, &mut clock, &Tiobench { threads: 2, ..job() }, &mut |_, _, _, _| {}).unwrap();
-    assert_eq!(mount.read_dir(&mut clock, "/").unwrap(), []);
+    assert_eq!(mount.readdir(&mut clock, "/").unwrap(), []);
 }
 
 #[test]
@@ -144,8 +144,10 @@ fn a_wrong_byte_and_a_full_device_end_the_run() {
 fn write_back_is_paid_for_within_the_test() {
     let mut mount = Mount::new(MemoryFs::new().with_caching(Caching::WriteBack));
     let mut dirty = Vec::new();
-    run(&mut mount, &mut Clock::new(), &job(), &mut |_, _, mount, _| dirty.push(mount.dirty()))
-        .unwrap();
+    run(&mut mount, &mut Clock::new(), &job(), &mut |_, _, mount, _| {
+        dirty.push(mount.dirty_bytes())
+    })
+    .unwrap();
     assert_eq!(dirty, [Bytes::ZERO; 8]);
 }
 

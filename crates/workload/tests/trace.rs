@@ -1,5 +1,5 @@
-//! Block traces: what blkparse prints is read, what nobody prints is refused with its place, and replays
-//! keep the recorded times.
+//! Block traces: what blkparse prints is read, what nobody prints is refused with its place, and
+//! replays keep the recorded times.
 
 use crate::blktrace;
 
@@ -8,8 +8,8 @@ use boardlab_block::{Costs, Discard, Geometry, RamBlock, Stats, Tracer};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::Direction;
 use boardlab_workload::trace::{
-    Action, Beyond, Disk, Error, Fit, Format, Kind, Options, Order, Pace, Problem, Ragged, Reader,
-    Reading, Record, replay,
+    Action, BeyondEnd, Disk, Error, Fit, Format, Kind, Options, Order, Pace, Problem, Reader,
+    Reading, Record, Unaligned, replay,
 };
 
 const BLKPARSE: &str = "\
@@ -352,7 +352,11 @@ fn device() -> Geometry {
     Geometry::of_size(Bytes::mib(1))
 }
 
-fn fit(beyond: Beyond, ragged: Ragged, one: Record) -> (Result<Vec<(u64, u64)>, Problem>, Fit) {
+fn fit(
+    beyond: BeyondEnd,
+    ragged: Unaligned,
+    one: Record,
+) -> (Result<Vec<(u64, u64)>, Problem>, Fit) {
     let mut fit = Fit::new(&device(), beyond, ragged);
     let mut parts = Vec::new();
     let done = fit.fit(one, |part| parts.push((part.offset.get(), part.length.get())));
@@ -364,35 +368,38 @@ fn a_request_behind_the_end_is_refused_cut_or_wrapped_as_chosen() {
     let size = 1 << 20;
     let over = record(0, Kind::Write, size - 512, 1_024);
     let behind = record(0, Kind::Write, size + 4_096, 512);
-    let with = |beyond, one| fit(beyond, Ragged::Refuse, one);
+    let with = |beyond, one| fit(beyond, Unaligned::Refuse, one);
     for one in [over, behind] {
-        assert!(matches!(with(Beyond::Refuse, one).0, Err(Problem::Beyond { .. })));
+        assert!(matches!(with(BeyondEnd::Refuse, one).0, Err(Problem::BeyondEnd { .. })));
     }
-    assert_eq!(with(Beyond::Clamp, over).0.unwrap(), [(size - 512, 512)]);
-    assert_eq!(with(Beyond::Clamp, over).1.done().cut, 1);
-    assert_eq!(with(Beyond::Clamp, behind).0.unwrap(), []);
-    assert_eq!(with(Beyond::Clamp, behind).1.done().dropped, 1);
-    assert_eq!(with(Beyond::Wrap, over).0.unwrap(), [(size - 512, 512), (0, 512)]);
-    assert_eq!(with(Beyond::Wrap, behind).0.unwrap(), [(4_096, 512)]);
-    assert_eq!(with(Beyond::Wrap, behind).1.done().wrapped, 1);
+    assert_eq!(with(BeyondEnd::Clamp, over).0.unwrap(), [(size - 512, 512)]);
+    assert_eq!(with(BeyondEnd::Clamp, over).1.done().cut, 1);
+    assert_eq!(with(BeyondEnd::Clamp, behind).0.unwrap(), []);
+    assert_eq!(with(BeyondEnd::Clamp, behind).1.done().dropped, 1);
+    assert_eq!(with(BeyondEnd::Wrap, over).0.unwrap(), [(size - 512, 512), (0, 512)]);
+    assert_eq!(with(BeyondEnd::Wrap, behind).0.unwrap(), [(4_096, 512)]);
+    assert_eq!(with(BeyondEnd::Wrap, behind).1.done().wrapped, 1);
     let huge = record(0, Kind::Write, 512, size + 512);
-    assert!(with(Beyond::Wrap, huge).0.is_err());
+    assert!(with(BeyondEnd::Wrap, huge).0.is_err());
     let last = record(0, Kind::Write, u64::MAX - 511, 512);
-    assert!(with(Beyond::Refuse, last).0.is_err());
+    assert!(with(BeyondEnd::Refuse, last).0.is_err());
 }
 
 #[test]
 fn parts_of_blocks_are_refused_or_widened_as_chosen() {
     let odd = record(0, Kind::Write, 700, 100);
-    assert!(matches!(fit(Beyond::Refuse, Ragged::Refuse, odd).0, Err(Problem::NotBlocks { .. })));
-    let (parts, fit_done) = fit(Beyond::Refuse, Ragged::Widen, odd);
+    assert!(matches!(
+        fit(BeyondEnd::Refuse, Unaligned::Refuse, odd).0,
+        Err(Problem::NotBlocks { .. })
+    ));
+    let (parts, fit_done) = fit(BeyondEnd::Refuse, Unaligned::Widen, odd);
     assert_eq!((parts.unwrap(), fit_done.done().widened), (vec![(512, 512)], 1));
     let last = record(0, Kind::Write, u64::MAX - 100, 50);
-    assert!(fit(Beyond::Wrap, Ragged::Widen, last).0.is_err());
+    assert!(fit(BeyondEnd::Wrap, Unaligned::Widen, last).0.is_err());
 }
 
 fn options(pace: Pace) -> Options {
-    let (beyond, ragged) = (Beyond::Refuse, Ragged::Refuse);
+    let (beyond, ragged) = (BeyondEnd::Refuse, Unaligned::Refuse);
     Options { pace, beyond, ragged, data: 7, file: "t".into() }
 }
 

@@ -6,7 +6,7 @@ use boardlab_jffs2::{Compression, Jffs2, Options};
 use boardlab_media::{CellKind, NandGeometry};
 use boardlab_mtd::{Mtd, PageIndex, RawPages};
 use boardlab_nand::chip::{Die, Setup};
-use boardlab_nand::part::{BadMarks, EccNeed, Interface, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, EccNeed, Interface, Part, TimeLimit, Timing};
 use boardlab_nand::{Nand, Port, PortTiming, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
 use boardlab_vfs::Mount;
@@ -43,7 +43,7 @@ pub(crate) fn chip(flash: Flash, mebibytes: usize) -> Nand {
 /// A chip like nandsim's, with the code for so many bits in the spare bytes.
 pub(crate) fn chip_that_needs(ecc: EccNeed, flash: Flash, mebibytes: usize) -> Nand {
     let instant = || QuantileTable::constant(Duration::from_micros(1));
-    let timed = || Timed { time: instant(), max: Duration::from_millis(1) };
+    let timed = || TimeLimit { time: instant(), max: Duration::from_millis(1) };
     let cycle = Duration::from_nanos(25);
     let part = Part {
         name: format!("nandsim {}", flash.id_bytes),

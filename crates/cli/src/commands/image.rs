@@ -4,9 +4,9 @@ use crate::args::{ImageAction, Options};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_image::tables::Told;
+use boardlab_image::tables::ImageReport;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Limits, Opened, identify, names, open, tables,
+    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, identify, names, open, tables,
 };
 use boardlab_report::Shown;
 use std::ffi::OsStr;
@@ -40,7 +40,7 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
     Ok(if told.whole { shown } else { Status::Failed })
 }
 
-fn info(file: &Path) -> Result<Told, Problem> {
+fn info(file: &Path) -> Result<ImageReport, Problem> {
     let contents = Contents::open(file)?;
     let identity = identify(&contents);
     let looked_at = identity.filesystem.as_ref().map(|system| {
@@ -50,12 +50,12 @@ fn info(file: &Path) -> Result<Told, Problem> {
     Ok(tables::info(&shown_path(file), &contents, &identity, looked_at.as_ref()))
 }
 
-fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<Told, Problem> {
+fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<ImageReport, Problem> {
     let path = within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
     let damage = Damage::of(&mut image)?;
-    let Opened { fs, clock, .. } = &mut image;
-    tables::listing(&shown_path(file), fs, clock, &path, (&damage, limits))
+    let MountedImage { fs, clock, .. } = &mut image;
+    tables::listing(&shown_path(file), fs, clock, &path, &damage, limits)
 }
 
 fn extract(
@@ -63,12 +63,12 @@ fn extract(
     path: &OsStr,
     hints: &Hints,
     limits: Limits,
-) -> Result<Told, Problem> {
+) -> Result<ImageReport, Problem> {
     let path = within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
     let damage = Damage::of(&mut image)?;
-    let Opened { fs, clock, .. } = &mut image;
-    let done = boardlab_image::extract(fs, clock, &path, target, (&damage, limits))?;
+    let MountedImage { fs, clock, .. } = &mut image;
+    let done = boardlab_image::extract(fs, clock, &path, target, &damage, limits)?;
     Ok(tables::extracted(&shown_path(file), &shown_path(target), &done, &damage))
 }
 

@@ -15,12 +15,12 @@ const STRENGTH: usize = STRENGTH_MAX as usize;
 pub(super) type Syndromes = [u16; 2 * STRENGTH + 1];
 
 /// Positions of errors.
-pub(super) struct Found {
+pub(super) struct ErrorPositions {
     exponents: [usize; STRENGTH],
     count: usize,
 }
 
-impl Found {
+impl ErrorPositions {
     pub(super) fn exponents(&self) -> &[usize] {
         &self.exponents[..self.count]
     }
@@ -64,9 +64,9 @@ pub(super) fn errors(
     strength: u32,
     syndromes: &Syndromes,
     length: usize,
-) -> Result<Found, Error> {
+) -> Result<ErrorPositions, Error> {
     let (locator, degree) = locator(field, strength as usize, syndromes)?;
-    let mut found = Found { exponents: [0; STRENGTH], count: 0 };
+    let mut found = ErrorPositions { exponents: [0; STRENGTH], count: 0 };
     // Logarithms of the terms of the locator at the inverse of x to the exponent, 0 to begin with.
     let count = field.count();
     let mut terms = [(0, 0); STRENGTH];

@@ -4,10 +4,11 @@
 //! `trees.c`) and with the loop of JFFS2 in the module above; everything it does not know, it assumes
 //! in favour of the compression. So `true` is certain and `false` means: try.
 //!
-//! The first round offers `n` bytes. They become one block, because it has fewer symbols than zlib's
-//! buffer, behind a header of 16 bits; the flush adds 10 bits. If 26 bits and the block are `8 n`
-//! bits or more, then either no room is left for a second round or there is nothing left to compress: `n`
-//! bytes were consumed, `n` or more produced, and JFFS2 gives up. The block is the smallest of three:
+//! The first round offers `n` bytes. They become one block, because it has fewer symbols than
+//! zlib's buffer, behind a header of 16 bits; the flush adds 10 bits. If 26 bits and the block are
+//! `8 n` bits or more, then either no room is left for a second round or there is nothing left to
+//! compress: `n` bytes were consumed, `n` or more produced, and JFFS2 gives up. The block is the
+//! smallest of three:
 //!
 //! - stored: 3 bits, the padding, 4 bytes and the data, which is always enough;
 //! - with the fixed code: 3 bits, 8 or 9 for a literal, 7 for the end;
@@ -16,9 +17,10 @@
 //! A match covers at least three bytes, and each three bytes in a row within it occur before. So the
 //! bytes outside every such three are literals; all the others are taken to cost nothing.
 //!
-//! The header has 3 + 14 bits, 3 for each of at least 4 lengths of the code of code lengths, and 1 for a
-//! distance. The length of every literal that occurs and that of the end of block either cost a bit or
-//! more each, or are part of a repetition, which costs 3 or more for 6 at most: half a bit or more.
+//! The header has 3 + 14 bits, 3 for each of at least 4 lengths of the code of code lengths, and 1
+//! for a distance. The length of every literal that occurs and that of the end of block either cost
+//! a bit or more each, or are part of a repetition, which costs 3 or more for 6 at most: half a bit
+//! or more.
 
 /// Bits of the smallest header with a code of its own, without the lengths of the literals.
 const HEADER: usize = 3 + 14 + 3 * 4 + 1;

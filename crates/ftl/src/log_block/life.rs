@@ -1,11 +1,11 @@
-//! Blocks that die and pages that do not read, where whole blocks are mapped.
+//! Worn-out blocks and unreadable pages in a block-mapped layer.
 //!
-//! Layer: [`crate::reliability`] attached to [`crate::log_block`]. An erase beyond the life of a block
-//! retires it. When too few are left for data, logs and one to merge into, the layer is read-only; a fixed log
-//! block that dies is replaced by one of the others. What must be written anew is a unit at a time, after a merge or
-//! while the host is away.
+//! Layer: [`crate::reliability`] attached to [`crate::log_block`]. An erase beyond the life of a
+//! block retires it. When too few are left for data, logs and one merge target, the layer is
+//! read-only; a fixed log block that wears out is replaced by another block. Data are refreshed one
+//! unit at a time, after a merge or while the host is idle.
 //!
-//! Left out: refresh of what lies in logs, which do not keep it for long.
+//! Left out: refresh of data in logs, which hold them only briefly.
 
 use super::LogBlocks;
 use crate::cause::Cause;
@@ -16,7 +16,7 @@ use crate::reliability::Reliability;
 use boardlab_sim::Seed;
 
 impl<M: Medium> LogBlocks<M> {
-    /// The same part, whose blocks die and whose pages have errors.
+    /// The same part, with blocks that wear out and pages that have bit errors.
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`] when too few are good from the factory; [`Error::Policy`], also for
@@ -43,7 +43,7 @@ impl<M: Medium> LogBlocks<M> {
         self.policies.blocks_needed(self.flash.geometry.logical_blocks())
     }
 
-    /// Good blocks beyond those that the device needs to take data.
+    /// Good blocks beyond those that the device needs to accept data.
     #[must_use]
     pub fn spare_blocks(&self) -> u32 {
         self.flash.good_blocks().saturating_sub(self.blocks_needed())
@@ -53,7 +53,7 @@ impl<M: Medium> LogBlocks<M> {
         self.flash.good_blocks() < self.blocks_needed()
     }
 
-    /// An erased block goes where it belongs: back to its set, or out of use.
+    /// Returns an erased block to its tier, or retires it.
     pub(super) fn release(&mut self, block: u32) {
         if self.flash.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
             self.flash.medium.mark_bad(block);
@@ -64,7 +64,7 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// Writes the next queued data block anew; whether there was one.
+    /// Refreshes the next queued data block; returns whether there was one.
     pub(super) fn refresh_next(&mut self) -> bool {
         let Some(block) = self.flash.next_to_refresh() else { return false };
         let Some(target) = self.flash.pool.take_free(Tier::Main) else { return false };

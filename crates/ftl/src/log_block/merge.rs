@@ -1,6 +1,7 @@
-//! Merging: all that a unit has goes into one block, and its logs are erased.
+//! Merges: all data of a unit move into one block, and its logs are erased.
 //!
-//! Layer: the emptying half of [`crate::log_block`]; wear levelling and the work of the background are merges too.
+//! Layer: the other half of [`crate::log_block`]; wear levelling and background work are merges
+//! too.
 //!
 //! ```text
 //!   log in order, nothing behind it    switch   the log is the data block
@@ -8,15 +9,15 @@
 //!   anything else                      full     all is copied into a third block
 //! ```
 //!
-//! A page that leaves a log of single-bit cells is programmed with the cause fold, any other with the cause merge:
-//! a slow write says by its causes how much of either it paid for. Levelling rewrites a unit whose
-//! data block has been erased least, with the cause levelling.
+//! A page that leaves a log of single-bit cells is programmed with the cause fold, any other with
+//! the cause merge: a slow write says by its causes how much of either it paid for. Levelling
+//! rewrites a unit whose data block has been erased least, with the cause levelling.
 //!
 //! Source: the three merges of Kim et al. (2002) and Lee et al. (2007). What of a unit lies in shared
 //! logs when its log for writes in order is closed stays there if it is newer (Lee et al.).
 
 use super::policies::Logs;
-use super::{LogBlocks, NONE, Takes};
+use super::{AcceptedPages, LogBlocks, NONE};
 use crate::cause::Cause;
 use crate::error::Error;
 use crate::geometry::{Page, PageRun};
@@ -27,7 +28,7 @@ use crate::pool::Tier;
 use std::ops::Range;
 
 impl<M: Medium> LogBlocks<M> {
-    /// Merges a unit because the host needs a log, and levels wear if that is the time.
+    /// Merges a unit because the host needs a log, and levels wear if due.
     pub(super) fn merge_for_host(&mut self, unit: u32) -> Result<(), Error> {
         self.merge(unit, matches!(self.policies.logs, Logs::Shared { .. }))?;
         self.after_merge()
@@ -48,7 +49,7 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     fn empty_oldest_shared(&mut self) -> Result<(), Error> {
-        let oldest = self.logs.iter().find(|log| log.takes == Takes::Any);
+        let oldest = self.logs.iter().find(|log| log.takes == AcceptedPages::Any);
         let oldest = oldest.expect("there are too many logs");
         let (block, end) = (oldest.block(), oldest.frontier.next());
         for offset in 0..end {
@@ -101,8 +102,8 @@ impl<M: Medium> LogBlocks<M> {
         self.flash.table.neighbours(first, pages) != (None, pages)
     }
 
-    /// Copies what a unit has from offset `from` on to the same offsets of `target`, and fills up what its
-    /// planes program at once. Says behind which offset there is nothing.
+    /// Copies the pages of a unit from offset `from` on to the same offsets of `target`, and pads
+    /// to what its planes program at once. Returns the offset after which there is nothing.
     pub(super) fn gather(
         &mut self,
         unit: u32,
@@ -124,7 +125,7 @@ impl<M: Medium> LogBlocks<M> {
         end
     }
 
-    /// Copies pages of a unit to the same offsets of `target`; where it has none, fills up.
+    /// Copies pages of a unit to the same offsets of `target`; missing pages are padded.
     fn copy_range(&mut self, unit: u32, range: Range<u32>, target: u32, cause: Option<Cause>) {
         let first = self.flash.geometry.first_page(unit);
         let mut offset = range.start;
@@ -139,7 +140,7 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// Copies what a block filled in order leaves out before `offset`.
+    /// Copies the pages before `offset` that a block filled in order skips.
     pub(super) fn fill_gap(&mut self, at: usize, offset: u32) {
         let log = &mut self.logs[at];
         let (unit, from) = (log.unit, log.frontier.next());
@@ -175,7 +176,8 @@ impl<M: Medium> LogBlocks<M> {
         self.flash.counters.programs[Cause::Padding] += u64::from(run.count);
     }
 
-    /// `target`, or no block, holds all that a unit has: erases its logs and the block before.
+    /// Completes a merge: `target`, or no block, holds all data of the unit; its logs and its
+    /// former block are erased.
     pub(super) fn replace_data_block(&mut self, unit: u32, target: u32, cause: Option<Cause>) {
         self.due.remove(&unit);
         let mut at = 0;
@@ -200,7 +202,7 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// Erases an open block, which is free then.
+    /// Erases and frees an open block.
     pub(super) fn discard(&mut self, block: u32, cause: Option<Cause>) {
         let cause = cause.unwrap_or_else(|| self.cause_of(block));
         self.flash.medium.erase(block, cause);
@@ -210,7 +212,7 @@ impl<M: Medium> LogBlocks<M> {
         self.flash.counters.assert_conserved(self.flash.medium.seen());
     }
 
-    /// The host gave up pages of a unit: if it has none any more, its blocks come free.
+    /// Handles a trim in a unit: if it has no data any more, its blocks become free.
     pub(super) fn return_emptied(&mut self, unit: u32) {
         if !self.has_data(unit) {
             self.flash.counters.emptied += u64::from(self.data[unit as usize] != NONE);
@@ -218,7 +220,7 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// One move of wear levelling; whether there was any.
+    /// Does one move of wear levelling; returns whether there was any.
     fn level(&mut self) -> bool {
         if self.flash.read_only || self.flash.pool.free(Tier::Main) == 0 {
             return false;
@@ -237,7 +239,7 @@ impl<M: Medium> LogBlocks<M> {
         true
     }
 
-    /// Moves all of the unit whose data block is `block` into `target`.
+    /// Moves the unit whose data block is `block` into `target`.
     pub(super) fn rewrite(&mut self, block: u32, target: u32, cause: Cause) {
         self.prepare(target, CellMode::Native);
         let unit = self.unit_of[block as usize];
@@ -245,7 +247,8 @@ impl<M: Medium> LogBlocks<M> {
         self.replace_data_block(unit, target, Some(cause));
     }
 
-    /// One step of work for the background, with `moves` of levelling left; whether there was any.
+    /// Does one step of background work, with `moves` of wear levelling left; returns whether there
+    /// was any.
     pub(super) fn background(&mut self, moves: &mut u32) -> bool {
         if self.refresh_next() {
             return true;

@@ -1,9 +1,10 @@
-//! Whole blocks are mapped, and a few log blocks take the writes: the layers of cheap cards.
+//! Block mapping with log blocks for writes: the translation layers of cheap cards.
 //!
-//! Layer: a mapping on pool, table and medium, beside [`crate::page_map`]. Main types: [`LogBlocks`],
-//! [`LogPolicies`], [`Merges`]. A *unit* is a logical block. It has a data block, in which each page lies at its
-//! own offset. Writes go to log blocks ([`route`]), which are emptied by merging all of a unit into one
-//! block ([`merge`]). Whose logs they are, and in which order they take pages, makes the published layers:
+//! Layer: a mapping on pool, table and medium, beside [`crate::page_map`]. Main types:
+//! [`LogBlocks`], [`LogPolicies`], [`Merges`]. A *unit* is a logical block. It has a data block, in
+//! which each page lies at its own offset. Writes go to log blocks ([`route`]), which are emptied
+//! by merging all of a unit into one block ([`merge`]). Whose logs they are, and in which order
+//! they take pages, makes the published layers:
 //!
 //! ```text
 //!   Logs::InOrder   block mapping: a block written in order replaces the data block
@@ -11,8 +12,8 @@
 //!   Logs::Shared    FAST: all units write into the same logs; the oldest is merged with all units in it
 //! ```
 //!
-//! Sources: see [`policies`]. Left out: the block map's own place in flash, and garbage collection without
-//! a merge (superblocks, LAST).
+//! Sources: see [`policies`]. Left out: the block map's own place in flash, and garbage collection
+//! without a merge (superblocks, LAST).
 
 pub mod life;
 pub mod merge;
@@ -40,7 +41,7 @@ use std::collections::BTreeSet;
 
 const NONE: u32 = u32::MAX;
 
-/// How often units were merged, by kind.
+/// The number of merges, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Merges {
     /// The log became the data block as it was.
@@ -51,20 +52,20 @@ pub struct Merges {
     pub full: u64,
 }
 
-/// Which pages a log takes.
+/// The pages that a log accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum AcceptedPages {
     Any,
     /// The next page of its unit only.
     Next,
 }
 
-/// A block that takes writes.
+/// A log block.
 #[derive(Debug, Clone)]
 struct Log {
     /// [`NONE`] where all units share it.
     unit: u32,
-    takes: Takes,
+    takes: AcceptedPages,
     frontier: Frontier,
     /// Each page that was programmed is that of its offset.
     in_order: bool,
@@ -97,9 +98,9 @@ pub struct LogBlocks<M> {
     logs: Vec<Log>,
     /// Counts pieces of requests: the clock of [`Log::used`].
     turn: u64,
-    /// What makes it safe to lose power, where the part cares.
+    /// The power-cut safety, where the part has it.
     safety: Option<PowerSafety>,
-    /// Units of which the host gave up pages that are still to be found in the flash.
+    /// Units with trimmed pages that are still present in the flash.
     due: BTreeSet<u32>,
     /// Kept to keep their memory.
     offsets: Vec<u32>,
@@ -149,12 +150,12 @@ impl<M: Medium> LogBlocks<M> {
         &self.flash
     }
 
-    /// The flash behind it, to ask it something.
+    /// The flash behind it.
     pub const fn flash_mut(&mut self) -> &mut Flash<M> {
         &mut self.flash
     }
 
-    /// What was chosen.
+    /// The policies.
     #[must_use]
     pub const fn policies(&self) -> &LogPolicies {
         &self.policies
@@ -172,7 +173,7 @@ impl<M: Medium> LogBlocks<M> {
         (first, self.flash.geometry.pages_per_block().min(self.pages() - first))
     }
 
-    /// Writes what one unit has of an extent, or the first part of it; says how much.
+    /// Writes the pages of an extent in one unit, or the first part of them; returns how many.
     fn write_part(&mut self, first: u32, count: u32) -> Result<u32, Error> {
         let Page { block: unit, offset } = self.flash.geometry.locate(first);
         let count = count.min(self.flash.geometry.pages_per_block() - offset);
@@ -193,7 +194,7 @@ impl<M: Medium> LogBlocks<M> {
         Ok(run.count)
     }
 
-    /// What the logical pages held is void; how many had data.
+    /// Voids the pages of logical pages; returns how many had data.
     fn drop_pages(&mut self, first: u32, count: u32) -> u32 {
         let (mut at, mut dropped) = (first, 0);
         while at < first + count {
@@ -222,12 +223,12 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// Looks through all tables: every valid page is some logical page's, in a log or at its own place
+    /// Checks all tables: every valid page belongs to a logical page, in a log or at its own offset
     /// in the data block of its unit, counts are right, and no block is lost. For tests: it takes
     /// time in proportion to the part.
     ///
     /// # Panics
-    /// When something does not fit.
+    /// When a table is inconsistent.
     pub fn assert_sound(&self) {
         let mut mapped = 0_u32;
         for logical in 0..self.flash.table.len() {
@@ -365,7 +366,7 @@ impl<M: Medium> Translation for LogBlocks<M> {
     fn occupancy(&self) -> Occupancy {
         let logs = match self.policies.cells {
             LogCells::SingleBit { .. } => {
-                self.logs.iter().filter(|l| l.takes == Takes::Any).count()
+                self.logs.iter().filter(|l| l.takes == AcceptedPages::Any).count()
             }
             LogCells::Ordinary => 0,
         };

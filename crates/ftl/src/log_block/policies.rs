@@ -1,11 +1,11 @@
 //! All that is chosen about a layer that maps whole blocks, checked against the part.
 //!
-//! Layer: configuration of the mechanism in [`crate::log_block`]. Main types: [`LogPolicies`], [`Logs`],
-//! [`LogCells`]. Sources: log blocks of one unit each, Kim et al. (IEEE Transactions on Consumer
-//! Electronics 48, 2002); logs that all units share and one for writes in order, Lee et al., "A log buffer-based flash
-//! translation layer using fully-associative sector translation" (FAST; ACM TECS 6, 2007); the limit of open
-//! units, flashbench's README. Which a card uses, its numbers, and logs of single-bit cells, are not
-//! published: assumed.
+//! Layer: configuration of the mechanism in [`crate::log_block`]. Main types: [`LogPolicies`],
+//! [`Logs`], [`LogCells`]. Sources: log blocks of one unit each, Kim et al. (IEEE Transactions on
+//! Consumer Electronics 48, 2002); logs that all units share and one for writes in order, Lee et
+//! al., "A log buffer-based flash translation layer using fully-associative sector translation"
+//! (FAST; ACM TECS 6, 2007); the limit of open units, flashbench's README. Which a card uses, its
+//! numbers, and logs of single-bit cells, are not published: assumed.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -15,8 +15,9 @@ use crate::policy::levelling::Levelling;
 /// Which blocks take writes, and whose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Logs {
-    /// None but those that replace data blocks: plain block mapping. Such a block is filled in order; pages
-    /// that a write leaves out are copied, and a write before its end begins another one.
+    /// None but those that replace data blocks: plain block mapping. Such a block is filled in
+    /// order; pages that a write leaves out are copied, and a write before its end begins another
+    /// one.
     InOrder {
         /// Blocks that may be replaced at the same time.
         units: u32,
@@ -59,8 +60,8 @@ pub struct LogPolicies {
     pub logs: Logs,
     /// The cells of logs; never of those for writes in order.
     pub cells: LogCells,
-    /// Ordinary logs apart from the others, for units that are written from their first page on: as long
-    /// as such a write goes on in order it goes there. Zero for none.
+    /// Ordinary logs apart from the others, for units that are written from their first page on: as
+    /// long as such a write goes on in order it goes there. Zero for none.
     pub sequential: u32,
     /// Whether logs are merged while the host is away, the one used longest ago first.
     pub merge_when_idle: bool,
@@ -122,8 +123,8 @@ impl LogPolicies {
         }
     }
 
-    /// Blocks that a part must have, bad ones not counted, to hold `logical` blocks of data: one for each,
-    /// the logs, and one to merge into.
+    /// Blocks that a part must have, bad ones not counted, to hold `logical` blocks of data: one
+    /// for each, the logs, and one to merge into.
     #[must_use]
     pub const fn blocks_needed(&self, logical: u32) -> u32 {
         let logs = match self.logs {

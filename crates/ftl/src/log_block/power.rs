@@ -1,18 +1,20 @@
 //! What a layer that maps whole blocks does so that power may be lost.
 //!
-//! Layer: beside [`super::merge`]; what is chosen is [`PowerSafety`]. The newest copy of a page has the highest
-//! version. What has been given up has none, so an older copy must not be found: the block that a unit is gathered in
-//! carries a [`Label`] that makes void what is older elsewhere, and a flush gathers every unit of which
-//! pages were given up. A unit that has no page left is gathered in a page of filling.
+//! Layer: beside [`super::merge`]; what is chosen is [`PowerSafety`]. The newest copy of a page has
+//! the highest version. What has been given up has none, so an older copy must not be found: the
+//! block that a unit is gathered in carries a [`Label`] that makes void what is older elsewhere,
+//! and a flush gathers every unit of which pages were given up. A unit that has no page left is
+//! gathered in a page of filling.
 //!
 //! ```text
 //!   trim  --> unit is due --- flush, or the oldest shared log is erased ---> gathered, with a label
 //!   data at risk in shared cells --- flush, or as above ---> log filled up, or its unit merged
 //! ```
 //!
-//! A log that is switched when it is full has no room for a label and needs none: it has every page of its
-//! unit, and no older copy is newer. Source: versions and completeness in the spare bytes as in the layers that
-//! [`crate::page_map::recovery`] names; how cards do it is not published: assumed.
+//! A log that is switched when it is full has no room for a label and needs none: it has every page
+//! of its unit, and no older copy is newer. Source: versions and completeness in the spare bytes as
+//! in the layers that [`crate::page_map::recovery`] names; how cards do it is not published:
+//! assumed.
 
 use super::policies::Logs;
 use super::{LogBlocks, NONE};
@@ -96,8 +98,8 @@ impl<M: Medium> LogBlocks<M> {
         Ok(())
     }
 
-    /// Shared log `block` will be erased: what replaces its pages, and what says that they are void, must be
-    /// safe.
+    /// Shared log `block` will be erased: what replaces its pages, and what says that they are
+    /// void, must be safe.
     pub(super) fn secure_before_erase(&mut self, block: u32) -> Result<(), Error> {
         let Some(safety) = self.safety else { return Ok(()) };
         self.gather_due()?;

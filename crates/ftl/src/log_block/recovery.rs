@@ -1,26 +1,28 @@
 //! The block map rebuilt after a cut of power, from nothing but what lies in the flash.
 //!
-//! Layer: above [`super::power`] and [`crate::contents`]. Main type: [`LogRemains`]. All pages that are not erased are
-//! read once ([`Cause::Map`]). Of each page the copy with the highest version counts, unless it is older than
-//! the label of a block in which its unit is whole. Then every unit is brought into one block:
+//! Layer: above [`super::power`] and [`crate::contents`]. Main type: [`LogBlocksAfterCut`]. All
+//! pages that are not erased are read once ([`Cause::Map`]). Of each page the copy with the highest
+//! version counts, unless it is older than the label of a block in which its unit is whole. Then
+//! every unit is brought into one block:
 //!
 //! ```text
 //!   scan -> newest whole block of each unit -> newest copies -> erase what has none, labels apart
 //!        -> units with pages in a log, or in several blocks, are merged -> erase the labels left over
 //! ```
 //!
-//! So no log is open afterwards, and a merge needs one free block, which there was before the cut. A block is
-//! erased only when a label or higher versions elsewhere make all of it void: nothing is wrong if power
-//! is lost again.
+//! So no log is open afterwards, and a merge needs one free block, which there was before the cut.
+//! A block is erased only when a label or higher versions elsewhere make all of it void: nothing is
+//! wrong if power is lost again.
 //!
-//! On a device that has come to its end there may be none: then what is scattered stays so, and is read.
+//! On a device that has come to its end there may be none: then what is scattered stays so, and is
+//! read.
 //!
 //! Left out: going on with a log, checkpoints that shorten the scan.
 
 use super::policies::LogPolicies;
-use super::{Log, LogBlocks, NONE, Takes};
+use super::{AcceptedPages, Log, LogBlocks, NONE};
 use crate::cause::Cause;
-use crate::contents::{Contents, Holds};
+use crate::contents::{Contents, PageState};
 use crate::error::Error;
 use crate::flash::Flash;
 use crate::frontier::Frontier;
@@ -33,7 +35,7 @@ use boardlab_sim::Seed;
 
 /// What is left when power is lost: the flash, and what the part is built for.
 #[derive(Debug, Clone)]
-pub struct LogRemains {
+pub struct LogBlocksAfterCut {
     /// The flash; [`Contents::restart`] gives it power again.
     pub medium: Contents,
     geometry: Geometry,
@@ -44,7 +46,7 @@ pub struct LogRemains {
 }
 
 /// What the scan found.
-struct Found {
+struct ScanResult {
     /// By unit: the label of the newest block in which it is whole.
     whole: Vec<Option<(Label, u32)>>,
     /// By block: whether it is one of those.
@@ -62,18 +64,19 @@ impl LogBlocks<Contents> {
     ///
     /// # Errors
     /// Gives the layer back when it was not [`LogBlocks::power_safe`].
-    pub fn into_remains(self) -> Result<LogRemains, Box<Self>> {
+    pub fn into_remains(self) -> Result<LogBlocksAfterCut, Box<Self>> {
         let Some(safety) = self.safety else { return Err(Box::new(self)) };
         let (policies, Flash { medium, geometry, mut health, .. }) = (self.policies, self.flash);
         if let Some(health) = &mut health {
             health.forget();
         }
-        Ok(LogRemains { medium, geometry, policies, safety, health })
+        Ok(LogBlocksAfterCut { medium, geometry, policies, safety, health })
     }
 }
 
-impl LogRemains {
-    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that draw.
+impl LogBlocksAfterCut {
+    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that
+    /// draw.
     ///
     /// # Errors
     /// As for [`LogBlocks::new`].
@@ -97,7 +100,7 @@ impl LogRemains {
     }
 }
 
-impl Found {
+impl ScanResult {
     fn take(&mut self, stamp: Stamp, page: Page, unit: u32) {
         self.version = self.version.max(stamp.version);
         let whole = self.whole[unit as usize];
@@ -111,9 +114,9 @@ impl Found {
 }
 
 impl LogBlocks<Contents> {
-    fn scan(&mut self) -> Found {
+    fn scan(&mut self) -> ScanResult {
         let blocks = self.flash.geometry.blocks();
-        let mut found = Found {
+        let mut found = ScanResult {
             whole: vec![None; self.data.len()],
             is_label: vec![false; blocks as usize],
             newest: vec![None; self.flash.table.len() as usize],
@@ -138,16 +141,16 @@ impl LogBlocks<Contents> {
         found
     }
 
-    fn scan_block(&mut self, block: u32, found: &mut Found) {
+    fn scan_block(&mut self, block: u32, found: &mut ScanResult) {
         for offset in 0..self.flash.geometry.pages_per_block() {
             let page = Page { block, offset };
             match self.flash.medium.holds(page) {
-                Holds::Erased => continue,
-                Holds::Data(stamp) if stamp.logical != Stamp::NOTHING => {
+                PageState::Erased => continue,
+                PageState::Data(stamp) if stamp.logical != Stamp::NOTHING => {
                     found.take(stamp, page, self.flash.geometry.locate(stamp.logical).block);
                     found.data[block as usize] += 1;
                 }
-                Holds::Data(_) | Holds::Torn => {}
+                PageState::Data(_) | PageState::Torn => {}
             }
             found.used[block as usize] = offset + 1;
         }
@@ -159,7 +162,7 @@ impl LogBlocks<Contents> {
     }
 
     /// Map, valid pages and wear; blocks that are not erased are open for now.
-    fn fill_tables(&mut self, found: &Found) {
+    fn fill_tables(&mut self, found: &ScanResult) {
         for block in 0..self.flash.geometry.blocks() {
             self.mode_of[block as usize] = self.flash.medium.mode(block);
             if found.used[block as usize] > 0 {
@@ -186,7 +189,7 @@ impl LogBlocks<Contents> {
     }
 
     /// Takes for data blocks those that hold all of a unit, at its place, and nothing that is void.
-    fn adopt(&mut self, found: &Found) {
+    fn adopt(&mut self, found: &ScanResult) {
         for unit in 0..self.flash.geometry.logical_blocks() {
             let (first, pages) = self.pages_of(unit);
             let mut held = (0..pages).filter_map(|offset| {
@@ -207,8 +210,9 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Brings every other unit with data into a block of its own, while there is one; whether there was.
-    fn merge_scattered(&mut self, found: &Found) -> bool {
+    /// Brings every other unit with data into a block of its own, while there is one; whether there
+    /// was.
+    fn merge_scattered(&mut self, found: &ScanResult) -> bool {
         for unit in 0..self.flash.geometry.logical_blocks() {
             if self.data[unit as usize] != NONE || !self.has_data(unit) {
                 continue;
@@ -231,7 +235,7 @@ impl LogBlocks<Contents> {
             if self.flash.pool.state(block) == State::Open {
                 self.logs.push(Log {
                     unit: NONE,
-                    takes: Takes::Any,
+                    takes: AcceptedPages::Any,
                     frontier: Frontier::new(block, 1),
                     in_order: false,
                     whole: false,

@@ -11,12 +11,12 @@
 //!   shared        the newest log; full: another; too many: the oldest is merged
 //! ```
 //!
-//! Source: the write procedures of Kim et al. (2002) and Lee et al. (2007), as [`super::policies`] says.
-//! Deviation: chains longer than one log, and logs for writes in order beside a unit's own, are this
-//! model's (assumed).
+//! Source: the write procedures of Kim et al. (2002) and Lee et al. (2007), as [`super::policies`]
+//! says. Deviation: chains longer than one log, and logs for writes in order beside a unit's own,
+//! are this model's (assumed).
 
 use super::policies::{LogCells, Logs};
-use super::{Log, LogBlocks, NONE, Takes};
+use super::{AcceptedPages, Log, LogBlocks, NONE};
 use crate::error::Error;
 use crate::frontier::Frontier;
 use crate::medium::{CellMode, Medium};
@@ -45,7 +45,7 @@ impl<M: Medium> LogBlocks<M> {
         self.logs.iter().any(|log| log.unit == unit)
     }
 
-    fn count(&self, takes: Takes) -> u32 {
+    fn count(&self, takes: AcceptedPages) -> u32 {
         let logs = self.logs.iter().filter(|log| log.takes == takes).count();
         u32::try_from(logs).expect("fewer logs than blocks")
     }
@@ -63,17 +63,17 @@ impl<M: Medium> LogBlocks<M> {
             }
             None => self.flash.events.add(Event::OpenUnitMiss),
         }
-        if self.count(Takes::Next) == units {
+        if self.count(AcceptedPages::Next) == units {
             self.merge_longest_unused(|_| true)?;
         }
-        let at = self.open(unit, Takes::Next)?;
+        let at = self.open(unit, AcceptedPages::Next)?;
         self.fill_gap(at, offset);
         Ok(at)
     }
 
     /// The log for writes in order, where the page is one of those.
     fn sequential_log(&mut self, unit: u32, offset: u32) -> Result<Option<usize>, Error> {
-        let next = |log: &Log| log.takes == Takes::Next;
+        let next = |log: &Log| log.takes == AcceptedPages::Next;
         let mine = self.logs.iter().position(|log| next(log) && log.unit == unit);
         if let Some(at) = mine {
             let Log { frontier, in_order, .. } = &self.logs[at];
@@ -88,11 +88,11 @@ impl<M: Medium> LogBlocks<M> {
             Some(_) => self.merge_for_host(unit)?,
             None => self.make_way(unit)?,
         }
-        if self.count(Takes::Next) == self.policies.sequential {
+        if self.count(AcceptedPages::Next) == self.policies.sequential {
             self.flash.events.add(Event::LogsFull);
             self.merge_longest_unused(next)?;
         }
-        self.open(unit, Takes::Next).map(Some)
+        self.open(unit, AcceptedPages::Next).map(Some)
     }
 
     /// A log that takes any page of `unit`.
@@ -102,7 +102,7 @@ impl<M: Medium> LogBlocks<M> {
             Logs::Shared { blocks } => (NONE, blocks, blocks),
             Logs::InOrder { .. } => unreachable!("LogBlocks::log_for_any: pages go in order"),
         };
-        let any = |log: &Log| log.takes == Takes::Any;
+        let any = |log: &Log| log.takes == AcceptedPages::Any;
         let newest = self.logs.iter().rposition(|log| any(log) && log.unit == owner);
         if let Some(at) = newest.filter(|&at| self.logs[at].frontier.room() > 0) {
             return Ok(at);
@@ -117,11 +117,11 @@ impl<M: Medium> LogBlocks<M> {
                 unit => self.merge_for_host(unit)?,
             }
         }
-        if self.count(Takes::Any) == all {
+        if self.count(AcceptedPages::Any) == all {
             self.flash.events.add(Event::LogsFull);
             self.merge_longest_unused(any)?;
         }
-        self.open(owner, Takes::Any)
+        self.open(owner, AcceptedPages::Any)
     }
 
     /// Merges another unit when `unit` is not open and no more may be.
@@ -145,9 +145,9 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     /// A free block becomes a log.
-    fn open(&mut self, unit: u32, takes: Takes) -> Result<usize, Error> {
+    fn open(&mut self, unit: u32, takes: AcceptedPages) -> Result<usize, Error> {
         let (mode, pages) = match (self.policies.cells, takes) {
-            (LogCells::SingleBit { .. }, Takes::Any) => {
+            (LogCells::SingleBit { .. }, AcceptedPages::Any) => {
                 (CellMode::SingleBit, self.policies.log_pages(&self.flash.geometry))
             }
             _ => (CellMode::Native, self.flash.geometry.pages_per_block()),

@@ -1,8 +1,8 @@
-//! Moving data: garbage collection, levelling and the work of the background.
+//! Moves data: garbage collection, wear levelling and background work.
 //!
-//! Layer: the other half of the mechanism in [`crate::page_map`]. Whatever the reason, data are moved by one
-//! function: what is valid in a block is copied to the open block of a stream, and the block is erased. Each call
-//! says its cause.
+//! Layer: the other half of the mechanism in [`crate::page_map`]. One function moves data for every
+//! cause: it copies the valid pages of a block to the open block of a stream, and erases the block.
+//! Each call states its cause.
 
 use crate::cause::Cause;
 use crate::geometry::{Page, PageRun};
@@ -15,7 +15,7 @@ use crate::pool::Tier;
 use boardlab_sim::Instant;
 
 impl<M: Medium> PageMapped<M> {
-    /// Empties the block that the policy chooses; whether it could.
+    /// Empties the victim that the policy chooses; returns whether it could.
     pub(crate) fn collect_next(&mut self) -> bool {
         if !self.write_due_trims() {
             return false;
@@ -31,7 +31,8 @@ impl<M: Medium> PageMapped<M> {
         self.empty(victim, stream, Cause::Collection)
     }
 
-    /// Where the next victim is looked for: a pool of known size that has all its blocks gives one back.
+    /// The tier to search for the next victim: a pool of fixed size that has all of its blocks
+    /// returns one.
     fn tier_to_collect(&self) -> Tier {
         let hot = self.flash.pool.closed(Tier::Hot).len();
         match self.policies.streams {
@@ -40,8 +41,8 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Moves what is valid in `victim` into the open block of `stream` and erases it. Nothing is done, and
-    /// false returned, when there is no room: blocks have died.
+    /// Moves the valid pages of `victim` into the open block of `stream` and erases it. When there
+    /// is no space because blocks have worn out, nothing is done, and false is returned.
     pub(crate) fn empty(&mut self, victim: u32, stream: u8, cause: Cause) -> bool {
         if !self.write_due_trims() {
             return false;
@@ -77,7 +78,7 @@ impl<M: Medium> PageMapped<M> {
             let most = u32::try_from(rest.len()).expect("at most a block");
             let run = self.frontiers[usize::from(stream)].take(most);
             let (now, later) = rest.split_at(run.count as usize);
-            self.copy((victim, now, stale), run, cause);
+            self.copy(victim, now, stale, run, cause);
             rest = later;
         }
         self.offsets = offsets;
@@ -87,7 +88,7 @@ impl<M: Medium> PageMapped<M> {
         true
     }
 
-    /// No block is left for the rest of `victim`, which stays as it is without the pages that were moved.
+    /// No block is left for the rest of `victim`, which stays as it is, without the moved pages.
     #[cold]
     fn leave_rest(&mut self, victim: u32, moved: &[u32]) {
         let mut gone = 0;
@@ -102,7 +103,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Moves pages of a block, of which some may be stale, to erased pages of another.
     #[inline]
-    fn copy(&mut self, (from, offsets, stale): (u32, &[u32], bool), to: PageRun, cause: Cause) {
+    fn copy(&mut self, from: u32, offsets: &[u32], stale: bool, to: PageRun, cause: Cause) {
         let target = Page { block: to.block, offset: to.offset };
         let valid = match stale {
             true => self.flash.table.relocate_all(from, offsets, target),
@@ -119,7 +120,7 @@ impl<M: Medium> PageMapped<M> {
         self.flash.counters.programs[cause] += u64::from(to.count);
     }
 
-    /// Erases an open block, which is free then.
+    /// Erases and frees an open block.
     pub(crate) fn erase(&mut self, block: u32, cause: Cause) {
         self.secure_before_erase();
         if self.has_failed(block) {
@@ -133,7 +134,7 @@ impl<M: Medium> PageMapped<M> {
         self.flash.counters.assert_conserved(self.flash.medium.seen());
     }
 
-    /// Does at most `most` moves of wear levelling; whether there was one.
+    /// Does at most `most` moves of wear levelling; returns whether there was one.
     pub(crate) fn level(&mut self, most: u32) -> bool {
         let mut moved = false;
         for _ in 0..most {
@@ -160,7 +161,7 @@ impl<M: Medium> PageMapped<M> {
         moved
     }
 
-    /// One step of work for the background at `now`; whether there was any.
+    /// Does one step of background work at `now`; returns whether there was any.
     pub(crate) fn background(&mut self, now: Instant) -> bool {
         if self.refresh_next() {
             return true;
@@ -181,8 +182,8 @@ impl<M: Medium> PageMapped<M> {
         gain && self.collect_next()
     }
 
-    /// Free blocks that the background collects for: no more than the data leave, or it would move them round
-    /// without end where padding keeps blocks from being full.
+    /// The number of free blocks that background collection aims at: no more than the data leave,
+    /// or it would move them forever where padding keeps blocks from being full.
     fn free_wanted(&self) -> u32 {
         let Policies { reserve, idle_blocks, cache, .. } = self.policies;
         let cached = if cache.fixed_blocks() == 0 { self.cache_blocks() } else { 0 };

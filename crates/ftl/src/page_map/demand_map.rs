@@ -1,9 +1,9 @@
 //! A page map that does not fit into memory: translation pages in flash, and a bounded cache of them.
 //!
-//! Layer: a stream of the mechanism. Main types: [`MapMemory`], which is chosen, and [`DemandMap`], the
-//! cache. The map is cut into translation pages, which are written like data, to blocks of their own; they
-//! are logical pages behind the host's, so collection and wear levelling need know nothing of
-//! them. The cache holds segments of translation pages, least recently used first out.
+//! Layer: a stream of the mechanism. Main types: [`MapMemory`], the policy, and [`DemandMap`], the
+//! cache. The map is split into translation pages, which are written like data, to blocks of their
+//! own. They are logical pages after the host's, so garbage collection and wear levelling need no
+//! special case. The cache holds segments of translation pages and evicts the least recently used.
 //!
 //! ```text
 //!   request --> segment cached?  -- no --> read its translation page (Cause::Map, Event::MapMiss)
@@ -30,13 +30,13 @@ use std::collections::VecDeque;
 
 /// Bytes of an entry.
 const ENTRY: u64 = 4;
-/// Translation pages that are only stale are written at most so many at a time.
+/// The limit of stale translation pages that are written at a time.
 const STALE_AT_A_TIME: u32 = 2;
 
 /// Where the page map is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MapMemory {
-    /// All of it in memory.
+    /// Entirely in memory.
     #[default]
     Whole,
     /// In flash, with a cache.
@@ -58,7 +58,7 @@ impl MapMemory {
         }
     }
 
-    /// The same, when it makes sense on this part.
+    /// Checks the policy for this part.
     ///
     /// # Errors
     /// [`Error::Policy`] for segments that do not fit into a page, or a cache of less than two.
@@ -90,7 +90,7 @@ enum Cached {
     Changed,
 }
 
-/// The cache, and what is to be written.
+/// The cache, and the pending writes.
 #[derive(Debug, Clone)]
 pub struct DemandMap {
     /// Entries of a segment and segments of a translation page.
@@ -102,15 +102,15 @@ pub struct DemandMap {
     state: Vec<Cached>,
     /// Cached segments in the order of their last use.
     used: Order<1>,
-    /// Translation pages that lost a changed segment: to be written at once.
+    /// Translation pages with an evicted dirty segment: to be written at once.
     due: Vec<u32>,
-    /// Translation pages that collection made stale, and those in order.
+    /// Translation pages that garbage collection made stale, and those in order.
     stale: Vec<bool>,
     queue: VecDeque<u32>,
     stale_most: usize,
-    /// Look-ups that found their segment, and that did not.
+    /// Cache hits.
     pub hits: u64,
-    /// Look-ups that did not.
+    /// Cache misses.
     pub misses: u64,
 }
 
@@ -138,7 +138,7 @@ impl DemandMap {
         })
     }
 
-    /// A segment is used; whether it was in the cache.
+    /// Uses a segment; returns whether it was cached.
     fn touch(&mut self, segment: u32, changed: bool) -> bool {
         let before = self.state[segment as usize];
         let hit = before != Cached::No;
@@ -153,7 +153,7 @@ impl DemandMap {
             self.cached += 1;
         }
         let page = (segment / self.per_page) as usize;
-        // What was only stale is put right in memory when the whole page is there.
+        // Stale entries are corrected in memory when the whole page is there.
         let merged = self.per_page == 1 && std::mem::replace(&mut self.stale[page], false);
         let changed = changed || merged || before == Cached::Changed;
         self.state[segment as usize] = if changed { Cached::Changed } else { Cached::Clean };
@@ -172,7 +172,7 @@ impl DemandMap {
         }
     }
 
-    /// Collection moved a logical page.
+    /// Records that garbage collection moved a logical page.
     fn moved(&mut self, logical: u32) {
         let segment = logical / self.segment;
         let page = segment / self.per_page;
@@ -183,7 +183,7 @@ impl DemandMap {
         }
     }
 
-    /// The next translation page to be written; `stale` says how many stale ones may be.
+    /// The next translation page to be written; `stale` is the limit of stale ones.
     fn next_due(&mut self, stale: &mut u32) -> Option<u32> {
         if let Some(page) = self.due.pop() {
             return Some(page);
@@ -198,7 +198,7 @@ impl DemandMap {
         None
     }
 
-    /// A translation page is written: nothing of it is changed or stale.
+    /// Marks a written translation page as clean.
     fn written(&mut self, page: u32) {
         self.stale[page as usize] = false;
         let first = (page * self.per_page) as usize;
@@ -217,7 +217,7 @@ impl<M: Medium> PageMapped<M> {
         self.map.as_deref()
     }
 
-    /// Looks the pages from `first` on up in the map, which reads what is not cached.
+    /// Looks up the pages from `first` on in the map; entries that are not cached are read.
     #[inline]
     pub(crate) fn look_up(&mut self, first: u32, count: u32, changes: bool) {
         if self.map.is_some() && count > 0 {
@@ -245,8 +245,8 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Writes the translation pages whose time has come. Never called from collection, which
-    /// only marks: so what is written here may collect, and cannot come back here.
+    /// Writes the translation pages that are due. It is never called from garbage collection, which
+    /// only marks pages: a write here may collect, and cannot recurse.
     fn settle_map(&mut self) {
         let mut stale = STALE_AT_A_TIME;
         while let Some(page) = self.map.as_deref_mut().and_then(|map| map.next_due(&mut stale)) {
@@ -276,7 +276,7 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Pages were moved to a run of a block.
+    /// Records that pages were moved to a run of a block.
     #[inline]
     pub(crate) fn note_moved(&mut self, to: Page, count: u32) {
         let Some(map) = self.map.as_deref_mut() else { return };

@@ -1,9 +1,9 @@
 //! The page-mapped translation layer: every logical page may lie anywhere.
 //!
-//! Layer: the mechanism; what it chooses, [`crate::page_map::policies`] says. Main type: [`PageMapped`]. A write goes to the next page of the open block of its stream. When no block is left
-//! above the reserve, garbage collection empties one; a block in which nothing is valid any more
-//! comes free at once. Both paths, single pages and runs, end in the same three steps: take room,
-//! set the map, program.
+//! Layer: the mechanism; [`crate::page_map::policies`] has its policies. Main type: [`PageMapped`].
+//! A write goes to the next page of the open block of its stream. When no block is left above the
+//! reserve, garbage collection empties one; a block without valid pages becomes free at once. Both
+//! paths, single pages and runs, end in the same three steps: allocate, set the map, program.
 //!
 //! ```text
 //!   write, trim ---> stream's open block ---> Medium::program
@@ -12,9 +12,8 @@
 //!                           Leveller::next ------'
 //! ```
 //!
-//! Source: Hu et al. (SYSTOR 2009) for the mechanism; the reserve, open blocks and their share of the
-//! spare are accounted for as [`crate::geometry::Spare`]. Left out: the map's own place in flash
-//! (see the demand-loaded map).
+//! Source: Hu et al. (SYSTOR 2009) for the mechanism; [`crate::geometry::Spare`] accounts for the
+//! reserve and the open blocks. Left out: the map's own space in flash (see the demand-loaded map).
 
 mod collect;
 pub mod demand_map;
@@ -34,7 +33,7 @@ use crate::geometry::{Geometry, Page, PageRun, Spare};
 use crate::medium::Busy;
 use crate::medium::{CellMode, Medium, Stamp, Version};
 use crate::page_map::demand_map::DemandMap;
-use crate::page_map::policies::{Emptied, LevellingTime, Policies};
+use crate::page_map::policies::{EmptyBlocks, LevellingTime, Policies};
 use crate::page_map::power::Trims;
 use crate::policy::admission::Runs;
 use crate::policy::collection::Collector;
@@ -44,9 +43,9 @@ use crate::pool::{Pool, State, Tier};
 use crate::translation::{Completion, Event, Extent, Occupancy, Pace, Translation, Wear};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
-/// Levelling moves at most so many blocks whenever the host needs a new one.
+/// The limit of blocks that wear levelling moves whenever the host needs a new one.
 const MOVES_IN_THE_WAY: u32 = 4;
-/// So many single writes are looked at together before the first is done.
+/// The number of single writes that are prefetched together.
 const LOOK_AHEAD: usize = 32;
 
 /// A page-mapped translation layer on a medium.
@@ -61,12 +60,12 @@ pub struct PageMapped<M> {
     pub(crate) collector: Collector,
     pub(crate) leveller: Leveller,
     pub(crate) random: Stream,
-    /// When the last request of the host had been accepted.
+    /// When the last request of the host was accepted.
     pub(crate) last_request: Instant,
-    /// What the host writes in sequence, where the cache asks.
+    /// Sequential runs of the host, for cache admission.
     runs: Option<Box<Runs>>,
     pub(crate) map: Option<Box<DemandMap>>,
-    /// What makes it safe to lose power, where the part cares.
+    /// The power-cut safety, where the part has it.
     pub(crate) trims: Option<Box<Trims>>,
     /// Offsets of the valid pages of a victim, and blocks that have none: kept to keep their memory.
     pub(crate) offsets: Vec<u32>,
@@ -119,18 +118,18 @@ impl<M: Medium> PageMapped<M> {
         &self.flash
     }
 
-    /// The flash behind it, to ask it something.
+    /// The flash behind it.
     pub const fn flash_mut(&mut self) -> &mut Flash<M> {
         &mut self.flash
     }
 
-    /// What was chosen.
+    /// The policies.
     #[must_use]
     pub const fn policies(&self) -> &Policies {
         &self.policies
     }
 
-    /// What is left of the spare when reserve, open and bad blocks are deducted.
+    /// The over-provisioning after reserve, open and bad blocks are deducted.
     #[must_use]
     pub fn spare(&self) -> Spare {
         let trims = u32::from(self.trims.is_some());
@@ -171,7 +170,7 @@ impl<M: Medium> PageMapped<M> {
         Ok(())
     }
 
-    /// Writes one page; zero when there is no room for it any more.
+    /// Writes one page; returns zero when there is no space left.
     #[inline]
     fn write_one(&mut self, logical: u32, tier: Tier) -> u32 {
         self.look_up(logical, 1, true);
@@ -198,7 +197,7 @@ impl<M: Medium> PageMapped<M> {
         1
     }
 
-    /// Writes as much as fits into the open block; says how much.
+    /// Writes as much as fits into the open block; returns how much.
     fn write_run(&mut self, first: u32, count: u32, tier: Tier) -> u32 {
         let room = self.frontiers[0].room().max(1);
         let count = if self.map.is_some() { count.min(room) } else { count };
@@ -217,7 +216,7 @@ impl<M: Medium> PageMapped<M> {
         self.flash.mapped = self.flash.mapped + run.count - dropped;
         self.flash.table.set_run(first, Page { block: run.block, offset: run.offset }, run.count);
         self.program(run, first);
-        // Only now, so that what replaces them was programmed before they are erased.
+        // Only now, so that the replacements are programmed before the old pages are erased.
         while let Some(block) = self.emptied.pop() {
             self.return_emptied(block);
         }
@@ -235,7 +234,7 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// What the logical pages held is no longer valid. Blocks without a valid page are noted.
+    /// Invalidates the pages of logical pages. Blocks without a valid page are recorded.
     fn drop_pages(&mut self, first: u32, count: u32) -> u32 {
         let (mut at, mut dropped) = (first, 0);
         while at < first + count {
@@ -251,9 +250,9 @@ impl<M: Medium> PageMapped<M> {
         dropped
     }
 
-    /// A closed block in which nothing is valid comes free, unless the what-if keeps it.
+    /// Frees a closed block without valid pages, unless the what-if keeps it.
     pub(crate) fn return_emptied(&mut self, block: u32) {
-        if self.policies.emptied == Emptied::Kept || !self.write_due_trims() {
+        if self.policies.emptied == EmptyBlocks::Kept || !self.write_due_trims() {
             return;
         }
         self.flash.pool.take_victim(block);
@@ -261,7 +260,7 @@ impl<M: Medium> PageMapped<M> {
         self.erase(block, Cause::Host);
     }
 
-    /// Makes sure that the open block of a stream of the host has room; whether it has.
+    /// Ensures that the open block of a host stream has space; returns whether it has.
     #[inline]
     pub(crate) fn make_room(&mut self, stream: u8) -> bool {
         self.frontiers[usize::from(stream)].room() > 0 || self.next_block(stream)
@@ -292,7 +291,7 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Closes the block of a stream and erases nothing; which it was.
+    /// Closes the block of a stream without an erase; returns it.
     pub(crate) fn shut(&mut self, stream: u8) -> Option<u32> {
         let open = &mut self.frontiers[usize::from(stream)];
         let frontier = std::mem::replace(open, Frontier::CLOSED);
@@ -304,8 +303,8 @@ impl<M: Medium> PageMapped<M> {
         Some(block)
     }
 
-    /// Closes the block of `stream` and opens a free one, below the reserve if need be; whether there
-    /// was one.
+    /// Closes the block of `stream` and opens a free one, from the reserve if necessary; returns
+    /// whether there was one.
     pub(crate) fn open(&mut self, stream: u8) -> bool {
         self.close(stream);
         if !self.can_open(1) {
@@ -328,7 +327,7 @@ impl<M: Medium> PageMapped<M> {
         true
     }
 
-    /// The stream that what is copied out of a block goes to.
+    /// The stream for data copied out of a block.
     pub(crate) fn stream_of_copy(&self, block: u32) -> u8 {
         match self.stream_of[block as usize] {
             map if map == self.policies.map_stream() => map,
@@ -336,7 +335,7 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// An erased block is the open one of a stream from now on.
+    /// Makes an erased block the open one of a stream.
     pub(crate) fn fill(&mut self, block: u32, stream: u8, mode: CellMode) {
         self.flash.medium.open(block, mode);
         let mut pages = match mode {
@@ -365,11 +364,11 @@ impl<M: Medium> PageMapped<M> {
         done
     }
 
-    /// Looks through all tables: every valid page is some logical page's, counts are right, and no
+    /// Checks all tables: every valid page belongs to a logical page, counts are right, and no
     /// block is lost. For tests: it takes time in proportion to the part.
     ///
     /// # Panics
-    /// When something does not fit.
+    /// When a table is inconsistent.
     pub fn assert_sound(&self) {
         let mut mapped = 0_u64;
         for logical in 0..self.flash.table.len() {

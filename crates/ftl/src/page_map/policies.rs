@@ -1,8 +1,9 @@
-//! All that is chosen about a page-mapped layer, checked against the part.
+//! The policies of a page-mapped layer, checked against the part.
 //!
-//! Layer: configuration of the mechanism. Main type: [`Policies`]. The account of spare is here: which
-//! blocks hold no data, and how many a part needs at least. Source: the definition of the effective spare
-//! factor in Desnoyers (SYSTOR 2012): physical pages without reserve and open blocks.
+//! Layer: configuration of the mechanism. Main type: [`Policies`]. It also accounts for
+//! over-provisioning: which blocks hold no data, and how many a part needs at least. Source: the
+//! definition of the effective spare factor in Desnoyers (SYSTOR 2012): physical pages without
+//! reserve and open blocks.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -12,10 +13,10 @@ use crate::policy::collection::Collection;
 use crate::policy::levelling::Levelling;
 use crate::policy::streams::Streams;
 
-/// What happens to a block in which nothing is valid any more.
+/// How a block without valid pages is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Emptied {
-    /// It is erased and free at once.
+pub enum EmptyBlocks {
+    /// It is erased and freed at once.
     #[default]
     Returned,
     /// It stays until garbage collection takes it. Dynamic wear levelling then has hardly any free
@@ -29,30 +30,30 @@ pub enum LevellingTime {
     /// Whenever the host needs a new block.
     #[default]
     InTheWay,
-    /// Only while the host leaves the device alone.
+    /// Only while the host is idle.
     Idle,
 }
 
-/// All that is chosen about a page-mapped layer.
+/// The policies of a page-mapped layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policies {
-    /// Which block is emptied next.
+    /// Victim selection.
     pub collection: Collection,
-    /// How wear is levelled.
+    /// Wear levelling.
     pub levelling: Levelling,
-    /// When.
+    /// When wear levelling runs.
     pub levelling_time: LevellingTime,
-    /// What is kept apart.
+    /// Write streams.
     pub streams: Streams,
-    /// What happens to blocks without valid pages.
-    pub emptied: Emptied,
-    /// The cache of single-bit cells.
+    /// How blocks without valid pages are handled.
+    pub emptied: EmptyBlocks,
+    /// The SLC cache.
     pub cache: Cache,
     /// Where the page map is kept.
     pub map: MapMemory,
     /// Free blocks below which garbage collection runs: at least one to copy into.
     pub reserve: u32,
-    /// Free blocks above the reserve that collection makes while the host is away.
+    /// Free blocks above the reserve that background collection aims at.
     pub idle_blocks: u32,
 }
 
@@ -63,7 +64,7 @@ impl Default for Policies {
             levelling: Levelling::Dynamic,
             levelling_time: LevellingTime::InTheWay,
             streams: Streams::CopiesApart,
-            emptied: Emptied::Returned,
+            emptied: EmptyBlocks::Returned,
             cache: Cache::default(),
             map: MapMemory::Whole,
             reserve: 1,
@@ -73,8 +74,8 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// Open blocks: one for each stream, one for data moved by levelling, one for translation pages. The cache's is one of its
-    /// own blocks.
+    /// The number of open blocks: one for each stream, one for data moved by wear levelling, one
+    /// for translation pages. That of the cache is one of its own blocks.
     #[must_use]
     pub fn frontiers(&self) -> u32 {
         let map = matches!(self.map, MapMemory::Cached { .. });
@@ -88,8 +89,8 @@ impl Policies {
         self.reserve + self.frontiers() - 1 + self.cache.fixed_blocks()
     }
 
-    /// Blocks that a part must have, bad ones not counted, to hold `logical` blocks of data: below it
-    /// collection could find nothing but valid pages.
+    /// The minimum number of good blocks to hold `logical` blocks of data: with fewer, garbage
+    /// collection could find only valid pages.
     #[must_use]
     pub fn blocks_needed(&self, logical: u32) -> u32 {
         let kept = self.reserve.saturating_add(self.cache.fixed_blocks());

@@ -1,10 +1,10 @@
-//! What a layer does so that power may be lost: trims kept in flash, and nothing erased too early.
+//! Power-cut safety of a layer: trims are kept in flash, and nothing is erased too early.
 //!
-//! Layer: a stream of the mechanism in [`crate::page_map`]. Main types: [`PowerSafety`], which is chosen,
-//! and [`SharedCells`]. A logical page that was given up leaves older copies behind, which a scan would take
-//! for data; so the layer keeps one bit for each logical page, in *trim pages* that are logical pages
-//! behind all others and are found, collected and levelled as data are. A trim page of version `V`
-//! says of the pages whose bit is set: what is older than `V` is void.
+//! Layer: a stream of the mechanism in [`crate::page_map`]. Main types: [`PowerSafety`], the
+//! policy, and [`SharedCells`]. A trimmed logical page leaves older copies behind, which a scan
+//! would take for data. So the layer keeps one bit for each logical page in *trim pages*, which are
+//! logical pages after all others and are scanned, collected and levelled like data. A trim page of
+//! version `V` states for the pages whose bit is set that everything older than `V` is void.
 //!
 //! ```text
 //!   trim --> bits in memory --- flush, or any erase ---> trim page (Cause::Map)
@@ -12,9 +12,10 @@
 //! ```
 //!
 //! Sources: cells that two pages share and what a cut program does to the other, Tseng, Grupp,
-//! Swanson, "Understanding the impact of power loss on flash memory" (DAC 2011); padding of word lines,
-//! the open-channel specification's `mw_cunits` (pages that must follow before data are safe). How a card keeps its
-//! trims is not published: assumed. Left out: a back-up of lower pages, capacitors.
+//! Swanson, "Understanding the impact of power loss on flash memory" (DAC 2011); padding of word
+//! lines, the open-channel specification's `mw_cunits` (pages that must follow before data are
+//! safe). How a card stores its trims is not published: assumed. Left out: a backup of lower pages,
+//! capacitors.
 
 use crate::cause::Cause;
 use crate::error::Error;
@@ -29,28 +30,28 @@ use std::collections::BTreeSet;
 
 const WORD: u32 = 64;
 
-/// What the part does about pages that share cells.
+/// How the part protects pages that share cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SharedCells {
-    /// Before a flush ends and before any erase, the word lines in use are filled up: what was flushed
-    /// is safe.
+    /// Before a flush ends and before any erase, the word lines in use are padded, so flushed data
+    /// are durable.
     #[default]
     Padded,
-    /// Nothing: a cut may take back the flushed pages of one word line of one die.
+    /// No protection: a power cut may corrupt the flushed pages of one word line of one die.
     Exposed,
 }
 
-/// That power may be lost, and what is done about it.
+/// The power-cut safety of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PowerSafety {
-    /// Rows that share a word line: 1 where a program can spoil no other row.
+    /// Rows that share a word line: 1 where a program cannot corrupt another row.
     pub bits: u32,
-    /// What is done about them.
+    /// Their protection.
     pub shared: SharedCells,
 }
 
 impl PowerSafety {
-    /// Pages from one point at which all before are safe to the next.
+    /// Pages between two points at which all earlier pages are durable.
     #[must_use]
     pub const fn group(&self, geometry: &Geometry) -> u32 {
         match self.bits {
@@ -59,7 +60,7 @@ impl PowerSafety {
         }
     }
 
-    /// Pages that were flushed and that one cut may take back.
+    /// Flushed pages that one power cut may corrupt.
     #[must_use]
     pub const fn flushed_at_risk(&self, geometry: &Geometry) -> u32 {
         match self.shared {
@@ -88,7 +89,7 @@ impl PowerSafety {
     }
 }
 
-/// Which logical pages were given up.
+/// The trimmed logical pages.
 #[derive(Debug, Clone)]
 pub(crate) struct Trims {
     pub(crate) safety: PowerSafety,
@@ -96,7 +97,7 @@ pub(crate) struct Trims {
     pub(crate) first: u32,
     per_page: u32,
     bits: Vec<u64>,
-    /// Trim pages that say less than the bits.
+    /// Trim pages that are older than the bits.
     pub(crate) due: BTreeSet<u32>,
 }
 
@@ -129,7 +130,7 @@ impl Trims {
         before != given_up
     }
 
-    /// Pages have data again. No trim page need say so: their versions do.
+    /// Records that pages have data again. No trim page is needed: their versions show it.
     #[inline]
     pub(crate) fn written(&mut self, first: u32, count: u32) {
         for logical in first..first + count {
@@ -137,7 +138,7 @@ impl Trims {
         }
     }
 
-    /// A page was given up; whether that was known.
+    /// Records a trimmed page; returns whether it was trimmed before.
     pub(crate) fn given_up(&mut self, logical: u32) -> bool {
         !self.set(logical, true)
     }
@@ -149,8 +150,9 @@ impl Trims {
 }
 
 impl<M: Medium> PageMapped<M> {
-    /// The same layer, before its first use, kept so that its map can be rebuilt after a cut of power:
-    /// see [`crate::page_map::recovery`]. It takes one more open block and two more of reserve.
+    /// The same layer, before its first use, with power-cut safety, so that its map can be rebuilt
+    /// after a power cut: see [`crate::page_map::recovery`]. It takes one more open block and two
+    /// more of reserve.
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`]; [`Error::Policy`] when the trim pages fill more than a block, or a word
@@ -209,23 +211,23 @@ impl<M: Medium> PageMapped<M> {
         self.policies.blocks_needed(pages.div_ceil(self.dense_pages())) + pool + 1
     }
 
-    /// Pages of a block that can be counted on. Padding must never eat what a collection gains, on average over
-    /// all blocks.
+    /// Pages of a block that can be counted on. Padding must never eat what a collection gains, on
+    /// average over all blocks.
     fn dense_pages(&self) -> u32 {
         let padding = self.power_safety().map_or(1, |safety| safety.padding(&self.flash.geometry));
         self.flash.geometry.pages_per_block() - if padding > 1 { 2 * padding } else { 0 }
     }
 
-    /// What was chosen about power.
+    /// The power-cut safety.
     #[must_use]
     pub fn power_safety(&self) -> Option<PowerSafety> {
         self.trims.as_deref().map(|trims| trims.safety)
     }
 
-    /// The host gave up pages that had data.
+    /// Handles a trim of pages with data.
     pub(crate) fn note_trim(&mut self, first: u32, count: u32) {
         let Some(trims) = self.trims.as_deref_mut() else { return };
-        // So that the trim page is newer than all that it makes void.
+        // So that the trim page is newer than everything that it voids.
         self.flash.version.0 += 1;
         for logical in first..first + count {
             if !trims.given_up(logical) {
@@ -234,7 +236,8 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// A block will be erased: what replaces its data, and what says that they are void, must be safe.
+    /// Prepares the erase of a block: the replacements of its data, and the trim pages that void
+    /// them, must be durable.
     #[inline]
     pub(crate) fn secure_before_erase(&mut self) {
         if self.trims.is_some() {
@@ -242,32 +245,34 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// A block will be emptied: no trim page may move under the list of what is valid in it. Whether it may be.
+    /// Prepares to empty a block: no trim page may move while its list of valid pages is in use.
+    /// Returns whether it may be emptied.
     #[inline]
     pub(crate) fn write_due_trims(&mut self) -> bool {
         let due = |trims: &Trims| !trims.due.is_empty();
         !self.trims.as_deref().is_some_and(due) || self.secure(false)
     }
 
-    /// Makes all that was written and given up safe, collecting for it if need be.
+    /// Makes all writes and trims durable, with garbage collection if necessary.
     pub(crate) fn secure_all(&mut self) {
         if self.trims.is_some() {
             self.secure(true);
         }
     }
 
-    /// Whether all was made safe: not when blocks have died, and none is left for what was given up.
+    /// Returns whether everything is durable: false when no block is left for the trims because
+    /// blocks have worn out.
     fn secure(&mut self, may_collect: bool) -> bool {
-        // First the data: a trim page no longer speaks of pages that were written since.
+        // Data first: a trim page no longer covers pages that were written since.
         self.pad_word_lines();
         let next = |trims: &Trims| trims.due.first().copied();
         while let Some(page) = self.trims.as_deref().and_then(next) {
             let stream = self.trim_stream();
-            // A device that takes no more data still keeps what was given up before.
+            // A read-only device still stores earlier trims.
             if may_collect && !self.make_room(stream) && !self.open_trim_block() {
                 return false;
             }
-            // Making room may have erased, and so have written the page.
+            // Garbage collection may have erased a block, and so have written the page.
             let due = self.trims.as_deref_mut().is_some_and(|trims| trims.due.remove(&page));
             if due && !self.write_trim_page(page) {
                 return false;
@@ -290,14 +295,15 @@ impl<M: Medium> PageMapped<M> {
                 self.flash.counters.programs[Cause::Padding] += u64::from(filler.count);
             }
             let frontier = self.frontiers[usize::from(stream)];
-            // The program that will fail is tried now: cut later, it would spoil what is safe then.
+            // The program that will fail is tried now: a power cut during it later would corrupt
+            // durable data.
             if frontier.room() == 0 && !frontier.is_aligned(group) {
                 self.shut(stream);
             }
         }
     }
 
-    /// Whether there was room for it; if not, it is still due.
+    /// Returns whether there was space for it; if not, it stays pending.
     fn write_trim_page(&mut self, page: u32) -> bool {
         let stream = usize::from(self.trim_stream());
         while self.frontiers[stream].room() == 0 {
@@ -321,13 +327,14 @@ impl<M: Medium> PageMapped<M> {
         self.trims = Some(trims);
         match old {
             None => self.flash.mapped += 1,
-            // A block without valid pages is left to collection: an erase may be under way.
+            // A block without valid pages is left to garbage collection: an erase may be in
+            // progress.
             Some(old) => drop(self.flash.pool.invalidate(old.block, 1)),
         }
         true
     }
 
-    /// Opens a block without erasing one, out of the reserve; whether there was one.
+    /// Opens a block from the reserve without an erase; returns whether there was one.
     fn open_trim_block(&mut self) -> bool {
         let stream = self.trim_stream();
         self.shut(stream);

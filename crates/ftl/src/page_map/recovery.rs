@@ -1,25 +1,26 @@
-//! The map rebuilt after a cut of power, from nothing but what lies in the flash.
+//! Rebuilds the map after a power cut, from the contents of the flash alone.
 //!
-//! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type: [`Remains`]. Every page carries its logical page and
-//! version in its spare bytes. Recovery reads all pages that are not erased ([`Cause::Map`]): of each
-//! logical page the highest version counts, unless a newer trim page says that it was given up.
+//! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type:
+//! [`PageMappedAfterCut`]. Every page carries its logical page and version in its spare bytes.
+//! Recovery reads all pages that are not erased ([`Cause::Map`]): of each logical page the highest
+//! version is valid, unless a newer trim page voids it.
 //!
 //! ```text
 //!   scan -> newest copy of each page -> void what trim pages say -> fill map and pool
 //!        -> erase blocks without data, the half-erased among them -> collect up to the reserve
 //! ```
 //!
-//! Blocks that were being filled are closed as they are, because nobody knows what a torn page does to
-//! its neighbours. Copies that collection had made of a block not yet erased have the version of
-//! the original, which then counts, so that recovery never needs more free blocks than there were.
-//! Nothing that recovery does is wrong if power is lost again: it erases only void blocks.
+//! Blocks that were being filled are closed as they are, because the effect of a torn page on its
+//! neighbours is unknown. Copies that garbage collection made of a block not yet erased have the
+//! version of the original, which then stays valid, so that recovery never needs more free blocks
+//! than there were. Recovery is safe against another power cut: it erases only void blocks.
 //!
 //! Source: the scan of spare bytes as JFFS2 and UBI do (Linux 6.1, drivers/mtd/ubi/attach.c: the
-//! highest sequence number wins; a block without data is erased anew), for pages. Left out: checkpoints
-//! that shorten the scan.
+//! highest sequence number wins; a block without data is erased again), for pages. Left out:
+//! checkpoints that shorten the scan.
 
 use crate::cause::Cause;
-use crate::contents::{Contents, Holds};
+use crate::contents::{Contents, PageState};
 use crate::error::Error;
 use crate::flash::Flash;
 use crate::geometry::{Geometry, Page, PageRun};
@@ -31,20 +32,20 @@ use crate::pool::{State, Tier};
 use crate::reliability::Health;
 use boardlab_sim::Seed;
 
-/// What is left when power is lost: the flash, and what the part is built for.
+/// The remains after a power cut: the flash, and the configuration of the part.
 #[derive(Debug, Clone)]
-pub struct Remains {
-    /// The flash; [`Contents::restart`] gives it power again.
+pub struct PageMappedAfterCut {
+    /// The flash; [`Contents::restart`] restores its power.
     pub medium: Contents,
     geometry: Geometry,
     policies: Policies,
     safety: PowerSafety,
-    /// What the cells are like; what the controller knew of them is forgotten.
+    /// The state of the cells, without the volatile state of the controller.
     health: Option<Box<Health>>,
 }
 
-/// The newest copy of each logical page that was found.
-struct Found {
+/// The result of the scan: the newest copy of each logical page.
+struct ScanResult {
     newest: Vec<Option<(Version, Page)>>,
     version: Version,
     /// Pages of each block that were not erased.
@@ -53,11 +54,11 @@ struct Found {
 }
 
 impl PageMapped<Contents> {
-    /// Forgets all that is in memory.
+    /// Drops everything in memory.
     ///
     /// # Errors
-    /// Gives the layer back when it was not [`PageMapped::power_safe`].
-    pub fn into_remains(self) -> Result<Remains, Box<Self>> {
+    /// Returns the layer when it was not [`PageMapped::power_safe`].
+    pub fn into_remains(self) -> Result<PageMappedAfterCut, Box<Self>> {
         let Some(safety) = self.power_safety() else { return Err(Box::new(self)) };
         let mut policies = self.policies;
         policies.reserve -= 2;
@@ -65,12 +66,13 @@ impl PageMapped<Contents> {
         if let Some(health) = &mut health {
             health.forget();
         }
-        Ok(Remains { medium, geometry, policies, safety, health })
+        Ok(PageMappedAfterCut { medium, geometry, policies, safety, health })
     }
 }
 
-impl Remains {
-    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that draw.
+impl PageMappedAfterCut {
+    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for policies that
+    /// draw.
     ///
     /// # Errors
     /// As for [`PageMapped::new`].
@@ -94,24 +96,24 @@ impl Remains {
 }
 
 impl PageMapped<Contents> {
-    fn scan(&mut self) -> Found {
+    fn scan(&mut self) -> ScanResult {
         let (blocks, pages) = (self.flash.geometry.blocks(), self.flash.geometry.pages_per_block());
-        let mut found = Found {
+        let mut found = ScanResult {
             newest: vec![None; self.flash.table.len() as usize],
             version: Version(0),
             used: vec![0; blocks as usize],
             reads: 0,
         };
-        // In the order of opening: of two equal versions the first, which is the original, stays.
+        // In the order of opening: of two equal versions the first, the original, stays valid.
         let mut order: Vec<u32> = (0..blocks).filter(|&b| !self.flash.medium.is_bad(b)).collect();
         order.sort_by_key(|&block| self.flash.medium.opened(block));
         for block in order {
             for offset in 0..pages {
                 let page = Page { block, offset };
                 match self.flash.medium.holds(page) {
-                    Holds::Erased => continue,
-                    Holds::Torn => {}
-                    Holds::Data(stamp) => found.take(stamp, page),
+                    PageState::Erased => continue,
+                    PageState::Torn => {}
+                    PageState::Data(stamp) => found.take(stamp, page),
                 }
                 found.used[block as usize] = offset + 1;
             }
@@ -126,8 +128,8 @@ impl PageMapped<Contents> {
         found
     }
 
-    /// Drops what the newest trim pages say was given up.
-    fn void_given_up(&mut self, found: &mut Found) {
+    /// Drops the pages that the newest trim pages void.
+    fn void_given_up(&mut self, found: &mut ScanResult) {
         let Some(mut trims) = self.trims.take() else { return };
         for index in 0..trims.pages(&self.flash.geometry) {
             let newest = found.newest[(trims.first + index) as usize];
@@ -151,7 +153,7 @@ impl PageMapped<Contents> {
     }
 
     /// Map, valid pages, and blocks in the order in which they were opened.
-    fn fill_tables(&mut self, found: &Found) {
+    fn fill_tables(&mut self, found: &ScanResult) {
         let mut used = Vec::new();
         for block in 0..self.flash.geometry.blocks() {
             if found.used[block as usize] > 0 {
@@ -180,7 +182,7 @@ impl PageMapped<Contents> {
             if maps.contains(&logical) {
                 self.stream_of[page.block as usize] = self.policies.map_stream();
             }
-            // What a translation page says may be older than what was found.
+            // A translation page may be older than the scan.
             self.note_moved(page, 1);
         }
         used.sort_by_key(|&block| self.flash.medium.opened(block));
@@ -197,7 +199,7 @@ impl PageMapped<Contents> {
     }
 }
 
-impl Found {
+impl ScanResult {
     fn take(&mut self, stamp: Stamp, page: Page) {
         self.version = self.version.max(stamp.version);
         if stamp.logical == Stamp::NOTHING {

@@ -1,9 +1,10 @@
-//! A cache of cells used with one bit: quick to program, and folded into ordinary blocks later.
+//! The SLC cache: blocks used with one bit per cell, fast to program, and folded into ordinary
+//! blocks later.
 //!
 //! Layer: a stream of the mechanism with blocks of its own. Main types: [`Cache`], [`CacheSize`],
-//! [`WhenFull`], [`Folding`]. Host data that are let in ([`Admission`]) go into an open cache block first. Folding
-//! moves what is still valid of the oldest cache block into ordinary blocks: garbage collection by another name
-//! ([`Cause::Fold`]). A block whose data were all overwritten meanwhile costs nothing.
+//! [`WhenFull`], [`Folding`]. Admitted host data ([`Admission`]) go into an open cache block first.
+//! Folding moves the valid pages of the oldest cache block into ordinary blocks, like garbage
+//! collection ([`Cause::Fold`]). A block whose data were all overwritten meanwhile needs no copies.
 //!
 //! ```text
 //!   host --> let in? --> open cache block --> closed cache blocks --fold--> stream 0 --> ordinary blocks
@@ -12,9 +13,10 @@
 //! ```
 //!
 //! Source: the static and dynamic caches that data sheets and reviews describe (Micron, "Optimized
-//! client computing with dynamic write acceleration", 2014); the policies of one product are
-//! not published, so which is used is a parameter. Folding on the chip,
-//! single-bit pages into one word line: SanDisk, US 8,144,512; that it takes whole blocks is assumed. Left out: reading data to decide what is worth caching, and the channel time that folding within the die saves.
+//! client computing with dynamic write acceleration", 2014); the policies of one product are not
+//! published, so which is used is a parameter. Folding on the chip, single-bit pages into one word
+//! line: SanDisk, US 8,144,512; that it takes whole blocks is assumed. Left out: admission by the
+//! content of data, and the channel time that folding within the die saves.
 
 use crate::cause::Cause;
 use crate::error::Error;
@@ -32,13 +34,13 @@ pub enum CacheSize {
     /// There is no cache.
     #[default]
     None,
-    /// So many blocks, which are never used otherwise.
+    /// This many blocks, which are never used otherwise (static).
     Fixed(u32),
-    /// At most so many blocks, of those that are free at the time.
+    /// At most this many of the blocks that are free at the time (dynamic).
     Dynamic(u32),
 }
 
-/// What a write does that finds the cache full.
+/// How a write is handled when the cache is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WhenFull {
     /// It waits until a block is folded.
@@ -54,8 +56,8 @@ pub enum Folding {
     /// What is valid.
     #[default]
     Valid,
-    /// All that was programmed: stale pages too are read and programmed, and take room until
-    /// collection finds them. Only a block in which nothing is valid any more is spared.
+    /// All programmed pages: stale pages are read and programmed too, and occupy space until
+    /// garbage collection finds them. Only a block without valid pages is skipped.
     Whole,
 }
 
@@ -64,7 +66,7 @@ pub enum Folding {
 pub struct Cache {
     /// Which blocks.
     pub size: CacheSize,
-    /// Bits of a cell in ordinary use: a cache block has so many times fewer pages.
+    /// Bits per cell in ordinary use: a cache block has this many times fewer pages.
     pub bits: u32,
     /// What is let in.
     pub admission: Admission,
@@ -72,8 +74,8 @@ pub struct Cache {
     pub when_full: WhenFull,
     /// Which pages of a block are folded.
     pub folding: Folding,
-    /// For how long the host must have been away before the cache is folded in the background: counted
-    /// from when its last request was accepted. Never when `None`.
+    /// The idle time of the host before the cache is folded in the background, counted from when
+    /// its last request was accepted. Never when `None`.
     pub fold_after: Option<Duration>,
 }
 
@@ -133,7 +135,7 @@ impl Cache {
 }
 
 impl<M: Medium> PageMapped<M> {
-    /// The open block that the host's data go to: the cache's with room in it, or stream 0.
+    /// The open block for the host's data: that of the cache if it has space, or that of stream 0.
     #[inline]
     pub(crate) fn cache_or_main(&mut self) -> u8 {
         let stream = self.policies.cache_stream();
@@ -144,7 +146,7 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Opens the next cache block, after folding if need be; whether there is one.
+    /// Opens the next cache block, after folding if necessary; returns whether there is one.
     #[cold]
     fn open_cache_block(&mut self) -> bool {
         let stream = self.policies.cache_stream();
@@ -194,7 +196,7 @@ impl<M: Medium> PageMapped<M> {
         self.blocks_needed(pages) + cached + u32::from(self.flash.health.is_some()) <= good
     }
 
-    /// An ordinary block will be filled with new data: a dynamic cache gives back blocks that these will need.
+    /// Prepares to fill an ordinary block: a dynamic cache returns blocks that the data will need.
     pub(crate) fn shrink_cache(&mut self) {
         if !matches!(self.policies.cache.size, CacheSize::Dynamic(_)) {
             return;
@@ -209,7 +211,7 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Empties the oldest closed block of the cache; whether there was one.
+    /// Empties the oldest closed block of the cache; returns whether there was one.
     pub(crate) fn fold_oldest(&mut self) -> bool {
         let stream = self.policies.cache_stream();
         if self.frontiers[usize::from(stream)].room() == 0 {

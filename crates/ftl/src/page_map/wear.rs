@@ -1,6 +1,6 @@
-//! Blocks that wear out, pages that have to be written anew, and programs that fail.
+//! Blocks that wear out, pages to be refreshed, and failed programs.
 //!
-//! Layer: part of the mechanism; how likely all of it is, [`crate::reliability`] and `failures` say.
+//! Layer: part of the mechanism; [`crate::reliability`] and `failures` have the probabilities.
 
 use super::PageMapped;
 use crate::cause::Cause;
@@ -12,11 +12,12 @@ use crate::reliability::Reliability;
 use boardlab_sim::Seed;
 
 impl<M: Medium> PageMapped<M> {
-    /// The same part, whose blocks die and whose pages have errors.
+    /// The same part, with blocks that wear out and pages that have bit errors.
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`] when too few are good from the factory, [`Error::Policy`] when the
-    /// reserve is less than two blocks: an erase that fails takes one of them. Two more where programs fail.
+    /// reserve is less than two blocks: an erase that fails takes one of them. Two more where
+    /// programs fail.
     ///
     /// # Panics
     /// When the part has been used.
@@ -38,7 +39,7 @@ impl<M: Medium> PageMapped<M> {
         Ok(self)
     }
 
-    /// Good blocks beyond those that the device needs to take data.
+    /// Good blocks beyond those that the device needs to accept data.
     #[must_use]
     pub fn spare_blocks(&self) -> u32 {
         let needed = self.blocks_needed(self.flash.table.len());
@@ -49,7 +50,7 @@ impl<M: Medium> PageMapped<M> {
         self.flash.good_blocks() < self.blocks_needed(self.flash.table.len())
     }
 
-    /// An erased block goes where it belongs: back to its set, or out of use.
+    /// Returns an erased block to its tier, or retires it.
     pub(crate) fn release(&mut self, block: u32) {
         if self.flash.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
             self.retire(block);
@@ -59,7 +60,7 @@ impl<M: Medium> PageMapped<M> {
         }
     }
 
-    /// Writes the next queued block anew; whether there was one.
+    /// Refreshes the next queued block; returns whether there was one.
     pub(crate) fn refresh_next(&mut self) -> bool {
         let Some(block) = self.flash.next_to_refresh() else { return false };
         let stream = match self.flash.pool.tier(block) {
@@ -69,8 +70,8 @@ impl<M: Medium> PageMapped<M> {
         self.empty(block, stream, Cause::Refresh)
     }
 
-    /// The block of a stream has no room left: if that is because its next program fails, that is tried, and
-    /// the block will be given up.
+    /// Handles a stream block without space left: if the reason is that its next program fails,
+    /// that is tried, and the block will be retired.
     pub(crate) fn try_failing_program(&mut self, block: u32) {
         let units = self.flash.geometry.stripe().units;
         let Some(health) = self.flash.health.as_deref_mut() else { return };
@@ -87,22 +88,23 @@ impl<M: Medium> PageMapped<M> {
         self.flash.health.as_deref().is_some_and(|health| health.failures.has_failed(block))
     }
 
-    /// Marks a block that nothing is valid in bad.
+    /// Marks a block without valid pages bad.
     pub(crate) fn retire(&mut self, block: u32) {
         self.flash.medium.mark_bad(block);
         self.flash.pool.retire(block);
         self.flash.read_only |= self.is_worn_out();
     }
 
-    /// Whether enough blocks are free to open `blocks` for data: always, unless blocks have died. What was given
-    /// up must be written before anything is erased, so a block is kept for that, and another as it may fail.
+    /// Whether enough blocks are free to open `blocks` for data: always, unless blocks have worn
+    /// out. Trims must be written before anything is erased, so a block is kept for that, and
+    /// another because it may fail.
     pub(crate) fn can_open(&self, blocks: u32) -> bool {
         let Some(health) = self.flash.health.as_deref() else { return true };
         let trims = u32::from(self.trims.is_some()) * (1 + u32::from(health.failures.any()));
         self.flash.pool.free(Tier::Main) >= blocks + trims
     }
 
-    /// Collects until what will be given up can be written.
+    /// Collects until the pending trims can be written.
     pub(crate) fn make_room_for_trims(&mut self) -> Result<(), Error> {
         while !self.can_open(0) {
             if self.flash.read_only || !self.collect_next() {
@@ -113,7 +115,8 @@ impl<M: Medium> PageMapped<M> {
         Ok(())
     }
 
-    /// The least reserve of a part whose blocks die: what erases and programs that fail may take at once.
+    /// The minimum reserve of a part whose blocks wear out: what failed erases and programs may
+    /// take at once.
     pub(crate) fn reserve_needed(&self, programs_fail: bool) -> u32 {
         2 + 2 * u32::from(programs_fail) + 2 * u32::from(self.trims.is_some())
     }

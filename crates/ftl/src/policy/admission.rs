@@ -1,15 +1,15 @@
 //! Which writes of the host go into the cache of single-bit cells.
 //!
-//! Layer: policy. Main types: [`Admission`], and [`Runs`], which follows the host. A controller sees
-//! requests one by one and cannot know how long a run will become; it can see that a request begins where
-//! one of the last ones ended. So the first pages of every run are let in, and what goes on beyond them
-//! is not. How a run is cut into requests makes no difference.
+//! Layer: policy. Main types: [`Admission`], and [`Runs`], which follows the host. A controller
+//! sees requests one by one and cannot know how long a run will become; it can see that a request
+//! begins where one of the last ones ended. So the first pages of every run are let in, and what
+//! goes on beyond them is not. How a run is cut into requests makes no difference.
 //!
 //! Source: the distinction of sequential from random writes by the first page, Lee et al., "A log
-//! buffer-based flash translation layer using fully-associative sector translation" (2007), and its use for a
-//! cache, Im, Shin, "ComboFTL: improving performance and lifespan of MLC flash memory using SLC flash
-//! buffer" (2010). What a product does is not published. Left out: runs downwards or with gaps, flushes that
-//! end a run.
+//! buffer-based flash translation layer using fully-associative sector translation" (2007), and its
+//! use for a cache, Im, Shin, "ComboFTL: improving performance and lifespan of MLC flash memory
+//! using SLC flash buffer" (2010). What a product does is not published. Left out: runs downwards
+//! or with gaps, flushes that end a run.
 
 use crate::error::Error;
 use crate::translation::Extent;
@@ -25,8 +25,8 @@ pub enum Admission {
     ShortRuns {
         /// Pages of a run that are let in.
         pages: u32,
-        /// Runs that are followed at once: of more, the one continued longest ago is forgotten, and what
-        /// continues it is the beginning of a run.
+        /// Runs that are followed at once: of more, the one continued longest ago is forgotten, and
+        /// what continues it is the beginning of a run.
         streams: u32,
     },
 }

@@ -75,8 +75,8 @@ impl Collector {
         Self { policy, kept: Vec::new(), scored: Vec::new() }
     }
 
-    /// The block of a tier to empty next, at `clock` in the units of [`Pool::closed_at`]; `None` when none is
-    /// closed.
+    /// The block of a tier to empty next, at `clock` in the units of [`Pool::closed_at`]; `None`
+    /// when none is closed.
     pub fn choose(
         &mut self,
         pool: &mut Pool,
@@ -108,7 +108,7 @@ impl Collector {
             Collection::CostBenefit(samples) => {
                 let drawn = (0..samples).filter_map(|_| draw(pool, tier, stream));
                 self.kept.extend(drawn);
-                self.best_of_kept(pool, tier, (pages_per_block, clock))
+                self.best_of_kept(pool, tier, pages_per_block, clock)
             }
         }
     }
@@ -117,7 +117,8 @@ impl Collector {
         &mut self,
         pool: &Pool,
         tier: Tier,
-        (pages_per_block, clock): (u32, u64),
+        pages_per_block: u32,
+        clock: u64,
     ) -> Option<u32> {
         let closed = |block: &u32| pool.state(*block) == State::Closed && pool.tier(*block) == tier;
         let benefit = |block| Benefit::of(pool, block, pages_per_block, clock);

@@ -38,11 +38,12 @@ pub enum Levelling {
         /// Erases for each set bit.
         threshold: u32,
     },
-    /// Dynamic, and blocks are in a hot or a cold pool, half of them each at first: the data of the least
-    /// worn cold block go to the most worn free one when their erase counts are so far apart. A hot
-    /// block that stays behind by twice as much becomes cold.
+    /// Dynamic, and blocks are in a hot or a cold pool, half of them each at first: the data of the
+    /// least worn cold block go to the most worn free one when their erase counts are so far apart.
+    /// A hot block that stays behind by twice as much becomes cold.
     DualPool(u32),
-    /// Dynamic, and after so many erases, one of which is not that of the last swap, any block is collected.
+    /// Dynamic, and after so many erases, one of which is not that of the last swap, any block is
+    /// collected.
     RandomSwap(u32),
 }
 
@@ -148,7 +149,8 @@ impl Leveller {
             Levelling::SwLeveler { shift, threshold } => self.next_unmarked(pool, shift, threshold),
             Levelling::RandomSwap(every) => {
                 let closed = pool.closed(Tier::Main);
-                // The erase of a swap alone is never the reason of the next one, or rests would not end.
+                // The erase of a swap alone is never the reason of the next one, or rests would not
+                // end.
                 if self.erases < u64::from(every).max(2) || closed.is_empty() {
                     return None;
                 }

@@ -1,13 +1,15 @@
 //! Which pages share open blocks: the separation of hot from cold data.
 //!
-//! Layer: policy. Main type: [`Streams`]. Each stream fills a block of its own, so pages that die at the
-//! same time lie together. Sources: own stream for copies, Dayan, Bonnet, "Garbage collection
-//! techniques for flash-resident page-mapping FTLs" (2015) and the measurements in this project's
-//! table of anchors; generations, Chiang, Lee, Chang, "Using data clustering to improve cleaning
-//! performance for flash memory" (DAC: pages are promoted on update and demoted on cleaning, 1999).
+//! Layer: policy. Main type: [`Streams`]. Each stream fills a block of its own, so pages that die
+//! at the same time lie together. Sources: own stream for copies, Dayan, Bonnet, "Garbage
+//! collection techniques for flash-resident page-mapping FTLs" (2015) and the measurements in this
+//! project's table of anchors; generations, Chiang, Lee, Chang, "Using data clustering to improve
+//! cleaning performance for flash memory" (DAC: pages are promoted on update and demoted on
+//! cleaning, 1999).
 //!
-//! Pools of known classes, each with its share of the spare: Desnoyers, "Analytic modeling of SSD write performance"
-//! (SYSTOR 2012), section on hot and cold data. Left out: more than two classes, classes that change.
+//! Pools of known classes, each with its share of the spare: Desnoyers, "Analytic modeling of SSD
+//! write performance" (SYSTOR 2012), section on hot and cold data. Left out: more than two classes,
+//! classes that change.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -24,9 +26,9 @@ pub enum Streams {
     /// write of the host one stream hotter than the block that held the page before, the first write
     /// into the hottest.
     Generations(u8),
-    /// The host has said which pages are hot, as a multi-stream write or a placement hint does: the first
-    /// `hot_pages`. They get `hot_blocks` blocks of their own, the others the rest; each pool is collected for
-    /// itself, so how the spare is shared out is fixed.
+    /// The host has said which pages are hot, as a multi-stream write or a placement hint does: the
+    /// first `hot_pages`. They get `hot_blocks` blocks of their own, the others the rest; each pool
+    /// is collected for itself, so how the spare is shared out is fixed.
     ByClass {
         /// Logical pages that are hot.
         hot_pages: u32,
@@ -52,8 +54,8 @@ impl Streams {
     /// The same, when the numbers make sense on this part.
     ///
     /// # Errors
-    /// [`Error::Policy`] for fewer than two or more than eight generations, for a class without pages, and for a
-    /// pool without a block to spare.
+    /// [`Error::Policy`] for fewer than two or more than eight generations, for a class without
+    /// pages, and for a pool without a block to spare.
     pub fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
         let count = self.count();
         match self {

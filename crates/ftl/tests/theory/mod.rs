@@ -2,9 +2,9 @@
 //!
 //! All is for pages written uniformly at random, one by one, without end, on a device whose logical
 //! pages all hold data. `alpha` is physical over logical pages, reserve and open blocks deducted.
-//! Sources: Xiang, Kurkoski, "An improved analytic expression for write amplification in NAND flash" (arXiv
-//! 1110.4245); Desnoyers, "Analytic modeling of SSD write performance" (SYSTOR 2012); Van Houdt, "A
-//! mean field model for a class of garbage collection algorithms" (SIGMETRICS 2013).
+//! Sources: Xiang, Kurkoski, "An improved analytic expression for write amplification in NAND
+//! flash" (arXiv 1110.4245); Desnoyers, "Analytic modeling of SSD write performance" (SYSTOR 2012);
+//! Van Houdt, "A mean field model for a class of garbage collection algorithms" (SIGMETRICS 2013).
 
 #![allow(dead_code, reason = "each test uses what it needs")]
 

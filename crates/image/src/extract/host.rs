@@ -1,8 +1,8 @@
-//! A folder of this machine that is written into, and nothing outside of it.
+//! The target folder on this machine; nothing outside of it is written.
 //!
-//! Layer: rank 7. Main type: [`Folder`]. Paths are walked name by name from the folder on, and no step follows a
-//! symbolic link, so nobody who changes the folder meanwhile can lead a write elsewhere, and no path is too long. What
-//! is made is new: whatever stands there already is left alone.
+//! Layer: rank 7. Main type: [`Folder`]. Paths are walked name by name from the folder on, and no
+//! step follows a symbolic link. So nobody who changes the folder concurrently can redirect a
+//! write, and no path is too long. Only new files are created: existing ones are left alone.
 
 use super::{Error, MARK, MARK_TEXT};
 use boardlab_vfs::{Attributes, Timestamp};
@@ -17,21 +17,23 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-/// Folders that are kept open, so that their paths need not be walked again.
+/// The number of folders that are kept open, so that their paths need not be walked again.
 const OPEN: usize = 16;
 
-/// The folder that is written into.
+/// The target folder.
 pub(super) struct Folder {
     root: Rc<OwnedFd>,
-    /// The folders used last, the last one at the end, by their paths from the root on.
+    /// The most recently used folders, the last one at the end, by their paths relative to the
+    /// target.
     open: Vec<(PathBuf, Rc<OwnedFd>)>,
 }
 
 impl Folder {
-    /// Makes the folder, or takes one that is empty, and puts a mark into it that it is not whole yet.
+    /// Creates the folder, or takes an empty one, and writes the marker of an unfinished
+    /// extraction.
     pub(super) fn begin(target: &Path) -> Result<Self, Error> {
         let unwritable = |problem| Error::Unwritable { problem };
-        // Without a slash at the end, which would follow a link.
+        // Without a trailing slash, which would follow a link.
         let target: PathBuf = target.components().collect();
         if target.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
             return Err(Error::TargetIsALink);
@@ -55,7 +57,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Waits until all is on the disk, and takes the mark away.
+    /// Waits until everything is on the disk, and removes the marker.
     pub(super) fn end(&self) -> io::Result<()> {
         syncfs(&*self.root)?;
         unlinkat(&*self.root, MARK, AtFlags::empty())?;
@@ -96,13 +98,13 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes a folder that only its owner may use, until [`Folder::dress_folder`].
+    /// Creates a folder that only its owner may use, until [`Folder::dress_folder`].
     pub(super) fn make_folder(&mut self, place: &Path) -> io::Result<()> {
         let (folder, name) = self.parent(place)?;
         Ok(mkdirat(&*folder, name, Mode::RWXU)?)
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub(super) fn file(&mut self, place: &Path) -> io::Result<File> {
         let (folder, name) = self.parent(place)?;
         let flags =
@@ -110,20 +112,20 @@ impl Folder {
         Ok(File::from(openat(&*folder, name, flags, Mode::RUSR | Mode::WUSR)?))
     }
 
-    /// Removes a file that was made here.
+    /// Removes a file that was created here.
     pub(super) fn remove(&mut self, place: &Path) -> io::Result<()> {
         let (folder, name) = self.parent(place)?;
         Ok(unlinkat(&*folder, name, AtFlags::empty())?)
     }
 
-    /// Gives the file at `first` another name.
+    /// Creates a hard link to the file at `first`.
     pub(super) fn link(&mut self, first: &Path, place: &Path) -> io::Result<()> {
         let (from, old) = self.parent(first)?;
         let (to, new) = self.parent(place)?;
         Ok(linkat(&*from, old, &*to, new, AtFlags::empty())?)
     }
 
-    /// Makes a symbolic link, with its time.
+    /// Creates a symbolic link, with its time.
     pub(super) fn symlink(
         &mut self,
         target: &[u8],
@@ -140,20 +142,20 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a folder its permissions and its time.
+    /// Sets the permissions and the time of a folder.
     pub(super) fn dress_folder(&mut self, place: &Path, attributes: &Attributes) -> io::Result<()> {
         let folder = self.folder(place)?;
         dress(&*folder, attributes)
     }
 }
 
-/// Gives a file its permissions and its time.
+/// Sets the permissions and the time of a file.
 pub(super) fn dress(file: impl rustix::fd::AsFd, attributes: &Attributes) -> io::Result<()> {
     fchmod(&file, Mode::from_raw_mode(attributes.mode & 0o777))?;
     Ok(futimens(&file, &times(attributes.modified))?)
 }
 
-/// The time of the last access is left as it is.
+/// The access time is not changed.
 fn times(modified: Timestamp) -> Timestamps {
     let nanos = modified.nanos.into();
     Timestamps {
@@ -162,7 +164,7 @@ fn times(modified: Timestamp) -> Timestamps {
     }
 }
 
-/// Owner and group of whoever runs this.
+/// The owner and group of this process.
 pub(super) fn owner() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }

@@ -1,4 +1,4 @@
-//! As `host`, on machines without folders that can be held open: by paths.
+//! As `host`, for machines without directory handles: by paths.
 //!
 //! Layer: rank 7. Main type: [`Folder`]. Symbolic links are left out, and files have no permissions.
 
@@ -8,13 +8,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder that is written into.
+/// The target folder.
 pub(super) struct Folder {
     root: PathBuf,
 }
 
 impl Folder {
-    /// Makes the folder, or takes one that is empty, and puts a mark into it that it is not whole yet.
+    /// Creates the folder, or takes an empty one, and writes the marker of an unfinished
+    /// extraction.
     pub(super) fn begin(target: &Path) -> Result<Self, Error> {
         let unwritable = |problem| Error::Unwritable { problem };
         let target: PathBuf = target.components().collect();
@@ -37,43 +38,43 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Takes the mark away.
+    /// Removes the marker.
     pub(super) fn end(&self) -> io::Result<()> {
         fs::remove_file(self.root.join(MARK))
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     pub(super) fn make_folder(&mut self, place: &Path) -> io::Result<()> {
         fs::create_dir(self.root.join(place))
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub(super) fn file(&mut self, place: &Path) -> io::Result<File> {
         OpenOptions::new().write(true).create_new(true).open(self.root.join(place))
     }
 
-    /// Removes a file that was made here.
+    /// Removes a file that was created here.
     pub(super) fn remove(&mut self, place: &Path) -> io::Result<()> {
         fs::remove_file(self.root.join(place))
     }
 
-    /// Gives the file at `first` another name.
+    /// Creates a hard link to the file at `first`.
     pub(super) fn link(&mut self, first: &Path, place: &Path) -> io::Result<()> {
         fs::hard_link(self.root.join(first), self.root.join(place))
     }
 
-    /// There are none.
+    /// Symbolic links are not supported.
     pub(super) fn symlink(&mut self, _: &[u8], _: &Path, _: Option<&Attributes>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// A folder keeps the time at which it was made.
+    /// A folder keeps its creation time.
     pub(super) fn dress_folder(&mut self, _: &Path, _: &Attributes) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Gives a file its time.
+/// Sets the time of a file.
 pub(super) fn dress(file: &File, attributes: &Attributes) -> io::Result<()> {
     let seconds = u64::try_from(attributes.modified.seconds).unwrap_or(0);
     let since = std::time::Duration::new(seconds, attributes.modified.nanos);

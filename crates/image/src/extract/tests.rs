@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::walk::tests::Hostile;
-use boardlab_vfs::{Change, Device, MemoryFs, New, PAGE_SIZE, Timestamp};
+use boardlab_vfs::{Device, MemoryFs, NewInode, PAGE_SIZE, SetAttr, Timestamp};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -45,26 +45,27 @@ impl Drop for Scratch {
 fn files_arrive_with_content_holes_links_permissions_and_times() {
     let (mut fs, mut clock, scratch) = (MemoryFs::new(), Clock::new(), Scratch::new("arrive"));
     let root = fs.root();
-    let dir = fs.create(&mut clock, root, b"etc", &New::of(Kind::Directory, 0o555)).unwrap();
-    let file = fs.create(&mut clock, dir, b"big", &New::of(Kind::File, 0o4640)).unwrap();
+    let dir = fs.create(&mut clock, root, b"etc", &NewInode::of(Kind::Directory, 0o555)).unwrap();
+    let file = fs.create(&mut clock, dir, b"big", &NewInode::of(Kind::File, 0o4640)).unwrap();
     fs.write_page(&mut clock, file, 300, &[7; PAGE_SIZE], 0..10).unwrap();
     let time = Some(Timestamp::seconds(1_000_000_000));
-    fs.set_attributes(&mut clock, file, &Change { modified: time, ..Change::default() }).unwrap();
+    fs.setattr(&mut clock, file, &SetAttr { modified: time, ..SetAttr::default() }).unwrap();
     fs.link(&mut clock, file, root, b"same").unwrap();
-    let link = New { target: b"/etc/big", ..New::of(Kind::Symlink, 0o777) };
+    let link = NewInode { target: b"/etc/big", ..NewInode::of(Kind::Symlink, 0o777) };
     let link = fs.create(&mut clock, root, b"link", &link).unwrap();
-    fs.set_attributes(&mut clock, link, &Change { modified: time, ..Change::default() }).unwrap();
+    fs.setattr(&mut clock, link, &SetAttr { modified: time, ..SetAttr::default() }).unwrap();
     let device = Kind::Character(Device { major: 1, minor: 3 });
-    fs.create(&mut clock, root, b"null", &New::of(device, 0o666)).unwrap();
+    fs.create(&mut clock, root, b"null", &NewInode::of(device, 0o666)).unwrap();
     let target = scratch.0.join("new/out");
-    let done = extract(&mut fs, &mut clock, b"/", &target, (&Damage::default(), Limits::default()))
-        .unwrap();
+    let done =
+        extract(&mut fs, &mut clock, b"/", &target, &Damage::default(), Limits::default()).unwrap();
     assert_eq!((done.directories, done.files, done.links, done.symlinks), (2, 1, 1, 1));
     assert_eq!(done.bytes, Bytes::new(300 * 4_096 + 10));
     assert!(done.is_whole(), "{done:?}");
-    let bits: Vec<_> = done.skipped.iter().filter(|one| matches!(one.why, Why::Bits(_))).collect();
+    let bits: Vec<_> =
+        done.skipped.iter().filter(|one| matches!(one.why, SkipReason::Bits(_))).collect();
     assert!(bits.len() == 1 && bits[0].why.to_string() == "its bits set-user-ID", "{bits:?}");
-    assert!(done.skipped.iter().any(|one| matches!(one.why, Why::Kind(_))), "{done:?}");
+    assert!(done.skipped.iter().any(|one| matches!(one.why, SkipReason::Kind(_))), "{done:?}");
     let big = fs::metadata(target.join("etc/big")).unwrap();
     assert_eq!((big.permissions().mode() & 0o7777, big.mtime()), (0o640, 1_000_000_000));
     assert_eq!((big.len(), big.nlink()), (300 * 4_096 + 10, 2));
@@ -82,14 +83,15 @@ fn files_arrive_with_content_holes_links_permissions_and_times() {
 fn a_part_of_an_image_goes_into_the_folder_itself() {
     let (mut fs, mut clock, scratch) = (MemoryFs::new(), Clock::new(), Scratch::new("part"));
     let root = fs.root();
-    let dir = fs.create(&mut clock, root, b"etc", &New::of(Kind::Directory, 0o755)).unwrap();
-    fs.create(&mut clock, dir, b"motd", &New::of(Kind::File, 0o644)).unwrap();
+    let dir = fs.create(&mut clock, root, b"etc", &NewInode::of(Kind::Directory, 0o755)).unwrap();
+    fs.create(&mut clock, dir, b"motd", &NewInode::of(Kind::File, 0o644)).unwrap();
     extract(
         &mut fs,
         &mut clock,
         b"/etc",
         &scratch.0.join("folder"),
-        (&Damage::default(), Limits::default()),
+        &Damage::default(),
+        Limits::default(),
     )
     .unwrap();
     extract(
@@ -97,7 +99,8 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"etc/motd",
         &scratch.0.join("file"),
-        (&Damage::default(), Limits::default()),
+        &Damage::default(),
+        Limits::default(),
     )
     .unwrap();
     assert_eq!(scratch.paths(), ["file", "file/motd", "folder", "folder/motd"]);
@@ -106,7 +109,8 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/usr",
         &scratch.0.join("none"),
-        (&Damage::default(), Limits::default()),
+        &Damage::default(),
+        Limits::default(),
     );
     assert!(matches!(missing, Err(Error::FileSystem { .. })));
     let again = extract(
@@ -114,7 +118,8 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/",
         &scratch.0.join("file"),
-        (&Damage::default(), Limits::default()),
+        &Damage::default(),
+        Limits::default(),
     );
     assert!(matches!(again, Err(Error::NotEmpty)));
 }
@@ -144,12 +149,13 @@ fn no_name_leads_out_of_the_folder() {
         &mut Clock::new(),
         b"/",
         &target,
-        (&Damage::default(), Limits::default()),
+        &Damage::default(),
+        Limits::default(),
     )
     .unwrap();
     assert_eq!(scratch.paths(), ["out", "out/...", "out/a", "out/a/file"]);
     let lost = done.skipped.iter().filter(|skipped| skipped.why.is_loss());
-    let folder = lost.clone().filter(|skipped| matches!(skipped.why, Why::Folder)).count();
+    let folder = lost.clone().filter(|skipped| matches!(skipped.why, SkipReason::Folder)).count();
     assert_eq!((lost.count(), folder), (7 + 6, 6), "{done:?}");
 }
 
@@ -160,22 +166,23 @@ fn nothing_is_written_through_a_link_of_the_image() {
     fs::create_dir(scratch.0.join("outside")).unwrap();
     // The same name as a link and as a directory, as only a damaged index could give it: first the
     // one, then the other.
-    let link = New { target: b"../outside", ..New::of(Kind::Symlink, 0o777) };
+    let link = NewInode { target: b"../outside", ..NewInode::of(Kind::Symlink, 0o777) };
     fs.create(&mut clock, root, b"a", &link).unwrap();
-    let dir = fs.create(&mut clock, root, b"b", &New::of(Kind::Directory, 0o755)).unwrap();
-    fs.create(&mut clock, dir, b"file", &New::of(Kind::File, 0o644)).unwrap();
+    let dir = fs.create(&mut clock, root, b"b", &NewInode::of(Kind::Directory, 0o755)).unwrap();
+    fs.create(&mut clock, dir, b"file", &NewInode::of(Kind::File, 0o644)).unwrap();
     let mut twice = Renamed(fs);
     let done = extract(
         &mut twice,
         &mut clock,
         b"/",
         &scratch.0.join("out"),
-        (&Damage::default(), Limits::default()),
+        &Damage::default(),
+        Limits::default(),
     )
     .unwrap();
     assert_eq!(scratch.paths(), ["out", "out/a", "out/a/file", "outside"]);
     let lost: Vec<_> = done.skipped.iter().filter(|skipped| skipped.why.is_loss()).collect();
-    assert!(matches!(lost[..], [Skipped { why: Why::System(_), .. }]), "{done:?}");
+    assert!(matches!(lost[..], [SkippedItem { why: SkipReason::System(_), .. }]), "{done:?}");
 }
 
 /// A filesystem whose name `b` is given as `a` a second time.
@@ -198,8 +205,8 @@ impl FileSystem for Renamed {
     fn root(&self) -> Ino {
         self.0.root()
     }
-    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Answer<Vec<boardlab_vfs::Entry>> {
-        let mut entries = self.0.read_dir(clock, dir)?;
+    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Answer<Vec<boardlab_vfs::Entry>> {
+        let mut entries = self.0.readdir(clock, dir)?;
         entries
             .iter_mut()
             .filter(|entry| entry.name == b"b")
@@ -208,24 +215,24 @@ impl FileSystem for Renamed {
     }
     pass! {
         lookup(dir: Ino, name: &[u8]) -> Ino;
-        attributes(ino: Ino) -> Attributes;
-        set_attributes(ino: Ino, change: &Change) -> ();
-        create(dir: Ino, name: &[u8], new: &New<'_>) -> Ino;
+        getattr(ino: Ino) -> Attributes;
+        setattr(ino: Ino, change: &SetAttr) -> ();
+        create(dir: Ino, name: &[u8], new: &NewInode<'_>) -> Ino;
         link(ino: Ino, dir: Ino, name: &[u8]) -> ();
         unlink(dir: Ino, name: &[u8]) -> ();
-        remove_dir(dir: Ino, name: &[u8]) -> ();
-        rename(from: (Ino, &[u8]), to: (Ino, &[u8])) -> ();
-        read_link(ino: Ino) -> Vec<u8>;
+        rmdir(dir: Ino, name: &[u8]) -> ();
+        rename(old_dir: Ino, old_name: &[u8], new_dir: Ino, new_name: &[u8]) -> ();
+        readlink(ino: Ino) -> Vec<u8>;
         read_page(ino: Ino, page: u64, buffer: &mut [u8]) -> ();
         write_page(ino: Ino, page: u64, content: &[u8], changed: std::ops::Range<usize>) -> ();
-        xattr(ino: Ino, name: &[u8]) -> Vec<u8>;
-        set_xattr(ino: Ino, name: &[u8], value: Option<&[u8]>) -> ();
-        xattr_names(ino: Ino) -> Vec<Vec<u8>>;
+        getxattr(ino: Ino, name: &[u8]) -> Vec<u8>;
+        setxattr(ino: Ino, name: &[u8], value: Option<&[u8]>) -> ();
+        listxattr(ino: Ino) -> Vec<Vec<u8>>;
         fsync(ino: Ino) -> ();
         sync() -> ();
-        forget(ino: Ino) -> ();
+        evict_inode(ino: Ino) -> ();
         background() -> bool;
-        statfs() -> boardlab_vfs::Space;
+        statfs() -> boardlab_vfs::StatFs;
         unmount() -> ();
     }
 }
@@ -240,7 +247,8 @@ fn a_loop_of_directories_ends_and_damage_is_told() {
         &mut Clock::new(),
         b"/",
         &scratch.0,
-        (&Damage::default(), Limits::default()),
+        &Damage::default(),
+        Limits::default(),
     )
     .unwrap();
     assert_eq!(scratch.paths(), ["a", "a/up", "half"]);
@@ -260,12 +268,12 @@ fn a_folder_that_was_not_finished_says_so_and_takes_nothing_more() {
     drop(Folder::begin(&target).unwrap());
     let text = fs::read_to_string(target.join(MARK)).unwrap();
     assert!(text.contains("did not come to its end"), "{text}");
-    let nothing = (&Damage::default(), Limits::default());
-    let again = extract(&mut fs, &mut clock, b"/", &target, nothing);
+    let (nothing, limits) = (Damage::default(), Limits::default());
+    let again = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits);
     assert!(matches!(again, Err(Error::Unfinished)), "{again:?}");
     std::os::unix::fs::symlink(&scratch.0, scratch.0.join("link")).unwrap();
     for name in ["link", "link/"] {
-        let through = extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), nothing);
+        let through = extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), &nothing, limits);
         assert!(matches!(through, Err(Error::TargetIsALink)), "{through:?}");
     }
 }
@@ -291,18 +299,20 @@ fn limits_end_an_extraction_and_are_told() {
     let (mut fs, mut clock, scratch) = (MemoryFs::new(), Clock::new(), Scratch::new("limits"));
     let root = fs.root();
     for name in [b"a", b"b", b"c"] {
-        let file = fs.create(&mut clock, root, name, &New::of(Kind::File, 0o644)).unwrap();
+        let file = fs.create(&mut clock, root, name, &NewInode::of(Kind::File, 0o644)).unwrap();
         fs.write_page(&mut clock, file, 0, &[7; PAGE_SIZE], 0..PAGE_SIZE).unwrap();
     }
     let limits = Limits { content: Bytes::kib(9), ..Limits::default() };
     let nothing = Damage::default();
     let target = scratch.0.join("size");
-    let done = extract(&mut fs, &mut clock, b"/", &target, (&nothing, limits)).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits).unwrap();
     assert_eq!((done.files, done.is_whole()), (2, false));
-    assert!(done.skipped.iter().any(|one| one.path == b"/c" && matches!(one.why, Why::Limit)));
+    assert!(
+        done.skipped.iter().any(|one| one.path == b"/c" && matches!(one.why, SkipReason::Limit))
+    );
     assert!(!target.join("c").exists() && !target.join(MARK).exists());
     let limits = Limits { names: 2, ..Limits::default() };
     let target = scratch.0.join("names");
-    let done = extract(&mut fs, &mut clock, b"/", &target, (&nothing, limits)).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits).unwrap();
     assert_eq!((done.files, done.ended_at, done.is_whole()), (1, Some(2), false));
 }

@@ -1,6 +1,6 @@
-//! What is left out of an extraction, and why.
+//! Skipped items of an extraction, and the reasons.
 //!
-//! Layer: rank 7. Main types: [`Skipped`] and [`Why`].
+//! Layer: rank 7. Main types: [`SkippedItem`] and [`SkipReason`].
 
 use crate::names::shown;
 use crate::walk::Problem;
@@ -8,44 +8,44 @@ use boardlab_vfs::Kind;
 use std::fmt;
 use std::io;
 
-/// A name that was left out, or something of it.
+/// An item that was skipped as a whole or in part.
 #[derive(Debug)]
-pub struct Skipped {
+pub struct SkippedItem {
     /// Its path in the image.
     pub path: Vec<u8>,
     /// Why.
-    pub why: Why,
+    pub why: SkipReason,
 }
 
-/// Why a name, or something of it, was left out.
+/// Why an item was skipped as a whole or in part.
 #[derive(Debug)]
-pub enum Why {
-    /// Something is wrong with it.
+pub enum SkipReason {
+    /// It is damaged.
     Problem(Problem),
-    /// It is a device, a pipe or a socket.
+    /// It is a device node, a named pipe or a socket.
     Kind(Kind),
-    /// The folder that it is in was left out.
+    /// Its directory was skipped.
     Folder,
-    /// The operating system does not take it.
+    /// The operating system refuses it.
     System(io::Error),
-    /// Its content cannot be read to the end: what is there was written.
+    /// Its content cannot be read to the end; the readable beginning was written.
     Content(boardlab_vfs::Error),
-    /// Pieces of its content cannot be read: zeros stand for them.
+    /// Parts of its content are unreadable; they were written as zeros.
     Pieces(Vec<String>),
-    /// Something of it is missing or older: what is there was written.
+    /// Some of it is missing or older; the existing content was written.
     Damaged(String),
-    /// More content was written already than is allowed.
+    /// The limit of content is exceeded.
     Limit,
-    /// Its owner and group stay with the board.
+    /// Its owner and group are not extracted.
     Owner(u32, u32),
-    /// Bits of its mode that make it powerful: set-user-ID, set-group-ID, sticky.
+    /// Privileged bits of its mode: set-user-ID, set-group-ID, sticky.
     Bits(u32),
     /// Extended attributes.
     Attributes(Vec<Vec<u8>>),
 }
 
-impl Why {
-    /// Whether that is lost which was asked for, a name or content, and not only left to the board.
+impl SkipReason {
+    /// Whether a requested name or content is lost, rather than deliberately skipped.
     #[must_use]
     pub const fn is_loss(&self) -> bool {
         !matches!(self, Self::Kind(_) | Self::Owner(..) | Self::Bits(_) | Self::Attributes(_))
@@ -71,7 +71,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Problem(problem) => problem.fmt(f),

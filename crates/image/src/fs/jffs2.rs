@@ -1,19 +1,20 @@
-//! JFFS2 in an image.
+//! JFFS2 images.
 //!
-//! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] tells the flash by them, [`choose`] holds
-//! that against what the user says, [`audit`] puts into words what is wrong with it.
+//! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] derives the flash from
+//! them, [`choose`] compares that with what the user specifies, [`audit`] puts the damage into
+//! words.
 
 mod audit;
 mod choose;
 mod nodes;
 mod survey;
 
-use super::{FileSystemType, Hints, Mounted, Opened, System};
+use super::{DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage};
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::Error;
-use crate::found::{Confidence, Found, Kind};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_jffs2::{Jffs2, Options, Profile};
@@ -24,21 +25,21 @@ use nodes::Nodes;
 use std::ops::Range;
 use survey::{Cleanmarkers, Flash, Survey};
 
-/// Its entry in the list.
+/// The entry in the list of filesystems.
 pub(super) const TYPE: FileSystemType =
     FileSystemType { name: "JFFS2", search: || Box::new(Nodes::default()) };
 
-/// What was found in a file.
+/// A detected JFFS2.
 #[derive(Debug)]
 struct Image {
     nodes: Nodes,
-    /// What they say.
+    /// What the nodes show.
     flash: Flash,
-    /// Where in the file the filesystem begins.
+    /// The offset of the filesystem in the file.
     at: Bytes,
 }
 
-impl System for Image {
+impl DetectedFileSystem for Image {
     fn shape(&self) -> Shape {
         self.flash.shape
     }
@@ -53,20 +54,21 @@ impl System for Image {
         run.findings.extend(without_spare(&self.flash));
     }
 
-    fn mount(&self, contents: &Contents, hints: &Hints) -> Result<Opened, Error> {
+    fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
         let choice = choose(contents, self, hints)?;
-        // What Linux reads twice is not read twice here: in an image made for it that takes hours.
+        // Data that Linux reads twice are read once here: a malicious image would otherwise take
+        // hours.
         let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
         let byte_order = Some(choice.flash.order);
         let options = Options { byte_order, profile, read_only: true, ..Options::default() };
         let mut clock = Clock::new();
         let fs = Jffs2::mount(&mut clock, choice.dump()?, options)
             .map_err(|problem| Error::Mount(problem.into()))?;
-        Ok(Opened { fs: Box::new(fs), clock, at: choice.at, truncated: choice.truncated })
+        Ok(MountedImage { fs: Box::new(fs), clock, at: choice.at, truncated: choice.truncated })
     }
 }
 
-impl Mounted for Jffs2<Dump> {
+impl ImageFileSystem for Jffs2<Dump> {
     fn dump(&self) -> &Dump {
         self.device()
     }
@@ -81,7 +83,7 @@ impl Mounted for Jffs2<Dump> {
 }
 
 /// What the nodes tell, as far as they are not within some `other` content.
-fn recognise(nodes: Nodes, contents: &Contents, other: &[Found]) -> Option<(Found, Image)> {
+fn recognise(nodes: Nodes, contents: &Contents, other: &[Detection]) -> Option<(Detection, Image)> {
     let flash = Survey::of(contents, &nodes)?.conclude();
     let right = flash.checked - flash.damaged;
     let confidence = match (right, nodes.headers.len(), flash.cleanmarkers) {
@@ -89,15 +91,16 @@ fn recognise(nodes: Nodes, contents: &Contents, other: &[Found]) -> Option<(Foun
         (0, 1.., _) | (0, 0, Cleanmarkers::Oob) => Confidence::Likely,
         _ => return None,
     };
-    let covers =
-        |one: &Found| one.size.is_some_and(|size| (one.at..one.at + size).contains(&flash.first));
+    let covers = |one: &Detection| {
+        one.size.is_some_and(|size| (one.at..one.at + size).contains(&flash.first))
+    };
     if other.iter().any(covers) {
         return None;
     }
-    // Erased blocks in front belong to it; other content does not.
+    // Erased blocks before it belong to it; other content does not.
     let behind = other.iter().any(|one| one.at < flash.first);
     let at = if behind { start_of_block(&flash) } else { Bytes::ZERO };
-    let mut found = Found::new(Kind::FileSystem(TYPE.name), at, confidence);
+    let mut found = Detection::new(Kind::FileSystem(TYPE.name), at, confidence);
     found.detail = flash.order.to_string();
     if let Some(node) = nodes.headers.first() {
         found = found.because(node.at, format!("first node, {}, checksum right", node.order));
@@ -119,7 +122,7 @@ fn recognise(nodes: Nodes, contents: &Contents, other: &[Found]) -> Option<(Foun
     Some((found, Image { nodes, flash, at }))
 }
 
-fn blocks_because(found: Found, flash: &Flash) -> Found {
+fn blocks_because(found: Detection, flash: &Flash) -> Detection {
     let block = flash.shape.block;
     let by = match (flash.block_known, flash.cleanmarkers) {
         (true, Cleanmarkers::Data) => "by cleanmarkers or summaries",
@@ -130,13 +133,13 @@ fn blocks_because(found: Found, flash: &Flash) -> Found {
     found.because(flash.first, format!("erase blocks of {block}: {by}"))
 }
 
-/// Where the erase block with the first node begins in the file.
+/// The offset of the erase block with the first node.
 fn start_of_block(flash: &Flash) -> Bytes {
     let raw = flash.shape.raw_block();
     raw * (flash.first / raw)
 }
 
-/// Of a filesystem that is mounted all nodes are judged, after correction; else a sample of them.
+/// For a mounted filesystem all nodes are verified, after correction; else a sample of them.
 fn filesystem(flash: &Flash, audit: Option<&Audit>) -> Table {
     let sample = (flash.checked as u64, flash.damaged as u64);
     let (checked, damaged) = audit.map_or(sample, |it| (it.nodes, it.damaged));
@@ -175,9 +178,9 @@ fn warnings(flash: &Flash, length: Bytes) -> Vec<String> {
     warnings
 }
 
-/// What a file without spare bytes leaves open where nothing in it speaks of NOR.
+/// The warning for a file without OOB bytes in which nothing indicates NOR.
 fn without_spare(flash: &Flash) -> Option<String> {
-    // JFFS2 puts cleanmarkers among the data on NOR only.
+    // JFFS2 writes cleanmarkers into the data on NOR only.
     let open = flash.shape.oob.is_zero() && flash.cleanmarkers != Cleanmarkers::Data;
     let text = "no spare bytes are in the file, so it is read as NOR; if it is of NAND, its files are the same, but \
                 wrong bits cannot be corrected and bad blocks not be told: dump it with the spare bytes \

@@ -1,17 +1,17 @@
-//! The filesystems that can be mounted from an image, a file each: how one is recognised, what is told of its
-//! flash, how it is mounted, and what is wrong with it.
+//! The filesystems that can be mounted from an image, one file each: detection, the properties of
+//! the flash, mount, and audit.
 //!
-//! Layer: rank 7. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`Search`], which looks for one in
-//! a file; [`System`], one that was found; [`Mounted`], one on the flash of the image. Whatever else is done with
-//! images is done with these alone.
+//! Layer: rank 7. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`Detector`], which
+//! searches a file; [`DetectedFileSystem`], one that was found; [`ImageFileSystem`], one mounted on
+//! the flash of the image. All other operations on images use only these.
 
 pub(crate) mod jffs2;
 
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
-use crate::found::Found;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
@@ -21,106 +21,108 @@ use boardlab_vfs::FileSystem;
 use std::fmt;
 use std::ops::Range;
 
-/// A filesystem that an image can have.
+/// A type of filesystem.
 #[derive(Debug, Clone, Copy)]
 pub struct FileSystemType {
-    /// What people call it, as in [`Kind::FileSystem`](crate::Kind::FileSystem).
+    /// The usual name, as in [`Kind::FileSystem`](crate::Kind::FileSystem).
     pub name: &'static str,
-    /// Begins to look for it.
-    pub search: fn() -> Box<dyn Search>,
+    /// Starts a search for it.
+    pub search: fn() -> Box<dyn Detector>,
 }
 
-/// All that are built.
+/// All supported filesystems.
 pub const ALL: &[FileSystemType] = &[jffs2::TYPE];
 
-/// A piece of a file that is not erased.
+/// A part of a file that is not erased.
 #[derive(Debug)]
 pub struct Window<'a> {
-    /// Its bytes, and some behind it.
+    /// The bytes, and some after the part.
     pub bytes: &'a [u8],
-    /// Where in the file they are.
+    /// Their offset in the file.
     pub at: Bytes,
-    /// Those of `bytes` that may begin something: from the first that is not erased to the end of the piece.
+    /// The range of `bytes` in which content may begin: from the first byte that is not erased to
+    /// the end of the part.
     pub begins: Range<usize>,
 }
 
-/// Looks for a filesystem in a file, which is untrusted.
-pub trait Search {
-    /// Looks at the next piece of the file.
+/// Searches an untrusted file for a filesystem.
+pub trait Detector {
+    /// Examines the next part of the file.
     fn look(&mut self, window: &Window<'_>);
 
-    /// Whether the rest of the file would tell no more.
+    /// Whether the rest of the file would give no more information.
     fn has_enough(&self) -> bool;
 
-    /// Looks at the end of a file that was not gone through.
+    /// Examines the end of a file that was not searched completely.
     fn look_at_end(&mut self, window: &Window<'_>);
 
-    /// What was found, unless it lies within some `other` content, which headers tell.
+    /// Concludes the search. A filesystem within `other` content, which has a header of its own, is
+    /// ignored.
     fn conclude(
         self: Box<Self>,
         contents: &Contents,
-        other: &[Found],
-    ) -> Option<(Found, Box<dyn System>)>;
+        other: &[Detection],
+    ) -> Option<(Detection, Box<dyn DetectedFileSystem>)>;
 }
 
-/// What the user says of an image; `None` to find out.
+/// What the user specifies of an image; `None` to detect it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
     /// Data bytes of a page.
     pub page: Option<Bytes>,
-    /// Spare bytes after each page in the file; zero for none.
+    /// OOB bytes after each page in the file; zero for none.
     pub oob: Option<Bytes>,
     /// Data bytes of an erase block.
     pub block: Option<Bytes>,
     /// The byte order.
     pub order: Option<ByteOrder>,
-    /// Read what there is when the file ends too early.
+    /// Whether to read a truncated file.
     pub partial: bool,
 }
 
-/// A filesystem that was found in a file.
-pub trait System: fmt::Debug {
+/// A filesystem that was detected in a file.
+pub trait DetectedFileSystem: fmt::Debug {
     /// Its flash.
     fn shape(&self) -> Shape;
 
-    /// What the spare bytes of its flash are for, where it has any.
+    /// The use of the OOB bytes of its flash, where it has any.
     fn spare(&self, contents: &Contents) -> Option<Spare>;
 
-    /// Adds its tables, warnings and findings to `run`; `audit` where it was mounted.
+    /// Adds its tables, warnings and findings to `run`; `audit` is given when it was mounted.
     fn tell(&self, run: &mut RunResult, contents: &Contents, audit: Option<&Audit>);
 
-    /// Mounts it for reading. What it would change in the flash all the same stays beside the file.
+    /// Mounts it for reading. Changes of the flash that the mount makes stay in memory.
     ///
     /// # Errors
     /// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
     /// [`Error::Truncated`], [`Error::Mount`].
-    fn mount(&self, contents: &Contents, hints: &Hints) -> Result<Opened, Error>;
+    fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error>;
 }
 
 /// A filesystem on the flash of an image.
-pub trait Mounted: FileSystem + fmt::Debug {
+pub trait ImageFileSystem: FileSystem + fmt::Debug {
     /// The flash.
     fn dump(&self) -> &Dump;
 
-    /// Reads everything on the flash and says what is wrong.
+    /// Reads the whole flash and reports the damage.
     ///
     /// # Errors
-    /// [`Error::Audit`] when the flash answers with an error that is no bit error.
+    /// [`Error::Audit`] when the flash returns an error other than a bit error.
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error>;
 
-    /// The inodes that something in `range` of the flash is of, in order.
+    /// The inodes with data in `range` of the flash, in order.
     fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32>;
 }
 
 /// A mounted image.
 #[derive(Debug)]
-pub struct Opened {
+pub struct MountedImage {
     /// The filesystem.
-    pub fs: Box<dyn Mounted>,
-    /// The clock of its operations, which cost nothing.
+    pub fs: Box<dyn ImageFileSystem>,
+    /// The clock of its operations, which take no time.
     pub clock: Clock,
-    /// Where in the file the filesystem begins.
+    /// The offset of the filesystem in the file.
     pub at: Bytes,
-    /// How long the file should be at least, when it is too short and that was allowed.
+    /// The minimum length of the file, when it is truncated and that was allowed.
     pub truncated: Option<Bytes>,
 }

@@ -1,4 +1,4 @@
-//! What a file begins with: the headers of everything that is found where a flash image was expected.
+//! The magic numbers and headers of everything that occurs where a flash image was expected.
 //!
 //! Layer: rank 7. Main function: [`recognise`]. Sources: the headers of Linux 6.1 (`squashfs_fs.h`,
 //! `ext4.h`, `cramfs_fs.h`, `romfs_fs.h`, `f2fs_fs.h`, `erofs_fs.h`, `ubi-media.h`, `ubifs-media.h`,
@@ -6,13 +6,13 @@
 //! and its relatives for the compressors. Only what stands at fixed places is looked at.
 
 use super::Kind::{self, FileSystem};
-use super::{Confidence, Hit};
+use super::{Confidence, SignatureMatch};
 use boardlab_sim::Bytes;
 
-/// Bytes that [`recognise`] wants to see.
+/// The bytes that [`recognise`] needs.
 pub(super) const HEAD: usize = 2_048;
 
-/// The beginning of something, with numbers that are zero beyond its end.
+/// The beginning of some content; numbers beyond its end are zero.
 struct Head<'a>(&'a [u8]);
 
 impl Head<'_> {
@@ -49,17 +49,17 @@ impl Head<'_> {
     }
 }
 
-/// How sure a magic number alone makes.
+/// The confidence of a magic number alone.
 const ALONE: Confidence = Confidence::Possible;
 
-fn hit(kind: Kind, confidence: Confidence, magic: (usize, &str), detail: String) -> Hit {
+fn hit(kind: Kind, confidence: Confidence, magic: (usize, &str), detail: String) -> SignatureMatch {
     let (at, name) = magic;
-    Hit { kind, confidence, at, evidence: name.into(), detail, size: None }
+    SignatureMatch { kind, confidence, at, evidence: name.into(), detail, size: None }
 }
 
-type Test = fn(&Head<'_>) -> Option<Hit>;
+type Test = fn(&Head<'_>) -> Option<SignatureMatch>;
 
-/// From the surest to the vaguest.
+/// In order of decreasing confidence.
 const TESTS: &[Test] = &[
     ubi,
     ubifs,
@@ -84,22 +84,22 @@ const TESTS: &[Test] = &[
     text,
 ];
 
-/// What begins at the beginning of `bytes`, if that can be said.
-pub(super) fn recognise(bytes: &[u8]) -> Option<Hit> {
+/// Recognises the content at the beginning of `bytes`.
+pub(super) fn recognise(bytes: &[u8]) -> Option<SignatureMatch> {
     TESTS.iter().find_map(|test| test(&Head(bytes)))
 }
 
-/// CRC-32 as UBI and UBIFS have it: from all ones, not inverted at the end.
+/// CRC-32 of UBI and UBIFS: starts from all ones, not inverted at the end.
 fn ubi_crc(bytes: &[u8]) -> u32 {
     !crc32fast::hash(bytes)
 }
 
-/// Whether the checksum of an erase counter header is right.
+/// Whether the checksum of an erase counter header is valid.
 pub(super) fn is_erase_counter(bytes: &[u8]) -> bool {
     bytes.get(..60).map(ubi_crc) == Some(Head(bytes).be32(60))
 }
 
-fn ubi(head: &Head<'_>) -> Option<Hit> {
+fn ubi(head: &Head<'_>) -> Option<SignatureMatch> {
     if !head.has(0, b"UBI#") {
         return None;
     }
@@ -111,7 +111,7 @@ fn ubi(head: &Head<'_>) -> Option<Hit> {
     Some(hit(Kind::Ubi, Confidence::Certain, found, detail))
 }
 
-fn ubifs(head: &Head<'_>) -> Option<Hit> {
+fn ubifs(head: &Head<'_>) -> Option<SignatureMatch> {
     if head.le32(0) != 0x0610_1831 {
         return None;
     }
@@ -127,14 +127,14 @@ fn ubifs(head: &Head<'_>) -> Option<Hit> {
     Some(hit(FileSystem("UBIFS"), Confidence::Certain, (0, "superblock node 0x06101831"), detail))
 }
 
-fn logfs(head: &Head<'_>) -> Option<Hit> {
+fn logfs(head: &Head<'_>) -> Option<SignatureMatch> {
     let magic = [0x7A, 0x3A, 0x8E, 0x5C, 0xB9, 0xD5, 0xBF, 0x67];
     let found = head.has(24, &magic);
     let name = (24, "superblock 0x7a3a8e5cb9d5bf67");
     found.then(|| hit(FileSystem("LogFS"), Confidence::Certain, name, String::new()))
 }
 
-fn squashfs(head: &Head<'_>) -> Option<Hit> {
+fn squashfs(head: &Head<'_>) -> Option<SignatureMatch> {
     let little = head.has(0, b"hsqs");
     if !little && !head.has(0, b"sqsh") {
         return None;
@@ -150,10 +150,10 @@ fn squashfs(head: &Head<'_>) -> Option<Hit> {
     let detail = format!("version {major}.{minor}, {order}-endian");
     let confidence = if known { Confidence::Certain } else { ALONE };
     let size = (little && major == 4).then(|| Bytes::new(head.le64(40)));
-    Some(Hit { size, ..hit(FileSystem("SquashFS"), confidence, (0, magic), detail) })
+    Some(SignatureMatch { size, ..hit(FileSystem("SquashFS"), confidence, (0, magic), detail) })
 }
 
-fn cramfs(head: &Head<'_>) -> Option<Hit> {
+fn cramfs(head: &Head<'_>) -> Option<SignatureMatch> {
     let (little, big) = (head.le32(0) == 0x28CD_3D45, head.be32(0) == 0x28CD_3D45);
     if !little && !big {
         return None;
@@ -163,20 +163,20 @@ fn cramfs(head: &Head<'_>) -> Option<Hit> {
     let size = if little { head.le32(4) } else { head.be32(4) };
     let confidence = if signed { Confidence::Certain } else { ALONE };
     let found = hit(FileSystem("cramfs"), confidence, (0, "superblock 0x28cd3d45"), order.into());
-    Some(Hit { size: signed.then(|| Bytes::new(size.into())), ..found })
+    Some(SignatureMatch { size: signed.then(|| Bytes::new(size.into())), ..found })
 }
 
-fn romfs(head: &Head<'_>) -> Option<Hit> {
+fn romfs(head: &Head<'_>) -> Option<SignatureMatch> {
     let found = head.has(0, b"-rom1fs-");
     let size = Some(Bytes::new(head.be32(8).into()));
     let detail = head.text(16, 32);
     let made =
         || hit(FileSystem("romfs"), Confidence::Certain, (0, "superblock `-rom1fs-`"), detail);
-    found.then(|| Hit { size, ..made() })
+    found.then(|| SignatureMatch { size, ..made() })
 }
 
 /// The second, third and fourth extended filesystem differ by their features only.
-fn ext(head: &Head<'_>) -> Option<Hit> {
+fn ext(head: &Head<'_>) -> Option<SignatureMatch> {
     const SUPERBLOCK: usize = 1_024;
     let (blocks, shift) = (head.le32(SUPERBLOCK + 4), head.le32(SUPERBLOCK + 24));
     let states = head.le16(SUPERBLOCK + 58);
@@ -195,28 +195,28 @@ fn ext(head: &Head<'_>) -> Option<Hit> {
     let found = (SUPERBLOCK + 56, "superblock 0xef53");
     let detail = format!("{blocks} blocks of {block}");
     let size = Some(block * u64::from(blocks));
-    Some(Hit { size, ..hit(kind, Confidence::Certain, found, detail) })
+    Some(SignatureMatch { size, ..hit(kind, Confidence::Certain, found, detail) })
 }
 
-fn f2fs(head: &Head<'_>) -> Option<Hit> {
+fn f2fs(head: &Head<'_>) -> Option<SignatureMatch> {
     let name = (1_024, "superblock 0xf2f52010");
     (head.le32(1_024) == 0xF2F5_2010)
         .then(|| hit(FileSystem("F2FS"), Confidence::Certain, name, String::new()))
 }
 
-fn erofs(head: &Head<'_>) -> Option<Hit> {
+fn erofs(head: &Head<'_>) -> Option<SignatureMatch> {
     let name = (1_024, "superblock 0xe0f5e1e2");
     (head.le32(1_024) == 0xE0F5_E1E2)
         .then(|| hit(FileSystem("EROFS"), Confidence::Certain, name, String::new()))
 }
 
-fn littlefs(head: &Head<'_>) -> Option<Hit> {
+fn littlefs(head: &Head<'_>) -> Option<SignatureMatch> {
     let name = (8, "superblock `littlefs`");
     head.has(8, b"littlefs")
         .then(|| hit(FileSystem("littlefs"), Confidence::Certain, name, String::new()))
 }
 
-fn u_image(head: &Head<'_>) -> Option<Hit> {
+fn u_image(head: &Head<'_>) -> Option<SignatureMatch> {
     if head.be32(0) != 0x2705_1956 {
         return None;
     }
@@ -225,20 +225,23 @@ fn u_image(head: &Head<'_>) -> Option<Hit> {
     let right = crc32fast::hash(&header) == head.be32(4);
     let confidence = if right { Confidence::Certain } else { ALONE };
     let found = hit(Kind::UImage, confidence, (0, "header 0x27051956"), head.text(32, 32));
-    Some(Hit { size: right.then(|| Bytes::new(64 + u64::from(head.be32(12)))), ..found })
+    Some(SignatureMatch { size: right.then(|| Bytes::new(64 + u64::from(head.be32(12)))), ..found })
 }
 
-fn device_tree(head: &Head<'_>) -> Option<Hit> {
+fn device_tree(head: &Head<'_>) -> Option<SignatureMatch> {
     let known = (16..=17).contains(&head.be32(20));
     if head.be32(0) != 0xD00D_FEED || !known {
         return None;
     }
     let found = (0, "header 0xd00dfeed");
     let size = Some(Bytes::new(head.be32(4).into()));
-    Some(Hit { size, ..hit(Kind::DeviceTree, Confidence::Certain, found, String::new()) })
+    Some(SignatureMatch {
+        size,
+        ..hit(Kind::DeviceTree, Confidence::Certain, found, String::new())
+    })
 }
 
-fn android_sparse(head: &Head<'_>) -> Option<Hit> {
+fn android_sparse(head: &Head<'_>) -> Option<SignatureMatch> {
     if head.le32(0) != 0xED26_FF3A {
         return None;
     }
@@ -248,13 +251,13 @@ fn android_sparse(head: &Head<'_>) -> Option<Hit> {
     Some(hit(Kind::AndroidSparse, confidence, (0, "header 0xed26ff3a"), detail))
 }
 
-fn android_boot(head: &Head<'_>) -> Option<Hit> {
+fn android_boot(head: &Head<'_>) -> Option<SignatureMatch> {
     let name = (0, "header `ANDROID!`");
     head.has(0, b"ANDROID!")
         .then(|| hit(Kind::AndroidBoot, Confidence::Certain, name, String::new()))
 }
 
-fn elf(head: &Head<'_>) -> Option<Hit> {
+fn elf(head: &Head<'_>) -> Option<SignatureMatch> {
     let [class, order] = head.array(4);
     if !head.has(0, b"\x7fELF") || !(1..=2).contains(&class) || !(1..=2).contains(&order) {
         return None;
@@ -264,13 +267,13 @@ fn elf(head: &Head<'_>) -> Option<Hit> {
     Some(hit(Kind::Elf, Confidence::Certain, (0, "header `\\x7fELF`"), detail))
 }
 
-fn trx(head: &Head<'_>) -> Option<Hit> {
+fn trx(head: &Head<'_>) -> Option<SignatureMatch> {
     let known = (1..=2).contains(&head.le16(14));
     (head.has(0, b"HDR0") && known)
         .then(|| hit(Kind::Trx, Confidence::Likely, (0, "header `HDR0`"), String::new()))
 }
 
-fn partition_table(head: &Head<'_>) -> Option<Hit> {
+fn partition_table(head: &Head<'_>) -> Option<SignatureMatch> {
     if head.has(512, b"EFI PART") {
         let name = (512, "header `EFI PART`");
         return Some(hit(Kind::Gpt, Confidence::Certain, name, String::new()));
@@ -286,7 +289,7 @@ fn partition_table(head: &Head<'_>) -> Option<Hit> {
         .then(|| hit(Kind::Mbr, Confidence::Likely, (510, "signature 55 aa"), String::new()))
 }
 
-fn fat(head: &Head<'_>) -> Option<Hit> {
+fn fat(head: &Head<'_>) -> Option<SignatureMatch> {
     let names = [(54, "FAT12"), (54, "FAT16"), (82, "FAT32"), (3, "EXFAT"), (3, "NTFS")];
     let (at, name) = names.into_iter().find(|(at, name)| head.has(*at, name.as_bytes()))?;
     let found = (at, "name of the filesystem in the boot sector");
@@ -294,7 +297,7 @@ fn fat(head: &Head<'_>) -> Option<Hit> {
         .then(|| hit(FileSystem("FAT-like"), Confidence::Certain, found, name.into()))
 }
 
-fn compressed(head: &Head<'_>) -> Option<Hit> {
+fn compressed(head: &Head<'_>) -> Option<SignatureMatch> {
     const FORMATS: &[(&[u8], &str)] = &[
         (&[0x1F, 0x8B, 8], "gzip"),
         (&[0xFD, b'7', b'z', b'X', b'Z', 0], "xz"),
@@ -309,7 +312,7 @@ fn compressed(head: &Head<'_>) -> Option<Hit> {
     Some(hit(Kind::Compressed, Confidence::Likely, found, (*name).into()))
 }
 
-fn archive(head: &Head<'_>) -> Option<Hit> {
+fn archive(head: &Head<'_>) -> Option<SignatureMatch> {
     let formats: [(usize, &[u8], &str); 4] = [
         (257, b"ustar", "tar"),
         (0, b"070701", "cpio"),
@@ -321,7 +324,7 @@ fn archive(head: &Head<'_>) -> Option<Hit> {
 }
 
 /// Dumps as text: Intel HEX, S-records, what `nanddump --prettyprint`, `hexdump` and U-Boot print.
-fn text(head: &Head<'_>) -> Option<Hit> {
+fn text(head: &Head<'_>) -> Option<SignatureMatch> {
     let printable = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     let enough = head.0.len() >= 16 && head.0.iter().all(printable);
     let detail = match head.0 {

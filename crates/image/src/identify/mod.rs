@@ -1,33 +1,34 @@
-//! What is in a file: which filesystem or other content, of which flash, and how that is known.
+//! Identifies the contents of a file: which filesystem or other content, of which flash, and the
+//! evidence.
 //!
-//! Layer: rank 7. Main type: [`Identity`]; main function: [`identify`]. In reading order: `sweep` goes through
-//! the file once for all filesystems of the [list](crate::fs::ALL), `magic` knows the headers of everything else,
-//! `repeated` those that come back over the flash. The file is untrusted: what is looked at is bounded, and
-//! nothing is believed that was not checked.
+//! Layer: rank 7. Main type: [`Identity`]; main function: [`identify`]. In reading order: `sweep`
+//! searches the file once for all filesystems of the [list](crate::fs::ALL), `magic` knows the
+//! headers of other content, `repeated` headers that repeat over the flash. The file is untrusted:
+//! the search is bounded, and nothing is believed without a check.
 
 mod magic;
 mod repeated;
 pub(crate) mod sweep;
 
 use crate::contents::Contents;
-use crate::found::{Confidence, Found, Kind};
-use crate::fs::{ALL, FileSystemType, Search, System};
+use crate::detection::{Confidence, Detection, Kind};
+use crate::fs::{ALL, DetectedFileSystem, Detector, FileSystemType};
 use boardlab_sim::Bytes;
 use sweep::Sweep;
 
-/// Borders at which content may begin within a file: the smallest erase block of NOR in use.
+/// The alignment at which content may begin within a file: the smallest erase block of NOR in use.
 const BORDER: Bytes = Bytes::kib(64);
-/// Borders that are looked at.
+/// The number of aligned offsets that are examined.
 const BORDERS: u64 = 16_384;
-/// Contents that are listed.
+/// The number of contents that are listed.
 const FOUND: usize = 32;
 
-/// A header that was recognised, at a place of its own.
+/// A recognised header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Hit {
+struct SignatureMatch {
     kind: Kind,
     confidence: Confidence,
-    /// Where the magic number is, from the beginning of the content.
+    /// The offset of the magic number within the content.
     at: usize,
     evidence: String,
     detail: String,
@@ -39,16 +40,16 @@ struct Hit {
 pub struct Identity {
     /// How long the file is.
     pub length: Bytes,
-    /// What is in it, in order; at least one.
-    pub found: Vec<Found>,
+    /// The contents, in order; at least one.
+    pub found: Vec<Detection>,
     /// The filesystem that can be mounted: the first in the file.
-    pub filesystem: Option<Box<dyn System>>,
+    pub filesystem: Option<Box<dyn DetectedFileSystem>>,
 }
 
 impl Identity {
-    /// The content that the file is called by: the surest, the first of those.
+    /// The main content of the file: the first of those with the highest confidence.
     #[must_use]
-    pub fn main(&self) -> &Found {
+    pub fn main(&self) -> &Detection {
         let mut best = &self.found[0];
         for found in &self.found[1..] {
             if found.confidence > best.confidence {
@@ -59,23 +60,23 @@ impl Identity {
     }
 }
 
-/// Says what is in `contents`.
+/// Identifies `contents`.
 #[must_use]
 pub fn identify(contents: &Contents) -> Identity {
     identify_types(contents, ALL)
 }
 
-/// As [`identify`], with the filesystems of another list.
+/// As [`identify`], with another list of filesystems.
 #[must_use]
 pub fn identify_types(contents: &Contents, types: &[FileSystemType]) -> Identity {
     let mut searches: Vec<_> = types.iter().map(|one| (one.search)()).collect();
-    let mut all: Vec<&mut dyn Search> = searches.iter_mut().map(|one| &mut **one as _).collect();
+    let mut all: Vec<&mut dyn Detector> = searches.iter_mut().map(|one| &mut **one as _).collect();
     let sweep = Sweep::of(contents, &mut all);
     let mut found = headers(contents, &sweep);
     let mut systems = Vec::new();
     for search in searches {
         if let Some((one, system)) = search.conclude(contents, &found) {
-            // Its header says less than the filesystem itself.
+            // Its header gives less information than the filesystem itself.
             found.retain(|other| other.kind != one.kind);
             systems.push((one.at, system));
             found.push(one);
@@ -89,9 +90,9 @@ pub fn identify_types(contents: &Contents, types: &[FileSystemType]) -> Identity
     Identity { length: contents.length(), found, filesystem: first.map(|(_, system)| system) }
 }
 
-/// What the file is when no header says anything.
-fn featureless(contents: &Contents, sweep: &Sweep) -> Found {
-    let certain = |kind| Found::new(kind, Bytes::ZERO, Confidence::Certain);
+/// The kind of a file without any known header.
+fn featureless(contents: &Contents, sweep: &Sweep) -> Detection {
+    let certain = |kind| Detection::new(kind, Bytes::ZERO, Confidence::Certain);
     match sweep.first_programmed {
         _ if contents.length().is_zero() => certain(Kind::Empty),
         None => certain(Kind::Erased),
@@ -99,15 +100,16 @@ fn featureless(contents: &Contents, sweep: &Sweep) -> Found {
         Some(at) => {
             let bytes = contents.window(at, 16);
             let bytes: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            Found::new(Kind::Unknown, at, Confidence::Possible)
+            Detection::new(Kind::Unknown, at, Confidence::Possible)
                 .because(at, format!("first bytes {}", bytes.join(" ")))
         }
     }
 }
 
-/// Everything else that begins at the beginning, after erased flash, or at a border of blocks.
-fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+/// All other content that begins at the start of the file, after erased flash, or at an aligned
+/// offset.
+fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Detection> {
+    let mut found: Vec<Detection> = Vec::new();
     let Some(first) = sweep.first_programmed else { return found };
     let page = Bytes::new(512);
     let first = page * (first / page);
@@ -122,7 +124,7 @@ fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Found> {
             continue;
         }
         let Some(hit) = magic::recognise(&contents.window(at, magic::HEAD)) else { continue };
-        // In the middle of a file a magic number alone is chance.
+        // In the middle of a file a magic number alone is coincidence.
         if at != first && hit.confidence < Confidence::Certain {
             continue;
         }
@@ -140,10 +142,10 @@ fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Found> {
     found
 }
 
-fn of_hit(hit: Hit, at: Bytes) -> Found {
+fn of_hit(hit: SignatureMatch, at: Bytes) -> Detection {
     let magic = at + Bytes::new(hit.at as u64);
-    let found = Found::new(hit.kind, at, hit.confidence).because(magic, hit.evidence);
-    Found { size: hit.size, detail: hit.detail, ..found }
+    let found = Detection::new(hit.kind, at, hit.confidence).because(magic, hit.evidence);
+    Detection { size: hit.size, detail: hit.detail, ..found }
 }
 
 #[cfg(test)]

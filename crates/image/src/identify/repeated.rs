@@ -1,28 +1,29 @@
-//! Content whose headers repeat over the flash, at distances that tell its shape: UBI and YAFFS2.
+//! Content whose headers repeat over the flash at distances that show its shape: UBI and YAFFS2.
 //!
 //! Layer: rank 7. Functions: [`ubi`] and [`yaffs2`]. Sources: `drivers/mtd/ubi/ubi-media.h` of Linux
 //! 6.1; the object header and the packed tags of the public yaffs2 of 2024 (`yaffs_guts.h`,
 //! `yaffs_packedtags2.h`).
 
-use super::{Confidence, Found, Kind, magic};
+use super::{Confidence, Detection, Kind, magic};
 use crate::contents::Contents;
 use crate::shape::{LAYOUTS, Shape, gcd};
 use boardlab_sim::Bytes;
 
-/// Bytes that are looked through for headers of UBI: many blocks of the largest size.
+/// The bytes that are searched for headers of UBI: many blocks of the largest size.
 const SEARCHED: usize = 16 << 20;
-/// Bytes that are looked through at once.
+/// The bytes that are searched at once.
 const WINDOW: usize = 1 << 20;
-/// Every block begins at a multiple of this, with spare bytes in the file too.
+/// Every block begins at a multiple of this, also with OOB bytes in the file.
 const STEP: usize = 16;
-/// Pages that are looked at for object headers.
+/// The number of pages that are examined for object headers.
 const PAGES: u64 = 256;
 
-/// UBI from `at` on, where a header was found; with the shape of the flash where more were.
-pub(super) fn ubi(contents: &Contents, at: Bytes, detail: String) -> Found {
+/// UBI from `at` on, where a header was found, with the shape of the flash if there are more
+/// headers.
+pub(super) fn ubi(contents: &Contents, at: Bytes, detail: String) -> Detection {
     let places = erase_counters(&contents.from(at));
     let distance = Bytes::new(places.iter().fold(0, |divisor, place| gcd(divisor, place.get())));
-    let mut found = Found::new(Kind::Ubi, at, Confidence::Certain);
+    let mut found = Detection::new(Kind::Ubi, at, Confidence::Certain);
     found.detail = detail;
     found = found.because(at, "erase counter header `UBI#`, checksum right");
     if places.len() < 2 {
@@ -37,7 +38,7 @@ pub(super) fn ubi(contents: &Contents, at: Bytes, detail: String) -> Found {
     found
 }
 
-/// Places of headers with the right checksum.
+/// Offsets of headers with a valid checksum.
 fn erase_counters(contents: &Contents) -> Vec<Bytes> {
     let mut places = Vec::new();
     for start in (0..SEARCHED).step_by(WINDOW) {
@@ -51,7 +52,8 @@ fn erase_counters(contents: &Contents) -> Vec<Bytes> {
     places
 }
 
-/// Volume headers stand in the second page, or in a part of the first; data follow in the next page.
+/// Volume headers are in the second page, or in a sub-page of the first; data follow in the next
+/// page.
 fn ubi_shape(distance: Bytes, volume_header: u64, data: u64) -> Option<Shape> {
     let page = if volume_header < data / 2 { data } else { data.saturating_sub(volume_header) };
     let page = Bytes::new(page);
@@ -72,13 +74,13 @@ fn ubi_shape(distance: Bytes, volume_header: u64, data: u64) -> Option<Shape> {
         .filter(|shape| shape.check().is_ok())
 }
 
-/// YAFFS2 from `at` on, when object headers stand at the beginning of its pages.
-pub(super) fn yaffs2(contents: &Contents, at: Bytes) -> Option<Found> {
+/// YAFFS2 from `at` on, when object headers are at the beginning of its pages.
+pub(super) fn yaffs2(contents: &Contents, at: Bytes) -> Option<Detection> {
     let contents = contents.from(at);
     object_header(&contents.window(Bytes::ZERO, 512))?;
     let plain = LAYOUTS.iter().map(|(page, _)| (*page, 0)).filter(|(page, _)| *page >= 512);
     let layouts = LAYOUTS.iter().copied().filter(|(page, _)| *page >= 512).chain(plain);
-    let ranked = layouts.map(|layout| (rank(&contents, layout), layout));
+    let ranked = layouts.map(|layout| (rank(&contents, layout.0, layout.1), layout));
     // The first of the best: the smallest page.
     let ((headers, tags), (page, oob)) =
         ranked.reduce(|best, next| if next.0 > best.0 { next } else { best })?;
@@ -88,7 +90,7 @@ pub(super) fn yaffs2(contents: &Contents, at: Bytes) -> Option<Found> {
         _ => return None,
     };
     let name = object_header(&contents.window(Bytes::ZERO, 512))?;
-    let mut found = Found::new(Kind::FileSystem("YAFFS2"), at, confidence)
+    let mut found = Detection::new(Kind::FileSystem("YAFFS2"), at, confidence)
         .because(at, format!("object header of `{name}`"))
         .because(at, format!("{headers} object headers at multiples of {} bytes", page + oob));
     if tags > 0 {
@@ -102,8 +104,9 @@ pub(super) fn yaffs2(contents: &Contents, at: Bytes) -> Option<Found> {
     Some(found)
 }
 
-/// How many pages begin with an object header, and how many of those have tags in their spare bytes.
-fn rank(contents: &Contents, (page, oob): (u64, u64)) -> (usize, usize) {
+/// The number of pages that begin with an object header, and how many of those have tags in the OOB
+/// area.
+fn rank(contents: &Contents, page: u64, oob: u64) -> (usize, usize) {
     let (mut headers, mut tags) = (0, 0);
     for number in 0..PAGES {
         let at = Bytes::new((page + oob) * number);
@@ -117,7 +120,7 @@ fn rank(contents: &Contents, (page, oob): (u64, u64)) -> (usize, usize) {
     (headers, tags)
 }
 
-/// The name of the object whose header this is, if it is one.
+/// The name in an object header, if it is one.
 fn object_header(bytes: &[u8]) -> Option<String> {
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let sound = (1..=5).contains(&number(0)?) && (1..=0x3_FFFF).contains(&number(4)?);
@@ -128,7 +131,7 @@ fn object_header(bytes: &[u8]) -> Option<String> {
     sound.then(|| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Whether there are packed tags of an object header at `at`: its sequence number and its object.
+/// Whether there are packed tags of an object header at `at`: its sequence number and object.
 fn are_tags(spare: &[u8], at: usize) -> bool {
     let number = |at: usize| spare.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
     let (Some(sequence), Some(object), Some(chunk)) = (number(at), number(at + 4), number(at + 8))

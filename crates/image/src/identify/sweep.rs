@@ -1,32 +1,32 @@
-//! One pass over a file for all filesystems that may be in it.
+//! One pass over a file that searches for all filesystems.
 //!
-//! Layer: rank 7. Main type: [`Sweep`], what no filesystem has to tell.
+//! Layer: rank 7. Main type: [`Sweep`], the information that does not depend on a filesystem.
 
 use crate::contents::Contents;
-use crate::fs::{Search, Window};
+use crate::fs::{Detector, Window};
 use boardlab_sim::Bytes;
 
-/// Bytes of a file that are looked through at most.
+/// The limit of bytes that are searched.
 const BYTES: u64 = 1 << 30;
-/// Bytes that are looked through at once.
+/// The bytes that are searched at once.
 const WINDOW: usize = 256 * 1_024;
-/// Bytes at the end of a file that are looked through in any case.
+/// The bytes at the end of a file that are always searched.
 const TAIL: u64 = 256 * 1_024;
-/// Bytes behind a window that a search sees too: the longest header.
+/// The bytes after a window that a detector also sees: the longest header.
 const HEADER: usize = 12;
 
-/// What was found in a file.
+/// The result of the pass.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     /// The first byte that is not erased.
     pub(crate) first_programmed: Option<Bytes>,
-    /// Whether all programmed bytes that were looked at are zero.
+    /// Whether all examined programmed bytes are zero.
     pub(crate) zeros: bool,
 }
 
 impl Sweep {
-    /// Looks through `contents` until one of `searches` knows enough, and at its end.
-    pub(crate) fn of(contents: &Contents, searches: &mut [&mut dyn Search]) -> Self {
+    /// Searches `contents` until one of `searches` has enough information, and at its end.
+    pub(crate) fn of(contents: &Contents, searches: &mut [&mut dyn Detector]) -> Self {
         let mut sweep = Self { first_programmed: None, zeros: true };
         let length = contents.length().get();
         let mut next = 0;

@@ -1,17 +1,17 @@
-//! What is wrong with an image as tables and warnings, the same for every command.
+//! The damage of an image as tables and warnings, the same for every command.
 //!
-//! Layer: rank 7. Main function: [`tell`]. Places are told as block, page and step of the flash and as place in the
-//! file. The tables are bounded, and say how much they leave out.
+//! Layer: rank 7. Main function: [`tell`]. Places are given as block, page and ECC step of the
+//! flash, and as offset in the file. The tables are bounded, and state how much they omit.
 
 use super::place;
 use crate::damage::{Damage, Paths};
 use crate::health::Step;
 use boardlab_result::{Cell, Row, RunResult, Table};
 
-/// Rows of a table of damage at most.
+/// The row limit of a table.
 pub(super) const ROWS: usize = 1_000;
 
-/// Adds what is wrong to `run`. `paths` are those of the inodes that were met.
+/// Adds the damage to `run`. `paths` are the known paths of inodes.
 pub(super) fn tell(run: &mut RunResult, damage: &Damage, paths: &Paths) {
     if !damage.steps.is_empty() {
         run.tables.push(steps(damage, paths));
@@ -32,7 +32,7 @@ fn names(inodes: &[u32], paths: &Paths) -> Cell {
     if names.is_empty() { Cell::none() } else { Cell::text(names.join(", ")) }
 }
 
-/// Steps with too many wrong bits come first.
+/// Uncorrectable steps come first.
 fn steps(damage: &Damage, paths: &Paths) -> Table {
     let mut table = Table::new("correction", "Error correction, with what lies in the step")
         .column("block", "block")
@@ -87,7 +87,7 @@ fn places(damage: &Damage, paths: &Paths) -> Table {
         let (at, what) = (damage.places.unit * *unit, "the file cannot be read here");
         add(at, what.into(), "lost; names or files may be missing", Cell::none());
     }
-    // What matters first.
+    // The most important first.
     let (first, rest): (Vec<_>, Vec<_>) =
         damage.audit.places.iter().partition(|place| place.is_loss);
     for place in first.into_iter().chain(rest).take(ROWS) {

@@ -1,7 +1,7 @@
 //! Walks over what is right and over what no program could have made.
 
 use super::*;
-use boardlab_vfs::{Caching, Change, Errno, MemoryFs, New, Space, Timestamp};
+use boardlab_vfs::{Caching, Errno, MemoryFs, NewInode, SetAttr, StatFs, Timestamp};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl FileSystem for Hostile {
         let found = entries.iter().find(|(found, _)| *found == name);
         found.map(|(_, ino)| Ino(*ino)).ok_or(FsError::Refused(Errno::NoEnt))
     }
-    fn attributes(&mut self, _: &mut Clock, ino: Ino) -> Answer<Attributes> {
+    fn getattr(&mut self, _: &mut Clock, ino: Ino) -> Answer<Attributes> {
         if ino.0 == 99 {
             return Err(FsError::Refused(Errno::Io));
         }
@@ -58,7 +58,7 @@ impl FileSystem for Hostile {
             changed: time,
         })
     }
-    fn read_dir(&mut self, _: &mut Clock, dir: Ino) -> Answer<Vec<Entry>> {
+    fn readdir(&mut self, _: &mut Clock, dir: Ino) -> Answer<Vec<Entry>> {
         let entries = self.directories.get(&dir.0).ok_or(FsError::Refused(Errno::NotDir))?;
         let entry = |(name, ino): &(&[u8], u64)| {
             let directory = self.directories.contains_key(ino);
@@ -67,10 +67,10 @@ impl FileSystem for Hostile {
         };
         Ok(entries.iter().map(entry).collect())
     }
-    fn set_attributes(&mut self, _: &mut Clock, _: Ino, _: &Change) -> Answer<()> {
+    fn setattr(&mut self, _: &mut Clock, _: Ino, _: &SetAttr) -> Answer<()> {
         Err(REFUSED)
     }
-    fn create(&mut self, _: &mut Clock, _: Ino, _: &[u8], _: &New<'_>) -> Answer<Ino> {
+    fn create(&mut self, _: &mut Clock, _: Ino, _: &[u8], _: &NewInode<'_>) -> Answer<Ino> {
         Err(REFUSED)
     }
     fn link(&mut self, _: &mut Clock, _: Ino, _: Ino, _: &[u8]) -> Answer<()> {
@@ -79,13 +79,13 @@ impl FileSystem for Hostile {
     fn unlink(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Answer<()> {
         Err(REFUSED)
     }
-    fn remove_dir(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Answer<()> {
+    fn rmdir(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Answer<()> {
         Err(REFUSED)
     }
-    fn rename(&mut self, _: &mut Clock, _: (Ino, &[u8]), _: (Ino, &[u8])) -> Answer<()> {
+    fn rename(&mut self, _: &mut Clock, _: Ino, _: &[u8], _: Ino, _: &[u8]) -> Answer<()> {
         Err(REFUSED)
     }
-    fn read_link(&mut self, _: &mut Clock, _: Ino) -> Answer<Vec<u8>> {
+    fn readlink(&mut self, _: &mut Clock, _: Ino) -> Answer<Vec<u8>> {
         Err(REFUSED)
     }
     fn read_page(&mut self, _: &mut Clock, ino: Ino, _: u64, page: &mut [u8]) -> Answer<()> {
@@ -102,13 +102,13 @@ impl FileSystem for Hostile {
     ) -> Answer<()> {
         Err(REFUSED)
     }
-    fn xattr(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Answer<Vec<u8>> {
+    fn getxattr(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Answer<Vec<u8>> {
         Err(REFUSED)
     }
-    fn set_xattr(&mut self, _: &mut Clock, _: Ino, _: &[u8], _: Option<&[u8]>) -> Answer<()> {
+    fn setxattr(&mut self, _: &mut Clock, _: Ino, _: &[u8], _: Option<&[u8]>) -> Answer<()> {
         Err(REFUSED)
     }
-    fn xattr_names(&mut self, _: &mut Clock, _: Ino) -> Answer<Vec<Vec<u8>>> {
+    fn listxattr(&mut self, _: &mut Clock, _: Ino) -> Answer<Vec<Vec<u8>>> {
         Err(REFUSED)
     }
     fn fsync(&mut self, _: &mut Clock, _: Ino) -> Answer<()> {
@@ -117,13 +117,13 @@ impl FileSystem for Hostile {
     fn sync(&mut self, _: &mut Clock) -> Answer<()> {
         Err(REFUSED)
     }
-    fn forget(&mut self, _: &mut Clock, _: Ino) -> Answer<()> {
+    fn evict_inode(&mut self, _: &mut Clock, _: Ino) -> Answer<()> {
         Ok(())
     }
     fn background(&mut self, _: &mut Clock) -> Answer<bool> {
         Ok(false)
     }
-    fn statfs(&mut self, _: &mut Clock) -> Answer<Space> {
+    fn statfs(&mut self, _: &mut Clock) -> Answer<StatFs> {
         Err(REFUSED)
     }
     fn unmount(&mut self, _: &mut Clock) -> Answer<()> {
@@ -147,11 +147,11 @@ fn told(items: &[Item]) -> Vec<(String, Option<Problem>)> {
 fn every_name_is_visited_in_order_with_where_links_lead() {
     let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
     let root = fs.root();
-    let dir = fs.create(&mut clock, root, b"dir", &New::of(Kind::Directory, 0o755)).unwrap();
-    let file = fs.create(&mut clock, dir, b"b", &New::of(Kind::File, 0o600)).unwrap();
+    let dir = fs.create(&mut clock, root, b"dir", &NewInode::of(Kind::Directory, 0o755)).unwrap();
+    let file = fs.create(&mut clock, dir, b"b", &NewInode::of(Kind::File, 0o600)).unwrap();
     fs.link(&mut clock, file, dir, b"a").unwrap();
-    fs.create(&mut clock, root, b"dir.d", &New::of(Kind::Fifo, 0o600)).unwrap();
-    let link = New { target: b"../x", ..New::of(Kind::Symlink, 0o777) };
+    fs.create(&mut clock, root, b"dir.d", &NewInode::of(Kind::Fifo, 0o600)).unwrap();
+    let link = NewInode { target: b"../x", ..NewInode::of(Kind::Symlink, 0o777) };
     fs.create(&mut clock, root, b"link", &link).unwrap();
     let items = walked(&mut fs, "/");
     let paths: Vec<_> = told(&items).into_iter().map(|(path, _)| path).collect();

@@ -1,15 +1,17 @@
 //! Damage is told: whatever bits are wrong, either all files are as they were, or the loss is told.
 
 use super::{BOARD, LARGE, SMALL, with_oob};
-use boardlab_image::{Contents, Damage, Hints, Limits, Opened, Shape, identify, open, tables};
+use boardlab_image::{
+    Contents, Damage, Hints, Limits, MountedImage, Shape, identify, open, tables,
+};
 use boardlab_result::Value;
 use boardlab_sim::Seed;
 use boardlab_vfs::Mount;
 use boardlab_workload::tree::manifest;
 
 /// All names, attributes and contents; what cannot be read says so.
-fn contents_of(image: Opened) -> String {
-    let Opened { fs, mut clock, .. } = image;
+fn contents_of(image: MountedImage) -> String {
+    let MountedImage { fs, mut clock, .. } = image;
     manifest(&mut Mount::new(fs), &mut clock).unwrap_or_else(|error| format!("{error:?}"))
 }
 
@@ -24,11 +26,10 @@ fn looked_at(bytes: Vec<u8>) -> Option<(Damage, String)> {
     Some((damage, contents_of(image)))
 }
 
-fn listed(bytes: Vec<u8>) -> tables::Told {
+fn listed(bytes: Vec<u8>) -> tables::ImageReport {
     let mut image = open(&Contents::of(bytes), &Hints::default()).unwrap();
     let damage = Damage::of(&mut image).unwrap();
-    tables::listing("x", &mut image.fs, &mut image.clock, b"/", (&damage, Limits::default()))
-        .unwrap()
+    tables::listing("x", &mut image.fs, &mut image.clock, b"/", &damage, Limits::default()).unwrap()
 }
 
 fn steps(shape: Shape) -> usize {
@@ -129,7 +130,8 @@ fn images_as_they_were_made_are_whole() {
     }
 }
 
-/// The pages and steps of a dump in which a node of mkfs.jffs2 begins that `wanted` picks: the place of its header.
+/// The pages and steps of a dump in which a node of mkfs.jffs2 begins that `wanted` picks: the
+/// place of its header.
 fn place_of(bytes: &[u8], wanted: impl Fn(&[u8]) -> bool) -> usize {
     (0..bytes.len() - 68)
         .step_by(4)
@@ -141,7 +143,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-fn detail<'a>(told: &'a tables::Told, path: &str) -> &'a Value {
+fn detail<'a>(told: &'a tables::ImageReport, path: &str) -> &'a Value {
     &told.run.table("files").unwrap().cell(path, "detail").unwrap().value
 }
 

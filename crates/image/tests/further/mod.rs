@@ -6,15 +6,17 @@ mod toy;
 use super::BOARD;
 use boardlab_image::audit::Audit;
 use boardlab_image::create::write_data;
-use boardlab_image::fs::{ALL, FileSystemType, Mounted, Search, System, Window};
+use boardlab_image::fs::{
+    ALL, DetectedFileSystem, Detector, FileSystemType, ImageFileSystem, Window,
+};
 use boardlab_image::{
-    Confidence, Contents, Damage, Dump, Error, Found, Hints, Kind, Limits, Opened, Shape, Spare,
-    identify_types, open_types, tables,
+    Confidence, Contents, Damage, Detection, Dump, Error, Hints, Kind, Limits, MountedImage, Shape,
+    Spare, identify_types, open_types, tables,
 };
 use boardlab_mtd::RamMtd;
 use boardlab_result::{Cell, Row, RunResult, Table, Value};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{FileSystem, New, PAGE_SIZE};
+use boardlab_vfs::{FileSystem, NewInode, PAGE_SIZE};
 use std::ops::Range;
 use toy::{MAGIC, Toy};
 
@@ -29,7 +31,7 @@ fn types() -> Vec<FileSystemType> {
 #[derive(Debug)]
 struct Heads(Vec<Bytes>);
 
-impl Search for Heads {
+impl Detector for Heads {
     fn look(&mut self, window: &Window<'_>) {
         let page = SHAPE.page.to_usize();
         for at in (0..window.begins.end).step_by(page) {
@@ -47,15 +49,20 @@ impl Search for Heads {
         self.look(window);
     }
 
-    fn conclude(self: Box<Self>, _: &Contents, _: &[Found]) -> Option<(Found, Box<dyn System>)> {
+    fn conclude(
+        self: Box<Self>,
+        _: &Contents,
+        _: &[Detection],
+    ) -> Option<(Detection, Box<dyn DetectedFileSystem>)> {
         let first = *self.0.first()?;
         let kind = Kind::FileSystem(TOY.name);
-        let found = Found::new(kind, Bytes::ZERO, Confidence::Likely).because(first, "first head");
+        let found =
+            Detection::new(kind, Bytes::ZERO, Confidence::Likely).because(first, "first head");
         Some((found, self))
     }
 }
 
-impl System for Heads {
+impl DetectedFileSystem for Heads {
     fn shape(&self) -> Shape {
         SHAPE
     }
@@ -71,14 +78,14 @@ impl System for Heads {
         run.tables.push(table);
     }
 
-    fn mount(&self, contents: &Contents, _: &Hints) -> Result<Opened, Error> {
+    fn mount(&self, contents: &Contents, _: &Hints) -> Result<MountedImage, Error> {
         let (mut clock, dump) = (Clock::new(), Dump::new(contents.clone(), SHAPE)?);
         let fs = Toy::mount(&mut clock, dump).map_err(|problem| Error::Mount(problem.into()))?;
-        Ok(Opened { fs: Box::new(fs), clock, at: Bytes::ZERO, truncated: None })
+        Ok(MountedImage { fs: Box::new(fs), clock, at: Bytes::ZERO, truncated: None })
     }
 }
 
-impl Mounted for Toy<Dump> {
+impl ImageFileSystem for Toy<Dump> {
     fn dump(&self) -> &Dump {
         self.flash()
     }
@@ -98,10 +105,10 @@ fn created() -> Contents {
     let flash = RamMtd::nand(16, 8, SHAPE.page, Bytes::new(16));
     let mut fs = Toy::mount(&mut clock, flash).unwrap();
     let root = fs.root();
-    let dir = New::of(boardlab_vfs::Kind::Directory, 0o755);
+    let dir = NewInode::of(boardlab_vfs::Kind::Directory, 0o755);
     let etc = fs.create(&mut clock, root, b"etc", &dir).unwrap();
     fs.sync(&mut clock).unwrap();
-    let regular = New::of(boardlab_vfs::Kind::File, 0o644);
+    let regular = NewInode::of(boardlab_vfs::Kind::File, 0o644);
     let motd = fs.create(&mut clock, etc, b"motd", &regular).unwrap();
     let mut page = vec![0; PAGE_SIZE];
     page[..8].copy_from_slice(b"welcome\n");
@@ -126,9 +133,9 @@ fn a_further_filesystem_is_told_listed_and_created() {
     assert_eq!(cell("contents", "1", "kind"), Value::Text("toy filesystem".into()));
     assert_eq!(cell("flash", "flash", "block_count"), Value::Int(16));
     assert_eq!(cell("filesystem", "toy", "head_count"), Value::Int(2));
-    let Opened { fs, clock, .. } = &mut image;
-    let with = (damage.as_ref().unwrap(), Limits::default());
-    let told = tables::listing("x", fs, clock, b"/", with).unwrap();
+    let MountedImage { fs, clock, .. } = &mut image;
+    let damage = damage.as_ref().unwrap();
+    let told = tables::listing("x", fs, clock, b"/", damage, Limits::default()).unwrap();
     let size = told.run.table("files").unwrap().cell("/etc/motd", "size_bytes").unwrap();
     assert_eq!((told.whole, &size.value), (true, &Value::Int(8)));
 }

@@ -1,7 +1,7 @@
 //! Names that no host takes, deep directories, holes and many names: each is told, and none takes long.
 
 use boardlab_image::names::shown;
-use boardlab_image::tables::{self, Told};
+use boardlab_image::tables::{self, ImageReport};
 use boardlab_image::{Contents, Damage, Hints, Limits, extract, open};
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::format::{ByteOrder, Dirent, Header, Inode, NodeType, crc};
@@ -95,17 +95,17 @@ impl Drop for Scratch {
     }
 }
 
-fn both(image: Vec<u8>, target: &Path) -> [Told; 2] {
+fn both(image: Vec<u8>, target: &Path) -> [ImageReport; 2] {
     let mut opened = open(&Contents::of(image), &Hints::default()).unwrap();
     let damage = Damage::of(&mut opened).unwrap();
     let (fs, clock) = (&mut opened.fs, &mut opened.clock);
-    let with = (&damage, Limits::default());
-    let listed = tables::listing("x", fs, clock, b"/", with).unwrap();
-    let done = extract(fs, clock, b"/", target, with).unwrap();
+    let limits = Limits::default();
+    let listed = tables::listing("x", fs, clock, b"/", &damage, limits).unwrap();
+    let done = extract(fs, clock, b"/", target, &damage, limits).unwrap();
     [listed, tables::extracted("x", "out", &done, &damage)]
 }
 
-fn why(told: &Told, path: &str) -> Option<String> {
+fn why(told: &ImageReport, path: &str) -> Option<String> {
     let rows = &told.run.table("skipped")?.rows;
     let rows: Vec<_> = rows.iter().filter(|row| row.id == path).collect();
     let Value::Text(words) = &rows.first()?.cells["why"].value else { return None };
@@ -204,11 +204,11 @@ fn names_times_nodes_is_not_what_a_file_costs() {
     let mut fs = Jffs2::mount(&mut clock, Stats::new(flash), options).unwrap();
     fs.audit(&mut clock, |_, _| false).unwrap();
     let nothing = Damage::default();
-    let with = (&nothing, Limits::default());
-    let listed = tables::listing("x", &mut fs, &mut clock, b"/", with).unwrap();
+    let limits = Limits::default();
+    let listed = tables::listing("x", &mut fs, &mut clock, b"/", &nothing, limits).unwrap();
     assert_eq!(listed.run.table("files").unwrap().rows.len(), MANY as usize + 1);
     let scratch = Scratch::new("links");
-    let done = extract(&mut fs, &mut clock, b"/", &scratch.0, with).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &scratch.0, &nothing, limits).unwrap();
     assert_eq!((done.files, done.links), (1, u64::from(MANY) - 1));
     let read = fs.device().of(Operation::Read).bytes().get();
     assert!(read < 20 * size, "{read} bytes of {size}");

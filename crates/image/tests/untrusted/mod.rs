@@ -12,7 +12,7 @@ use boardlab_jffs2::{Jffs2, Options, Profile};
 use boardlab_mtd::stats::Stats;
 use boardlab_mtd::{BlockIndex, Kind as Operation, Mtd, PageIndex, RamMtd};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{Change, FileSystem, Ino, Kind, New, PAGE_SIZE};
+use boardlab_vfs::{FileSystem, Ino, Kind, NewInode, PAGE_SIZE, SetAttr};
 use std::collections::BTreeSet;
 
 /// A kind of flash: how many blocks of how many pages of how many bytes; NOR has one page a block.
@@ -145,7 +145,7 @@ fn write(device: &mut RamMtd, shape: Shape, index: u32, block: &Block) {
 
 /// What was found in a flash.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct WalkCounts {
     pub(crate) mounted: bool,
     pub(crate) names: u64,
     pub(crate) targets: u64,
@@ -178,9 +178,9 @@ impl Flash {
     }
 
     /// Mounts, walks over every name and reads every file.
-    pub(crate) fn read_everything(&mut self) -> Found {
+    pub(crate) fn read_everything(&mut self) -> WalkCounts {
         let clock = &mut Clock::new();
-        let mut found = Found::default();
+        let mut found = WalkCounts::default();
         if let Ok(mut fs) = Jffs2::mount(clock, &mut self.device, self.options.clone()) {
             found.mounted = true;
             if self.check_first {
@@ -210,7 +210,7 @@ fn background(fs: &mut dyn FileSystem, clock: &mut Clock) {
     }
 }
 
-fn walk(fs: &mut dyn FileSystem, clock: &mut Clock, found: &mut Found) {
+fn walk(fs: &mut dyn FileSystem, clock: &mut Clock, found: &mut WalkCounts) {
     let mut walk = Walk::new(b"/", fs.root());
     let mut read = BTreeSet::new();
     while let Some(item) = walk.next(fs, clock) {
@@ -221,18 +221,18 @@ fn walk(fs: &mut dyn FileSystem, clock: &mut Clock, found: &mut Found) {
             if attributes.kind == Kind::File {
                 read_file(fs, clock, (item.ino, attributes.size), found);
             }
-            for name in fs.xattr_names(clock, item.ino).unwrap_or_default() {
-                found.values += u64::from(fs.xattr(clock, item.ino, &name).is_ok());
+            for name in fs.listxattr(clock, item.ino).unwrap_or_default() {
+                found.values += u64::from(fs.getxattr(clock, item.ino, &name).is_ok());
             }
         }
         if let Some(name) = item.path.rsplit(|&byte| byte == b'/').next() {
             let _ = fs.lookup(clock, fs.root(), name);
         }
-        let _ = fs.forget(clock, item.ino);
+        let _ = fs.evict_inode(clock, item.ino);
     }
 }
 
-fn read_file(fs: &mut dyn FileSystem, clock: &mut Clock, file: (Ino, u64), found: &mut Found) {
+fn read_file(fs: &mut dyn FileSystem, clock: &mut Clock, file: (Ino, u64), found: &mut WalkCounts) {
     let (ino, size) = file;
     let last = size.div_ceil(PAGE_SIZE as u64);
     let far = (6..52).map(|power| 1 << power).take_while(|&page| page < last);
@@ -249,28 +249,28 @@ fn read_file(fs: &mut dyn FileSystem, clock: &mut Clock, file: (Ino, u64), found
 /// the image's affair.
 fn write_on(fs: &mut dyn FileSystem, clock: &mut Clock) {
     let root = fs.root();
-    let names: Vec<_> = fs.read_dir(clock, root).unwrap_or_default();
+    let names: Vec<_> = fs.readdir(clock, root).unwrap_or_default();
     let content: Vec<u8> = (0..PAGE_SIZE).map(|at| (at * at / 7).to_le_bytes()[0]).collect();
     for (index, entry) in names.iter().take(6).enumerate() {
         let new = [b"new", &entry.name[..entry.name.len().min(100)]].concat();
         let _ = match index % 4 {
             0 => fs.unlink(clock, root, &entry.name),
-            1 => fs.rename(clock, (root, &entry.name), (root, &new)),
+            1 => fs.rename(clock, root, &entry.name, root, &new),
             2 => fs.link(clock, entry.ino, root, &new),
-            _ => fs.remove_dir(clock, root, &entry.name),
+            _ => fs.rmdir(clock, root, &entry.name),
         };
-        let cut = Change { size: Some(5_000), mode: Some(0o600), ..Change::default() };
-        let _ = fs.set_attributes(clock, entry.ino, &cut);
+        let cut = SetAttr { size: Some(5_000), mode: Some(0o600), ..SetAttr::default() };
+        let _ = fs.setattr(clock, entry.ino, &cut);
         let _ = fs.write_page(clock, entry.ino, 1, &content, 100..2_000);
-        let _ = fs.set_xattr(clock, entry.ino, b"user.colour", Some(b"blue"));
-        let _ = fs.forget(clock, entry.ino);
+        let _ = fs.setxattr(clock, entry.ino, b"user.colour", Some(b"blue"));
+        let _ = fs.evict_inode(clock, entry.ino);
     }
-    if let Ok(file) = fs.create(clock, root, b"a new file", &New::of(Kind::File, 0o644)) {
+    if let Ok(file) = fs.create(clock, root, b"a new file", &NewInode::of(Kind::File, 0o644)) {
         for page in 0..4 {
             let _ = fs.write_page(clock, file, page, &content, 0..PAGE_SIZE);
         }
         let _ = fs.fsync(clock, file);
-        let _ = fs.forget(clock, file);
+        let _ = fs.evict_inode(clock, file);
     }
     background(fs, clock);
     let _ = fs.sync(clock);
@@ -281,7 +281,7 @@ fn write_on(fs: &mut dyn FileSystem, clock: &mut Clock) {
 const COMPRESSORS: usize = 1 << 20;
 
 /// Fails when an image took more memory than four times its size, or reads out of all proportion.
-pub(crate) fn check_limits(input: &Input, found: &Found, memory: usize) {
+pub(crate) fn check_limits(input: &Input, found: &WalkCounts, memory: usize) {
     let size = input.shape().size();
     let fixed = if input.mount_options().read_only { 0 } else { COMPRESSORS };
     assert!(memory <= 4 * size + fixed, "{memory} bytes of memory for a flash of {size}");

@@ -1,10 +1,10 @@
-//! What the nodes of each inode make together, damaged ones included.
+//! The combined content of all nodes of an inode, including damaged ones.
 //!
-//! Layer: rank 5. The content of a file is put together twice in one go: damaged nodes take part as if they were
-//! right, so that what is seen of them at the end is what is lost, and what no node holds is missing. All nodes of a
-//! flash are sorted once, so the work does not grow with their square.
+//! Layer: rank 5. The content of a file is assembled as if damaged nodes were valid. What is
+//! visible of them at the end is lost, and what no node holds is missing. All nodes of a flash are
+//! sorted once, so the work does not grow quadratically.
 
-use super::{Auditor, Hurt, Meaning};
+use super::{Auditor, Consequence, InodeDamage};
 use crate::block::NodeId;
 use crate::format::Inode;
 use crate::fragments::{Fragment, Fragments};
@@ -14,9 +14,9 @@ use boardlab_vfs::Kind;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// An inode node whose fields are right.
+/// An inode node with valid fields.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct VerifiedNode {
     pub(super) slot: u32,
     pub(super) node: NodeId,
     pub(super) good: bool,
@@ -26,30 +26,31 @@ pub(super) struct Seen {
 }
 
 impl Auditor {
-    /// Says of each inode with a name what it has lost.
+    /// Determines the damage of each inode with a name.
     pub(super) fn judge_content<M>(&mut self, volume: &Volume<M>) {
         let mut seen = std::mem::take(&mut self.seen);
         seen.sort_unstable_by_key(|node| (node.slot, node.fields.version, node.good, node.node));
         for nodes in seen.chunk_by(|one, other| one.slot == other.slot) {
             let inode = volume.inodes.try_get(nodes[0].slot).filter(|inode| inode.links > 0);
             if let Some(inode) = inode {
-                let hurt = self.judge_inode(nodes);
-                if hurt != Hurt::default() {
-                    self.audit.hurt.insert(inode.ino, hurt);
+                let damage = self.judge_inode(nodes);
+                if damage != InodeDamage::default() {
+                    self.audit.inode_damage.insert(inode.ino, damage);
                 }
             }
         }
     }
 
-    /// `nodes` are those of one inode, the oldest first, of two of a version the good one last.
-    fn judge_inode(&mut self, nodes: &[Seen]) -> Hurt {
-        let mut hurt = Hurt::default();
-        let Some(newest) = nodes.last() else { return hurt };
+    /// Determines the damage of one inode. `nodes` are sorted from the oldest; of two nodes of a
+    /// version the valid one is last.
+    fn judge_inode(&mut self, nodes: &[VerifiedNode]) -> InodeDamage {
+        let mut damage = InodeDamage::default();
+        let Some(newest) = nodes.last() else { return damage };
         let mut fragments = Fragments::default();
         let mut damaged = BTreeMap::new();
         let mut effects = Vec::new();
         for same in nodes.chunk_by(|one, other| one.fields.version == other.fields.version) {
-            // A mount that did not see the damaged one gave its version again, or garbage collection
+            // A mount that did not see the damaged node reused its version, or garbage collection
             // copied it.
             let any_good = same.last().is_some_and(|last| last.good);
             for node in same.iter().filter(|node| node.good || !any_good) {
@@ -62,48 +63,48 @@ impl Auditor {
             }
         }
         if !newest.good {
-            hurt.metadata = true;
-            self.mean(newest.place, Meaning::Lost);
+            damage.metadata = true;
+            self.mean(newest.place, Consequence::Lost);
         }
         let is_file = newest.fields.mode & 0o170_000 == Kind::File.mode_bits();
         if is_file {
-            cut(&mut fragments, newest.fields.isize, &mut hurt);
+            cut(&mut fragments, newest.fields.isize, &mut damage);
         } else if damaged.is_empty() {
-            return hurt;
+            return damage;
         }
         for piece in fragments.iter() {
             let node = piece.dnode.map(|dnode| fragments.dnode(dnode).node);
             match node.map(|node| damaged.get(&node)) {
                 Some(None) => {}
                 Some(Some(place)) => {
-                    self.mean(*place, Meaning::Lost);
-                    push(&mut hurt.stale, range(&piece));
+                    self.mean(*place, Consequence::Lost);
+                    push(&mut damage.stale, range(&piece));
                 }
-                None if is_file => push(&mut hurt.missing, range(&piece)),
+                None if is_file => push(&mut damage.missing, range(&piece)),
                 None => {}
             }
         }
-        hurt
+        damage
     }
 
-    /// Names whose inode has no good node, and directories that lost theirs.
+    /// Determines names whose inode has no valid node, and directories that lost theirs.
     pub(super) fn judge_inodes<M>(&mut self, volume: &Volume<M>) {
         for slot in volume.inodes.slots_from(ROOT + 1..) {
             let inode = volume.inodes.get(slot);
             if inode.links == 0 || self.has_good.contains(&slot) {
                 continue;
             }
-            self.audit.hurt.entry(inode.ino).or_default().metadata = true;
+            self.audit.inode_damage.entry(inode.ino).or_default().metadata = true;
         }
     }
 }
 
-/// Cuts the file off where its newest node says, and notes what it is short of.
-fn cut(fragments: &mut Fragments, size: u32, hurt: &mut Hurt) {
+/// Truncates the file to the size in its newest node, and records missing bytes.
+fn cut(fragments: &mut Fragments, size: u32, damage: &mut InodeDamage) {
     let there = fragments.truncate(size, &mut Vec::new());
     if there < size {
-        hurt.cut_from = Some(u64::from(size));
-        hurt.missing.push(u64::from(there)..u64::from(size));
+        damage.cut_from = Some(u64::from(size));
+        damage.missing.push(u64::from(there)..u64::from(size));
     }
 }
 

@@ -1,11 +1,12 @@
-//! What lies on the flash where the scan found no node.
+//! Bytes on the flash where the scan found no node.
 //!
-//! Layer: rank 5. Most of it is normal: erased flash, padding, zeros, nodes that were made obsolete in place. What
-//! is left was a node once. So were zeros that are longer than what fills a gap, and erased flash with nodes behind it:
-//! a page that somebody could not read, perhaps. Words that are erased or zero but for a bit or three hold none: the first word of a node,
-//! of its magic number and type, has ten ones or more of 32, and ten zeros.
+//! Layer: rank 5. Most of them are normal: erased flash, padding, zeros, nodes marked obsolete in
+//! place. The rest was a node once. So were zeros longer than a gap, and erased flash with nodes
+//! after it, perhaps an unreadable page. Words that are erased or zero except for up to three bits
+//! are not nodes: the first word of a node, with its magic number and type, has at least ten ones
+//! and ten zeros.
 
-use super::{Auditor, HEADER, Meaning, Place, View, What, offset};
+use super::{Auditor, Consequence, DamageKind, HEADER, Place, View, offset};
 use crate::block::Owner;
 use crate::format::{
     ByteOrder, DirentView, Header, InodeView, Malformed, NodeType, SummaryView, XattrView,
@@ -15,32 +16,31 @@ use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use std::ops::Range;
 
-/// Bits of a word that may be wrong without making it something.
+/// The bit errors that an erased or zero word may have.
 const WRONG_BITS: u32 = 3;
-/// Bytes of nothing that part two places: a node has fewer zeros side by side.
+/// The empty bytes that separate two places: a node has fewer consecutive zeros.
 const APART: u32 = 64;
-/// Bytes of zeros side by side that fill a gap: with more Linux writes a node of padding.
+/// The consecutive zeros that fill a gap: for longer gaps Linux writes a padding node.
 const ZEROS: u32 = 12;
-/// Bits in which the first word of a block may differ from a header and still be taken for one.
+/// The bit errors with which the first word of a block still counts as a header.
 const LIKE_A_HEADER: u32 = 4;
-/// The types of nodes as they stand in headers, and the magic number.
+/// The node types in headers, and the magic number.
 const TYPES: [u16; 5] = [0xE001, 0xE002, 0xE008, 0xE009, 0x2003];
 const MAGIC: u16 = 0x1985;
 
 impl Auditor {
-    /// Looks through `range` of a block. `own` says whether JFFS2 wrote the block.
+    /// Examines `range` of a block. `own` says whether JFFS2 wrote the block.
     pub(super) fn gap<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
         range: Range<u32>,
         own: bool,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         let mut at = range.start;
         let mut strange: Option<Range<u32>> = None;
         let mut foreign = false;
-        // Where zeros, and where erased words began side by side.
+        // Where the present run of zeros, and of erased words, began.
         let (mut zeros, mut erased) = (None, None);
         while at + 4 <= range.end {
             let bytes = view.at(&(at..range.end));
@@ -59,22 +59,22 @@ impl Auditor {
                 .is_some_and(|here| header.is_some() || at - here.end >= APART)
                 && let Some(found) = strange.take()
             {
-                foreign |= !self.strange(volume, view, found, (own, lost));
+                foreign |= !self.strange(volume, view, found, own);
             }
             let Some(header) = header else {
                 at += 4;
                 continue;
             };
             let end = (at + pad(header.length)).min(range.end);
-            self.gap_node(volume, view, header, at..end, lost);
+            self.gap_node(volume, view, header, at..end);
             at = end;
         }
         if let Some(found) = strange {
-            foreign |= !self.strange(volume, view, found, (own, lost));
+            foreign |= !self.strange(volume, view, found, own);
         }
         let among = erased.filter(|start| range.end - start >= APART && own);
         if let Some(start) = among.filter(|_| is_before_a_node(volume, view, range.end)) {
-            self.lost_bytes(view, start..range.end, What::Erased);
+            self.lost_bytes(view, start..range.end, DamageKind::Erased);
         }
         if foreign && self.audit.first_foreign.is_none_or(|_| self.last_foreign != view.block.0) {
             self.audit.foreign_blocks += 1;
@@ -83,19 +83,19 @@ impl Auditor {
         }
     }
 
-    /// Bytes among nodes that hold none, where Linux leaves no such gap: a piece of the log is gone.
-    fn lost_bytes(&mut self, view: &View<'_>, range: Range<u32>, what: What) {
+    /// Reports bytes between nodes where Linux leaves no such gap: a part of the log is lost.
+    fn lost_bytes(&mut self, view: &View<'_>, range: Range<u32>, what: DamageKind) {
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        self.tell(Place { at, length, what, meaning: Meaning::Unknown, ino: None });
+        self.tell(Place { at, length, what, meaning: Consequence::Unknown, ino: None });
     }
 
-    /// Bytes that begin no node. Gives false when they are nobody's business.
+    /// Reports bytes that begin no node. Returns false when they are foreign.
     fn strange<M>(
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
         range: Range<u32>,
-        (own, lost): (bool, &dyn Fn(Range<u32>) -> bool),
+        own: bool,
     ) -> bool {
         if !own {
             return false;
@@ -103,48 +103,45 @@ impl Auditor {
         let (bytes, length) = (view.at(&range), range.end - range.start);
         let at = view.start + offset(range.start);
         let zeros = bytes.iter().all(|&byte| byte == 0);
-        if range.end == view.size() && zeros && !lost(range.clone()) {
-            // Behind the last node of all somebody has filled the image up.
-            let (what, meaning) = (What::Zeros, Meaning::Unknown);
+        if range.end == view.size() && zeros && !(view.lost)(range.clone()) {
+            // Zeros after the last node of all are padding of the image.
+            let (what, meaning) = (DamageKind::Zeros, Consequence::Unknown);
             self.zeros_at_end = Some(Place { at, length, what, meaning, ino: None });
             return true;
         }
         let behind = view.at(&(range.end..view.size()));
         let torn = length <= header::SIZE && behind.iter().all(|&byte| byte == 0xFF);
-        let meaning = if torn { Meaning::Torn } else { Meaning::Unknown };
+        let meaning = if torn { Consequence::Torn } else { Consequence::Unknown };
         let ino = like_a_header(bytes, volume.order).then(|| suspect(volume, bytes)).flatten();
         if let (Some(ino), false) = (ino, torn) {
-            self.audit.hurt.entry(ino).or_default().suspected = true;
+            self.audit.inode_damage.entry(ino).or_default().suspected = true;
         }
         (self.audit.nodes, self.audit.damaged) = (self.audit.nodes + 1, self.audit.damaged + 1);
-        self.tell(Place { at, length, what: What::Strange, meaning, ino });
+        self.tell(Place { at, length, what: DamageKind::Strange, meaning, ino });
         true
     }
 
-    /// A node with a right header that the scan did not take.
+    /// Examines a node with a valid header that the scan did not accept.
     fn gap_node<M: Mtd>(
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
         header: Header,
         range: Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         if !header.accurate {
             return;
         }
         let (bytes, order) = (view.at(&range), volume.order);
         let (at, length) = (view.start + offset(range.start), range.end - range.start);
-        let free = range.start >= volume.blocks.end_of_nodes(view.block);
+        let free = range.start >= volume.blocks.free_offset(view.block);
         let problem = match header.node_type {
             NodeType::Inode => InodeView::new(bytes, order).map(|_| ()),
             NodeType::Dirent => match DirentView::new(bytes, order) {
                 Ok(found) if found.parse().is_err() => {
                     (self.audit.nodes, self.audit.damaged) =
                         (self.audit.nodes + 1, self.audit.damaged + 1);
-                    let (entry, name) = (found.with_name(&[]), found.name_so_far().to_vec());
-                    let found = (&range, entry.parent, entry.version, name);
-                    self.wrong_name(volume, view, found, lost);
+                    self.wrong_name(volume, view, &range, found.with_name(found.name_so_far()));
                     return;
                 }
                 other => other.map(|_| ()),
@@ -153,7 +150,7 @@ impl Auditor {
             NodeType::Xref => XrefView::new(bytes, order).map(|_| ()),
             NodeType::Summary => {
                 if SummaryView::new(bytes, order).is_err() {
-                    let (what, meaning) = (What::Summary, Meaning::Superseded);
+                    let (what, meaning) = (DamageKind::Summary, Consequence::Superseded);
                     self.tell(Place { at, length, what, meaning, ino: None });
                 }
                 return;
@@ -162,55 +159,55 @@ impl Auditor {
         };
         match problem {
             Ok(()) if free => {
-                let (what, meaning) = (What::Hidden, Meaning::Unknown);
+                let (what, meaning) = (DamageKind::Hidden, Consequence::Unknown);
                 self.tell(Place { at, length, what, meaning, ino: None });
             }
             Ok(()) => {}
-            Err(cause) => self.wrong_fields(volume, view, (header, cause), &range, lost),
+            Err(cause) => self.wrong_fields(volume, view, header, cause, &range),
         }
     }
 
-    /// A node of which the header alone is right.
+    /// Reports a node of which only the header is valid.
     fn wrong_fields<M>(
         &mut self,
         volume: &Volume<M>,
         view: &View<'_>,
-        (header, cause): (Header, Malformed),
+        header: Header,
+        cause: Malformed,
         range: &Range<u32>,
-        lost: &dyn Fn(Range<u32>) -> bool,
     ) {
         (self.audit.nodes, self.audit.damaged) = (self.audit.nodes + 1, self.audit.damaged + 1);
         let length = range.end - range.start;
-        let torn = view.is_torn(range.start, length) && !lost(range.clone());
-        let meaning = if torn { Meaning::Torn } else { Meaning::Unknown };
+        let torn = view.is_torn(range.start, length) && !(view.lost)(range.clone());
+        let meaning = if torn { Consequence::Torn } else { Consequence::Unknown };
         let ino = suspect(volume, view.at(range));
         if let (Some(ino), false) = (ino, torn) {
-            self.audit.hurt.entry(ino).or_default().suspected = true;
+            self.audit.inode_damage.entry(ino).or_default().suspected = true;
         }
-        let what = What::Fields(header.node_type, cause);
+        let what = DamageKind::Fields(header.node_type, cause);
         let at = view.start + offset(range.start);
         self.tell(Place { at, length, what, meaning, ino });
     }
 }
 
-/// Whether a header can be believed within what is left.
+/// Whether a header is plausible within the remaining bytes.
 fn fits(header: &Header, left: u32) -> bool {
     (header::SIZE..=left).contains(&header.length)
 }
 
-/// The inode that a damaged node speaks of, if there is one of that number with a name.
+/// The inode that a damaged node suggests, if one of that number has a name.
 fn suspect<M>(volume: &Volume<M>, bytes: &[u8]) -> Option<u32> {
     let number = bytes.get(HEADER..HEADER + 4)?.try_into().ok()?;
     let inode = volume.inodes.find(volume.order.u32(number))?;
     (inode.links > 0).then_some(inode.ino)
 }
 
-/// Notes where something began that goes on side by side.
+/// Tracks where a run began.
 fn since(start: &mut Option<u32>, goes_on: bool, at: u32) {
     *start = if goes_on { Some(start.unwrap_or(at)) } else { None };
 }
 
-/// What a word of four bytes is, but for a few bits.
+/// The kind of a word of four bytes, with tolerance for a few bit errors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Word {
     Zero,
@@ -228,14 +225,14 @@ fn word(bytes: &[u8]) -> Word {
     }
 }
 
-/// Whether a node that is somebody's begins at `at`.
+/// Whether a node with an owner begins at `at`.
 fn is_before_a_node<M>(volume: &Volume<M>, view: &View<'_>, at: u32) -> bool {
     let refs = volume.blocks.block(view.block).refs();
     let number = refs.partition_point(|node| node.offset() < at);
     refs.get(number).is_some_and(|node| node.offset() == at && node.owner() != Owner::Nobody)
 }
 
-/// Whether a block begins with what may have been a header.
+/// Whether a block begins with a possibly damaged header.
 pub(super) fn begins_like_jffs2(bytes: &[u8], order: ByteOrder) -> bool {
     like_a_header(bytes, order)
 }
@@ -250,7 +247,7 @@ fn like_a_header(bytes: &[u8], order: ByteOrder) -> bool {
     TYPES.iter().any(|&node_type| differs(node_type) <= LIKE_A_HEADER)
 }
 
-/// Inode nodes and entries in a block that is not read, wherever they lie.
+/// Counts the inode nodes and entries in a block that is not read.
 pub(super) fn count_nodes(bytes: &[u8], order: ByteOrder) -> u32 {
     let mut count = 0;
     let mut at = 0;

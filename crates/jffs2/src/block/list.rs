@@ -10,7 +10,7 @@ use boardlab_mtd::BlockIndex;
 use boardlab_vfs::Contradiction;
 
 impl Blocks {
-    /// How many blocks are on a list.
+    /// The number of blocks on a list.
     #[must_use]
     pub const fn on_list(&self, list: List) -> u32 {
         self.heads[list as usize].count
@@ -29,7 +29,7 @@ impl Blocks {
         self.list(list).next()
     }
 
-    /// Takes a block off its list and puts it at the end of another.
+    /// Moves a block from its list to the end of another.
     pub fn move_to(&mut self, block: BlockIndex, list: List) {
         self.unlink(block);
         let previous = self.heads[list as usize].last;
@@ -48,14 +48,14 @@ impl Blocks {
         head.count += 1;
     }
 
-    /// Takes the first block off a list.
+    /// Removes the first block of a list.
     pub fn take_first(&mut self, list: List) -> Option<BlockIndex> {
         let block = self.first(list)?;
         self.move_to(block, List::None);
         Some(block)
     }
 
-    /// Puts the first `count` blocks of a list behind its others.
+    /// Moves the first `count` blocks of a list to its end.
     pub fn rotate(&mut self, list: List, count: u32) {
         for _ in 0..count {
             let Some(block) = self.first(list) else { return };
@@ -85,7 +85,8 @@ impl Blocks {
     /// Compares every count with the references and every list with its blocks.
     ///
     /// # Panics
-    /// When they differ: a fault of this crate, never of an image. For tests; it walks everything.
+    /// When they differ, which is a bug of this crate and never of an image. For tests; it walks
+    /// everything.
     pub fn check_accounting(&self) {
         self.compare_accounts().unwrap_or_else(|found| panic!("{found}"));
     }
@@ -152,7 +153,7 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NodeState, Owner, Refile, Verdict, is_dirty};
+    use super::super::{BlockState, NodeState, Owner, RefilePolicy, is_dirty};
     use super::*;
 
     const FIRST: BlockIndex = BlockIndex(0);
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!((blocks.length(first), blocks.length(second)), (12, 100));
         assert_eq!(blocks.node(second).owner(), Owner::Inode(7));
         assert_eq!(blocks.block(FIRST).refs().len(), 3);
-        assert_eq!(blocks.end_of_nodes(FIRST), 124);
+        assert_eq!(blocks.free_offset(FIRST), 124);
         blocks.check_accounting();
     }
 
@@ -186,12 +187,12 @@ mod tests {
         let nodes = [100, 100, 64_000]
             .map(|length| blocks.link(FIRST, length, NodeState::Pristine, Owner::Nobody, None));
         blocks.move_to(FIRST, List::Clean);
-        blocks.obsolete(nodes[0], Refile::To(List::ErasePending));
+        blocks.mark_obsolete(nodes[0], RefilePolicy::To(List::ErasePending));
         assert_eq!((blocks.totals().wasted, blocks.block(FIRST).list()), (100, List::Clean));
-        blocks.obsolete(nodes[1], Refile::To(List::ErasePending));
+        blocks.mark_obsolete(nodes[1], RefilePolicy::To(List::ErasePending));
         assert_eq!((blocks.totals().dirty, blocks.block(FIRST).list()), (200, List::Dirty));
-        assert!(!blocks.obsolete(nodes[1], Refile::To(List::ErasePending)));
-        blocks.obsolete(nodes[2], Refile::To(List::ErasePending));
+        assert!(!blocks.mark_obsolete(nodes[1], RefilePolicy::To(List::ErasePending)));
+        blocks.mark_obsolete(nodes[2], RefilePolicy::To(List::ErasePending));
         assert_eq!(blocks.block(FIRST).list(), List::ErasePending);
         blocks.check_accounting();
     }
@@ -201,7 +202,7 @@ mod tests {
         let mut blocks = filled();
         for index in 0..3 {
             let id = blocks.id(FIRST, index).unwrap();
-            blocks.obsolete(id, Refile::To(List::ErasePending));
+            blocks.mark_obsolete(id, RefilePolicy::To(List::ErasePending));
         }
         assert_eq!(blocks.block(FIRST).list(), List::VeryDirty);
         assert_eq!((blocks.on_list(List::Clean), blocks.on_list(List::VeryDirty)), (0, 1));
@@ -214,10 +215,10 @@ mod tests {
             let mut blocks = filled();
             let nodes = [0, 1, 2, 3].map(|index| blocks.id(FIRST, index).unwrap());
             for id in nodes {
-                blocks.obsolete(id, Refile::To(erasable));
+                blocks.mark_obsolete(id, RefilePolicy::To(erasable));
             }
             assert_eq!(blocks.block(FIRST).list(), erasable);
-            blocks.revive(nodes[1], NodeState::Pristine);
+            blocks.unmark_obsolete(nodes[1], NodeState::Pristine);
             assert_eq!((blocks.totals().used, blocks.totals().dirty), (200, 824));
             assert_eq!(blocks.block(FIRST).list(), List::VeryDirty);
             blocks.check_accounting();
@@ -228,9 +229,9 @@ mod tests {
     fn checking_a_node_moves_its_bytes_from_unchecked_to_used() {
         let mut blocks = Blocks::new(1, 1024);
         let id = blocks.link(FIRST, 200, NodeState::Unchecked, Owner::Nobody, None);
-        blocks.set_used(id, NodeState::Pristine);
+        blocks.mark_used(id, NodeState::Pristine);
         assert_eq!((blocks.totals().used, blocks.totals().unchecked), (200, 0));
-        blocks.set_normal(id);
+        blocks.mark_normal(id);
         assert_eq!(blocks.node(id).state(), NodeState::Normal);
         blocks.check_accounting();
     }
@@ -256,8 +257,12 @@ mod tests {
         blocks.link(at(2), 400, NodeState::Unchecked, Owner::Nobody, None);
         blocks.link_dirty(at(3), 400);
         let verdicts = [0, 1, 2, 3].map(|index| blocks.classify(at(index), 12));
-        let expected =
-            [Verdict::Cleanmarker, Verdict::Clean, Verdict::PartDirty, Verdict::AllDirty];
+        let expected = [
+            BlockState::Cleanmarker,
+            BlockState::Clean,
+            BlockState::PartDirty,
+            BlockState::AllDirty,
+        ];
         assert_eq!(verdicts, expected);
         assert_eq!(blocks.block(at(1)).space().wasted, 100);
         blocks.check_accounting();

@@ -1,7 +1,8 @@
-//! The cleanmarker: the block was erased to the end, and nothing interrupted it.
+//! The cleanmarker: the erase of the block was completed.
 //!
-//! Layer: rank 5, format. On NOR it is a node of a header alone at the beginning of the block; on NAND
-//! its first eight bytes lie in the free spare bytes of the block's first page ([`OobCleanmarker`]).
+//! Layer: rank 5, format. On NOR it is a node of only a header at the beginning of the block; on
+//! NAND its first eight bytes are in the free OOB bytes of the block's first page
+//! ([`OobCleanmarker`]).
 //!
 //! ```text
 //!  NOR, data bytes 0..12:        85 19  03 20  0c 00 00 00  b1 b0 1e e4
@@ -15,7 +16,7 @@ use std::fmt;
 
 /// Bytes of the node on NOR.
 pub const SIZE: u32 = header::SIZE;
-/// Bytes in the spare area on NAND.
+/// Bytes in the OOB area on NAND.
 pub const OOB_SIZE: usize = 8;
 
 mod field {
@@ -28,7 +29,7 @@ mod field {
 /// The node on NOR.
 pub const NODE: Header = Header::new(NodeType::Cleanmarker, SIZE);
 
-/// The cleanmarker in spare bytes.
+/// The cleanmarker in the OOB area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OobCleanmarker;
 
@@ -43,8 +44,8 @@ impl OobCleanmarker {
         bytes
     }
 
-    /// Whether free spare bytes begin with the marker. Of a page with fewer than eight free bytes, as
-    /// many as there are must agree.
+    /// Whether free OOB bytes begin with the marker. In a page with fewer than eight free bytes, as
+    /// many as exist must match.
     #[must_use]
     pub fn is_in(self, oob: &[u8], order: ByteOrder) -> bool {
         let length = oob.len().min(OOB_SIZE);

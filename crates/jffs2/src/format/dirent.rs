@@ -17,7 +17,8 @@ use std::fmt;
 
 /// Bytes before the name.
 pub const SIZE: u32 = 40;
-/// Bytes of the longest name that Linux writes, and of the longest target of a link (`JFFS2_MAX_NAME_LEN`).
+/// Bytes of the longest name that Linux writes, and of the longest target of a link
+/// (`JFFS2_MAX_NAME_LEN`).
 pub const NAME_MAX: usize = 254;
 /// Bytes that the node checksum covers.
 const COVERED: usize = 32;

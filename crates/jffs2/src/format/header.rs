@@ -24,7 +24,7 @@ pub const SIZE: u32 = 12;
 pub const MAGIC: u16 = 0x1985;
 /// What nodes of JFFS, version 1, began with.
 pub const OLD_MAGIC: u16 = 0x1984;
-/// The bit of the type that is cleared when a node becomes obsolete in place.
+/// The bit of the type that is cleared when a node is marked obsolete in place.
 pub const ACCURATE: u16 = 0x2000;
 
 mod field {
@@ -57,7 +57,7 @@ pub enum NodeType {
     Unknown(u16),
 }
 
-/// What one who does not know the type of a node must do.
+/// How an implementation must treat a node of an unknown type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Compatibility {
     /// Leave the filesystem alone.
@@ -101,7 +101,7 @@ impl NodeType {
         }
     }
 
-    /// What one who does not know the type must do.
+    /// How an implementation must treat an unknown type.
     #[must_use]
     pub const fn compatibility(self) -> Compatibility {
         match self.number() >> 14 {
@@ -135,11 +135,11 @@ pub struct Header {
     pub node_type: NodeType,
     /// Bytes of the whole node, this header included, without what aligns the next one.
     pub length: u32,
-    /// Whether it was not made obsolete in place.
+    /// Whether it is not marked obsolete in place.
     pub accurate: bool,
 }
 
-/// What stands where a header was looked for.
+/// What was found in place of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderError {
     /// Fewer bytes than a header has.
@@ -157,14 +157,14 @@ pub enum HeaderError {
     OldMagic,
     /// No magic number.
     NoMagic {
-        /// What is there instead.
+        /// What was found instead.
         found: u16,
     },
     /// The magic number, but the checksum of the header is wrong.
     Crc {
-        /// What the header says.
+        /// The checksum in the header.
         expected: u32,
-        /// What its bytes give.
+        /// The checksum of its bytes.
         found: u32,
     },
 }
@@ -179,7 +179,7 @@ impl Header {
     /// The header that `bytes` begin with.
     ///
     /// # Errors
-    /// What else is there.
+    /// What was found instead.
     pub fn parse(bytes: &[u8], order: ByteOrder) -> Result<Self, HeaderError> {
         let Some(bytes) = bytes.get(..field::END) else {
             return Err(HeaderError::Short { found: bytes.len() });

@@ -1,6 +1,7 @@
 //! The inode node: all metadata of an inode, with or without a piece of its content.
 //!
-//! Layer: rank 5, format. Main types: [`InodeView`] over bytes, [`Inode`], the 68 bytes before the data.
+//! Layer: rank 5, format. Main types: [`InodeView`] over bytes, [`Inode`], the 68 bytes before the
+//! data.
 //!
 //! ```text
 //!  0       12    16        20     24    26    28      32     36     40     44

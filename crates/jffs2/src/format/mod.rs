@@ -1,9 +1,10 @@
-//! The bytes of JFFS2 on flash, and nothing else.
+//! The on-flash format of JFFS2.
 //!
-//! Layer: rank 5, lowest room of the crate: knows no device and no index. One file a kind of node, each
-//! of the same five parts: the fields as ranges of bytes, a checked view over bytes, a representation
-//! with legal states only, its emission, its display; tests on literal bytes at the end. Here is what
-//! all share: [`ByteOrder`], the checksum [`crc`], [`pad`], and [`Malformed`].
+//! Layer: rank 5, lowest module of the crate: knows no device and no index. One file per type of
+//! node, each with the same five parts: the fields as byte ranges, a checked view over bytes, a
+//! representation with legal states only, its emission, its display; tests on literal bytes at the
+//! end. This file has the shared parts: [`ByteOrder`], the checksum [`crc`], [`pad`], and
+//! [`Malformed`].
 //!
 //! Source: Linux 6.1, `include/uapi/linux/jffs2.h`; described bit by bit in `docs/formats/jffs2.md`.
 
@@ -53,37 +54,37 @@ pub const fn pad(length: u32) -> u32 {
 pub enum Malformed {
     /// There are fewer bytes than the fields of the node take.
     Short {
-        /// How many there must be.
+        /// The number required.
         expected: u32,
-        /// How many there are.
+        /// The number present.
         found: u32,
     },
     /// The checksum over the fields is wrong.
     NodeCrc {
-        /// What the node says.
+        /// The checksum in the node.
         expected: u32,
-        /// What its bytes give.
+        /// The checksum of its bytes.
         found: u32,
     },
     /// The checksum over the name or the data is wrong.
     DataCrc {
-        /// What the node says.
+        /// The checksum in the node.
         expected: u32,
-        /// What its bytes give.
+        /// The checksum of its bytes.
         found: u32,
     },
-    /// The lengths within the node do not add up to its total length.
+    /// The lengths in the node do not add up to its total length.
     Length {
-        /// The total length that the header says.
+        /// The total length in the header.
         total: u32,
-        /// What fields and data take.
+        /// The size of fields and data.
         needed: u64,
     },
-    /// A field holds what no JFFS2 writes.
+    /// A field has a value that JFFS2 never writes.
     Value {
         /// Which field.
         field: &'static str,
-        /// What it holds.
+        /// The value.
         found: u32,
     },
 }

@@ -1,6 +1,6 @@
-//! Nodes of open inodes, which are written anew with all that is known of the inode.
+//! Garbage collection of nodes of open inodes, which are rewritten from the in-memory state.
 //!
-//! Layer: rank 5. `Jffs2::collect_live` finds out what a node is to its inode, and moves it.
+//! Layer: rank 5. `Jffs2::collect_live` determines the role of a node in its inode, and moves it.
 //!
 //! Source: Linux 6.1, `fs/jffs2/gc.c` (`jffs2_garbage_collect_live` to `jffs2_garbage_collect_dnode`).
 
@@ -12,7 +12,7 @@ use crate::format::inode::Compressor;
 use crate::format::{Dirent, Inode, InodeView, inode, length_of, summary, to_usize};
 use crate::fragments::{DnodeId, FullDnode, PAGE};
 use crate::inode::{DirEntry, OpenInode};
-use crate::write::{MIN_DATA, Mode, entry_size, node_with};
+use crate::write::{AllocMode, MIN_DATA, entry_size, node_with};
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Kind, Work};
@@ -31,11 +31,11 @@ impl<M: Mtd> Jffs2<M> {
             return self.collect_metadata(clock, ino);
         }
         if let Some((number, dnode, shown)) = find_dnode(inode, id) {
-            return self.collect_content(clock, ino, (number, dnode), shown);
+            return self.collect_content(clock, ino, number, dnode, shown);
         }
         let found = inode.entries.iter().find(|(_, entry)| entry.node == Some(id));
         let Some((name, entry)) = found.map(|(name, entry)| (name.clone(), *entry)) else {
-            // The inode was read without this node: nothing needs it.
+            // The inode does not use this node, so nothing needs it.
             return self.volume.mark_obsolete(clock, id);
         };
         let forgets = self.volume.mistake == Some(Mistake::ForgetsDeletions);
@@ -50,7 +50,8 @@ impl<M: Mtd> Jffs2<M> {
         &mut self,
         clock: &mut Clock,
         ino: u32,
-        (number, dnode): (DnodeId, FullDnode),
+        number: DnodeId,
+        dnode: FullDnode,
         shown: Range<u32>,
     ) -> Result<(), Error> {
         let pristine = crate::block::NodeState::Pristine;
@@ -61,17 +62,18 @@ impl<M: Mtd> Jffs2<M> {
             return Ok(());
         }
         if shown.start / PAGE < (shown.end - 1) / PAGE {
-            self.collect_hole(clock, ino, (number, dnode), shown)
+            self.collect_hole(clock, ino, number, dnode, shown)
         } else {
             self.collect_data(clock, ino, shown)
         }
     }
 
-    /// The node that carries the metadata of an inode, with the target of a link or a device number.
+    /// Rewrites the node that carries the metadata of an inode, with the target of a symbolic link
+    /// or a device number.
     fn collect_metadata(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
         let inode = self.held(ino)?;
         let Some(old) = inode.metadata_node else { return Ok(()) };
-        let mut data = self.only_data(ino)?;
+        let mut data = self.special_data(ino)?;
         if self.held(ino)?.kind == Kind::Symlink {
             self.volume.read_dnode(clock, old.node, 0, &mut data)?;
         }
@@ -82,25 +84,26 @@ impl<M: Mtd> Jffs2<M> {
             isize: size,
             csize: length_of(&data),
             dsize: length_of(&data),
-            ..self.node_of(ino)?
+            ..self.next_inode_node(ino)?
         };
-        let new = self.write_dnode(clock, &mut node, &data, Mode::Gc)?;
+        let new = self.write_dnode(clock, &mut node, &data, AllocMode::Gc)?;
         self.held_mut(ino)?.metadata_node = Some(new);
         self.volume.mark_obsolete(clock, old.node)
     }
 
-    /// The size of a file as its fragments say, which is right while a write is under way.
+    /// The size of a file by its fragments, which is correct during a write.
     fn covered_size(&self, ino: u32) -> Result<u32, Error> {
         let inode = self.held(ino)?;
         Ok(inode.fragments.last().map_or(inode.metadata.size, |last| last.offset + last.size))
     }
 
-    /// A hole over more than one page.
+    /// Rewrites a hole of more than one page.
     fn collect_hole(
         &mut self,
         clock: &mut Clock,
         ino: u32,
-        (number, dnode): (DnodeId, FullDnode),
+        number: DnodeId,
+        dnode: FullDnode,
         shown: Range<u32>,
     ) -> Result<(), Error> {
         let kept = if dnode.fragments > 1 { self.read_hole(clock, dnode.node)? } else { None };
@@ -116,27 +119,28 @@ impl<M: Mtd> Jffs2<M> {
         let isize = self.covered_size(ino)?;
         let mut node = Inode { isize, offset, dsize, compressor: Compressor::Zero, ..node };
         self.reserve_gc(clock, inode::SIZE, Some(summary::INODE_SIZE))?;
-        let new = self.write_dnode(clock, &mut node, &[], Mode::Gc)?;
+        let new = self.write_dnode(clock, &mut node, &[], AllocMode::Gc)?;
         if kept.is_none() || version == self.held(ino)?.highest_version {
             return self.add_to_file(clock, ino, new);
         }
-        self.volume.blocks.set_normal(new.node);
+        self.volume.blocks.mark_normal(new.node);
         self.held_mut(ino)?.fragments.set_node(number, new.node);
         self.volume.mark_obsolete(clock, dnode.node)
     }
 
-    /// A hole in which newer nodes lie must keep its version. `None` when the node is no good hole: then
-    /// the part that is seen becomes a new one.
+    /// A hole that newer nodes overlap must keep its version. `None` when the node is not a valid
+    /// hole: then its visible part becomes a new one.
     fn read_hole(&mut self, clock: &mut Clock, id: NodeId) -> Result<Option<Inode>, Error> {
         let mut bytes = [0; 68];
-        let at = self.volume.blocks.place(id);
+        let at = self.volume.blocks.flash_offset(id);
         self.volume.read_flash(clock, at, &mut bytes)?;
         self.volume.host.spend(clock, Work::Crc, 60);
         let node = InodeView::new(&bytes, self.volume.order).ok().map(|view| view.parse());
         Ok(node.filter(|node| node.compressor == Compressor::Zero && node.csize == 0))
     }
 
-    /// Data within a page: what is shown of the node, joined with its neighbours in the page.
+    /// Rewrites data within a page: the visible part of the node, joined with its neighbours in the
+    /// page.
     fn collect_data(
         &mut self,
         clock: &mut Clock,
@@ -152,18 +156,18 @@ impl<M: Mtd> Jffs2<M> {
         while offset < shown.end {
             let least = inode::SIZE + MIN_DATA;
             let room = self.reserve_gc(clock, least, Some(summary::INODE_SIZE))?;
-            let node = Inode { offset, ..self.node_of(ino)? };
+            let node = Inode { offset, ..self.next_inode_node(ino)? };
             let data = &page[to_usize(offset - first)..to_usize(joined.end - first)];
-            let (new, _) = self.write_compressed(clock, node, data, (room, Mode::Gc))?;
+            let (new, _) = self.write_compressed(clock, node, data, room, AllocMode::Gc)?;
             offset += new.size;
             self.add_to_file(clock, ino, new)?;
         }
         Ok(())
     }
 
-    /// What of the page around `shown` is written together with it: neighbours that do not reach the
-    /// border of the page always; one that does only when its block is dirty, or the one being emptied;
-    /// and nothing when free blocks are short.
+    /// The range of the page around `shown` that is rewritten together: neighbours inside the page
+    /// always; a neighbour at the border of the page only when its block is dirty or is the victim;
+    /// and none when free blocks are short.
     fn joined(&self, ino: u32, shown: &Range<u32>) -> Result<Range<u32>, Error> {
         let (volume, fragments) = (&self.volume, &self.held(ino)?.fragments);
         if volume.free_blocks() + volume.erasing_blocks() <= volume.reserves.gc_merge {
@@ -210,7 +214,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(start..end)
     }
 
-    /// An entry of an open directory gets a node with a new version.
+    /// Rewrites an entry of an open directory with a new version.
     fn collect_entry(
         &mut self,
         clock: &mut Clock,
@@ -220,17 +224,17 @@ impl<M: Mtd> Jffs2<M> {
     ) -> Result<(), Error> {
         let version = self.next_version(ino)?;
         let metadata = self.held(ino)?.metadata;
-        // Times that were set by hand must not be replaced by that of an entry.
+        // Times set by the user must not be replaced by that of an entry.
         let mctime = if metadata.mtime == metadata.ctime { metadata.mtime } else { 0 };
         let DirEntry { ino: child, kind, .. } = entry;
         let node = Dirent { parent: ino, version, ino: child, mctime, kind, name };
         self.reserve_gc(clock, node.length(), Some(entry_size(name)))?;
-        let new = self.write_dirent(clock, node, Mode::Gc)?;
-        self.file_entry(clock, ino, name, new)
+        let new = self.write_dirent(clock, node, AllocMode::Gc)?;
+        self.add_to_directory(clock, ino, name, new)
     }
 
-    /// Whether an older entry of a removed name is still anywhere on the flash but in the block of `id`,
-    /// which goes as a whole (`jffs2_garbage_collect_deletion_dirent`).
+    /// Whether an older entry of a removed name is still on the flash outside the block of `id`,
+    /// which is erased as a whole (`jffs2_garbage_collect_deletion_dirent`).
     fn is_needed(
         &mut self,
         clock: &mut Clock,
@@ -245,7 +249,7 @@ impl<M: Mtd> Jffs2<M> {
         let length = blocks.length(id);
         let first = self.volume.inodes.get(self.held(ino)?.slot).nodes;
         let older = |&old: &NodeId| {
-            !blocks.node(old).state().counts()
+            !blocks.node(old).state().is_live()
                 && old.block() != id.block()
                 && blocks.length(old) == length
         };
@@ -260,7 +264,7 @@ impl<M: Mtd> Jffs2<M> {
     }
 }
 
-/// The node of a file's content, with the stretch from its first fragment to its last.
+/// A node of a file's content, with the range from its first fragment to its last.
 fn find_dnode(inode: &OpenInode, id: NodeId) -> Option<(DnodeId, FullDnode, Range<u32>)> {
     let fragments = &inode.fragments;
     let (number, dnode) = fragments.numbered().find(|(_, dnode)| dnode.node == id)?;

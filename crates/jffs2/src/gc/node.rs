@@ -1,7 +1,8 @@
 //! Nodes that are copied as they are.
 //!
-//! Layer: rank 5. `Jffs2::copy_node`: an inode that is not open need not be read to move its pristine nodes.
-//! The checksums are verified on the way, so that no damage is copied as if it were good.
+//! Layer: rank 5. `Jffs2::copy_node`: an inode that is not open need not be read to move its
+//! pristine nodes. The checksums are verified on the way, so that no damage is copied as if it were
+//! good.
 //!
 //! Source: Linux 6.1, `jffs2_garbage_collect_pristine` of `fs/jffs2/gc.c`.
 
@@ -10,15 +11,15 @@ use crate::block::{NodeId, NodeState, Owner};
 use crate::error::Error;
 use crate::format::summary::Entry;
 use crate::format::{DirentView, Header, InodeView, NodeType, crc, inode, to_usize};
-use crate::wbuf::Piece;
+use crate::wbuf::NodeWrite;
 use crate::write::MIN_DATA;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Clock;
 use boardlab_vfs::Work;
 
 impl<M: Mtd> Jffs2<M> {
-    /// Copies a node as it is, makes the old one obsolete, and gives the new one; `None` when it does not
-    /// fit into the block being written or is damaged, and must be written anew.
+    /// Copies a node as it is, marks the old one obsolete, and returns the new one; `None` when it
+    /// does not fit into the block being written or is damaged, and must be rewritten.
     pub(super) fn copy_node(
         &mut self,
         clock: &mut Clock,
@@ -27,12 +28,12 @@ impl<M: Mtd> Jffs2<M> {
         let length = self.volume.blocks.length(id);
         let owned = self.volume.blocks.node(id).owner() != Owner::Nobody;
         let least = if owned { length.min(inode::SIZE + MIN_DATA) } else { length };
-        // The length of the node is what its entry in the summary takes at most.
+        // The length of the node is an upper bound for its summary entry.
         if self.reserve_gc(clock, least, Some(length))? < length {
             return Ok(None);
         }
         let mut bytes = vec![0; to_usize(length)];
-        let at = self.volume.blocks.place(id);
+        let at = self.volume.blocks.flash_offset(id);
         self.volume.read_flash(clock, at, &mut bytes)?;
         self.volume.host.spend(clock, Work::Crc, bytes.len());
         if !self.is_good_copy(&bytes, owned) {
@@ -44,7 +45,7 @@ impl<M: Mtd> Jffs2<M> {
         Ok(Some(new))
     }
 
-    /// Whether the checksums of a node are right.
+    /// Whether the checksums of a node are valid.
     fn is_good_copy(&self, bytes: &[u8], owned: bool) -> bool {
         let order = self.volume.order;
         let Ok(header) = Header::parse(bytes, order) else { return false };
@@ -68,15 +69,15 @@ impl<M: Mtd> Jffs2<M> {
             let (block, offset) = self.volume.write_place();
             let entry = entry_of(bytes, offset, self.volume.order);
             if entry.is_none() {
-                self.volume.collected.disable();
+                self.volume.summary_builder.disable();
             }
             self.volume.host.spend(clock, Work::Node, 0);
             let at = self.volume.write_offset();
-            let piece = Piece { at, parts: [bytes, &[]], entry, ino: None };
-            let Err(error) = self.write_piece(clock, &piece) else {
+            let piece = NodeWrite { at, parts: [bytes, &[]], entry, ino: None };
+            let Err(error) = self.append_node(clock, &piece) else {
                 return Ok(block);
             };
-            self.give_up_place(block, length, error.clone())?;
+            self.abandon_space(block, length, error.clone())?;
             if std::mem::replace(&mut retried, true) {
                 return Err(error);
             }
@@ -96,7 +97,7 @@ impl<M> crate::volume::Volume<M> {
     }
 }
 
-/// What the summary says of a node that was copied.
+/// The summary entry of a copied node.
 fn entry_of(bytes: &[u8], offset: u32, order: crate::format::ByteOrder) -> Option<Entry<'_>> {
     let header = Header::parse(bytes, order).ok()?;
     let length = header.length;

@@ -1,25 +1,26 @@
-//! Reading a block node by node.
+//! Scans a block node by node.
 //!
-//! Layer: rank 5. The nodes of a block lie one behind the other. What is no node is counted as dirty,
-//! four bytes at a time, until the next header; what has a right header and wrong fields, in its whole
-//! length. Source: Linux 6.1, `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`, `jffs2_scan_inode_node`,
-//! `jffs2_scan_dirent_node`, `jffs2_scan_xattr_node`, `jffs2_scan_xref_node`).
+//! Layer: rank 5. The nodes of a block follow each other. Anything that is not a node counts as
+//! dirty, four bytes at a time, until the next header; a node with a valid header and invalid
+//! fields counts as dirty in its whole length. Source: Linux 6.1, `fs/jffs2/scan.c`
+//! (`jffs2_scan_eraseblock`, `jffs2_scan_inode_node`, `jffs2_scan_dirent_node`,
+//! `jffs2_scan_xattr_node`, `jffs2_scan_xref_node`).
 
-use super::{Scan, ScanError, Walk, erased_words};
+use super::{NodeScan, Scan, ScanError, erased_words};
 use crate::block::{NodeState, Owner};
 use crate::format::summary::Entry;
 use crate::format::{
     Compatibility, DirentView, Header, HeaderError, InodeView, Malformed, NodeType, XattrView,
     XrefView, dirent, header, inode, pad, xattr, xref,
 };
-use crate::names::Name;
+use crate::names::ScannedDirent;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Bytes;
 use boardlab_vfs::Work;
 
-/// A node with a right header, where it lies, and what it takes there.
+/// A node with a valid header, its place and its padded length.
 #[derive(Clone, Copy)]
-struct Found {
+struct ScannedNode {
     block: BlockIndex,
     offset: u32,
     header: Header,
@@ -27,14 +28,14 @@ struct Found {
 }
 
 impl<M: Mtd> Scan<'_, M> {
-    /// Reads the nodes of a block from the first byte that is not accounted for.
-    pub(super) fn scan_nodes(&mut self, block: BlockIndex) -> Result<Walk, ScanError> {
+    /// Scans the nodes of a block from the first byte that is not accounted for.
+    pub(super) fn scan_nodes(&mut self, block: BlockIndex) -> Result<NodeScan, ScanError> {
         let size = self.volume.layout.block_size;
         loop {
-            let offset = self.volume.blocks.end_of_nodes(block);
+            let offset = self.volume.blocks.free_offset(block);
             if size - offset < header::SIZE {
                 self.volume.blocks.link_dirty(block, size - offset);
-                return Ok(Walk::Done);
+                return Ok(NodeScan::Complete);
             }
             self.need(block, offset, header::SIZE)?;
             let bytes = self.bytes(block, offset);
@@ -45,7 +46,7 @@ impl<M: Mtd> Scan<'_, M> {
                 }
                 continue;
             }
-            let at = self.volume.blocks.start(block) + Bytes::new(u64::from(offset));
+            let at = self.volume.blocks.block_offset(block) + Bytes::new(u64::from(offset));
             match self.header(at, first) {
                 Ok(header) => self.scan_header(block, offset, header)?,
                 Err(error) => {
@@ -63,11 +64,16 @@ impl<M: Mtd> Scan<'_, M> {
         }
     }
 
-    /// Erased flash from `offset` on: to the end, or dirty up to what comes next.
-    fn scan_erased(&mut self, block: BlockIndex, offset: u32) -> Result<Option<Walk>, ScanError> {
-        let start = self.volume.blocks.start(block);
+    /// Handles erased flash from `offset` on: free to the end of the block, or dirty up to the next
+    /// node.
+    fn scan_erased(
+        &mut self,
+        block: BlockIndex,
+        offset: u32,
+    ) -> Result<Option<NodeScan>, ScanError> {
+        let start = self.volume.blocks.block_offset(block);
         let mut at = offset + 4;
-        // The first look goes no further than the beginning of the buffer.
+        // The first check covers only the beginning of the buffer.
         let profile = self.volume.profile;
         let mut reach = self.window.1;
         if profile.rereads_empty {
@@ -85,23 +91,23 @@ impl<M: Mtd> Scan<'_, M> {
                 }
             }
             if self.is_clean_so_far(block) {
-                return Ok(Some(Walk::Clean));
+                return Ok(Some(NodeScan::Clean));
             }
             let left = self.volume.layout.block_size - at;
             if left == 0 {
-                return Ok(Some(Walk::Done));
+                return Ok(Some(NodeScan::Complete));
             }
             self.fill(start + Bytes::new(u64::from(at)), left)?;
             reach = self.window.1;
         }
     }
 
-    /// Whether only the beginning of the block is in the buffer, and it has a cleanmarker and nothing
+    /// Whether the buffer holds only the beginning of the block, with a cleanmarker and nothing
     /// else.
     fn is_clean_so_far(&self, block: BlockIndex) -> bool {
         let cleanmarker = self.volume.layout.cleanmarker();
         let found = self.volume.blocks.block(block);
-        self.window.0 == self.volume.blocks.start(block)
+        self.window.0 == self.volume.blocks.block_offset(block)
             && cleanmarker > 0
             && found.space().used == u64::from(pad(cleanmarker))
             && found.space().dirty == 0
@@ -117,7 +123,7 @@ impl<M: Mtd> Scan<'_, M> {
         self.work(Work::Crc, 8);
         self.work(Work::Node, 0);
         let left = self.volume.layout.block_size - offset;
-        let at = self.volume.blocks.start(block) + Bytes::new(u64::from(offset));
+        let at = self.volume.blocks.block_offset(block) + Bytes::new(u64::from(offset));
         if header.length > left {
             self.findings.crossing += 1;
             self.findings.first_crossing.get_or_insert(at);
@@ -127,7 +133,7 @@ impl<M: Mtd> Scan<'_, M> {
             return Ok(());
         }
         let padded = pad(header.length).min(left);
-        let found = Found { block, offset, header, padded };
+        let found = ScannedNode { block, offset, header, padded };
         if !header.accurate {
             self.volume.blocks.link_dirty(block, padded);
             return Ok(());
@@ -142,7 +148,7 @@ impl<M: Mtd> Scan<'_, M> {
                 Ok(())
             }
             NodeType::Padding => {
-                self.collected.add_padding(header.length);
+                self.summary_builder.add_padding(header.length);
                 self.volume.blocks.link_dirty(block, padded);
                 Ok(())
             }
@@ -150,14 +156,14 @@ impl<M: Mtd> Scan<'_, M> {
         }
     }
 
-    /// A node of which only the header is right: dirty in all its length.
-    fn damaged(&mut self, found: Found, _cause: Malformed) {
+    /// A node with a valid header and invalid fields: dirty in its whole length.
+    fn damaged(&mut self, found: ScannedNode, _cause: Malformed) {
         self.findings.damaged_nodes += 1;
         self.volume.blocks.link_dirty(found.block, found.padded);
     }
 
-    fn scan_inode(&mut self, found: Found) -> Result<(), ScanError> {
-        let Found { block, offset, header, padded } = found;
+    fn scan_inode(&mut self, found: ScannedNode) -> Result<(), ScanError> {
+        let ScannedNode { block, offset, header, padded } = found;
         self.need(block, offset, inode::SIZE.min(padded))?;
         self.work(Work::Crc, 60);
         let order = self.bytes_order();
@@ -180,13 +186,13 @@ impl<M: Mtd> Scan<'_, M> {
         Ok(())
     }
 
-    fn scan_dirent(&mut self, found: Found) -> Result<(), ScanError> {
-        let Found { block, offset, header, padded } = found;
+    fn scan_dirent(&mut self, found: ScannedNode) -> Result<(), ScanError> {
+        let ScannedNode { block, offset, header, padded } = found;
         self.need(block, offset, header.length)?;
         let order = self.bytes_order();
         let bytes = whole(self.bytes(block, offset), header.length, header);
         let length = crate::format::length_of(bytes).saturating_sub(dirent::SIZE);
-        // The name is copied out of the buffer, which belongs to the scan.
+        // The name is copied, because the buffer belongs to the scan.
         let mut kept = [0; 255];
         let parsed = DirentView::new(bytes, order).and_then(|view| {
             let node = view.parse()?;
@@ -209,15 +215,15 @@ impl<M: Mtd> Scan<'_, M> {
         let slot = volume.inodes.slot_or_new(node.parent);
         let id = volume.inodes.link(&mut volume.blocks, slot, block, padded, state);
         let (parent, version, ino, kind) = (node.parent, node.version, node.ino, node.kind);
-        let entry = Name { directory: slot, version, ino, kind, node: id };
-        self.keep_name(name, entry);
+        let entry = ScannedDirent { directory: slot, version, ino, kind, node: id };
+        self.add_scanned_dirent(name, entry);
         let length = header.length;
         self.collect(Entry::Dirent { length, offset, parent, version, ino, kind, name });
         Ok(())
     }
 
-    fn scan_xattr(&mut self, found: Found) -> Result<(), ScanError> {
-        let Found { block, offset, header, padded } = found;
+    fn scan_xattr(&mut self, found: ScannedNode) -> Result<(), ScanError> {
+        let ScannedNode { block, offset, header, padded } = found;
         self.need(block, offset, header.length)?;
         self.work(Work::Crc, 28);
         let order = self.bytes_order();
@@ -243,8 +249,8 @@ impl<M: Mtd> Scan<'_, M> {
         Ok(())
     }
 
-    fn scan_xref(&mut self, found: Found) -> Result<(), ScanError> {
-        let Found { block, offset, header, padded } = found;
+    fn scan_xref(&mut self, found: ScannedNode) -> Result<(), ScanError> {
+        let ScannedNode { block, offset, header, padded } = found;
         self.need(block, offset, header.length)?;
         self.work(Work::Crc, 24);
         let order = self.bytes_order();
@@ -271,8 +277,8 @@ impl<M: Mtd> Scan<'_, M> {
         Ok(())
     }
 
-    fn scan_cleanmarker(&mut self, found: Found) {
-        let Found { block, offset, header, .. } = found;
+    fn scan_cleanmarker(&mut self, found: ScannedNode) {
+        let ScannedNode { block, offset, header, .. } = found;
         let cleanmarker = self.volume.layout.cleanmarker();
         if header.length == cleanmarker && self.volume.blocks.block(block).refs().is_empty() {
             let (length, nobody) = (pad(cleanmarker), Owner::Nobody);
@@ -286,10 +292,10 @@ impl<M: Mtd> Scan<'_, M> {
         self.volume.blocks.link_dirty(block, header::SIZE);
     }
 
-    /// A node of a type that this version does not know; its number says what to do.
-    fn scan_unknown(&mut self, found: Found) -> Result<(), ScanError> {
-        let Found { block, offset, header, padded } = found;
-        let at = self.volume.blocks.start(block) + Bytes::new(u64::from(offset));
+    /// A node of an unknown type, whose number says what to do.
+    fn scan_unknown(&mut self, found: ScannedNode) -> Result<(), ScanError> {
+        let ScannedNode { block, offset, header, padded } = found;
+        let at = self.volume.blocks.block_offset(block) + Bytes::new(u64::from(offset));
         match header.node_type.compatibility() {
             Compatibility::Incompatible => {
                 return Err(ScanError::Incompatible(header.node_type, at));
@@ -303,7 +309,7 @@ impl<M: Mtd> Scan<'_, M> {
             Compatibility::Copy => {
                 let state = NodeState::Pristine;
                 self.volume.blocks.link(block, padded, state, Owner::Nobody, None);
-                self.collected.disable();
+                self.summary_builder.disable();
             }
         }
         Ok(())
@@ -311,12 +317,12 @@ impl<M: Mtd> Scan<'_, M> {
 
     fn collect(&mut self, entry: Entry<'_>) {
         if self.volume.summary {
-            self.collected.add(entry);
+            self.summary_builder.add(entry);
         }
     }
 }
 
-/// The first `length` of `bytes`, and none behind the end of the node.
+/// The first `length` of `bytes`, but none beyond the end of the node.
 fn whole(bytes: &[u8], length: u32, header: Header) -> &[u8] {
     let length = crate::format::to_usize(length.min(header.length));
     &bytes[..length.min(bytes.len())]

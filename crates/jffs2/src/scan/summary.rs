@@ -1,30 +1,35 @@
-//! Taking the nodes of a block from its summary.
+//! Scans a block by its summary.
 //!
-//! Layer: rank 5. A summary is believed only as a whole: its checksums are right, and its entries lie in
-//! the block one behind the other, before the summary. Then nothing else of the block is read, and its
-//! nodes are unchecked. Anything else and the block is read node by node, as if it had none.
+//! Layer: rank 5. A summary is accepted only as a whole: its checksums are valid, and its entries
+//! describe consecutive nodes of the block, before the summary. Then nothing else of the block is
+//! read, and its nodes are unchecked. Otherwise the block is read node by node, as if it had no
+//! summary.
 //!
-//! Source: Linux 6.1, `fs/jffs2/summary.c` (`jffs2_sum_scan_sumnode`, `jffs2_sum_process_sum_data`). The
-//! kernel believes offsets; here they are verified before anything is taken over.
+//! Source: Linux 6.1, `fs/jffs2/summary.c` (`jffs2_sum_scan_sumnode`,
+//! `jffs2_sum_process_sum_data`). The kernel trusts offsets; here they are verified before any
+//! entry is used.
 
 use super::{Scan, ScanError, u64_of};
-use crate::block::{NodeState, Owner, Verdict};
+use crate::block::{BlockState, NodeState, Owner};
 use crate::format::dirent::until_nul;
 use crate::format::summary::{Entry, EntryError, TRAILER_SIZE};
 use crate::format::{
     ByteOrder, Compatibility, NodeType, SummaryView, Trailer, dirent, inode, pad, to_usize, xattr,
 };
-use crate::names::Name;
+use crate::names::ScannedDirent;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Bytes;
 use boardlab_vfs::Work;
 
 impl<M: Mtd> Scan<'_, M> {
-    /// Reads the end of a block and, when it says so, the summary before it.
-    pub(super) fn scan_summary(&mut self, block: BlockIndex) -> Result<Option<Verdict>, ScanError> {
+    /// Reads the end of a block, and the summary before it if there is one.
+    pub(super) fn scan_summary(
+        &mut self,
+        block: BlockIndex,
+    ) -> Result<Option<BlockState>, ScanError> {
         let size = self.volume.layout.block_size;
         let read = self.volume.layout.page_size.unwrap_or(TRAILER_SIZE);
-        let end = self.volume.blocks.start(block) + Bytes::new(u64::from(size));
+        let end = self.volume.blocks.block_offset(block) + Bytes::new(u64::from(size));
         let mut tail = std::mem::take(&mut self.tail);
         tail.resize(to_usize(read), 0);
         self.volume.read_flash(self.clock, end - Bytes::new(u64::from(read)), &mut tail)?;
@@ -52,7 +57,7 @@ impl<M: Mtd> Scan<'_, M> {
         orders.into_iter().find_map(|order| Some((Trailer::parse(tail, order)?, order)))
     }
 
-    /// Makes `tail` the last `length` bytes of the block, of which it has the last ones already.
+    /// Extends `tail` to the last `length` bytes of the block, of which it already has the end.
     fn read_rest(&mut self, tail: &mut Vec<u8>, end: Bytes, length: u32) -> Result<(), ScanError> {
         let missing = to_usize(length).saturating_sub(tail.len());
         if missing == 0 {
@@ -70,7 +75,7 @@ impl<M: Mtd> Scan<'_, M> {
         tail: &[u8],
         order: ByteOrder,
         length: u32,
-    ) -> Result<Option<Verdict>, ScanError> {
+    ) -> Result<Option<BlockState>, ScanError> {
         self.work(Work::Crc, length);
         let Ok(view) = SummaryView::new(tail, order) else {
             self.findings.wrong_summaries += 1;
@@ -98,8 +103,8 @@ impl<M: Mtd> Scan<'_, M> {
         Ok(Some(self.volume.blocks.classify(block, cleanmarker)))
     }
 
-    /// Whether the entries lie in the block one behind the other, before the summary, and each is as
-    /// long as its type needs.
+    /// Whether the entries describe consecutive nodes of the block, before the summary, each as
+    /// long as its type requires.
     fn is_plausible(
         &self,
         block: BlockIndex,
@@ -139,14 +144,14 @@ impl<M: Mtd> Scan<'_, M> {
 
     fn unknown(&self, block: BlockIndex, node_type: NodeType) -> Result<bool, ScanError> {
         if node_type.compatibility() == Compatibility::Incompatible {
-            return Err(ScanError::Incompatible(node_type, self.volume.blocks.start(block)));
+            return Err(ScanError::Incompatible(node_type, self.volume.blocks.block_offset(block)));
         }
         Ok(false)
     }
 
-    /// Nothing says what lies between two entries: it is dirty.
+    /// Bytes between two entries are unknown, so they are dirty.
     fn skip_to(&mut self, block: BlockIndex, offset: u32) {
-        let gap = offset - self.volume.blocks.end_of_nodes(block);
+        let gap = offset - self.volume.blocks.free_offset(block);
         self.volume.blocks.link_dirty(block, gap);
     }
 
@@ -164,15 +169,16 @@ impl<M: Mtd> Scan<'_, M> {
                 self.mixed = self.mixed.wrapping_add(version);
                 let slot = volume.inodes.slot_or_new(parent);
                 let node = volume.inodes.link(&mut volume.blocks, slot, block, padded, state);
-                let entry = Name { directory: slot, version, ino, kind, node };
-                self.keep_name(until_nul(name), entry);
+                let entry = ScannedDirent { directory: slot, version, ino, kind, node };
+                self.add_scanned_dirent(until_nul(name), entry);
             }
             Entry::Xattr { xid, version, .. } => {
                 let slot = volume.xattrs.slot_or_new(xid);
                 volume.xattrs.link_datum(&mut volume.blocks, slot, version, piece);
             }
             Entry::Xref { .. } => {
-                // Who refers to what stands in the node, which is read when all were found.
+                // The inode and the datum are in the node itself, which is read when all nodes are
+                // found.
                 let slot = volume.xattrs.add_reference(0, 0, 0, false);
                 volume.xattrs.link_reference(&mut volume.blocks, slot, piece);
             }

@@ -5,7 +5,7 @@
 
 use super::Cause;
 use super::scenario::Exec;
-use boardlab_block::{BlockDevice, Completion, Error, Extent, Layer, Over, Payload, Request};
+use boardlab_block::{BlockDevice, Completion, Error, Extent, Layer, Layered, Payload, Request};
 use boardlab_parts::card::compose::in_slot;
 use boardlab_realview::{Card, Medium};
 use boardlab_sd::Data;
@@ -38,7 +38,7 @@ pub(super) fn with(image: &[u8], exec: &Exec, seed: Seed) -> Result<Card, Cause>
     let extent = Extent::new(0, Bytes::of(image) / card.geometry().block);
     let write = Request::Write { extent, data: Payload::Bytes(image), durable: true };
     let before = card.submit(Instant::ZERO, write)?.ended.since(Instant::ZERO);
-    let medium = Medium::Given(Box::new(Over::new(Used { before }, card)));
+    let medium = Medium::Given(Box::new(Layered::new(Used { before }, card)));
     Ok(Card::new(medium, false)?)
 }
 
@@ -52,7 +52,7 @@ mod tests {
         let read = Duration::from_micros(70);
         let device = RamBlock::new(Geometry::of_size(Bytes::mib(1)))
             .with_costs(Costs { read, ..Costs::default() });
-        let mut used = Over::new(Used { before: Duration::from_secs(3) }, device);
+        let mut used = Layered::new(Used { before: Duration::from_secs(3) }, device);
         let request = || Request::Read { extent: Extent::new(0, 1), into: Target::Nowhere };
         let at = Instant::from_nanos(1_000);
         assert_eq!(used.submit(at, request()).unwrap().ended, at + read);

@@ -5,13 +5,13 @@
 use super::scenario::Jobs;
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
 use boardlab_result::foreign::shown_at_most as shown;
-use boardlab_workload::fio::{self, Diagnostic, Diagnostics, JobFile, Misfit, Surroundings};
+use boardlab_workload::fio::{self, Diagnostic, Diagnostics, Environment, JobFile, Misfit};
 use std::fs;
 
 /// The most that an included file may have, in bytes; the reader refuses more in all.
 const INCLUDED: u64 = 1 << 20;
 
-impl Surroundings for Jobs {
+impl Environment for Jobs {
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }

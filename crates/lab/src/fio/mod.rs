@@ -14,7 +14,7 @@ mod tables;
 use crate::experiment::{Failure, Request, VERSION};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
-use boardlab_block::{BlockDevice, Extent, Over, Payload};
+use boardlab_block::{BlockDevice, Extent, Layered, Payload};
 use boardlab_codec::crc::crc32;
 use boardlab_parts::catalog;
 use boardlab_result::{Attachment, RunResult};
@@ -66,7 +66,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     self::fill(&mut device, &mut clock, fill)
         .map_err(|error| failed("filling the device", error))?;
     let (started, before) = (clock.now(), tables::Before::of(&device));
-    let mut device = Over::new(Pace::from(started), device);
+    let mut device = Layered::new(Pace::from(started), device);
     let host = fio::Host { seed: request.seed, ..fio::Host::default() };
     let done = fio::run(&mut device, &mut clock, &file, &host);
     let done = done.map_err(|failure| match failure {

@@ -136,7 +136,7 @@ impl<D: BlockDevice> Around<D> for Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use boardlab_block::{Costs, Extent, Geometry, Over, RamBlock};
+    use boardlab_block::{Costs, Extent, Geometry, Layered, RamBlock};
     use boardlab_sim::{Bytes, Clock};
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         let write = Duration::from_micros(700);
         let ram = RamBlock::new(Geometry::of_size(Bytes::mib(1)))
             .with_costs(Costs { write, ..Costs::default() });
-        let mut device = Over::new(Pace::from(Instant::ZERO), ram);
+        let mut device = Layered::new(Pace::from(Instant::ZERO), ram);
         let mut clock = Clock::new();
         for _ in 0..5_000 {
             device.write(&mut clock, Extent::new(0, 1), &[0; 512]).unwrap();

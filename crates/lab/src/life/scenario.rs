@@ -13,7 +13,7 @@ use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::card::unused;
 use boardlab_parts::managed::unused::{by_choice, choosers};
 use boardlab_sim::{Bytes, Duration};
-use boardlab_workload::trace::{Action, Beyond, Disk, Order, Ragged};
+use boardlab_workload::trace::{Action, BeyondEnd, Disk, Order, Unaligned};
 use std::path::{Path, PathBuf};
 
 /// A scenario, checked.
@@ -127,9 +127,9 @@ pub struct Trace {
     /// Times that run backwards.
     pub order: Order,
     /// Places behind the end of the card.
-    pub beyond: Beyond,
+    pub beyond: BeyondEnd,
     /// Parts of blocks.
-    pub ragged: Ragged,
+    pub ragged: Unaligned,
     /// From the beginning of one repetition to that of the next; as long as the trace, where it lacks.
     pub every: Option<Duration>,
 }
@@ -350,10 +350,11 @@ fn trace(section: &Section<'_>, folder: Option<&Path>) -> Read<Trace> {
     let disk = section.optional::<String>("disk");
     let order =
         section.optional_one_of("order", &[("refuse", Order::Refuse), ("clamp", Order::Clamp)]);
-    let places = [("refuse", Beyond::Refuse), ("clamp", Beyond::Clamp), ("wrap", Beyond::Wrap)];
+    let places =
+        [("refuse", BeyondEnd::Refuse), ("clamp", BeyondEnd::Clamp), ("wrap", BeyondEnd::Wrap)];
     let beyond = section.optional_one_of("beyond", &places);
-    let ragged =
-        section.optional_one_of("ragged", &[("refuse", Ragged::Refuse), ("widen", Ragged::Widen)]);
+    let ragged = section
+        .optional_one_of("ragged", &[("refuse", Unaligned::Refuse), ("widen", Unaligned::Widen)]);
     let second = Duration::from_secs(1);
     let every = section.key::<Duration>("every").within(second, limits::HORIZON).optional();
     section.finish()?;

@@ -11,7 +11,7 @@ use crate::experiment::{Failure, Progress, Request};
 use crate::finding::find;
 use boardlab_document::Reading;
 use boardlab_media::NandGeometry;
-use boardlab_mtd::{Kind, Torn};
+use boardlab_mtd::{Kind, TearOutcome};
 use boardlab_nand::{Nand, Part};
 use boardlab_result::prose::counted;
 use boardlab_result::{
@@ -20,7 +20,7 @@ use boardlab_result::{
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::FileSystem;
 use boardlab_workload::powercut::{
-    Bench, Broken, Matrix, Plan, Refusal, Sampling, Tally, Watched, explore,
+    Bench, ExplorationError, ForkingFlash, Matrix, MountFailure, Plan, Sampling, Tally, explore,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl Bench for Cutting<'_> {
     fn mount(
         &self,
         clock: &mut Clock,
-        flash: Watched<Nand>,
-    ) -> Result<Box<dyn FileSystem>, Refusal> {
+        flash: ForkingFlash<Nand>,
+    ) -> Result<Box<dyn FileSystem>, MountFailure> {
         self.system.mount_watched(&self.scenario.setting(Seed::new(1)), flash, clock)
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn powercut_types(
         let done = usize::try_from(done).unwrap_or(usize::MAX).min(total);
         (request.progress)(Progress { step: "operations", done, total });
     });
-    let matrix = matrix.map_err(|broken: Broken| failed(Box::new(broken)))?;
+    let matrix = matrix.map_err(|broken: ExplorationError| failed(Box::new(broken)))?;
     let title = format!("Power cuts: {}", cut.system);
     let mut run = super::blank(request, &title, parameters);
     report(&mut run, cut, &matrix, request);
@@ -99,7 +99,7 @@ fn small(scenario: &Scenario) -> Arc<Part> {
     Arc::new(Part { geometry, ..Part::clone(&scenario.part) })
 }
 
-type Tallies = BTreeMap<(Kind, Torn), Tally>;
+type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
 
 fn report(run: &mut RunResult, cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) {
     run.tables = vec![
@@ -161,7 +161,7 @@ fn failures(matrix: &Matrix) -> Table {
 /// A matrix: a row a kind of operation, a column an outcome.
 fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
     let kinds: BTreeSet<Kind> = tallies.keys().map(|(kind, _)| *kind).collect();
-    let outcomes: Vec<Torn> =
+    let outcomes: Vec<TearOutcome> =
         tallies.keys().map(|(_, torn)| *torn).collect::<BTreeSet<_>>().into_iter().collect();
     let mut layers = Vec::new();
     for kind in kinds {

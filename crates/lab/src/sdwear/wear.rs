@@ -10,8 +10,8 @@
 use super::measure::WearFigures;
 use super::scenario::Scenario;
 use boardlab_ftl::{
-    Counters, Emptied, EndOfLife, Error, Extent, Levelling, LevellingTime, Translation, Untimed,
-    Wear,
+    Counters, EmptyBlocks, EndOfLife, Error, Extent, Levelling, LevellingTime, Translation,
+    Untimed, Wear,
 };
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Layer;
@@ -76,7 +76,7 @@ pub(super) fn variants(scenario: &Scenario) -> Vec<Variant> {
     let (part, threshold) = (&scenario.part, scenario.wear.threshold);
     let kept = |dies| {
         let mut part = levelled(part, Levelling::Dynamic, dies);
-        part.managed.policies.emptied = Emptied::Kept;
+        part.managed.policies.emptied = EmptyBlocks::Kept;
         part
     };
     let of = |levelling, dies| levelled(part, levelling, dies);

@@ -11,12 +11,12 @@
 //!                      off --power_on--> ready
 //! ```
 //!
-//! What a program or an erase does to the cells happens at its end; until then a cut leaves them
-//! torn by the physics of [`boardlab_media::nand_torn`]. Completion times are drawn when the operation
+//! A program or an erase changes the cells at its end; until then a power cut leaves them torn by
+//! the physics of [`boardlab_media::nand_torn`]. Completion times are drawn when the operation
 //! starts, from one stream for each kind, so that reads never change the times of erases.
 //!
-//! A block past its life ([`boardlab_media::Lifetime`]) and an injected [`Fault`] let a program or
-//! an erase fail after its maximum time: half done, with the fail bit in the status.
+//! In a block beyond its life ([`boardlab_media::Lifetime`]) or with an injected [`Fault`] a
+//! program or an erase fails after its maximum time: half done, with the fail bit in the status.
 
 use super::Refusal;
 use crate::part::{Part, PartError};
@@ -24,15 +24,15 @@ use boardlab_media::{
     BitErrors, ErrorRates, Fraction, Lifetime, NandArray, NandEraseTear, ProgramRules, ProgramTear,
     Row, Violation,
 };
-use boardlab_mtd::Torn;
+use boardlab_mtd::TearOutcome;
 use boardlab_sim::{Duration, Instant, Seed, Stream};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a chip is made with besides its part.
+/// The settings of a chip besides its part.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Decides all that is random.
+    /// The seed of all random properties.
     pub seed: Seed,
     /// Bit errors; none when `None`.
     pub errors: Option<ErrorRates>,
@@ -50,7 +50,7 @@ impl Setup {
     }
 }
 
-/// What is wrong with a chip besides wear.
+/// An injected fault of a chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Programs of this page fail.
@@ -59,16 +59,16 @@ pub enum Fault {
     EraseFails(u32),
 }
 
-/// How the power goes.
+/// How a power cut hits an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
-    /// What is left of an operation follows from the time that it had.
+    /// The outcome depends on the elapsed time.
     ByTime,
-    /// It is left like this.
-    As(Torn),
+    /// The outcome is this one.
+    As(TearOutcome),
 }
 
-/// What a die is doing.
+/// The operation in progress on a die.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Work {
     Idle,
@@ -85,7 +85,7 @@ enum Work {
     },
 }
 
-/// Rules that were broken, and how often.
+/// Violations of the data sheet, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Violations {
     /// How often.
@@ -122,7 +122,7 @@ pub struct Die {
 }
 
 impl Die {
-    /// A die as it left the factory, its bad blocks marked.
+    /// A die from the factory, with its bad blocks marked.
     ///
     /// # Errors
     /// When the part cannot exist.
@@ -181,7 +181,7 @@ impl Die {
         self.violations
     }
 
-    /// Which bits are wrong; `None` when errors are off.
+    /// The bit errors; `None` when they are off.
     #[must_use]
     pub const fn errors(&self) -> Option<&BitErrors> {
         self.errors.as_ref()
@@ -192,7 +192,7 @@ impl Die {
         self.errors = rates.map(|rates| BitErrors::new(seed, rates));
     }
 
-    /// Puts a fault into the die. It acts on operations that start from now on.
+    /// Injects a fault, which affects operations that start from now on.
     pub fn inject(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
@@ -202,7 +202,7 @@ impl Die {
         self.streams.torn = stream;
     }
 
-    /// Takes all injected faults out of the die.
+    /// Removes all injected faults.
     pub fn heal(&mut self) {
         self.faults.clear();
     }
@@ -236,7 +236,7 @@ impl Die {
         self.powered
     }
 
-    /// Lets a program or an erase whose time is over come to its end.
+    /// Completes a program or an erase whose time is over.
     pub fn advance(&mut self, now: Instant) {
         if self.work == Work::Idle || now < self.ready_at {
             return;
@@ -329,7 +329,7 @@ impl Die {
         Ok(())
     }
 
-    /// A reset: whatever runs is torn.
+    /// Resets the die; an operation in progress is torn.
     pub(super) fn reset(&mut self, now: Instant) {
         self.advance(now);
         let busy = self.work != Work::Idle;
@@ -339,7 +339,7 @@ impl Die {
         self.begin(now, Work::Wait, time);
     }
 
-    /// The power goes: whatever runs is torn, and until [`Die::power_on`] nothing works.
+    /// Cuts the power: an operation in progress is torn, and nothing works until [`Die::power_on`].
     pub fn power_cut(&mut self, now: Instant, cut: Cut) {
         if !self.powered {
             return;
@@ -352,7 +352,7 @@ impl Die {
         self.powered = false;
     }
 
-    /// The power returns.
+    /// Restores the power.
     pub fn power_on(&mut self, now: Instant) {
         if !self.powered {
             self.powered = true;
@@ -384,7 +384,7 @@ impl Die {
         }
     }
 
-    /// Leaves what runs torn and the die idle.
+    /// Tears the operation in progress and leaves the die idle.
     fn tear(&mut self, now: Instant, cut: Cut) {
         let whole = self.ready_at.saturating_since(self.started);
         let elapsed = now.saturating_since(self.started);
@@ -407,22 +407,22 @@ impl Die {
         }
     }
 
-    fn program_tear(&mut self, torn: Torn) -> ProgramTear {
+    fn program_tear(&mut self, torn: TearOutcome) -> ProgramTear {
         match torn {
-            Torn::NotBegun => ProgramTear::Untouched,
-            Torn::Partial => ProgramTear::Partial(self.any_fraction()),
+            TearOutcome::NotBegun => ProgramTear::Untouched,
+            TearOutcome::Partial => ProgramTear::Partial(self.any_fraction()),
             // All but a few of the bits.
-            Torn::Weak => ProgramTear::Partial(share(65_000, 65_536)),
-            Torn::Finished => ProgramTear::Complete,
+            TearOutcome::Weak => ProgramTear::Partial(share(65_000, 65_536)),
+            TearOutcome::Finished => ProgramTear::Complete,
         }
     }
 
-    fn erase_tear(&mut self, torn: Torn) -> NandEraseTear {
+    fn erase_tear(&mut self, torn: TearOutcome) -> NandEraseTear {
         match torn {
-            Torn::NotBegun => NandEraseTear::Untouched,
-            Torn::Partial => NandEraseTear::Partial(self.any_fraction()),
-            Torn::Weak => NandEraseTear::Weak,
-            Torn::Finished => NandEraseTear::Complete,
+            TearOutcome::NotBegun => NandEraseTear::Untouched,
+            TearOutcome::Partial => NandEraseTear::Partial(self.any_fraction()),
+            TearOutcome::Weak => NandEraseTear::Weak,
+            TearOutcome::Finished => NandEraseTear::Complete,
         }
     }
 
@@ -449,12 +449,12 @@ fn share(part: u64, whole: u64) -> Fraction {
     Fraction::of(Duration::from_nanos(part), Duration::from_nanos(whole))
 }
 
-/// What a program leaves that gives up: half of its bits.
+/// The result of a program that fails: half of its bits.
 const fn half_program() -> ProgramTear {
     ProgramTear::Partial(Fraction::HALF)
 }
 
-/// What an erase leaves that gives up: half of its bits.
+/// The result of an erase that fails: half of its bits.
 const fn half_erase() -> NandEraseTear {
     NandEraseTear::Partial(Fraction::HALF)
 }

@@ -1,4 +1,4 @@
-//! The chip: what happens to the cells when cycles come in at its pins.
+//! The chip: the effect of bus cycles on the cells.
 //!
 //! Layer: inside the crate, below the port. In reading order:
 //!
@@ -7,8 +7,8 @@
 //! - [`spi`]: [`SpiChip`], the same die behind a serial bus, with its own error correction.
 //! - [`parameter`]: the ONFI parameter page.
 //!
-//! Time is an argument of every cycle. A sequence that no data sheet allows is refused as a value,
-//! [`Refusal`], and changes nothing.
+//! Time is an argument of every cycle. A sequence that no data sheet allows returns a [`Refusal`]
+//! and changes nothing.
 //!
 //! Source: ONFI 1.0, sections 4 and 5; data sheets of the K9F1G08U0A, the K9F5608U0C (small page)
 //! and the W25N01GV. Left out: cache, copy-back, multi-plane and interleaved operations, one-time
@@ -26,12 +26,12 @@ pub use spi::{Phase, SpiChip};
 use boardlab_media::Row;
 use std::fmt;
 
-/// Why the chip did not do what a cycle asked for. Nothing changed.
+/// Why the chip refused a cycle. Nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no power.
     Off,
-    /// The chip works on something and takes nothing but a status command or a reset.
+    /// The chip is busy and accepts only a status command or a reset.
     Busy,
     /// There is no such command.
     UnknownCommand(u8),

@@ -1,9 +1,9 @@
-//! Which blocks are bad: the table in RAM, the scan that makes it, and the marks on the flash.
+//! Bad blocks: the table in RAM, the scan that builds it, and the marks on the flash.
 //!
 //! Layer: rank 3. Main types: [`BadBlocks`], [`Mark`]. Source: Linux 6.1 `nand_bbt.c`
-//! (`scan_block_fast`) and `nand_base.c` (`nand_block_markbad_lowlevel`): a block is bad when one of the
-//! pages that the part names ([`crate::part::BadMarks`]) has anything but FFh in the bytes of the mark; to
-//! mark one it is erased first and the marks go to all of these pages.
+//! (`scan_block_fast`) and `nand_base.c` (`nand_block_markbad_lowlevel`): a block is bad when one
+//! of the pages that the part names ([`crate::part::BadMarks`]) has anything but FFh in the bytes
+//! of the mark; to mark one it is erased first and the marks go to all of these pages.
 
 use super::{Driver, driver_error};
 use crate::port::{Outcome, Port};
@@ -11,7 +11,7 @@ use boardlab_media::Row;
 use boardlab_mtd::Error;
 use boardlab_sim::Clock;
 
-/// What the table knows of a block.
+/// The entry of a block in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mark {
     /// It is good.
@@ -35,13 +35,13 @@ pub struct BadBlocks {
 }
 
 impl BadBlocks {
-    /// A table of so many good blocks.
+    /// A table of `blocks` good blocks.
     #[must_use]
     pub fn all_good(blocks: u32) -> Self {
         Self { marks: vec![Mark::Good; slot(blocks)], version: 0, tables: [None; 2] }
     }
 
-    /// What is known of a block.
+    /// The entry of a block.
     ///
     /// # Panics
     /// When there is no such block.
@@ -68,7 +68,8 @@ impl BadBlocks {
 }
 
 impl Driver {
-    /// Fills the table: from the flash where the profile says so and there is one, else from the marks.
+    /// Fills the table: from the table on the flash if the profile uses one and it exists, else
+    /// from the marks.
     pub(super) fn find_bad_blocks(
         &mut self,
         port: &mut Port,

@@ -9,9 +9,9 @@
 //!
 //! Source: Linux 2.6.26 and 6.1, `nand_base.c` and `nand_bbt.c`: `nand_do_read_ops`,
 //! `nand_read_page_swecc`, `nand_read_subpage`, `nand_write_page_swecc`, `nand_read_oob_std`,
-//! `nand_write_oob_std`, `nand_erase_nand`. As there a read goes on after a page that could not be
-//! corrected and says so at its end, the last page that was read in part is kept, and spare bytes
-//! are always moved as a whole. They are not covered by the error correction.
+//! `nand_write_oob_std`, `nand_erase_nand`. As there, a read continues after an uncorrectable page
+//! and reports it at its end, the last partly read page is cached, and OOB bytes are always
+//! transferred as a whole. The ECC does not cover them.
 //!
 //! Left out: read retries, on-flash bad block tables of vendors, cached programs (2.6 has them switched
 //! off), locks, panics' writes.
@@ -23,21 +23,21 @@ pub mod table;
 pub use bad_blocks::{BadBlocks, Mark};
 pub use profile::{Profile, ProfileError};
 
-use crate::ecc::{Code, Engine, Met};
+use crate::ecc::{Code, Corrections, Engine};
 use crate::port::{OnDie, Outcome, Port, PortError};
 use boardlab_media::{Row, Violation};
 use boardlab_mtd::{Error, PageIndex, ReadHealth};
 use boardlab_sim::{Bytes, Clock, Duration};
 use std::ops::Range;
 
-/// What the error correction did since the beginning.
+/// The totals of the error correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EccCounts {
-    /// Bits put right.
+    /// Corrected bits.
     pub corrected: u64,
-    /// Steps that could not be corrected.
+    /// Uncorrectable ECC steps.
     pub failed: u64,
-    /// Data bytes of which the host calculated codes.
+    /// Data bytes of which the host calculated ECC bytes.
     pub bytes: u64,
     /// Time of that.
     pub time: Duration,
@@ -60,10 +60,10 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Attaches to the chip behind `port`: resets it, compares its identity, and looks for bad blocks.
+    /// Attaches to the chip behind `port`: resets it, compares its identity, and finds bad blocks.
     ///
     /// # Errors
-    /// When the profile does not fit the part, the chip is another one, or the power goes.
+    /// When the profile does not fit the part, the identity differs, or the power is cut.
     pub fn attach(
         profile: Profile,
         port: &mut Port,
@@ -114,7 +114,7 @@ impl Driver {
         &self.bad
     }
 
-    /// Forgets what it keeps of the flash's contents, which somebody else changed.
+    /// Drops cached contents after an external change of the flash.
     pub const fn forget(&mut self) {
         self.cached = None;
     }
@@ -136,7 +136,7 @@ impl Driver {
         while !left.is_empty() {
             let (row, column) = self.place(port, at);
             let (part, rest) = left.split_at_mut(left.len().min(self.page - column));
-            let met = self.read_part(port, clock, (row, column), part)?;
+            let met = self.read_part(port, clock, row, column, part)?;
             health.corrected += met.corrected;
             health.worst = health.worst.max(met.worst);
             if met.failed_steps > 0 && failed.is_none() {
@@ -151,7 +151,7 @@ impl Driver {
         }
     }
 
-    /// Reads the first free spare bytes of a page.
+    /// Reads the first free OOB bytes of a page.
     ///
     /// # Errors
     /// [`Error::PowerCut`].
@@ -184,14 +184,14 @@ impl Driver {
             let (row, column) = self.place(port, at);
             let (part, rest) = left.split_at(left.len().min(self.page - column));
             if part.len() == self.page {
-                self.program_page(port, clock, row, (part, &[]))?;
+                self.program_page(port, clock, row, part, &[])?;
             } else {
                 // The rest of the page is ones, which change nothing.
                 let mut page = std::mem::take(&mut self.data);
                 self.cached = None;
                 page.fill(0xFF);
                 page[column..column + part.len()].copy_from_slice(part);
-                let done = self.program_page(port, clock, row, (&page, &[]));
+                let done = self.program_page(port, clock, row, &page, &[]);
                 self.data = page;
                 done?;
             }
@@ -201,7 +201,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Programs a whole page, or nothing of it, and its first free spare bytes at once.
+    /// Programs a whole page, or nothing of it, and its first free OOB bytes at once.
     ///
     /// # Errors
     /// As [`Driver::program`].
@@ -210,7 +210,8 @@ impl Driver {
         port: &mut Port,
         clock: &mut Clock,
         row: Row,
-        (data, free): (&[u8], &[u8]),
+        data: &[u8],
+        free: &[u8],
     ) -> Result<(), Error> {
         let mut spare = std::mem::take(&mut self.spare);
         spare.fill(0xFF);
@@ -219,7 +220,7 @@ impl Driver {
             self.calculate(clock, data);
             self.profile.layout.scatter_ecc(&self.codes, 0, &mut spare);
         }
-        let done = self.program_raw(port, clock, row, (data, &spare));
+        let done = self.program_raw(port, clock, row, data, &spare);
         self.spare = spare;
         done?;
         if self.profile.verify_write && !data.is_empty() {
@@ -228,7 +229,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Programs main bytes, a whole page or none, and spare bytes as they are.
+    /// Programs main bytes, a whole page or none, and OOB bytes as given.
     ///
     /// # Errors
     /// As [`Driver::program`].
@@ -237,7 +238,8 @@ impl Driver {
         port: &mut Port,
         clock: &mut Clock,
         row: Row,
-        (data, spare): (&[u8], &[u8]),
+        data: &[u8],
+        spare: &[u8],
     ) -> Result<(), Error> {
         if self.cached == Some(row) {
             self.cached = None;
@@ -263,7 +265,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Reads main bytes, a whole page or none, and all spare bytes as the cells give them.
+    /// Reads main bytes, a whole page or none, and all OOB bytes as the cells return them.
     ///
     /// # Errors
     /// [`Error::PowerCut`].
@@ -272,7 +274,8 @@ impl Driver {
         port: &mut Port,
         clock: &mut Clock,
         row: Row,
-        (data, spare): (&mut [u8], &mut [u8]),
+        data: &mut [u8],
+        spare: &mut [u8],
     ) -> Result<OnDie, Error> {
         let column = if data.is_empty() { self.page } else { 0 };
         let met = port.load(clock, row, column).map_err(driver_error)?;
@@ -308,17 +311,18 @@ impl Driver {
         Err(ProfileError::Identity { expected: expected.clone(), found })
     }
 
-    /// Reads a part of a page, the whole of it perhaps.
+    /// Reads a part of a page, or all of it.
     fn read_part(
         &mut self,
         port: &mut Port,
         clock: &mut Clock,
-        (row, column): (Row, usize),
+        row: Row,
+        column: usize,
         buffer: &mut [u8],
-    ) -> Result<Met, Error> {
+    ) -> Result<Corrections, Error> {
         if self.cached == Some(row) {
             buffer.copy_from_slice(&self.data[column..column + buffer.len()]);
-            return Ok(Met::default());
+            return Ok(Corrections::default());
         }
         if buffer.len() == self.page {
             return self.read_page(port, clock, row, buffer);
@@ -326,7 +330,7 @@ impl Driver {
         let mut data = std::mem::take(&mut self.data);
         self.cached = None;
         let met = if self.profile.subpage_read && self.engine.is_software() {
-            self.read_steps(port, clock, (row, column..column + buffer.len()), &mut data)
+            self.read_steps(port, clock, row, column..column + buffer.len(), &mut data)
         } else {
             let met = self.read_page(port, clock, row, &mut data);
             if met.as_ref().is_ok_and(|met| met.failed_steps == 0) && !self.profile.subpage_read {
@@ -339,22 +343,26 @@ impl Driver {
         met
     }
 
-    /// Reads a whole page and its spare bytes, and corrects it.
+    /// Reads a whole page and its OOB bytes, and corrects it.
     fn read_page(
         &mut self,
         port: &mut Port,
         clock: &mut Clock,
         row: Row,
         data: &mut [u8],
-    ) -> Result<Met, Error> {
+    ) -> Result<Corrections, Error> {
         let mut spare = std::mem::take(&mut self.spare);
-        let on_die = self.read_raw(port, clock, row, (&mut *data, &mut spare));
+        let on_die = self.read_raw(port, clock, row, &mut *data, &mut spare);
         self.profile.layout.gather_ecc(&spare, 0, &mut self.codes);
         self.spare = spare;
         let met = match (self.engine.code(), on_die?) {
-            (Code::OnDie, OnDie::Corrected) => Met { corrected: 1, worst: 1, failed_steps: 0 },
-            (Code::OnDie, OnDie::Uncorrectable) => Met { failed_steps: 1, ..Met::default() },
-            (Code::OnDie, OnDie::Clean) => Met::default(),
+            (Code::OnDie, OnDie::Corrected) => {
+                Corrections { corrected: 1, worst: 1, failed_steps: 0 }
+            }
+            (Code::OnDie, OnDie::Uncorrectable) => {
+                Corrections { failed_steps: 1, ..Corrections::default() }
+            }
+            (Code::OnDie, OnDie::Clean) => Corrections::default(),
             _ => {
                 self.spend(clock, data.len());
                 let mut codes = std::mem::take(&mut self.codes);
@@ -367,14 +375,15 @@ impl Driver {
         Ok(met)
     }
 
-    /// Reads only the steps that `columns` touch, and their codes: `nand_read_subpage`.
+    /// Reads only the ECC steps that `columns` touch, and their ECC bytes: `nand_read_subpage`.
     fn read_steps(
         &mut self,
         port: &mut Port,
         clock: &mut Clock,
-        (row, columns): (Row, Range<usize>),
+        row: Row,
+        columns: Range<usize>,
         data: &mut [u8],
-    ) -> Result<Met, Error> {
+    ) -> Result<Corrections, Error> {
         let (step, code) = (self.engine.step(), self.engine.code_bytes());
         let steps = columns.start / step..columns.end.div_ceil(step);
         let data = &mut data[steps.start * step..steps.end * step];
@@ -395,7 +404,7 @@ impl Driver {
         Ok(met)
     }
 
-    /// Reads all spare bytes of a page.
+    /// Reads all OOB bytes of a page.
     pub(crate) fn load_spare(
         &mut self,
         port: &mut Port,
@@ -403,7 +412,7 @@ impl Driver {
         row: Row,
     ) -> Result<&[u8], Error> {
         let mut spare = std::mem::take(&mut self.spare);
-        let read = self.read_raw(port, clock, row, (&mut [], &mut spare));
+        let read = self.read_raw(port, clock, row, &mut [], &mut spare);
         self.spare = spare;
         read.map(|_| &self.spare[..])
     }
@@ -417,7 +426,7 @@ impl Driver {
         data: &[u8],
     ) -> Result<(), Error> {
         let mut back = vec![0; self.page];
-        self.read_raw(port, clock, row, (&mut back, &mut []))?;
+        self.read_raw(port, clock, row, &mut back, &mut [])?;
         let wrong = back.iter().zip(data).position(|(found, expected)| found != expected);
         match wrong {
             None => Ok(()),
@@ -447,7 +456,7 @@ impl Driver {
         self.ecc.time += time;
     }
 
-    fn count(&mut self, met: Met) {
+    fn count(&mut self, met: Corrections) {
         self.ecc.corrected += u64::from(met.corrected);
         self.ecc.failed += u64::from(met.failed_steps);
     }
@@ -481,7 +490,8 @@ fn index(port: &Port, row: Row) -> PageIndex {
     PageIndex(row.block * port.part().geometry.pages_per_block + row.page)
 }
 
-/// A loss of power is an error; a sequence that the chip refuses is a mistake of this driver.
+/// Converts an error of the port: a power cut is an error; a refused sequence is a bug of this
+/// driver.
 pub(crate) fn driver_error(error: PortError) -> Error {
     match error {
         PortError::PowerCut(at) => Error::PowerCut { at },

@@ -1,9 +1,10 @@
-//! The habits of a driver: whose kernel, which code, which layout of the spare bytes.
+//! The behaviour of a driver: which kernel, which ECC, which layout of the OOB area.
 //!
-//! Layer: rank 3. Main type: [`Profile`]. Source: as for the driver; `subpage_read` is `NAND_SUBPAGE_READ`
-//! of Linux 6.1 (set for software codes on large pages; with it the last page is not kept).
+//! Layer: rank 3. Main type: [`Profile`]. Source: as for the driver; `subpage_read` is
+//! `NAND_SUBPAGE_READ` of Linux 6.1 (set for software codes on large pages; with it the last page
+//! is not kept).
 
-use crate::ecc::{Code, Engine, NoSuchCode};
+use crate::ecc::{Code, Engine, UnknownCode};
 use crate::oob::{Layout, LayoutError};
 use crate::part::{EccNeed, Part, PartError};
 use crate::port::PortError;
@@ -13,7 +14,7 @@ use boardlab_sim::Rate;
 use std::fmt;
 use std::ops::Range;
 
-/// What a driver does and how.
+/// The behaviour of a driver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// The error correction.
@@ -40,7 +41,7 @@ pub enum ProfileError {
     /// The part cannot exist.
     Part(PartError),
     /// There is no such code.
-    Code(NoSuchCode),
+    Code(UnknownCode),
     /// The part asks for a code that there is not here.
     Need(EccNeed),
     /// The page is not whole steps of the code.
@@ -109,8 +110,8 @@ impl Profile {
         Self::with(part, Code::Hamming(Step::Bytes256), false)
     }
 
-    /// Linux 6.1: the chip's own correction where there is one, Hamming where one bit is enough, else BCH;
-    /// parts of pages are read by steps.
+    /// Linux 6.1: the chip's own correction where there is one, Hamming where one bit is enough,
+    /// else BCH; parts of pages are read by steps.
     ///
     /// # Errors
     /// When no code or layout fits the part.
@@ -138,7 +139,7 @@ impl Profile {
                 let chip = chip.ok_or(ProfileError::Need(need))?;
                 Layout::on_die(oob, page / chip.step(), chip.code_bytes())
             }
-            (Code::OnDie, None) => return Err(ProfileError::Code(NoSuchCode(code))),
+            (Code::OnDie, None) => return Err(ProfileError::Code(UnknownCode(code))),
             _ => Layout::linux(page, oob, page / engine.step() * engine.code_bytes()),
         };
         let layout = layout.map_err(ProfileError::Layout)?;

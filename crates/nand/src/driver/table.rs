@@ -1,10 +1,11 @@
-//! The table of bad blocks on the flash.
+//! The bad-block table on the flash.
 //!
-//! Layer: rank 3. Source: Linux 6.1 `nand_bbt.c`, `bbt_main_descr` and `bbt_mirror_descr`, with patterns in
-//! the spare bytes: a table is looked for in the last four blocks; spare bytes 8 to 11 of a block's first
-//! page are `Bbt0`, of the second copy `1tbB`, byte 12 is the version; the main bytes hold two bits a
-//! block, lowest first: 11 good, 10 worn, 00 bad from the factory. The newer copy counts, and only the older
-//! one is written again. A copy goes where it was, and never over the other one.
+//! Layer: rank 3. Source: Linux 6.1 `nand_bbt.c`, `bbt_main_descr` and `bbt_mirror_descr`, with
+//! patterns in the spare bytes: a table is looked for in the last four blocks; spare bytes 8 to 11
+//! of a block's first page are `Bbt0`, of the second copy `1tbB`, byte 12 is the version; the main
+//! bytes hold two bits a block, lowest first: 11 good, 10 worn, 00 bad from the factory. The newer
+//! copy counts, and only the older one is written again. A copy goes where it was, and never over
+//! the other one.
 //!
 //! ```text
 //!   spare  0        8    12 13            main  0                1
@@ -22,15 +23,15 @@ use boardlab_sim::Clock;
 
 /// Blocks at the end of the part that may hold a table.
 const BLOCKS: u32 = 4;
-/// Where the pattern is in the spare bytes.
+/// The offset of the pattern in the OOB area.
 const PATTERN: usize = 8;
-/// Where the version is in the spare bytes.
+/// The offset of the version in the OOB area.
 const VERSION: usize = 12;
 /// The pattern of the first and of the second copy.
 const PATTERNS: [&[u8; 4]; 2] = [b"Bbt0", b"1tbB"];
 
 impl Driver {
-    /// Takes the newest table of the flash. Says whether there was one.
+    /// Reads the newest table of the flash. Returns whether there was one.
     pub(super) fn read_tables(
         &mut self,
         port: &mut Port,
@@ -62,7 +63,7 @@ impl Driver {
         self.bad.tables = places;
         self.reserve(port);
         if versions[0] != versions[1] {
-            // Only the copy that is old or lost: the other one holds what is known until then.
+            // Only the old or lost copy is rewritten: the other one stays valid until then.
             self.write_table(port, clock, 1 - newest)?;
         }
         Ok(true)
@@ -92,7 +93,7 @@ impl Driver {
             }
             let mut table = encode(&self.bad);
             table.resize(table.len().next_multiple_of(self.page), 0xFF);
-            match self.write_table_to(port, clock, (PATTERNS[copy], &table), block) {
+            match self.write_table_to(port, clock, PATTERNS[copy], &table, block) {
                 Err(error @ (Error::ProgramFailed { .. } | Error::EraseFailed { .. })) => {
                     self.bad.set(block, Mark::Worn);
                     failure = Some(error);
@@ -112,7 +113,8 @@ impl Driver {
         &mut self,
         port: &mut Port,
         clock: &mut Clock,
-        (pattern, table): (&[u8; 4], &[u8]),
+        pattern: &[u8; 4],
+        table: &[u8],
         block: u32,
     ) -> Result<(), Error> {
         self.erase(port, clock, block)?;
@@ -123,7 +125,7 @@ impl Driver {
             self.calculate(clock, data);
             let mut spare = if page == 0 { head.clone() } else { vec![0xFF; head.len()] };
             self.profile.layout.scatter_ecc(&self.codes, 0, &mut spare);
-            self.program_raw(port, clock, Row { block, page }, (data, &spare))?;
+            self.program_raw(port, clock, Row { block, page }, data, &spare)?;
         }
         Ok(())
     }

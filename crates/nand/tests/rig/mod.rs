@@ -5,7 +5,7 @@
 
 use boardlab_media::{CellKind, ErrorRates, NandGeometry};
 use boardlab_nand::chip::{Die, Setup};
-use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, TimeLimit, Timing};
 use boardlab_nand::{Nand, Port, PortTiming, Profile};
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, QuantileTable, Seed};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(crate) fn nanos(count: u64) -> Duration {
     Duration::from_nanos(count)
 }
 
-pub(crate) fn timed(typical: Duration, max: Duration) -> Timed {
-    Timed { time: QuantileTable::constant(typical), max }
+pub(crate) fn timed(typical: Duration, max: Duration) -> TimeLimit {
+    TimeLimit { time: QuantileTable::constant(typical), max }
 }
 
 /// The class of the evaluation's part: 2 KiB + 64 B, 64 pages a block, 50 ns cycles.

@@ -7,8 +7,8 @@ use super::limits;
 use super::values::count;
 use boardlab_document::{Read, Section};
 use boardlab_ftl::{
-    Admission, Cache, CacheSize, Collection, Emptied, Folding, Levelling, LevellingTime, LogCells,
-    LogPolicies, Logs, MapMemory, Policies, Streams, WhenFull,
+    Admission, Cache, CacheSize, Collection, EmptyBlocks, Folding, Levelling, LevellingTime,
+    LogCells, LogPolicies, Logs, MapMemory, Policies, Streams, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration};
 
@@ -191,8 +191,8 @@ fn collection(section: Section<'_>) -> Read<Policies> {
     let collection = policy(&section, "policy", &COLLECTIONS, ("blocks", 0, limits::ERASES));
     let most = Streams::MOST.into();
     let streams = policy(&section, "streams", &STREAMS, ("generations", 2, most));
-    let emptied =
-        section.one_of("emptied", &[("returned", Emptied::Returned), ("kept", Emptied::Kept)]);
+    let emptied = section
+        .one_of("emptied", &[("returned", EmptyBlocks::Returned), ("kept", EmptyBlocks::Kept)]);
     let reserve = count(&section, "reserve", 1, limits::ERASES);
     let idle_blocks = count(&section, "idle_blocks", 0, limits::ERASES);
     section.finish()?;

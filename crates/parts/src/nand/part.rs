@@ -5,7 +5,7 @@
 use super::{error_rates, limits};
 use boardlab_document::{Read, Reported, Section};
 use boardlab_media::{CellKind, ErrorRates, NandGeometry};
-use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, Timed, Timing};
+use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, TimeLimit, Timing};
 use boardlab_sim::{Bytes, Duration, Hertz};
 
 /// How a part is wired, before the details of a serial bus are known.
@@ -195,10 +195,10 @@ fn ecc(section: Section<'_>) -> Read<EccNeed> {
     Ok(EccNeed { bits: bits?, step: step? })
 }
 
-fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Timed> {
+fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<TimeLimit> {
     let time = limits::times(section, key, most);
     let limit = limits::some_span(section, max, most);
-    Ok(Timed { time: time?, max: limit? })
+    Ok(TimeLimit { time: time?, max: limit? })
 }
 
 /// Times; those of a parallel bus are left out on a serial one.

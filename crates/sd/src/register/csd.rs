@@ -1,11 +1,11 @@
 //! CSD: the card-specific data, which tell a host capacity and classes.
 //!
-//! Layer: registers. Main type: [`Csd`]. Both structures of SD are here: version 1 for standard capacity (up
-//! to 2 GiB) and version 2 for high and extended capacity.
+//! Layer: registers. Main type: [`Csd`]. Both structures of SD are here: version 1 for standard
+//! capacity (up to 2 GiB) and version 2 for high and extended capacity.
 //!
-//! Source: SD Physical Layer Simplified Specification 6.00, section 5.3 (fields, fixed values of version
-//! 2); Linux 6.1 `drivers/mmc/core/sd.c`, `mmc_decode_csd`, reads the same fields. Left out: version 3
-//! (ultra capacity, above 2 TiB).
+//! Source: SD Physical Layer Simplified Specification 6.00, section 5.3 (fields, fixed values of
+//! version 2); Linux 6.1 `drivers/mmc/core/sd.c`, `mmc_decode_csd`, reads the same fields. Left
+//! out: version 3 (ultra capacity, above 2 TiB).
 
 use super::bits::Bits;
 use boardlab_codec::crc::crc7;

@@ -1,8 +1,9 @@
 //! EXT_CSD of an eMMC: capacity, caches, and how much of its life is used.
 //!
-//! Layer: registers. Main types: [`ExtCsd`], [`LifeTime`], [`PreEol`]. Source: JEDEC JESD84-B51 (eMMC 5.1),
-//! section 7.4; Linux 6.1 `include/linux/mmc/mmc.h` names the same byte numbers (`EXT_CSD_*`), as does
-//! `mmc extcsd read` of mmc-utils. Only the bytes that the model fills are not zero.
+//! Layer: registers. Main types: [`ExtCsd`], [`LifeTime`], [`PreEol`]. Source: JEDEC JESD84-B51
+//! (eMMC 5.1), section 7.4; Linux 6.1 `include/linux/mmc/mmc.h` names the same byte numbers
+//! (`EXT_CSD_*`), as does `mmc extcsd read` of mmc-utils. Only the bytes that the model fills are
+//! not zero.
 
 use boardlab_sim::Bytes;
 
@@ -14,8 +15,9 @@ impl LifeTime {
     /// Beyond the estimate: 0x0B.
     pub const EXCEEDED: Self = Self(0x0B);
 
-    /// The code for `used` of `rated` erases a block on average: 0x01 for under 10 %, up to 0x0A for under
-    /// 100 %, then 0x0B. It never falls as `used` rises. `None` (0x00, not defined) when nothing is rated.
+    /// The code for `used` of `rated` erases a block on average: 0x01 for under 10 %, up to 0x0A
+    /// for under 100 %, then 0x0B. It never falls as `used` rises. `None` (0x00, not defined) when
+    /// nothing is rated.
     #[must_use]
     pub fn new(used: u64, rated: u64) -> Option<Self> {
         let tenths = u128::from(used) * 10 / u128::from((rated > 0).then_some(rated)?);

@@ -4,8 +4,8 @@
 //! written in. CMD56 is the specification's general command; what the 512 bytes mean is each maker's.
 //!
 //! Source: the layouts that sdmon (Ognian Tschakalov) reads, by byte number: industrial cards of
-//! Apacer and Kingston (argument 0x21 after a write with 0x10), of SanDisk and Western Digital (argument 1,
-//! signature `DS`). Left out: Micron's, Swissbit's and Longsys' layouts.
+//! Apacer and Kingston (argument 0x21 after a write with 0x10), of SanDisk and Western Digital
+//! (argument 1, signature `DS`). Left out: Micron's, Swissbit's and Longsys' layouts.
 
 /// What the model knows of a card's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

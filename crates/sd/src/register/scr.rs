@@ -1,7 +1,7 @@
 //! SCR: what the card can do besides moving blocks.
 //!
-//! Layer: registers. Main type: [`Scr`]. Source: SD Physical Layer Simplified Specification 6.00, section
-//! 5.6.
+//! Layer: registers. Main type: [`Scr`]. Source: SD Physical Layer Simplified Specification 6.00,
+//! section 5.6.
 
 use super::bits::Bits;
 

@@ -79,8 +79,8 @@ pub struct EraseTime {
 }
 
 impl EraseTime {
-    /// The time that a host has to wait for `units` allocation units at most; `None` where the card says
-    /// nothing. Source: the specification's section 4.14.
+    /// The time that a host has to wait for `units` allocation units at most; `None` where the card
+    /// says nothing. Source: the specification's section 4.14.
     #[must_use]
     pub fn limit(&self, units: u64) -> Option<Duration> {
         let each = u64::from(self.timeout) * 1_000_000;
@@ -105,8 +105,8 @@ pub struct SdStatus {
 }
 
 impl SdStatus {
-    /// The register. `None` when a field does not hold its value: a speed class that there is none of, a
-    /// timeout beyond 63 s, an offset beyond 3 s.
+    /// The register. `None` when a field does not hold its value: a speed class that there is none
+    /// of, a timeout beyond 63 s, an offset beyond 3 s.
     #[must_use]
     pub fn register(&self) -> Option<[u8; 64]> {
         let speed = [0, 2, 4, 6, 10].iter().position(|&class| class == self.classes.speed)?;

@@ -14,19 +14,20 @@
 //! ```
 
 use super::Mount;
-use super::walk::Last;
+use super::walk::FinalSymlink;
 use crate::cache::Key;
 use crate::error::{Errno, Error};
 use crate::filesystem::{Caching, FileSystem, PAGE_SIZE};
 use crate::host::Work;
 use crate::mount::Fd;
-use crate::node::{Change, Ino, Kind};
+use crate::node::{Ino, Kind, SetAttr};
 use boardlab_sim::Clock;
 use std::ops::Range;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// The pages that a stretch of a file touches, each with the bytes of it; an empty one touches none.
+/// The pages that a range of a file touches, each with the bytes within it; an empty range touches
+/// none.
 fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
     let end = offset + length as u64;
     let behind = if length == 0 { offset / PAGE } else { end.div_ceil(PAGE) };
@@ -38,11 +39,11 @@ fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>
 }
 
 impl<F: FileSystem> Mount<F> {
-    /// Reads from `offset` on, and says how much; less than was asked for only at the end of the
+    /// Reads from `offset` on and returns the number of bytes; it is short only at the end of the
     /// file.
     ///
     /// # Errors
-    /// EBADF, EISDIR, EINVAL for what has no bytes, and those of the filesystem.
+    /// EBADF, EISDIR, EINVAL for anything but a regular file, and those of the filesystem.
     pub fn read(
         &mut self,
         clock: &mut Clock,
@@ -73,12 +74,13 @@ impl<F: FileSystem> Mount<F> {
         Ok(done)
     }
 
-    /// Writes from `offset` on, and says how much: less than was given when the filesystem refused
-    /// in the middle, or when the largest file ends there. A write of no bytes does nothing.
+    /// Writes from `offset` on and returns the number of bytes. The write is short when the
+    /// filesystem refuses in the middle, or at the size limit of a file. A write of no bytes does
+    /// nothing.
     ///
     /// # Errors
-    /// EBADF, EISDIR, EINVAL for what has no bytes, EFBIG from the end of the largest file on, and
-    /// those of the filesystem when nothing was written.
+    /// EBADF, EISDIR, EINVAL for anything but a regular file, EFBIG at the size limit, and those of
+    /// the filesystem when nothing was written.
     pub fn write(
         &mut self,
         clock: &mut Clock,
@@ -105,7 +107,7 @@ impl<F: FileSystem> Mount<F> {
         Ok(done)
     }
 
-    /// The inode behind an open file that has bytes, and its size.
+    /// The inode of an open regular file, and its size.
     fn regular(&mut self, clock: &mut Clock, fd: Fd) -> Result<(Ino, u64), Error> {
         let ino = self.file(fd)?.ino;
         let inode = self.inode(clock, ino)?;
@@ -126,7 +128,7 @@ impl<F: FileSystem> Mount<F> {
         let (ino, page) = key;
         let changed = start..start + data.len();
         self.host.spend(clock, Work::Page, 0);
-        self.prepare(clock, key, data.len() == PAGE_SIZE)?;
+        self.write_begin(clock, key, data.len() == PAGE_SIZE)?;
         let Some(content) = self.cache.get(key) else { return Err(Errno::Io.into()) };
         content[changed.clone()].copy_from_slice(data);
         self.host.spend(clock, Work::Copy, data.len());
@@ -135,26 +137,26 @@ impl<F: FileSystem> Mount<F> {
             Caching::WriteThrough => {
                 self.counts.written += 1;
                 let written = self.fs.write_page(clock, ino, page, content, changed);
-                self.touch(ino);
+                self.invalidate_attributes(ino);
                 if written.is_err() {
-                    // The page holds what the filesystem does not have: it must be read again.
+                    // The cached page differs from the filesystem: it must be read again.
                     self.cache.remove(key);
                     return written;
                 }
             }
             Caching::WriteBack => {
-                self.cache.set_dirty(key, changed, clock.now());
-                self.touch(ino);
+                self.cache.mark_dirty(key, changed, clock.now());
+                self.invalidate_attributes(ino);
             }
         }
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.size = inode.size.max(end);
         }
-        self.flush_surplus(clock)
+        self.balance_dirty_pages(clock)
     }
 
-    /// Has a page in the cache that is about to be changed.
-    fn prepare(&mut self, clock: &mut Clock, key: Key, whole: bool) -> Result<(), Error> {
+    /// Prepares a cached page for a change.
+    fn write_begin(&mut self, clock: &mut Clock, key: Key, whole: bool) -> Result<(), Error> {
         if self.cache.contains(key) {
             self.counts.hits += 1;
             return Ok(());
@@ -162,34 +164,34 @@ impl<F: FileSystem> Mount<F> {
         let size = self.inodes.get(&key.0).map_or(0, |inode| inode.size);
         let within = key.1 * PAGE < size;
         if within && (!whole || self.fs.reads_pages_to_overwrite()) {
-            return self.bring_in(clock, key);
+            return self.fill_page(clock, key);
         }
         self.make_room(clock)?;
         self.cache.insert(key, vec![0; PAGE_SIZE].into());
         Ok(())
     }
 
-    /// Reads a page, and those after it where the file is read in sequence.
+    /// Reads a page, and the readahead window behind it when the file is read in sequence.
     fn read_ahead(&mut self, clock: &mut Clock, fd: Fd, page: u64, size: u64) -> Result<(), Error> {
         let open = self.file(fd)?;
         let window = u64::from(self.options.readahead).max(1);
         let sequential = page == 0 || page == open.next_page;
         let window = if sequential { window } else { 1 };
-        self.bring_in(clock, (open.ino, page))?;
+        self.fill_page(clock, (open.ino, page))?;
         for next in page + 1..(page + window).min(size.div_ceil(PAGE)) {
             if !self.cache.contains((open.ino, next)) {
-                self.bring_in(clock, (open.ino, next))?;
+                self.fill_page(clock, (open.ino, next))?;
             }
         }
-        // A window larger than the cache has driven out the very page that is wanted.
+        // A window larger than the cache has evicted the wanted page itself.
         if self.cache.contains((open.ino, page)) {
             return Ok(());
         }
-        self.bring_in(clock, (open.ino, page))
+        self.fill_page(clock, (open.ino, page))
     }
 
     /// Reads a page that is not in the cache.
-    fn bring_in(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
+    fn fill_page(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
         self.make_room(clock)?;
         let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
         self.counts.read += 1;
@@ -200,18 +202,18 @@ impl<F: FileSystem> Mount<F> {
 
     fn make_room(&mut self, clock: &mut Clock) -> Result<(), Error> {
         while let Some(victim) = self.cache.victim() {
-            self.write_out(clock, victim)?;
+            self.write_back(clock, victim)?;
             self.cache.remove(victim);
             self.counts.evicted += 1;
         }
         Ok(())
     }
 
-    /// Cuts a file off, or lets it grow by a hole; symbolic links are followed.
+    /// Truncates a file, or extends it by a hole; symbolic links are followed.
     ///
     /// # Errors
-    /// EISDIR, EINVAL for what has no bytes, EFBIG, those of resolving the path, and those of the
-    /// filesystem.
+    /// EISDIR, EINVAL for anything but a regular file, EFBIG, those of resolving the path, and
+    /// those of the filesystem.
     pub fn truncate(
         &mut self,
         clock: &mut Clock,
@@ -219,11 +221,11 @@ impl<F: FileSystem> Mount<F> {
         size: u64,
     ) -> Result<(), Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, path.as_ref(), Last::Follow)?;
+        let ino = self.resolve(clock, path.as_ref(), FinalSymlink::Follow)?;
         self.resize(clock, ino, size)
     }
 
-    /// The same for an open file.
+    /// As [`Mount::truncate`], for an open file.
     ///
     /// # Errors
     /// EBADF, and as [`Mount::truncate`].
@@ -242,21 +244,21 @@ impl<F: FileSystem> Mount<F> {
         if size > self.fs.size_max() {
             return Err(Errno::FBig.into());
         }
-        let change = Change { size: Some(size), ..Change::default() };
-        self.fs.set_attributes(clock, ino, &change)?;
+        let change = SetAttr { size: Some(size), ..SetAttr::default() };
+        self.fs.setattr(clock, ino, &change)?;
         self.cache.truncate(ino, size);
-        self.touch(ino);
+        self.invalidate_attributes(ino);
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.size = size;
         }
         Ok(())
     }
 
-    /// Returns when what was written to the file before is safe from a power cut.
+    /// Makes earlier writes to the file durable.
     ///
     /// # Errors
-    /// EBADF, the error that kept a page of the file from being written in the background, once, and
-    /// those of the filesystem.
+    /// EBADF, a pending error of background write-back (reported once), and those of the
+    /// filesystem.
     pub fn fsync(&mut self, clock: &mut Clock, fd: Fd) -> Result<(), Error> {
         self.enter(clock)?;
         let ino = self.file(fd)?.ino;
@@ -267,8 +269,8 @@ impl<F: FileSystem> Mount<F> {
         self.fs.fsync(clock, ino)
     }
 
-    /// Returns when all that was done before is safe from a power cut. Pages that cannot be written
-    /// are told by fsync, as in Linux.
+    /// Makes all earlier operations durable. Pages that cannot be written are reported by fsync, as
+    /// in Linux.
     ///
     /// # Errors
     /// Those of the filesystem.
@@ -285,15 +287,15 @@ impl<F: FileSystem> Mount<F> {
         Ok(())
     }
 
-    /// Writes the changed pages of an inode in ascending order.
+    /// Writes the dirty pages of an inode in ascending order.
     fn flush(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
         while let Some(key) = self.cache.first_dirty(ino) {
-            self.write_out(clock, key)?;
+            self.write_back(clock, key)?;
         }
         Ok(())
     }
 
-    /// Writes inodes that have been dirty for too long, when the flusher is due.
+    /// Writes the inodes that have been dirty too long, when the flusher is due.
     pub(super) fn flush_expired(&mut self, clock: &mut Clock) -> Result<(), Error> {
         let settings = self.options.write_back;
         if self.cache.dirty_bytes().is_zero() || clock.now() < self.next_flush {
@@ -309,25 +311,25 @@ impl<F: FileSystem> Mount<F> {
         Ok(())
     }
 
-    /// Writes the pages of the oldest inodes while there are too many changed ones.
-    fn flush_surplus(&mut self, clock: &mut Clock) -> Result<(), Error> {
+    /// Writes pages of the oldest inodes while there are too many dirty ones.
+    fn balance_dirty_pages(&mut self, clock: &mut Clock) -> Result<(), Error> {
         let limit = self.options.write_back.background;
         while self.cache.dirty_bytes() > limit {
             let oldest = self.cache.dirty_inodes().first().map(|&(_, ino)| ino);
             let Some(key) = oldest.and_then(|ino| self.cache.first_dirty(ino)) else { break };
-            self.write_out(clock, key)?;
+            self.write_back(clock, key)?;
         }
         Ok(())
     }
 
-    /// Hands a page to the filesystem if it was changed. What the filesystem refuses is lost, and the
-    /// next fsync tells; only a power cut ends the caller's operation.
-    fn write_out(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
-        let Some((content, changed)) = self.cache.changed(key) else { return Ok(()) };
+    /// Writes a page back if it is dirty. A page that the filesystem refuses is lost, and the next
+    /// fsync reports it; only a power cut ends the caller's operation.
+    fn write_back(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
+        let Some((content, changed)) = self.cache.dirty_range(key) else { return Ok(()) };
         self.counts.written += 1;
         let written = self.fs.write_page(clock, key.0, key.1, content, changed);
-        self.cache.set_clean(key);
-        self.touch(key.0);
+        self.cache.mark_clean(key);
+        self.invalidate_attributes(key.0);
         let Err(error) = written else { return Ok(()) };
         if error.errno().is_none() {
             return Err(error);

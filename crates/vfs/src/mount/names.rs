@@ -5,28 +5,28 @@
 //! lchown, utimensat with AT_SYMLINK_NOFOLLOW and lsetxattr do, as tools that copy trees use them.
 
 use super::Mount;
-use super::walk::{self, Last, PATH_MAX, Parent};
+use super::walk::{self, FinalSymlink, PATH_MAX, Parent};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::mount::Fd;
-use crate::node::{Attributes, Change, Entry, Ino, Kind, New, Timestamp};
+use crate::node::{Attributes, Entry, Ino, Kind, NewInode, SetAttr, Timestamp};
 use boardlab_sim::Clock;
 
-/// Bytes of the value of an extended attribute (`XATTR_SIZE_MAX`).
+/// The size limit of an extended attribute's value (`XATTR_SIZE_MAX`).
 const XATTR_SIZE_MAX: usize = 65_536;
 
-/// Bytes of the name of an extended attribute (`XATTR_NAME_MAX`).
+/// The length limit of an extended attribute's name (`XATTR_NAME_MAX`).
 const XATTR_NAME_MAX: usize = 255;
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
 const GROUP_EXECUTES: u32 = 0o010;
 
-/// Permissions and the sticky bit, all that `vfs_mkdir` takes.
+/// The permissions and the sticky bit: all that `vfs_mkdir` accepts.
 const MKDIR_BITS: u32 = 0o1777;
 
 impl<F: FileSystem> Mount<F> {
-    /// Makes a file, which must not be there yet, and opens it (`O_CREAT | O_EXCL`).
+    /// Creates a file and opens it (`O_CREAT | O_EXCL`).
     ///
     /// # Errors
     /// EEXIST, those of resolving the path, and those of the filesystem.
@@ -36,11 +36,11 @@ impl<F: FileSystem> Mount<F> {
         path: impl AsRef<[u8]>,
         mode: u32,
     ) -> Result<Fd, Error> {
-        let ino = self.make(clock, path.as_ref(), &New::of(Kind::File, mode))?;
+        let ino = self.make(clock, path.as_ref(), &NewInode::of(Kind::File, mode))?;
         self.open_inode(clock, ino)
     }
 
-    /// Makes a directory; of the bits above the nine permissions only the sticky one is taken.
+    /// Creates a directory; of the bits above the nine permissions only the sticky bit is used.
     ///
     /// # Errors
     /// As [`Mount::create`].
@@ -50,10 +50,11 @@ impl<F: FileSystem> Mount<F> {
         path: impl AsRef<[u8]>,
         mode: u32,
     ) -> Result<(), Error> {
-        self.make(clock, path.as_ref(), &New::of(Kind::Directory, mode & MKDIR_BITS)).map(|_| ())
+        self.make(clock, path.as_ref(), &NewInode::of(Kind::Directory, mode & MKDIR_BITS))
+            .map(|_| ())
     }
 
-    /// Makes a symbolic link at `path` that leads to `target`.
+    /// Creates a symbolic link at `path` with the target `target`.
     ///
     /// # Errors
     /// ENOENT for an empty target, ENAMETOOLONG, and as [`Mount::create`].
@@ -69,11 +70,11 @@ impl<F: FileSystem> Mount<F> {
             PATH_MAX.. => return Err(Errno::NameTooLong.into()),
             _ => {}
         }
-        let new = New { kind: Kind::Symlink, mode: 0o777, uid: 0, gid: 0, target };
+        let new = NewInode { kind: Kind::Symlink, mode: 0o777, uid: 0, gid: 0, target };
         self.make(clock, path.as_ref(), &new).map(|_| ())
     }
 
-    /// Makes a device, a pipe, a socket or an empty file.
+    /// Creates a device node, a named pipe, a socket or an empty file.
     ///
     /// # Errors
     /// EPERM for a directory, EINVAL for a symbolic link and for a device whose number has more than 12
@@ -91,32 +92,32 @@ impl<F: FileSystem> Mount<F> {
             Kind::Character(device) | Kind::Block(device) if !device.is_valid() => {
                 Err(Errno::Inval.into())
             }
-            _ => self.make(clock, path.as_ref(), &New::of(kind, mode)).map(|_| ()),
+            _ => self.make(clock, path.as_ref(), &NewInode::of(kind, mode)).map(|_| ()),
         }
     }
 
-    fn make(&mut self, clock: &mut Clock, path: &[u8], new: &New<'_>) -> Result<Ino, Error> {
+    fn make(&mut self, clock: &mut Clock, path: &[u8], new: &NewInode<'_>) -> Result<Ino, Error> {
         self.enter(clock)?;
         let parent = self.parent(clock, path, Errno::Exist)?;
         self.must_be_free(clock, &parent)?;
         let (dir, name) = (parent.dir(), parent.name);
         let new = &inherited(&self.inode(clock, dir)?.attributes, new);
         let ino = self.fs.create(clock, dir, name, new)?;
-        self.touch(dir);
+        self.invalidate_attributes(dir);
         self.names.entry(dir).or_default().insert(name.to_vec(), ino);
         self.inode(clock, ino)?;
         Ok(ino)
     }
 
     fn must_be_free(&mut self, clock: &mut Clock, parent: &Parent<'_>) -> Result<(), Error> {
-        match self.find(clock, parent.dir(), parent.name) {
+        match self.lookup(clock, parent.dir(), parent.name) {
             Ok(_) => Err(Errno::Exist.into()),
             Err(Error::Refused(Errno::NoEnt)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Gives a file a second name. A symbolic link at the end of `existing` is not followed.
+    /// Creates a hard link. A symbolic link at the end of `existing` is not followed.
     ///
     /// # Errors
     /// EPERM for a directory, and as [`Mount::create`].
@@ -127,7 +128,7 @@ impl<F: FileSystem> Mount<F> {
         path: impl AsRef<[u8]>,
     ) -> Result<(), Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, existing.as_ref(), Last::Keep)?;
+        let ino = self.resolve(clock, existing.as_ref(), FinalSymlink::NoFollow)?;
         let parent = self.parent(clock, path.as_ref(), Errno::Exist)?;
         self.must_be_free(clock, &parent)?;
         if self.kind(clock, ino)? == Kind::Directory {
@@ -135,20 +136,20 @@ impl<F: FileSystem> Mount<F> {
         }
         let (dir, name) = (parent.dir(), parent.name);
         self.fs.link(clock, ino, dir, name)?;
-        self.touch(dir);
-        self.touch(ino);
+        self.invalidate_attributes(dir);
+        self.invalidate_attributes(ino);
         self.names.entry(dir).or_default().insert(name.to_vec(), ino);
         Ok(())
     }
 
-    /// Takes a name away; what it led to goes with its last name and its last open file.
+    /// Removes a name. The inode is deleted with its last name and its last open file.
     ///
     /// # Errors
     /// ENOENT, EISDIR, those of resolving the path, and those of the filesystem.
     pub fn unlink(&mut self, clock: &mut Clock, path: impl AsRef<[u8]>) -> Result<(), Error> {
         self.enter(clock)?;
         let parent = self.parent(clock, path.as_ref(), Errno::IsDir)?;
-        let ino = self.find(clock, parent.dir(), parent.name)?;
+        let ino = self.lookup(clock, parent.dir(), parent.name)?;
         if self.kind(clock, ino)? == Kind::Directory {
             return Err(Errno::IsDir.into());
         }
@@ -170,18 +171,18 @@ impl<F: FileSystem> Mount<F> {
             _ => Errno::Busy,
         };
         let parent = self.parent(clock, path, special)?;
-        let ino = self.find(clock, parent.dir(), parent.name)?;
+        let ino = self.lookup(clock, parent.dir(), parent.name)?;
         if self.kind(clock, ino)? != Kind::Directory {
             return Err(Errno::NotDir.into());
         }
-        self.fs.remove_dir(clock, parent.dir(), parent.name)?;
+        self.fs.rmdir(clock, parent.dir(), parent.name)?;
         self.removed(clock, &parent, ino)
     }
 
-    /// Puts the caches in order after a name went.
+    /// Updates the caches after a name was removed.
     fn removed(&mut self, clock: &mut Clock, parent: &Parent<'_>, ino: Ino) -> Result<(), Error> {
         self.forget_name(parent);
-        self.touch(ino);
+        self.invalidate_attributes(ino);
         self.release(clock, ino)
     }
 
@@ -189,14 +190,14 @@ impl<F: FileSystem> Mount<F> {
         if let Some(names) = self.names.get_mut(&parent.dir()) {
             names.remove(parent.name);
         }
-        self.touch(parent.dir());
+        self.invalidate_attributes(parent.dir());
     }
 
     /// Renames, and replaces what has the new name.
     ///
     /// # Errors
-    /// EINVAL when a directory would come to lie within itself, ENOENT, EISDIR, ENOTDIR, ENOTEMPTY,
-    /// EBUSY for the root, those of resolving the paths, and those of the filesystem.
+    /// EINVAL when a directory would move into itself, ENOENT, EISDIR, ENOTDIR, ENOTEMPTY, EBUSY
+    /// for the root, those of resolving the paths, and those of the filesystem.
     pub fn rename(
         &mut self,
         clock: &mut Clock,
@@ -206,8 +207,8 @@ impl<F: FileSystem> Mount<F> {
         self.enter(clock)?;
         let from = self.parent(clock, from.as_ref(), Errno::Busy)?;
         let to = self.parent(clock, to.as_ref(), Errno::Busy)?;
-        let source = self.find(clock, from.dir(), from.name)?;
-        let target = match self.find(clock, to.dir(), to.name) {
+        let source = self.lookup(clock, from.dir(), from.name)?;
+        let target = match self.lookup(clock, to.dir(), to.name) {
             Ok(ino) => Some(ino),
             Err(Error::Refused(Errno::NoEnt)) => None,
             Err(error) => return Err(error),
@@ -215,24 +216,26 @@ impl<F: FileSystem> Mount<F> {
         if target == Some(source) {
             return Ok(());
         }
-        self.check_rename(clock, (source, &to), (target, &from))?;
-        self.fs.rename(clock, (from.dir(), from.name), (to.dir(), to.name))?;
+        self.check_rename(clock, source, &from, target, &to)?;
+        self.fs.rename(clock, from.dir(), from.name, to.dir(), to.name)?;
         self.forget_name(&from);
         self.forget_name(&to);
         self.names.entry(to.dir()).or_default().insert(to.name.to_vec(), source);
-        self.touch(source);
+        self.invalidate_attributes(source);
         let Some(target) = target else { return Ok(()) };
-        self.touch(target);
+        self.invalidate_attributes(target);
         self.release(clock, target)
     }
 
-    /// A directory may not come to lie within itself, nor replace one that it lies in; a directory
-    /// replaces a directory only, and nothing else does.
+    /// A directory may neither move into itself nor replace one of its ancestors. Only a directory
+    /// replaces a directory.
     fn check_rename(
         &mut self,
         clock: &mut Clock,
-        (source, to): (Ino, &Parent<'_>),
-        (target, from): (Option<Ino>, &Parent<'_>),
+        source: Ino,
+        from: &Parent<'_>,
+        target: Option<Ino>,
+        to: &Parent<'_>,
     ) -> Result<(), Error> {
         if to.trail.contains(&source) {
             return Err(Errno::Inval.into());
@@ -249,41 +252,42 @@ impl<F: FileSystem> Mount<F> {
         }
     }
 
-    /// All entries of a directory, in the filesystem's order.
+    /// Reads all entries of a directory, in the filesystem's order.
     ///
     /// # Errors
     /// ENOTDIR, those of resolving the path, and those of the filesystem.
-    pub fn read_dir(
+    pub fn readdir(
         &mut self,
         clock: &mut Clock,
         path: impl AsRef<[u8]>,
     ) -> Result<Vec<Entry>, Error> {
         self.enter(clock)?;
-        let dir = self.resolve(clock, path.as_ref(), Last::Follow)?;
+        let dir = self.resolve(clock, path.as_ref(), FinalSymlink::Follow)?;
         if self.kind(clock, dir)? != Kind::Directory {
             return Err(Errno::NotDir.into());
         }
-        self.fs.read_dir(clock, dir)
+        self.fs.readdir(clock, dir)
     }
 
-    /// Where a symbolic link leads.
+    /// Reads the target of a symbolic link.
     ///
     /// # Errors
-    /// EINVAL for what is none, those of resolving the path, and those of the filesystem.
-    pub fn read_link(
+    /// EINVAL for anything but a symbolic link, those of resolving the path, and those of the
+    /// filesystem.
+    pub fn readlink(
         &mut self,
         clock: &mut Clock,
         path: impl AsRef<[u8]>,
     ) -> Result<Vec<u8>, Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, path.as_ref(), Last::Keep)?;
+        let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
         if self.kind(clock, ino)? != Kind::Symlink {
             return Err(Errno::Inval.into());
         }
-        self.fs.read_link(clock, ino)
+        self.fs.readlink(clock, ino)
     }
 
-    /// Changes the permission bits of what a path leads to, symbolic links followed.
+    /// Changes the permission bits; symbolic links are followed.
     ///
     /// # Errors
     /// Those of resolving the path, and those of the filesystem.
@@ -294,12 +298,12 @@ impl<F: FileSystem> Mount<F> {
         mode: u32,
     ) -> Result<(), Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, path.as_ref(), Last::Follow)?;
-        self.change(clock, ino, &Change { mode: Some(mode & 0o7777), ..Change::default() })
+        let ino = self.resolve(clock, path.as_ref(), FinalSymlink::Follow)?;
+        self.change(clock, ino, &SetAttr { mode: Some(mode & 0o7777), ..SetAttr::default() })
     }
 
-    /// Changes owner and group, of a symbolic link itself; what is no directory loses set-user-ID,
-    /// and set-group-ID if its group may execute it.
+    /// Changes owner and group; symbolic links are not followed. Anything but a directory loses
+    /// set-user-ID, and set-group-ID if its group may execute it.
     ///
     /// # Errors
     /// Those of resolving the path, and those of the filesystem.
@@ -311,14 +315,14 @@ impl<F: FileSystem> Mount<F> {
         gid: u32,
     ) -> Result<(), Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, path.as_ref(), Last::Keep)?;
+        let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
         let old = self.inode(clock, ino)?.attributes;
         let mode = Some(without_privileges(&old)).filter(|&mode| mode != old.mode);
         let (uid, gid) = (Some(uid), Some(gid));
-        self.change(clock, ino, &Change { mode, uid, gid, ..Change::default() })
+        self.change(clock, ino, &SetAttr { mode, uid, gid, ..SetAttr::default() })
     }
 
-    /// Sets the times of access and of the content's change, of a symbolic link itself.
+    /// Sets the access and modification times; symbolic links are not followed.
     ///
     /// # Errors
     /// Those of resolving the path, and those of the filesystem.
@@ -330,23 +334,23 @@ impl<F: FileSystem> Mount<F> {
         modified: Timestamp,
     ) -> Result<(), Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, path.as_ref(), Last::Keep)?;
+        let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
         let (accessed, modified) = (Some(accessed), Some(modified));
-        self.change(clock, ino, &Change { accessed, modified, ..Change::default() })
+        self.change(clock, ino, &SetAttr { accessed, modified, ..SetAttr::default() })
     }
 
-    fn change(&mut self, clock: &mut Clock, ino: Ino, change: &Change) -> Result<(), Error> {
-        self.fs.set_attributes(clock, ino, change)?;
-        self.touch(ino);
+    fn change(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
+        self.fs.setattr(clock, ino, change)?;
+        self.invalidate_attributes(ino);
         Ok(())
     }
 
-    /// The value of an extended attribute, of a symbolic link itself.
+    /// Reads the value of an extended attribute; symbolic links are not followed.
     ///
     /// # Errors
     /// ENODATA, ERANGE for a name that is empty or too long, those of resolving the path, and those
     /// of the filesystem.
-    pub fn xattr(
+    pub fn getxattr(
         &mut self,
         clock: &mut Clock,
         path: impl AsRef<[u8]>,
@@ -355,17 +359,17 @@ impl<F: FileSystem> Mount<F> {
         self.enter(clock)?;
         let name = name.as_ref();
         check_xattr_name(name)?;
-        let ino = self.resolve(clock, path.as_ref(), Last::Keep)?;
+        let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
         self.check_user(clock, ino, name, Errno::NoData)?;
-        self.fs.xattr(clock, ino, name)
+        self.fs.getxattr(clock, ino, name)
     }
 
-    /// Sets an extended attribute, of a symbolic link itself.
+    /// Sets an extended attribute; symbolic links are not followed.
     ///
     /// # Errors
-    /// EPERM for a `user.` attribute of what is neither a file nor a directory, E2BIG, ERANGE, those
-    /// of resolving the path, and those of the filesystem.
-    pub fn set_xattr(
+    /// EPERM for a `user.` attribute of anything but a file or a directory, E2BIG, ERANGE, those of
+    /// resolving the path, and those of the filesystem.
+    pub fn setxattr(
         &mut self,
         clock: &mut Clock,
         path: impl AsRef<[u8]>,
@@ -378,11 +382,11 @@ impl<F: FileSystem> Mount<F> {
         self.put_xattr(clock, path.as_ref(), name.as_ref(), Some(value))
     }
 
-    /// Removes an extended attribute, of a symbolic link itself.
+    /// Removes an extended attribute; symbolic links are not followed.
     ///
     /// # Errors
     /// ENODATA, EPERM, ERANGE, those of resolving the path, and those of the filesystem.
-    pub fn remove_xattr(
+    pub fn removexattr(
         &mut self,
         clock: &mut Clock,
         path: impl AsRef<[u8]>,
@@ -400,10 +404,10 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<(), Error> {
         self.enter(clock)?;
         check_xattr_name(name)?;
-        let ino = self.resolve(clock, path, Last::Keep)?;
+        let ino = self.resolve(clock, path, FinalSymlink::NoFollow)?;
         self.check_user(clock, ino, name, Errno::Perm)?;
-        self.fs.set_xattr(clock, ino, name, value)?;
-        self.touch(ino);
+        self.fs.setxattr(clock, ino, name, value)?;
+        self.invalidate_attributes(ino);
         Ok(())
     }
 
@@ -419,24 +423,24 @@ impl<F: FileSystem> Mount<F> {
         if holds || !name.starts_with(b"user.") { Ok(()) } else { Err(refusal.into()) }
     }
 
-    /// The names of all extended attributes, of a symbolic link itself.
+    /// Lists the names of all extended attributes; symbolic links are not followed.
     ///
     /// # Errors
     /// Those of resolving the path, and those of the filesystem.
-    pub fn xattr_names(
+    pub fn listxattr(
         &mut self,
         clock: &mut Clock,
         path: impl AsRef<[u8]>,
     ) -> Result<Vec<Vec<u8>>, Error> {
         self.enter(clock)?;
-        let ino = self.resolve(clock, path.as_ref(), Last::Keep)?;
-        self.fs.xattr_names(clock, ino)
+        let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
+        self.fs.listxattr(clock, ino)
     }
 }
 
-/// What is made in a directory with set-group-ID gets its group, and a directory the bit too
-/// (`inode_init_owner`, `fs/inode.c`).
-fn inherited<'a>(dir: &Attributes, new: &New<'a>) -> New<'a> {
+/// An inode created in a directory with set-group-ID inherits its group, and a directory the bit
+/// too (`inode_init_owner`, `fs/inode.c`).
+fn inherited<'a>(dir: &Attributes, new: &NewInode<'a>) -> NewInode<'a> {
     let mut new = new.clone();
     if dir.mode & SET_GROUP_ID != 0 {
         new.gid = dir.gid;

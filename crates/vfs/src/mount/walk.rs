@@ -1,8 +1,8 @@
-//! How a path leads to an inode.
+//! Path resolution.
 //!
 //! Layer: rank 2, part of [`Mount`]. Source: Linux 6.1, `link_path_walk` and `step_into` in
-//! `fs/namei.c`; `MAXSYMLINKS` in `include/linux/namei.h`. Paths begin at the root. Slashes at the end
-//! are ignored, where Linux insists on a directory.
+//! `fs/namei.c`; `MAXSYMLINKS` in `include/linux/namei.h`. Paths begin at the root. Slashes at the
+//! end are ignored, where Linux insists on a directory.
 
 use super::Mount;
 use crate::error::{Errno, Error};
@@ -11,10 +11,10 @@ use crate::host::Work;
 use crate::node::{Ino, Kind};
 use boardlab_sim::Clock;
 
-/// The most symbolic links on the way of one path.
+/// The limit of symbolic links in one resolution.
 const LINKS_MAX: u32 = 40;
 
-/// Bytes of a path with the NUL at its end (`PATH_MAX`).
+/// Bytes of a path, including the NUL at its end (`PATH_MAX`).
 pub(super) const PATH_MAX: usize = 4_096;
 
 /// Bytes of a name (`NAME_MAX`).
@@ -22,24 +22,24 @@ const NAME_MAX: usize = 255;
 
 /// What to do with a symbolic link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
-    /// Go where it leads.
+pub(super) enum FinalSymlink {
+    /// Follow it.
     Follow,
-    /// Stay at the link.
-    Keep,
+    /// Resolve to the link itself.
+    NoFollow,
 }
 
-/// A walk under way.
+/// A walk in progress.
 struct Walk {
-    /// The directories from the root down to the present place, and the place itself.
+    /// The directories from the root down, and the present inode last.
     trail: Vec<Ino>,
-    /// What is still to be walked, the next component last.
+    /// The components still to be walked, the next one last.
     rest: Vec<Vec<u8>>,
     links: u32,
 }
 
 impl Walk {
-    /// Puts the components of `path` before what is left.
+    /// Puts the components of `path` before the remaining ones.
     fn push(&mut self, path: &[u8]) {
         let components = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
         self.rest.extend(components.rev().map(<[u8]>::to_vec));
@@ -50,7 +50,7 @@ impl Walk {
     }
 }
 
-/// The directory in which the last component of a path lies, with those above it, and that component.
+/// The parent of a path's last component, with the directories above it, and that component.
 pub(super) struct Parent<'a> {
     pub(super) trail: Vec<Ino>,
     pub(super) name: &'a [u8],
@@ -72,7 +72,7 @@ pub(super) fn check_name(name: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The last component of a path and where it begins; nothing of the root.
+/// The last component of a path and where it begins; empty for the root.
 pub(super) fn last_of(path: &[u8]) -> (&[u8], usize) {
     let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
     let start = path[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
@@ -89,19 +89,19 @@ fn check_path(path: &[u8]) -> Result<(), Error> {
 }
 
 impl<F: FileSystem> Mount<F> {
-    /// The inode that a path leads to.
+    /// Resolves a path to an inode.
     pub(super) fn resolve(
         &mut self,
         clock: &mut Clock,
         path: &[u8],
-        last: Last,
+        last: FinalSymlink,
     ) -> Result<Ino, Error> {
         check_path(path)?;
         self.walk(clock, path, last).map(|walk| walk.here())
     }
 
-    /// The directory of the last component; `special` is the answer when that is none that could be
-    /// made or removed: the root, `.` and `..`.
+    /// Resolves the parent directory of the last component. `special` is the error when that
+    /// component cannot be created or removed: the root, `.` and `..`.
     pub(super) fn parent<'a>(
         &mut self,
         clock: &mut Clock,
@@ -113,7 +113,7 @@ impl<F: FileSystem> Mount<F> {
         if matches!(name, b"" | b"." | b"..") {
             return Err(special.into());
         }
-        let walk = self.walk(clock, &path[..start], Last::Follow)?;
+        let walk = self.walk(clock, &path[..start], FinalSymlink::Follow)?;
         check_name(name)?;
         if self.kind(clock, walk.here())? != Kind::Directory {
             return Err(Errno::NotDir.into());
@@ -121,7 +121,7 @@ impl<F: FileSystem> Mount<F> {
         Ok(Parent { trail: walk.trail, name })
     }
 
-    fn walk(&mut self, clock: &mut Clock, path: &[u8], last: Last) -> Result<Walk, Error> {
+    fn walk(&mut self, clock: &mut Clock, path: &[u8], last: FinalSymlink) -> Result<Walk, Error> {
         let mut walk = Walk { trail: vec![self.fs.root()], rest: Vec::new(), links: 0 };
         walk.push(path);
         while let Some(name) = walk.rest.pop() {
@@ -142,11 +142,11 @@ impl<F: FileSystem> Mount<F> {
         clock: &mut Clock,
         walk: &mut Walk,
         name: &[u8],
-        last: Last,
+        last: FinalSymlink,
     ) -> Result<(), Error> {
         check_name(name)?;
-        let ino = self.find(clock, walk.here(), name)?;
-        let stays = walk.rest.is_empty() && last == Last::Keep;
+        let ino = self.lookup(clock, walk.here(), name)?;
+        let stays = walk.rest.is_empty() && last == FinalSymlink::NoFollow;
         if stays || self.kind(clock, ino)? != Kind::Symlink {
             walk.trail.push(ino);
             return Ok(());
@@ -155,7 +155,7 @@ impl<F: FileSystem> Mount<F> {
         if walk.links > LINKS_MAX {
             return Err(Errno::Loop.into());
         }
-        let target = self.fs.read_link(clock, ino)?;
+        let target = self.fs.readlink(clock, ino)?;
         match target.first() {
             None => return Err(Errno::NoEnt.into()),
             Some(b'/') => walk.trail.truncate(1),
@@ -165,8 +165,13 @@ impl<F: FileSystem> Mount<F> {
         Ok(())
     }
 
-    /// Looks one name up, in the cache first.
-    pub(super) fn find(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
+    /// Looks up one name, in the cache first.
+    pub(super) fn lookup(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<Ino, Error> {
         self.host.spend(clock, Work::Lookup, 0);
         if let Some(&ino) = self.names.get(&dir).and_then(|names| names.get(name)) {
             return Ok(ino);

@@ -1,4 +1,4 @@
-//! What a job did, counted as fio counts: latencies, bandwidth over windows, depths, logs.
+//! The statistics of a job, as fio counts them: latencies, bandwidth over windows, depths, logs.
 //!
 //! Layer: rank 6. Main types: [`Account`], [`Totals`], [`Spread`], [`LogEntry`]. Latencies are kept as
 //! histograms of three digits; count, extremes and mean are exact. The bounds of the latency table are
@@ -36,7 +36,7 @@ impl Spread {
         (self.min, self.max) = (self.min.min(value), self.max.max(value));
     }
 
-    /// So many values that are all the same.
+    /// `count` equal values.
     #[must_use]
     pub const fn constant(count: u64, value: f64) -> Self {
         Self { count, min: value, max: value, first: value, sum: 0.0, square: 0.0 }
@@ -119,7 +119,7 @@ impl Window {
 /// One direction.
 #[derive(Debug, Clone)]
 pub struct Totals {
-    /// Requests that were done.
+    /// Completed requests.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -127,9 +127,9 @@ pub struct Totals {
     pub completion: Phase,
     /// Its spread, in nanoseconds.
     pub spread: Spread,
-    /// Bytes a second, by windows.
+    /// Bytes per second, by windows.
     bandwidth: Window,
-    /// Requests a second, by windows.
+    /// Requests per second, by windows.
     rate: Window,
 }
 
@@ -158,8 +158,8 @@ impl Totals {
     }
 }
 
-/// Upper bounds of fio's table of latencies, in nanoseconds: ten below 1 us, ten below 1 ms, eleven below
-/// 2 s; the rest is above.
+/// Upper bounds of fio's table of latencies, in nanoseconds: ten below 1 us, ten below 1 ms, eleven
+/// below 2 s; the rest is above.
 pub const BOUNDS: [u64; 31] = {
     const STEPS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1_000];
     let mut bounds = [2_000_000_000; 31];
@@ -207,9 +207,9 @@ struct Average {
     bytes: u64,
 }
 
-/// One request that was done.
+/// A completed request.
 #[derive(Debug, Clone, Copy)]
-pub struct Done {
+pub struct CompletedRequest {
     /// Which direction.
     pub direction: Direction,
     /// Its place.
@@ -218,11 +218,11 @@ pub struct Done {
     pub bytes: u64,
     /// When it was issued.
     pub issued: Instant,
-    /// When it was done.
+    /// When it completed.
     pub ended: Instant,
 }
 
-/// All that a copy of a job did.
+/// The statistics of a copy of a job.
 #[derive(Debug, Clone)]
 pub struct Account {
     /// When counting began.
@@ -235,11 +235,11 @@ pub struct Account {
     pub syncs: Phase,
     /// Their spread.
     pub sync_spread: Spread,
-    /// Requests issued while so many were under way: 1, 2, 4, 8, 16, 32, 64 and more.
+    /// Requests by the number in flight when they were issued: 1, 2, 4, 8, 16, 32, 64 and more.
     pub depths: [u64; 7],
     /// Requests by completion latency, see [`BOUNDS`]; the last is above all bounds.
     pub latencies: [u64; 32],
-    /// What each request takes to be submitted.
+    /// The time to submit a request.
     pub submission: Duration,
     /// Bandwidth, latency and rate, when asked for.
     pub logs: [Vec<LogEntry>; 3],
@@ -272,16 +272,16 @@ impl Account {
         }
     }
 
-    /// Counts a request issued with so many under way, itself included.
+    /// Counts an issued request; `under_way` includes it.
     #[inline]
     pub fn issue(&mut self, under_way: usize) {
         let class = (usize::BITS - under_way.leading_zeros()).saturating_sub(1).min(6);
         self.depths[usize::try_from(class).expect("at most six")] += 1;
     }
 
-    /// Counts a request that was done.
+    /// Counts a completed request.
     #[inline]
-    pub fn done(&mut self, done: &Done) {
+    pub fn done(&mut self, done: &CompletedRequest) {
         let span = done.ended.since(done.issued);
         let nanos = span.as_nanos();
         let totals = &mut self.totals[done.direction as usize];
@@ -306,7 +306,7 @@ impl Account {
         self.end = self.end.max(ended);
     }
 
-    fn log(&mut self, done: &Done, span: Duration) {
+    fn log(&mut self, done: &CompletedRequest, span: Duration) {
         let time = done.ended.saturating_since(self.start);
         let second = 1_000_000_000;
         let nanos = span.as_nanos().max(1);
@@ -348,7 +348,7 @@ impl Account {
         self.end.since(self.start)
     }
 
-    /// Adds what another copy did.
+    /// Adds the statistics of another copy.
     pub fn merge(&mut self, other: &Self) {
         self.start = self.start.min(other.start);
         self.end = self.end.max(other.end);
@@ -368,7 +368,7 @@ impl Account {
     }
 }
 
-/// What a log says about a window; `None` when nothing was done in it.
+/// The log value for a window; `None` when no request completed in it.
 fn summary(index: usize, average: &Average, time: Duration, maximum: bool) -> Option<u64> {
     if average.count == 0 {
         return None;
@@ -393,10 +393,10 @@ mod tests {
         Account::new(&Settings::default().reporting, Instant::ZERO, Duration::ZERO)
     }
 
-    fn done(issued: u64, ended: u64) -> Done {
+    fn done(issued: u64, ended: u64) -> CompletedRequest {
         let at = Instant::from_nanos;
         let (issued, ended) = (at(issued), at(ended));
-        Done { direction: Direction::Write, offset: 0, bytes: 4_096, issued, ended }
+        CompletedRequest { direction: Direction::Write, offset: 0, bytes: 4_096, issued, ended }
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! What the writes of a job carry.
+//! The data of a job's writes.
 //!
-//! Layer: rank 6. Main type: [`Filling`]. fio fills its buffers with random bytes and changes them a
-//! little for each write (`scramble_buffers`), so that no two pages are equal and nothing can be compressed:
-//! here that is described noise with a seed of its own for each write. Equal blocks (`dedupe_percentage`, or
-//! no scrambling) and long patterns are real bytes.
+//! Layer: rank 6. Main type: [`WriteData`]. fio fills its buffers with random bytes and changes
+//! them a little for each write (`scramble_buffers`), so that no two pages are equal and nothing
+//! can be compressed: here that is described noise with a seed of its own for each write. Equal
+//! blocks (`dedupe_percentage`, or no scrambling) and long patterns are real bytes.
 
 use crate::fio::settings::Contents;
 use boardlab_block::{Noise, Payload};
 use boardlab_sim::{Seed, Stream};
 
-/// So many real bytes are kept for all copies of a job.
+/// The limit of real bytes for all copies of a job.
 pub const LARGEST: u64 = 256 << 20;
 
 /// The data of one copy of a job.
 #[derive(Debug, Clone)]
-pub struct Filling {
+pub struct WriteData {
     kind: Kind,
     stream: Stream,
     dedupe: u64,
@@ -29,9 +29,9 @@ enum Kind {
     Fresh,
 }
 
-impl Filling {
-    /// Data for blocks of up to `largest` bytes; `None` when they would have to be real and are too
-    /// large for memory, see [`LARGEST`].
+impl WriteData {
+    /// Data for blocks of up to `largest` bytes; `None` when they must be real and exceed
+    /// [`LARGEST`].
     #[must_use]
     pub fn new(contents: &Contents, largest: u64, seed: Seed) -> Option<Self> {
         let zeros = contents.compress.map_or(0, |percent| u8::try_from(percent).unwrap_or(100));
@@ -95,10 +95,10 @@ mod tests {
     use super::*;
     use crate::fio::Settings;
 
-    fn filling(change: impl FnOnce(&mut Contents)) -> Filling {
+    fn filling(change: impl FnOnce(&mut Contents)) -> WriteData {
         let mut contents = Settings::default().contents;
         change(&mut contents);
-        Filling::new(&contents, 4_096, Seed::new(1)).unwrap()
+        WriteData::new(&contents, 4_096, Seed::new(1)).unwrap()
     }
 
     #[test]
@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn bytes_that_do_not_fit_memory_are_refused() {
         let mut contents = Settings::default().contents;
-        assert!(Filling::new(&contents, LARGEST + 1, Seed::new(1)).is_some());
+        assert!(WriteData::new(&contents, LARGEST + 1, Seed::new(1)).is_some());
         contents.dedupe = 1;
-        assert!(Filling::new(&contents, LARGEST + 1, Seed::new(1)).is_none());
+        assert!(WriteData::new(&contents, LARGEST + 1, Seed::new(1)).is_none());
     }
 }

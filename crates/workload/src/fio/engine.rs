@@ -1,15 +1,15 @@
 //! Runs jobs on a block device in virtual time.
 //!
-//! Layer: rank 6. Main types: [`run`], [`Host`], [`Run`], [`Report`], [`Failure`]. Copies of jobs take turns by
-//! time: the one whose next step is earliest goes first, so that the device sees requests in order. Jobs
-//! after a `stonewall` wait for all before them, `wait_for` for one.
+//! Layer: rank 6. Main types: [`run`], [`Host`], [`Run`], [`Report`], [`Failure`]. Copies of jobs
+//! take turns by time: the one whose next step is earliest goes first, so that the device sees
+//! requests in order. Jobs after a `stonewall` wait for all before them, `wait_for` for one.
 //!
-//! A job without `direct=1` would go through the page cache of the host, which a bare device does not
-//! have: it is refused, unless its engine reaches no device. Files lie one after the other on the device,
-//! without a filesystem's own writes; those of the engine `null` lie nowhere.
+//! A job without `direct=1` would go through the page cache of the host, which a bare device does
+//! not have: it is refused, unless its engine reaches no device. Files lie one after the other on
+//! the device, without a filesystem's own writes; those of the engine `null` lie nowhere.
 
 use crate::fio::account::Account;
-use crate::fio::data::{Filling, LARGEST};
+use crate::fio::data::{LARGEST, WriteData};
 use crate::fio::job::{Job, JobFile};
 use crate::fio::output::bandwidth;
 use crate::fio::places::Span;
@@ -30,12 +30,12 @@ pub struct Host {
     pub submit: Duration,
     /// What each completion costs before the next request.
     pub complete: Duration,
-    /// Decides about all that is random; `randseed` of a job goes before.
+    /// The seed of all random choices; `randseed` of a job takes precedence.
     pub seed: Seed,
 }
 
 impl Default for Host {
-    /// A host that costs nothing.
+    /// A host that takes no time.
     fn default() -> Self {
         Self { submit: Duration::ZERO, complete: Duration::ZERO, seed: Seed::new(1) }
     }
@@ -44,7 +44,7 @@ impl Default for Host {
 /// A job that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// Where it asks for what cannot be, or else where it begins.
+    /// The place of the impossible option, or else the beginning of the job.
     pub place: Place,
     /// Which.
     pub job: String,
@@ -52,13 +52,13 @@ pub struct Misfit {
     pub what: &'static str,
 }
 
-/// Why jobs could not be run to their end.
+/// Why a run failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
     /// The job cannot be run on this device.
     Job(Misfit),
-    /// The device answered with an error.
+    /// The device returned an error.
     Device {
         /// In which job.
         job: String,
@@ -66,7 +66,7 @@ pub enum Failure {
         what: &'static str,
         /// Where, in bytes.
         offset: u64,
-        /// The device's answer.
+        /// The error of the device.
         cause: boardlab_block::Error,
     },
     /// Requests cost no time, so that the runtime is never over.
@@ -102,7 +102,7 @@ impl std::error::Error for Failure {
     }
 }
 
-/// What one copy of a job, or with `group_reporting` a group of them, did.
+/// The report of one copy of a job, or with `group_reporting` of a group of copies.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Name of the job.
@@ -124,7 +124,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Bytes a second of one direction, as fio computes it: over all the time that was counted.
+    /// Bytes per second of one direction, as fio computes it: over the whole counted time.
     #[must_use]
     pub fn bandwidth(&self, direction: Direction) -> u64 {
         let account = &self.account;
@@ -132,12 +132,12 @@ impl Report {
     }
 }
 
-/// What all jobs did.
+/// The reports of all jobs.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// In the order of the file.
     pub reports: Vec<Report>,
-    /// What the reader should know.
+    /// Notes for the user.
     pub notes: Vec<Note>,
     /// When the first job could start.
     pub started: Instant,
@@ -156,7 +156,7 @@ pub fn check(file: &JobFile) -> Result<(), Misfit> {
     };
     let what =
         "buffered requests need the page cache of a host, which is not modelled: give direct=1";
-    let unfit = Unfit { what, options: &["direct", "buffered"] };
+    let unfit = UnfitReason { what, options: &["direct", "buffered"] };
     match file.jobs.iter().position(is_buffered) {
         Some(index) => Err(unfit.of(file, index)),
         None => Ok(()),
@@ -192,17 +192,17 @@ pub fn run<D: BlockDevice>(
     Ok(Run { reports: reports(file, copies), notes, started, ended })
 }
 
-/// So many requests may take no time before a time-based job is given up.
+/// The limit of requests without progress of time in a time-based job.
 const MOST_IDLE: u64 = 10_000_000;
 
-/// Why a job does not fit the device, and the options that ask for that.
-struct Unfit {
+/// Why a job does not fit the device, and the options responsible.
+struct UnfitReason {
     what: &'static str,
     options: &'static [&'static str],
 }
 
-impl Unfit {
-    /// What is wrong with the job `index`.
+impl UnfitReason {
+    /// The error for the job `index`.
     fn of(self, file: &JobFile, index: usize) -> Misfit {
         let place = file.place_of(index, self.options).clone();
         Misfit { place, job: file.jobs[index].name.clone(), what: self.what }
@@ -215,7 +215,7 @@ impl From<Misfit> for Failure {
     }
 }
 
-/// So many requests of the engine `null` are made, at some ten million a second.
+/// The limit of requests of the engine `null`, at some ten million per second.
 const MOST_NULL: u64 = 1 << 28;
 
 /// How many requests a job on `spans` makes at most.
@@ -245,21 +245,21 @@ impl<'j> Copy<'j> {
         layout: &mut Layout,
         notes: &mut Vec<Note>,
         host: &Host,
-    ) -> Result<Self, Unfit> {
+    ) -> Result<Self, UnfitReason> {
         let settings = &job.settings;
         let engine = settings.submission.engine;
         let spans = layout.spans(job, number, notes)?;
         if engine.null && requests(job, &spans) > MOST_NULL {
             let what = "more than 268435456 requests that reach no device";
-            return Err(Unfit { what, options: &["size", "filesize", "io_size", "loops"] });
+            return Err(UnfitReason { what, options: &["size", "filesize", "io_size", "loops"] });
         }
         let base = settings.randomness.seed.map_or(host.seed, Seed::new);
         // Without randrepeat another run would be another; within one scenario the seed decides.
         let repeat = if settings.randomness.repeat { "" } else { ".again" };
         let seed = base.child(&format!("fio.{index}.{number}{repeat}"));
-        let filling = Filling::new(&settings.contents, settings.largest_block(), seed)
+        let filling = WriteData::new(&settings.contents, settings.largest_block(), seed)
             .filter(|filling| filling.memory().saturating_mul(settings.copies) <= LARGEST)
-            .ok_or(Unfit {
+            .ok_or(UnfitReason {
                 what: "equal or patterned data must fit 256 MiB: smaller blocks or fewer copies",
                 options: &["bs", "bsrange", "bssplit", "numjobs"],
             })?;
@@ -285,7 +285,7 @@ impl<D: BlockDevice> Bench<'_, D> {
         let mut ready: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
         self.start(copies, &mut ready)?;
         while let Some(Reverse((_, mut index))) = ready.pop() {
-            // As long as nobody else is earlier, the same copy goes on without a turn of the heap.
+            // While no other copy is earlier, the same copy continues without the heap.
             loop {
                 let next = copies[index].worker.step(self.device, &self.tools)?;
                 let Some(at) = next else {
@@ -320,7 +320,7 @@ impl<D: BlockDevice> Bench<'_, D> {
             let at = since.saturating_add(copies[index].delay);
             if at > LATEST {
                 let what = "it would start after more than 292 years";
-                let unfit = Unfit { what, options: &["startdelay"] };
+                let unfit = UnfitReason { what, options: &["startdelay"] };
                 return Err(unfit.of(self.file, copies[index].job).into());
             }
             copies[index].started = Some(at);
@@ -347,7 +347,7 @@ struct Layout {
     device: u64,
     files: Vec<(String, Span)>,
     used: u64,
-    /// Decides about sizes between two bounds.
+    /// The seed of sizes between two bounds.
     seed: Seed,
 }
 
@@ -355,7 +355,12 @@ struct Layout {
 const FILE_UNIT: u64 = 1 << 20;
 
 impl Layout {
-    fn spans(&mut self, job: &Job, number: u64, notes: &mut Vec<Note>) -> Result<Vec<Span>, Unfit> {
+    fn spans(
+        &mut self,
+        job: &Job,
+        number: u64,
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<Span>, UnfitReason> {
         let (area, engine) = (&job.settings.area, job.settings.submission.engine);
         let name = |file: u64| {
             let name = area.format.replace("$jobname", &job.name);
@@ -376,19 +381,19 @@ impl Layout {
                 true => whole,
                 false => self.file(job, &name, count)?,
             };
-            spans.push(part(job, number, (base, count), notes)?);
+            spans.push(part(job, number, base, count, notes)?);
         }
         Ok(spans)
     }
 
-    /// A file that is there, or a new one behind the last.
-    fn file(&mut self, job: &Job, name: &str, count: u64) -> Result<Span, Unfit> {
+    /// An existing file, or a new one after the last.
+    fn file(&mut self, job: &Job, name: &str, count: u64) -> Result<Span, UnfitReason> {
         if let Some((_, span)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(*span);
         }
         let length = self.length(job, name, count)?;
         if length > self.device.saturating_sub(self.used) {
-            return Err(Unfit {
+            return Err(UnfitReason {
                 what: "the device has no room for the files of this job",
                 options: &["size", "filesize", "nrfiles", "offset"],
             });
@@ -400,7 +405,7 @@ impl Layout {
     }
 
     /// How long a new file is.
-    fn length(&self, job: &Job, name: &str, count: u64) -> Result<u64, Unfit> {
+    fn length(&self, job: &Job, name: &str, count: u64) -> Result<u64, UnfitReason> {
         let (area, engine) = (&job.settings.area, job.settings.submission.engine);
         let offset = match area.offset {
             Some(Amount::Bytes(offset)) => offset,
@@ -416,11 +421,11 @@ impl Layout {
             (None, _) if area.fill_device && !engine.null => self.device.saturating_sub(self.used),
             (None, _) => {
                 let what = "you need to specify size= of a file";
-                return Err(Unfit { what, options: &["size"] });
+                return Err(UnfitReason { what, options: &["size"] });
             }
         };
         match length {
-            0 => Err(Unfit { what: "a file without bytes", options: &["size", "filesize"] }),
+            0 => Err(UnfitReason { what: "a file without bytes", options: &["size", "filesize"] }),
             length => Ok(length),
         }
     }
@@ -430,9 +435,10 @@ impl Layout {
 fn part(
     job: &Job,
     number: u64,
-    (base, count): (Span, u64),
+    base: Span,
+    count: u64,
     notes: &mut Vec<Note>,
-) -> Result<Span, Unfit> {
+) -> Result<Span, UnfitReason> {
     let area = &job.settings.area;
     let smallest = job.settings.smallest_block();
     let align = if area.offset_align > 0 { area.offset_align } else { smallest };
@@ -443,7 +449,7 @@ fn part(
     };
     let offset = place(area.increment).checked_mul(number);
     let offset = offset.and_then(|more| more.checked_add(place(area.offset)));
-    let offset = offset.filter(|offset| *offset < base.length).ok_or(Unfit {
+    let offset = offset.filter(|offset| *offset < base.length).ok_or(UnfitReason {
         what: "the offset lies beyond the device or file",
         options: &["offset", "offset_increment"],
     })?;
@@ -463,12 +469,15 @@ fn part(
     }
     if length < smallest {
         let what = "size too small, must not be less than minimum block size";
-        return Err(Unfit { what, options: &["size", "filesize", "bs", "bsrange", "bssplit"] });
+        return Err(UnfitReason {
+            what,
+            options: &["size", "filesize", "bs", "bsrange", "bssplit"],
+        });
     }
     Ok(Span { start: base.start + offset, length })
 }
 
-/// A report of each copy, or of each group that asks for one.
+/// One report for each copy, or for each group that requests it.
 fn reports(file: &JobFile, copies: Vec<Copy<'_>>) -> Vec<Report> {
     let mut reports: Vec<Report> = Vec::new();
     let group_of = |job: usize| {

@@ -1,17 +1,18 @@
 //! The text of a job file: sections, options, comments, includes, variables.
 //!
-//! Layer: rank 6. Main types: [`Section`], [`Assigned`], [`Surroundings`]. Measured with fio 3.33: blanks at the
-//! start of a line do not matter; `;` and `#` end a line anywhere; an option may not stand before the first
-//! section; `include` stands within one, and an included file opens none; `[global]` may come again and is
-//! meant for the jobs below it; `${NAME}` is a variable, and `$ncpus`, `$pagesize` and `$mb_memory` are
-//! numbers of the machine. Nothing here reads a file or the environment: see [`Surroundings`].
+//! Layer: rank 6. Main types: [`Section`], [`Assignment`], [`Environment`]. Measured with fio 3.33:
+//! blanks at the start of a line do not matter; `;` and `#` end a line anywhere; an option may not
+//! stand before the first section; `include` stands within one, and an included file opens none;
+//! `[global]` may come again and is meant for the jobs below it; `${NAME}` is a variable, and
+//! `$ncpus`, `$pagesize` and `$mb_memory` are numbers of the machine. Nothing here reads a file or
+//! the environment: see [`Environment`].
 //!
 //! Stricter than fio, which lets these pass: a section without `]`, or without a name.
 
 use crate::fio::problem::{Diagnostic, Place, Problem};
 
-/// What a job file may ask of the world around it.
-pub trait Surroundings {
+/// The environment of a job file: variables and included files.
+pub trait Environment {
     /// The value of a variable, or of `ncpus`, `pagesize` and `mb_memory`.
     fn variable(&self, name: &str) -> Option<String>;
 
@@ -19,11 +20,11 @@ pub trait Surroundings {
     fn include(&self, file: &str) -> Option<String>;
 }
 
-/// A world without variables and files.
+/// An environment without variables and files.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nothing;
+pub struct EmptyEnvironment;
 
-impl Surroundings for Nothing {
+impl Environment for EmptyEnvironment {
     fn variable(&self, _name: &str) -> Option<String> {
         None
     }
@@ -33,14 +34,14 @@ impl Surroundings for Nothing {
     }
 }
 
-/// An option as it is written.
+/// An option as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assigned {
+pub struct Assignment {
     /// Where.
     pub place: Place,
-    /// What stands before `=`.
+    /// The text before `=`.
     pub name: String,
-    /// What stands after it; `None` without `=`.
+    /// The text after it; `None` without `=`.
     pub value: Option<String>,
 }
 
@@ -52,7 +53,7 @@ pub struct Section {
     /// Its name; `global` is meant for the jobs below.
     pub name: String,
     /// Its options in order.
-    pub options: Vec<Assigned>,
+    pub options: Vec<Assignment>,
 }
 
 impl Section {
@@ -71,19 +72,19 @@ const LONGEST_NAME: usize = 255;
 const DEEPEST: usize = 16;
 
 struct Reader<'a> {
-    around: &'a dyn Surroundings,
+    around: &'a dyn Environment,
     sections: Vec<Section>,
     wrong: Vec<Diagnostic>,
     /// Bytes that may still be included.
     budget: usize,
 }
 
-/// The sections of a job file called `file`, and all that is wrong.
+/// Parses the sections of the job file `file`, and collects all errors.
 #[must_use]
 pub fn sections(
     file: &str,
     text: &[u8],
-    around: &dyn Surroundings,
+    around: &dyn Environment,
 ) -> (Vec<Section>, Vec<Diagnostic>) {
     let mut reader = Reader { around, sections: Vec::new(), wrong: Vec::new(), budget: LARGEST };
     let place = Place { file: file.to_owned(), line: 1, column: 1 };
@@ -132,7 +133,8 @@ impl Reader<'_> {
             }
             other => other,
         };
-        // A bad section still takes the options below it, so that they give no errors of their own.
+        // An invalid section still takes the options below it, so that they cause no further
+        // errors.
         let named = name.clone().unwrap_or_default().to_owned();
         self.sections.push(Section { place: place.clone(), name: named, options: Vec::new() });
         name.map(|_| ())
@@ -153,7 +155,7 @@ impl Reader<'_> {
             None => (text, None),
         };
         let section = self.sections.last_mut().expect("a section was opened");
-        section.options.push(Assigned { place: place.clone(), name, value });
+        section.options.push(Assignment { place: place.clone(), name, value });
         Ok(())
     }
 
@@ -172,8 +174,8 @@ impl Reader<'_> {
     }
 }
 
-/// The text with variables put in.
-fn expand(text: &str, around: &dyn Surroundings) -> Result<String, Problem> {
+/// Substitutes the variables in a text.
+fn expand(text: &str, around: &dyn Environment) -> Result<String, Problem> {
     const KEYWORDS: [&str; 3] = ["ncpus", "pagesize", "mb_memory"];
     let (mut expanded, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('$') {
@@ -204,7 +206,7 @@ mod tests {
 
     struct World;
 
-    impl Surroundings for World {
+    impl Environment for World {
         fn variable(&self, name: &str) -> Option<String> {
             match name {
                 "DEV" => Some("/dev/sdz".to_owned()),

@@ -1,10 +1,10 @@
-//! Jobs: a job file or a command line, read and checked.
+//! Jobs: parses and checks a job file or a command line.
 //!
-//! Layer: rank 6. Main types: [`JobFile`], [`Job`], [`parse`], [`parse_arguments`]. Sections become jobs: each
-//! begins with the options of the `[global]` sections above it. All mistakes are reported, not only the
-//! first; one mistake refuses the file, where fio drops the job and goes on.
+//! Layer: rank 6. Main types: [`JobFile`], [`Job`], [`parse`], [`parse_arguments`]. Sections become
+//! jobs: each begins with the options of the `[global]` sections above it. All errors are reported,
+//! not only the first. One error refuses the file, where fio drops the job and continues.
 
-use crate::fio::grammar::{Assigned, Section, Surroundings, sections};
+use crate::fio::grammar::{Assignment, Environment, Section, sections};
 use crate::fio::options::{self, apply};
 use crate::fio::problem::{Diagnostic, Diagnostics, Note, Place, Problem};
 use crate::fio::reading::Reading;
@@ -20,7 +20,7 @@ pub struct Job {
     pub place: Place,
     /// What it asks for.
     pub settings: Settings,
-    /// Its own options as they are written, first names: what fio's JSON calls "job options".
+    /// Its own options as written, by primary name: the "job options" of fio's JSON.
     pub options: Vec<(&'static str, Option<String>)>,
 }
 
@@ -29,9 +29,9 @@ pub struct Job {
 pub struct JobFile {
     /// In order.
     pub jobs: Vec<Job>,
-    /// Options of all `[global]` sections as they are written, first names.
+    /// Options of all `[global]` sections as written, by primary name.
     pub globals: Vec<(&'static str, Option<String>)>,
-    /// What the reader should know.
+    /// Notes for the user.
     pub notes: Vec<Note>,
     sections: Vec<Section>,
 }
@@ -45,7 +45,7 @@ const MOST_FILES: u64 = 65_536;
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn parse(file: &str, text: &[u8], around: &dyn Surroundings) -> Result<JobFile, Diagnostics> {
+pub fn parse(file: &str, text: &[u8], around: &dyn Environment) -> Result<JobFile, Diagnostics> {
     let (sections, wrong) = sections(file, text, around);
     let place = Place { file: file.to_owned(), line: 1, column: 1 };
     build(sections, Builder { wrong, notes: Vec::new(), sorts: true }, place)
@@ -87,13 +87,13 @@ pub fn parse_arguments(arguments: &[String]) -> Result<JobFile, Diagnostics> {
             sections.push(Section { place, name, options: Vec::new() });
         } else {
             let section = sections.last_mut().expect("the global section is there");
-            section.options.push(Assigned { place, name, value });
+            section.options.push(Assignment { place, name, value });
         }
     }
     build(sections, Builder { wrong, notes: Vec::new(), sorts: false }, place(1))
 }
 
-/// What is gathered while sections become jobs.
+/// The state while sections become jobs.
 struct Builder {
     wrong: Vec<Diagnostic>,
     notes: Vec<Note>,
@@ -137,7 +137,7 @@ impl Builder {
         settings: &mut Settings,
     ) -> Vec<(&'static str, Option<String>)> {
         let sorts = self.sorts;
-        let is_first = |option: &&Assigned| sorts && option.name == "kb_base";
+        let is_first = |option: &&Assignment| sorts && option.name == "kb_base";
         let (first, rest): (Vec<_>, Vec<_>) = section.options.iter().partition(is_first);
         for option in first.into_iter().chain(rest) {
             if let Err(problem) = self.apply_one(option, settings) {
@@ -150,7 +150,7 @@ impl Builder {
         known.collect()
     }
 
-    fn apply_one(&mut self, option: &Assigned, settings: &mut Settings) -> Result<(), Problem> {
+    fn apply_one(&mut self, option: &Assignment, settings: &mut Settings) -> Result<(), Problem> {
         let Some(spec) = options::find(&option.name) else {
             let value = option.value.as_ref().map_or(String::new(), |value| format!("={value}"));
             let text = format!("{}{value}", option.name);
@@ -164,7 +164,7 @@ impl Builder {
         Ok(())
     }
 
-    /// What no single option tells.
+    /// Checks what involves several options.
     fn check(&mut self, job: &Job, before: &[Job]) {
         let copies: u64 = before.iter().map(|job| job.settings.copies).sum();
         let settings = &job.settings;
@@ -216,8 +216,8 @@ impl Builder {
 }
 
 impl JobFile {
-    /// Where the job `index` gets one of `options` from, called by their first names: the last of
-    /// them in its section or else in the global ones above; its section where none is written.
+    /// The place where the job `index` gets one of `options` (primary names): the last of them in
+    /// its section or else in the global ones above; its section if none is written.
     ///
     /// # Panics
     /// When there is no such job.
@@ -226,7 +226,7 @@ impl JobFile {
         let mut jobs = self.sections.iter().enumerate().filter(|(_, section)| !section.is_global());
         let (at, job) = jobs.nth(index).expect("the job is one of the file");
         let globals = self.sections[..at].iter().rev().filter(|section| section.is_global());
-        let is_wanted = |option: &&Assigned| {
+        let is_wanted = |option: &&Assignment| {
             options::find(&option.name).is_some_and(|spec| options.contains(&spec.name))
         };
         let mut sections = [job].into_iter().chain(globals);
@@ -260,12 +260,12 @@ impl fmt::Display for JobFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::grammar::Nothing;
+    use crate::fio::grammar::EmptyEnvironment;
     use crate::fio::reading::Amount;
     use crate::fio::settings::Blocks;
 
     fn job_file(text: &str) -> JobFile {
-        parse("j", text.as_bytes(), &Nothing).unwrap()
+        parse("j", text.as_bytes(), &EmptyEnvironment).unwrap()
     }
 
     #[test]

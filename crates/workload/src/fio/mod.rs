@@ -11,16 +11,16 @@
 //! - [`engine`]: [`run`] jobs on a block device. [`account`]: what they did.
 //! - [`output`]: terse, JSON and human text as fio's, and tables of our own.
 //!
-//! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO. What differs from fio is in
-//! docs/formats/fio-jobs.md.
+//! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO. What differs from fio
+//! is in docs/formats/fio-jobs.md.
 //!
 //! ```
 //! use boardlab_block::{Costs, Geometry, RamBlock};
 //! use boardlab_sim::{Bytes, Clock, Duration};
-//! use boardlab_workload::fio::{Direction, Host, Nothing, parse, run};
+//! use boardlab_workload::fio::{Direction, Host, EmptyEnvironment, parse, run};
 //!
 //! let text = b"[fill]\nfilename=/dev/x\ndirect=1\nrw=write\nbs=1m\nioengine=libaio\niodepth=4\n";
-//! let jobs = parse("fill.fio", text, &Nothing).unwrap();
+//! let jobs = parse("fill.fio", text, &EmptyEnvironment).unwrap();
 //! let costs = Costs { write: Duration::from_millis(50), ..Costs::default() };
 //! let mut card = RamBlock::new(Geometry::of_size(Bytes::mib(64))).with_costs(costs);
 //! let run = run(&mut card, &mut Clock::new(), &jobs, &Host::default()).unwrap();
@@ -42,7 +42,7 @@ pub mod settings;
 mod worker;
 
 pub use engine::{Failure, Host, Misfit, Report, Run, check, run};
-pub use grammar::{Nothing, Surroundings};
+pub use grammar::{EmptyEnvironment, Environment};
 pub use job::{Job, JobFile, parse, parse_arguments};
 pub use problem::{Diagnostic, Diagnostics, Note, Place, Problem};
 pub use settings::{Direction, Settings};

@@ -1,12 +1,13 @@
-//! Which block comes next: in order, with holes or backwards, in zones, or at random.
+//! The sequence of blocks of a job: in order, with holes or backwards, in zones, or at random.
 //!
-//! Layer: rank 6. Main types: [`Places`], [`Span`]. The order of sequential jobs is fio's, measured with
-//! `write_iolog` of fio 3.33: each direction keeps a position of its own; `rw=read:4k` leaves a hole after
-//! each block and begins again at the end; zones are used one after the other. Random orders are not
-//! fio's: without `norandommap` a keyed permutation visits each block once, in no memory.
+//! Layer: rank 6. Main types: [`Places`], [`Span`]. The order of sequential jobs is fio's, measured
+//! with `write_iolog` of fio 3.33: each direction keeps a position of its own; `rw=read:4k` leaves
+//! a hole after each block and begins again at the end; zones are used one after the other. Random
+//! orders are not fio's: without `norandommap` a keyed permutation visits each block once, in no
+//! memory.
 //!
-//! Left out: with several block sizes the permutation counts in the smallest, so that blocks may be
-//! visited more than once, where fio's map shortens them.
+//! Deviation: with several block sizes the permutation counts in the smallest, so that blocks may
+//! be visited more than once, where fio's map shortens them.
 
 use crate::fio::settings::{Area, Blocks, Direction, Distribution, Settings};
 use boardlab_sim::{Seed, Stream, mix};
@@ -56,7 +57,7 @@ impl Permutation {
         Some(self.at(self.next - 1))
     }
 
-    /// Where `value`, which is below the count, comes in the order.
+    /// The position of `value`, which is below the count, in the order.
     fn at(&self, value: u64) -> u64 {
         let mut value = self.scramble(value);
         while value >= self.count {
@@ -66,7 +67,7 @@ impl Permutation {
     }
 }
 
-/// How random places of one direction are drawn.
+/// The distribution of random offsets of one direction.
 #[derive(Debug, Clone)]
 enum Sampler {
     Uniform,
@@ -82,7 +83,7 @@ enum Sampler {
 
 impl Sampler {
     fn new(distribution: &Distribution, blocks: u64, unit: u64, stream: &mut Stream) -> Self {
-        // Spread as fio does, so that the blocks that are wanted most lie anywhere.
+        // Spread as in fio, so that the most popular blocks may lie anywhere.
         let mut spread = || Permutation::new(blocks, stream);
         match distribution {
             Distribution::Uniform => Self::Uniform,
@@ -175,7 +176,7 @@ fn zipf(theta: f64, count: u64, stream: &mut Stream) -> u64 {
     }
 }
 
-/// The places of one file of a job.
+/// The offsets of the requests on one file of a job.
 #[derive(Debug, Clone)]
 pub struct Places {
     span: Span,
@@ -202,8 +203,8 @@ pub struct Places {
     endless: bool,
 }
 
-/// `zonemode=strided`: after `size` bytes the next zone follows, and requests stay within `range` bytes of
-/// each, which begin again when they are used up.
+/// `zonemode=strided`: after `size` bytes the next zone follows, and requests stay within `range`
+/// bytes of each, which begin again when they are used up.
 #[derive(Debug, Clone, Copy)]
 struct Zones {
     size: u64,
@@ -226,7 +227,7 @@ impl Zones {
 }
 
 impl Places {
-    /// The places of `span` for a job; `seed` decides about what is random.
+    /// The offsets in `span` for a job; `seed` determines the random ones.
     #[must_use]
     pub fn new(settings: &Settings, span: Span, seed: Seed) -> Self {
         let minimum = |index: usize| settings.blocks[index].minimum().max(1);
@@ -266,7 +267,7 @@ impl Places {
         places
     }
 
-    /// Begins again, as each pass over a file does.
+    /// Restarts, as each pass over a file does.
     pub fn restart(&mut self) {
         self.position = [0; 3];
         self.left = 0;
@@ -300,7 +301,7 @@ impl Places {
         }
     }
 
-    /// The place and length of the next request; `None` at the end of the file.
+    /// The offset and length of the next request; `None` at the end of the file.
     pub fn next(&mut self, direction: Direction) -> Option<Span> {
         let index = direction as usize;
         let length = self.length(index);
@@ -311,7 +312,7 @@ impl Places {
         self.fit(index, offset, length)
     }
 
-    /// Shortens a request to what is left of the file, in whole smallest blocks.
+    /// Shortens a request to the rest of the file, in whole smallest blocks.
     fn fit(&mut self, index: usize, offset: u64, length: u64) -> Option<Span> {
         let left = self.span.length.checked_sub(offset)?;
         let minimum = self.blocks[index].minimum().max(1);
@@ -422,12 +423,12 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{Nothing, parse};
+    use crate::fio::{EmptyEnvironment, parse};
     use std::collections::BTreeSet;
 
     fn places(options: &str, length: u64) -> Places {
         let text = format!("[j]\n{options}\n").replace(' ', "\n");
-        let file = parse("j", text.as_bytes(), &Nothing).unwrap();
+        let file = parse("j", text.as_bytes(), &EmptyEnvironment).unwrap();
         Places::new(&file.jobs[0].settings, Span { start: 0, length }, Seed::new(1))
     }
 

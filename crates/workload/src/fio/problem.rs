@@ -1,8 +1,8 @@
-//! What is wrong with a job, where, and what would be right.
+//! Diagnostics of job files: what is wrong, where, and what would be valid.
 //!
-//! Layer: rank 6. Main types: [`Diagnostic`], [`Problem`], [`Note`]. The first line of a message follows
-//! fio 3.33 where fio has one (`Bad option <rww=write>`, `Did you mean rw?`, `max value out of
-//! range`), so that a search for it finds fio's documentation; place and expectation are ours.
+//! Layer: rank 6. Main types: [`Diagnostic`], [`Problem`], [`Note`]. The first line of a message
+//! follows fio 3.33 where fio has one (`Bad option <rww=write>`, `Did you mean rw?`, `max value out
+//! of range`), so that a search for it finds fio's documentation; place and expectation are ours.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong.
+/// A problem with a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
@@ -86,7 +86,7 @@ pub enum Problem {
     Contradiction {
         /// In which job.
         job: String,
-        /// What is wrong.
+        /// A problem with a job.
         what: &'static str,
     },
     /// A job waits for one that is not there before it.
@@ -103,7 +103,7 @@ pub enum Problem {
     },
     /// A line that begins as a section and is none.
     Section {
-        /// What is wrong.
+        /// A problem with a job.
         what: &'static str,
     },
     /// A variable that is not set.
@@ -177,7 +177,7 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// All that is wrong with a job file: at least one diagnostic, in the order of the text.
+/// All diagnostics of a job file: at least one, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
@@ -193,7 +193,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// Something that its reader should know and that is no mistake.
+/// A note for the user that is not an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
@@ -204,7 +204,7 @@ pub enum Note {
         /// Which.
         option: &'static str,
     },
-    /// The area of a job does not fit the device and was cut down, as fio does without a word.
+    /// The area of a job does not fit the device and was reduced, as fio does silently.
     Clamped {
         /// Which job.
         job: String,

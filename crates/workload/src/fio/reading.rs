@@ -1,14 +1,14 @@
-//! How the value of an option is read: numbers with suffixes, times, triples, ranges, words.
+//! Parses the value of an option: numbers with suffixes, times, triples, ranges, words.
 //!
-//! Layer: rank 6. Main types: [`Reading`], [`Units`], [`Amount`]. The suffixes are those measured with fio
-//! 3.33: case does not matter; with `kb_base=1024`, the default, `k`, `kb` and `ki` stand for 1024
-//! and `kib` for 1000, and with `kb_base=1000` the other way round. Where fio silently ignores what
-//! follows a number (`4q`, `1.5m`, `5x`), this reader refuses it.
+//! Layer: rank 6. Main types: [`Reading`], [`Units`], [`Amount`]. The suffixes are those measured
+//! with fio 3.33: case does not matter; with `kb_base=1024`, the default, `k`, `kb` and `ki` stand
+//! for 1024 and `kib` for 1000, and with `kb_base=1000` the other way round. Where fio silently
+//! ignores what follows a number (`4q`, `1.5m`, `5x`), this reader refuses it.
 
 use crate::fio::problem::Problem;
 use boardlab_sim::Duration;
 
-/// What a `k` stands for.
+/// The meaning of suffixes such as `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Units {
     /// 1024 or 1000.
@@ -44,7 +44,7 @@ impl Amount {
     }
 }
 
-/// The value of an option, about to be read.
+/// The value of an option, to be parsed.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading<'a> {
     /// The option's first name.

@@ -1,7 +1,7 @@
 //! What each simulated option does to the settings of a job.
 //!
-//! Layer: rank 6. One function an option, called from the list in [`options`](crate::fio::options); limits are
-//! those of `fio --cmdhelp=OPTION`, version 3.33.
+//! Layer: rank 6. One function an option, called from the list in [`options`](crate::fio::options);
+//! limits are those of `fio --cmdhelp=OPTION`, version 3.33.
 
 use crate::fio::problem::Problem;
 use crate::fio::reading::{Amount, MAXIMUM, Reading};

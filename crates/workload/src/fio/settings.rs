@@ -1,7 +1,7 @@
 //! What a job asks for, after its options are read: typed, with fio's defaults.
 //!
-//! Layer: rank 6. Main types: [`Settings`] and its groups. Arrays of three are for reads, writes and trims,
-//! in this order, as everywhere in fio.
+//! Layer: rank 6. Main types: [`Settings`] and its groups. Arrays of three are for reads, writes
+//! and trims, in this order, as everywhere in fio.
 
 use crate::fio::reading::{Amount, Units};
 use boardlab_sim::Duration;

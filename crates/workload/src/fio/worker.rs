@@ -1,9 +1,10 @@
 //! One copy of a job at work: what it asks next, and when.
 //!
-//! Layer: rank 6. Main type: [`Worker`]. The order of a pass is fio's (`backend.c` of 3.33 as its runs show it):
-//! open, requests until the size is moved, wait for all, flush at the end or when closing. Each pass of
-//! `loops` but the last is followed by a second open and close without requests; with `fsync_on_close`
-//! that is a second flush (strace of fio 3.33: 199 fsync and 401 openat for 100 loops).
+//! Layer: rank 6. Main type: [`Worker`]. The order of a pass is fio's (`backend.c` of 3.33 as its
+//! runs show it): open, requests until the size is moved, wait for all, flush at the end or when
+//! closing. Each pass of `loops` but the last is followed by a second open and close without
+//! requests; with `fsync_on_close` that is a second flush (strace of fio 3.33: 199 fsync and 401
+//! openat for 100 loops).
 //!
 //! ```text
 //!   Begin -> Issue <-> (queue full: wait for one) -> Drain -> Close <-> (flush) -> Begin | Done
@@ -12,8 +13,8 @@
 //! A step submits at most one request, at the instant for which it was called plus the host's cost: so
 //! several copies that take turns by time never submit out of order.
 
-use crate::fio::account::{Account, Done};
-use crate::fio::data::Filling;
+use crate::fio::account::{Account, CompletedRequest};
+use crate::fio::data::WriteData;
 use crate::fio::engine::{Failure, Host};
 use crate::fio::job::Job;
 use crate::fio::places::{Places, Span};
@@ -35,26 +36,26 @@ pub(super) struct Tools {
 
 /// A request under way; the one that ends first is the greatest.
 #[derive(Debug, Clone, Copy)]
-struct UnderWay {
-    done: Done,
+struct InFlight {
+    done: CompletedRequest,
     number: u64,
 }
 
-impl PartialEq for UnderWay {
+impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for UnderWay {}
+impl Eq for InFlight {}
 
-impl PartialOrd for UnderWay {
+impl PartialOrd for InFlight {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for UnderWay {
+impl Ord for InFlight {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.done.ended, other.number).cmp(&(self.done.ended, self.number))
     }
@@ -79,7 +80,7 @@ pub(super) struct Worker<'j> {
     /// Which files have nothing left in this pass.
     over: Vec<bool>,
     file: usize,
-    filling: Filling,
+    filling: WriteData,
     stream: Stream,
     account: Account,
     stage: Stage,
@@ -93,7 +94,7 @@ pub(super) struct Worker<'j> {
     /// Whether the ramp is still going on.
     ramping: bool,
     depth: usize,
-    under_way: BinaryHeap<UnderWay>,
+    under_way: BinaryHeap<InFlight>,
     /// Bytes to move in a pass, and those moved in all passes.
     limit: u64,
     moved: u64,
@@ -116,7 +117,7 @@ pub(super) struct Worker<'j> {
 pub(super) const LATEST: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl<'j> Worker<'j> {
-    pub(super) fn new(job: &'j Job, spans: &[Span], seed: Seed, filling: Filling) -> Self {
+    pub(super) fn new(job: &'j Job, spans: &[Span], seed: Seed, filling: WriteData) -> Self {
         let settings = &job.settings;
         let files: Vec<Places> = spans
             .iter()
@@ -341,9 +342,10 @@ impl<'j> Worker<'j> {
         if direction == Direction::Write {
             self.writes_since.iter_mut().for_each(|count| *count += 1);
         }
-        let done = Done { direction, offset: span.start, bytes: span.length, issued, ended };
+        let done =
+            CompletedRequest { direction, offset: span.start, bytes: span.length, issued, ended };
         self.pace(direction, span.length);
-        self.under_way.push(UnderWay { done, number: self.requests });
+        self.under_way.push(InFlight { done, number: self.requests });
         self.account.issue(self.under_way.len());
         if self.depth == 1 {
             self.reap(tools);
@@ -454,7 +456,7 @@ impl<'j> Worker<'j> {
         true
     }
 
-    fn count(&mut self, done: &Done) {
+    fn count(&mut self, done: &CompletedRequest) {
         if self.ramping {
             let begin = self.start.saturating_add(self.job.settings.timing.ramp);
             if done.ended < begin {

@@ -1,17 +1,17 @@
-//! The run that is cut: a seeded mixture of everything that a program can do to a filesystem.
+//! The run under test: a seeded mixture of everything that a program can do to a filesystem.
 //!
-//! Layer: rank 6. Main type: [`Runner`]. Before an action begins, the shadow learns what it may leave;
-//! when the filesystem refuses one half done (no space), the shadow takes what is there now. A directory
-//! with two names is neither moved nor removed: kernels do not let it come to that. Files and directories
-//! are chosen so that the data stay at about `live` bytes: with a device that is a little larger, garbage
-//! collection works all the time.
+//! Layer: rank 6. Main type: [`Runner`]. Before an action begins, the shadow learns its possible
+//! results. When the filesystem refuses an action half-way (no space), the shadow adopts the
+//! present state. A directory with two names is neither moved nor removed: kernels prevent that
+//! case. Files and directories are chosen so that the data stay at about `live` bytes: on a
+//! slightly larger device, garbage collection works all the time.
 
 use super::shadow::{Body, Id, Name, Object, Owner, ROOT, Shadow, owner};
 use boardlab_sim::{Clock, Stream};
-use boardlab_vfs::{Change, Errno, Error, FileSystem, Kind, New, PAGE_SIZE};
+use boardlab_vfs::{Errno, Error, FileSystem, Kind, NewInode, PAGE_SIZE, SetAttr};
 use std::ops::Range;
 
-/// What a run is made of, chosen by weight.
+/// The kinds of action, chosen by weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Create,
@@ -29,7 +29,7 @@ enum Action {
     Background,
 }
 
-/// Weights; writes are most of it, as in life.
+/// The weights; most actions are writes, as in practice.
 const WEIGHTS: [(Action, u64); 13] = [
     (Action::Create, 12),
     (Action::Mkdir, 2),
@@ -46,24 +46,24 @@ const WEIGHTS: [(Action, u64); 13] = [
     (Action::Background, 3),
 ];
 
-/// The largest file: so many pages.
+/// The size limit of a file, in pages.
 const PAGES_MAX: u64 = 12;
 
 /// What an action made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Settled {
+pub(super) enum Durability {
     Nothing,
     File(Id),
     All,
 }
 
-/// Does actions on a filesystem and tells the shadow.
+/// Runs actions on a filesystem and records them in the shadow.
 pub(super) struct Runner {
     pub(super) fs: Box<dyn FileSystem>,
     pub(super) clock: Clock,
     pub(super) shadow: Shadow,
     pub(super) stream: Stream,
-    /// About so many bytes are kept in files.
+    /// The approximate amount of data in files.
     pub(super) live: u64,
     /// Whether the filesystem has extended attributes.
     pub(super) xattrs: bool,
@@ -75,11 +75,12 @@ fn index(value: u64) -> usize {
 }
 
 impl Runner {
-    /// Does one action and says what it made durable. Refusals by the filesystem (no space, a name that is taken) belong to life.
+    /// Runs one action and returns what it made durable. Refusals by the filesystem (no space, an
+    /// existing name) are normal.
     ///
     /// # Errors
-    /// What no healthy filesystem says: EIO and the like.
-    pub(super) fn step(&mut self) -> Result<Settled, Error> {
+    /// Errors that an intact filesystem never returns: EIO and the like.
+    pub(super) fn step(&mut self) -> Result<Durability, Error> {
         let full = self.shadow.bytes() > self.live;
         let action = if full && self.stream.chance(1, 2) { Action::Remove } else { self.choose() };
         let done = match action {
@@ -95,21 +96,21 @@ impl Runner {
             Action::Write => self.write(),
             Action::Truncate => self.truncate(),
             Action::Chmod => self.chmod(),
-            Action::Xattr if self.xattrs => self.xattr(),
+            Action::Xattr if self.xattrs => self.change_xattr(),
             Action::Fsync => return self.fsync(),
-            Action::Sync => return self.fs.sync(&mut self.clock).map(|()| Settled::All),
+            Action::Sync => return self.fs.sync(&mut self.clock).map(|()| Durability::All),
             Action::Background | Action::Xattr => self.fs.background(&mut self.clock).map(|_| ()),
         };
         match done {
             Err(Error::Refused(Errno::NoSpc | Errno::Exist | Errno::NotEmpty)) => {
-                Ok(Settled::Nothing)
+                Ok(Durability::Nothing)
             }
-            done => done.map(|()| Settled::Nothing),
+            done => done.map(|()| Durability::Nothing),
         }
     }
 
-    /// A file that is durable before the first cut: some filesystems refuse a flash with nothing on it
-    /// but what a cut left.
+    /// Creates a file that is durable before the first cut: some filesystems refuse a flash that
+    /// contains only the remains of a cut.
     ///
     /// # Errors
     /// What the filesystem says.
@@ -121,12 +122,12 @@ impl Runner {
         Ok(())
     }
 
-    /// Makes durable what an action that has returned made durable.
-    pub(super) fn settle(&mut self, settled: Settled) {
+    /// Records what a completed action made durable.
+    pub(super) fn settle(&mut self, settled: Durability) {
         match settled {
-            Settled::Nothing => {}
-            Settled::All => self.shadow.sync(),
-            Settled::File(id) => self.shadow.fsync(id),
+            Durability::Nothing => {}
+            Durability::All => self.shadow.sync(),
+            Durability::File(id) => self.shadow.fsync(id),
         }
     }
 
@@ -142,7 +143,7 @@ impl Runner {
         Action::Write
     }
 
-    /// A name in one of the directories; there are few, so that they meet again.
+    /// Draws a name in one of the directories; there are few, so that names recur.
     fn name(&mut self) -> Name {
         let is_directory = |object: &Object| object.body == Body::Directory;
         let dir = self.shadow.pick(&mut self.stream, is_directory).unwrap_or(ROOT);
@@ -176,7 +177,7 @@ impl Runner {
         };
         let id = self.shadow.add(Object::new(self.fs.root(), body, name.0, owner));
         self.shadow.put_name(name.clone(), Some(id));
-        let new = New { kind, mode: owner.0, uid: owner.1, gid: owner.2, target };
+        let new = NewInode { kind, mode: owner.0, uid: owner.1, gid: owner.2, target };
         match self.fs.create(&mut self.clock, dir, &name.1, &new) {
             Ok(ino) => {
                 self.shadow.object(id).ino = ino;
@@ -218,7 +219,7 @@ impl Runner {
         let (old_dir, new_dir) = (self.ino(from.0), self.ino(to.0));
         self.shadow.put_name(to.clone(), Some(id));
         self.shadow.put_name(from.clone(), None);
-        match self.fs.rename(&mut self.clock, (old_dir, &from.1), (new_dir, &to.1)) {
+        match self.fs.rename(&mut self.clock, old_dir, &from.1, new_dir, &to.1) {
             Ok(()) => {
                 self.shadow.object(id).parent = to.0;
                 replaced.map_or(Ok(()), |gone| self.forget(gone))
@@ -231,7 +232,7 @@ impl Runner {
         }
     }
 
-    /// After a refusal in the midst: what does the name lead to now?
+    /// Looks up a name after an action that was refused half-way.
     fn look_again(&mut self, name: &Name, candidates: &[Option<Id>]) {
         let dir = self.ino(name.0);
         let found = self.fs.lookup(&mut self.clock, dir, &name.1).ok();
@@ -262,7 +263,7 @@ impl Runner {
             return Ok(());
         }
         self.shadow.put_name(name.clone(), None);
-        match self.fs.remove_dir(&mut self.clock, dir, &name.1) {
+        match self.fs.rmdir(&mut self.clock, dir, &name.1) {
             Ok(()) => self.forget(id),
             Err(error) => {
                 self.shadow.put_name(name, Some(id));
@@ -276,14 +277,14 @@ impl Runner {
             return Ok(());
         }
         let ino = self.ino(id);
-        self.fs.forget(&mut self.clock, ino)
+        self.fs.evict_inode(&mut self.clock, ino)
     }
 
     fn write(&mut self) -> Result<(), Error> {
         let Some(id) = self.file() else { return self.make(Kind::File, &[]) };
         let page_size = u64::try_from(PAGE_SIZE).expect("a page is small");
         let size = *self.shadow.object(id).size.now();
-        // Mostly appended, else anywhere, sometimes beyond the end.
+        // Mostly at the end, else anywhere, sometimes beyond the end.
         let start = match self.stream.below(4) {
             0 | 1 => size,
             2 => self.stream.below(size + 1),
@@ -323,10 +324,10 @@ impl Runner {
         done
     }
 
-    /// After a refusal in the midst: what does the file hold now?
+    /// Reads a page after an action that was refused half-way.
     fn read_again(&mut self, id: Id, page: u64) -> Result<(), Error> {
         let ino = self.ino(id);
-        let size = self.fs.attributes(&mut self.clock, ino)?.size;
+        let size = self.fs.getattr(&mut self.clock, ino)?.size;
         let mut content = vec![0; PAGE_SIZE];
         self.fs.read_page(&mut self.clock, ino, page, &mut content)?;
         let object = self.shadow.object(id);
@@ -343,8 +344,8 @@ impl Runner {
         let (ino, before) = (object.ino, *object.size.now());
         let kept = object.page(size / page_size);
         object.put_size(size);
-        let change = Change { size: Some(size), ..Change::default() };
-        let done = self.fs.set_attributes(&mut self.clock, ino, &change);
+        let change = SetAttr { size: Some(size), ..SetAttr::default() };
+        let done = self.fs.setattr(&mut self.clock, ino, &change);
         if done.is_err() {
             let object = self.shadow.object(id);
             object.put_page(size / page_size, &kept);
@@ -366,16 +367,16 @@ impl Runner {
         let uid = uid + 1;
         self.shadow.object(id).owner.push((mode, uid, gid));
         let ino = self.ino(id);
-        let change = Change { mode: Some(mode), uid: Some(uid), ..Change::default() };
-        let done = self.fs.set_attributes(&mut self.clock, ino, &change);
+        let change = SetAttr { mode: Some(mode), uid: Some(uid), ..SetAttr::default() };
+        let done = self.fs.setattr(&mut self.clock, ino, &change);
         if done.is_err() {
-            let now = self.fs.attributes(&mut self.clock, ino)?;
+            let now = self.fs.getattr(&mut self.clock, ino)?;
             self.shadow.object(id).owner.push(owner(&now));
         }
         done
     }
 
-    fn xattr(&mut self) -> Result<(), Error> {
+    fn change_xattr(&mut self) -> Result<(), Error> {
         let Some(id) = self.file() else { return Ok(()) };
         let name = format!("user.x{}", self.stream.below(3)).into_bytes();
         let mut value = vec![0; index(self.stream.below(200))];
@@ -386,19 +387,19 @@ impl Runner {
         let there = history.now().is_some();
         let value = (!there || self.stream.chance(2, 3)).then_some(value);
         history.push(value.clone());
-        let done = self.fs.set_xattr(&mut self.clock, ino, &name, value.as_deref());
+        let done = self.fs.setxattr(&mut self.clock, ino, &name, value.as_deref());
         if done.is_err() {
-            let now = self.fs.xattr(&mut self.clock, ino, &name).ok();
+            let now = self.fs.getxattr(&mut self.clock, ino, &name).ok();
             let history = self.shadow.object(id).xattrs.entry(name).or_insert_with(none);
             history.push(now);
         }
         done
     }
 
-    fn fsync(&mut self) -> Result<Settled, Error> {
-        let Some(id) = self.file() else { return Ok(Settled::Nothing) };
+    fn fsync(&mut self) -> Result<Durability, Error> {
+        let Some(id) = self.file() else { return Ok(Durability::Nothing) };
         let ino = self.ino(id);
         self.fs.fsync(&mut self.clock, ino)?;
-        Ok(Settled::File(id))
+        Ok(Durability::File(id))
     }
 }

@@ -1,20 +1,21 @@
-//! What a recovered filesystem holds, as the one truth from then on.
+//! Adopts the state of a recovered filesystem as the only permitted one from then on.
 //!
-//! Layer: rank 6. Main function: [`adopt`]. After a power cut many things may be found; once a mount has
-//! shown one of them it stands: it came from the flash, and nobody may take it back.
+//! Layer: rank 6. Main function: [`adopt`]. After a power cut many states are permitted. Once a
+//! mount has shown one of them, it is final: it came from the flash, and no later mount may change
+//! it.
 
 use super::shadow::{Body, Id, Name, Object, ROOT, Shadow, owner};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Errno, Error, FileSystem, Ino, Kind, PAGE_SIZE};
 use std::collections::BTreeMap;
 
-/// Walks the whole tree and takes each fact as it is.
+/// Walks the whole tree and records each fact.
 ///
 /// # Errors
 /// What the filesystem says.
 pub(super) fn adopt(fs: &mut dyn FileSystem, clock: &mut Clock) -> Result<Shadow, Error> {
     let root = fs.root();
-    let attributes = fs.attributes(clock, root)?;
+    let attributes = fs.getattr(clock, root)?;
     let shadow = Shadow::new(root, owner(&attributes));
     let mut walk = Walk { fs, clock, shadow, known: BTreeMap::from([(root, ROOT)]) };
     let mut left = vec![ROOT];
@@ -33,11 +34,11 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Takes the names of a directory; gives the directories among them that are new.
+    /// Records the names of a directory; returns the new directories among them.
     fn directory(&mut self, dir: Id) -> Result<Vec<Id>, Error> {
         let parent = self.shadow.object(dir).ino;
         let mut below = Vec::new();
-        for entry in self.fs.read_dir(self.clock, parent)? {
+        for entry in self.fs.readdir(self.clock, parent)? {
             let name: Name = (dir, entry.name);
             let ino = self.fs.lookup(self.clock, parent, &name.1)?;
             let id = match self.known.get(&ino) {
@@ -57,10 +58,10 @@ impl Walk<'_> {
     }
 
     fn object(&mut self, ino: Ino, parent: Id) -> Result<Object, Error> {
-        let attributes = self.fs.attributes(self.clock, ino)?;
+        let attributes = self.fs.getattr(self.clock, ino)?;
         let body = match attributes.kind {
             Kind::Directory => Body::Directory,
-            Kind::Symlink => Body::Symlink(self.fs.read_link(self.clock, ino)?),
+            Kind::Symlink => Body::Symlink(self.fs.readlink(self.clock, ino)?),
             _ => Body::File,
         };
         let mut object = Object::new(ino, body, parent, owner(&attributes));
@@ -83,12 +84,12 @@ impl Walk<'_> {
     }
 
     fn xattrs(&mut self, object: &mut Object) -> Result<(), Error> {
-        let names = match self.fs.xattr_names(self.clock, object.ino) {
+        let names = match self.fs.listxattr(self.clock, object.ino) {
             Err(Error::Refused(Errno::OpNotSupp)) => return Ok(()),
             names => names?,
         };
         for name in names {
-            let value = self.fs.xattr(self.clock, object.ino, &name)?;
+            let value = self.fs.getxattr(self.clock, object.ino, &name)?;
             object.found_xattr(name, value);
         }
         Ok(())

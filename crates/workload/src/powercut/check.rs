@@ -1,10 +1,11 @@
-//! Compares what a recovered filesystem holds with what it may hold.
+//! Compares the state of a recovered filesystem with the permitted states.
 //!
-//! Layer: rank 6. Main types: [`Loss`], one thing that is wrong, and the function `check`. A name must lead to
-//! one of the objects that it led to since the last sync; each byte of a file must be one that stood there
-//! since then, and all else (size, owner, attributes, target) one of the values since then. A fact that
-//! did not change since it was made durable has one value only, so nothing durable may be missing. The
-//! size of a file may lie between those since then, as a write of several pages grows it in steps.
+//! Layer: rank 6. Main types: [`Loss`], one violation, and the function `check`. A name must refer
+//! to one of its targets since the last sync. Each byte of a file must be one of its values since
+//! then, and everything else (size, owner, attributes, target) one of the values since then. A fact
+//! that did not change since it was made durable has only one value, so nothing durable may be
+//! missing. The size of a file may lie between those since then, as a write of several pages
+//! extends it in steps.
 
 use super::shadow::{Body, Id, Object, Page, ROOT, Shadow, owner};
 use boardlab_sim::Clock;
@@ -14,13 +15,13 @@ use boardlab_vfs::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What is wrong after a power cut.
+/// A violation after a power cut.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// The filesystem did not mount; with what it said.
+    /// The filesystem did not mount; with its error.
     DoesNotMount(String),
-    /// An operation that must work failed.
+    /// An operation that must succeed failed.
     Fails {
         /// Which.
         what: &'static str,
@@ -31,27 +32,27 @@ pub enum Loss {
     },
     /// A durable name is gone.
     NameLost(String),
-    /// A name that never was, or that durably was gone.
+    /// A name that never existed, or that was durably removed.
     NameForeign(String),
-    /// Not a kind of inode that the name led to.
+    /// A kind of inode that the name never referred to.
     KindForeign(String),
-    /// A byte of a file was never there since it was durable.
+    /// A byte of a file never had this value since it was durable.
     ContentForeign {
         /// Of which file.
         path: String,
         /// At which offset.
         offset: u64,
     },
-    /// A size that the file did not have.
+    /// A size that the file never had.
     SizeForeign {
         /// Of which file.
         path: String,
         /// What it is.
         found: u64,
     },
-    /// Mode or owner that the inode did not have.
+    /// A mode or owner that the inode never had.
     OwnerForeign(String),
-    /// The target of a symbolic link is another one.
+    /// The target of a symbolic link is wrong.
     TargetForeign(String),
     /// An extended attribute that was lost or never set.
     XattrForeign {
@@ -69,9 +70,9 @@ pub enum Loss {
         /// Names that lead to it.
         names: u32,
     },
-    /// The same check gave another answer after one more mount.
+    /// The same check gave another result after one more mount.
     Unsteady(String),
-    /// What the filesystem keeps in memory does not fit together.
+    /// The in-memory tables of the filesystem are inconsistent.
     Tables(Contradiction),
 }
 
@@ -103,9 +104,9 @@ impl fmt::Display for Loss {
     }
 }
 
-/// An inode that was found.
+/// An inode that was found, and the objects that it can be.
 #[derive(Debug, Clone)]
-struct Found {
+struct InodeCandidates {
     /// The objects that it can be, by all of its names so far.
     may_be: Vec<Id>,
     names: u32,
@@ -114,15 +115,15 @@ struct Found {
     path: String,
 }
 
-/// One check of one filesystem.
+/// A check in progress.
 pub(super) struct Check<'a> {
     fs: &'a mut dyn FileSystem,
     clock: &'a mut Clock,
     shadow: &'a Shadow,
-    /// Directories that were walked: one may have two names after a cut in its rename.
+    /// Directories already checked: one may have two names after a cut in its rename.
     walked: BTreeMap<Ino, Id>,
     /// Inodes other than directories.
-    found: BTreeMap<Ino, Found>,
+    found: BTreeMap<Ino, InodeCandidates>,
 }
 
 /// Checks the whole tree, and the tables in memory.
@@ -136,7 +137,7 @@ pub(super) fn check(
     let (walked, found) = (BTreeMap::new(), BTreeMap::new());
     let mut check = Check { fs, clock, shadow, walked, found };
     check.directory(ROOT, root, "")?;
-    for Found { names, links, path, .. } in check.found.into_values() {
+    for InodeCandidates { names, links, path, .. } in check.found.into_values() {
         if names != links {
             return Err(Loss::LinksWrong { path, found: links, names });
         }
@@ -149,7 +150,7 @@ fn join(path: &str, name: &[u8]) -> String {
 }
 
 impl Check<'_> {
-    /// Runs an operation that must work.
+    /// Runs an operation that must succeed.
     fn must<T>(
         &mut self,
         what: &'static str,
@@ -160,7 +161,7 @@ impl Check<'_> {
     }
 
     fn directory(&mut self, dir: Id, ino: Ino, path: &str) -> Result<(), Loss> {
-        let entries = self.must("read_dir", path, |fs, clock| fs.read_dir(clock, ino))?;
+        let entries = self.must("readdir", path, |fs, clock| fs.readdir(clock, ino))?;
         let here: BTreeSet<&[u8]> = entries.iter().map(|entry| entry.name.as_slice()).collect();
         if here.len() != entries.len() {
             return Err(Loss::NameForeign(format!("{path}/ (one name twice)")));
@@ -173,15 +174,15 @@ impl Check<'_> {
             }
         }
         for entry in &entries {
-            self.entry((dir, ino), entry, &join(path, &entry.name))?;
+            self.entry(dir, ino, entry, &join(path, &entry.name))?;
         }
         Ok(())
     }
 
-    /// One name: it must lead to one of the objects that it led to.
-    fn entry(&mut self, (dir, parent): (Id, Ino), entry: &Entry, path: &str) -> Result<(), Loss> {
+    /// Checks one name: it must refer to one of its permitted targets.
+    fn entry(&mut self, dir: Id, parent: Ino, entry: &Entry, path: &str) -> Result<(), Loss> {
         let ino = self.must("lookup", path, |fs, clock| fs.lookup(clock, parent, &entry.name))?;
-        let attributes = self.must("stat", path, |fs, clock| fs.attributes(clock, ino))?;
+        let attributes = self.must("stat", path, |fs, clock| fs.getattr(clock, ino))?;
         let history = self.shadow.names.get(&(dir, entry.name.clone()));
         let candidates: Vec<Id> =
             history.map_or(&[][..], |history| history.values()).iter().flatten().copied().collect();
@@ -211,12 +212,13 @@ impl Check<'_> {
         if may_be.is_empty() {
             return Err(last);
         }
-        let found = Found { may_be, names: 1, links: attributes.links, path: path.into() };
+        let found =
+            InodeCandidates { may_be, names: 1, links: attributes.links, path: path.into() };
         self.found.insert(ino, found);
         Ok(())
     }
 
-    /// The first of the candidates that the directory with all below it can be.
+    /// Finds the first candidate that matches the directory and everything below it.
     fn any_directory(
         &mut self,
         candidates: &[Id],
@@ -259,7 +261,7 @@ impl Check<'_> {
             Body::File => self.content(object, ino, found.size, path),
             Body::Directory => self.directory(id, ino, path),
             Body::Symlink(target) => {
-                let there = self.must("read_link", path, |fs, clock| fs.read_link(clock, ino))?;
+                let there = self.must("readlink", path, |fs, clock| fs.readlink(clock, ino))?;
                 if there == *target { Ok(()) } else { Err(Loss::TargetForeign(path.into())) }
             }
         }
@@ -270,7 +272,7 @@ impl Check<'_> {
             return Ok(());
         }
         for (name, history) in &object.xattrs {
-            let value = match self.fs.xattr(self.clock, ino, name) {
+            let value = match self.fs.getxattr(self.clock, ino, name) {
                 Ok(value) => Some(value),
                 Err(Error::Refused(Errno::NoData)) => None,
                 Err(error) => return Err(Loss::Fails { what: "xattr", path: path.into(), error }),
@@ -309,7 +311,7 @@ impl Check<'_> {
     }
 }
 
-/// The first byte that none of the values has in its place.
+/// The first byte that matches none of the values.
 fn foreign(found: &[u8], values: &[Page]) -> Option<usize> {
     let whole = |value: &Page| match value {
         Some(page) => page[..found.len()] == *found,

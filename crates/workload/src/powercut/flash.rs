@@ -1,17 +1,17 @@
-//! A flash that keeps, of each operation that changes it, what a power cut there would leave.
+//! A flash that records, for each operation that changes it, the result of a power cut there.
 //!
-//! Layer: rank 6. Main types: [`Watched`], an [`Mtd`] around a device that can be torn, and [`Cut`], a
-//! fork of the device as the cut leaves it. Forks are copy-on-write, so a run is made once and not
-//! again for every cut.
+//! Layer: rank 6. Main types: [`ForkingFlash`], an [`Mtd`] around a device that can be torn, and
+//! [`Cut`], a fork of the device as the cut leaves it. Forks are copy-on-write, so one run serves
+//! all cuts.
 
 use boardlab_mtd::{BlockIndex, Change, Error, Geometry, Kind, Mtd, PageIndex, ReadHealth};
-use boardlab_mtd::{Tear, Torn};
+use boardlab_mtd::{Tear, TearOutcome};
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// What a power cut at one operation left.
+/// The result of a power cut at one operation.
 #[derive(Debug, Clone)]
 pub struct Cut<M> {
     /// The operation, counted from zero among those that change the medium.
@@ -19,7 +19,7 @@ pub struct Cut<M> {
     /// What it was.
     pub kind: Kind,
     /// How it was torn.
-    pub torn: Torn,
+    pub torn: TearOutcome,
     /// When.
     pub clock: Clock,
     /// The device afterwards.
@@ -29,9 +29,9 @@ pub struct Cut<M> {
 /// Which operations are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// Every operation below this number,
+    /// Every operation below this number is cut,
     pub exhaustive: u64,
-    /// and of the others one in so many; none when zero.
+    /// and one in this many of the others; none when zero.
     pub one_in: u64,
 }
 
@@ -53,12 +53,13 @@ struct State<M> {
     operations: u64,
     cuts: Vec<Cut<M>>,
     brownout_one_in: u64,
-    /// Blocks that had one of them.
+    /// Blocks that had a brownout.
     brownouts: BTreeSet<BlockIndex>,
 }
 
 impl<M: Tear> State<M> {
-    /// Does the erase with a brownout shortly before its end, if one strikes here. Says whether it did.
+    /// Runs the erase with a brownout shortly before its end, if one occurs here. Returns whether
+    /// it did.
     fn brown_out(&mut self, clock: &mut Clock, change: Change<'_>, number: u64) -> bool {
         let Change::Erase(block) = change else { return false };
         if self.brownout_one_in == 0 || self.brownouts.contains(&block) {
@@ -85,12 +86,13 @@ impl<M: Tear> State<M> {
     }
 }
 
-/// Bits that an erase left as they were, at most.
+/// The limit of bits that an interrupted erase leaves unchanged.
 const BITS_LEFT: u64 = 32;
-/// Of a flash without pages so many bytes are looked at as one.
+/// The bytes that count as a page on a flash without pages.
 const PIECE: Bytes = Bytes::new(256);
 
-/// Some of the zeros of one page of the block that is to be erased, and where; nothing if there are none.
+/// Draws some zeros of one page of the block to be erased, and their offset; `None` if there are
+/// none.
 fn what_stays<M: Mtd>(
     device: &mut M,
     clock: &mut Clock,
@@ -127,22 +129,22 @@ fn what_stays<M: Mtd>(
     None
 }
 
-/// A device that forks at every operation that changes it. A clone is another handle of the same one:
-/// the filesystem owns one, the explorer another.
+/// A device that forks at every operation that changes it. A clone is another handle of the same
+/// device: the filesystem owns one, the explorer another.
 #[derive(Debug)]
-pub struct Watched<M> {
+pub struct ForkingFlash<M> {
     geometry: Geometry,
     state: Rc<RefCell<State<M>>>,
 }
 
-impl<M> Clone for Watched<M> {
+impl<M> Clone for ForkingFlash<M> {
     fn clone(&self) -> Self {
         Self { geometry: self.geometry.clone(), state: Rc::clone(&self.state) }
     }
 }
 
-impl<M: Tear> Watched<M> {
-    /// Watches `device`; nothing is cut before [`Watched::sample`]. `seed` decides how a partial
+impl<M: Tear> ForkingFlash<M> {
+    /// Wraps `device`; nothing is cut before [`ForkingFlash::sample`]. `seed` decides how a partial
     /// operation is torn.
     #[must_use]
     pub fn new(device: M, seed: Seed) -> Self {
@@ -154,7 +156,7 @@ impl<M: Tear> Watched<M> {
         Self { geometry, state: Rc::new(RefCell::new(state)) }
     }
 
-    /// From now on these operations are cut, counted from here.
+    /// Cuts these operations from now on, counted from here.
     pub fn sample(&self, sampling: Sampling) {
         let mut state = self.state.borrow_mut();
         state.sampling = sampling;
@@ -173,20 +175,20 @@ impl<M: Tear> Watched<M> {
         std::mem::take(&mut self.state.borrow_mut().cuts)
     }
 
-    /// From now on one erase in so many meets a brownout, each block once; none when zero. The supply dips
-    /// so shortly that the chip alone feels it: it breaks the erase off near the end, with some bits of a page
-    /// left as they were, and says that it is ready.
+    /// From now on one in this many erases has a brownout, each block once; none when zero. The
+    /// supply dips so briefly that only the chip notices: it stops the erase near the end, leaves
+    /// some bits of a page unchanged, and reports ready.
     pub fn brown_out(&self, one_in: u64) {
         self.state.borrow_mut().brownout_one_in = one_in;
     }
 
-    /// How many erases were broken off by a brownout.
+    /// How many erases a brownout interrupted.
     #[must_use]
     pub fn brownouts(&self) -> u64 {
         u64::try_from(self.state.borrow().brownouts.len()).unwrap_or(u64::MAX)
     }
 
-    /// Goes on with another device of the same shape; gives the one so far.
+    /// Replaces the device by another of the same geometry, and returns the former one.
     pub fn replace(&self, device: M) -> M {
         std::mem::replace(&mut self.state.borrow_mut().device, device)
     }
@@ -211,7 +213,7 @@ impl<M: Tear> Watched<M> {
     }
 }
 
-impl<M: Tear> Mtd for Watched<M> {
+impl<M: Tear> Mtd for ForkingFlash<M> {
     fn geometry(&self) -> &Geometry {
         &self.geometry
     }

@@ -1,45 +1,45 @@
-//! What an exploration found: by kind of operation and by outcome, how many cuts there were and how many
-//! lost something.
+//! The result of an exploration: the number of cuts, and of cuts with losses, by kind of operation
+//! and outcome.
 //!
 //! Layer: rank 6. Main types: [`Matrix`], [`Tally`], [`Failure`].
 
 use super::check::Loss;
-use boardlab_mtd::{Kind, Torn};
+use boardlab_mtd::{Kind, TearOutcome};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Cuts of one kind and outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// How many were made.
+    /// The number of cuts.
     pub cuts: u64,
-    /// After how many of them something was wrong.
+    /// The number of cuts with a violation.
     pub failed: u64,
 }
 
 /// Where the power was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Where {
+pub struct CutPoint {
     /// The operation, counted from zero.
     pub number: u64,
     /// How it was torn.
-    pub torn: Torn,
+    pub torn: TearOutcome,
 }
 
-impl fmt::Display for Where {
+impl fmt::Display for CutPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "operation {} {}", self.number, self.torn.name())
     }
 }
 
-/// A cut after which something was wrong.
+/// A cut with a violation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The cut.
-    pub at: Where,
-    /// The cut during the recovery from it, when that was the one.
-    pub second: Option<Where>,
-    /// What was wrong.
+    pub at: CutPoint,
+    /// The cut during the recovery from it, if the violation followed that.
+    pub second: Option<CutPoint>,
+    /// The violation.
     pub loss: Loss,
 }
 
@@ -57,19 +57,19 @@ impl fmt::Display for Failure {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     /// Cuts of the run, by kind of operation and outcome.
-    pub first: BTreeMap<(Kind, Torn), Tally>,
+    pub first: BTreeMap<(Kind, TearOutcome), Tally>,
     /// Cuts of a recovery.
-    pub second: BTreeMap<(Kind, Torn), Tally>,
-    /// How often the run went on from one of its cuts.
+    pub second: BTreeMap<(Kind, TearOutcome), Tally>,
+    /// How often the run continued from one of its cuts.
     pub lives: u64,
-    /// How many erases of the run said that they were done and were not.
+    /// How many erases of the run reported success but were incomplete.
     pub brownouts: u64,
     /// The first failures, in the order of the run.
     pub failures: Vec<Failure>,
 }
 
 impl Matrix {
-    /// At most so many failures are kept; all are counted.
+    /// The limit of failures that are kept; all are counted.
     pub const FAILURES_MAX: usize = 20;
 
     /// All cuts of the run.
@@ -84,13 +84,19 @@ impl Matrix {
         self.second.values().map(|tally| tally.cuts).sum()
     }
 
-    /// All cuts after which something was wrong.
+    /// All cuts with a violation.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.first.values().chain(self.second.values()).map(|tally| tally.failed).sum()
     }
 
-    pub(super) fn count(&mut self, second: bool, kind: Kind, torn: Torn, failure: Option<Failure>) {
+    pub(super) fn count(
+        &mut self,
+        second: bool,
+        kind: Kind,
+        torn: TearOutcome,
+        failure: Option<Failure>,
+    ) {
         let table = if second { &mut self.second } else { &mut self.first };
         let tally = table.entry((kind, torn)).or_default();
         tally.cuts += 1;

@@ -1,32 +1,33 @@
-//! Power cuts at every operation of a flash: what survives.
+//! Power cuts at every operation of a flash: explores what survives.
 //!
-//! Layer: rank 6. A seeded mixture of actions runs on a filesystem once. At each operation that changes
-//! the flash the device is forked, each fork is torn in one of the ways that the device can be, mounted
-//! again, and compared with everything that may be true. In reading order: [`flash`] (forks), `shadow` (what
-//! may be true), `adopt` (what is true after a mount), `actions` (the run), [`check`] (the comparison),
-//! `recovery` (what is done after each cut), [`matrix`] (the results). Main types: [`Bench`], what is tried;
-//! [`Plan`], how long; [`explore`].
+//! Layer: rank 6. A seeded mixture of actions runs on a filesystem once. At each operation that
+//! changes the flash the device is forked. Each fork is torn in one of the ways that the device
+//! supports, mounted again, and compared with all permitted states. In reading order: [`flash`]
+//! (forks), `shadow` (the permitted states), `adopt` (the state after a mount), `actions` (the
+//! run), [`check`] (the comparison), `recovery` (the steps after each cut), [`matrix`] (the
+//! results). Main types: [`Bench`], the filesystem under test; [`Plan`], the extent; [`explore`].
 //!
 //! After each cut, in this order:
 //!
 //! 1. The filesystem mounts.
-//! 2. Nothing that was durable is lost or changed, no file has foreign data, no name is foreign, link
-//!    counts are the numbers of names. Durable is what a sync, or an fsync of the file, returned for.
-//!    What is found becomes the truth: no later mount may show anything else.
-//! 3. The work of the background (checks, collection) runs to its end.
-//! 4. The run goes on: more actions on the files and names that are there (on half of the forks before step 3),
-//!    a sync, one more mount. Everything that was found or done stands.
+//! 2. Nothing durable is lost or changed, no file has foreign data, no name is foreign, link counts
+//!    equal the numbers of names. Durable is what a sync, or an fsync of the file, returned for.
+//!    The state found becomes the truth: no later mount may show anything else.
+//! 3. The background work (checks, garbage collection) runs to its end.
+//! 4. The run continues: more actions on the existing files and names (on half of the forks before
+//!    step 3), a sync, one more mount. Everything found or done persists.
 //! 5. On a sample, the power is cut again at operations of steps 1 to 4, and steps 1 to 3 follow.
 //!
-//! After each of them the tables that the filesystem keeps in memory fit together
+//! After each step the tables that the filesystem keeps in memory are consistent
 //! ([`FileSystem::check_tables`]).
 //!
-//! The run has more than one life: now and then it goes on from one of its own cuts, so that later cuts hit a
-//! flash with torn pages and blocks on it that was mounted and used again. And an erase now and then is
-//! broken off by a dip of the supply that the chip alone feels (a brownout): it says that it is done, and is not.
+//! The run has several lives: occasionally it continues from one of its own cuts, so that later
+//! cuts hit a flash with torn pages and blocks that was mounted and used again. And occasionally an
+//! erase is interrupted by a dip of the supply that only the chip notices (a brownout): the chip
+//! reports success, although the erase is incomplete.
 //!
-//! Left out: programs that the device lost although it said that it was done, and actions through a
-//! page cache (the actions call the filesystem itself).
+//! Left out: programs that the device loses after it reported success, and actions through a page
+//! cache (the actions call the filesystem directly).
 
 pub mod check;
 pub mod flash;
@@ -38,8 +39,8 @@ mod recovery;
 mod shadow;
 
 pub use check::Loss;
-pub use flash::{Cut, Sampling, Watched};
-pub use matrix::{Failure, Matrix, Tally, Where};
+pub use flash::{Cut, ForkingFlash, Sampling};
+pub use matrix::{CutPoint, Failure, Matrix, Tally};
 
 use actions::Runner;
 use boardlab_mtd::Tear;
@@ -50,9 +51,9 @@ use shadow::Shadow;
 use std::fmt;
 
 /// Why a filesystem did not mount.
-pub type Refusal = Box<dyn std::error::Error + Send + Sync>;
+pub type MountFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A filesystem on a device, to be tried.
+/// A filesystem on a device, under test.
 pub trait Bench: Sync {
     /// The device.
     type Flash: Tear + Send + Sync;
@@ -63,42 +64,42 @@ pub trait Bench: Sync {
     /// Mounts it.
     ///
     /// # Errors
-    /// What the filesystem says.
+    /// The error of the filesystem.
     fn mount(
         &self,
         clock: &mut Clock,
-        flash: Watched<Self::Flash>,
-    ) -> Result<Box<dyn FileSystem>, Refusal>;
+        flash: ForkingFlash<Self::Flash>,
+    ) -> Result<Box<dyn FileSystem>, MountFailure>;
 }
 
-/// What is done and what is cut.
+/// The plan of an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Decides about everything.
+    /// The seed of all random choices.
     pub seed: Seed,
-    /// The run ends when so many operations changed the flash.
+    /// The run ends after this number of operations that change the flash.
     pub operations: u64,
     /// Which of them are cut.
     pub first: Sampling,
-    /// One recovery in so many is cut itself; none when zero.
+    /// One in this many recoveries is cut itself; none when zero.
     pub second_one_in: u64,
     /// Which operations of such a recovery are cut.
     pub second: Sampling,
-    /// One action in so many, of those that change the flash, is the last of its life: the run goes on from
-    /// one of the cuts in it. Never when zero.
+    /// One in this many actions that change the flash is the last of its life: the run continues
+    /// from one of the cuts in it. Never when zero.
     pub life_one_in: u64,
-    /// One erase in so many is broken off by a brownout, each block once: only for filesystems that look
-    /// whether an erase did what it said. None when zero.
+    /// One in this many erases is interrupted by a brownout, each block once: only for filesystems
+    /// that verify erases. None when zero.
     pub brownout_one_in: u64,
-    /// About so many bytes are kept in files.
+    /// The approximate amount of data in files.
     pub live_bytes: u64,
 }
 
-/// Why an exploration could not be made.
+/// Why an exploration failed.
 #[derive(Debug)]
-pub enum Broken {
+pub enum ExplorationError {
     /// The filesystem does not mount without any cut.
-    Mount(Refusal),
+    Mount(MountFailure),
     /// The filesystem failed without any cut.
     Run {
         /// How many operations had changed the flash.
@@ -108,7 +109,7 @@ pub enum Broken {
     },
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for ExplorationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mount(error) => write!(f, "does not mount without a power cut: {error}"),
@@ -119,26 +120,26 @@ impl fmt::Display for Broken {
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for ExplorationError {}
 
-/// Runs the actions once and cuts the power as the plan says. `progress` is told how many operations were
-/// done.
+/// Runs the actions once and cuts the power by the plan. `progress` is called with the number of
+/// operations done.
 ///
 /// # Errors
-/// [`Broken`] when the filesystem fails even without a cut.
+/// [`ExplorationError`] when the filesystem fails even without a cut.
 pub fn explore<B: Bench>(
     bench: &B,
     plan: &Plan,
     progress: &(dyn Fn(u64) + Sync),
-) -> Result<Matrix, Broken> {
+) -> Result<Matrix, ExplorationError> {
     let mut clock = Clock::new();
-    let flash = Watched::new(bench.flash(), plan.seed.child("first"));
-    let mut fs = bench.mount(&mut clock, flash.clone()).map_err(Broken::Mount)?;
-    let broken = |error| Broken::Run { operations: flash.operations(), error };
+    let flash = ForkingFlash::new(bench.flash(), plan.seed.child("first"));
+    let mut fs = bench.mount(&mut clock, flash.clone()).map_err(ExplorationError::Mount)?;
+    let broken = |error| ExplorationError::Run { operations: flash.operations(), error };
     let root = fs.root();
-    let attributes = fs.attributes(&mut clock, root).map_err(broken)?;
+    let attributes = fs.getattr(&mut clock, root).map_err(broken)?;
     let xattrs = !matches!(
-        fs.xattr(&mut clock, root, b"user.x0"),
+        fs.getxattr(&mut clock, root, b"user.x0"),
         Err(error) if error.errno() == Some(Errno::OpNotSupp)
     );
     let shadow = Shadow::new(root, shadow::owner(&attributes));
@@ -156,11 +157,11 @@ pub fn explore<B: Bench>(
         let last = last_of_a_life(&cuts, plan.life_one_in, &mut lives);
         judge(bench, plan, &runner, cuts, &mut matrix);
         if let Some(cut) = last
-            && live_on(bench, plan, &flash, (cut, &mut runner), &mut matrix)
+            && live_on(bench, plan, &flash, cut, &mut runner, &mut matrix)
         {
             matrix.lives += 1;
         } else {
-            // What was synced is durable from the return of the sync on, not within it.
+            // Data are durable from the return of a sync on, not during it.
             runner.settle(settled);
         }
         progress(flash.operations());
@@ -169,7 +170,7 @@ pub fn explore<B: Bench>(
     Ok(matrix)
 }
 
-/// The cut that ends a life of the run, if one of these does.
+/// Draws whether one of these cuts ends a life of the run.
 fn last_of_a_life<M: Tear>(cuts: &[Cut<M>], one_in: u64, lives: &mut Stream) -> Option<Cut<M>> {
     if cuts.is_empty() || one_in == 0 || !lives.chance(1, one_in) {
         return None;
@@ -178,13 +179,14 @@ fn last_of_a_life<M: Tear>(cuts: &[Cut<M>], one_in: u64, lives: &mut Stream) -> 
     usize::try_from(at).ok().and_then(|at| cuts.get(at)).cloned()
 }
 
-/// The run goes on from this cut. Where that fails, the judgement of the cut has said so, and the run
-/// stays where it was. Says which.
+/// Continues the run from this cut. When that fails, the verdict on the cut has recorded it, and
+/// the run stays where it was. Returns whether it succeeded.
 fn live_on<B: Bench>(
     bench: &B,
     plan: &Plan,
-    flash: &Watched<B::Flash>,
-    (cut, runner): (Cut<B::Flash>, &mut Runner),
+    flash: &ForkingFlash<B::Flash>,
+    cut: Cut<B::Flash>,
+    runner: &mut Runner,
     matrix: &mut Matrix,
 ) -> bool {
     let before = flash.replace(cut.flash);

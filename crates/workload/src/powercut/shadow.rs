@@ -1,8 +1,9 @@
-//! What may be found after a power cut: everything that was true since the last sync.
+//! The permitted states after a power cut: everything that was true since the last sync.
 //!
-//! Layer: rank 6. Main type: [`Shadow`]. Each fact (what a name leads to, the size of a file, each of its
-//! pages, its attributes) is kept as the list of its values since it last became durable; the last one
-//! is the present one. A sync leaves the present ones only, an fsync those of one file.
+//! Layer: rank 6. Main type: [`Shadow`]. Each fact (the target of a name, the size of a file, each
+//! of its pages, its attributes) is kept as the list of its values since it last became durable;
+//! the last one is the present value. A sync keeps only the present values, an fsync those of one
+//! file.
 
 use boardlab_sim::Stream;
 use boardlab_vfs::{Attributes, Ino, PAGE_SIZE};
@@ -16,7 +17,7 @@ pub(super) struct Id(pub(super) u32);
 /// The root directory.
 pub(super) const ROOT: Id = Id(0);
 
-/// The values of a fact since it last was durable; the last is the present one.
+/// The values of a fact since it was last durable; the last is the present one.
 #[derive(Debug, Clone)]
 pub(super) struct History<T>(Vec<T>);
 
@@ -44,13 +45,13 @@ impl<T: Clone + PartialEq> History<T> {
     }
 }
 
-/// The content of a page; none is zeros.
+/// The content of a page; `None` is zeros.
 pub(super) type Page = Option<Arc<[u8]>>;
 
-/// What belongs to the owner of an inode: mode, uid and gid.
+/// Mode, uid and gid of an inode.
 pub(super) type Owner = (u32, u32, u32);
 
-/// What an object is.
+/// The kind of an object, with its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Body {
     File,
@@ -78,19 +79,19 @@ impl Object {
         Self { ino, body, owner, size, pages, xattrs, parent }
     }
 
-    /// The page has this content, for sure.
+    /// Records the known content of a page.
     pub(super) fn found_page(&mut self, number: u64, content: &[u8]) {
         if content.iter().any(|&byte| byte != 0) {
             self.pages.insert(number, History::new(Some(Arc::from(content))));
         }
     }
 
-    /// The file has this size, for sure.
+    /// Records the known size of a file.
     pub(super) fn found_size(&mut self, size: u64) {
         self.size = History::new(size);
     }
 
-    /// The object has this extended attribute, for sure.
+    /// Records a known extended attribute.
     pub(super) fn found_xattr(&mut self, name: Vec<u8>, value: Vec<u8>) {
         self.xattrs.insert(name, History::new(Some(value)));
     }
@@ -104,20 +105,20 @@ impl Object {
         self.xattrs.retain(|_, value| value.now().is_some());
     }
 
-    /// The page as it is now.
+    /// The present content of a page.
     pub(super) fn page(&self, number: u64) -> Vec<u8> {
         let now = self.pages.get(&number).and_then(|page| page.now().clone());
         now.map_or_else(|| vec![0; PAGE_SIZE], |page| page.to_vec())
     }
 
-    /// The page may have this content from now on, and has it when all goes well.
+    /// Adds a possible content of a page, which becomes the present one.
     pub(super) fn put_page(&mut self, number: u64, content: &[u8]) {
         let content = content.iter().any(|&byte| byte != 0).then(|| Arc::from(content));
         let zeros = || History::new(None);
         self.pages.entry(number).or_insert_with(zeros).push(content);
     }
 
-    /// The file may have this size from now on; what is cut off becomes zeros.
+    /// Adds a possible size of a file; truncated data become zeros.
     pub(super) fn put_size(&mut self, size: u64) {
         let shorter = size < *self.size.now();
         self.size.push(size);
@@ -136,10 +137,10 @@ impl Object {
     }
 }
 
-/// A name: the directory that it is in, and its bytes.
+/// A name: its directory, and its bytes.
 pub(super) type Name = (Id, Vec<u8>);
 
-/// All that may be found.
+/// All permitted states.
 #[derive(Debug, Clone)]
 pub(super) struct Shadow {
     pub(super) objects: BTreeMap<Id, Object>,
@@ -165,12 +166,12 @@ impl Shadow {
         id
     }
 
-    /// The name may lead there from now on, and does when all goes well.
+    /// Adds a possible target of a name, which becomes the present one.
     pub(super) fn put_name(&mut self, name: Name, target: Option<Id>) {
         self.names.entry(name).or_insert_with(|| History::new(None)).push(target);
     }
 
-    /// The name leads there, for sure.
+    /// Records the known target of a name.
     pub(super) fn found_name(&mut self, name: Name, target: Id) {
         self.names.insert(name, History::new(Some(target)));
     }
@@ -182,22 +183,22 @@ impl Shadow {
         self.live().map(|(_, id)| id).filter(directory).any(|id| !seen.insert(id))
     }
 
-    /// What a name leads to now.
+    /// The present target of a name.
     pub(super) fn target(&self, name: &Name) -> Option<Id> {
         self.names.get(name).and_then(|history| *history.now())
     }
 
-    /// All names that lead somewhere now.
+    /// All names with a present target.
     pub(super) fn live(&self) -> impl Iterator<Item = (&Name, Id)> {
         self.names.iter().filter_map(|(name, history)| history.now().map(|id| (name, id)))
     }
 
-    /// How many names lead to an object now.
+    /// The present number of names of an object.
     pub(super) fn links(&self, id: Id) -> usize {
         self.live().filter(|&(_, target)| target == id).count()
     }
 
-    /// One of the objects that `wanted` accepts and a name leads to; the root counts.
+    /// Draws one of the named objects that `wanted` accepts; the root is included.
     pub(super) fn pick(&self, stream: &mut Stream, wanted: impl Fn(&Object) -> bool) -> Option<Id> {
         let named = self.live().map(|(_, id)| id).chain([ROOT]);
         let ids: Vec<Id> = named.filter(|id| wanted(&self.objects[id])).collect();
@@ -206,7 +207,7 @@ impl Shadow {
         usize::try_from(at).ok().map(|at| ids[at])
     }
 
-    /// One of the names that lead somewhere now.
+    /// Draws one of the names with a present target.
     pub(super) fn pick_name(&self, stream: &mut Stream) -> Option<(Name, Id)> {
         let count = u64::try_from(self.live().count()).expect("few names");
         let at = (count > 0).then(|| stream.below(count))?;
@@ -214,12 +215,12 @@ impl Shadow {
         self.live().nth(at).map(|(name, id)| (name.clone(), id))
     }
 
-    /// Bytes in files now.
+    /// The present number of bytes in files.
     pub(super) fn bytes(&self) -> u64 {
         self.objects.values().map(|object| *object.size.now()).sum()
     }
 
-    /// Whether `id` lies within directory `above`, or is it.
+    /// Whether `id` is the directory `above` or is below it.
     pub(super) fn is_within(&self, mut id: Id, above: Id) -> bool {
         while id != above {
             if id == ROOT {
@@ -230,7 +231,7 @@ impl Shadow {
         true
     }
 
-    /// All that is true now is durable.
+    /// Makes the present state durable.
     pub(super) fn sync(&mut self) {
         self.names.values_mut().for_each(History::settle);
         self.names.retain(|_, target| target.now().is_some());
@@ -239,13 +240,13 @@ impl Shadow {
         self.objects.values_mut().for_each(Object::settle);
     }
 
-    /// What one file holds now is durable; its names may be not.
+    /// Makes the present content of one file durable, but not its names.
     pub(super) fn fsync(&mut self, id: Id) {
         self.object(id).settle();
     }
 }
 
-/// What belongs to the owner, of what `stat` told.
+/// The owner fields of `attributes`.
 pub(super) fn owner(attributes: &Attributes) -> Owner {
     (attributes.mode, attributes.uid, attributes.gid)
 }

@@ -1,9 +1,10 @@
 //! The texts of tiotest: the tables that it prints, and the terse lines that tiobench.pl reads.
 //!
-//! Layer: rank 6, part of [`tiobench`](crate::tiobench). Source: `print_results` of `tiotest.c`, versions
-//! 0.3.5 and 0.4.2. User time is always 0 here: what a program does between its calls costs nothing.
+//! Layer: rank 6, part of [`tiobench`](crate::tiobench). Source: `print_results` of `tiotest.c`,
+//! versions 0.3.5 and 0.4.2. User time is always 0 here: the program takes no time between its
+//! calls.
 
-use super::{Measured, Results, Test};
+use super::{Results, Test, TestResult};
 use boardlab_sim::{Duration, Phase};
 use std::fmt::{self, Write};
 
@@ -53,7 +54,7 @@ impl Latency {
 }
 
 impl Row {
-    fn of(measured: &Measured) -> Self {
+    fn of(measured: &TestResult) -> Self {
         Self {
             megabytes: ratio(measured.bytes.get(), 1 << 20),
             seconds: measured.elapsed.as_secs_f64(),
@@ -64,19 +65,19 @@ impl Row {
 }
 
 impl Results {
-    fn of(&self, test: Test) -> Option<&Measured> {
+    fn of(&self, test: Test) -> Option<&TestResult> {
         self.measured.iter().find(|measured| measured.test == test)
     }
 
     fn total(&self) -> Latency {
         let mut all = Phase::new();
         self.measured.iter().for_each(|measured| all.merge(&measured.latency));
-        let sum = |of: fn(&Measured) -> u64| self.measured.iter().map(of).sum();
+        let sum = |of: fn(&TestResult) -> u64| self.measured.iter().map(of).sum();
         Latency::of(&all, sum(|measured| measured.over_2_s), sum(|measured| measured.over_10_s))
     }
 
-    /// The lines of `tiotest -T`: MB, seconds, user and system time, average and longest latency in ms,
-    /// percent of latencies over 2 s and over 10 s. A test that was not made has zeros.
+    /// The lines of `tiotest -T`: MB, seconds, user and system time, average and longest latency in
+    /// ms, percent of latencies over 2 s and over 10 s. A skipped test has zeros.
     #[must_use]
     pub fn terse(&self) -> String {
         let mut text = String::new();

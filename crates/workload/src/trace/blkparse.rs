@@ -8,15 +8,16 @@
 //!                                     action rwbs
 //! ```
 //!
-//! Every line of an event is read as far as its action; of those of the chosen action the rest too.
-//! What blkparse prints behind the events, sums by processor and device, is known by its first words; a
-//! line of neither kind is an error. A request without blocks is a flush where its letters say so, and nothing
-//! to replay otherwise; a SCSI command, which has bytes and a dump instead, is not either.
+//! Every line of an event is parsed up to its action, and lines of the chosen action completely.
+//! The sums by processor and device that blkparse prints after the events are recognised by their
+//! first words; any other line is an error. A request without blocks is a flush if its RWBS letters
+//! say so; otherwise there is nothing to replay. A SCSI command, which has bytes and a dump
+//! instead, is not replayed either.
 //!
-//! Source: the output of blkparse 1.2.0 for events of every kind (its default format, and with `-t`), and
-//! its manual page. Left out: formats chosen with `-f`.
+//! Source: the output of blkparse 1.2.0 for events of every kind (its default format, and with
+//! `-t`), and its manual page. Left out: formats chosen with `-f`.
 
-use super::line::{Cursor, Slip};
+use super::line::{Cursor, LineError};
 use super::reader::Action;
 use super::record::{DiskRef, Kind, Request};
 use boardlab_sim::Bytes;
@@ -24,7 +25,7 @@ use boardlab_sim::Bytes;
 /// Bytes of a sector, whatever the block size of the device.
 const SECTOR: u64 = 512;
 
-/// What lines that are no events begin with, blanks before it left out.
+/// The beginnings of lines that are not events, without leading blanks.
 const SUMMARY: [&[u8]; 15] = [
     b"CPU",
     b"Total (",
@@ -49,7 +50,7 @@ const ACTIONS: [&[u8]; 18] = [
     b"T", b"m", b"d",
 ];
 
-pub(super) fn parse(line: &[u8], action: Action) -> Result<Option<Request<'_>>, Slip> {
+pub(super) fn parse(line: &[u8], action: Action) -> Result<Option<Request<'_>>, LineError> {
     let mut cursor = Cursor::new(line);
     cursor.skip_blanks();
     if !cursor.rest().first().is_some_and(u8::is_ascii_digit) {
@@ -93,14 +94,14 @@ pub(super) fn parse(line: &[u8], action: Action) -> Result<Option<Request<'_>>, 
     Ok(Some(Request { disk, ticks, kind, offset, length, flushed, durable }))
 }
 
-fn small(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u32, Slip> {
+fn small(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u32, LineError> {
     let start = *cursor;
     let (number, _) = cursor.number(what)?;
     u32::try_from(number).map_err(|_| start.too_large(what, number.to_string().as_bytes()))
 }
 
 /// A number with a blank behind it.
-fn field(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u64, Slip> {
+fn field(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u64, LineError> {
     cursor.skip_blanks();
     let start = *cursor;
     let (number, _) = cursor.number(what)?;
@@ -111,7 +112,7 @@ fn field(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u64, Slip> {
 }
 
 /// Seconds and nine digits, in nanoseconds.
-fn time(cursor: &mut Cursor<'_>) -> Result<u64, Slip> {
+fn time(cursor: &mut Cursor<'_>) -> Result<u64, LineError> {
     const WHAT: &str = "a time in seconds with nine digits, such as 0.009507758";
     cursor.skip_blanks();
     let start = *cursor;
@@ -128,7 +129,7 @@ fn time(cursor: &mut Cursor<'_>) -> Result<u64, Slip> {
     whole.ok_or_else(|| start.too_large("the time", seconds.to_string().as_bytes()))
 }
 
-/// What the letters of a request say.
+/// The meaning of the RWBS letters of a request.
 #[derive(Clone, Copy)]
 struct Letters {
     flush: bool,
@@ -137,7 +138,7 @@ struct Letters {
 }
 
 /// RWBS: F for a flush before, R W D or N, then F (on the medium), S, M, A, B, E.
-fn letters(cursor: &mut Cursor<'_>) -> Result<Letters, Slip> {
+fn letters(cursor: &mut Cursor<'_>) -> Result<Letters, LineError> {
     const WHAT: &str = "letters such as R, W, WS, FWFS, D, FN";
     cursor.skip_blanks();
     let start = *cursor;
@@ -157,8 +158,8 @@ fn letters(cursor: &mut Cursor<'_>) -> Result<Letters, Slip> {
     }
 }
 
-/// Offset and length in bytes; length 0 for a flush, nothing where there is nothing to replay.
-fn place(cursor: &mut Cursor<'_>, letters: Letters) -> Result<Option<(u64, u64)>, Slip> {
+/// Offset and length in bytes; length 0 for a flush, `None` when there is nothing to replay.
+fn place(cursor: &mut Cursor<'_>, letters: Letters) -> Result<Option<(u64, u64)>, LineError> {
     cursor.skip_blanks();
     let none = letters.flush.then_some((0, 0));
     if cursor.rest().first() == Some(&b'[') {

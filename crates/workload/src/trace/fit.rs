@@ -1,78 +1,78 @@
-//! Makes the requests of a trace fit a device.
+//! Adapts the requests of a trace to a device.
 //!
-//! Layer: rank 6. Main types: [`Fit`], [`Beyond`], [`Ragged`], [`Fitted`]. A trace comes from another disk, often a
-//! larger one, perhaps with other blocks. What is done with requests that do not fit is chosen, and
-//! what was done is counted, so that a report can say it.
+//! Layer: rank 6. Main types: [`Fit`], [`BeyondEnd`], [`Unaligned`], [`FitCounts`]. A trace comes
+//! from another disk, often a larger one, perhaps with other block sizes. The caller chooses how
+//! requests that do not fit are handled, and the cases are counted for the report.
 
 use super::problem::Problem;
 use super::record::{Kind, Record};
 use boardlab_block::Geometry;
 use boardlab_sim::Bytes;
 
-/// What is done with a request, or a part of one, behind the end of the device.
+/// How a request, or a part of one, beyond the end of the device is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Beyond {
+pub enum BeyondEnd {
     /// It is an error.
     #[default]
     Refuse,
-    /// That part is left out.
+    /// The part is dropped.
     Clamp,
-    /// Places count modulo the size of the device.
+    /// Offsets wrap modulo the size of the device.
     Wrap,
 }
 
-/// What is done with a request that is not made of whole blocks.
+/// How a request that does not consist of whole blocks is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Ragged {
+pub enum Unaligned {
     /// It is an error.
     #[default]
     Refuse,
-    /// It takes the blocks that it touches.
+    /// It is widened to the blocks that it touches.
     Widen,
 }
 
-/// What was done so far.
+/// The counts so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Fitted {
+pub struct FitCounts {
     /// Requests that were cut.
     pub cut: u64,
     /// Requests that were left out.
     pub dropped: u64,
-    /// Requests that were moved by whole sizes of the device.
+    /// Requests that were moved by multiples of the device size.
     pub wrapped: u64,
     /// Requests that were widened to whole blocks.
     pub widened: u64,
 }
 
-/// Makes requests fit a device.
+/// Adapts requests to a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fit {
     size: u64,
     block: Bytes,
-    beyond: Beyond,
-    ragged: Ragged,
-    done: Fitted,
+    beyond: BeyondEnd,
+    ragged: Unaligned,
+    done: FitCounts,
 }
 
 impl Fit {
-    /// For a device of this shape.
+    /// Adapts requests to a device of this geometry.
     #[must_use]
-    pub fn new(geometry: &Geometry, beyond: Beyond, ragged: Ragged) -> Self {
+    pub fn new(geometry: &Geometry, beyond: BeyondEnd, ragged: Unaligned) -> Self {
         let (size, block) = (geometry.size().get(), geometry.block);
-        Self { size, block, beyond, ragged, done: Fitted::default() }
+        Self { size, block, beyond, ragged, done: FitCounts::default() }
     }
 
-    /// What was done so far.
+    /// The counts so far.
     #[must_use]
-    pub const fn done(&self) -> Fitted {
+    pub const fn done(&self) -> FitCounts {
         self.done
     }
 
-    /// Calls `each` with the parts of a request that are asked of the device, in order: none, one, or
-    /// two where it goes on at the start.
+    /// Calls `each` with the parts of a request for the device, in order: none, one, or two when it
+    /// wraps.
     ///
     /// # Errors
-    /// [`Problem::NotBlocks`], [`Problem::Beyond`].
+    /// [`Problem::NotBlocks`], [`Problem::BeyondEnd`].
     pub fn fit(&mut self, record: Record, mut each: impl FnMut(Record)) -> Result<(), Problem> {
         if record.kind == Kind::Flush {
             each(record);
@@ -86,16 +86,16 @@ impl Fit {
         }
         let size = Bytes::new(self.size);
         let (offset_found, length_found) = (record.offset, record.length);
-        let beyond = Problem::Beyond { offset: offset_found, length: length_found, size };
+        let beyond = Problem::BeyondEnd { offset: offset_found, length: length_found, size };
         match self.beyond {
-            Beyond::Refuse => return Err(beyond),
-            Beyond::Clamp if offset >= self.size => self.done.dropped += 1,
-            Beyond::Clamp => {
+            BeyondEnd::Refuse => return Err(beyond),
+            BeyondEnd::Clamp if offset >= self.size => self.done.dropped += 1,
+            BeyondEnd::Clamp => {
                 self.done.cut += 1;
                 each(Record { length: Bytes::new(self.size - offset), ..record });
             }
-            Beyond::Wrap if length > self.size => return Err(beyond),
-            Beyond::Wrap => {
+            BeyondEnd::Wrap if length > self.size => return Err(beyond),
+            BeyondEnd::Wrap => {
                 self.done.wrapped += 1;
                 let start = offset % self.size;
                 let first = length.min(self.size - start);
@@ -121,7 +121,7 @@ impl Fit {
         let end = offset.get().checked_add(length.get()).map(|end| end.div_ceil(unit));
         let end = end.and_then(|end| end.checked_mul(unit));
         match (self.ragged, end) {
-            (Ragged::Widen, Some(end)) => {
+            (Unaligned::Widen, Some(end)) => {
                 self.done.widened += 1;
                 let (offset, length) = (Bytes::new(start), Bytes::new(end - start));
                 Ok(Record { offset, length, ..record })

@@ -1,17 +1,17 @@
 //! Lines of a trace, and a cursor within one.
 //!
-//! Layer: rank 6, below both formats. Main types: [`Lines`], [`Cursor`], [`Slip`]. One line is held at a
-//! time, of at most [`LONGEST`] bytes, so that a trace of any size takes no memory.
+//! Layer: rank 6, below both formats. Main types: [`Lines`], [`Cursor`], [`LineError`]. One line is
+//! held at a time, of at most [`LONGEST`] bytes, so that a trace of any size takes no memory.
 
 use super::problem::Problem;
 use std::io::{BufRead, Read as _};
 
-/// The most bytes of a line.
+/// The length limit of a line.
 pub const LONGEST: usize = 4_096;
 
-/// Something wrong in a line: at which byte, from 1.
+/// An error in a line, with its byte position, from 1.
 #[derive(Debug)]
-pub(super) struct Slip {
+pub(super) struct LineError {
     pub(super) column: usize,
     pub(super) problem: Problem,
 }
@@ -30,15 +30,15 @@ impl<R: BufRead> Lines<R> {
         Self { text, line: Vec::with_capacity(256), number: 0 }
     }
 
-    /// The next line without its end; `None` behind the last.
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Slip> {
+    /// The next line without its end; `None` after the last.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, LineError> {
         self.line.clear();
         let most = u64::try_from(LONGEST).expect("a few KiB") + 2;
         let got = self.text.by_ref().take(most).read_until(b'\n', &mut self.line);
         if !matches!(got, Ok(0)) {
             self.number += 1;
         }
-        let slip = |problem| Slip { column: 1, problem };
+        let slip = |problem| LineError { column: 1, problem };
         match got {
             Err(error) => {
                 return Err(slip(Problem::Unreadable { reason: error.to_string() }));
@@ -52,13 +52,16 @@ impl<R: BufRead> Lines<R> {
             }
         }
         if self.line.len() > LONGEST {
-            return Err(Slip { column: LONGEST + 1, ..slip(Problem::LongLine { most: LONGEST }) });
+            return Err(LineError {
+                column: LONGEST + 1,
+                ..slip(Problem::LongLine { most: LONGEST })
+            });
         }
         Ok(Some(&self.line))
     }
 }
 
-/// A place within a line.
+/// A position within a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'a> {
     line: &'a [u8],
@@ -70,7 +73,7 @@ impl<'a> Cursor<'a> {
         Self { line, at: 0 }
     }
 
-    /// What is left.
+    /// The rest of the line.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.line[self.at..]
     }
@@ -91,14 +94,14 @@ impl<'a> Cursor<'a> {
         &rest[..length]
     }
 
-    /// The next word, blanks before it left out; empty at the end of the line.
+    /// The next word, without leading blanks; empty at the end of the line.
     #[inline]
     pub(super) fn word(&mut self) -> &'a [u8] {
         self.skip_blanks();
         self.until(|byte| byte.is_ascii_whitespace())
     }
 
-    /// Goes past `byte`, if it is next.
+    /// Skips `byte`, if it is next.
     #[inline]
     pub(super) fn take(&mut self, byte: u8) -> bool {
         let there = self.rest().first() == Some(&byte);
@@ -106,9 +109,9 @@ impl<'a> Cursor<'a> {
         there
     }
 
-    /// A decimal number from here on: its value, and how many digits it has.
+    /// Parses a decimal number: its value, and its number of digits.
     #[inline]
-    pub(super) fn number(&mut self, what: &'static str) -> Result<(u64, usize), Slip> {
+    pub(super) fn number(&mut self, what: &'static str) -> Result<(u64, usize), LineError> {
         let start = *self;
         let digits = self.until(|byte| !byte.is_ascii_digit());
         if digits.is_empty() {
@@ -122,20 +125,20 @@ impl<'a> Cursor<'a> {
         Ok((value, digits.len()))
     }
 
-    /// That something else should stand here.
+    /// The error for an unexpected text here.
     #[cold]
-    pub(super) fn expected(&self, expected: &'static str) -> Slip {
+    pub(super) fn expected(&self, expected: &'static str) -> LineError {
         let mut here = *self;
         here.skip_blanks();
         let column = here.at + 1;
         let found = shown(here.until(|byte| byte.is_ascii_whitespace()));
-        Slip { column, problem: Problem::Syntax { expected, found } }
+        LineError { column, problem: Problem::Syntax { expected, found } }
     }
 
-    /// That the number here is too large.
+    /// The error for a number that is too large.
     #[cold]
-    pub(super) fn too_large(&self, what: &'static str, digits: &[u8]) -> Slip {
-        Slip { column: self.at + 1, problem: Problem::TooLarge { what, found: shown(digits) } }
+    pub(super) fn too_large(&self, what: &'static str, digits: &[u8]) -> LineError {
+        LineError { column: self.at + 1, problem: Problem::TooLarge { what, found: shown(digits) } }
     }
 }
 

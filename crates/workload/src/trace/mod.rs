@@ -1,4 +1,4 @@
-//! Block traces: read, made to fit, replayed.
+//! Block traces: reading, adapting, replaying.
 //!
 //! Layer: rank 6. In reading order:
 //!
@@ -6,7 +6,7 @@
 //! - `line`: lines and a cursor within one. `blkparse`, `msr`: the two formats.
 //! - [`record`]: [`Record`], one request.
 //! - [`reader`]: [`Reader`], requests one after the other.
-//! - [`fit`]: [`Fit`], what becomes of requests that do not fit the device.
+//! - [`fit`]: [`Fit`], how requests that do not fit the device are handled.
 //! - [`mod@replay`]: [`replay()`] on any block device.
 //!
 //! The formats are described in docs/formats/block-traces.md.
@@ -14,15 +14,15 @@
 //! ```
 //! use boardlab_block::{Geometry, RamBlock};
 //! use boardlab_sim::{Bytes, Clock};
-//! use boardlab_workload::trace::{Beyond, Format, Options, Pace, Ragged, Reader, Reading, replay};
+//! use boardlab_workload::trace::{BeyondEnd, Format, Options, Pace, Unaligned, Reader, Reading, replay};
 //!
 //! let text = b"  8,0    3       11     0.009507758   697  D   W 2048 + 8 [fio]\n";
 //! let reader = Reader::new(&text[..], "t.txt", Reading::of(Format::detect(text)));
 //! let mut card = RamBlock::new(Geometry::of_size(Bytes::mib(64)));
 //! let options = Options {
 //!     pace: Pace::Recorded,
-//!     beyond: Beyond::Refuse,
-//!     ragged: Ragged::Refuse,
+//!     beyond: BeyondEnd::Refuse,
+//!     ragged: Unaligned::Refuse,
 //!     data: 1,
 //!     file: "t.txt".into(),
 //! };
@@ -39,7 +39,7 @@ pub mod reader;
 pub mod record;
 pub mod replay;
 
-pub use fit::{Beyond, Fit, Fitted, Ragged};
+pub use fit::{BeyondEnd, Fit, FitCounts, Unaligned};
 pub use line::LONGEST;
 pub use problem::{Error, Problem};
 pub use reader::{Action, Format, Order, Reader, Reading};

@@ -8,18 +8,18 @@
 //!                   host  disk
 //! ```
 //!
-//! Source: the README of the traces (SNIA IOTTA, "MSR Cambridge Traces"; Narayanan, Donnelly, Rowstron,
-//! FAST 2008): time of issue as Windows counts it, from 1601, bytes, no flushes and no discards. Response
-//! times are read and not used.
+//! Source: the README of the traces (SNIA IOTTA, "MSR Cambridge Traces"; Narayanan, Donnelly,
+//! Rowstron, FAST 2008): time of issue as Windows counts it, from 1601, bytes, no flushes and no
+//! discards. Response times are read and not used.
 
-use super::line::{Cursor, Slip};
+use super::line::{Cursor, LineError};
 use super::record::{DiskRef, Kind, Request};
 use boardlab_sim::Bytes;
 
 /// Line 1 may name the columns.
 const HEADING: &[u8] = b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
 
-pub(super) fn parse(line: &[u8], number: u64) -> Result<Option<Request<'_>>, Slip> {
+pub(super) fn parse(line: &[u8], number: u64) -> Result<Option<Request<'_>>, LineError> {
     if line.is_empty() || (number == 1 && line == HEADING) {
         return Ok(None);
     }
@@ -64,13 +64,13 @@ pub(super) fn parse(line: &[u8], number: u64) -> Result<Option<Request<'_>>, Sli
 }
 
 /// A number and the comma behind it.
-fn cell(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u64, Slip> {
+fn cell(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u64, LineError> {
     let (number, _) = cursor.number(what)?;
     comma(cursor)?;
     Ok(number)
 }
 
-fn comma(cursor: &mut Cursor<'_>) -> Result<(), Slip> {
+fn comma(cursor: &mut Cursor<'_>) -> Result<(), LineError> {
     if cursor.take(b',') {
         return Ok(());
     }

@@ -1,7 +1,7 @@
 //! What is wrong with a trace, and where.
 //!
-//! Layer: rank 6. Main types: [`Error`], [`Problem`]. Line and column are the reader's; a record that does
-//! not fit the device points at its line.
+//! Layer: rank 6. Main types: [`Error`], [`Problem`]. Line and column are the reader's; a record
+//! that does not fit the device points at its line.
 
 use crate::fio::Place;
 use boardlab_sim::{Bytes, Duration};
@@ -61,7 +61,7 @@ pub enum Problem {
         length: Bytes,
     },
     /// The request does not lie on the device.
-    Beyond {
+    BeyondEnd {
         /// Its first byte.
         offset: Bytes,
         /// How many.
@@ -107,7 +107,7 @@ impl fmt::Display for Problem {
                 length.get(),
                 offset.get()
             ),
-            Self::Beyond { offset, length, size } => write!(
+            Self::BeyondEnd { offset, length, size } => write!(
                 f,
                 "expected a request within the device of {} bytes, found {} bytes at offset {}",
                 size.get(),

@@ -1,9 +1,9 @@
 //! Reads a trace request by request.
 //!
-//! Layer: rank 6. Main types: [`Reader`], [`Reading`], [`Format`]. A trace is untrusted: the first line that is
-//! wrong ends it with one [`Error`]. Only one line is held at a time.
+//! Layer: rank 6. Main types: [`Reader`], [`Reading`], [`Format`]. A trace is untrusted: the first
+//! invalid line ends it with one [`Error`]. Only one line is held at a time.
 
-use super::line::{Lines, Slip};
+use super::line::{LineError, Lines};
 use super::problem::{Error, Problem};
 use super::record::{Disk, Record, Request};
 use super::{blkparse, msr};
@@ -11,7 +11,7 @@ use crate::fio::Place;
 use boardlab_sim::Duration;
 use std::io::BufRead;
 
-/// How a trace is written.
+/// The format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// The text of `blkparse`.
@@ -38,23 +38,23 @@ impl Format {
     }
 }
 
-/// Which events of `blkparse` count as the requests.
+/// Which events of `blkparse` are the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Action {
-    /// D: what the driver was given, after merging.
+    /// D: issued to the driver, after merging.
     #[default]
     Issued,
-    /// Q: what was asked for, before merging.
+    /// Q: queued by the program, before merging.
     Queued,
 }
 
-/// What is done with a request that is earlier than the one before.
+/// How a request with an earlier time than the one before is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Order {
     /// It is an error.
     #[default]
     Refuse,
-    /// It comes at the time of the one before, and is counted.
+    /// It gets the time of the one before, and is counted.
     Clamp,
 }
 
@@ -63,23 +63,23 @@ pub enum Order {
 pub struct Reading {
     /// Its format.
     pub format: Format,
-    /// Which events of blkparse count.
+    /// The events of blkparse to use.
     pub action: Action,
     /// Which disk; `None` where there is only one.
     pub disk: Option<Disk>,
-    /// What is done with times that run backwards.
+    /// How times that run backwards are handled.
     pub order: Order,
 }
 
 impl Reading {
-    /// Of a format, with nothing chosen.
+    /// The defaults for a format.
     #[must_use]
     pub const fn of(format: Format) -> Self {
         Self { format, action: Action::Issued, disk: None, order: Order::Refuse }
     }
 }
 
-/// A trace while it is read. Ends after the first error.
+/// A trace being read. It ends after the first error.
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
@@ -96,7 +96,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads `text`, which errors call `file`.
+    /// Reads `text`; errors refer to it as `file`.
     pub fn new(text: R, file: impl Into<String>, reading: Reading) -> Self {
         let (disk, file) = (reading.disk.clone(), file.into());
         let lines = Lines::new(text);
@@ -118,7 +118,7 @@ impl<R: BufRead> Reader<R> {
         self.lines.number
     }
 
-    /// Requests that came at the time of the one before because theirs was earlier.
+    /// Requests that got the time of the one before because theirs was earlier.
     pub const fn late(&self) -> u64 {
         self.late
     }
@@ -128,12 +128,12 @@ impl<R: BufRead> Reader<R> {
         self.disk.as_ref()
     }
 
-    fn advance(&mut self) -> Result<Option<Record>, Slip> {
+    fn advance(&mut self) -> Result<Option<Record>, LineError> {
         loop {
             let number = self.lines.number + 1;
             let Some(line) = self.lines.next()? else {
                 let lines = self.lines.number;
-                let none = Slip { column: 1, problem: Problem::NoRequests { lines } };
+                let none = LineError { column: 1, problem: Problem::NoRequests { lines } };
                 return if self.requests == 0 { Err(none) } else { Ok(None) };
             };
             let request = match self.reading.format {
@@ -147,7 +147,10 @@ impl<R: BufRead> Reader<R> {
                 Some(_) if self.reading.disk.is_some() => continue,
                 Some(first) => {
                     let (first, second) = (first.to_string(), request.disk.to_disk().to_string());
-                    return Err(Slip { column: 1, problem: Problem::SecondDisk { first, second } });
+                    return Err(LineError {
+                        column: 1,
+                        problem: Problem::SecondDisk { first, second },
+                    });
                 }
             }
             let request = Request { disk: super::record::DiskRef::Device(0, 0), ..request };
@@ -155,7 +158,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn timed(&mut self, request: Request<'_>, line: u64) -> Result<Record, Slip> {
+    fn timed(&mut self, request: Request<'_>, line: u64) -> Result<Record, LineError> {
         let tick = self.reading.format.tick();
         let first = *self.first.get_or_insert(request.ticks);
         self.latest = self.latest.max(first);
@@ -163,7 +166,7 @@ impl<R: BufRead> Reader<R> {
             if self.reading.order == Order::Refuse {
                 let by = (self.latest - request.ticks).saturating_mul(tick);
                 let problem = Problem::Backwards { by: Duration::from_nanos(by) };
-                return Err(Slip { column: 1, problem });
+                return Err(LineError { column: 1, problem });
             }
             self.late += 1;
         }
@@ -171,14 +174,14 @@ impl<R: BufRead> Reader<R> {
         self.requests += 1;
         let Some(at) = (self.latest - first).checked_mul(tick) else {
             let (what, found) = ("the time since the first request", request.ticks.to_string());
-            return Err(Slip { column: 1, problem: Problem::TooLarge { what, found } });
+            return Err(LineError { column: 1, problem: Problem::TooLarge { what, found } });
         };
         let Request { kind, offset, length, flushed, durable, .. } = request;
         let at = Duration::from_nanos(at);
         Ok(Record { at, kind, offset, length, flushed, durable, line })
     }
 
-    fn error(&self, slip: Slip) -> Error {
+    fn error(&self, slip: LineError) -> Error {
         // Of a text without a line the first.
         let line = usize::try_from(self.lines.number.max(1)).unwrap_or(usize::MAX);
         let place = Place { file: self.file.clone(), line, column: slip.column };

@@ -5,14 +5,14 @@
 use boardlab_sim::{Bytes, Duration};
 use std::fmt;
 
-/// What was asked.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Read.
     Read,
     /// Write.
     Write,
-    /// Give up (TRIM).
+    /// Discard (TRIM).
     Discard,
     /// Make everything durable.
     Flush,
@@ -31,13 +31,13 @@ pub struct Record {
     pub length: Bytes,
     /// A flush comes before it (F in front of the direction).
     pub flushed: bool,
-    /// It is done only when it is on the medium (F behind the direction).
+    /// It completes only when it is on the medium (F after the direction).
     pub durable: bool,
-    /// The line that it stands in, from 1.
+    /// Its line, from 1.
     pub line: u64,
 }
 
-/// Which disk requests went to.
+/// The disk of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Disk {
     /// Major and minor number.
@@ -47,7 +47,7 @@ pub enum Disk {
 }
 
 impl Disk {
-    /// The disk called so: `8,0` or `host.1`.
+    /// Parses the name of a disk: `8,0` or `host.1`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some((major, minor)) = text.split_once(',') {
@@ -58,7 +58,7 @@ impl Disk {
     }
 }
 
-/// A disk as a line names it.
+/// The disk in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiskRef<'a> {
     Device(u32, u32),

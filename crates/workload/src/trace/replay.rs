@@ -1,58 +1,59 @@
-//! Asks a block device for what a trace recorded, in virtual time.
+//! Replays a trace on a block device, in virtual time.
 //!
-//! Layer: rank 6. Main types: [`replay`], [`Pace`], [`Replay`], [`Failure`]. As recorded, each request comes at its
-//! time, whether the ones before are done or not, so that a slow device gets a queue in front of it and
-//! every gap reaches it as idle time. As fast as possible, the next one comes when one of those under way
-//! is done. What is written is random bytes that are described, not made.
+//! Layer: rank 6. Main types: [`replay`], [`Pace`], [`Replay`], [`Failure`]. At the recorded pace
+//! each request is submitted at its time, whether the ones before are complete or not, so that a
+//! slow device gets a queue in front of it and every gap reaches it as idle time. As fast as
+//! possible, the next request is submitted when one of those in flight completes. The data are
+//! random bytes that are described, not generated.
 //!
-//! Source: what fio does with `read_iolog`, with and without `replay_no_stall` (its HOWTO, 3.33); here the
-//! recorded times are of the trace, not gaps after a completion.
+//! Source: what fio does with `read_iolog`, with and without `replay_no_stall` (its HOWTO, 3.33);
+//! here the recorded times are absolute, not gaps after a completion.
 
-use super::fit::{Beyond, Fit, Fitted, Ragged};
+use super::fit::{BeyondEnd, Fit, FitCounts, Unaligned};
 use super::problem::{Error, Problem};
 use super::record::{Kind, Record};
-use crate::fio::account::{Account, Done};
+use crate::fio::account::{Account, CompletedRequest};
 use crate::fio::{Direction, Place, Settings};
 use boardlab_block::{BlockDevice, Completion, Extent, Noise, Payload, Queue, Request, Target};
 use boardlab_sim::{Clock, Duration, Instant};
 use std::fmt;
 
-/// When the next request comes.
+/// The pace of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Pace {
-    /// At the time that was recorded.
+    /// At the recorded times.
     #[default]
     Recorded,
-    /// As soon as fewer than so many are under way.
+    /// As soon as fewer than this many are in flight.
     Fastest(u32),
 }
 
 /// How a trace is replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// When requests come.
+    /// The pace.
     pub pace: Pace,
-    /// What is done with places behind the end of the device.
-    pub beyond: Beyond,
-    /// What is done with parts of blocks.
-    pub ragged: Ragged,
-    /// Decides about what is written.
+    /// How requests beyond the end of the device are handled.
+    pub beyond: BeyondEnd,
+    /// How unaligned requests are handled.
+    pub ragged: Unaligned,
+    /// The seed of the data.
     pub data: u64,
     /// Name of the trace, for errors.
     pub file: String,
 }
 
-/// Why a trace was not replayed to its end.
+/// Why a replay failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The trace is wrong, or does not fit the device.
+    /// The trace is invalid, or does not fit the device.
     Trace(Error),
-    /// The device answered with an error.
+    /// The device returned an error.
     Device {
         /// The request.
         place: Place,
-        /// The device's answer.
+        /// The error of the device.
         cause: boardlab_block::Error,
     },
     /// Its times reach beyond 584 years.
@@ -82,21 +83,21 @@ impl std::error::Error for Failure {
     }
 }
 
-/// What a replay did.
+/// The result of a replay.
 #[derive(Debug, Clone)]
 pub struct Replay {
     /// Latencies from when each request was due, bandwidth, flushes: as of a job of fio, without
     /// depths.
     pub account: Account,
-    /// How requests were made to fit.
-    pub fitted: Fitted,
+    /// How requests were adapted.
+    pub fitted: FitCounts,
     /// Requests of the trace.
     pub requests: u64,
-    /// Discards that the device does not know.
+    /// Discards that the device does not support.
     pub skipped: u64,
     /// Requests that had to wait because the device was still busy when they were due.
     pub waited: u64,
-    /// Between requests, time for which the device had nothing to do.
+    /// The idle time of the device between requests.
     pub idle: Duration,
     /// From the first request of the trace to the last, as recorded.
     pub recorded: Duration,
@@ -111,7 +112,7 @@ struct Player<'a, D> {
     options: &'a Options,
     started: Instant,
     queue: Option<Queue>,
-    /// When the last request came, and when all before it were done.
+    /// When the last request was submitted, and when all before it were complete.
     latest: Instant,
     done: Instant,
     replay: Replay,
@@ -120,7 +121,7 @@ struct Player<'a, D> {
 /// Replays a trace from the clock's time on; the clock stands at the end of its last request.
 ///
 /// # Errors
-/// [`Failure`] at the first thing that is wrong; the clock stands where it was.
+/// [`Failure`] at the first error; the clock stays unchanged.
 pub fn replay<D: BlockDevice>(
     device: &mut D,
     clock: &mut Clock,
@@ -143,7 +144,7 @@ pub fn replay<D: BlockDevice>(
         done: started,
         replay: Replay {
             account,
-            fitted: Fitted::default(),
+            fitted: FitCounts::default(),
             requests: 0,
             skipped: 0,
             waited: 0,
@@ -229,7 +230,7 @@ impl<D: BlockDevice> Player<'_, D> {
         Ok(())
     }
 
-    /// The data of a request, in pieces that the device takes.
+    /// Splits the data of a request into parts that the device accepts.
     fn transfer(&mut self, due: Instant, record: &Record) -> Result<Instant, Failure> {
         let geometry = self.device.geometry();
         let block = geometry.block;
@@ -256,7 +257,7 @@ impl<D: BlockDevice> Player<'_, D> {
             ended = self.submit(due, record, request)?.ended;
         }
         let (offset, bytes) = (record.offset.get(), record.length.get());
-        let done = Done { direction, offset, bytes, issued: due, ended };
+        let done = CompletedRequest { direction, offset, bytes, issued: due, ended };
         self.replay.account.done(&done);
         Ok(ended)
     }

@@ -5,7 +5,7 @@
 
 use super::field::escaped;
 use super::operation::{Line, Operation};
-use crate::data::{Data, DataSource};
+use crate::data::DataSource;
 use crate::error::Error;
 use crate::source::Source;
 use boardlab_sim::{Bytes, Clock};
@@ -107,9 +107,9 @@ fn change<F: FileSystem>(
             mount.utimes(clock, rooted(path), time, time)
         }
         Operation::SetXattr { path, name, value } => {
-            mount.set_xattr(clock, rooted(path), name, value)
+            mount.setxattr(clock, rooted(path), name, value)
         }
-        Operation::RemoveXattr { path, name } => mount.remove_xattr(clock, rooted(path), name),
+        Operation::RemoveXattr { path, name } => mount.removexattr(clock, rooted(path), name),
         _ => Err(Errno::Inval.into()),
     }
 }
@@ -123,7 +123,8 @@ fn apply_opened<F: FileSystem>(
 ) -> Result<(), FsError> {
     match *operation {
         Operation::Write { offset, size, data: (data, seed), chunk, .. } => {
-            write(mount, clock, (fd, offset), (data, seed), (size, chunk))
+            let mut write = SequentialWrite { source: data.source(seed), offset, size, chunk };
+            write.run(mount, clock, fd)
         }
         Operation::Read { offset, size, chunk, .. } => {
             let mut buffer = vec![0; Bytes::new(chunk.min(size)).to_usize()];
@@ -142,30 +143,41 @@ fn apply_opened<F: FileSystem>(
     }
 }
 
-/// Writes a sequence of data in pieces, and what a piece leaves over until it is refused.
-fn write<F: FileSystem>(
-    mount: &mut Mount<F>,
-    clock: &mut Clock,
-    (fd, mut offset): (Fd, u64),
-    (data, seed): (Data, u64),
-    (size, chunk): (u64, u64),
-) -> Result<(), FsError> {
-    let mut source: DataSource = data.source(seed);
-    let mut buffer = vec![0; Bytes::new(chunk.min(size)).to_usize()];
-    let mut left = size;
-    while left > 0 {
-        let part = chunk.min(left);
-        let piece = &mut buffer[..Bytes::new(part).to_usize()];
-        source.fill(piece);
-        let mut rest = &*piece;
-        while !rest.is_empty() {
-            let written = mount.write(clock, fd, offset, rest)?;
-            rest = &rest[written..];
-            offset += Bytes::of(&piece[..written]).get();
+/// A sequential write of generated data.
+struct SequentialWrite {
+    source: DataSource,
+    /// Where the next write call begins.
+    offset: u64,
+    /// Bytes in all.
+    size: u64,
+    /// Bytes of one write call.
+    chunk: u64,
+}
+
+impl SequentialWrite {
+    /// Writes chunk by chunk. A short write is continued until the filesystem refuses.
+    fn run<F: FileSystem>(
+        &mut self,
+        mount: &mut Mount<F>,
+        clock: &mut Clock,
+        fd: Fd,
+    ) -> Result<(), FsError> {
+        let mut buffer = vec![0; Bytes::new(self.chunk.min(self.size)).to_usize()];
+        let mut left = self.size;
+        while left > 0 {
+            let part = self.chunk.min(left);
+            let piece = &mut buffer[..Bytes::new(part).to_usize()];
+            self.source.fill(piece);
+            let mut rest = &*piece;
+            while !rest.is_empty() {
+                let written = mount.write(clock, fd, self.offset, rest)?;
+                rest = &rest[written..];
+                self.offset += Bytes::of(&piece[..written]).get();
+            }
+            left -= part;
         }
-        left -= part;
+        Ok(())
     }
-    Ok(())
 }
 
 impl std::fmt::Display for Event {

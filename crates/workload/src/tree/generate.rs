@@ -1,8 +1,9 @@
 //! Trees of many shapes, from a seed.
 //!
-//! Layer: rank 6, part of [`tree`](crate::tree). Main type: [`Shape`]. Each shape is a list of operations
-//! that a kernel and our filesystems carry out alike; times are set last, the innermost first, so that a
-//! manifest does not depend on when the tree was made. Owners stay below 65,536, as JFFS2 keeps them.
+//! Layer: rank 6, part of [`tree`](crate::tree). Main type: [`Shape`]. Each shape is a list of
+//! operations that a kernel and our filesystems carry out alike; times are set last, the innermost
+//! first, so that a manifest does not depend on when the tree was made. Owners stay below 65,536,
+//! as JFFS2 keeps them.
 
 use super::operation::{CHUNK_MAX, Line, Operation};
 use crate::data::Data;

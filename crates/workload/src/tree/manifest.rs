@@ -1,13 +1,13 @@
 //! What is in a tree: the canonical text, and how long it takes to look.
 //!
-//! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`manifest`], [`scan`], [`Scan`]. The format
-//! is docs/formats/file-tree.md, "Manifest".
+//! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`manifest`], [`scan`], [`Scan`]. The
+//! format is docs/formats/file-tree.md, "Manifest".
 
 use super::field::{escape, hex};
 use super::operation::special;
 use crate::error::Error;
 use boardlab_sim::{Bytes, Clock, Duration};
-use boardlab_vfs::{Error as FsError, FileSystem, Found, Kind, Mount, survey};
+use boardlab_vfs::{Error as FsError, FileSystem, Kind, Mount, TreeEntry, survey};
 use std::fmt::Write;
 
 /// Bytes of one read call.
@@ -40,7 +40,7 @@ pub fn manifest<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Resul
 }
 
 /// All fields between the path and the checksum, each with a space in front.
-fn attributes(found: &Found, text: &mut String) {
+fn attributes(found: &TreeEntry, text: &mut String) {
     let told = &found.attributes;
     let (letter, device) = special(told.kind);
     let _ = write!(text, " {letter} {:04o} {} {} {} ", told.mode, told.uid, told.gid, told.links);
@@ -150,19 +150,19 @@ pub fn list<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<u6
 }
 
 /// What a listing found.
-struct Listed {
+struct ListedFile {
     entries: u64,
     /// Of files.
     paths: Vec<Vec<u8>>,
 }
 
 /// Lists all directories, depth first as `ls -lR` does, and asks for the attributes of every entry.
-fn walk<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Listed, Error> {
-    let mut listed = Listed { entries: 1, paths: Vec::new() };
+fn walk<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<ListedFile, Error> {
+    let mut listed = ListedFile { entries: 1, paths: Vec::new() };
     let mut open = vec![Vec::new()];
     while let Some(dir) = open.pop() {
         let root = if dir.is_empty() { b"/" } else { dir.as_slice() };
-        let entries = mount.read_dir(clock, root);
+        let entries = mount.readdir(clock, root);
         let entries = entries.map_err(|cause| Error::file("list", root, cause))?;
         let below = open.len();
         for entry in entries {
@@ -174,7 +174,7 @@ fn walk<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Listed
                 Kind::Directory => open.push(path),
                 Kind::File => listed.paths.push(path),
                 Kind::Symlink => {
-                    let target = mount.read_link(clock, &path);
+                    let target = mount.readlink(clock, &path);
                     target.map_err(|cause| Error::file("read the link", &path, cause))?;
                 }
                 _ => {}

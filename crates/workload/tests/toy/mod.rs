@@ -1,7 +1,9 @@
-//! A filesystem for tests of what takes any filesystem: `MemoryFs`, of which every sync writes a copy on the flash.
+//! A filesystem for tests of what takes any filesystem: `MemoryFs`, of which every sync writes a
+//! copy on the flash.
 //!
-//! The flash is two halves, each a copy: blocks of content, and in the last page a head with number, length and
-//! checksum. A sync writes the older half. A power cut therefore leaves the copy before or the new one.
+//! The flash is two halves, each a copy: blocks of content, and in the last page a head with
+//! number, length and checksum. A sync writes the older half. A power cut therefore leaves the copy
+//! before or the new one.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "tests: each uses a part of it")]
 
@@ -9,8 +11,8 @@ use boardlab_codec::crc32;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{
-    Attributes, Caching, Change, Device, Entry, Errno, Error, FileSystem, Ino, Kind, MemoryFs, New,
-    PAGE_SIZE, Space,
+    Attributes, Caching, Device, Entry, Errno, Error, FileSystem, Ino, Kind, MemoryFs, NewInode,
+    PAGE_SIZE, SetAttr, StatFs,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -151,7 +153,7 @@ fn save(memory: &mut MemoryFs, clock: &mut Clock, copy: &mut Vec<u8>) -> Result<
     let (mut directories, mut seen) = (vec![memory.root()], BTreeMap::new());
     seen.insert(memory.root(), ());
     while let Some(dir) = directories.pop() {
-        for Entry { name, ino, .. } in memory.read_dir(clock, dir)? {
+        for Entry { name, ino, .. } in memory.readdir(clock, dir)? {
             let first = seen.insert(ino, ()).is_none();
             for word in [dir.0, ino.0, u64::from(first)] {
                 copy.extend(word.to_le_bytes());
@@ -159,7 +161,7 @@ fn save(memory: &mut MemoryFs, clock: &mut Clock, copy: &mut Vec<u8>) -> Result<
             put(copy, &name);
             if first {
                 node(memory, clock, copy, ino)?;
-                if memory.attributes(clock, ino)?.kind == Kind::Directory {
+                if memory.getattr(clock, ino)?.kind == Kind::Directory {
                     directories.push(ino);
                 }
             }
@@ -174,7 +176,7 @@ fn node(
     copy: &mut Vec<u8>,
     ino: Ino,
 ) -> Result<(), Error> {
-    let Attributes { kind, mode, uid, gid, size, .. } = memory.attributes(clock, ino)?;
+    let Attributes { kind, mode, uid, gid, size, .. } = memory.getattr(clock, ino)?;
     let (major, minor) = match kind {
         Kind::Character(Device { major, minor }) | Kind::Block(Device { major, minor }) => {
             (major, minor)
@@ -198,15 +200,15 @@ fn node(
                 }
             }
         }
-        Kind::Symlink => content = memory.read_link(clock, ino)?,
+        Kind::Symlink => content = memory.readlink(clock, ino)?,
         _ => {}
     }
     put(copy, &content);
-    let names = memory.xattr_names(clock, ino)?;
+    let names = memory.listxattr(clock, ino)?;
     copy.extend(u64::try_from(names.len()).unwrap().to_le_bytes());
     for name in names {
         put(copy, &name);
-        put(copy, &memory.xattr(clock, ino, &name)?);
+        put(copy, &memory.getxattr(clock, ino, &name)?);
     }
     Ok(())
 }
@@ -238,7 +240,7 @@ fn load(memory: &mut MemoryFs, clock: &mut Clock, mut copy: &[u8]) -> Result<(),
         let kind = kinds.into_iter().find(|one| u64::from(one.dirent_type()) == kind).unwrap();
         let content = take(copy);
         let target = if kind == Kind::Symlink { content } else { &[] };
-        let new = memory.create(clock, dir, name, &New { kind, mode, uid, gid, target })?;
+        let new = memory.create(clock, dir, name, &NewInode { kind, mode, uid, gid, target })?;
         made.insert(ino, new);
         if kind == Kind::File {
             for piece in content.chunks(8 + PAGE_SIZE) {
@@ -246,12 +248,12 @@ fn load(memory: &mut MemoryFs, clock: &mut Clock, mut copy: &[u8]) -> Result<(),
                 let end = (size - page * 4_096).min(4_096);
                 memory.write_page(clock, new, page, bytes, 0..to_usize(end))?;
             }
-            let change = Change { size: Some(size), ..Change::default() };
-            memory.set_attributes(clock, new, &change)?;
+            let change = SetAttr { size: Some(size), ..SetAttr::default() };
+            memory.setattr(clock, new, &change)?;
         }
         for _ in 0..number(copy) {
             let (name, value) = (take(copy), take(copy));
-            memory.set_xattr(clock, new, name, Some(value))?;
+            memory.setxattr(clock, new, name, Some(value))?;
         }
     }
     Ok(())
@@ -270,18 +272,13 @@ impl<D: Mtd> FileSystem for Toy<D> {
         self.memory.lookup(clock, dir, name)
     }
 
-    fn attributes(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        self.memory.attributes(clock, ino)
+    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
+        self.memory.getattr(clock, ino)
     }
 
-    fn set_attributes(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        change: &Change,
-    ) -> Result<(), Error> {
+    fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
         self.changed = true;
-        self.memory.set_attributes(clock, ino, change)
+        self.memory.setattr(clock, ino, change)
     }
 
     fn create(
@@ -289,7 +286,7 @@ impl<D: Mtd> FileSystem for Toy<D> {
         clock: &mut Clock,
         dir: Ino,
         name: &[u8],
-        new: &New<'_>,
+        new: &NewInode<'_>,
     ) -> Result<Ino, Error> {
         self.changed = true;
         self.memory.create(clock, dir, name, new)
@@ -305,27 +302,29 @@ impl<D: Mtd> FileSystem for Toy<D> {
         self.memory.unlink(clock, dir, name)
     }
 
-    fn remove_dir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
         self.changed = true;
-        self.memory.remove_dir(clock, dir, name)
+        self.memory.rmdir(clock, dir, name)
     }
 
     fn rename(
         &mut self,
         clock: &mut Clock,
-        from: (Ino, &[u8]),
-        to: (Ino, &[u8]),
+        old_dir: Ino,
+        old_name: &[u8],
+        new_dir: Ino,
+        new_name: &[u8],
     ) -> Result<(), Error> {
         self.changed = true;
-        self.memory.rename(clock, from, to)
+        self.memory.rename(clock, old_dir, old_name, new_dir, new_name)
     }
 
-    fn read_dir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        self.memory.read_dir(clock, dir)
+    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
+        self.memory.readdir(clock, dir)
     }
 
-    fn read_link(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        self.memory.read_link(clock, ino)
+    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
+        self.memory.readlink(clock, ino)
     }
 
     fn read_page(
@@ -350,11 +349,11 @@ impl<D: Mtd> FileSystem for Toy<D> {
         self.memory.write_page(clock, ino, page, content, changed)
     }
 
-    fn xattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        self.memory.xattr(clock, ino, name)
+    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
+        self.memory.getxattr(clock, ino, name)
     }
 
-    fn set_xattr(
+    fn setxattr(
         &mut self,
         clock: &mut Clock,
         ino: Ino,
@@ -362,11 +361,11 @@ impl<D: Mtd> FileSystem for Toy<D> {
         value: Option<&[u8]>,
     ) -> Result<(), Error> {
         self.changed = true;
-        self.memory.set_xattr(clock, ino, name, value)
+        self.memory.setxattr(clock, ino, name, value)
     }
 
-    fn xattr_names(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        self.memory.xattr_names(clock, ino)
+    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
+        self.memory.listxattr(clock, ino)
     }
 
     fn fsync(&mut self, clock: &mut Clock, _: Ino) -> Result<(), Error> {
@@ -377,15 +376,15 @@ impl<D: Mtd> FileSystem for Toy<D> {
         self.write(clock)
     }
 
-    fn forget(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-        self.memory.forget(clock, ino)
+    fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+        self.memory.evict_inode(clock, ino)
     }
 
     fn background(&mut self, _: &mut Clock) -> Result<bool, Error> {
         Ok(false)
     }
 
-    fn statfs(&mut self, clock: &mut Clock) -> Result<Space, Error> {
+    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
         self.memory.statfs(clock)
     }
 

@@ -1,4 +1,4 @@
-//! What is damaged on the flash of a JFFS2 image, in words.
+//! The damage on the flash of a JFFS2 image, in words.
 //!
 //! Layer: rank 7. Main function: [`audit`].
 
@@ -7,18 +7,20 @@ use crate::dump::Dump;
 use crate::error::Error;
 use crate::names::shown;
 use boardlab_jffs2::Jffs2;
-use boardlab_jffs2::audit::{Audit as Judged, Hurt, Meaning, Place as JudgedPlace, What};
+use boardlab_jffs2::audit::{
+    Audit as Judged, Consequence, DamageKind, InodeDamage, Place as JudgedPlace,
+};
 use boardlab_mtd::BlockIndex;
 use boardlab_sim::Clock;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Zero bits in a byte of the mark of a bad block that may have flipped by themselves.
+/// Zero bits in a byte of a bad-block mark that may be bit flips.
 const FLIPPED: u32 = 2;
-/// Ranges of a file that are named; more are counted.
+/// The number of ranges of a file that are listed; more are counted.
 const RANGES: usize = 4;
 
-/// Reads everything on the flash and says what is wrong.
+/// Reads the whole flash and reports the damage.
 pub(super) fn audit(fs: &mut Jffs2<Dump>, clock: &mut Clock) -> Result<Audit, Error> {
     let judged = fs.audit(clock, |dump, range| dump.is_lost(&range));
     let mut judged = judged.map_err(|problem| Error::Audit { problem: problem.into() })?;
@@ -34,49 +36,54 @@ pub(super) fn audit(fs: &mut Jffs2<Dump>, clock: &mut Clock) -> Result<Audit, Er
         damaged: judged.damaged,
         places: judged.places.iter().map(place_in_words).collect(),
         more: judged.more,
-        hurt: judged.hurt.iter().map(|(ino, hurt)| (*ino, in_words(hurt))).collect(),
+        inode_damage: judged
+            .inode_damage
+            .iter()
+            .map(|(ino, damage)| (*ino, in_words(damage)))
+            .collect(),
         unknown_loss: judged.unknown_loss || !doubtful_blocks.is_empty(),
         doubtful_blocks,
         foreign,
     })
 }
 
-/// Blocks that hold nodes and are marked bad by a bit or two. A flash that retires a block writes zeros.
+/// Blocks with nodes that are marked bad by one or two bits. A flash that retires a block writes
+/// zeros.
 fn doubtful(fs: &mut Jffs2<Dump>, audit: &mut Judged) -> Result<Vec<u32>, Error> {
     let block_size = fs.device().shape().block;
     let mut doubtful = Vec::new();
     for place in &mut audit.places {
-        if !matches!(place.what, What::BadBlock { .. }) {
+        if !matches!(place.what, DamageKind::BadBlock { .. }) {
             continue;
         }
         let block = u32::try_from(place.at / block_size).expect("blocks are counted in u32");
         if fs.device_mut().mark_zeros(BlockIndex(block))? <= FLIPPED {
-            place.meaning = Meaning::Unknown;
+            place.meaning = Consequence::Unknown;
             doubtful.push(block);
         }
     }
     Ok(doubtful)
 }
 
-/// What an inode has lost, in words.
-fn in_words(hurt: &Hurt) -> String {
+/// The damage of an inode, in words.
+fn in_words(damage: &InodeDamage) -> String {
     let mut words = Vec::new();
-    if !hurt.stale.is_empty() {
-        words.push(format!("{} older or missing: their node is damaged", ranges(&hurt.stale)));
+    if !damage.stale.is_empty() {
+        words.push(format!("{} older or missing: their node is damaged", ranges(&damage.stale)));
     }
-    if !hurt.missing.is_empty() {
-        words.push(format!("{} missing: no node holds them", ranges(&hurt.missing)));
+    if !damage.missing.is_empty() {
+        words.push(format!("{} missing: no node holds them", ranges(&damage.missing)));
     }
-    if hurt.metadata {
+    if damage.metadata {
         words.push("mode, owner, times and size may be older or made up".into());
     }
-    if hurt.names {
+    if damage.names {
         words.push("a name in it is missing or leads elsewhere".into());
     }
-    if hurt.attributes {
+    if damage.attributes {
         words.push("an extended attribute is missing".into());
     }
-    if hurt.suspected {
+    if damage.suspected {
         words.push("a node of it may be lost".into());
     }
     words.join("; ")
@@ -97,34 +104,36 @@ fn ranges(ranges: &[Range<u64>]) -> String {
     words
 }
 
-/// What lies in a place, in words, and what follows from it.
+/// The description of a damaged place, and the consequence.
 fn place_in_words(place: &JudgedPlace) -> Place {
     let what = match &place.what {
-        What::Data { bytes } if bytes.is_empty() => "metadata with a wrong checksum".into(),
-        What::Data { bytes } => {
+        DamageKind::Data { bytes } if bytes.is_empty() => "metadata with a wrong checksum".into(),
+        DamageKind::Data { bytes } => {
             let last = bytes.end - 1;
             format!("data with a wrong checksum, bytes {} to {last}", bytes.start)
         }
-        What::Name { name } => format!("a name with a wrong checksum, like `{}`", shown(name)),
-        What::Fields(node_type, cause) => format!("a node ({node_type}): {cause}"),
-        What::Attribute => "an extended attribute with a wrong checksum".into(),
-        What::Summary => "a summary with a wrong checksum".into(),
-        What::Strange => format!("{} bytes that begin no node", place.length),
-        What::Erased => format!("{} erased bytes among nodes", place.length),
-        What::Zeros => format!("{} zeros up to the end of the block", place.length),
-        What::Hidden => "a node behind an erased beginning of its block".into(),
-        What::BadBlock { nodes } => format!("a block marked bad with {nodes} nodes in it"),
+        DamageKind::Name { name } => {
+            format!("a name with a wrong checksum, like `{}`", shown(name))
+        }
+        DamageKind::Fields(node_type, cause) => format!("a node ({node_type}): {cause}"),
+        DamageKind::Attribute => "an extended attribute with a wrong checksum".into(),
+        DamageKind::Summary => "a summary with a wrong checksum".into(),
+        DamageKind::Strange => format!("{} bytes that begin no node", place.length),
+        DamageKind::Erased => format!("{} erased bytes among nodes", place.length),
+        DamageKind::Zeros => format!("{} zeros up to the end of the block", place.length),
+        DamageKind::Hidden => "a node behind an erased beginning of its block".into(),
+        DamageKind::BadBlock { nodes } => format!("a block marked bad with {nodes} nodes in it"),
     };
     let meaning = match (place.meaning, &place.what) {
-        (Meaning::Unknown, What::BadBlock { .. }) => {
+        (Consequence::Unknown, DamageKind::BadBlock { .. }) => {
             "names may be missing: the mark may be a wrong bit"
         }
-        (Meaning::Superseded, What::BadBlock { .. }) => "not read",
-        (Meaning::Lost, _) => "something is missing or older",
-        (Meaning::Unknown, _) => "lost; names or files may be missing",
-        (Meaning::Superseded, _) => "nothing: not needed any longer",
-        (Meaning::Torn, _) => "nothing: a write that was cut off",
+        (Consequence::Superseded, DamageKind::BadBlock { .. }) => "not read",
+        (Consequence::Lost, _) => "something is missing or older",
+        (Consequence::Unknown, _) => "lost; names or files may be missing",
+        (Consequence::Superseded, _) => "nothing: not needed any longer",
+        (Consequence::Torn, _) => "nothing: a write that was cut off",
     };
-    let is_loss = matches!(place.meaning, Meaning::Lost | Meaning::Unknown);
+    let is_loss = matches!(place.meaning, Consequence::Lost | Consequence::Unknown);
     Place { at: place.at, what, meaning, is_loss, ino: place.ino }
 }

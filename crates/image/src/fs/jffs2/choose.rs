@@ -1,14 +1,14 @@
-//! Which flash an image is to be read as: what its nodes say, held against what the user says.
+//! Chooses the flash that an image is read as, from its nodes and from what the user specifies.
 //!
-//! Layer: rank 7. Main type: [`Choice`]; main function: [`choose`]. What the user says
-//! and the nodes contradict is refused with what would fit: an image that is read with wrong pages or
-//! blocks would show a part of its files and hide the rest.
+//! Layer: rank 7. Main type: [`Choice`]; main function: [`choose`]. When the user and the nodes
+//! disagree, the image is refused, with what would fit: an image read with wrong pages or blocks
+//! would show some of its files and hide the rest.
 
 use super::Image;
 use super::survey::{Flash, Survey};
 use crate::contents::Contents;
 use crate::dump::Dump;
-use crate::error::{Cut, Error, Misfit};
+use crate::error::{Error, Misfit, TruncatedPart};
 use crate::fs::Hints;
 use crate::shape::{LAYOUTS, Shape};
 use crate::spare::Spare;
@@ -17,21 +17,22 @@ use boardlab_sim::Bytes;
 /// How an image is to be read.
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
-    /// The bytes from the beginning of the filesystem on.
+    /// The bytes of the file from the filesystem on.
     pub(super) contents: Contents,
     /// The flash.
     pub(super) shape: Shape,
-    /// What the nodes say.
+    /// What the nodes show.
     pub(super) flash: Flash,
-    /// Where in the file the filesystem begins.
+    /// The offset of the filesystem in the file.
     pub(super) at: Bytes,
-    /// How long the file should be at least, when it is too short and that was allowed.
+    /// The minimum length of the file, when it is truncated and that was allowed.
     pub(super) truncated: Option<Bytes>,
 }
 
 impl Choice {
-    /// The flash, with the error correction that its spare bytes show. Without spare bytes in the file
-    /// it is NOR: JFFS2 on NAND keeps its cleanmarkers in spare bytes, and refuses one without any.
+    /// The flash, with the error correction that its OOB bytes show. Without OOB bytes in the file
+    /// it is a NOR: JFFS2 on NAND keeps its cleanmarkers in the OOB area, and refuses a NAND
+    /// without one.
     ///
     /// # Errors
     /// [`Error::TooLarge`].
@@ -44,7 +45,7 @@ impl Choice {
     }
 }
 
-/// What the spare bytes of an image are for, where it has any.
+/// The use of the OOB bytes of an image, where it has any.
 #[must_use]
 pub(super) fn spare(contents: &Contents, shape: Shape, flash: &Flash) -> Option<Spare> {
     let marker = flash.marker.filter(|marker| marker + 8 <= shape.oob.to_usize());
@@ -52,7 +53,7 @@ pub(super) fn spare(contents: &Contents, shape: Shape, flash: &Flash) -> Option<
     (!shape.oob.is_zero()).then(detect)
 }
 
-/// Says how the filesystem that was found in `contents` is to be read.
+/// Determines how to read the filesystem that was found in `contents`.
 ///
 /// # Errors
 /// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
@@ -61,14 +62,15 @@ pub(super) fn choose(contents: &Contents, image: &Image, hints: &Hints) -> Resul
     let Image { nodes, flash, at } = image;
     let survey = Survey::with(contents, nodes, flash.order);
     check_order(flash, hints)?;
-    let pages = pages(&survey, flash, hints)?;
-    let shape = block(&survey, flash, pages, hints)?;
+    let (page, oob) = pages(&survey, flash, hints)?;
+    let shape = block(&survey, flash, page, oob, hints)?;
     let truncated = survey.truncated(shape);
     if let Some(needed) = truncated.filter(|_| !hints.partial) {
-        let cut = if shape.oob.is_zero() { Cut::Node } else { Cut::Block(shape) };
+        let cut =
+            if shape.oob.is_zero() { TruncatedPart::Node } else { TruncatedPart::Block(shape) };
         return Err(Error::Truncated { length: contents.length(), needed, cut });
     }
-    // Spare bytes of another number begin elsewhere.
+    // With another OOB size the OOB bytes begin elsewhere.
     let flash = Flash { marker: survey.marker(shape), ..flash.clone() };
     Ok(Choice { contents: contents.from(*at), shape, flash, at: *at, truncated })
 }
@@ -81,7 +83,7 @@ fn check_order(flash: &Flash, hints: &Hints) -> Result<(), Error> {
     }
 }
 
-/// Page and spare bytes: those of the user, unless more nodes are right with those found.
+/// Page and OOB size: those of the user, unless more nodes are valid with the detected ones.
 fn pages(survey: &Survey<'_>, flash: &Flash, hints: &Hints) -> Result<(Bytes, Bytes), Error> {
     let found = (flash.shape.page, flash.shape.oob);
     if hints.page.is_none() && hints.oob.is_none() {
@@ -89,7 +91,7 @@ fn pages(survey: &Survey<'_>, flash: &Flash, hints: &Hints) -> Result<(Bytes, By
     }
     let given = given_pages(flash.shape, hints);
     let shape = |(page, oob)| Shape { page, oob, block: flash.shape.block };
-    // The block is looked at later; here only page and spare bytes count.
+    // The block size is checked later; here only page and OOB size matter.
     Shape { block: given.0 * (Bytes::mib(1) / given.0.max(Bytes::new(1))), ..shape(given) }
         .check()
         .map_err(|problem| Error::Unsound { problem })?;
@@ -106,7 +108,7 @@ fn pages(survey: &Survey<'_>, flash: &Flash, hints: &Hints) -> Result<(Bytes, By
     Ok(given)
 }
 
-/// What the user says, with what was found, or is usual, for the rest.
+/// What the user specifies, completed by what was detected or is common.
 fn given_pages(found: Shape, hints: &Hints) -> (Bytes, Bytes) {
     match (hints.page, hints.oob) {
         (Some(page), Some(oob)) => (page, oob),
@@ -121,11 +123,12 @@ fn given_pages(found: Shape, hints: &Hints) -> (Bytes, Bytes) {
     }
 }
 
-/// The flash with the erase block of the user, unless the nodes contradict.
+/// The flash with the erase block size of the user, unless the nodes contradict it.
 fn block(
     survey: &Survey<'_>,
     flash: &Flash,
-    (page, oob): (Bytes, Bytes),
+    page: Bytes,
+    oob: Bytes,
     hints: &Hints,
 ) -> Result<Shape, Error> {
     let found = Shape { page, oob, block: flash.shape.block };

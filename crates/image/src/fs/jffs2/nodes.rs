@@ -1,34 +1,34 @@
-//! JFFS2 nodes wherever they are in a file, before anything is known of the flash.
+//! Finds JFFS2 nodes anywhere in a file, before anything is known of the flash.
 //!
-//! Layer: rank 7. Main types: [`Nodes`] and [`Node`]. A header is believed when its checksum is right,
-//! whatever stands before it: images that a kernel wrote begin with erased blocks, and the byte
-//! order is that of the nodes, not of the first bytes of the file.
+//! Layer: rank 7. Main types: [`Nodes`] and [`Node`]. A header with a valid checksum is accepted,
+//! whatever precedes it: images that a kernel wrote begin with erased blocks, and the byte order is
+//! that of the nodes, not of the first bytes of the file.
 
 use super::recognise;
 use crate::contents::Contents;
-use crate::found::Found;
-use crate::fs::{Search, System, Window};
+use crate::detection::Detection;
+use crate::fs::{DetectedFileSystem, Detector, Window};
 use boardlab_jffs2::format::{ByteOrder, Header, NodeType, OobCleanmarker};
 use boardlab_sim::Bytes;
 
-/// Nodes that are enough to judge by.
+/// The number of nodes that suffices.
 const NODES: usize = 4_096;
 
-/// A header with the right checksum.
+/// A header with a valid checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Where it is in the file.
+    /// Its offset in the file.
     pub(super) at: Bytes,
-    /// The byte order of its numbers.
+    /// Its byte order.
     pub(super) order: ByteOrder,
-    /// What it is.
+    /// Its type.
     pub(super) kind: NodeType,
     /// Its length, header included.
     pub(super) length: u32,
 }
 
 impl Node {
-    /// The node whose header is at the beginning of `bytes`, which are at `at` of the file.
+    /// Parses the header at the beginning of `bytes`, which is at `at` of the file.
     fn parse(bytes: &[u8], at: Bytes) -> Option<Self> {
         let order = match bytes {
             [0x85, 0x19, ..] => ByteOrder::Little,
@@ -40,12 +40,12 @@ impl Node {
     }
 }
 
-/// What was found in a file.
+/// The nodes of a file.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    /// Headers with the right checksum, in order.
+    /// Headers with a valid checksum, in order.
     pub(super) headers: Vec<Node>,
-    /// Places that hold a cleanmarker as it is put into spare bytes, where it has no checksum.
+    /// Offsets of cleanmarkers in the form for the OOB area, which has no checksum.
     pub(super) markers: Vec<(Bytes, ByteOrder)>,
     /// The last header in the file.
     pub(super) last: Option<Node>,
@@ -66,7 +66,7 @@ impl Nodes {
     }
 }
 
-impl Search for Nodes {
+impl Detector for Nodes {
     fn look(&mut self, window: &Window<'_>) {
         // Headers are at multiples of four in the flash, and at even places in a dump with any
         // usual number of spare bytes.
@@ -92,8 +92,8 @@ impl Search for Nodes {
     fn conclude(
         self: Box<Self>,
         contents: &Contents,
-        other: &[Found],
-    ) -> Option<(Found, Box<dyn System>)> {
+        other: &[Detection],
+    ) -> Option<(Detection, Box<dyn DetectedFileSystem>)> {
         let (found, image) = recognise(*self, contents, other)?;
         Some((found, Box::new(image)))
     }

@@ -1,12 +1,12 @@
-//! The flash that a JFFS2 image was taken from, told by where its nodes are.
+//! Derives the flash of a JFFS2 image from the positions of its nodes.
 //!
-//! Layer: rank 7. Main types: [`Survey`], what the nodes say, and [`Flash`], what follows from it.
+//! Layer: rank 7. Main types: [`Survey`], the analysis of the nodes, and [`Flash`], its conclusion.
 //!
-//! - Page and spare bytes: a node that crosses the border of a page is interrupted by the spare
-//!   bytes, so its checksums are right only when they are taken out as they were put in. Of the usual
-//!   layouts the one wins in which the most nodes are right.
-//! - Erase block: no node crosses its border; a summary node says where in its block it is and
-//!   reaches to the end; cleanmarkers stand at the beginning, in the data or in the spare bytes.
+//! - Page and OOB size: a node that crosses the end of a page is interrupted by the OOB bytes, so
+//!   its checksums are valid only if these are removed correctly. Of the common layouts the one
+//!   with the most valid nodes wins.
+//! - Erase block: no node crosses its end; a summary node states its offset in the block and
+//!   extends to the end; cleanmarkers are at the beginning, in the data or in the OOB area.
 
 use super::nodes::{Node, Nodes};
 use crate::contents::Contents;
@@ -15,12 +15,12 @@ use crate::spare::Spare;
 use boardlab_jffs2::format::{ByteOrder, DirentView, InodeView, NodeType, Trailer, crc};
 use boardlab_sim::Bytes;
 
-/// Nodes whose checksums are computed, for each layout that is tried.
+/// The number of nodes whose checksums are computed for each layout.
 const SAMPLE: usize = 512;
-/// The largest node that is looked at: more than a page of the largest kernel page and its name.
+/// The size limit of examined nodes: more than a page of the largest kernel page and its name.
 const NODE_MAX: u32 = 128 * 1_024;
 
-/// Bytes of a cleanmarker in spare bytes.
+/// Bytes of a cleanmarker in the OOB area.
 const MARKER: usize = 8;
 
 /// Where the cleanmarkers of an image are.
@@ -28,57 +28,57 @@ const MARKER: usize = 8;
 pub(super) enum Cleanmarkers {
     /// At the beginning of erase blocks, as on NOR.
     Data,
-    /// In the spare bytes, as on NAND.
+    /// In the OOB area, as on NAND.
     Oob,
-    /// Nowhere: a NAND image without spare bytes, or one made without them.
+    /// Nowhere: a NAND image without OOB bytes, or one created without cleanmarkers.
     None,
 }
 
-/// What a JFFS2 image says about its flash.
+/// What a JFFS2 image shows about its flash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Flash {
     /// The byte order of most nodes.
     pub(super) order: ByteOrder,
-    /// Page, spare bytes and erase block.
+    /// The shape.
     pub(super) shape: Shape,
-    /// Whether the erase block is known for certain, and not only the smallest that would do.
+    /// Whether the erase block size is certain, and not only the smallest possible.
     pub(super) block_known: bool,
     /// Where the cleanmarkers are.
     pub(super) cleanmarkers: Cleanmarkers,
-    /// Where in the spare bytes of its page the first cleanmarker is.
+    /// The offset of the first cleanmarker in the OOB area of its page.
     pub(super) marker: Option<usize>,
-    /// Where in the file the first node or cleanmarker is.
+    /// The offset of the first node or cleanmarker in the file.
     pub(super) first: Bytes,
-    /// How many nodes were checked, and how many of them are damaged.
+    /// The number of nodes checked.
     pub(super) checked: usize,
-    /// Those of them whose checksum is wrong.
+    /// How many of them have a wrong checksum.
     pub(super) damaged: usize,
-    /// How long the file should be at least, when it is too short.
+    /// The minimum length of the file, when it is truncated.
     pub(super) truncated: Option<Bytes>,
 }
 
-/// How well the nodes of an image fit a layout of its pages.
+/// How well the nodes of an image fit a page layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fit {
-    /// Nodes that are right.
+    /// Valid nodes.
     pub(super) right: usize,
-    /// Nodes that are not.
+    /// Invalid nodes.
     pub(super) wrong: usize,
 }
 
-/// The nodes of an image, ready for questions.
+/// The analysis of the nodes of an image.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     contents: &'a Contents,
     nodes: &'a Nodes,
     /// The byte order of most nodes.
     pub(super) order: ByteOrder,
-    /// Inodes and directory entries, spread over all that were found.
+    /// A sample of inodes and directory entries, spread over all found.
     sample: Vec<Node>,
 }
 
 impl<'a> Survey<'a> {
-    /// Over what was found in `contents`; `None` when there is nothing of JFFS2.
+    /// Analyses the nodes found in `contents`; `None` when there is no JFFS2.
     pub(super) fn of(contents: &'a Contents, nodes: &'a Nodes) -> Option<Self> {
         let orders = nodes.headers.iter().map(|node| node.order);
         let orders = orders.chain(nodes.markers.iter().map(|(_, order)| *order));
@@ -105,8 +105,8 @@ impl<'a> Survey<'a> {
         Self { contents, nodes, order, sample }
     }
 
-    /// How well the nodes fit pages of `page` bytes with `oob` spare bytes between them, after the wrong bits
-    /// have been corrected that the codes in the spare bytes correct.
+    /// How well the nodes fit pages of `page` bytes with `oob` OOB bytes each, after ECC has
+    /// corrected bit errors.
     pub(super) fn fit(&self, page: Bytes, oob: Bytes) -> Fit {
         let shape = Shape { page, oob, block: page };
         let fit = self.fit_as_it_is(shape);
@@ -118,7 +118,7 @@ impl<'a> Survey<'a> {
         Fit { right, wrong: self.sample.len() - right }
     }
 
-    /// As `plain`, or better where there are codes.
+    /// As `plain`, or better with ECC.
     fn fit_corrected(&self, shape: Shape, plain: Fit) -> Fit {
         let first = self.sample.first().map_or(Bytes::ZERO, |node| node.at);
         let spare = Spare::detect(self.contents, shape, first, None);
@@ -133,7 +133,7 @@ impl<'a> Survey<'a> {
         Fit { right, wrong: self.sample.len() - right }
     }
 
-    /// As [`Survey::node_bytes`], with wrong bits corrected.
+    /// As [`Survey::node_bytes`], with corrected bit errors.
     fn corrected_bytes(&self, node: &Node, shape: Shape, spare: &Spare) -> Option<Vec<u8>> {
         let start = shape.in_flash(node.at)?;
         let end = start + Bytes::new(node.length.into());
@@ -145,7 +145,7 @@ impl<'a> Survey<'a> {
                 break;
             }
             let (data, oob) = bytes.split_at_mut(page.to_usize());
-            // What cannot be corrected has wrong checksums.
+            // Uncorrectable data have wrong checksums.
             let _ = spare.correct(data, oob);
             let (from, to) = (start.max(page * number), end.min(page * (number + 1)));
             let within = (from - page * number).to_usize()..(to - page * number).to_usize();
@@ -154,7 +154,7 @@ impl<'a> Survey<'a> {
         Some(found)
     }
 
-    /// The bytes of a node in a flash of this shape; `None` where its header is none of data.
+    /// The bytes of a node in a flash of this shape; `None` when its header is not in the data.
     fn node_bytes(&self, node: &Node, shape: Shape) -> Option<Vec<u8>> {
         let start = shape.in_flash(node.at)?;
         let end = start + Bytes::new(node.length.into());
@@ -180,7 +180,7 @@ impl<'a> Survey<'a> {
         bytes.is_some_and(|bytes| self.checksums_hold(node, &bytes))
     }
 
-    /// Whether the checksums of a node are right, those of its name or data included.
+    /// Whether the checksums of a node are valid, including those of its name or data.
     fn checksums_hold(&self, node: &Node, bytes: &[u8]) -> bool {
         if node.kind == NodeType::Dirent {
             return DirentView::new(bytes, self.order).is_ok_and(|view| view.parse().is_ok());
@@ -192,8 +192,8 @@ impl<'a> Survey<'a> {
         InodeView::new(bytes, self.order).is_ok_and(holds)
     }
 
-    /// Page and spare bytes that fit best, and how well. A page of one byte where there are no
-    /// spare bytes in the file.
+    /// The page and OOB size that fit best, and how well. The page is one byte when there are no
+    /// OOB bytes in the file.
     pub(super) fn layout(&self) -> ((Bytes, Bytes), Fit) {
         let plain = (Bytes::new(1), Bytes::ZERO);
         let fit = self.fit(plain.0, plain.1);
@@ -205,7 +205,7 @@ impl<'a> Survey<'a> {
             for &(page, oob) in LAYOUTS {
                 let layout = (Bytes::new(page), Bytes::new(oob));
                 let fit = fit_of(layout.0, layout.1);
-                let rank = (fit.right, self.marked(layout));
+                let rank = (fit.right, self.marked(layout.0, layout.1));
                 if rank > best.2 {
                     best = (layout, fit, rank);
                 }
@@ -214,15 +214,15 @@ impl<'a> Survey<'a> {
         };
         let as_it_is = |page, oob| self.fit_as_it_is(Shape { page, oob, block: page });
         let (layout, fit) = try_all(&as_it_is);
-        // Correcting takes long. Where most nodes are right without it, the layout is known.
+        // Correction is slow. When most nodes are valid without it, the layout is known.
         if fit.right > fit.wrong {
             return (layout, self.fit(layout.0, layout.1));
         }
         try_all(&|page, oob| self.fit(page, oob))
     }
 
-    /// How many cleanmarkers are in spare bytes of this layout, beside the mark of a bad block.
-    fn marked(&self, (page, oob): (Bytes, Bytes)) -> usize {
+    /// The number of cleanmarkers in the OOB area with this layout, next to the bad-block mark.
+    fn marked(&self, page: Bytes, oob: Bytes) -> usize {
         let shape = Shape { page, oob, block: page };
         let mark = Spare::mark_of(page);
         let beside = |at: &Bytes| {
@@ -237,7 +237,7 @@ impl<'a> Survey<'a> {
         ours.map(|(at, _)| *at)
     }
 
-    /// Where in the flash erase blocks begin, as far as cleanmarkers tell, and where those are.
+    /// Offsets at which erase blocks begin, as cleanmarkers show, and where the cleanmarkers are.
     fn marks(&self, shape: Shape) -> (Vec<Bytes>, Cleanmarkers) {
         let in_data = self.nodes.headers.iter().filter(|node| node.kind == NodeType::Cleanmarker);
         let in_data: Vec<_> = in_data.filter_map(|node| shape.in_flash(node.at)).collect();
@@ -255,12 +255,12 @@ impl<'a> Survey<'a> {
         (in_oob, place)
     }
 
-    /// Where in the spare bytes of its page the first cleanmarker is.
+    /// The offset of the first cleanmarker in the OOB area of its page.
     pub(super) fn marker(&self, shape: Shape) -> Option<usize> {
         self.oob_markers().find_map(|at| place_in_spare(shape, at))
     }
 
-    /// The erase block that the summaries say, if most of them agree.
+    /// The erase block size that the summaries state, if most of them agree.
     fn block_of_summaries(&self, shape: Shape) -> Option<Bytes> {
         let summaries = self.nodes.headers.iter().filter(|node| node.kind == NodeType::Summary);
         let blocks: Vec<_> =
@@ -283,13 +283,13 @@ impl<'a> Survey<'a> {
         (end.is_multiple_of(block)).then_some(block)
     }
 
-    /// The first sampled node that is right in one shape and wrong in the other.
+    /// The first sampled node that is valid in one shape and not in the other.
     pub(super) fn first_difference(&self, right: Shape, wrong: Shape) -> Option<Bytes> {
         let differs = |node: &&Node| self.is_right(node, right) && !self.is_right(node, wrong);
         self.sample.iter().find(differs).map(|node| node.at)
     }
 
-    /// The first sampled node that is right and crosses the border of blocks of this size.
+    /// The first valid sampled node that crosses the end of a block of this size.
     pub(super) fn crossing(&self, shape: Shape) -> Option<Bytes> {
         let crosses = |node: &&Node| {
             let Some(start) = shape.in_flash(node.at) else { return false };
@@ -299,7 +299,7 @@ impl<'a> Survey<'a> {
         self.sample.iter().find(crosses).map(|node| node.at)
     }
 
-    /// The erase block, and whether it is known for certain.
+    /// The erase block size, and whether it is certain.
     fn block(&self, layout: (Bytes, Bytes), marks: &[Bytes]) -> (Bytes, bool) {
         let shape = |block| Shape { page: layout.0, oob: layout.1, block };
         if let Some(block) = self.block_of_summaries(shape(layout.0)) {
@@ -308,7 +308,7 @@ impl<'a> Survey<'a> {
         let divisor = marks.iter().fold(0, |divisor, mark| gcd(divisor, mark.get()));
         let divisor = Bytes::new(divisor);
         if divisor >= Bytes::kib(4) && self.crossing(shape(divisor)).is_none() {
-            // With two marks the block might be half as long, unless a node says no.
+            // With only two markers the block might be half as long, unless a node contradicts.
             let half = shape(Bytes::new(divisor.get() / 2));
             return (divisor, marks.len() > 2 || self.crossing(half).is_some());
         }
@@ -317,7 +317,7 @@ impl<'a> Survey<'a> {
         (sizes.next().unwrap_or(Bytes::mib(64)), false)
     }
 
-    /// What follows from all of it.
+    /// The conclusion.
     pub(super) fn conclude(&self) -> Flash {
         let (layout, fit) = self.layout();
         let (marks, cleanmarkers) =
@@ -339,14 +339,14 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// How long the file should be at least, when it ends too early: within a node, or, with spare
-    /// bytes in it, within an erase block.
+    /// The minimum length of a truncated file, which ends within a node, or, with OOB bytes in it,
+    /// within an erase block.
     pub(super) fn truncated(&self, shape: Shape) -> Option<Bytes> {
         let length = self.contents.length();
         let needed = self.nodes.last.filter(|node| node.order == self.order).and_then(|node| {
             let start = shape.in_flash(node.at)?;
             let end = start + Bytes::new(node.length.into());
-            // A node that claims more than a block is damaged, and says nothing of the file.
+            // A node that claims more than a block is damaged, and says nothing about the file.
             (start / shape.block == Bytes::new(end.get().saturating_sub(1)) / shape.block)
                 .then(|| shape.in_file(end))
         });
@@ -356,7 +356,7 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// Which spare byte of its page is at `at` of the file; `None` for a data byte.
+/// The index of the OOB byte at `at` of the file; `None` for a data byte.
 fn place_in_spare(shape: Shape, at: Bytes) -> Option<usize> {
     if shape.in_flash(at).is_some() {
         return None;

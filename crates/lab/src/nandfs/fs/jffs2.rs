@@ -7,7 +7,7 @@ use boardlab_jffs2::{Compression, Jffs2, Options, Profile};
 use boardlab_nand::Nand;
 use boardlab_sim::Clock;
 use boardlab_vfs::{FileSystem, Structure};
-use boardlab_workload::powercut::Watched;
+use boardlab_workload::powercut::ForkingFlash;
 use std::sync::Arc;
 
 /// Its entry in the list.
@@ -57,7 +57,7 @@ impl System for Jffs2System {
     fn mount_watched(
         &self,
         setting: &Setting,
-        flash: Watched<Nand>,
+        flash: ForkingFlash<Nand>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         Ok(Box::new(Jffs2::mount(clock, flash, self.options(setting))?))

@@ -10,7 +10,7 @@ use boardlab_document::{Read, Section};
 use boardlab_nand::Nand;
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::{FileSystem, Host, Structure};
-use boardlab_workload::powercut::Watched;
+use boardlab_workload::powercut::ForkingFlash;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub(super) trait System: fmt::Debug + Send + Sync {
     fn mount_watched(
         &self,
         setting: &Setting,
-        flash: Watched<Nand>,
+        flash: ForkingFlash<Nand>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause>;
 }

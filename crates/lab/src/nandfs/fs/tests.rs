@@ -33,7 +33,7 @@ impl System for ToySystem {
     fn mount_watched(
         &self,
         _: &Setting,
-        flash: Watched<Nand>,
+        flash: ForkingFlash<Nand>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         Ok(Box::new(Toy::mount(clock, flash)?))

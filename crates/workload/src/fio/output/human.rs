@@ -43,7 +43,7 @@ fn write_all(out: &mut String, file: &JobFile, run: &Run) -> fmt::Result {
     Ok(())
 }
 
-/// How a job was understood: access, sizes of blocks, engine, depth.
+/// The heading of a job: access, block sizes, engine, depth.
 fn heading(out: &mut String, job: &Job, run: &Run, index: usize) -> fmt::Result {
     let settings = &job.settings;
     let group = run.reports.iter().find(|report| report.job == index).map_or(0, |r| r.group);

@@ -1,9 +1,9 @@
-//! What jobs came to, as fio prints it and as boardlab does.
+//! The results of jobs, in the formats of fio and of boardlab.
 //!
-//! Layer: rank 6. [`human`]: fio's report for people. [`terse`]: one line of 130 fields, version 3. [`json`]:
-//! fio's JSON. [`table`]: a table of our result. [`log`]: the text of a log. The structure was compared with runs
-//! of fio 3.33. Times of the CPU, context switches, page faults and statistics of the kernel's disk are zero:
-//! there is no kernel in a simulation.
+//! Layer: rank 6. [`human`]: fio's report for people. [`terse`]: one line of 130 fields, version 3.
+//! [`json`]: fio's JSON. [`table`]: a table of our result. [`log`]: the text of a log. The
+//! structure was compared with runs of fio 3.33. Times of the CPU, context switches, page faults
+//! and statistics of the kernel's disk are zero: there is no kernel in a simulation.
 
 pub mod human;
 pub mod json;
@@ -15,21 +15,21 @@ use crate::fio::account::{Account, Totals, to_f64};
 use crate::fio::job::Job;
 use boardlab_sim::{Duration, Phase};
 
-/// What stands where fio prints its version.
+/// The text in place of fio's version.
 pub const VERSION: &str = concat!("boardlab-", env!("CARGO_PKG_VERSION"));
 
-/// So much a second, whole, rounded down.
+/// An amount per second, rounded down.
 fn per_second(amount: u64, time: Duration) -> u64 {
     let nanos = u128::from(time.as_nanos().max(1));
     u64::try_from(u128::from(amount) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
 }
 
-/// So many requests a second.
+/// Requests per second.
 fn rate(totals: &Totals, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { to_f64(totals.requests) / time.as_secs_f64() }
 }
 
-/// Bytes a second; nothing when no time passed.
+/// Bytes per second; zero when no time passed.
 pub(super) fn bandwidth(totals: &Totals, time: Duration) -> u64 {
     if time.is_zero() { 0 } else { per_second(totals.bytes, time) }
 }
@@ -50,7 +50,7 @@ fn percentile(phase: &Phase, percent: f64) -> u64 {
     phase.quantile(parts, 1_000_000).map_or(0, Duration::as_nanos)
 }
 
-/// So many of each hundred.
+/// A share in percent.
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { to_f64(part) * 100.0 / to_f64(whole) }
 }

@@ -1,6 +1,7 @@
-//! What jobs came to, as a table of our own result.
+//! The results of jobs as a table of boardlab's result.
 //!
-//! Layer: rank 6. One row for each direction of each report that made any request; columns end in their unit.
+//! Layer: rank 6. One row for each direction of each report that made any request; columns end in
+//! their unit.
 
 use crate::fio::engine::Run;
 use crate::fio::output::{bandwidth, percentile, rate};

@@ -1,8 +1,9 @@
-//! fio's terse output, version 3: 130 fields with semicolons between, and a last one for a description; a line for
-//! each report.
+//! fio's terse output, version 3: 130 fields with semicolons between, and a last one for a
+//! description; a line for each report.
 //!
-//! Layer: rank 6. The fields are those of a run of fio 3.33 with `--minimal`: 5 of the job, 41 of reads, 41 of
-//! writes, 5 of the CPU, 7 of depths, 22 of latencies, 9 of the disk. Trims have no fields in version 3.
+//! Layer: rank 6. The fields are those of a run of fio 3.33 with `--minimal`: 5 of the job, 41 of
+//! reads, 41 of writes, 5 of the CPU, 7 of depths, 22 of latencies, 9 of the disk. Trims have no
+//! fields in version 3.
 
 use crate::fio::account::{Spread, Totals, to_f64};
 use crate::fio::engine::{Report, Run};
@@ -40,7 +41,7 @@ fn line(file: &JobFile, report: &Report) -> String {
     ];
     let whole: f64 = account.totals[..2].iter().map(|totals| totals.bandwidth().mean()).sum();
     for totals in &account.totals[..2] {
-        direction(&mut fields, totals, (time, submission), percentiles, whole);
+        direction(&mut fields, totals, time, submission, percentiles, whole);
     }
     fields.extend(["0.000000%", "0.000000%", "0", "0", "0"].map(str::to_owned));
     fields.extend(account.depths.iter().map(|count| format!("{:.1}%", share(*count, all))));
@@ -64,7 +65,8 @@ fn line(file: &JobFile, report: &Report) -> String {
 fn direction(
     fields: &mut Vec<String>,
     totals: &Totals,
-    (time, submission): (Duration, Duration),
+    time: Duration,
+    submission: Duration,
     percentiles: &[f64],
     whole: f64,
 ) {

@@ -1,12 +1,12 @@
-//! What can be in a file, and one content of it with the reasons to believe it.
+//! The kinds of content of a file, and a detected content with its evidence.
 //!
-//! Layer: rank 7. Main types: [`Found`] and [`Kind`].
+//! Layer: rank 7. Main types: [`Detection`] and [`Kind`].
 
 use crate::shape::Shape;
 use boardlab_sim::Bytes;
 use std::fmt;
 
-/// What something is.
+/// A kind of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -70,7 +70,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How sure something is.
+/// The confidence of a detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
     /// A magic number alone.
@@ -91,10 +91,10 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// One reason to believe something.
+/// A piece of evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// Where in the file.
+    /// The offset in the file.
     pub at: Bytes,
     /// What is there.
     pub what: String,
@@ -102,32 +102,32 @@ pub struct Evidence {
 
 /// One content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// What it is.
+pub struct Detection {
+    /// The kind.
     pub kind: Kind,
-    /// Where in the file it begins.
+    /// The offset in the file.
     pub at: Bytes,
-    /// How long it is, where it says so.
+    /// The length, where the content states it.
     pub size: Option<Bytes>,
-    /// How sure that is.
+    /// The confidence.
     pub confidence: Confidence,
-    /// More about it: version, name.
+    /// Details, such as version or name.
     pub detail: String,
-    /// How that is known.
+    /// The evidence.
     pub evidence: Vec<Evidence>,
-    /// Page, spare bytes and erase block, where something tells them.
+    /// The shape of the flash, where the content shows it.
     pub shape: Option<Shape>,
 }
 
-impl Found {
-    /// Content of which nothing else is known yet.
+impl Detection {
+    /// A detection without details.
     #[must_use]
     pub fn new(kind: Kind, at: Bytes, confidence: Confidence) -> Self {
         let (detail, evidence) = (String::new(), Vec::new());
         Self { kind, at, size: None, confidence, detail, evidence, shape: None }
     }
 
-    /// With one more reason to believe it.
+    /// Adds a piece of evidence.
     #[must_use]
     pub fn because(mut self, at: Bytes, what: impl Into<String>) -> Self {
         self.evidence.push(Evidence { at, what: what.into() });

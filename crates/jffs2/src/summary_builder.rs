@@ -1,7 +1,8 @@
 //! The summary of a block while it is being filled.
 //!
-//! Layer: rank 5. Main type: [`Collected`]: what the nodes written to a block, or found in it by a scan,
-//! will be in the summary at its end. Source: Linux 6.1, `fs/jffs2/summary.c`, `struct jffs2_summary`.
+//! Layer: rank 5. Main type: [`SummaryBuilder`], which collects the summary entries of the nodes
+//! that are written to a block, or that a scan finds in it. Source: Linux 6.1,
+//! `fs/jffs2/summary.c`, `struct jffs2_summary`.
 
 use crate::format::summary::{self, Entry, Frame};
 use crate::format::{ByteOrder, pad, to_usize};
@@ -9,51 +10,52 @@ use std::ops::Range;
 
 /// The entries of a summary that is not written yet.
 #[derive(Debug, Clone, Default)]
-pub struct Collected {
-    entries: Vec<Kept>,
+pub struct SummaryBuilder {
+    entries: Vec<PendingEntry>,
     /// The names of the directory entries, one after the other.
     names: Vec<u8>,
     /// Bytes of the entries on flash.
     size: u32,
     /// Bytes of padding nodes.
     padded: u32,
-    /// Whether the block shall have no summary: it has nodes that none can describe, or is too full.
+    /// Whether the block gets no summary: it contains nodes that a summary cannot describe, or is
+    /// too full.
     disabled: bool,
 }
 
-/// An entry with its name elsewhere.
+/// An entry whose name is stored separately.
 #[derive(Debug, Clone)]
-struct Kept {
+struct PendingEntry {
     entry: Entry<'static>,
     name: Range<usize>,
 }
 
-impl Collected {
-    /// How many entries there are.
+impl SummaryBuilder {
+    /// The number of entries.
     #[must_use]
     pub fn count(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether the block shall have no summary.
+    /// Whether the block gets no summary.
     #[must_use]
     pub const fn is_disabled(&self) -> bool {
         self.disabled
     }
 
-    /// The block shall have no summary; what was collected goes.
+    /// Disables the summary of the block and drops the entries.
     pub fn disable(&mut self) {
         *self = Self { disabled: true, ..Self::default() };
     }
 
-    /// Begins again, for another block.
+    /// Starts over for another block.
     pub fn reset(&mut self) {
         self.entries.clear();
         self.names.clear();
         (self.size, self.padded, self.disabled) = (0, 0, false);
     }
 
-    /// Adds a node; its offset counts from the beginning of the block.
+    /// Adds a node; its offset is relative to the block.
     pub fn add(&mut self, entry: Entry<'_>) {
         if self.disabled {
             return;
@@ -75,7 +77,7 @@ impl Collected {
             }
             Entry::Xref { offset } => Entry::Xref { offset },
         };
-        self.entries.push(Kept { entry, name: start..self.names.len() });
+        self.entries.push(PendingEntry { entry, name: start..self.names.len() });
     }
 
     /// Adds padding.
@@ -83,13 +85,13 @@ impl Collected {
         self.padded += length;
     }
 
-    /// Bytes that a summary node with these entries takes at least, and `more` bytes of entries.
+    /// The size of a summary node with these entries and `more` bytes of entries.
     #[must_use]
     pub fn length_with(&self, more: u32) -> u32 {
         pad(summary::FRAME_SIZE + self.size + more)
     }
 
-    /// Bytes that a summary node with these entries takes, without what aligns it.
+    /// The size of a summary node with these entries, without alignment.
     #[must_use]
     pub const fn exact_length(&self) -> u32 {
         summary::FRAME_SIZE + self.size
@@ -106,11 +108,11 @@ impl Collected {
         })
     }
 
-    /// The summary node that takes the last `length` bytes of a block of `block_size`, whose inline
+    /// The summary node for the last `length` bytes of a block of `block_size`, whose inline
     /// cleanmarker has `cleanmarker` bytes.
     ///
     /// # Panics
-    /// When `length` is less than [`Collected::length_with`] of nothing more.
+    /// When `length` is less than [`SummaryBuilder::length_with`] of 0.
     #[must_use]
     pub fn node(
         &self,
@@ -137,13 +139,13 @@ mod tests {
 
     #[test]
     fn what_was_collected_is_what_the_node_says() {
-        let mut collected = Collected::default();
+        let mut summary_builder = SummaryBuilder::default();
         let inode = Entry::Inode { ino: 1, version: 1, offset: 0, length: 68 };
-        collected.add(inode);
-        collected.add(entry(b"name"));
-        collected.add_padding(16);
-        assert_eq!(collected.length_with(0), 88);
-        let node = collected.node(1000, 4096, 0, ByteOrder::Big);
+        summary_builder.add(inode);
+        summary_builder.add(entry(b"name"));
+        summary_builder.add_padding(16);
+        assert_eq!(summary_builder.length_with(0), 88);
+        let node = summary_builder.node(1000, 4096, 0, ByteOrder::Big);
         let view = SummaryView::new(&node, ByteOrder::Big).unwrap();
         let entries: Vec<_> = view.entries().map(Result::unwrap).collect();
         assert_eq!((entries, view.padded()), (vec![inode, entry(b"name")], 16));
@@ -151,12 +153,12 @@ mod tests {
 
     #[test]
     fn nothing_is_collected_for_a_block_without_summary() {
-        let mut collected = Collected::default();
-        collected.disable();
-        collected.add(entry(b"name"));
-        assert_eq!((collected.count(), collected.is_disabled()), (0, true));
-        collected.reset();
-        collected.add(entry(b"name"));
-        assert_eq!((collected.count(), collected.is_disabled()), (1, false));
+        let mut summary_builder = SummaryBuilder::default();
+        summary_builder.disable();
+        summary_builder.add(entry(b"name"));
+        assert_eq!((summary_builder.count(), summary_builder.is_disabled()), (0, true));
+        summary_builder.reset();
+        summary_builder.add(entry(b"name"));
+        assert_eq!((summary_builder.count(), summary_builder.is_disabled()), (1, false));
     }
 }
