@@ -88,13 +88,6 @@ impl MemoryFs {
         fs
     }
 
-    /// This filesystem with another calendar.
-    #[must_use]
-    pub const fn with_wall_clock(mut self, wall: WallClock) -> Self {
-        self.wall = wall;
-        self
-    }
-
     /// This filesystem asking for another kind of caching.
     #[must_use]
     pub const fn with_caching(mut self, caching: Caching) -> Self {
