@@ -57,27 +57,8 @@ impl<'w> Crew<'w> {
         help: &'static str,
         work: impl FnOnce() -> Result<T, Cause> + Send + 'w,
     ) -> Slot<T> {
-        self.push((name.into(), help), false, work)
-    }
-
-    /// Adds work that waits more than it computes, as another program does its work or time passes: it gets a thread of
-    /// its own, for a core of the pool would stand still meanwhile.
-    pub fn add_beside<T: Send + Sync + 'w>(
-        &mut self,
-        name: impl Into<String>,
-        help: &'static str,
-        work: impl FnOnce() -> Result<T, Cause> + Send + 'w,
-    ) -> Slot<T> {
-        self.push((name.into(), help), true, work)
-    }
-
-    fn push<T: Send + Sync + 'w>(
-        &mut self,
-        (name, help): (String, &'static str),
-        is_beside: bool,
-        work: impl FnOnce() -> Result<T, Cause> + Send + 'w,
-    ) -> Slot<T> {
         let slot = Arc::new(OnceLock::new());
+        let name = name.into();
         let (into, system) = (Arc::clone(&slot), name.clone());
         let perform = Box::new(move || match work() {
             Ok(made) => {
@@ -90,8 +71,23 @@ impl<'w> Crew<'w> {
                 Err(error) => Failure::Run { system, error, help },
             }),
         });
-        self.pieces.push(Piece { name, is_beside, perform });
+        self.pieces.push(Piece { name, is_beside: false, perform });
         Slot(slot)
+    }
+
+    /// Adds work that waits more than it computes, as another program does its work or time passes: it gets a thread of
+    /// its own, for a core of the pool would stand still meanwhile.
+    pub fn add_beside<T: Send + Sync + 'w>(
+        &mut self,
+        name: impl Into<String>,
+        help: &'static str,
+        work: impl FnOnce() -> Result<T, Cause> + Send + 'w,
+    ) -> Slot<T> {
+        let slot = self.add(name, help, work);
+        if let Some(piece) = self.pieces.last_mut() {
+            piece.is_beside = true;
+        }
+        slot
     }
 
     /// Does all work, and tells the progress of `request`.

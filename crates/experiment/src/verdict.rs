@@ -4,7 +4,7 @@
 //! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
 //! the findings that explain a difference. A verdict is never tighter than the print.
 
-use crate::reference::{Printed, ReferenceTable};
+use crate::reference::{Printed, Reference, ReferenceTable};
 use boardlab_document::error::Error;
 use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
 
@@ -20,6 +20,25 @@ pub fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool
 /// Whether `key` is one of a group: begins with one of `prefixes`.
 pub fn is_of(key: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| key.starts_with(prefix))
+}
+
+impl Reference {
+    /// A figure as it was printed, to be quoted.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] when it was not printed.
+    pub fn quote(&self, table: &str, row: &str, column: &str) -> Result<&str, Error> {
+        Ok(&self.table(table)?.cell(row, column)?.text)
+    }
+
+    /// The same as a number; no number where words were printed.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] when it was not printed.
+    pub fn number(&self, table: &str, row: &str, column: &str) -> Result<f64, Error> {
+        let cell = self.table(table)?.cell(row, column)?;
+        Ok(cell.published.as_f64().unwrap_or(f64::NAN))
+    }
 }
 
 /// What an experiment knows about the cells of one table.

@@ -24,8 +24,7 @@ pub(super) fn clusters(print: Option<&Reference>) -> Result<Vec<(&'static str, f
 /// # Errors
 /// When the reference lacks it.
 pub(super) fn published(reference: &Reference, table: &str, row: &str) -> Result<f64, Error> {
-    let cell = reference.table(table)?.cell(row, "card")?;
-    Ok(cell.published.as_f64().unwrap_or(f64::NAN))
+    reference.number(table, row, "card")
 }
 
 /// The same as printed.
@@ -37,7 +36,7 @@ pub(super) fn printed<'r>(
     table: &str,
     row: &str,
 ) -> Result<&'r str, Error> {
-    Ok(&reference.table(table)?.cell(row, "card")?.text)
+    reference.quote(table, row, "card")
 }
 
 /// Puts the published figures beside ours and gives the verdicts.

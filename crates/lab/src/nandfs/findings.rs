@@ -25,15 +25,6 @@ pub(super) struct Explaining {
     pub(super) metadata: usize,
 }
 
-/// Printed figures of the publication.
-struct Quote<'r>(&'r Reference);
-
-impl Quote<'_> {
-    fn of(&self, table: &str, row: &str, column: &str) -> Result<&str, Error> {
-        Ok(&self.0.table(table)?.cell(row, column)?.text)
-    }
-}
-
 /// The time cells of `columns` as they were printed, with their names.
 ///
 /// # Errors
@@ -46,15 +37,13 @@ pub(super) fn observations(
     for column in columns {
         let system = column.system;
         for (row, run) in [("mount", column.mounting.mount), ("ls", column.mounting.ls)] {
-            let printed = reference.table("table3.2")?.cell(row, system)?;
-            let printed_ns = printed.published.as_f64().unwrap_or(f64::NAN);
+            let printed_ns = reference.number("table3.2", row, system)?;
             names.push(format!("{system}/{row}"));
             all.push(Observation { printed_ns, run });
         }
         let first = column.throughput.first().into_iter();
         for (row, phase) in first.flat_map(|run| PHASES.iter().zip(run.phases)) {
-            let printed = reference.table("table3.3")?.cell(row, system)?;
-            let rate = printed.published.as_f64().unwrap_or(f64::NAN);
+            let rate = reference.number("table3.3", row, system)?;
             #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
             let printed_ns = phase.moved.get() as f64 / rate * 1e9;
             names.push(format!("{system}/{row}"));
@@ -74,22 +63,20 @@ pub(super) fn all(
     (observations, fit): (&[Observation], &Fit),
     ports: Ports,
 ) -> Result<Vec<Explaining>, Error> {
-    let quote = Quote(reference);
     let mut explaining = Vec::new();
     for column in columns {
-        let ram = reference.table("table3.4")?.cell("ram", column.system)?.published.as_f64();
-        let ram = ram.unwrap_or(f64::NAN);
-        let data = on_print(run, data(&quote, (column, ram), ports)?);
-        let listing = on_print(run, listing(&quote, (column, observations), ports)?);
-        let zeros = on_print(run, zeros(&quote, column, ports)?);
-        let readings = on_print(run, readings(&quote, column, ram)?);
-        let full = reference.table("table3.5")?.cell("metadata", column.system)?.published.as_f64();
-        let metadata = on_print(run, metadata(&quote, column, full.unwrap_or(f64::NAN))?);
+        let ram = reference.number("table3.4", "ram", column.system)?;
+        let data = on_print(run, data(reference, (column, ram), ports)?);
+        let listing = on_print(run, listing(reference, (column, observations), ports)?);
+        let zeros = on_print(run, zeros(reference, column, ports)?);
+        let readings = on_print(run, readings(reference, column, ram)?);
+        let full = reference.number("table3.5", "metadata", column.system)?;
+        let metadata = on_print(run, metadata(reference, column, full)?);
         let system = column.system;
-        on_print(run, port(&quote, column, observations, ports)?);
+        on_print(run, port(reference, column, observations, ports)?);
         explaining.push(Explaining { system, data, listing, zeros, readings, metadata });
     }
-    on_print(run, units(&quote)?);
+    on_print(run, units(reference)?);
     if fit.port != ports[1] {
         run.warnings.push(format!(
             "The fitted constants of the board ({} a command, {} a byte) are not those of this run \
@@ -112,7 +99,7 @@ fn mib(bytes: u64) -> String {
 }
 
 fn port(
-    quote: &Quote<'_>,
+    print: &Reference,
     column: &Column,
     all: &[Observation],
     [data_sheet, fitted]: Ports,
@@ -126,7 +113,7 @@ fn port(
          port slow enough for the mount would make ls, which is too long already, longer still. So rows \
          with the fitted port are inputs and prove nothing.",
         mount.with(data_sheet),
-        quote.of("table3.2", "mount", column.system)?,
+        print.quote("table3.2", "mount", column.system)?,
         mount.counts.commands,
         mount.counts.reads,
         mib(mount.counts.bytes),
@@ -146,7 +133,7 @@ fn size(run: &Mounting, port: Port) -> (f64, f64) {
 
 /// What the data in the files do to mount and RAM; `printed` is the RAM of the print.
 fn data(
-    quote: &Quote<'_>,
+    print: &Reference,
     (column, printed): (&Column, f64),
     [data_sheet, _]: Ports,
 ) -> Result<String, Error> {
@@ -178,14 +165,14 @@ fn data(
          table3.2).",
         each.join("; "),
         per_byte * MIB,
-        quote.of("table3.4", "ram", column.system)?,
+        print.quote("table3.4", "ram", column.system)?,
         seconds + (printed - bytes) * per_byte,
-        quote.of("table3.2", "mount", column.system)?,
+        print.quote("table3.2", "mount", column.system)?,
     ))
 }
 
 fn listing(
-    quote: &Quote<'_>,
+    print: &Reference,
     (column, observations): (&Column, &[Observation]),
     [data_sheet, _]: Ports,
 ) -> Result<String, Error> {
@@ -206,7 +193,7 @@ fn listing(
          less than the files hold. Either the bus was faster, or ls did not wait for all of them. \
          Data that compress make it longer still (table3.2-data).",
         each.join(", "),
-        quote.of("table3.2", "ls", column.system)?,
+        print.quote("table3.2", "ls", column.system)?,
         ls.counts.reads,
         mib(ls.counts.bytes),
     ))
@@ -216,8 +203,8 @@ fn rate(run: &Throughput, phase: usize, ports: Ports) -> String {
     format!("{:.3} MiB/s", run.phases[phase].rate(ports[0]) / MIB)
 }
 
-fn zeros(quote: &Quote<'_>, column: &Column, ports: Ports) -> Result<String, Error> {
-    let print = quote.of("table3.3", PHASES[0], column.system)?;
+fn zeros(print: &Reference, column: &Column, ports: Ports) -> Result<String, Error> {
+    let printed = print.quote("table3.3", PHASES[0], column.system)?;
     let told = |run: &Throughput| {
         let Phase { moved, run: timed } = run.phases[0];
         format!(
@@ -231,14 +218,14 @@ fn zeros(quote: &Quote<'_>, column: &Column, ports: Ports) -> Result<String, Err
     let each: Vec<_> = column.throughput.iter().map(told).collect();
     Ok(format!(
         "tiobench never fills its buffer unless it is told to, so it writes zeros, which compress to \
-         nearly nothing: the printed row ({print}) is the time of the CPU, above all of deflate, and says \
+         nearly nothing: the printed row ({printed}) is the time of the CPU, above all of deflate, and says \
          little of the flash. Written one after another: {}. The cycles of the CPU are assumed, not \
          measured.",
         each.join("; "),
     ))
 }
 
-fn readings(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, Error> {
+fn readings(print: &Reference, column: &Column, printed: f64) -> Result<String, Error> {
     let run = &column.mounting;
     // The structure that there is one of for each node.
     let nodes = run.mounted.iter().max_by_key(|one| one.total());
@@ -250,7 +237,7 @@ fn readings(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, 
          the print would need {:.0} of {name} where there are {count}, so many small nodes, as data give \
          that compress well), or after every inode was read, as ls does (here {}, and {} with files of {}). \
          The files decide; table3.2-files and table3.2-data show both readings with others.",
-        quote.of("table3.4", "ram", column.system)?,
+        print.quote("table3.4", "ram", column.system)?,
         mib(memory(&run.mounted).get()),
         ((printed - rest) / size).max(0.0),
         mib(memory(&run.listed).get()),
@@ -260,7 +247,7 @@ fn readings(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, 
 }
 
 #[allow(clippy::cast_precision_loss, reason = "display")]
-fn metadata(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, Error> {
+fn metadata(print: &Reference, column: &Column, printed: f64) -> Result<String, Error> {
     let capacity = &column.capacity;
     let kib = |size: Bytes| size.get() / 1_024;
     Ok(format!(
@@ -270,16 +257,16 @@ fn metadata(quote: &Quote<'_>, column: &Column, printed: f64) -> Result<String, 
         capacity.flash,
         kib(capacity.stored),
         kib(capacity.metadata()),
-        quote.of("table3.5", "metadata", column.system)?,
+        print.quote("table3.5", "metadata", column.system)?,
         (capacity.metadata().get() as f64 / printed - 1.0) * 100.0,
     ))
 }
 
-fn units(quote: &Quote<'_>) -> Result<String, Error> {
+fn units(print: &Reference) -> Result<String, Error> {
     Ok(format!(
         "Units of the print: tiobench divides by 2^20, so its MB/s are MiB/s; KB are KiB, as {} being {} \
          of the flash shows.",
-        quote.of("table3.5", "metadata", "jffs2")?,
-        quote.of("table3.5", "share", "jffs2")?,
+        print.quote("table3.5", "metadata", "jffs2")?,
+        print.quote("table3.5", "share", "jffs2")?,
     ))
 }

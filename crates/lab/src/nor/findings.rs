@@ -42,21 +42,11 @@ pub(super) fn on_the_print(
     reference: &Reference,
     runs: &Runs<'_>,
 ) -> Result<Explaining, Error> {
-    let quote = Quote(reference);
-    on_print(run, truncated(&quote, runs)?);
-    let first_poll = on_print(run, first_poll(&quote, runs)?);
-    let poll_period = on_print(run, poll_period(&quote, runs)?);
-    let rounded_rows = on_print(run, rounded_rows(&quote, runs)?);
+    on_print(run, truncated(reference, runs)?);
+    let first_poll = on_print(run, first_poll(reference, runs)?);
+    let poll_period = on_print(run, poll_period(reference, runs)?);
+    let rounded_rows = on_print(run, rounded_rows(reference, runs)?);
     Ok(Explaining { first_poll, poll_period, rounded_rows })
-}
-
-/// Printed figures of the publication.
-struct Quote<'r>(&'r Reference);
-
-impl Quote<'_> {
-    fn of(&self, table: &str, row: &str, column: &str) -> Result<&str, Error> {
-        Ok(&self.0.table(table)?.cell(row, column)?.text)
-    }
 }
 
 /// Mean of a step in microseconds.
@@ -68,7 +58,7 @@ fn secs(measured: &Measured) -> f64 {
     measured.total.as_secs_f64()
 }
 
-fn truncated(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+fn truncated(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     let frequency = runs.host.time_base().frequency();
     Ok(format!(
         "Why a wait of {} us is shorter than that: udelay spins for whole time base ticks a \
@@ -80,8 +70,8 @@ fn truncated(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
         micros(runs.linux, Step::WaitFixed),
         runs.improved_us,
         micros(runs.improved, Step::WaitFixed),
-        quote.of("table5", "L-7", "mean_ns")?,
-        quote.of("table6", "L-7-fixed", "mean_ns")?,
+        print.quote("table5", "L-7", "mean_ns")?,
+        print.quote("table6", "L-7-fixed", "mean_ns")?,
     ))
 }
 
@@ -99,19 +89,19 @@ fn word_time(runs: &Runs<'_>) -> String {
     )
 }
 
-fn first_poll(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+fn first_poll(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     Ok(format!(
         "The printed {} of L-7 is the wait before the first poll ({:.1} us, digits cut off); with \
          the one poll that follows, two reads, it is {:.1} us, and only that gives the printed \
          total of {}.",
-        quote.of("table5", "L-7", "mean_ns")?,
+        print.quote("table5", "L-7", "mean_ns")?,
         micros(runs.linux, Step::WaitFixed),
         micros(runs.linux, Step::Wait),
-        quote.of("table5", "L-7", "total_ns")?,
+        print.quote("table5", "L-7", "total_ns")?,
     ))
 }
 
-fn poll_period(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+fn poll_period(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     let gap = runs.improved_gap_us;
     Ok(format!(
         "What table 6 is not consistent with: {} of waiting and {} of polling are longer than the \
@@ -121,9 +111,9 @@ fn poll_period(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
          {gap} us is the one fitted parameter; with it polling lasts {:.1} us, the total is \
          {:.2} s and the saving {:.2} s. It is the default of table 6; \
          --set improved.poll_gap=\"1 us\" gives the driver's own.",
-        quote.of("table6", "L-7-fixed", "mean_ns")?,
-        quote.of("table6", "L-7-poll", "mean_ns")?,
-        quote.of("table4", "U-6", "mean_ns")?,
+        print.quote("table6", "L-7-fixed", "mean_ns")?,
+        print.quote("table6", "L-7-poll", "mean_ns")?,
+        print.quote("table4", "U-6", "mean_ns")?,
         runs.poll_period_us,
         micros(runs.own_gap, Step::WaitPoll),
         secs(runs.own_gap),
@@ -217,16 +207,16 @@ fn more_chips(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     )
 }
 
-fn rounded_rows(quote: &Quote<'_>, runs: &Runs<'_>) -> Result<String, Error> {
+fn rounded_rows(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     Ok(format!(
         "The printed totals are products and sums of printed, rounded rows: {} for L-5 is one \
          digit ({}) times the count, where the four bus cycles of the command take {:.2} us, and \
          {} for L-7 in table 6 is ({} + {}) times the count with the digits cut off.",
-        quote.of("table6", "L-5", "total_ns")?,
-        quote.of("table5", "L-5", "mean_ns")?,
+        print.quote("table6", "L-5", "total_ns")?,
+        print.quote("table5", "L-5", "mean_ns")?,
         micros(runs.linux, Step::Command),
-        quote.of("table6", "L-7", "total_ns")?,
-        quote.of("table6", "L-7-fixed", "mean_ns")?,
-        quote.of("table6", "L-7-poll", "mean_ns")?,
+        print.quote("table6", "L-7", "total_ns")?,
+        print.quote("table6", "L-7-fixed", "mean_ns")?,
+        print.quote("table6", "L-7-poll", "mean_ns")?,
     ))
 }
