@@ -6,7 +6,7 @@
 
 use boardlab_document::Override;
 use boardlab_document::source::{Kind, Source};
-use boardlab_lab::experiment::Request;
+use boardlab_experiment::Request;
 use boardlab_lab::registry::EXPERIMENTS;
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;

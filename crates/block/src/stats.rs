@@ -42,12 +42,6 @@ impl Totals {
     pub const fn latency(&self) -> &Phase {
         &self.latency
     }
-
-    /// How many were slow for this cause.
-    #[must_use]
-    pub const fn slowed_by(&self, cause: Cause) -> u64 {
-        self.causes[cause as usize]
-    }
 }
 
 /// Counts what is asked of the device below.

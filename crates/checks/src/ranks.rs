@@ -39,7 +39,8 @@ const IMAGE: &[&str] =
     &["jffs2", "yaffs2", "logfs", "ubifs", "ubi", "mtd", "nand", "vfs", "codec", "result"];
 const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 /// What a face hands from `lab` to `report` are types of `result`, which it may name.
-const FACE: &[&str] = &["document", "parts", "computer", "lab", "report", "image", "result"];
+const FACE: &[&str] =
+    &["document", "parts", "computer", EXPERIMENT, "cards", "lab", "report", "image", "result"];
 /// The devices of which systems are composed, and the files that describe them.
 const PARTS: &[&str] = &[
     "document", "result", "codec", "media", "mtd", "block", "vfs", "nor", "nand", "ftl", "sd",
@@ -48,11 +49,18 @@ const PARTS: &[&str] = &[
 /// A board and what runs on it.
 const COMPUTER: &[&str] = &["document", "parts", "result", "codec", "block", "arm926", "realview"];
 
+/// What an experiment is, and what all of them share.
+const EXPERIMENT: &str = "experiment";
+/// What is behind a translation layer, and what is asked of it.
+const CARDS: &[&str] = &[
+    "document", "parts", EXPERIMENT, "result", "codec", "media", "block", "ftl", "sd", "sata",
+    "workload",
+];
 /// Everything that can be run or measured; what shows it is not for an experiment to know.
 const LAB: &[&str] = &[
-    "document", "parts", "computer", "measure", "result", "codec", "media", "mtd", "block", "vfs",
-    "nor", "nand", "ftl", "arm926", "ubi", "sd", "sata", "realview", "jffs2", "yaffs2", "logfs",
-    "ubifs", "workload", "image",
+    "document", "parts", "computer", "measure", EXPERIMENT, "cards", "result", "codec", "media",
+    "mtd", "block", "vfs", "nor", "nand", "ftl", "arm926", "ubi", "sd", "sata", "realview",
+    "jffs2", "yaffs2", "logfs", "ubifs", "workload", "image",
 ];
 
 /// All crates, those of later stages included.
@@ -83,10 +91,12 @@ pub const ROWS: &[Row] = &[
     row(8, "report", &["result"]),
     row(9, "computer", COMPUTER),
     row(9, "measure", &["document", "parts", "result"]),
-    row(10, "lab", LAB),
-    row(11, "cli", FACE),
-    row(11, "python", FACE),
-    Row { name: "checks", rank: 12, uses: Uses::Everything },
+    row(9, EXPERIMENT, &["document", "parts", "result"]),
+    row(10, "cards", CARDS),
+    row(11, "lab", LAB),
+    row(12, "cli", FACE),
+    row(12, "python", FACE),
+    Row { name: "checks", rank: 13, uses: Uses::Everything },
 ];
 
 /// The row of `name`.

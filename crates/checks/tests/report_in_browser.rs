@@ -90,13 +90,13 @@ fn a_report_draws_its_charts_and_asks_nobody() {
 #[test]
 fn the_nor_evaluation_and_its_tuning_are_shown_whole() {
     let Some(mut browser) = browser() else { return };
-    let quiet = |_: boardlab_lab::experiment::Progress<'_>| ();
+    let quiet = |_: boardlab_experiment::Progress<'_>| ();
     let seed = boardlab_sim::Seed::new(1);
     let set = ["workload.bytes=1 MiB"];
     let mut result = boardlab_lab::registry::reproduce(&["nor", "fcse"], seed, &quiet).unwrap();
     result.results.push(
         boardlab_lab::registry::perform(
-            boardlab_lab::experiment::Action::Tune,
+            boardlab_experiment::Action::Tune,
             "nor-write",
             &set,
             seed,

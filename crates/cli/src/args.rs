@@ -1,6 +1,6 @@
 //! Every command and every option, defined once.
 //!
-//! Layer: rank 11. Main types: [`Cli`], [`Command`] and [`Options`], which all commands take. The
+//! Layer: rank 12. Main types: [`Cli`], [`Command`] and [`Options`], which all commands take. The
 //! comments on the fields are the help; the man pages and the shell completions are made from the
 //! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
 
@@ -10,11 +10,11 @@ mod unused;
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
+use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
 use boardlab_document::source::Kind;
+use boardlab_experiment::Experiment;
 use boardlab_image::{ByteOrder, Hints, Limits};
-use boardlab_lab::experiment::Experiment;
-use boardlab_lab::fio::OUTPUTS;
 use boardlab_lab::registry;
 use boardlab_lab::sata::console::bench::DRIVE;
 use boardlab_report::Format;

@@ -1,6 +1,6 @@
 //! Whether standard output was closed when the process began.
 //!
-//! Layer: rank 11. Function: [`stdout`]. Before `main`, Rust's runtime opens `/dev/null` in the place
+//! Layer: rank 12. Function: [`stdout`]. Before `main`, Rust's runtime opens `/dev/null` in the place
 //! of each standard stream that is closed (`std::sys::pal::unix::init`), so that no file takes its
 //! number; from then on a closed stream looks like one that somebody sent to `/dev/null`. So it is
 //! looked at earlier, by a constructor, which the loader calls before the runtime begins.

@@ -1,6 +1,6 @@
 //! What can go wrong between the laboratory and the user: files that cannot be read or written.
 //!
-//! Layer: rank 11. Main type: [`Error`], drawn as `boardlab_lab` draws its own: what is wrong, the
+//! Layer: rank 12. Main type: [`Error`], drawn as `boardlab_lab` draws its own: what is wrong, the
 //! place, and what to try. Paths and texts from files are untrusted, so they pass through
 //! `boardlab_result::foreign`.
 
@@ -9,7 +9,7 @@ use crate::manifest::{self, Difference};
 use crate::terminal;
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use boardlab_document::lock::Holder;
-use boardlab_lab::experiment::Failure;
+use boardlab_experiment::Failure;
 use boardlab_result::foreign::{self, shown_at_most};
 use std::fmt;
 use std::io;
@@ -510,7 +510,7 @@ mod tests {
         let error = boardlab_lab::registry::experiment("nothing").unwrap_err();
         assert_eq!(Error::Lab(Failure::Input(error)).status(), Status::Input);
         let failure =
-            Failure::NotBuilt { name: "x".into(), action: boardlab_lab::experiment::Action::Tune };
+            Failure::NotBuilt { name: "x".into(), action: boardlab_experiment::Action::Tune };
         assert_eq!(Error::Lab(failure).status(), Status::Input);
     }
 }

@@ -1,6 +1,6 @@
 //! What the shell is told.
 //!
-//! Layer: rank 11. Main type: [`Status`]. Status 2 is also that of clap's usage errors. A status
+//! Layer: rank 12. Main type: [`Status`]. Status 2 is also that of clap's usage errors. A status
 //! for what is refused for safety comes with the commands that write to real devices.
 
 use crate::args::{Color, Options};

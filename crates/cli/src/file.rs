@@ -1,6 +1,6 @@
 //! Files that a command writes: as a whole, or not at all, whenever the process is killed.
 //!
-//! Layer: rank 11. Main types: [`Target`], a file that the user named, looked at before the run; and
+//! Layer: rank 12. Main types: [`Target`], a file that the user named, looked at before the run; and
 //! [`Part`], a temporary file in the folder of its target, which takes its name once it is flushed.
 //!
 //! A process that is killed leaves its temporary file behind. It held a lock on it, so the next one

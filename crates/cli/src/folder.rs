@@ -1,6 +1,6 @@
 //! The folder of `--out`: what is written there, and under which names.
 //!
-//! Layer: rank 11. Main type: [`Folder`]. One process writes into a folder at a time: it holds a lock on
+//! Layer: rank 12. Main type: [`Folder`]. One process writes into a folder at a time: it holds a lock on
 //! the folder itself from before the run to its end. The files of a result are written as a whole: all
 //! of them under temporary names first, then the [manifest](crate::manifest) takes its name, then they
 //! take theirs. So a kill at any instant leaves the old files, or the new ones, or a folder whose

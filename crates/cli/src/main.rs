@@ -1,6 +1,6 @@
 //! The `boardlab` command: from arguments to files, text and an exit status.
 //!
-//! Layer: rank 11, on top of `lab` and `report`; the only crate that prints. In reading order:
+//! Layer: rank 12, on top of `lab` and `report`; the only crate that prints. In reading order:
 //!
 //! - [`args`]: every command and option, once; help, man pages and completions derive from it.
 //! - [`commands`]: one file a command.

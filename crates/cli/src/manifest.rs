@@ -1,6 +1,6 @@
 //! The manifest of a folder of `--out`: which files a run wrote, how large, and with which digest.
 //!
-//! Layer: rank 11. Main types: [`Manifest`] and [`Difference`]. It takes its name before the files
+//! Layer: rank 12. Main types: [`Manifest`] and [`Difference`]. It takes its name before the files
 //! take theirs, so that a folder in which a kill or a full disk left files of two runs is known by it.
 //! It is read back from a folder that may come from anywhere, and is untrusted.
 
@@ -109,7 +109,7 @@ impl Entry {
 impl Manifest {
     /// Of `files`, written by this version.
     pub(crate) fn of(files: Vec<Entry>) -> Self {
-        Self { schema: SCHEMA, version: boardlab_lab::experiment::VERSION.into(), files }
+        Self { schema: SCHEMA, version: boardlab_experiment::VERSION.into(), files }
     }
 
     /// As it is written.

@@ -1,6 +1,6 @@
 //! Where a result goes: standard output in the form of `--format`, and the folder of `--out`.
 //!
-//! Layer: rank 11. Main type: [`Output`]. The files are written first, so that a reader that stops
+//! Layer: rank 12. Main type: [`Output`]. The files are written first, so that a reader that stops
 //! early, such as `head`, costs nothing but text. Where they are is told last, below the text.
 
 use crate::args::{Color, Form, Options};

@@ -1,9 +1,9 @@
 //! The progress bar: on standard error, on a terminal alone, gone when the work is done.
 //!
-//! Layer: rank 11. Main type: [`Progress`]. Steps may be reported from several threads.
+//! Layer: rank 12. Main type: [`Progress`]. Steps may be reported from several threads.
 
 use crate::terminal;
-use boardlab_lab::experiment;
+use boardlab_experiment as experiment;
 use boardlab_result::foreign::shown;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal};

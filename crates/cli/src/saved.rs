@@ -1,6 +1,6 @@
 //! Results that were saved: what `--format json` prints and `--out` writes.
 //!
-//! Layer: rank 11. Function: [`read`]. The files are untrusted: size, kind, encoding, form and the
+//! Layer: rank 12. Function: [`read`]. The files are untrusted: size, kind, encoding, form and the
 //! names of attachments are checked before anything is shown. Of a folder all files are checked
 //! against its [manifest](crate::manifest); a file that is named itself is read as it is.
 

@@ -1,6 +1,6 @@
 //! What people see: every text for standard output and standard error passes through here.
 //!
-//! Layer: rank 11. Functions: [`tell`], [`harmless`] and [`drawn`]; main type: [`Escaping`]. Names in programs, images, job files,
+//! Layer: rank 12. Functions: [`tell`], [`harmless`] and [`drawn`]; main type: [`Escaping`]. Names in programs, images, job files,
 //! saved results and arguments are foreign text, so what a terminal would not simply draw becomes an escape, by
 //! [`boardlab_result::foreign`], also where no terminal is: a pipe may lead to one. Three things pass as they are, by
 //! purpose: what a guest prints, unless `--safe-console` asks otherwise; the content of a file that was asked for; and CSV and the

@@ -2,7 +2,7 @@
 //!
 //! The target is less than 30 seconds on two cores, what-ifs left out.
 
-use boardlab_lab::experiment::Action;
+use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -3,7 +3,7 @@
 //! The target of tiobench for JFFS2, with all three kinds of data and real compression, is less than five
 //! seconds on two cores. It is bounded here from above: filling is cut down to a few blocks, not left out.
 
-use boardlab_lab::experiment::Action;
+use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};

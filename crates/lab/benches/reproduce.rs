@@ -2,7 +2,7 @@
 //!
 //! The target of `reproduce nor` is less than five seconds on two cores.
 
-use boardlab_lab::experiment::Action;
+use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -4,7 +4,7 @@
 //! 30 s; the whole evaluation in less than 60 s on two. Criterion measures wall time: run it on a machine that
 //! does nothing else.
 
-use boardlab_lab::experiment::Action;
+use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_sim::Seed;
 use criterion::{Criterion, criterion_group, criterion_main};

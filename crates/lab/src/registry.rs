@@ -1,90 +1,27 @@
-//! The experiments: one record each, and the only functions that the command line calls.
+//! The experiments, and the only functions that the command line calls.
 //!
-//! Layer: rank 10, the top of this crate. A new experiment is a scenario, a reference and one record in [`EXPERIMENTS`].
+//! Layer: rank 11, the top of this crate. A new experiment is a scenario, a reference, its folder and a line in [`EXPERIMENTS`].
 
-use crate::experiment::{Action, Experiment, Failure, Progress, Request, VERSION};
-use crate::{fcse, fio, life, nandfs, nor, sata, sdwear};
+use crate::{fcse, nandfs, nor, sata};
+use boardlab_cards::{fio, life, sdwear};
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
+use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION};
 use boardlab_parts::catalog;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
 pub const EXPERIMENTS: [Experiment; 8] = [
-    Experiment {
-        name: "nor",
-        published: true,
-        scenario: "nor-write",
-        title: "NOR flash writes: u-boot against Linux, and the wait for completion",
-        prints_fio: false,
-        check: nor::check,
-        actions: &[(Action::Run, nor::run), (Action::Tune, nor::tune)],
-    },
-    Experiment {
-        name: "nandfs",
-        published: true,
-        scenario: "nand-filesystems",
-        title: "Flash filesystems for large NAND",
-        prints_fio: false,
-        check: nandfs::check,
-        actions: &[(Action::Run, nandfs::run), (Action::PowerCut, nandfs::powercut)],
-    },
-    Experiment {
-        name: "sdwear",
-        published: true,
-        scenario: "sd-wear",
-        title: "SD card wear levelling under 11 TB of writes",
-        prints_fio: false,
-        check: sdwear::check,
-        actions: &[(Action::Run, sdwear::run)],
-    },
-    Experiment {
-        name: "sata",
-        published: true,
-        scenario: "sata-ssd",
-        title: "SSD transfer rates of a SATA host",
-        prints_fio: false,
-        check: sata::check,
-        actions: &[(Action::Run, sata::run)],
-    },
-    Experiment {
-        name: "fcse",
-        published: true,
-        scenario: "context-switch",
-        title: "Context switches with the Fast Context Switch Extension",
-        prints_fio: false,
-        check: fcse::check,
-        actions: &[(Action::Run, fcse::run)],
-    },
-    Experiment {
-        name: "fio",
-        published: false,
-        scenario: fio::SCENARIO,
-        title: "fio jobs on an SD card or an eMMC",
-        prints_fio: true,
-        check: fio::check,
-        actions: &[(Action::Run, fio::run)],
-    },
-    Experiment {
-        name: "drive-fio",
-        published: false,
-        scenario: fio::DRIVES,
-        title: "fio jobs on a SATA drive",
-        prints_fio: true,
-        check: fio::check,
-        actions: &[(Action::Run, fio::run)],
-    },
-    Experiment {
-        name: "life",
-        published: false,
-        scenario: life::SCENARIO,
-        title: "How long an SD card lives",
-        prints_fio: false,
-        check: life::check,
-        actions: &[(Action::Run, life::life), (Action::Life, life::life)],
-    },
+    nor::EXPERIMENT,
+    nandfs::EXPERIMENT,
+    sdwear::EXPERIMENT,
+    sata::EXPERIMENT,
+    fcse::EXPERIMENT,
+    fio::CARD,
+    fio::DRIVE,
+    life::EXPERIMENT,
 ];
 
 /// The published evaluations, in the order in which they are reproduced.

@@ -2,7 +2,7 @@
 #[path = "../../realview/tests/kernel/mod.rs"]
 pub(crate) mod kernel;
 
-use boardlab_lab::experiment::{Action, Failure};
+use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_result::{RunResult, Table, Verdict};
 use boardlab_sim::Seed;

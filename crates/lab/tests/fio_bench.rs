@@ -1,5 +1,5 @@
 //! fio jobs on a card, from the text of a scenario to fio's own outputs.
-use boardlab_lab::experiment::{Action, Failure};
+use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;

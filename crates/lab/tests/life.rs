@@ -1,15 +1,15 @@
 //! Lives of cards against theory, against the simulation in full, and through the scenario.
+use boardlab_cards::life::run::factors::factors;
+use boardlab_cards::life::run::faults::beyond;
+use boardlab_cards::life::run::live::Lived;
+use boardlab_cards::life::run::places::{Source, Work};
+use boardlab_cards::life::run::study::{Study, study};
+use boardlab_cards::life::scenario::{Days, Life, Method, Pattern, Places};
 use boardlab_document::quantity::Ratio;
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Override};
+use boardlab_experiment::{Action, Failure};
 use boardlab_ftl::{Levelling, ReadErrors};
-use boardlab_lab::experiment::{Action, Failure};
-use boardlab_lab::life::factors::factors;
-use boardlab_lab::life::faults::beyond;
-use boardlab_lab::life::live::Lived;
-use boardlab_lab::life::places::{Source, Work};
-use boardlab_lab::life::scenario::{Days, Life, Method, Pattern, Places};
-use boardlab_lab::life::study::{Study, study};
 use boardlab_lab::registry;
 use boardlab_media::{Curve, ErrorRates};
 use boardlab_parts::card::part::{self, CardPart};

@@ -1,6 +1,6 @@
 //! The NAND experiment against what the publication prints and what its own counts demand.
 
-use boardlab_lab::experiment::Action;
+use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Verdict};
 use boardlab_sim::Seed;

@@ -1,6 +1,6 @@
 //! The NOR experiment against what the publication prints and what arithmetic demands.
 
-use boardlab_lab::experiment::{Action, Failure};
+use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Verdict};
 use boardlab_sim::Seed;

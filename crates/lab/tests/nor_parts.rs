@@ -5,7 +5,7 @@
 
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Reading};
-use boardlab_lab::experiment::{Action, Failure};
+use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::chip::{Address, Chip};

@@ -1,6 +1,6 @@
 //! The SATA experiment: the printed rates beside ours, what it finds, that it is deterministic.
 
-use boardlab_lab::experiment::Action;
+use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_result::{RunResult, Value, Verdict};
 use boardlab_sim::Seed;

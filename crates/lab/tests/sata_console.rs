@@ -1,5 +1,5 @@
 //! The serial menu over real drives and their links: words that come back, speeds, what is refused.
-use boardlab_lab::experiment::Failure;
+use boardlab_experiment::Failure;
 use boardlab_lab::sata::console::{Console, bench};
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;

@@ -1,7 +1,7 @@
 //! The SD experiment on a small card: what it finds, that it is deterministic, and what it refuses.
 
-use boardlab_lab::experiment::Action;
-use boardlab_lab::reference::Reference;
+use boardlab_experiment::Action;
+use boardlab_experiment::reference::Reference;
 use boardlab_lab::registry;
 use boardlab_result::{RunResult, Value, Verdict};
 use boardlab_sim::Seed;

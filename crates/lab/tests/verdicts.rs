@@ -2,8 +2,8 @@
 
 use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, Source};
-use boardlab_lab::reference::{Printed, Reference};
-use boardlab_lab::verdict::{Rules, apply, judge};
+use boardlab_experiment::reference::{Printed, Reference};
+use boardlab_experiment::verdict::{Rules, apply, judge};
 use boardlab_result::{Cell, Row, Table, Value, Verdict};
 
 const TABLE: &str = r#"

@@ -14,7 +14,6 @@
 
 use boardlab_sim::{Bytes, Duration, Instant, MIX_STEP};
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The value of an erased byte.
@@ -76,12 +75,6 @@ impl NandGeometry {
     #[must_use]
     pub fn row_bytes(&self) -> usize {
         (self.page + self.oob).to_usize()
-    }
-
-    /// Where the spare bytes lie in a page's register.
-    #[must_use]
-    pub fn oob_columns(&self) -> Range<usize> {
-        self.page.to_usize()..self.row_bytes()
     }
 
     /// Pages of the part.

@@ -6,6 +6,7 @@
 //! keep them apart. Counts are grouped with a narrow no-break space (SI brochure, 5.4.4).
 //! Left out: any choice of unit by the reader.
 
+use boardlab_result::prose::{GIB, KIB, MIB};
 use boardlab_result::{Row, RunResult, Unit, Value};
 use boardlab_sim::Bytes;
 
@@ -39,9 +40,9 @@ const TIMES: [Step; 7] = [
 
 const SIZES: [Step; 5] = [
     step(0.0, 1.0, "B"),
-    step(1_024.0, 1_024.0, "KiB"),
-    step(1_048_576.0, 1_048_576.0, "MiB"),
-    step(1_073_741_824.0, 1_073_741_824.0, "GiB"),
+    step(KIB, KIB, "KiB"),
+    step(MIB, MIB, "MiB"),
+    step(GIB, GIB, "GiB"),
     step(1_099_511_627_776.0, 1_099_511_627_776.0, "TiB"),
 ];
 

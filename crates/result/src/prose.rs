@@ -5,6 +5,13 @@
 use boardlab_sim::Bytes;
 use std::fmt::Display;
 
+/// Bytes of a KiB, as a figure.
+pub const KIB: f64 = 1_024.0;
+/// Bytes of a MiB.
+pub const MIB: f64 = 1_024.0 * KIB;
+/// Bytes of a GiB.
+pub const GIB: f64 = 1_024.0 * MIB;
+
 /// `1 byte`, `2 bytes`, `2 switches`.
 #[must_use]
 pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {

@@ -40,12 +40,6 @@ impl Shares {
         self.payload + self.framing + self.align + self.turnaround + self.hold + self.overhead
     }
 
-    /// What goes around payload in any case: framing of Data FISes and ALIGNs.
-    #[must_use]
-    pub const fn framing_and_align(&self) -> u64 {
-        self.framing + self.align
-    }
-
     /// Each kind with its name, in the order of the fields.
     #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 6] {

@@ -90,13 +90,6 @@ impl MemoryFs {
         fs
     }
 
-    /// This filesystem with another calendar.
-    #[must_use]
-    pub const fn with_wall_clock(mut self, wall: WallClock) -> Self {
-        self.wall = wall;
-        self
-    }
-
     /// This filesystem with another kind of caching.
     #[must_use]
     pub const fn with_caching(mut self, caching: Caching) -> Self {

@@ -1,6 +1,6 @@
 //! The arguments of `boardlab os`.
 //!
-//! Layer: rank 11. Main type: [`OsAction`]. What a board may hold is said by `boardlab_computer::board`.
+//! Layer: rank 12. Main type: [`OsAction`]. What a board may hold is said by `boardlab_computer::board`.
 
 use super::size;
 use boardlab_computer::trace::From;

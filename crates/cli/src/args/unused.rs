@@ -1,6 +1,6 @@
 //! Options of every command that a command cannot follow: given all the same, they are refused.
 //!
-//! Layer: rank 11. Function: [`refuse`]. `--quiet`, `--no-wall-time` and `--color` are not among them: a command that tells
+//! Layer: rank 12. Function: [`refuse`]. `--quiet`, `--no-wall-time` and `--color` are not among them: a command that tells
 //! nothing is quiet already.
 
 use super::Form;

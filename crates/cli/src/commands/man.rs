@@ -4,7 +4,7 @@ use crate::args::{Cli, Options};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_lab::experiment::VERSION;
+use boardlab_experiment::VERSION;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};

@@ -1,6 +1,6 @@
 //! The commands, one file each: they ask `boardlab_lab` and hand the result to the output.
 //!
-//! Layer: rank 11. Functions: [`perform`], and [`timed`] around what may take long.
+//! Layer: rank 12. Functions: [`perform`], and [`timed`] around what may take long.
 
 mod compare;
 mod completions;
@@ -18,7 +18,7 @@ use crate::args::{Cli, Command, Options};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::progress::Progress;
-use boardlab_lab::experiment::{self, Action, Failure};
+use boardlab_experiment::{Action, Failure};
 use std::time::Instant;
 
 /// Does what the user asked for.
@@ -47,7 +47,7 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
 fn timed<T>(
     name: &str,
     options: &Options,
-    make: impl FnOnce(&(dyn Fn(experiment::Progress<'_>) + Sync)) -> Result<T, Failure>,
+    make: impl FnOnce(&(dyn Fn(boardlab_experiment::Progress<'_>) + Sync)) -> Result<T, Failure>,
 ) -> Result<(T, Option<u64>), Failure> {
     let bar = Progress::begin(name, options.quiet);
     let start = Instant::now();

@@ -5,7 +5,7 @@ use crate::args::Options;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
-use boardlab_lab::experiment::{Experiment, Failure};
+use boardlab_experiment::{Experiment, Failure};
 use boardlab_lab::registry;
 use boardlab_report::Shown;
 use boardlab_result::{Reproduction, RunResult};

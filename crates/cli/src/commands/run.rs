@@ -5,7 +5,7 @@ use crate::args::{Options, Scenario};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::{self, Output};
-use boardlab_lab::experiment::{Action, Failure};
+use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_report::Shown;
 

@@ -1,14 +1,16 @@
 //! The pictures of the context-switch experiment, as data.
 //!
-//! Layer: rank 10. Times are drawn in microseconds.
+//! Layer: rank 11. Times are drawn in microseconds.
 
-use super::measure::{Measured, OfWay, Way};
-use super::programs::{Disk, Starts};
+pub(super) mod picture;
+
+use super::run::measure::{Measured, OfWay, Way};
+use super::run::programs::{Disk, Starts};
+use super::run::spent::{Spent, WAITING, nanoseconds};
+use super::run::switches::Point;
 use super::scenario::Scenario;
-use super::spent::{Spent, WAITING, nanoseconds};
-use super::switches::Point;
 use super::tables::gain;
-use boardlab_result::prose::{float, round};
+use boardlab_result::prose::{KIB, float, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::Hertz;
 
@@ -56,9 +58,9 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
     for &count in ends.collect::<std::collections::BTreeSet<_>>() {
         for one in two(measured) {
             let curve = format!("working_set_{}_{count}", one.way.id());
-            let points = points(one, |point| point.processes == count).into_iter().map(|point| {
-                (float(point.working_set.get()) / 1_024.0, micros(point.cycles(), clock))
-            });
+            let points = points(one, |point| point.processes == count)
+                .into_iter()
+                .map(|point| (float(point.working_set.get()) / KIB, micros(point.cycles(), clock)));
             run.draw(&curve, "us", &points.collect::<Vec<_>>());
             let label = format!("{} processes, {}", count, one.way.title());
             chart.layers.push(Layer::new(label, curve, line(one.way)));

@@ -1,15 +1,15 @@
 //! What the runs say of the publication and beyond it.
 //!
-//! Layer: rank 10. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
+//! Layer: rank 11. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
 
-use super::measure::{Measured, Way};
-use super::programs::{Started, Starts};
+use super::run::measure::{Measured, Way};
+use super::run::programs::{Started, Starts};
+use super::run::spent::{Spent, nanoseconds};
+use super::run::switches::Point;
 use super::scenario::Scenario;
-use super::spent::{Spent, nanoseconds};
-use super::switches::Point;
 use super::tables::{both, gain, gain_of_whole};
-use crate::finding::find;
 use boardlab_computer::masked::Stretch;
+use boardlab_experiment::finding::find;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{counted, float};
 use boardlab_sim::Hertz;

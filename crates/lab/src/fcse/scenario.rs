@@ -1,12 +1,13 @@
 //! The scenario of the context-switch experiment: which system on which board, and what is measured of it.
 //!
-//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 11. Main types: [`Scenario`] and its sections; function: [`read`].
 
-use super::limits;
-use super::unused::unused;
-use crate::data_file;
+mod limits;
+mod unused;
+
 use boardlab_computer::board::{self, Computer};
 use boardlab_document::{Read, Section};
+use boardlab_experiment::data_file;
 use boardlab_parts::card::board::{Slot, slot};
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::managed::values::count;
@@ -14,6 +15,7 @@ use boardlab_realview::Program;
 use boardlab_sd::Kind;
 use boardlab_sim::{Bytes, Duration};
 use std::path::{Path, PathBuf};
+use unused::unused;
 
 /// A scenario of the context-switch experiment, checked.
 #[derive(Debug, Clone)]

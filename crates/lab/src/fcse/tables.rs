@@ -1,13 +1,13 @@
 //! The tables of the context-switch experiment.
 //!
-//! Layer: rank 10. `table1` stands beside the print; the others are ours. Times are of the board's clock, from cycles of the core.
+//! Layer: rank 11. `table1` stands beside the print; the others are ours. Times are of the board's clock, from cycles of the core.
 
-use super::latency::Latency;
-use super::measure::{Measured, OfWay, Way};
-use super::programs::{Disk, NULL_CALLS, Starts};
+use super::run::latency::Latency;
+use super::run::measure::{Measured, OfWay, Way};
+use super::run::programs::{Disk, NULL_CALLS, Starts};
+use super::run::spent::{Spent, Spread, WAITING, nanoseconds};
+use super::run::switches::{Point, Quantum};
 use super::scenario::Scenario;
-use super::spent::{Spent, Spread, WAITING, nanoseconds};
-use super::switches::{Point, Quantum};
 use boardlab_computer::masked;
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -317,7 +317,7 @@ fn null_call(measured: &Measured, clock: Hertz) -> Table {
     table
 }
 
-fn on_qemu(ran: &[super::qemu::Ran]) -> Table {
+fn on_qemu(ran: &[super::run::qemu::Ran]) -> Table {
     let title = "The same switches on QEMU, by its clock of 4 ns an instruction";
     let mut table = Table::new("qemu", title)
         .column("waiting_ns", "at timer interrupts")

@@ -1,10 +1,10 @@
 //! The pictures of the NAND experiment, as data.
 
-use super::measure::{Column, Mounting, PHASES, memory};
+use super::run::measure::{Column, Mounting, PHASES, memory};
 use super::tables::Ports;
-use crate::reference::{Reference, ReferenceTable};
 use boardlab_document::error::Error;
-use boardlab_result::prose::round;
+use boardlab_experiment::reference::{Reference, ReferenceTable};
+use boardlab_result::prose::{KIB, MIB, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Structure;
@@ -15,15 +15,13 @@ fn placed(values: &[Option<f64>]) -> Vec<(f64, f64)> {
     all.filter_map(|(x, value)| Some((f64::from(x), (*value)?))).collect()
 }
 
-const MIB: f64 = 1_048_576.0;
-
 fn seconds(span: Duration) -> f64 {
     round(span.as_secs_f64(), 4)
 }
 
 fn kib(size: Bytes) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
-    round(size.get() as f64 / 1_024.0, 1)
+    round(size.get() as f64 / KIB, 1)
 }
 
 /// What was printed, when the scenario is the published one.
@@ -141,7 +139,7 @@ impl Bars<'_> {
         let ours = self.ours.into_iter().map(|(name, size)| (name, Some(kib(size)), None));
         let printed = print.row(self.printed.0, self.printed.1)?.into_iter();
         let printed = printed
-            .map(|(name, bytes)| (format!("{name}, print"), None, Some(round(bytes / 1_024.0, 1))));
+            .map(|(name, bytes)| (format!("{name}, print"), None, Some(round(bytes / KIB, 1))));
         let all: Vec<_> = ours.chain(printed).collect();
         let (ours, printed): (Vec<_>, Vec<_>) = all.iter().map(|one| (one.1, one.2)).unzip();
         // One bar a category, so stacked is in its middle.

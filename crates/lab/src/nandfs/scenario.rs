@@ -1,10 +1,12 @@
 //! The scenario of the NAND experiment: which flash is filled with what, and what is run on it.
 //!
-//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 11. Main types: [`Scenario`] and its sections; function: [`read`].
 
-use super::errors::{self, Errors};
+pub mod errors;
+mod limits;
+mod unused;
+
 use super::fs::{self, FileSystemType, Setting, System};
-use super::{limits, unused};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Misplaced, Node, Read, Section, Value};
@@ -13,6 +15,7 @@ use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part;
 use boardlab_sim::{Bytes, Seed};
 use boardlab_workload::data::Data;
+use errors::Errors;
 use std::sync::Arc;
 
 /// A scenario of the NAND experiment, checked.

@@ -1,7 +1,7 @@
 //! Tables 3.2 to 3.5 of the publication, and beside each what the flash did for it.
 
-use super::fit::{self, Fit, Observation};
-use super::measure::{Column, Mounting, PHASES, Timed, memory};
+use super::run::fit::{self, Fit, Observation};
+use super::run::measure::{Column, Mounting, PHASES, Timed, memory};
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
 
@@ -37,6 +37,55 @@ fn of_each(
 pub(super) fn at_the_head(mut table: Table) -> Table {
     table.rows = table.rows.into_iter().map(Row::at_the_head).collect();
     table
+}
+
+/// Table 3.2, and what stands beside it.
+pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Table> {
+    let [data_sheet, fitted] = ports;
+    let named = |runs: fn(&Column) -> &[Mounting], name: fn(&Mounting) -> String| {
+        let each =
+            columns.iter().flat_map(|one| runs(one).iter().map(move |run| (one.system, run)));
+        each.map(|(system, run)| (format!("{system}/{}", name(run)), run.clone()))
+            .collect::<Vec<_>>()
+    };
+    let files = named(|one| &one.by_file, |run| run.file.to_string());
+    let levels = named(|one| &one.by_level, |run| run.level.to_string());
+    let data = named(|one| &one.by_data, |run| run.data.clone());
+    let level = columns.iter().find_map(|one| one.by_data.first()).map(|run| run.level);
+    let level = level.map_or_else(String::new, |level| format!(", flash {level} full"));
+    let by_data = format!("Mount and ls by data in the files{level}");
+    let title = "Mount and ls, part as in its data sheet";
+    vec![
+        at_the_head(mount("table3.2", title, columns, data_sheet)),
+        mount("table3.2-fitted", "Mount and ls, fitted port", columns, fitted),
+        mount_counts(columns, ports),
+        mountings("table3.2-files", "Mount and ls by size of the files", &files, data_sheet),
+        mountings("table3.2-levels", "Mount and ls by fill level", &levels, data_sheet),
+        mountings("table3.2-data", &by_data, &data, data_sheet),
+    ]
+}
+
+/// Table 3.3 for each kind of data, and what stands beside it. The first kind is that of the print.
+pub(super) fn throughputs(columns: &[Column], [data_sheet, fitted]: Ports) -> Vec<Table> {
+    let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
+    let mut all = Vec::new();
+    for (index, data) in kinds.map(|run| &run.data).enumerate() {
+        let title = format!("tiobench, data: {data}, part as in its data sheet");
+        let id = match index {
+            0 => "table3.3".into(),
+            _ => format!("table3.3-{}", data.replace(':', "-")),
+        };
+        let table = throughput(&id, &title, (columns, index), data_sheet);
+        if index > 0 {
+            all.push(table);
+        } else {
+            all.push(at_the_head(table));
+            let title = format!("tiobench, data: {data}, fitted port");
+            all.push(throughput("table3.3-fitted", &title, (columns, index), fitted));
+        }
+    }
+    all.push(throughput_counts(columns, [data_sheet, fitted]));
+    all
 }
 
 /// Table 3.2 with a port of the board.

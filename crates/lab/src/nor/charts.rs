@@ -1,10 +1,10 @@
 //! The pictures of the NOR experiment, as data.
 
-use super::Runs;
+use super::run::Runs;
+use super::run::write::{Measured, host, nanos, poll_loop, program_time};
 use super::scenario::{Scenario, Wait};
-use super::simulate::{Measured, host, nanos, poll_loop, program_time};
-use crate::reference::Reference;
 use boardlab_document::error::Error;
+use boardlab_experiment::reference::Reference;
 use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};

@@ -1,10 +1,11 @@
 //! The scenario of the NOR experiment: what is written, by which drivers, with which waits.
 
-use super::unused;
-use crate::data_file;
+mod unused;
+
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
 use boardlab_document::{Content, Misplaced, Node, Read, Section, Value};
+use boardlab_experiment::data_file;
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,

@@ -1,6 +1,8 @@
 //! Tables 4, 5 and 6 with the publication's step names, and the what-if table.
 
-use super::simulate::Measured;
+use super::run::write::Measured;
+use super::run::{Runs, WhatIfs};
+use super::scenario::{Wait, wait_call};
 use boardlab_nor::driver::Step;
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
@@ -69,15 +71,63 @@ pub(super) fn add_saving(table: &mut Table, before: &Measured, improved: &Measur
     table.rows.push(Row::new("saving", "less than table 5").cell("total_ns", saving));
 }
 
-/// One thing that could be done, and what came of it.
-pub(super) struct WhatIf<'a> {
-    pub(super) id: &'a str,
-    pub(super) title: String,
-    pub(super) measured: &'a Measured,
+/// What `linux` is in the words of its wait.
+fn stock_title(runs: &Runs<'_>) -> String {
+    let linux = &runs.scenario.linux;
+    match linux.wait {
+        Wait::WordTime if linux.poll_gap_us == 1 => {
+            format!("as released: {}", wait_call(runs.linux_us))
+        }
+        _ => "as [linux] is set".into(),
+    }
 }
 
 /// What else could be done, each beside the write as Linux does it.
-pub(super) fn what_if(size: Bytes, stock: &Measured, all: &[WhatIf<'_>]) -> Table {
+pub(super) fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> Table {
+    let scenario = runs.scenario;
+    let (cycle, chips) = (scenario.fast_cycle, scenario.board.chips);
+    let best = |measured: &Measured| wait_call(measured.tuned_us);
+    let in_turn =
+        |measured: &Measured, chips: usize| format!("{}, {chips} chips in turn", best(measured));
+    let line = |id, title: String, measured| WhatIf { id, title, measured };
+    let typical = match scenario.part.write_buffer {
+        Some(_) => "waits for the buffer time of CFI".into(),
+        None => "waits for the word time of CFI, as the part has no buffer".into(),
+    };
+    let learns = format!("learns the wait, one bit a {}", scenario.program_unit());
+    let all = [
+        line("stock", stock_title(runs), runs.linux),
+        line("buffer-time", typical, &what_if.buffer_time),
+        line("tuned", format!("{}, then polls", best(&what_if.tuned)), &what_if.tuned),
+        line("adaptive", learns, &what_if.adaptive),
+        line("fast-bus", format!("as stock, bus cycles of {cycle}"), &what_if.fast_bus),
+        line(
+            "tuned-fast-bus",
+            format!("{}, bus cycles of {cycle}", best(&what_if.tuned_fast_bus)),
+            &what_if.tuned_fast_bus,
+        ),
+        line(
+            "twice-the-chips",
+            in_turn(&what_if.twice_the_chips, 2 * chips),
+            &what_if.twice_the_chips,
+        ),
+        line(
+            "four-times-the-chips",
+            in_turn(&what_if.four_times_the_chips, 4 * chips),
+            &what_if.four_times_the_chips,
+        ),
+    ];
+    what_if_table(Bytes::of(&scenario.data), runs.linux, &all)
+}
+
+/// One thing that could be done, and what came of it.
+struct WhatIf<'a> {
+    id: &'a str,
+    title: String,
+    measured: &'a Measured,
+}
+
+fn what_if_table(size: Bytes, stock: &Measured, all: &[WhatIf<'_>]) -> Table {
     let mut table = Table::new("what-if", "What if: the same write on Linux")
         .column("total_ns", "total")
         .column("saving_ns", "saving")

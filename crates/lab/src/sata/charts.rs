@@ -1,14 +1,15 @@
 //! The pictures of the SATA experiment, as data.
 //!
-//! Layer: rank 10. Rates are drawn in MB/s of 10^6 bytes, in which the publication counts.
+//! Layer: rank 11. Rates are drawn in MB/s of 10^6 bytes, in which the publication counts.
 
-use super::measure::{Pair, Tested};
+use super::run::Measured;
+use super::run::measure::{Pair, Tested};
+use super::run::what_if::{Queued, Sized};
 use super::scenario::{Continuous, Drives, Scenario};
+use super::tables::means;
+use super::tables::told::name;
 use super::tables::{all_shares, rows};
-use super::told::name;
-use super::what_if::{Queued, Sized};
-use super::{Measured, means};
-use crate::reference::Reference;
+use boardlab_experiment::reference::Reference;
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_result::prose::{counted, float, round};
 use boardlab_result::{Axis, Chart, Layer, RunResult, Style};

@@ -1,6 +1,6 @@
 //! The serial menu of the host: four items, their questions, and what a transfer's speed was.
 //!
-//! Layer: rank 10. Main types: [`Console`], [`Machine`], which it drives, and [`bench::Bench`], the machine of a
+//! Layer: rank 11. Main types: [`Console`], [`Machine`], which it drives, and [`bench::Bench`], the machine of a
 //! drive on a link. The words are those of the figures of sata.md. Where the original is not known they are
 //! ours: what is said of a wrong answer, the dump, the end. A drive without 48-bit commands gets the menu
 //! with 28-bit ones, of at most 256 sectors.

@@ -1,19 +1,24 @@
 //! What the runs say of the publication.
 //!
-//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding is
+//! Layer: rank 11. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding is
 //! computed from the runs, the scenario or the print as it stands in the reference. In reading order: this file (the
 //! unit, the link, how near, why not nearer), `sequencing` (what the sequencer gains, and what 28-bit commands say of
 //! it), `beyond` (what was not asked).
 
-use super::judge::{NEAR, NEAR_WHOLE, off, printed_rate};
-use super::measure::Tested;
+mod beyond;
+mod sequencing;
+
+use super::run::Measured;
+use super::run::measure::Tested;
 use super::scenario::Scenario;
-use super::told::{mb_per_s, micros, percent};
-use super::{Measured, beyond, means, sequencing, tables};
-use crate::finding::on_print;
-use crate::reference::Reference;
+use super::tables;
+use super::tables::means;
+use super::tables::told::{self, mb_per_s, micros, percent};
+use super::verdicts::{NEAR, NEAR_WHOLE, off, printed_rate};
 use boardlab_document::error::Error;
-use boardlab_result::prose::{float, real};
+use boardlab_experiment::finding::on_print;
+use boardlab_experiment::reference::Reference;
+use boardlab_result::prose::{MIB, float, real};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sata::arithmetic::{Direction, Link};
 use boardlab_sata::{LARGEST_DATA, SECTOR};
@@ -120,7 +125,7 @@ fn of_print(
 fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let rate = printed(reference, "table5-1", "1", "read")?;
     let most = Link::new(facts.scenario.host.speed, 0).rate(Direction::Read);
-    let binary = rate / 1e6 * 1_048_576.0;
+    let binary = rate / 1e6 * MIB;
     let text = printed(reference, "table6-2", "command", "write")? / 1e9;
     let exact = facts.command() / 150e6;
     Ok(format!(
@@ -319,7 +324,7 @@ fn single(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         micros(late),
         micros(rounded),
         micros(cut),
-        super::told::span(facts.scenario.host.firmware.write),
+        told::span(facts.scenario.host.firmware.write),
         second / 1e6,
         mb_per_s(second_looped),
         mb_per_s(ours.rate()),

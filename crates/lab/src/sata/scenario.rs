@@ -1,9 +1,10 @@
 //! The scenario of the SATA experiment: which drives on which host, how many commands of which size, and what is
 //! asked besides.
 //!
-//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 11. Main types: [`Scenario`] and its sections; function: [`read`].
 
-use super::limits;
+mod limits;
+
 use boardlab_document::{Read, Section};
 use boardlab_parts::drive::part::{self, DrivePart};
 use boardlab_parts::drive::{

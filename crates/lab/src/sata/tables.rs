@@ -1,22 +1,24 @@
 //! The tables of the SATA experiment.
 //!
-//! Layer: rank 10. `figure4`, `table2-1` and `table5-1` to `table7-1` stand beside the print, with how far ours are off; the others are
+//! Layer: rank 11. `figure4`, `table2-1` and `table5-1` to `table7-1` stand beside the print, with how far ours are off; the others are
 //! ours.
 
-use super::Measured;
-use super::judge::{off, printed_rate};
-use super::means;
-use super::measure::{Pair, Tested};
+pub(super) mod means;
+pub(super) mod told;
+
+use super::run::Measured;
+use super::run::measure::{Pair, Tested};
+use super::run::what_if::{Cached, Queued, Sized, Sped};
 use super::scenario::{Drives, Scenario};
-use super::told::{name, short};
-use super::what_if::{Cached, Queued, Sized, Sped};
-use crate::reference::Reference;
+use super::verdicts::{off, printed_rate};
 use boardlab_document::error::Error;
+use boardlab_experiment::reference::Reference;
 use boardlab_result::prose::{counted, float, real, round};
 use boardlab_result::{Cell, Origin, Row, RunResult, Table};
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
 use boardlab_sata::shares::Shares;
+use told::{name, short};
 
 /// All of them.
 ///

@@ -1,10 +1,11 @@
 //! The pictures of a sweep: each figure of the table against the first key.
 //!
-//! Layer: rank 10. Function: [`charts`]. One line for every combination of the other keys while a
+//! Layer: rank 11. Function: [`charts`]. One line for every combination of the other keys while a
 //! reader can tell the lines apart, else points. The first key is a scale where all its values are
 //! numbers of one unit, else its values stand side by side.
 
 use super::plan::Plan;
+use boardlab_result::prose::{GIB, KIB, MIB};
 use boardlab_result::{Axis, Chart, Curve, Layer, RunResult, Side, Style, Table, Unit};
 use indexmap::IndexMap;
 
@@ -102,10 +103,8 @@ fn scale(table: &Table, name: &str) -> Scale {
     let largest = figures.fold(0.0, |largest: f64, figure| largest.max(figure.abs()));
     let units: &[(f64, &str)] = match Unit::of_key(name) {
         Unit::Nanoseconds => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
-        Unit::Bytes => {
-            &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1_024.0, "KiB"), (1.0, "B")]
-        }
-        Unit::BytesPerSecond => &[(1_048_576.0, "MiB/s"), (1_024.0, "KiB/s"), (1.0, "B/s")],
+        Unit::Bytes => &[(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1.0, "B")],
+        Unit::BytesPerSecond => &[(MIB, "MiB/s"), (KIB, "KiB/s"), (1.0, "B/s")],
         Unit::Ratio => &[(0.01, "%")],
         Unit::Count | Unit::Plain => &[(1.0, "")],
     };

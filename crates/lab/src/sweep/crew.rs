@@ -1,6 +1,6 @@
 //! The threads that run the points.
 //!
-//! Layer: rank 10. Function: [`run`]. Each thread takes the next point that is left, and hands it a
+//! Layer: rank 11. Function: [`run`]. Each thread takes the next point that is left, and hands it a
 //! pool of its own for what the experiment does at once: so as many points are in memory as there
 //! are threads, and no thread begins another point while it waits for parts of its own.
 
@@ -8,8 +8,8 @@ use super::Order;
 use super::figures::{Figures, Line, Outcome};
 use super::journal::Journal;
 use super::plan::Plan;
-use crate::experiment::{Failure, Progress};
 use boardlab_document::error::Error;
+use boardlab_experiment::{Failure, Progress};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::any::Any;
 use std::num::NonZeroUsize;

@@ -1,7 +1,7 @@
 //! The journal: every point that was done, in the order in which they were, so that a sweep that
 //! was killed goes on where it was.
 //!
-//! Layer: rank 10. Main type: [`Journal`]. What its lines are is in [`super::record`]; each is
+//! Layer: rank 11. Main type: [`Journal`]. What its lines are is in [`super::record`]; each is
 //! forced to the disk before its point counts as done.
 //!
 //! What a kill or a power cut can leave is a last line without its end: it is cut off. A line with

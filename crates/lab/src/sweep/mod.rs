@@ -1,6 +1,6 @@
 //! Sweeps: one scenario at every point of a grid, on all cores, to be gone on with after a kill.
 //!
-//! Layer: rank 10. Main types: [`Order`], what is asked for, and [`Swept`], what comes of it. In
+//! Layer: rank 11. Main types: [`Order`], what is asked for, and [`Swept`], what comes of it. In
 //! reading order: `grid` (keys, values, points), `plan` (every point is checked before any is
 //! run), `figures` (what is kept of a point), `record` (as a line with its checksum), `journal`
 //! (the file of them), `crew` (the threads), `summary` and `charts` (the result).
@@ -24,9 +24,9 @@ pub use grid::POINTS_MAX;
 pub use problem::{GridProblem, JournalProblem, LineFlaw};
 pub use record::Damage;
 
-use crate::experiment::{Failure, Progress};
 use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
+use boardlab_experiment::{Failure, Progress};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use figures::{Figures, Outcome};

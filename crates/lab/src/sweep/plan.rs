@@ -1,19 +1,19 @@
 //! The plan: the grid over a scenario, every point of it checked.
 //!
-//! Layer: rank 10. Main type: [`Plan`]. A point is composed and read as for a run, and thrown away
+//! Layer: rank 11. Main type: [`Plan`]. A point is composed and read as for a run, and thrown away
 //! again; so a wrong value costs no point, and no point costs memory before its turn.
 
 use super::Order;
 use super::crew;
 use super::grid::Grid;
 use super::record::Header;
-use crate::experiment::{Action, Failure, Request, VERSION};
 use crate::registry;
 use boardlab_codec::crc32;
 use boardlab_document::error::{BadValue, Error};
 use boardlab_document::problems::Problems;
 use boardlab_document::source::{Kind, Source};
 use boardlab_document::{Document, Override};
+use boardlab_experiment::{Action, Failure, Request, VERSION};
 use boardlab_parts::catalog;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;

@@ -1,6 +1,6 @@
 //! The lines of a journal: one that says which sweep it is, and one a point, each with its checksum.
 //!
-//! Layer: rank 10. Main types: [`Header`], which sweep a journal is of, and [`Contents`], what one
+//! Layer: rank 11. Main types: [`Header`], which sweep a journal is of, and [`Contents`], what one
 //! has. Nothing here touches a file: bytes in, lines and damage out.
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! The result of a sweep: one row a point, the figures that the user chose or that differ, and
 //! every figure as an attachment.
 //!
-//! Layer: rank 10. Functions: [`summary`], and `choose`, which takes the figures for the table. The
+//! Layer: rank 11. Functions: [`summary`], and `choose`, which takes the figures for the table. The
 //! journal is read twice, in the order of the grid, so that a figure of a point is in memory only
 //! as its cell.
 
@@ -10,10 +10,10 @@ use super::charts;
 use super::figures::{Figures, Outcome, means};
 use super::journal::Journal;
 use super::plan::Plan;
-use crate::experiment::VERSION;
 use boardlab_document::error::Error;
+use boardlab_experiment::VERSION;
 use boardlab_result::csv;
-use boardlab_result::prose::counted;
+use boardlab_result::prose::{MIB, counted};
 use boardlab_result::{
     Attachment, Cell, Origin, Parameter, Row, RunResult, Table, Unit, Value, Verdict,
 };
@@ -260,7 +260,7 @@ fn figure(value: &Value, name: &str) -> String {
             Bytes::new(bytes.unsigned_abs()).to_string()
         }
         (Unit::BytesPerSecond, value) => {
-            format!("{:.2} MiB/s", value.as_f64().unwrap_or_default() / 1_048_576.0)
+            format!("{:.2} MiB/s", value.as_f64().unwrap_or_default() / MIB)
         }
         (Unit::Ratio, value) => format!("{:.2} %", value.as_f64().unwrap_or_default() * 100.0),
         (_, value) => plain(value),

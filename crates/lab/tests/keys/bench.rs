@@ -4,7 +4,7 @@ use super::guest;
 use super::tree::Tree;
 use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
-use boardlab_lab::experiment::{Experiment, Failure, Make, Request};
+use boardlab_experiment::{Experiment, Failure, Make, Request};
 use boardlab_lab::registry::EXPERIMENTS;
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;

@@ -13,8 +13,9 @@ mod nor;
 mod sata;
 mod sdwear;
 
-use boardlab_lab::experiment::Action;
-use boardlab_lab::{finding, registry};
+use boardlab_experiment::Action;
+use boardlab_experiment::finding;
+use boardlab_lab::registry;
 use boardlab_result::prose::round;
 use boardlab_result::{RunResult, Value};
 use boardlab_sim::{Duration, Seed};
@@ -216,8 +217,10 @@ fn check(folders: &[&str], more: &[&str], cases: &[Case]) {
     }
 }
 
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+/// The sources in which each experiment has a folder.
+fn sources() -> [PathBuf; 2] {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    ["cards/src", "lab/src"].map(|source| crates.join(source))
 }
 
 /// All source files in `folder`.
@@ -238,7 +241,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// Where in a folder of the source findings are added by `name`.
 fn calls(folder: &str, name: &str) -> Vec<(PathBuf, u32)> {
     let mut all = Vec::new();
-    for file in files(&source().join(folder)) {
+    let folders = sources().map(|source| source.join(folder));
+    for file in folders.iter().filter(|folder| folder.is_dir()).flat_map(|folder| files(folder)) {
         let text = std::fs::read_to_string(&file).unwrap();
         for (at, _) in text.match_indices(&format!("{name}(")) {
             let head = text[..at].chars().next_back();
@@ -256,11 +260,10 @@ fn calls(folder: &str, name: &str) -> Vec<(PathBuf, u32)> {
 
 #[test]
 fn findings_are_added_in_no_other_way() {
-    for file in files(&source()) {
-        let name = file.strip_prefix(source()).unwrap().display().to_string();
+    for file in sources().iter().flat_map(|source| files(source)) {
+        let name = file.display().to_string();
         // The findings of a sweep are about rows of its own table, not about an experiment.
-        let other = name.starts_with("sweep/");
-        if name == "finding.rs" || other {
+        if name.contains("lab/src/sweep/") {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
@@ -275,14 +278,10 @@ fn findings_are_added_in_no_other_way() {
 
 #[test]
 fn each_folder_with_findings_has_cases() {
-    let with: BTreeSet<String> = files(&source())
-        .iter()
-        .filter_map(|file| {
-            let folder = file.strip_prefix(source()).unwrap().parent()?.to_str()?.to_owned();
-            let has = !folder.is_empty() && !calls(&folder, "find").is_empty();
-            has.then_some(folder)
-        })
-        .collect();
+    let folders = sources().into_iter().flat_map(|source| std::fs::read_dir(source).unwrap());
+    let folders = folders.map(|folder| folder.unwrap()).filter(|folder| folder.path().is_dir());
+    let names = folders.map(|folder| folder.file_name().to_str().unwrap().to_owned());
+    let with: BTreeSet<String> = names.filter(|name| !calls(name, "find").is_empty()).collect();
     let checked: BTreeSet<String> = FOLDERS.iter().map(ToString::to_string).collect();
     assert_eq!(with, checked);
 }

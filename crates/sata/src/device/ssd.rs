@@ -159,11 +159,6 @@ impl<T: Translation> Ssd<T> {
         &mut self.storage
     }
 
-    /// The storage alone.
-    pub fn into_storage(self) -> Storage<T> {
-        self.storage
-    }
-
     /// What it did on its link.
     pub const fn tally(&self) -> &Tally {
         &self.tally

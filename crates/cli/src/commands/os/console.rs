@@ -1,6 +1,6 @@
 //! The terminal of a guest: standard output and standard input.
 //!
-//! Layer: rank 11. Main type: [`Terminal`], and [`Interruption`] for runs that keep something when the user ends them. A terminal is read by a thread of its own, line by line as the terminal gives them;
+//! Layer: rank 12. Main type: [`Terminal`], and [`Interruption`] for runs that keep something when the user ends them. A terminal is read by a thread of its own, line by line as the terminal gives them;
 //! anything else is read to its end before the guest starts, so that equal input makes equal runs. What the guest prints goes out raw, by
 //! purpose: a program may draw on its terminal as it likes. `--safe-console` shows its control characters as escapes.
 

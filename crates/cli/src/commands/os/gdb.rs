@@ -1,6 +1,6 @@
 //! `boardlab os debug`: the line to GDB, over TCP or over standard input and output.
 //!
-//! Layer: rank 11. Main type: [`Wire`]. A thread reads what GDB sends, so that the machine can run meanwhile; it is some pieces ahead at most.
+//! Layer: rank 12. Main type: [`Wire`]. A thread reads what GDB sends, so that the machine can run meanwhile; it is some pieces ahead at most.
 
 use super::console::{Shows, Terminal};
 use super::{keep_card, no_result, order, tell};

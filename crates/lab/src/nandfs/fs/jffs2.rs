@@ -1,8 +1,9 @@
 //! JFFS2 in the experiment.
 
-use super::{Cause, FileSystemType, Mounted, Setting, System};
+use super::{FileSystemType, Mounted, Setting, System};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
+use boardlab_experiment::Cause;
 use boardlab_jffs2::{Compression, Jffs2, Options, Profile};
 use boardlab_nand::Nand;
 use boardlab_sim::Clock;

@@ -1,22 +1,19 @@
 //! The filesystems of the experiment, a file each: how a scenario sets one, and how it is mounted.
 //!
-//! Layer: rank 10. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a filesystem as a scenario
+//! Layer: rank 11. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a filesystem as a scenario
 //! sets it; [`Mounted`], one on a flash. Whatever else the experiment does, it does with these alone.
 
 mod jffs2;
 
 use super::scenario::Kernel;
 use boardlab_document::{Read, Section};
+use boardlab_experiment::Cause;
 use boardlab_nand::Nand;
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::{FileSystem, Host, Structure};
 use boardlab_workload::powercut::ForkingFlash;
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-
-/// Why a filesystem does not mount, or a piece of work fails.
-pub(super) type Cause = Box<dyn Error + Send + Sync>;
 
 /// A filesystem that a scenario can have: a column of each table.
 pub(super) struct FileSystemType {

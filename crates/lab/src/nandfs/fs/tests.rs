@@ -4,9 +4,9 @@
 mod toy;
 
 use super::*;
-use crate::experiment::{Failure, Request};
-use crate::nandfs::powercut::powercut_types;
-use crate::nandfs::run_types;
+use crate::nandfs::run::powercut::powercut_types;
+use crate::nandfs::run::run_types;
+use boardlab_experiment::{Failure, Request};
 use boardlab_parts::catalog;
 use boardlab_result::{RunResult, Value};
 use toy::Toy;

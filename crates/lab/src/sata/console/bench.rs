@@ -1,11 +1,11 @@
 //! The machine of the menu: a drive on its link, driven dword by dword, and a host that sends single commands.
 //!
-//! Layer: rank 10. Main type: [`Bench`]; function: [`open`]. Every dword goes over the link with its CRC and its
+//! Layer: rank 11. Main type: [`Bench`]; function: [`open`]. Every dword goes over the link with its CRC and its
 //! scrambling, to the flash and back. Between two commands no time passes.
 
 use super::Machine;
-use crate::experiment;
 use boardlab_document::source::{Kind, Source};
+use boardlab_experiment as experiment;
 use boardlab_parts::catalog;
 use boardlab_parts::drive::compose::Flash;
 use boardlab_parts::drive::{self, DrivePart, SataHost, compose};

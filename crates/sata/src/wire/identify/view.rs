@@ -104,12 +104,6 @@ impl<'a> IdentifyView<'a> {
         if good { Ok(()) } else { Err(Error::Identify { word, found, expected }) }
     }
 
-    /// Whether the words have a checksum.
-    #[must_use]
-    pub fn has_checksum(&self) -> bool {
-        self.0[word::INTEGRITY].to_le_bytes()[0] == bit::SIGNATURE
-    }
-
     /// Sectors that commands of 28-bit LBA reach.
     #[must_use]
     pub fn sectors_28(&self) -> u64 {

@@ -1,0 +1,38 @@
+//! What slowed the jobs of a fio bench.
+//!
+//! Layer: rank 10. Function: [`all`].
+
+use super::run::pace::Pace;
+use boardlab_block::Kind;
+use boardlab_experiment::finding::find;
+use boardlab_result::RunResult;
+use boardlab_result::prose::percent_of;
+
+/// Requests are slowed by a cause where a byte of them takes so many times as long as of those without one.
+const SLOWER: f64 = 1.05;
+
+/// What slowed the jobs most, in a sentence; none where requests with that cause are as fast as those without.
+pub(super) fn all(run: &mut RunResult, pace: &Pace, device: &str) {
+    #[allow(clippy::cast_precision_loss, reason = "ratios for display")]
+    let ratio = |one: u64, other: u64| one as f64 / other.max(1) as f64;
+    for kind in [Kind::Read, Kind::Write] {
+        let all: u64 = pace.slowed(kind).map(|(_, slowed)| slowed.time.as_nanos()).sum();
+        let most = pace.slowed(kind).max_by_key(|(_, slowed)| slowed.time);
+        let Some((Some(cause), slowed)) = most else { continue };
+        let without = pace.slowed(kind).find(|(cause, _)| cause.is_none());
+        let a_byte = ratio(slowed.time.as_nanos(), slowed.bytes);
+        let times = without.map(|(_, free)| a_byte / ratio(free.time.as_nanos(), free.bytes));
+        let than = match times.filter(|times| times.is_finite()) {
+            Some(times) if times < SLOWER => continue,
+            Some(times) => format!(" ({times:.1} times as long for each byte as the others)"),
+            None => String::new(),
+        };
+        let slowed = format!(
+            "{} of the time of {}s was in requests that the {device} slowed for this cause: {}{than}.",
+            percent_of(ratio(slowed.time.as_nanos(), all)),
+            kind.name(),
+            cause.name(),
+        );
+        find(run, slowed);
+    }
+}

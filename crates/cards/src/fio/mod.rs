@@ -1,0 +1,35 @@
+//! A bench for the user's own fio jobs: a card in a slot or a drive on SATA, and a job file.
+//!
+//! Layer: rank 10. In reading order: [`scenario`] (what is run on what; with `jobs`, their text, and what is wrong with it),
+//! `run` (with `device`, what the jobs see; `pace`, throughput and causes over time), `tables`, `findings`. The result has
+//! our tables and charts, and fio's own outputs as attachments, which `--format fio`, `fio-json` and `fio-terse` print.
+
+pub mod scenario;
+
+mod findings;
+mod run;
+mod tables;
+
+use boardlab_experiment::{Action, Experiment};
+use boardlab_parts::catalog;
+
+pub use run::OUTPUTS;
+
+/// Jobs on a card: what `boardlab run FILE.fio` puts a job file into.
+pub const CARD: Experiment = Experiment {
+    name: "fio",
+    published: false,
+    scenario: catalog::FIO,
+    title: "fio jobs on an SD card or an eMMC",
+    prints_fio: true,
+    check: run::check,
+    actions: &[(Action::Run, run::run)],
+};
+
+/// Jobs on a drive.
+pub const DRIVE: Experiment = Experiment {
+    name: "drive-fio",
+    scenario: "drive-fio",
+    title: "fio jobs on a SATA drive",
+    ..CARD
+};

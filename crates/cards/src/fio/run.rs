@@ -1,0 +1,128 @@
+//! A device filled, the jobs run on it, and the result that is made of them.
+//!
+//! Layer: rank 10. Functions: [`check`], [`run`].
+
+pub(super) mod device;
+pub(super) mod pace;
+
+use super::scenario::{self, Scenario, jobs};
+use super::{findings, tables};
+use boardlab_block as block;
+use boardlab_block::Request::Write;
+use boardlab_block::{BlockDevice, Extent, Layered, Payload};
+use boardlab_codec::crc::crc32;
+use boardlab_experiment::verdict::name_parameters;
+use boardlab_experiment::{Failure, Request};
+use boardlab_result::{Attachment, RunResult};
+use boardlab_sim::{Bytes, Clock};
+use boardlab_workload::fio;
+use boardlab_workload::fio::account::Log;
+use boardlab_workload::fio::output;
+use device::Device;
+use pace::Pace;
+
+/// The files of `--format fio`, `fio-json` and `fio-terse`.
+pub const OUTPUTS: [(&str, &str); 3] = [
+    ("fio.txt", "what fio prints for people"),
+    ("fio.json", "what fio prints with --output-format=json"),
+    ("fio.terse", "what fio prints with --minimal: terse, version 3"),
+];
+
+fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
+    let document = request.document;
+    let reading = document.read(|section| scenario::read(&section, document.source().folder()))?;
+    let title = format!("fio on {}", reading.value.composition.name());
+    let run = request.blank(&title, reading.parameters);
+    Ok((reading.value, run))
+}
+
+/// Whether `request` can be run; a checksum of the job file.
+pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    let (scenario, _) = read(request)?;
+    jobs::parse(&scenario.jobs)?;
+    Ok(crc32(0, scenario.jobs.text.as_bytes()))
+}
+
+/// Runs the jobs on an erased device, or on one that was filled before.
+pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let (scenario, mut run) = read(request)?;
+    let file = jobs::parse(&scenario.jobs)?;
+    let mut device = Device::new(&scenario.composition, request.seed)?;
+    let mut clock = Clock::new();
+    let fill = scenario.fill.of(device.geometry().size());
+    self::fill(&mut device, &mut clock, fill)
+        .map_err(|error| failed("filling the device", error))?;
+    let (started, before) = (clock.now(), tables::Before::of(&device));
+    let mut device = Layered::new(Pace::from(started), device);
+    let host = fio::Host { seed: request.seed, ..fio::Host::default() };
+    let done = fio::run(&mut device, &mut clock, &file, &host);
+    let done = done.map_err(|failure| match failure {
+        fio::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
+        failure => failed("fio", failure),
+    })?;
+    let (pace, device) = device.into_parts();
+    run.tables.push(output::table::table("fio", "Jobs", &done));
+    run.tables.extend(tables::causes(&pace));
+    run.tables.extend([tables::flash(&device, &before), tables::operations(&device, &before)]);
+    run.tables.extend(device.described());
+    pace.draw(&mut run);
+    run.warnings.extend(done.notes.iter().map(ToString::to_string));
+    findings::all(&mut run, &pace, device.name());
+    run.attachments = attachments(&file, &done);
+    run.virtual_time_ns = done.ended.since(started).as_nanos();
+    name_parameters(&mut run, |_, _| true);
+    run.count_provenance();
+    Ok(run)
+}
+
+fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    Failure::Run {
+        system: system.into(),
+        error: Box::new(error),
+        help: "write less, or choose another part: boardlab list parts",
+    }
+}
+
+/// Writes the first `length` bytes in sequence, then everything reaches the flash.
+fn fill<D: BlockDevice>(
+    device: &mut D,
+    clock: &mut Clock,
+    length: Bytes,
+) -> Result<(), block::Error> {
+    let size = device.geometry().block;
+    let (blocks, step) = (length / size, Bytes::mib(4) / size);
+    let mut first = 0;
+    while first < blocks {
+        let extent = Extent::new(first, step.min(blocks - first));
+        let write = Write { extent, data: Payload::Repeated(0xFF), durable: false };
+        clock.advance_to(device.submit(clock.now(), write)?.ended);
+        first += extent.count;
+    }
+    if blocks > 0 {
+        device.flush(clock)?;
+    }
+    Ok(())
+}
+
+/// What fio would print, and the logs that the jobs ask for.
+fn attachments(file: &fio::JobFile, done: &fio::Run) -> Vec<Attachment> {
+    let texts = [
+        output::human::human(file, done),
+        output::json::to_text(&output::json::json(file, done)) + "\n",
+        output::terse::terse(file, done),
+    ];
+    let named = OUTPUTS.into_iter().zip(texts);
+    let mut all: Vec<_> = named
+        .map(|((name, title), text)| Attachment { name: name.into(), title: title.into(), text })
+        .collect();
+    for (number, report) in done.reports.iter().enumerate() {
+        let logs = &file.jobs[report.job].settings.reporting.logs;
+        for (log, suffix) in [(Log::Bandwidth, "bw"), (Log::Latency, "clat"), (Log::Rate, "iops")] {
+            let Some(name) = &logs[log as usize] else { continue };
+            let name = format!("{name}_{suffix}.{}.log", number + 1);
+            let title = format!("log of {}", report.name);
+            all.push(Attachment { name, title, text: output::log::text(report, log) });
+        }
+    }
+    all
+}

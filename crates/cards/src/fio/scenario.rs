@@ -1,0 +1,184 @@
+//! The scenario of a fio bench: which device on which board, how full, and the jobs.
+//!
+//! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
+//! a file of their own, which goes before. Variables of a job file come from the scenario, never from the environment.
+
+pub(crate) mod jobs;
+
+use boardlab_document::quantity::Ratio;
+use boardlab_document::{Read, Section};
+use boardlab_experiment::data_file;
+use boardlab_parts::card::{board, part, unused};
+use boardlab_parts::drive::DrivePart;
+use boardlab_parts::drive::driver::{self, Ahci};
+use boardlab_parts::drive::part as drive;
+use boardlab_parts::drive::unused as drive_keys;
+use boardlab_parts::managed::unused::by_choice;
+use boardlab_sim::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The largest job file.
+const JOBS: Bytes = Bytes::mib(1);
+
+/// What is run on what.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// The device, and what it is put into.
+    pub composition: Composition,
+    /// The share of it that is written, in sequence, before the jobs.
+    pub fill: Ratio,
+    /// The jobs.
+    pub jobs: Jobs,
+}
+
+/// A device and its host.
+#[derive(Debug, Clone)]
+pub enum Composition {
+    /// A card or an eMMC in its slot.
+    Card(Box<part::CardPart>, Box<board::Host>),
+    /// A SATA drive at its controller.
+    Drive(Box<DrivePart>, Box<Ahci>),
+}
+
+impl Composition {
+    /// What the device is, one line.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Card(part, _) => &part.name,
+            Self::Drive(part, _) => &part.name,
+        }
+    }
+}
+
+/// Kinds of parts that can be under the jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Card,
+    Drive,
+}
+
+const KINDS: [(&str, Kind); 3] = [("sd", Kind::Card), ("emmc", Kind::Card), ("sata", Kind::Drive)];
+
+/// Keys of a link that is followed command by command.
+const UNUSED: [&str; 10] = [
+    "part.link.holda_after",
+    "part.link.fifo",
+    "part.link.hold_to",
+    "part.link.cont",
+    "part.controller.identify_frame",
+    "board.ahci.holda_after",
+    "board.ahci.fifo",
+    "board.ahci.hold_from",
+    "board.ahci.hold_to",
+    "board.ahci.cont",
+];
+
+/// Jobs of fio as text.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    /// What messages call the text.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// Where included files are looked for; nowhere when the text is not from a file.
+    pub folder: Option<PathBuf>,
+    /// Variables of the job file.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// Reads the whole scenario, its part and board mounted in place of their names.
+///
+/// # Errors
+/// Whatever is missing, unknown or of the wrong kind, the job file included.
+pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
+    let title = section.required::<String>("title");
+    let experiment = section.required::<String>("experiment");
+    let composition = composition(section);
+    let fill = section.section("device", |device| {
+        let whole = Ratio::from_millionths(1_000_000);
+        let fill = device.key::<Ratio>("fill").within(Ratio::default(), whole).required();
+        device.finish()?;
+        fill
+    });
+    let jobs = section.section("fio", |fio| jobs(&fio, folder));
+    section.finish()?;
+    let (_, _, composition) = (title?, experiment?, composition?);
+    match &composition {
+        Composition::Card(part, _) => {
+            unused::around(section, part)?;
+            by_choice(section, "part", &part.managed, &|_| false)?;
+        }
+        Composition::Drive(part, _) => {
+            drive_keys::by_choice(section, "part", part)?;
+            let why = "on jobs: no data is held up on the link, and nobody asks for IDENTIFY data";
+            for key in UNUSED {
+                section.idle(key, why, "`boardlab run sata-ssd` follows a link dword by dword")?;
+            }
+        }
+    }
+    Ok(Scenario { composition, fill: fill?, jobs: jobs? })
+}
+
+/// Part and board; what the board must have follows from the kind of the part.
+fn composition(section: &Section<'_>) -> Read<Composition> {
+    let kind = section.section("part", |part| {
+        let kind = part.one_of("kind", &KINDS);
+        part.leave_rest();
+        kind
+    });
+    match kind {
+        Ok(Kind::Card) => {
+            let (part, host) =
+                (section.section("part", part::read), section.section("board", board::read));
+            Ok(Composition::Card(Box::new(part?), Box::new(host?)))
+        }
+        Ok(Kind::Drive) => {
+            let (part, host) =
+                (section.section("part", drive::read), section.section("board", driver::read));
+            Ok(Composition::Drive(Box::new(part?), Box::new(host?)))
+        }
+        Err(reported) => section.section("board", |board| {
+            board.leave_rest();
+            Err(reported)
+        }),
+    }
+}
+
+/// The jobs of the section `fio`.
+pub(crate) fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
+    let inline = section.key::<String>("job").optional();
+    let file = section.key::<String>("file").optional_sourced();
+    let variables = section.optional_section("variables", |section| {
+        let all = section.keys().map(|key| Ok((key.to_owned(), section.required(key)?)));
+        let all = all.collect::<Read<BTreeMap<String, String>>>();
+        section.finish()?;
+        all
+    });
+    section.finish()?;
+    let (inline, variables) = (inline?, variables?.unwrap_or_default());
+    if let Some(file) = file? {
+        let path = data_file::path(&file, folder);
+        let bytes = data_file::read(section, "file", &path, JOBS, "a job file")?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            section.refuse(
+                "file",
+                "is not UTF-8 text",
+                "a job file of fio",
+                "is it the right file?",
+            )
+        })?;
+        let folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
+        return Ok(Jobs { name: path.display().to_string(), text, folder, variables });
+    }
+    let Some(text) = inline else {
+        return Err(section.refuse(
+            "job",
+            "is missing, and `file` too",
+            "the text of a job, or the path of a job file",
+            "write --set fio.file=my.fio",
+        ));
+    };
+    Ok(Jobs { name: "fio.job".into(), text, folder: None, variables })
+}

@@ -1,0 +1,76 @@
+//! Jobs from their text; what is wrong with them becomes an error with file, line and column.
+//!
+//! Layer: rank 10. Functions: [`parse`], and [`unfit`] for what only a run can tell.
+
+use crate::fio::scenario::Jobs;
+use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
+use boardlab_result::foreign::shown_at_most as shown;
+use boardlab_workload::fio::{self, Diagnostic, Diagnostics, Environment, JobFile, Misfit};
+use std::fs;
+
+/// The most that an included file may have, in bytes; the reader refuses more in all.
+const INCLUDED: u64 = 1 << 20;
+
+impl Environment for Jobs {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
+
+    fn include(&self, file: &str) -> Option<String> {
+        let path = self.folder.as_ref()?.join(file);
+        let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= INCLUDED);
+        small.then(|| fs::read_to_string(path).ok()).flatten()
+    }
+}
+
+/// The jobs.
+///
+/// # Errors
+/// All that is wrong with the text, at most ten of it.
+pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
+    const SHOWN: usize = 10;
+    let file = fio::parse(&jobs.name, jobs.text.as_bytes(), jobs);
+    let file = file.map_err(|Diagnostics(all)| {
+        let hidden = all.len().saturating_sub(SHOWN);
+        let mut errors: Vec<_> = all.into_iter().take(SHOWN).map(wrong_text).collect();
+        match (errors.len(), hidden) {
+            (1, 0) => errors.remove(0),
+            _ => Error::Several { errors, hidden },
+        }
+    })?;
+    fio::check(&file).map_err(unfit)?;
+    Ok(file)
+}
+
+/// The error that a job cannot be run.
+pub(crate) fn unfit(Misfit { place, job, what }: Misfit) -> Error {
+    let at = At::Line { file: place.file, line: place.line, column: place.column };
+    refused(at, &job, what)
+}
+
+/// The error that `job` cannot be run: `what` is wrong with it.
+pub(crate) fn refused(at: At, job: &str, what: &str) -> Error {
+    let message = Message {
+        title: format!("job `{}`: {}", shown(job, TEXT_SHOWN), shown(what, TEXT_SHOWN * 4)),
+        label: String::new(),
+        help: "docs/formats/fio-jobs.md says which jobs can be simulated".into(),
+    };
+    Other { at, message }.into()
+}
+
+/// fio's own words, the second line of which says what would be right.
+fn wrong_text(wrong: Diagnostic) -> Error {
+    let words = wrong.problem.to_string();
+    let (title, help) = words.split_once('\n').unwrap_or((&words, ""));
+    let help = match help {
+        "" => "docs/formats/fio-jobs.md lists the options, and what differs from fio",
+        help => help,
+    };
+    let message = Message {
+        title: shown(title, TEXT_SHOWN * 4),
+        label: String::new(),
+        help: shown(help, TEXT_SHOWN * 4),
+    };
+    let (line, column) = (wrong.place.line, wrong.place.column);
+    Other { at: At::Line { file: wrong.place.file, line, column }, message }.into()
+}

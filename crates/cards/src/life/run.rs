@@ -1,0 +1,139 @@
+//! Lives, factors and what-ifs, and the result that is made of them.
+//!
+//! Layer: rank 10. Functions: [`check`], [`life`].
+
+pub mod factors;
+pub mod faults;
+pub mod live;
+pub mod model;
+pub mod pace;
+pub mod places;
+pub mod study;
+
+mod recorded;
+mod what_if;
+
+use super::scenario::{self, Load, Scenario, Unused};
+use super::{charts, findings, tables};
+use boardlab_experiment::verdict::{self, is_of};
+use boardlab_experiment::{Failure, Progress, Request};
+use boardlab_result::RunResult;
+use boardlab_sim::Seed;
+use model::Model;
+use places::{Source, Work};
+use study::{Study, study};
+
+fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
+    let document = request.document;
+    let folder = document.source().folder();
+    let reading = document.read(|section| scenario::read(&section, folder))?;
+    let title = format!("Life of {}", reading.value.part.name);
+    let mut run = request.blank(&title, reading.parameters);
+    let Unused { jobs, trace } = &reading.value.unused;
+    if let Some(file) = trace {
+        recorded::open(file)?;
+    }
+    for (section, is_there) in [("fio", *jobs), ("trace", trace.is_some())] {
+        if is_there {
+            let text = format!("The section [{section}] is not used: workload.kind is another.");
+            run.warnings.push(text);
+        }
+    }
+    Ok((reading.value, run))
+}
+
+/// Whether `request` can be run; a checksum of the job file or the trace.
+pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    let (scenario, _) = read(request)?;
+    what_if::choices(&scenario)?;
+    recorded::checksum(&scenario)
+}
+
+/// What the scenario asks of its card, and what there is to say about it.
+fn work(scenario: &Scenario, seed: Seed) -> Result<(Work, Vec<String>), Failure> {
+    let model = Model::full(&scenario.part, scenario.days.powered).map_err(refused)?;
+    match &scenario.load {
+        Load::Pattern(pattern) => {
+            #[allow(clippy::cast_precision_loss, reason = "bytes below 2^53")]
+            let bytes_a_day = pattern.bytes_a_day.get() as f64;
+            let (source, days) = (Source::Pattern(*pattern), scenario.days);
+            Ok((Work { bytes_a_day, source, days }, Vec::new()))
+        }
+        Load::Fio(fio) => recorded::fio(scenario, fio, &model, seed),
+        Load::Trace(trace) => recorded::trace(scenario, trace, &model),
+    }
+}
+
+fn refused(error: boardlab_ftl::Error) -> Failure {
+    let help = "take a larger spare, fewer bad blocks from the factory, or another part";
+    Failure::Run { system: "the card".into(), error: Box::new(error), help }
+}
+
+/// Lives, factors, what-ifs.
+pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let (scenario, mut run) = read(request)?;
+    let choices =
+        if scenario.what_if.cards > 0 { what_if::choices(&scenario)? } else { Vec::new() };
+    let steps = choices.len() + 1;
+    let done = |step: &str, done| (request.progress)(Progress { step, done, total: steps });
+    let (work, notes) = work(&scenario, request.seed)?;
+    let base = study(&scenario.part, work, scenario.life, scenario.life.cards, request.seed);
+    let base = base.map_err(refused)?;
+    done("lives", 1);
+    run.warnings.extend(notes);
+    let median = base.median();
+    let factors = factors::factors(median, &base.model, &base.work);
+    run.tables.push(tables::life(&base));
+    run.tables.push(tables::factors(median, &factors));
+    if !choices.is_empty() {
+        let table = compare(&scenario, &base, choices, request, &done)?;
+        run.tables.push(table);
+    }
+    run.tables.push(tables::wear(median, base.model.rated));
+    run.tables.push(tables::health(median, base.model.rated));
+    if !base.model.scale.is_full() {
+        run.tables.push(tables::pace(&base));
+    }
+    charts::draw(&mut run, &base, &factors);
+    findings::add(&mut run, &scenario, &base, &factors);
+    name_parameters(&mut run);
+    run.count_provenance();
+    Ok(run)
+}
+
+/// The table of what else could be chosen.
+fn compare(
+    scenario: &Scenario,
+    base: &Study,
+    choices: Vec<what_if::Choice>,
+    request: &Request<'_>,
+    done: &dyn Fn(&str, usize),
+) -> Result<boardlab_result::Table, Failure> {
+    let cards = scenario.what_if.cards.min(scenario.life.cards);
+    // The same cards, so that a difference is one of the choice.
+    let same = |scenario: &Scenario, work: Work| {
+        study(&scenario.part, work, scenario.life, cards, request.seed)
+            .map_err(|error| error.to_string())
+    };
+    let chosen = same(scenario, base.work.clone());
+    let mut rows = vec![("as-is".to_owned(), "as it is".to_owned(), chosen)];
+    for (number, choice) in choices.into_iter().enumerate() {
+        let what_if::Choice { id, title, scenario, other_card } = choice;
+        let work = match other_card {
+            true => work(&scenario, request.seed)?.0,
+            false => Work { days: scenario.days, ..base.work.clone() },
+        };
+        let lives = same(&scenario, work);
+        done(&id, number + 2);
+        rows.push((id, title, lives));
+    }
+    Ok(tables::what_if(&rows))
+}
+
+/// Names the parameters that each table depends on.
+fn name_parameters(run: &mut RunResult) {
+    const TIMED: [&str; 4] = ["part.bus.", "part.flash.times.", "part.flash.single_bit.", "board."];
+    verdict::name_parameters(run, |table, key| {
+        !is_of(key, &TIMED) && (!key.starts_with("what_if.") || table == "what-if")
+    });
+}

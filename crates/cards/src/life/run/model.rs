@@ -1,0 +1,218 @@
+//! The card as it is simulated: in full, or scaled so that a whole life takes a second.
+//!
+//! Layer: rank 10. Main types: [`Model`], [`Scale`]; functions: [`lacks`], [`Model::full`], [`Model::scaled`]. A scaled
+//! card has the same blocks, spare, policies and lives of blocks, with two things changed:
+//!
+//! ```text
+//!   pages   a block has `of` pages instead of `per`: one stands for per / of neighbouring ones
+//!   step    one erase stands for `step` erases: blocks live for 1 / step as many
+//! ```
+//!
+//! Where and in which order blocks wear out stays the same; how many erases a page of the host costs does not,
+//! because it depends on the pages of a block: that is measured on both and put right (`pace`). A step is
+//! only taken where it does not blur what it scales. Blocks with cold data stay behind by a number of erases, which a
+//! step would multiply: it is one unless the load is even. Nothing that counts erases (a levelling threshold)
+//! may come to more than a hundredth of a life, and with modelled read errors, which refresh by
+//! the clock, the step is one too.
+//!
+//! Left out: padding at flushes (a layer that survives power cuts has its larger reserve, nothing else), the time
+//! of requests, the write cache of the card's controller but for sequential requests.
+
+use boardlab_ftl::{
+    EndOfLife, Endurance, Error, Geometry, Levelling, MapMemory, PageMapped, Policies, ReadErrors,
+    Reliability, Untimed,
+};
+use boardlab_parts::card::part::CardPart;
+use boardlab_parts::managed::Mapping;
+use boardlab_sim::{Bytes, Duration, Seed};
+
+/// Pages of a block of a scaled card: a multiple of two, three and four bits a cell.
+const PAGES: u32 = 24;
+/// Erases that the shortest lived block of a scaled card lives for, about.
+const ERASES: u32 = 500;
+/// Blocks that a layer which survives power cuts keeps in addition.
+const POWER_SAFE: u32 = 3;
+
+/// What one page and one erase of the simulated card stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scale {
+    /// Pages of a real block,
+    pub per: u32,
+    /// and of a simulated one.
+    pub of: u32,
+    /// Erases that one stands for.
+    pub step: u32,
+}
+
+impl Scale {
+    /// Whether nothing is scaled.
+    #[must_use]
+    pub const fn is_full(self) -> bool {
+        self.per == self.of && self.step == 1
+    }
+
+    /// Real pages that a simulated one stands for.
+    #[must_use]
+    pub fn pages(self) -> f64 {
+        f64::from(self.per) / f64::from(self.of)
+    }
+}
+
+/// A card as it is simulated.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// What is scaled.
+    pub scale: Scale,
+    /// The simulated flash.
+    pub geometry: Geometry,
+    /// All policies.
+    pub policies: Policies,
+    /// Lives of blocks, in simulated erases.
+    pub reliability: Reliability,
+    /// Erases that a block is rated for, real ones.
+    pub rated: u32,
+    /// What the host addresses.
+    pub capacity: Bytes,
+    /// Whether neighbouring small requests are joined before they are programmed.
+    pub joins: bool,
+}
+
+/// What a part lacks for a life to be computed.
+#[must_use]
+pub fn lacks(part: &CardPart) -> Option<&'static str> {
+    if matches!(part.managed.mapping, Mapping::LogBlocks(_)) {
+        return Some("maps whole blocks, of which no life is modelled");
+    }
+    part.managed.life.is_none().then_some("has no section [endurance]: its blocks never die")
+}
+
+impl Model {
+    /// The card with every page and every erase.
+    ///
+    /// # Errors
+    /// What the translation layer refuses.
+    pub fn full(part: &CardPart, powered: Duration) -> Result<Self, Error> {
+        let geometry = part.geometry()?;
+        let per = geometry.pages_per_block();
+        Self::new(part, Scale { per, of: per, step: 1 }, powered)
+    }
+
+    /// The card scaled, for a load that is `even` over what it uses or not.
+    ///
+    /// # Errors
+    /// What the translation layer refuses.
+    pub fn scaled(part: &CardPart, powered: Duration, even: bool) -> Result<Self, Error> {
+        let geometry = part.geometry()?;
+        let per = geometry.pages_per_block();
+        let step = if even { step(part) } else { 1 };
+        Self::new(part, Scale { per, of: per.min(PAGES), step }, powered)
+    }
+
+    fn new(part: &CardPart, scale: Scale, powered: Duration) -> Result<Self, Error> {
+        let whole = part.geometry()?;
+        let pages = u64::from(whole.logical_pages()) * u64::from(scale.of);
+        let pages = u32::try_from(pages.div_ceil(scale.per.into())).unwrap_or(u32::MAX);
+        let geometry = match scale.per == scale.of {
+            true => whole,
+            false => Geometry::new(whole.blocks(), scale.of, whole.page(), pages)?,
+        };
+        let mut policies = part.managed.all_policies();
+        if part.managed.power.is_some() {
+            policies.reserve += POWER_SAFE;
+        }
+        if let MapMemory::Cached { cache, segment } = policies.map {
+            let least = Bytes::new(8 * u64::from(segment));
+            let scaled = Bytes::new(cache.get() * u64::from(scale.of) / u64::from(scale.per));
+            policies.map = MapMemory::Cached { cache: scaled.max(least), segment };
+        }
+        let cycles: Vec<u32> = part
+            .managed
+            .life
+            .iter()
+            .flat_map(|life| &life.cycles)
+            .map(|cycles| (cycles / scale.step).max(1))
+            .collect();
+        let life = part.managed.life.as_ref();
+        let bad = life.map_or(0, |life| (life.factory_bad.millionths() << 16) / 1_000_000);
+        let reliability = Reliability {
+            endurance: Endurance::new(&cycles)?,
+            single_bit_wear: life.map_or(1_000, |life| life.single_bit_wear),
+            factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
+            program_failures: 0,
+            end_of_life: EndOfLife::ReadOnly,
+            reads: part.managed.reads.as_ref().map(|reads| powered_patrol(reads, powered)),
+        };
+        let (rated, capacity) = (life.map_or(0, |life| life.rated), part.face.capacity);
+        let joins = part.face.cache.is_some();
+        Ok(Self { scale, geometry, policies, reliability, rated, capacity, joins })
+    }
+
+    /// Good blocks without which the card takes no more data.
+    #[must_use]
+    pub fn needed(&self) -> u32 {
+        self.policies.blocks_needed(self.policies.logical_blocks(&self.geometry))
+    }
+
+    /// A new card with the blocks of `seed`.
+    ///
+    /// # Errors
+    /// [`Error::TooFewBlocks`] when too many are bad from the factory.
+    pub fn card(&self, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
+        let medium = Untimed::new(&self.geometry);
+        let layer = PageMapped::new(self.geometry, self.policies, medium, seed)?;
+        layer.with_reliability(&self.reliability, seed)
+    }
+
+    /// A card of which only `blocks` are left, all alike, and none of which ever dies: to measure on.
+    ///
+    /// # Errors
+    /// [`Error::TooFewBlocks`] when these are too few.
+    pub fn with_blocks(&self, blocks: u32, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
+        let (pages, page) = (self.geometry.pages_per_block(), self.geometry.page());
+        let geometry = Geometry::new(blocks, pages, page, self.geometry.logical_pages())?;
+        let geometry = geometry.striped(self.geometry.stripe())?;
+        let layer = PageMapped::new(geometry, self.policies, Untimed::new(&geometry), seed)?;
+        let reliability = Reliability {
+            endurance: Endurance::new(&[u32::MAX])?,
+            single_bit_wear: self.reliability.single_bit_wear,
+            factory_bad: 0,
+            program_failures: 0,
+            end_of_life: EndOfLife::Ignored,
+            reads: None,
+        };
+        layer.with_reliability(&reliability, seed)
+    }
+
+    /// Programs of a card's whole life, about: what a simulation costs.
+    #[must_use]
+    pub fn programs(&self) -> u64 {
+        let stream = &mut Seed::new(0).stream("life.cost");
+        let cycles = self.reliability.endurance.draw(stream);
+        u64::from(self.geometry.pages()) * u64::from(cycles)
+    }
+}
+
+/// The patrol looks only while there is power.
+fn powered_patrol(reads: &ReadErrors, powered: Duration) -> ReadErrors {
+    let day = u128::from(crate::life::scenario::limits::DAY.as_nanos());
+    let slowed = u128::from(reads.patrol.as_nanos()) * day / u128::from(powered.as_nanos().max(1));
+    let patrol = Duration::from_nanos(u64::try_from(slowed).unwrap_or(u64::MAX));
+    ReadErrors { patrol, ..reads.clone() }
+}
+
+/// Erases that one erase of a scaled card stands for.
+fn step(part: &CardPart) -> u32 {
+    let Some(life) = part.managed.life.as_ref().filter(|_| part.managed.reads.is_none()) else {
+        return 1;
+    };
+    let shortest = life.cycles.first().copied().unwrap_or(1);
+    let counts = match part.managed.policies.levelling {
+        Levelling::None | Levelling::Dynamic => 0,
+        Levelling::Threshold(erases)
+        | Levelling::DualPool(erases)
+        | Levelling::RandomSwap(erases) => erases,
+        Levelling::SwLeveler { threshold, .. } => threshold,
+    };
+    let most = (shortest / 100).checked_div(counts).map_or(u32::MAX, |more| more + 1);
+    (shortest / ERASES).min(most).max(1)
+}

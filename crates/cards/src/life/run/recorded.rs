@@ -1,0 +1,290 @@
+//! Loads that are recorded first: jobs of fio run once on the card, and block traces.
+//!
+//! Layer: rank 10. Main type: [`Recorder`], a device that writes down which pages its card was asked for; functions:
+//! [`fio`], [`trace`], [`checksum`]. A job runs on the card with its times, so that one that goes by time writes as
+//! much as this card takes. With `randrepeat=0` it is run again with other places, as fio would; otherwise each run of
+//! it writes the same places, as fio's does.
+
+use super::model::Model;
+use super::places::{Op, Recorded, Source, Work, real};
+use crate::fio::scenario::jobs;
+use crate::life::scenario::limits;
+use crate::life::scenario::{Fio, Scenario, Trace};
+use boardlab_block as block;
+use boardlab_block::{BlockDevice, Completion, Geometry, Request};
+use boardlab_codec::crc::crc32;
+use boardlab_document::error::{At, Error, FileProblem, Message, Other, TEXT_SHOWN};
+use boardlab_experiment::Failure;
+use boardlab_ftl::Extent;
+use boardlab_parts::card::compose::compose;
+use boardlab_parts::managed::Layer;
+use boardlab_result::foreign::shown_at_most as shown;
+use boardlab_sd::{Card, Data};
+use boardlab_sim::{Clock, Duration, Instant, Seed};
+use boardlab_workload::fio::{self as jobs_of, Host};
+use boardlab_workload::trace::{
+    self as traces, Fit, Format, Kind, Problem, Reader, Reading, Record,
+};
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Runs of a job that does not repeat itself.
+const RUNS: u32 = 8;
+
+/// Pages that a card was asked for.
+#[derive(Debug)]
+struct Pages {
+    /// Bytes of a page, and logical pages.
+    page: u64,
+    /// Small neighbours are joined by the card's write cache.
+    joins: bool,
+    list: Recorded,
+    /// Where the last write ended.
+    end: u64,
+    full: bool,
+}
+
+impl Pages {
+    fn new(model: &Model) -> Self {
+        let (page, joins) = (model.geometry.page().get(), model.joins);
+        Self { page, joins, list: Recorded::default(), end: u64::MAX, full: false }
+    }
+
+    /// Bytes from `start` on are written.
+    fn write(&mut self, start: u64, length: u64) {
+        if length == 0 {
+            return;
+        }
+        let (mut first, end) = (start / self.page, (start + length).div_ceil(self.page));
+        let joined = self.joins && start == self.end && !start.is_multiple_of(self.page);
+        first += u64::from(joined);
+        self.list.bytes += length;
+        self.list.pages += end.saturating_sub(first);
+        self.end = start + length;
+        if first < end {
+            self.push(first, end, true);
+        }
+    }
+
+    /// Whole pages among the bytes from `start` on are given up.
+    fn trim(&mut self, start: u64, length: u64) {
+        let (first, end) = (start.div_ceil(self.page), (start + length) / self.page);
+        if first < end {
+            self.push(first, end, false);
+        }
+    }
+
+    fn push(&mut self, first: u64, end: u64, writes: bool) {
+        let number = |page: u64| u32::try_from(page).unwrap_or(u32::MAX);
+        let (first, count) = (number(first), number(end - first));
+        let room = self.list.operations.len() < limits::OPERATIONS;
+        match self.list.operations.last_mut() {
+            Some(Op::Write(last)) if writes && last.first + last.count == first => {
+                last.count += count;
+            }
+            _ if !room => self.full = true,
+            _ if writes => self.list.operations.push(Op::Write(Extent::new(first, count))),
+            _ => self.list.operations.push(Op::Trim(Extent::new(first, count))),
+        }
+    }
+
+    /// The load that repeats this list so that it takes `seconds` each time.
+    fn work(self, scenario: &Scenario, seconds: f64, name: &str) -> Result<Work, Failure> {
+        let refused = |what: &str| {
+            Err(Failure::Input(jobs::refused(At::Path(name.into()), "workload", what)))
+        };
+        if self.list.pages == 0 {
+            return refused("writes nothing: a card that is only read does not wear out");
+        }
+        if self.full {
+            return refused("has more than 33 million stretches of pages: take a part of it");
+        }
+        let bytes_a_day = real(self.list.bytes) / seconds.max(1e-9) * 86_400.0;
+        if bytes_a_day > real(limits::A_DAY.get()) {
+            return refused("writes more than 864 TB a day: repeat it less often");
+        }
+        let source = Source::Recorded(Arc::new(self.list));
+        Ok(Work { bytes_a_day, source, days: scenario.days })
+    }
+}
+
+/// A card, and what it was asked for.
+struct Recorder {
+    card: Card<Layer>,
+    pages: Pages,
+}
+
+impl BlockDevice for Recorder {
+    fn geometry(&self) -> &Geometry {
+        self.card.geometry()
+    }
+
+    fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, block::Error> {
+        let geometry = self.card.geometry();
+        let extent = request.extent();
+        let (start, length) = (extent.first.0 * geometry.block.get(), geometry.bytes(extent).get());
+        let kind = request.kind();
+        let done = self.card.submit(at, request)?;
+        match kind {
+            block::Kind::Write | block::Kind::WriteZeroes => self.pages.write(start, length),
+            block::Kind::Discard => self.pages.trim(start, length),
+            block::Kind::Read | block::Kind::Flush => {}
+        }
+        Ok(done)
+    }
+}
+
+fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    let help = "write less in one run of the job, or choose another part: boardlab list parts";
+    Failure::Run { system: system.into(), error: Box::new(error), help }
+}
+
+/// The load of jobs of fio, and what there is to say about them.
+pub(crate) fn fio(
+    scenario: &Scenario,
+    load: &Fio,
+    model: &Model,
+    seed: Seed,
+) -> Result<(Work, Vec<String>), Failure> {
+    let file = jobs::parse(&load.jobs)?;
+    let repeats = file.jobs.iter().all(|job| job.settings.randomness.repeat);
+    let runs = if repeats { 1 } else { RUNS };
+    let card = compose(&scenario.part, &scenario.host, Data::Lost, seed);
+    let card = card.map_err(|error| failed("the card", error))?;
+    let mut recorder = Recorder { card, pages: Pages::new(model) };
+    let (mut clock, mut notes) = (Clock::new(), Vec::new());
+    for run in 0..runs {
+        let seed = seed.child(&format!("life.fio.{run}"));
+        let host = Host { seed, ..Host::default() };
+        let done = jobs_of::run(&mut recorder, &mut clock, &file, &host);
+        let done = done.map_err(|failure| match failure {
+            jobs_of::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
+            failure => failed("fio", failure),
+        })?;
+        if run == 0 {
+            notes.extend(done.notes.iter().map(ToString::to_string));
+        }
+    }
+    if repeats {
+        notes.push(
+            "Each run of the jobs writes the same places in the same order, as fio's randrepeat does; \
+             with randrepeat=0 eight runs with other places are taken."
+                .into(),
+        );
+    }
+    let seconds = 86_400.0 / real(load.runs_a_day) * f64::from(runs);
+    Ok((recorder.pages.work(scenario, seconds, &load.jobs.name)?, notes))
+}
+
+/// The regular file at `path`.
+pub(crate) fn open(path: &Path) -> Result<File, Failure> {
+    let refused = |problem| {
+        let path = path.display().to_string();
+        Failure::Input(Error::File { path, problem, place: None })
+    };
+    let metadata = std::fs::metadata(path).map_err(|_| refused(FileProblem::Missing))?;
+    if metadata.is_dir() {
+        return Err(refused(FileProblem::Directory));
+    }
+    if !metadata.is_file() {
+        return Err(refused(FileProblem::NotAFile));
+    }
+    File::open(path).map_err(|error| refused(FileProblem::Unreadable(error.raw_os_error())))
+}
+
+/// The load of a block trace, and what there is to say about it.
+pub(crate) fn trace(
+    scenario: &Scenario,
+    load: &Trace,
+    model: &Model,
+) -> Result<(Work, Vec<String>), Failure> {
+    let name = load.file.display().to_string();
+    let mut head = Vec::new();
+    let taken = open(&load.file)?.take(4_096).read_to_end(&mut head);
+    taken.map_err(|error| failed("the trace", error))?;
+    let reading = Reading {
+        format: Format::detect(&head),
+        action: load.action,
+        disk: load.disk.clone(),
+        order: load.order,
+    };
+    let text = BufReader::with_capacity(1 << 16, open(&load.file)?);
+    let mut reader = Reader::new(text, name.clone(), reading);
+    let geometry = Geometry::of_size(scenario.part.face.capacity);
+    let mut fit = Fit::new(&geometry, load.beyond, load.ragged);
+    let mut pages = Pages::new(model);
+    let mut last = Duration::ZERO;
+    for record in reader.by_ref() {
+        let record = record.map_err(wrong_trace)?;
+        last = record.at;
+        let fitted = fit.fit(record, |part| take(&mut pages, &part));
+        fitted.map_err(|problem| misfit(&name, &record, problem))?;
+    }
+    let mut notes = Vec::new();
+    let done = fit.done();
+    for (count, what) in [
+        (reader.late(), "came at a time before the request before, and at that one's time here"),
+        (done.cut, "reached behind the end of the card and were cut"),
+        (done.dropped, "lay behind the end of the card and were left out"),
+        (done.wrapped, "lay behind the end of the card and were wrapped to its start"),
+        (done.widened, "were widened to whole blocks of 512 bytes"),
+    ] {
+        if count > 0 {
+            notes.push(format!("Trace {name}: {count} requests {what}."));
+        }
+    }
+    let every = load.every.unwrap_or(last).max(Duration::from_millis(1));
+    Ok((pages.work(scenario, every.as_secs_f64(), &name)?, notes))
+}
+
+fn take(pages: &mut Pages, part: &Record) {
+    match part.kind {
+        Kind::Write => pages.write(part.offset.get(), part.length.get()),
+        Kind::Discard => pages.trim(part.offset.get(), part.length.get()),
+        Kind::Read | Kind::Flush => {}
+    }
+}
+
+fn misfit(file: &str, record: &Record, problem: Problem) -> Error {
+    let line = usize::try_from(record.line).unwrap_or(usize::MAX);
+    let place = boardlab_workload::fio::Place { file: file.into(), line, column: 1 };
+    wrong_trace(traces::Error { place, problem })
+}
+
+/// The error that a trace is wrong, or does not fit the card.
+fn wrong_trace(wrong: traces::Error) -> Error {
+    let message = Message {
+        title: shown(&wrong.problem.to_string(), TEXT_SHOWN * 4),
+        label: String::new(),
+        help: "docs/formats/block-traces.md describes the formats, and what may be chosen \
+               where a trace does not fit: order, ragged, beyond, disk"
+            .into(),
+    };
+    let (line, column) = (wrong.place.line, wrong.place.column);
+    Other { at: At::Line { file: wrong.place.file, line, column }, message }.into()
+}
+
+/// A checksum of what is read from files that the scenario only names.
+pub(crate) fn checksum(scenario: &Scenario) -> Result<u32, Failure> {
+    use crate::life::scenario::Load;
+    match &scenario.load {
+        Load::Pattern(_) => Ok(0),
+        Load::Fio(fio) => {
+            jobs::parse(&fio.jobs)?;
+            Ok(crc32(0, fio.jobs.text.as_bytes()))
+        }
+        Load::Trace(trace) => {
+            let (mut file, mut buffer) = (open(&trace.file)?, vec![0; 1 << 16]);
+            let mut sum = 0;
+            loop {
+                let got = file.read(&mut buffer).map_err(|error| failed("the trace", error))?;
+                if got == 0 {
+                    return Ok(sum);
+                }
+                sum = crc32(sum, &buffer[..got]);
+            }
+        }
+    }
+}

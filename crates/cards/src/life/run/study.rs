@@ -1,0 +1,89 @@
+//! Many cards under one load: measured, simulated, and their quantiles.
+//!
+//! Layer: rank 10. Main types: [`Study`], [`Band`]; function: [`study`]. Cards differ in the lives of their blocks, in those that are bad
+//! from the factory, and in the places of the load; each has a seed of its own by its number, so that the result
+//! does not depend on the number of threads.
+
+use super::live::{Lived, Point, live};
+use super::model::Model;
+use super::pace::{self, Pace};
+use super::places::Work;
+use crate::life::scenario::{Life, Method};
+use boardlab_experiment::crew::in_order;
+use boardlab_ftl::Error;
+use boardlab_parts::card::part::CardPart;
+use boardlab_sim::Seed;
+use rayon::prelude::*;
+
+/// Programs of all cards up to which they are simulated in full.
+const FULL: u64 = 400_000_000;
+
+/// What became of the cards.
+#[derive(Debug)]
+pub struct Study {
+    /// The card as it was simulated.
+    pub model: Model,
+    /// How a scaled one was put right.
+    pub pace: Pace,
+    /// The load.
+    pub work: Work,
+    /// Every card, by number.
+    pub cards: Vec<Lived>,
+}
+
+/// Quantiles over the cards: 5, 50 and 95 %. `None` where that card had not come to its end at the horizon.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Band(pub [Option<Point>; 3]);
+
+impl Study {
+    /// Quantiles of one of the ends.
+    #[must_use]
+    pub fn band(&self, end: impl Fn(&Lived) -> Option<Point>) -> Band {
+        let mut ends: Vec<Option<Point>> = self.cards.iter().map(end).collect();
+        let years = |one: &Option<Point>| one.map_or(f64::INFINITY, |point| point.years);
+        ends.sort_by(|a, b| years(a).total_cmp(&years(b)));
+        let at = |percent: usize| (ends.len() * percent).div_ceil(100).max(1) - 1;
+        Band([5, 50, 95].map(|percent| ends[at(percent)]))
+    }
+
+    /// The card whose life is the median.
+    #[must_use]
+    pub fn median(&self) -> &Lived {
+        let mut cards: Vec<&Lived> = self.cards.iter().collect();
+        let years = |one: &Lived| one.first().map_or(f64::INFINITY, |point| point.years);
+        cards.sort_by(|a, b| years(a).total_cmp(&years(b)));
+        cards[cards.len().div_ceil(2) - 1]
+    }
+}
+
+/// The lives of so many cards.
+///
+/// # Errors
+/// What the translation layer refuses: above all, too few good blocks.
+pub fn study(
+    part: &CardPart,
+    work: Work,
+    life: Life,
+    cards: u64,
+    seed: Seed,
+) -> Result<Study, Error> {
+    let full = Model::full(part, work.days.powered)?;
+    let in_full = match life.method {
+        Method::Full => true,
+        Method::Scaled => false,
+        Method::Auto => full.programs().saturating_mul(cards) <= FULL,
+    };
+    let (model, pace) = if in_full {
+        (full, Pace::full())
+    } else {
+        let scaled = Model::scaled(part, work.days.powered, work.is_even())?;
+        let pace = pace::measure(&full, &scaled, &work, seed.child("life.pace"))?;
+        (scaled, pace)
+    };
+    let each = |number: u64| {
+        let seed = seed.child(&format!("life.card.{number}"));
+        live(&model, &pace, &work, life.horizon, seed)
+    };
+    let cards = in_order((0..cards).into_par_iter().map(each))?;
+    Ok(Study { cards, model, pace, work })
+}

@@ -1,0 +1,519 @@
+//! What the runs say of the publication, and of cards.
+//!
+//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding
+//! is computed from the runs, the scenario or the print as it stands in the reference.
+
+pub(super) mod told;
+
+use super::run::Measured;
+use super::run::measure::Rates;
+use super::run::power::Told;
+use super::run::rewrites::{BandRow, Rewritten};
+use super::run::wear::Worn;
+use super::scenario::Scenario;
+use super::tables::{NEAR, levelling, near};
+use super::verdicts::{clusters, printed, published};
+use boardlab_document::error::Error;
+use boardlab_experiment::finding::{find, on_print};
+use boardlab_experiment::reference::Reference;
+use boardlab_result::RunResult;
+use boardlab_result::prose::{GIB, KIB, MIB, counted, listed, real};
+use boardlab_sim::{Bytes, Duration};
+use told::{both, days, mib_per_s, seconds, tb};
+
+/// From so many times the wear on levelling is called broken.
+const WORSE: f64 = 1.2;
+
+/// What findings are made of.
+pub(super) struct Facts<'f> {
+    pub(super) scenario: &'f Scenario,
+    pub(super) measured: &'f Measured,
+    /// Bytes of all blocks of the flash.
+    pub(super) physical: Bytes,
+}
+
+/// Findings that explain cells, by index.
+pub(super) struct Explaining {
+    pub(super) rate: usize,
+    pub(super) cycles: usize,
+    pub(super) clusters: usize,
+}
+
+/// Adds all findings; those that explain cells where there is a print.
+///
+/// # Errors
+/// When the reference lacks a figure that a finding quotes.
+pub(super) fn all(
+    run: &mut RunResult,
+    facts: &Facts<'_>,
+    print: Option<&Reference>,
+) -> Result<Option<Explaining>, Error> {
+    notes(run, facts);
+    let explaining = match print {
+        Some(reference) => Some(of_print(run, facts, reference)?),
+        None => None,
+    };
+    find(run, levelling_finding(facts));
+    find(run, kept_finding(facts));
+    find(run, averages_finding(facts, &clusters(print)?));
+    find(run, controllers_finding(facts));
+    if let Some(loops) = loops_finding(facts) {
+        find(run, loops);
+    }
+    for power in power_findings(facts) {
+        find(run, power);
+    }
+    Ok(explaining)
+}
+
+fn of_print(
+    run: &mut RunResult,
+    facts: &Facts<'_>,
+    reference: &Reference,
+) -> Result<Explaining, Error> {
+    let rate = rate_finding(run, facts, reference)?;
+    let rate = on_print(run, rate);
+    let cycles = on_print(run, cycles_finding(facts, reference)?);
+    let clusters = on_print(run, clusters_finding(facts, reference)?);
+    on_print(run, output_finding(facts, reference)?);
+    on_print(run, duration_finding(facts, reference)?);
+    Ok(Explaining { rate, cycles, clusters })
+}
+
+/// What fio and the card had to say.
+fn notes(run: &mut RunResult, facts: &Facts<'_>) {
+    let Measured { free, rewritten, .. } = facts.measured;
+    run.warnings.extend(free.notes.iter().map(|note| format!("experiment 1: {note}")));
+    let failed = free.error.iter().map(|error| format!("experiment 1 ended early: {error}"));
+    run.warnings.extend(failed);
+    for one in rewritten {
+        for error in [&one.error, &one.probe.error].into_iter().flatten() {
+            run.warnings.push(format!("{}: ended early: {error}", one.id));
+        }
+    }
+}
+
+/// Where the rate of experiment 1 comes from, and how far it is from the print.
+fn rate_finding(
+    run: &RunResult,
+    facts: &Facts<'_>,
+    reference: &Reference,
+) -> Result<String, Error> {
+    let free = &facts.measured.free;
+    let rates = Rates::of(&free.rates);
+    let volume = published(reference, "experiment1", "written")?;
+    let iterations = published(reference, "experiment1", "iterations")?;
+    let runtime = facts.scenario.free.job.jobs[0].settings.timing.runtime;
+    let each = runtime.map_or(f64::NAN, Duration::as_secs_f64);
+    let implied = volume / iterations / each;
+    let program = run.parameters.iter().find(|one| one.key == "part.flash.times.program");
+    let program = program.map_or_else(String::new, |one| {
+        format!(" The time of a program ({}) is {}: {}.", one.value, one.origin, one.source)
+    });
+    Ok(format!(
+        "Experiment 1 runs at {} in the mean ({} to {} in single iterations). The print says {}, and its total over \
+         {iterations:.0} times {each:.0} s gives {}: so its MB/s are MiB/s, and ours are {:+.1} % off. The volume of \
+         {} (printed: {}) and its cycles follow from the rate alone. The rate is one row's transfer over the bus and \
+         one program after the other: slower cells that overlap with transfers would give the same number, one number \
+         cannot tell the two apart.{program}",
+        both(rates.mean),
+        mib_per_s(rates.least),
+        mib_per_s(rates.most),
+        printed(reference, "experiment1", "throughput")?,
+        both(implied),
+        (rates.mean / implied - 1.0) * 100.0,
+        tb(free.written),
+        printed(reference, "experiment1", "written")?,
+    ))
+}
+
+/// The total and the cycles in exact units.
+fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let volume = published(reference, "experiment1", "written")?;
+    let capacity = published(reference, "experiment1", "capacity")?;
+    let (decimal, physical) = (capacity / GIB * 1e9, real(facts.physical));
+    let dynamic = facts.measured.worn("dynamic");
+    Ok(format!(
+        "{} are {:.3} TB or {:.1} GiB: fio counts in KiB and calls them KB (as kB they would be {:.3} TB). Over {} that is {:.0} \
+         cycles with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash sees \
+         less: over all its {:.2} GiB, spare included, it is {:.0} cycles, and the most worn block of the simulated card \
+         has {} with dynamic levelling.",
+        printed(reference, "experiment1", "written")?,
+        volume / 1e12,
+        volume / GIB,
+        volume / KIB * 1e3 / 1e12,
+        printed(reference, "experiment1", "capacity")?,
+        volume / capacity,
+        volume / decimal,
+        printed(reference, "experiment1", "cycles")?,
+        printed(reference, "experiment1", "capacity")?,
+        physical / GIB,
+        volume / physical,
+        dynamic.figures.most,
+    ))
+}
+
+/// How the first block over the limit and the end are told.
+fn fate(one: &Worn, limit: u32) -> String {
+    let passed = one.passed.map_or_else(
+        || format!("no block passes {limit}"),
+        |(iteration, written)| {
+            format!("the first block passes {limit} after {} (iteration {iteration})", tb(written))
+        },
+    );
+    let died = one.died.map_or_else(String::new, |(iteration, written)| {
+        format!(", the card is read-only after {} (iteration {iteration})", tb(written))
+    });
+    format!(
+        "{}: erases {}/{:.1}/{} (least, mean, most), {passed}{died}",
+        one.title, one.figures.least, one.figures.mean, one.figures.most
+    )
+}
+
+/// The fates of the variants with these ids.
+fn fates(facts: &Facts<'_>, ids: &[&str]) -> String {
+    let limit = facts.scenario.wear.limit;
+    let each = ids.iter().map(|id| fate(facts.measured.worn(id), limit));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// What levelling does to the volume.
+fn levelling_finding(facts: &Facts<'_>) -> String {
+    let (fixed, dynamic) = (facts.measured.worn("static"), facts.measured.worn("dynamic"));
+    let more = (fixed.amplification() / dynamic.amplification() - 1.0) * 100.0;
+    let costs = match more {
+        more if more >= 0.005 => format!("costs {more:.2} % more programs than dynamic"),
+        more if more <= -0.005 => format!("takes {:.2} % fewer programs than dynamic", -more),
+        _ => "costs no more programs than dynamic".into(),
+    };
+    let reached = if fixed.counters.levelled > 0 {
+        String::new()
+    } else if dynamic.figures.least > 0 {
+        ": what never changes here is unused space, which dynamic levelling reaches as well".into()
+    } else {
+        format!(
+            ": the spread of erases does not pass its threshold of {}",
+            facts.scenario.wear.threshold
+        )
+    };
+    format!(
+        "The same {} with other levelling. {}. Static levelling moves {} and {costs}{reached}.",
+        tb(facts.scenario.wear.volume),
+        fates(facts, &["none", "none-dies", "dynamic", "static"]),
+        counted(fixed.counters.levelled, "block"),
+    )
+}
+
+/// The defect that makes dynamic levelling do nothing.
+fn kept_finding(facts: &Facts<'_>) -> String {
+    let (kept, dynamic) = (facts.measured.worn("kept"), facts.measured.worn("dynamic"));
+    let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
+    let alike = (kept.amplification() / dynamic.amplification() - 1.0).abs() < 0.01;
+    let hidden = if alike && times >= WORSE {
+        ": throughput and amplification do not show it, erase counts do"
+    } else {
+        ""
+    };
+    let lead = match times >= WORSE {
+        true => {
+            "Dynamic levelling can silently do nothing. If blocks without valid pages wait for garbage collection instead of \
+             becoming free at once, there are hardly any free blocks to choose the least worn among"
+        }
+        false => {
+            "Whether blocks without valid pages wait for garbage collection or become free at once makes little \
+             difference to dynamic levelling here"
+        }
+    };
+    format!(
+        "{lead}: {}. That is {times:.1} times the most worn block of the same policy with blocks returned at once, at an \
+         amplification of {:.4} against {:.4}{hidden}.",
+        fates(facts, &["kept", "kept-dies"]),
+        kept.amplification(),
+        dynamic.amplification(),
+    )
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// Which of `all` have a band near the printed cluster, its MB read as `unit`.
+fn given(all: &[Rewritten], cluster: f64, unit: f64) -> Vec<String> {
+    let has = |one: &&Rewritten| near(&one.bands, cluster / MIB * unit).is_some();
+    all.iter().filter(has).map(|one| one.id.clone()).collect()
+}
+
+/// Which printed clusters the controllers give and which they cannot.
+fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let (clusters, all) = (clusters(Some(reference))?, &facts.measured.rewritten);
+    let mut told = Vec::new();
+    for (row, cluster) in &clusters {
+        let (binary, decimal) = (given(all, *cluster, MIB), given(all, *cluster, 1e6));
+        let more: Vec<String> = decimal.iter().filter(|id| !binary.contains(id)).cloned().collect();
+        let more = match more.as_slice() {
+            [] => String::new(),
+            more => format!(" (and with MB = 10^6 B {})", listed(more)),
+        };
+        let print = printed(reference, "experiment2", row)?;
+        told.push(format!("{print}: {}{more}", listed(&binary)));
+    }
+    let all_of = |unit: f64| -> Vec<String> {
+        let every = |one: &&Rewritten| {
+            clusters.iter().all(|(_, cluster)| near(&one.bands, cluster / MIB * unit).is_some())
+        };
+        all.iter().filter(every).map(|one| one.id.clone()).collect()
+    };
+    let both: Vec<String> = all_of(MIB).into_iter().chain(all_of(1e6)).collect();
+    Ok(format!(
+        "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. Of the \
+         controllers that also run experiment 1 at the rate of this card: {}. {} \
+         Times of cells and bus are those of experiment 1, and none was tuned towards the print; the bands with \
+         their causes are in table experiment2-bands.",
+        NEAR * 100.0,
+        told.join("; "),
+        listed(&both),
+        with_both(facts, &clusters, reference)?,
+        mechanisms(all),
+    ))
+}
+
+/// The clusters that controllers give which are as fast in experiment 1 as the card is.
+fn with_both(
+    facts: &Facts<'_>,
+    clusters: &[(&str, f64)],
+    reference: &Reference,
+) -> Result<String, Error> {
+    let own = Rates::of(&facts.measured.free.rates).mean;
+    let mut told = Vec::new();
+    for one in facts.measured.rewritten.iter().filter(|one| agrees(one, own)) {
+        let has = |(_, rate): &&(&str, f64)| near(&one.bands, *rate).is_some();
+        let name = |(row, _): &(&str, f64)| Ok(printed(reference, "experiment2", row)?.to_owned());
+        let names: Result<Vec<String>, Error> = clusters.iter().filter(has).map(name).collect();
+        told.push(format!("{} gives {}", one.id, listed(&names?)));
+    }
+    Ok(told.join("; "))
+}
+
+/// Whether a controller is within 5 % of the rate of experiment 1.
+fn agrees(one: &Rewritten, own: f64) -> bool {
+    (Rates::of(&one.probe.rates).mean / own - 1.0).abs() <= 0.05
+}
+
+/// What each cause does to a rewrite, over all controllers.
+fn mechanisms(all: &[Rewritten]) -> String {
+    let mut causes: Vec<(&str, f64, f64, f64)> = Vec::new();
+    // A band whose samples have one cause in common says what that cause does.
+    let bands = || all.iter().flat_map(|one| &one.bands);
+    for BandRow { cause, mean, moved, .. } in bands().filter(|band| !band.cause.contains('%')) {
+        match causes.iter_mut().find(|(known, ..)| known == cause) {
+            Some((_, low, high, most)) => {
+                (*low, *high) = (low.min(*mean), high.max(*mean));
+                *most = most.max(*moved);
+            }
+            None => causes.push((cause, *mean, *mean, *moved)),
+        }
+    }
+    causes.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let told = causes.iter().map(|(cause, low, high, moved)| {
+        let moved = if *moved < 0.05 {
+            String::new()
+        } else {
+            format!(" (up to {moved:.1} pages moved for each written)")
+        };
+        format!("{cause} {:.1} to {:.1} MiB/s{moved}", low / MIB, high / MIB)
+    });
+    format!("By what took the time: {}.", told.collect::<Vec<_>>().join(", "))
+}
+
+/// What of the loops survives in the one number that fio reports; `clusters` are the printed ones.
+fn averages_finding(facts: &Facts<'_>, clusters: &[(&str, f64)]) -> String {
+    let all = &facts.measured.rewritten;
+    let loops = facts.scenario.full.job.jobs[0].settings.loops;
+    let several = || all.iter().filter(|one| one.bands.len() > 1);
+    let hidden = several().filter(|one| one.bands.len() > one.run_bands.len()).count();
+    let kept = all.iter().filter(|one| one.run_bands.len() > 1);
+    let kept: Vec<String> = kept
+        .map(|one| {
+            let rare = one.run_bands.iter().map(|band| band.count).min().unwrap_or(0);
+            format!("{} ({} of {} in the rarest)", one.id, rare, counted(one.runs, "run"))
+        })
+        .collect();
+    let spread = |one: &Rewritten| {
+        let rates = Rates::of(&one.rates);
+        (rates.most - rates.least) / rates.mean.max(1.0) * 100.0
+    };
+    let widest = all.iter().map(spread).fold(0.0, f64::max);
+    let print = match clusters {
+        [(_, upper), lower @ ..] if !lower.is_empty() => {
+            let apart = lower.iter().map(|(_, rate)| format!("{:.1}", upper / rate));
+            format!(
+                "; clusters that lie factors of {} below the upper one in a plot of whole runs need a state that lasts \
+                 for minutes, or are no averages over all loops",
+                listed(&apart.collect::<Vec<_>>()),
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "fio reports one number for {}. Of {} {several} with several bands of single rewrites, and in {hidden} of these the \
+         average hides bands; several bands of whole runs are left with: {}. Whole runs of one row differ by {widest:.1} % at \
+         most. An average shows clusters only where the state of the card outlasts a run{print}.",
+        counted(loops, "loop"),
+        counted(all.len(), "row"),
+        listed(&kept),
+        several = match several().count() {
+            1 => "there is 1".to_owned(),
+            count => format!("there are {count}"),
+        },
+    )
+}
+
+/// Which controllers agree with both experiments.
+fn controllers_finding(facts: &Facts<'_>) -> String {
+    let own = Rates::of(&facts.measured.free.rates).mean;
+    let rate = |one: &Rewritten| Rates::of(&one.probe.rates).mean;
+    let all = &facts.measured.rewritten;
+    let names = |fits: bool| {
+        let one = |one: &Rewritten| format!("{} {}", one.id, mib_per_s(rate(one)));
+        listed(&all.iter().filter(|one| agrees(one, own) == fits).map(one).collect::<Vec<_>>())
+    };
+    let runtime = facts.scenario.free.job.jobs[0].settings.timing.runtime;
+    let span = runtime.map_or_else(String::new, |span| format!(" of {span}"));
+    let paid = match all.iter().any(|one| !agrees(one, own)) {
+        true => format!(
+            " Quick cells that take every write first cost a fold or a merge later: where a run{span} is long enough to pay \
+             for it, its rate shows both."
+        ),
+        false => String::new(),
+    };
+    format!(
+        "A controller has to give both experiments. Each ran the job of experiment 1 {} as well. Within 5 % of the {} of \
+         the card as its part file has it: {}. Not: {}.{paid}",
+        counted(facts.scenario.probes, "time"),
+        mib_per_s(own),
+        names(true),
+        names(false),
+    )
+}
+
+/// What the loops do in opens and flushes; nothing where no run came to its end.
+fn loops_finding(facts: &Facts<'_>) -> Option<String> {
+    let first = facts.measured.rewritten.first().filter(|first| first.runs > 0)?;
+    let runs = count(first.runs);
+    let settings = &facts.scenario.full.job.jobs[0].settings;
+    let (loops, flushes) = (settings.loops, first.syncs / runs);
+    let reach = first.flushes / runs;
+    let cached = facts.scenario.part.face.cache.is_some();
+    let cache = match (cached, settings.submission.fsync_on_close) {
+        (true, _) => format!("{reach} of them reach the card as flushes of its cache"),
+        (false, false) => {
+            format!("{reach} of them are commands: a card without a volatile cache has none for it")
+        }
+        (false, true) => format!(
+            "{reach} of them are commands: a card without a volatile cache has none for it, so fsync_on_close measures \
+             nothing here"
+        ),
+    };
+    let more = match first.opens / runs > loops {
+        true if loops > 1 => format!(
+            ", not {loops}: after every loop but the last fio opens and closes the file once more without a request"
+        ),
+        _ => String::new(),
+    };
+    let writes = count(first.rewrites) / runs / loops.max(1);
+    Some(format!(
+        "{} of {} each: in a run fio opens the device {} and asks for {}{more}. {cache}. What direct=1 writes is in no cache \
+         of the host, so there is nothing to drop before a run and nothing that invalidate=1 could invalidate.",
+        counted(loops, "loop"),
+        counted(writes, "write"),
+        counted(first.opens / runs, "time"),
+        counted(flushes, "flush"),
+    ))
+}
+
+/// What is left of the output, when every run writes to one file.
+fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let iterations = published(reference, "experiment1", "iterations")?;
+    let volume = published(reference, "experiment1", "written")?;
+    let last = facts.measured.free.rates.last().copied().unwrap_or(f64::NAN);
+    Ok(format!(
+        "fio opens the file of --output anew in every run and cuts it to nothing, so a script that names one file keeps the last of \
+         {iterations:.0} results (here {}); all of them are there only where standard output is appended. The printed total is \
+         {:.4} GiB an iteration to the last digit, so all results were there when it was added up, or it was counted \
+         otherwise, as in /sys/block/mmcblk0/stat.",
+        mib_per_s(last),
+        volume / iterations / GIB,
+    ))
+}
+
+/// How long a run would take at the printed clusters.
+fn duration_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let settings = &facts.scenario.full.job.jobs[0].settings;
+    let size =
+        settings.area.size.map_or(0, |size| size.of(facts.scenario.part.face.capacity.get()));
+    let moved = Bytes::new(size.saturating_mul(settings.loops));
+    let clusters = clusters(Some(reference))?;
+    let each = clusters.iter().map(|(_, rate)| format!("{:.0} s", real(moved) / rate));
+    let ours = || facts.measured.rewritten.iter().map(|one| one.run_time);
+    let (shortest, longest) = (ours().min().unwrap_or_default(), ours().max().unwrap_or_default());
+    Ok(format!(
+        "A run of experiment 2 writes {:.0} MiB. At the printed clusters it takes {}; the publication says that each lasts only seconds. \
+         Either the plotted figure does not cover all loops, or few runs were in the lower clusters. Here a run takes {} to {}.",
+        real(moved) / MIB,
+        listed(&each.collect::<Vec<_>>()),
+        seconds(shortest),
+        seconds(longest),
+    ))
+}
+
+/// Whether the published volume can tell the two ways of levelling apart, and which could.
+fn power_findings(facts: &Facts<'_>) -> Vec<String> {
+    let limit = facts.scenario.wear.limit;
+    let rate = Rates::of(&facts.measured.free.rates).mean;
+    let iterations = counted(facts.scenario.full.iterations, "iteration");
+    let pairs = facts.measured.power.chunks_exact(2);
+    let told = pairs.map(|pair| {
+        let (dynamic, fixed) = (&pair[0], &pair[1]);
+        let (done, worst) = dynamic.published;
+        let apart = |one: &Told| one.published.1 > limit;
+        let can = if apart(dynamic) == apart(fixed) { "cannot tell" } else { "tells" };
+        format!(
+            "The power of experiment 2 with {} spare: after its {} in {iterations} the most worn block has {worst} erases with {} \
+             levelling and {} with {}, so that volume {can} the two apart at a limit of {limit}. {}.",
+            dynamic.spare,
+            tb(done),
+            levelling(dynamic.levelling),
+            fixed.published.1,
+            levelling(fixed.levelling),
+            needed(dynamic, fixed, limit, rate),
+        )
+    });
+    told.collect()
+}
+
+/// The volume from which on a card that survives tells, and how long it takes to write at `rate`.
+fn needed(dynamic: &Told, fixed: &Told, limit: u32, rate: f64) -> String {
+    let Some(passed) = dynamic.passed else {
+        return "No volume that was tried passes it with dynamic levelling".into();
+    };
+    let tells = if fixed.end.1 > limit {
+        "and some block with static levelling has passed it as well: no volume would tell"
+    } else {
+        "from that volume on a surviving card would show static levelling"
+    };
+    let expected = real(dynamic.spare_bytes) * f64::from(limit);
+    let about = match real(passed) / expected {
+        0.8..1.25 => {
+            format!("about {limit} times the {:.2} GiB of spare; ", real(dynamic.spare_bytes) / GIB)
+        }
+        _ => String::new(),
+    };
+    format!(
+        "With dynamic levelling alone a block passes it after {}, {:.1} times as much ({about}{} of \
+         writing at the rate of experiment 1), when the most worn block with static levelling has {} erases: {tells}",
+        tb(passed),
+        real(passed) / real(dynamic.published.0).max(1.0),
+        days(real(passed) / rate.max(1.0)),
+        fixed.end.1,
+    )
+}

@@ -1,0 +1,32 @@
+//! The SD experiment: does wear levelling keep a card alive when the same region is written again and again?
+//!
+//! Layer: rank 10. It composes card, slot and fio jobs, and puts the published figures beside ours. In reading
+//! order: [`scenario`] (what is run), [`run`] (with `measure`, what is measured of a card; `free`, experiment 1; `wear`,
+//! the same volume with other levelling; `watch` and `rewrites`, experiment 2 with every controller that is compared;
+//! `bands`, clusters of throughput; `power`, which volume could tell levelling apart), `tables`, `findings`,
+//! `verdicts`, `charts`.
+//!
+//! A further controller is one entry in the scenario.
+//!
+//! Publication: LeavaTail's diary, 2024; its figures are in `reference/sdwear.toml`.
+
+pub mod run;
+pub mod scenario;
+
+mod charts;
+mod findings;
+mod tables;
+mod verdicts;
+
+use boardlab_experiment::{Action, Experiment};
+
+/// The SD experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "sdwear",
+    published: true,
+    scenario: "sd-wear",
+    title: "SD card wear levelling under 11 TB of writes",
+    prints_fio: false,
+    check: run::check,
+    actions: &[(Action::Run, run::run)],
+};

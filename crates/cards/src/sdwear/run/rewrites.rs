@@ -1,0 +1,281 @@
+//! Experiment 2: the beginning of a full card written again and again, with every controller that is compared.
+//!
+//! Layer: rank 10. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`], [`run`]. The whole
+//! card is written first. Each iteration then zeroes the beginning and runs the job; each write of the job is a sample
+//! with its rate and its cause. Bands are looked for among the samples and among the bandwidths that fio reports of
+//! whole runs. Each controller is also tried on some iterations of experiment 1: it must give both.
+//!
+//! `blkdiscard -z` writes zeros over the bus: Linux' driver for SD cards has no command for it.
+
+use super::bands::{self, Bands};
+use super::free::{self, Free};
+use super::measure::{Sample, WearFigures};
+use super::watch::Watch;
+use super::wear::levelled;
+use crate::sdwear::scenario::{Repeated, Scenario};
+use boardlab_block::BlockDevice;
+use boardlab_document::Document;
+use boardlab_document::error::Error;
+use boardlab_experiment::Cause;
+use boardlab_ftl::{Counters, Levelling, Translation, Wear};
+use boardlab_parts::card::compose::compose;
+use boardlab_parts::card::part::{self, CardPart};
+use boardlab_sd::Data;
+use boardlab_sim::{Bytes, Clock, Duration, Seed};
+use boardlab_workload::fio::{self, Direction};
+
+/// Samples that are kept as they came, for a picture.
+const KEPT: usize = 120;
+
+/// A controller with a way to level wear.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    /// Its row: controller and levelling.
+    pub(crate) id: String,
+    /// The controller.
+    pub(crate) controller: String,
+    /// The card.
+    pub(crate) part: CardPart,
+}
+
+/// Every controller of the scenario with dynamic and with static levelling.
+///
+/// # Errors
+/// What is wrong with a controller's keys.
+pub(crate) fn candidates(
+    document: &Document,
+    scenario: &Scenario,
+) -> Result<Vec<Candidate>, Error> {
+    let fixed = Levelling::Threshold(scenario.wear.threshold);
+    let mut all = Vec::new();
+    for one in &scenario.controllers {
+        let mut document = document.clone();
+        document.set(&one.set)?;
+        let part = document.read(|top| {
+            let part = top.section("part", part::read);
+            top.leave_rest();
+            part
+        })?;
+        for (name, levelling) in [("dynamic", Levelling::Dynamic), ("static", fixed)] {
+            all.push(Candidate {
+                id: format!("{}/{name}", one.id),
+                controller: one.id.clone(),
+                part: levelled(&part.value, levelling, true),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// A band and what its samples have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BandRow {
+    /// Samples in it.
+    pub(crate) count: usize,
+    /// Of all samples.
+    pub(crate) share: f64,
+    /// Bytes a second.
+    pub(crate) least: f64,
+    pub(crate) mean: f64,
+    pub(crate) most: f64,
+    /// What took the time, most of the samples first.
+    pub(crate) cause: String,
+    /// Pages programmed for something else, for each page of the host.
+    pub(crate) moved: f64,
+    /// Blocks erased in a sample.
+    pub(crate) erases: f64,
+}
+
+/// What the second experiment gave.
+#[derive(Debug, Clone)]
+pub(crate) struct Rewritten {
+    pub(crate) id: String,
+    pub(crate) controller: String,
+    /// Writes of the job.
+    pub(crate) rewrites: usize,
+    /// Runs of the job.
+    pub(crate) runs: usize,
+    /// Bands of single writes, and of whole runs.
+    pub(crate) bands: Vec<BandRow>,
+    pub(crate) run_bands: Vec<BandRow>,
+    /// How well those of single writes lie apart.
+    pub(crate) silhouette: f64,
+    /// The first writes as they came, bytes a second.
+    pub(crate) first: Vec<f64>,
+    /// Bandwidth of each run.
+    pub(crate) rates: Vec<f64>,
+    /// How long one run of the job takes, on average.
+    pub(crate) run_time: Duration,
+    /// Why it ended early.
+    pub(crate) error: Option<String>,
+    pub(crate) opens: u64,
+    pub(crate) syncs: u64,
+    /// Commands for flushes that reached the card.
+    pub(crate) flushes: u64,
+    /// What the card did after it had been filled.
+    pub(crate) counters: Counters,
+    pub(crate) wear: Wear,
+    pub(crate) figures: WearFigures,
+    /// The same controller in experiment 1.
+    pub(crate) probe: Free,
+    pub(crate) took: Duration,
+}
+
+/// Runs both experiments with `candidate`.
+pub(crate) fn run(
+    scenario: &Scenario,
+    candidate: &Candidate,
+    seed: Seed,
+) -> Result<Rewritten, Cause> {
+    let part = &candidate.part;
+    let probes = Repeated { iterations: scenario.probes, ..scenario.free.clone() };
+    let probe = free::run(scenario, part, &probes, seed)?;
+    let mut card = compose(part, &scenario.host, Data::Lost, seed)?;
+    let mut clock = Clock::new();
+    free::prepare(&mut card, &mut clock)?;
+    // With 0xFF: what is written makes no difference to a card that does not look at it.
+    free::fill(&mut card, &mut clock)?;
+    let (before, flushes, began) =
+        (*card.translation().counters(), card.counts().flushes, clock.now());
+    let mut watch = Watch::new(&mut card, part);
+    let mut said = Said::default();
+    for _ in 0..scenario.full.iterations {
+        if let Err(error) = said.iteration(scenario, &mut watch, &mut clock, seed) {
+            said.error = Some(error.to_string());
+            break;
+        }
+    }
+    let samples = std::mem::take(&mut watch.samples);
+    let rates: Vec<f64> = samples.iter().map(Sample::rate).collect();
+    let (bands, run_bands) = (bands::find(&rates), bands::find(&said.rates));
+    let per_run = (samples.len() / said.rates.len().max(1)).max(1);
+    let wear = card.translation().wear();
+    Ok(Rewritten {
+        id: candidate.id.clone(),
+        controller: candidate.controller.clone(),
+        rewrites: samples.len(),
+        runs: said.rates.len(),
+        silhouette: bands.silhouette,
+        bands: rows(&bands, rates.len(), part.managed.page, |sample| &samples[sample..=sample]),
+        run_bands: rows(&run_bands, said.rates.len(), part.managed.page, |run| {
+            let from = (run * per_run).min(samples.len());
+            &samples[from..(from + per_run).min(samples.len())]
+        }),
+        first: rates.into_iter().take(KEPT).collect(),
+        run_time: said.run_time(),
+        rates: said.rates,
+        error: said.error,
+        opens: said.opens,
+        syncs: said.syncs,
+        flushes: card.counts().flushes - flushes,
+        counters: card.translation().counters().since(&before),
+        figures: WearFigures::of(&wear),
+        wear,
+        probe,
+        took: clock.now().since(began),
+    })
+}
+
+/// What fio said of its runs.
+#[derive(Default)]
+struct Said {
+    rates: Vec<f64>,
+    time: Duration,
+    error: Option<String>,
+    opens: u64,
+    syncs: u64,
+}
+
+impl Said {
+    /// sync, drop the caches, `blkdiscard -z`, fio.
+    #[allow(clippy::cast_precision_loss, reason = "rates below 2^53")]
+    fn iteration(
+        &mut self,
+        scenario: &Scenario,
+        watch: &mut Watch<'_>,
+        clock: &mut Clock,
+        seed: Seed,
+    ) -> Result<(), Cause> {
+        clock.advance_to(clock.now() + scenario.full.between);
+        let zeroed = watch.geometry().extent(Bytes::ZERO, scenario.zeroed)?;
+        watch.write_zeroes(clock, zeroed)?;
+        let run = fio::run(watch, clock, &scenario.full.job, &free::host(seed))?;
+        for report in &run.reports {
+            self.rates.push(report.bandwidth(Direction::Write) as f64);
+            self.time += report.ended.since(report.started);
+            self.opens += report.opens;
+            self.syncs += report.account.syncs.count();
+        }
+        Ok(())
+    }
+
+    fn run_time(&self) -> Duration {
+        let runs = u64::try_from(self.rates.len()).unwrap_or(u64::MAX).max(1);
+        Duration::from_nanos(self.time.as_nanos() / runs)
+    }
+}
+
+/// Bands with what the samples of their members have in common.
+#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn rows<'s>(
+    bands: &Bands,
+    all: usize,
+    page: Bytes,
+    samples: impl Fn(usize) -> &'s [Sample],
+) -> Vec<BandRow> {
+    let row = |band: &bands::Band| {
+        let each = || band.members.iter().flat_map(|&member| samples(member));
+        let count = each().count().max(1) as f64;
+        let pages: u64 = each().map(|one| one.bytes.div_ceil(page.get())).sum();
+        let moved: u64 = each().map(|one| u64::from(one.moved)).sum();
+        let erases: u64 = each().map(|one| u64::from(one.erases)).sum();
+        BandRow {
+            count: band.members.len(),
+            share: band.members.len() as f64 / all.max(1) as f64,
+            least: band.least,
+            mean: band.mean,
+            most: band.most,
+            cause: causes(each().map(|one| one.cause)),
+            moved: moved as f64 / pages.max(1) as f64,
+            erases: erases as f64 / count,
+        }
+    };
+    bands.all.iter().map(row).collect()
+}
+
+/// The causes of some samples with their shares, those of less than one in a hundred left out.
+#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn causes<'c>(each: impl Iterator<Item = &'c str>) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for cause in each {
+        match counts.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((cause, 1)),
+        }
+    }
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let total: usize = counts.iter().map(|(_, count)| count).sum();
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(_, count)| count * 100 >= total)
+        .map(|(cause, count)| match count * 100 / total.max(1) {
+            100 => (*cause).to_owned(),
+            share => format!("{cause} {share} %"),
+        })
+        .collect();
+    told.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_by_their_share() {
+        assert_eq!(causes(["merge"; 5].into_iter()), "merge");
+        let mixed = ["merge", "merge", "merge", "ordinary cells"];
+        assert_eq!(causes(mixed.into_iter()), "merge 75 %, ordinary cells 25 %");
+        let rare = ["merge"; 299].into_iter().chain(["levelling"]);
+        assert_eq!(causes(rare), "merge 99 %");
+    }
+}

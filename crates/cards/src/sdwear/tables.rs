@@ -1,0 +1,319 @@
+//! The tables of the SD experiment.
+//!
+//! Layer: rank 10. `experiment1` and `experiment2` stand beside the print; the others are ours.
+
+use super::run::free::Free;
+use super::run::measure::WearFigures;
+use super::run::power::Told;
+use super::run::rewrites::{BandRow, Rewritten};
+use super::run::wear::Worn;
+use super::scenario::{Controller, Scenario};
+use boardlab_ftl::{Counters, Levelling};
+use boardlab_result::prose::{GIB, real, round};
+use boardlab_result::{Cell, Row, Table};
+use boardlab_sim::Bytes;
+
+/// Bands of ours and of the print are the same when they are no further apart than this.
+pub(super) const NEAR: f64 = 0.10;
+
+fn bytes(size: Bytes) -> Cell {
+    Cell::int(size.get())
+}
+
+fn rate(value: f64) -> Cell {
+    Cell::real(value.round())
+}
+
+fn count(value: usize) -> Cell {
+    Cell::int(u64::try_from(value).unwrap_or(u64::MAX))
+}
+
+/// What was written over the capacity.
+pub(super) fn cycles(written: Bytes, capacity: Bytes) -> f64 {
+    real(written) / real(capacity)
+}
+
+/// Experiment 1 as it stands beside the print: the job run on the card, and the volume of the comparison on it, which `at`
+/// names.
+pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
+    let (capacity, volume) = (scenario.part.face.capacity, scenario.wear.volume);
+    let mut table = Table::new("experiment1", "Experiment 1: plenty of unused space")
+        .column("card", "this card")
+        .column("same_volume", at);
+    let mean = super::run::measure::Rates::of(&free.rates).mean;
+    let turned = |volume| Cell::real(round(cycles(volume, capacity), 1));
+    let errors = Cell::int(u64::from(free.error.is_some()));
+    let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
+    table.rows = vec![
+        row("iterations", "iterations", "count", count(free.rates.len())),
+        row("throughput", "write bandwidth, mean of all", "bytes_per_s", rate(mean)),
+        row("written", "written in all", "bytes", bytes(free.written))
+            .cell("same_volume", bytes(volume)),
+        row("capacity", "of the card", "bytes", bytes(capacity))
+            .cell("same_volume", bytes(capacity)),
+        row("cycles", "written in all over the capacity", "count", turned(free.written))
+            .cell("same_volume", turned(volume)),
+        row("endurance", "cycles of a block", "count", Cell::int(scenario.wear.limit.into())),
+        row("errors", "errors of the card", "count", errors),
+    ];
+    at_the_head(table)
+}
+
+/// `table`, with the rows that were measured, not given, at the head of a report.
+fn at_the_head(mut table: Table) -> Table {
+    const MEASURED: [&str; 6] = ["throughput", "written", "cycles", "upper", "middle", "lower"];
+    let head = |row: Row| if MEASURED.contains(&row.id.as_str()) { row.at_the_head() } else { row };
+    table.rows = table.rows.into_iter().map(head).collect();
+    table
+}
+
+/// What the card did for experiment 1.
+pub(super) fn work(free: &Free) -> Table {
+    let rates = super::run::measure::Rates::of(&free.rates);
+    let (counts, counters) = (&free.counts, &free.counters);
+    let title = "What the card did for experiment 1";
+    let mut table = Table::new("experiment1-work", title).column("card", "this card");
+    let amplification = Cell::real(round(amplification(counters), 4));
+    let rows = [
+        ("slowest", "slowest iteration", "bytes_per_s", rate(rates.least)),
+        ("mean", "all of them", "bytes_per_s", rate(rates.mean)),
+        ("fastest", "fastest iteration", "bytes_per_s", rate(rates.most)),
+        ("requests", "requests of fio", "count", Cell::int(free.requests)),
+        ("commands", "commands on the bus", "count", Cell::int(counts.commands)),
+        ("bus", "commands and data on the bus", "ns", Cell::int(counts.bus_ns)),
+        ("busy", "waits for the busy card", "ns", Cell::int(counts.busy_ns)),
+        ("took", "all iterations and pauses", "ns", Cell::int(free.took.as_nanos())),
+        ("programs", "pages programmed", "count", Cell::int(counters.programs.total())),
+        ("erases", "blocks erased", "count", Cell::int(counters.erases.total())),
+        ("amplification", "programs for a page of the host", "", amplification),
+    ];
+    let row = |(id, title, unit, cell)| Row::new(id, title).of_unit(unit).cell("card", cell);
+    table.rows = rows.into_iter().map(row).collect();
+    table
+}
+
+#[allow(clippy::cast_precision_loss, reason = "millionths below 2^53")]
+fn amplification(counters: &Counters) -> f64 {
+    counters.amplification_millionths() as f64 / 1e6
+}
+
+/// The published total over every capacity and with both readings of KB that one could mean; `printed` is the
+/// capacity as printed, its GB read as GiB.
+pub(super) fn units(scenario: &Scenario, physical: Bytes, printed: f64) -> Table {
+    let volume = scenario.wear.volume;
+    let decimal = Bytes::new(volume.get() / 1_024 * 1_000);
+    let mut table = Table::new("experiment1-units", "Cycles of the published volume, by reading")
+        .column("capacity_bytes", "capacity")
+        .column("kib_count", "KB = 1,024 B")
+        .column("kb_count", "KB = 1,000 B");
+    let readings = [
+        ("gb", "as printed, GB = 10^9 B", printed / GIB * 1e9),
+        ("gib", "as printed, GB = 2^30 B", printed),
+        ("card", "what this card offers", real(scenario.part.face.capacity)),
+        ("flash", "all blocks of its flash", real(physical)),
+    ];
+    for (id, title, capacity) in readings {
+        table.rows.push(
+            Row::new(id, title)
+                .cell("capacity_bytes", Cell::real(capacity.round()))
+                .cell("kib_count", Cell::real(round(real(volume) / capacity, 1)))
+                .cell("kb_count", Cell::real(round(real(decimal) / capacity, 1))),
+        );
+    }
+    table
+}
+
+/// How worn the blocks are: columns that tables of wear share.
+fn spread(table: Table) -> Table {
+    table
+        .column("least_count", "least")
+        .column("mean", "mean")
+        .column("most_count", "most")
+        .column("used_count", "cycles used")
+        .column("variation_ratio", "deviation")
+        .column("most_over_mean", "most/mean")
+        .column("gini", "Gini")
+        .column("amplification", "amplified")
+        .column("levelled_count", "moved")
+}
+
+fn spread_of(row: Row, figures: &WearFigures, counters: &Counters) -> Row {
+    row.cell("least_count", Cell::int(figures.least.into()))
+        .cell("mean", Cell::real(round(figures.mean, 1)))
+        .cell("most_count", Cell::int(figures.most.into()))
+        .cell("used_count", Cell::int(figures.used.into()))
+        .cell("variation_ratio", Cell::real(round(figures.variation, 4)))
+        .cell("most_over_mean", Cell::real(round(figures.most_over_mean(), 4)))
+        .cell("gini", Cell::real(round(figures.gini, 4)))
+        .cell("amplification", Cell::real(round(amplification(counters), 4)))
+        .cell("levelled_count", Cell::int(counters.levelled))
+}
+
+/// The variants of wear levelling side by side: erases of the blocks in the end.
+pub(super) fn wear(all: &[Worn], at: &str) -> Table {
+    let title = format!("Erases of the blocks {at}, by levelling");
+    let mut table = spread(Table::new("wear", title));
+    let row = |one: &Worn| spread_of(Row::new(one.id, ""), &one.figures, &one.counters);
+    table.rows = all.iter().map(row).collect();
+    table
+}
+
+/// How far each of them came.
+pub(super) fn fates(all: &[Worn], limit: u32) -> Table {
+    let mut table = Table::new("wear-life", "How far the card comes, by levelling")
+        .column("written_bytes", "written")
+        .column("iterations_count", "iterations")
+        .column("passed_bytes", format!("block over {limit}"))
+        .column("passed_count", "in iteration")
+        .column("died_bytes", "read-only")
+        .column("died_count", "in iteration");
+    let when = |row: Row, name: &str, at: Option<(u64, Bytes)>| match at {
+        Some((iteration, written)) => row
+            .cell(format!("{name}_bytes"), bytes(written))
+            .cell(format!("{name}_count"), Cell::int(iteration)),
+        None => row.cell(format!("{name}_bytes"), Cell::text("never")),
+    };
+    for one in all {
+        let row = Row::new(one.id, &one.title)
+            .cell("written_bytes", bytes(one.written))
+            .cell("iterations_count", Cell::int(one.iterations));
+        table.rows.push(when(when(row, "passed", one.passed), "died", one.died));
+    }
+    table
+}
+
+/// The band of `bands` nearest to `rate`, where one is near.
+pub(super) fn near(bands: &[BandRow], rate: f64) -> Option<&BandRow> {
+    let off = |band: &&BandRow| (band.mean / rate).ln().abs();
+    let nearest = bands.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
+    nearest.filter(|band| (band.mean / rate - 1.0).abs() <= NEAR)
+}
+
+/// Experiment 2 as it stands beside the print; `clusters` are the printed ones, by row.
+pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table {
+    let mut table =
+        Table::new("experiment2", "Experiment 2: no unused space").column("card", "this card");
+    let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
+    table.rows.push(row("iterations", "iterations", "count", count(first.runs)));
+    table.rows.push(row("rewrites", "rewrites of the beginning", "count", count(first.rewrites)));
+    for (id, printed) in clusters {
+        let found = near(&first.bands, *printed).map(|band| rate(band.mean));
+        let cell = found.unwrap_or_else(|| Cell::text("no such band"));
+        table.rows.push(row(id, "cluster of throughput", "bytes_per_s", cell));
+    }
+    let errors = Cell::int(u64::from(first.error.is_some()));
+    table.rows.push(row("errors", "errors of the card", "count", errors));
+    at_the_head(table)
+}
+
+/// What the controllers are.
+pub(super) fn titles(all: &[Controller]) -> Table {
+    let title = "What the controller may be";
+    let mut table = Table::new("experiment2-kinds", title).column("what", "what it does");
+    let row = |one: &Controller| Row::new(&one.id, "").cell("what", Cell::text(&one.title));
+    table.rows = all.iter().map(row).collect();
+    table
+}
+
+/// Every controller with both ways of levelling.
+pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table {
+    let mut table =
+        Table::new("experiment2-controllers", "Both experiments, by controller and levelling")
+            .column("free_bytes_per_s", "experiment 1")
+            .column("bands_count", "bands of rewrites")
+            .column("silhouette", "silhouette")
+            .column("run_bands_count", "bands of runs")
+            .column("run_ns", "a run");
+    for (id, _) in clusters {
+        table = table.column(format!("{id}_bytes_per_s"), format!("{id} cluster"));
+    }
+    for one in all {
+        let probe = super::run::measure::Rates::of(&one.probe.rates);
+        let mut row = Row::new(&one.id, "")
+            .cell("free_bytes_per_s", rate(probe.mean))
+            .cell("bands_count", count(one.bands.len()))
+            .cell("silhouette", Cell::real(round(one.silhouette, 3)))
+            .cell("run_bands_count", count(one.run_bands.len()))
+            .cell("run_ns", Cell::int(one.run_time.as_nanos()));
+        for (id, printed) in clusters {
+            let found = near(&one.bands, *printed).map(|band| rate(band.mean));
+            row = row.cell(format!("{id}_bytes_per_s"), found.unwrap_or_else(|| Cell::text("no")));
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+/// What experiment 2 did to the blocks, with every controller.
+pub(super) fn rewritten_wear(all: &[Rewritten]) -> Table {
+    let title = "Erases of the blocks after experiment 2, by controller and levelling";
+    let mut table = spread(Table::new("experiment2-wear", title));
+    let row = |one: &Rewritten| spread_of(Row::new(&one.id, ""), &one.figures, &one.counters);
+    table.rows = all.iter().map(row).collect();
+    table
+}
+
+/// Bands of single rewrites or of whole runs.
+pub(super) fn bands(id: &str, title: &str, all: &[(&str, &[BandRow])]) -> Table {
+    let mut table = Table::new(id, title)
+        .column("mean_bytes_per_s", "mean")
+        .column("least_bytes_per_s", "slowest")
+        .column("most_bytes_per_s", "fastest")
+        .column("count", "count")
+        .column("share_ratio", "share")
+        .column("moved", "moved")
+        .column("erases", "erases")
+        .column("cause", "what took the time");
+    for (name, bands) in all {
+        for (number, band) in (1..).zip(bands.iter()) {
+            table.rows.push(
+                Row::new(format!("{name}/{number}"), "")
+                    .cell("mean_bytes_per_s", rate(band.mean))
+                    .cell("count", count(band.count))
+                    .cell("share_ratio", Cell::real(round(band.share, 4)))
+                    .cell("least_bytes_per_s", rate(band.least))
+                    .cell("most_bytes_per_s", rate(band.most))
+                    .cell("cause", Cell::text(&band.cause))
+                    .cell("moved", Cell::real(round(band.moved, 3)))
+                    .cell("erases", Cell::real(round(band.erases, 3))),
+            );
+        }
+    }
+    table
+}
+
+/// A word for a way of levelling.
+pub(super) const fn levelling(levelling: Levelling) -> &'static str {
+    match levelling {
+        Levelling::None => "none",
+        Levelling::Dynamic => "dynamic",
+        _ => "static",
+    }
+}
+
+/// Which volume could tell.
+pub(super) fn power(all: &[Told], limit: u32) -> Table {
+    let mut table = Table::new("power", "Which volume could tell dynamic from static levelling")
+        .column("spare_bytes", "spare")
+        .column("published_bytes", "experiment 2")
+        .column("published_count", "most erases")
+        .column("passed_bytes", format!("block over {limit}"))
+        .column("expected_bytes", format!("{limit} x spare"))
+        .column("end_bytes", "in the end")
+        .column("end_count", "most erases");
+    for one in all {
+        let passed = one.passed.map_or_else(|| Cell::text("never"), bytes);
+        let name = levelling(one.levelling);
+        table.rows.push(
+            Row::new(format!("{name}/{}", one.spare).replace(' ', ""), "")
+                .cell("spare_bytes", bytes(one.spare_bytes))
+                .cell("published_bytes", bytes(one.published.0))
+                .cell("published_count", Cell::int(one.published.1.into()))
+                .cell("passed_bytes", passed)
+                .cell("expected_bytes", bytes(one.spare_bytes * u64::from(limit)))
+                .cell("end_bytes", bytes(one.end.0))
+                .cell("end_count", Cell::int(one.end.1.into())),
+        );
+    }
+    table
+}

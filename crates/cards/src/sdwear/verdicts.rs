@@ -1,0 +1,113 @@
+//! The published figures beside ours, and the parameters that they depend on.
+//!
+//! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`], and [`published`], one figure. The clusters of
+//! experiment 2 are compared with, never steered towards.
+
+use super::findings::Explaining;
+use boardlab_document::error::Error;
+use boardlab_experiment::reference::Reference;
+use boardlab_experiment::verdict::{self, Rules, apply, is_of};
+use boardlab_result::{Origin, RunResult};
+
+/// The printed clusters of experiment 2 by row, in bytes a second; none without a print.
+///
+/// # Errors
+/// When the reference lacks one.
+pub(super) fn clusters(print: Option<&Reference>) -> Result<Vec<(&'static str, f64)>, Error> {
+    let Some(reference) = print else { return Ok(Vec::new()) };
+    let each = ["upper", "middle", "lower"].into_iter();
+    each.map(|row| Ok((row, published(reference, "experiment2", row)?))).collect()
+}
+
+/// A printed figure of the card.
+///
+/// # Errors
+/// When the reference lacks it.
+pub(super) fn published(reference: &Reference, table: &str, row: &str) -> Result<f64, Error> {
+    reference.number(table, row, "card")
+}
+
+/// The same as printed.
+///
+/// # Errors
+/// When the reference lacks it.
+pub(super) fn printed<'r>(
+    reference: &'r Reference,
+    table: &str,
+    row: &str,
+) -> Result<&'r str, Error> {
+    reference.quote(table, row, "card")
+}
+
+/// Puts the published figures beside ours and gives the verdicts.
+///
+/// # Errors
+/// When the reference lacks a table, or a cell that a rule is about.
+pub(super) fn verdicts(
+    run: &mut RunResult,
+    reference: &Reference,
+    explaining: &Explaining,
+) -> Result<(), Error> {
+    let Explaining { rate, cycles, clusters } = *explaining;
+    // A time that was chosen so that the rate comes out proves nothing by it.
+    let fitted = run
+        .parameters
+        .iter()
+        .any(|one| one.origin == Origin::Fitted && one.key.starts_with("part.flash.times."));
+    for table in &mut run.tables {
+        let rules = match table.id.as_str() {
+            "experiment1" => {
+                let rules = Rules::new()
+                    .input("iterations", "card")
+                    .input("capacity", "card")
+                    .input("capacity", "same_volume")
+                    .input("written", "same_volume")
+                    .input("endurance", "card")
+                    .explained("written", "card", rate)
+                    .explained("cycles", "card", cycles)
+                    .explained("cycles", "same_volume", cycles);
+                if fitted {
+                    rules.input("throughput", "card")
+                } else {
+                    rules.explained("throughput", "card", rate)
+                }
+            }
+            "experiment2" => {
+                let rules = Rules::new().input("iterations", "card").input("rewrites", "card");
+                ["upper", "middle", "lower"]
+                    .iter()
+                    .fold(rules, |rules, row| rules.explained(*row, "card", clusters))
+            }
+            _ => continue,
+        };
+        let published = reference.table(&table.id)?;
+        apply(table, published, &rules)?;
+    }
+    Ok(())
+}
+
+/// Names the parameters that each table depends on.
+pub(super) fn name_parameters(run: &mut RunResult) {
+    verdict::name_parameters(run, |table, key| {
+        let own: &[&str] = match table {
+            "experiment1" | "experiment1-work" | "health" => {
+                &["part.", "board.", "experiment1.", "wear."]
+            }
+            "experiment1-units" => &["part.capacity", "part.spare", "wear.volume"],
+            "wear" | "wear-life" => &["part.", "wear.", "experiment1."],
+            "power" => &["part.", "wear.", "experiment2."],
+            "experiment2-kinds" => &[],
+            _ => &["part.", "board.", "wear.", "experiment1.", "experiment2.", "controller."],
+        };
+        // Where blocks wear does not depend on how long anything takes.
+        let counted = matches!(table, "wear" | "wear-life" | "power");
+        let timed = [
+            "part.flash.times.",
+            "part.flash.single_bit.",
+            "part.bus.",
+            "part.controller.",
+            "part.flash.channel",
+        ];
+        is_of(key, own) && !(counted && is_of(key, &timed))
+    });
+}

@@ -1,0 +1,187 @@
+//! The contract between an experiment and who asks for it: what is requested, what can be done, why it failed.
+//!
+//! Layer: rank 9. Main types: [`Experiment`], [`Request`], [`Action`], [`Failure`].
+
+use boardlab_document::Document;
+use boardlab_document::error::Error;
+use boardlab_document::source::Kind;
+use boardlab_parts::catalog;
+use boardlab_result::{Parameter, RunResult};
+use boardlab_sim::Seed;
+use std::fmt;
+
+/// The version that results carry.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// One run to be made.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The scenario with its part, its board and the user's overrides.
+    pub document: &'a Document,
+    /// Name of the scenario, as results carry it.
+    pub scenario: &'a str,
+    /// The seed of all its random streams.
+    pub seed: Seed,
+    /// Told about what was finished; may be called from several threads.
+    pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+}
+
+impl Request<'_> {
+    /// A result of it with its parameters and without content.
+    #[must_use]
+    pub fn blank(&self, title: &str, parameters: Vec<Parameter>) -> RunResult {
+        let mut run = RunResult::new(self.scenario, title, self.seed.get(), VERSION);
+        run.parameters = parameters;
+        run
+    }
+
+    /// Whether the scenario is a built-in one with nothing set, so that published figures are about it.
+    pub fn is_as_published(&self) -> bool {
+        let text = self.document.source().text();
+        let built_in = catalog::all(Kind::Scenario).iter().any(|file| file.text == text);
+        built_in && !self.document.is_overridden()
+    }
+
+    /// Warns that there are no published figures beside a run, if so.
+    pub fn warn_if_altered(&self, run: &mut RunResult) {
+        if !self.is_as_published() {
+            let warning = "The scenario was altered: the published figures are not about it and are left out.";
+            run.warnings.push(warning.into());
+        }
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// The step that was finished.
+    pub step: &'a str,
+    /// Steps finished.
+    pub done: usize,
+    /// Steps in all.
+    pub total: usize,
+}
+
+/// Makes a result of a request.
+pub type Make = fn(&Request<'_>) -> Result<RunResult, Failure>;
+
+/// Says whether a request can be run, without running it. Gives a checksum of what lies in data
+/// files that the scenario only names, such as the file to write; 0 where there are none.
+pub type Check = fn(&Request<'_>) -> Result<u32, Failure>;
+
+/// What can be asked of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Run it.
+    Run,
+    /// Find its best settings.
+    Tune,
+    /// Cut its power, at every operation of its flash.
+    PowerCut,
+    /// Compute how long its card lives, and why no longer.
+    Life,
+}
+
+impl Action {
+    /// The command that asks for it.
+    #[must_use]
+    pub const fn command(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Tune => "tune",
+            Self::PowerCut => "powercut",
+            Self::Life => "life",
+        }
+    }
+}
+
+/// What a scenario can be: a published evaluation, or a bench for the user's own workload.
+#[derive(Debug, Clone, Copy)]
+pub struct Experiment {
+    /// Name for `reproduce`.
+    pub name: &'static str,
+    /// Whether it is a published evaluation, which `reproduce` does again.
+    pub published: bool,
+    /// Name of its scenario.
+    pub scenario: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// Whether its runs are jobs of fio, with what fio would print of them.
+    pub prints_fio: bool,
+    /// Checks it before a run.
+    pub check: Check,
+    /// What can be asked of it: [`Action::Run`] and others.
+    pub actions: &'static [(Action, Make)],
+}
+
+impl Experiment {
+    /// Does `action` with `request`.
+    ///
+    /// # Errors
+    /// [`Failure`]: [`Failure::NotBuilt`] where this action cannot be asked of it.
+    pub fn perform(&self, action: Action, request: &Request<'_>) -> Result<RunResult, Failure> {
+        match self.actions.iter().find(|(one, _)| *one == action) {
+            Some((_, make)) => make(request),
+            None => Err(Failure::NotBuilt { name: self.scenario.into(), action }),
+        }
+    }
+}
+
+/// Whatever went wrong in a run.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// A file, an argument or a name is wrong: exit status 2.
+    Input(Error),
+    /// The run itself failed: exit status 1.
+    Run {
+        /// The system that failed.
+        system: String,
+        /// What its device or its filesystem said.
+        error: Cause,
+        /// What to try.
+        help: &'static str,
+    },
+    /// Something that has to be made before it can be run: exit status 2.
+    Missing {
+        /// What, and where it was looked for.
+        what: String,
+        /// How it is made.
+        help: &'static str,
+    },
+    /// Nothing to tune, to cut or to live behind this name: exit status 2.
+    NotBuilt {
+        /// The name.
+        name: String,
+        /// What was asked of it.
+        action: Action,
+    },
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(error) => error.fmt(f),
+            Self::Run { system, error, help } => {
+                write!(f, "error: {system}: {error}\n  = help: {help}")
+            }
+            Self::Missing { what, help } => write!(f, "error: {what}\n  = help: {help}"),
+            Self::NotBuilt { name, action } => write!(
+                f,
+                "error: `boardlab {} {name}` is not built yet\n  = help: what there is: \
+                 boardlab list scenarios",
+                action.command()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,55 @@
+//! Data files that a scenario names: where they are looked for, and what is refused.
+//!
+//! Layer: rank 9. Functions: [`path`], [`read`].
+
+use boardlab_document::error::reason;
+use boardlab_document::source::ARGUMENTS;
+use boardlab_document::{Read, Section, Sourced};
+use boardlab_sim::Bytes;
+use std::path::{Path, PathBuf};
+
+/// Where the file is that `named` names: counted from `folder`, the scenario's, or from the current folder when an argument
+/// such as `--set` names it.
+pub fn path(named: &Sourced<String>, folder: Option<&Path>) -> PathBuf {
+    let named_here = !ARGUMENTS.contains(&named.parameter.source.as_str());
+    folder.filter(|_| named_here).unwrap_or(Path::new("")).join(&named.value)
+}
+
+/// The content of the file at `path`, which `key` of `section` names: at most `room` bytes, which is what fits `what`.
+pub fn read(
+    section: &Section<'_>,
+    key: &str,
+    path: &Path,
+    room: Bytes,
+    what: &str,
+) -> Read<Vec<u8>> {
+    let refuse = |problem: &str| {
+        section.refuse(
+            key,
+            problem,
+            &format!("a readable file of 1 to {} bytes", room.get()),
+            "give the path of a regular file, from the scenario's folder, or from the current one in --set",
+        )
+    };
+    let metadata = std::fs::metadata(path)
+        .map_err(|error| refuse(&format!("cannot be read: {}", reason(&error))))?;
+    if metadata.is_dir() {
+        return Err(refuse("is a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(refuse("is not a regular file"));
+    }
+    if metadata.len() == 0 {
+        return Err(refuse("is empty"));
+    }
+    if metadata.len() > room.get() {
+        let size = metadata.len();
+        return Err(refuse(&format!("has {size} bytes, which do not fit {what}")));
+    }
+    match std::fs::read(path) {
+        Ok(bytes) if bytes.is_empty() => Err(refuse("is empty")),
+        Ok(bytes) if Bytes::of(&bytes) > room => Err(refuse(&format!("grew beyond {what}"))),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(refuse(&format!("cannot be read: {}", reason(&error)))),
+    }
+}

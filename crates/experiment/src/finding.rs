@@ -1,0 +1,49 @@
+//! Findings of experiments, each of which a test must have met under altered settings.
+//!
+//! Layer: rank 9. Functions: `find`, `on_print`; [`added_by`] for that test.
+
+use boardlab_result::RunResult;
+use std::cell::RefCell;
+use std::panic::Location;
+
+/// A finding with the call that added it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// The call of `find` or `on_print`.
+    pub at: &'static Location<'static>,
+    /// The sentence.
+    pub finding: String,
+}
+
+thread_local! {
+    static ADDED: RefCell<Option<Vec<Added>>> = const { RefCell::new(None) };
+}
+
+/// Adds a finding that may be made of any run, and returns its index. Each call of this function has to be met by
+/// a case of the tests in `tests/sentences`, with settings other than the published ones.
+#[track_caller]
+pub fn find(run: &mut RunResult, finding: impl Into<String>) -> usize {
+    add(run, finding.into())
+}
+
+/// Adds a finding about the print, as there is one only of the published scenario, and returns its index.
+#[track_caller]
+pub fn on_print(run: &mut RunResult, finding: impl Into<String>) -> usize {
+    add(run, finding.into())
+}
+
+#[track_caller]
+fn add(run: &mut RunResult, finding: String) -> usize {
+    let at = Location::caller();
+    ADDED.with_borrow_mut(|added| {
+        added.iter_mut().for_each(|all| all.push(Added { at, finding: finding.clone() }));
+    });
+    run.find(finding)
+}
+
+/// Performs `work`; also returns the findings that it added on this thread, in order.
+pub fn added_by<T>(work: impl FnOnce() -> T) -> (T, Vec<Added>) {
+    ADDED.set(Some(Vec::new()));
+    let made = work();
+    (made, ADDED.take().unwrap_or_default())
+}

@@ -1,0 +1,388 @@
+//! Published tables, kept as printed.
+//!
+//! Layer: rank 9. Main types: [`Reference`], one publication, and [`Printed`], one figure: the text
+//! as printed and the span of values that print like it. `253 us` stands for all from 252.5 to
+//! 253.5 us: half a unit of the last printed digit either way. Where the print was itself computed
+//! from rounded figures, `sum_of` and `product_of` name them, and the span is widened by what their
+//! rounding can do; it is never narrower than the print.
+//!
+//! ```toml
+//! publication = "Who, what, where"
+//! [[table]]
+//! id = "table5"
+//! title = "Linux"
+//! source = "nor.md, table 5"
+//! [[table.row]]
+//! id = "L-7"
+//! [table.row.cells]
+//! mean_ns = { printed = "253 us" }
+//! count = { printed = "131072" }
+//! total_ns = { printed = "33.3 s", product_of = ["mean_ns", "count"] }
+//! spread_ns = { range = ["170 us", "226 us"], note = "a reader's remark" }
+//! ```
+//!
+//! The unit of a column is the one that its key ends in, see [`Unit`]. Where columns are called by
+//! systems, the row says it (`unit = "bytes_per_s"`), and where the print means other units than we
+//! do, the table does: `units = { MB = "MiB" }`.
+
+use crate::figure::{Figure, Meanings};
+use boardlab_document::error::Error;
+use boardlab_document::misfit::Misfit;
+use boardlab_document::quantity::Dimension;
+use boardlab_document::source::{Kind, Place, Source};
+use boardlab_document::{Document, Misplaced, Node, Read, Section, Value as Readable};
+use boardlab_parts::catalog;
+use boardlab_result::{Row, Unit, Value};
+use indexmap::IndexMap;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The tables of one publication.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// Authors and title.
+    pub publication: String,
+    /// The tables in order.
+    pub tables: Vec<ReferenceTable>,
+}
+
+/// One published table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceTable {
+    /// Its published number, such as `table5`.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// Document and place.
+    pub source: String,
+    /// Rows in order.
+    pub rows: Vec<ReferenceRow>,
+}
+
+/// One published row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceRow {
+    /// Its published name, such as `L-7`.
+    pub id: String,
+    /// What it is about, for people; may be empty.
+    pub title: String,
+    /// Unit of the columns whose key names none: `bytes_per_s`; may be empty.
+    pub unit: String,
+    /// Figures by column.
+    pub cells: IndexMap<String, Printed>,
+}
+
+/// One published figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Printed {
+    /// As printed.
+    pub text: String,
+    /// The figure in the unit of its column; words for a spread and for what is no number.
+    pub published: Value,
+    /// The values that agree with the print, both ends among them; `None` for words.
+    pub span: Option<(f64, f64)>,
+    /// A remark.
+    pub note: Option<String>,
+}
+
+impl Reference {
+    /// The published tables called `name`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`], or what is wrong with the file.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        Self::read(&catalog::find(Kind::Reference, name, None)?)
+    }
+
+    /// Reads the tables in `source`.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn read(source: &Arc<Source>) -> Result<Self, Error> {
+        let raw = Document::parse(source)?.read(|top| {
+            let publication = top.required("publication");
+            let tables = top.sections("table", RawTable::read);
+            top.finish()?;
+            let tables = tables?;
+            distinct(&top, "table", tables.iter().map(|table: &RawTable| table.id.as_str()))?;
+            Ok((publication?, tables))
+        })?;
+        let (publication, tables) = raw.value;
+        let tables = tables.into_iter().map(RawTable::resolve).collect::<Result<_, _>>()?;
+        Ok(Self { publication, tables })
+    }
+
+    /// The table called `id`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn table(&self, id: &str) -> Result<&ReferenceTable, Error> {
+        let names = || self.tables.iter().map(|table| table.id.clone()).collect();
+        self.tables.iter().find(|table| table.id == id).ok_or_else(|| unknown("table", id, names()))
+    }
+}
+
+impl ReferenceTable {
+    /// The figure in `row` and `column`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`].
+    pub fn cell(&self, row: &str, column: &str) -> Result<&Printed, Error> {
+        let found = self.rows.iter().find(|candidate| candidate.id == row).ok_or_else(|| {
+            unknown("row", row, self.rows.iter().map(|row| row.id.clone()).collect())
+        })?;
+        let names = || found.cells.keys().cloned().collect();
+        found.cells.get(column).ok_or_else(|| unknown("column", column, names()))
+    }
+}
+
+fn unknown(what: &'static str, found: &str, names: Vec<String>) -> Error {
+    Error::UnknownName { place: None, what, found: found.into(), names }
+}
+
+/// Refuses two entries of the list `key` with one id.
+fn distinct<'n>(section: &Section<'_>, key: &str, ids: impl Iterator<Item = &'n str>) -> Read<()> {
+    let mut seen = HashSet::new();
+    for id in ids {
+        if !seen.insert(id) {
+            let problem = format!("has two entries with the id `{id}`");
+            let help = format!("give each {key} an id of its own");
+            return Err(section.refuse(key, &problem, "ids that differ", &help));
+        }
+    }
+    Ok(())
+}
+
+/// A name and where it is written.
+struct Named {
+    name: String,
+    place: Place,
+}
+
+impl Readable for Named {
+    const NUMBER: bool = false;
+    fn expected() -> String {
+        "the id of a row or a column".into()
+    }
+    fn example() -> String {
+        "\"mean_ns\"".into()
+    }
+    fn read(node: &Node) -> Result<Self, Misplaced> {
+        let name = String::read(node)?;
+        Ok(Self { name, place: node.place().clone() })
+    }
+}
+
+/// A table whose cells do not know yet what they were computed from.
+struct RawTable {
+    id: String,
+    title: String,
+    source: String,
+    rows: Vec<RawRow>,
+}
+
+struct RawRow {
+    id: String,
+    title: String,
+    unit: &'static str,
+    cells: IndexMap<String, RawCell>,
+}
+
+struct RawCell {
+    printed: Printed,
+    /// The number that the cell holds, to compute with.
+    figure: Option<Figure>,
+    sum_of: Vec<Named>,
+    product_of: Vec<Named>,
+}
+
+impl RawTable {
+    fn read(section: Section<'_>) -> Read<Self> {
+        let id = section.required("id");
+        let title = section.required("title");
+        let source = section.required("source");
+        let meanings = section.optional_section("units", meanings).map(Option::unwrap_or_default);
+        let known = meanings.as_ref().map_or(&[] as &Meanings, Vec::as_slice);
+        let rows = section.sections("row", |row| RawRow::read(&row, known));
+        section.finish()?;
+        meanings?;
+        let table = Self { id: id?, title: title?, source: source?, rows: rows? };
+        distinct(&section, "row", table.rows.iter().map(|row| row.id.as_str()))?;
+        Ok(table)
+    }
+
+    fn resolve(self) -> Result<ReferenceTable, Error> {
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let mut cells = IndexMap::new();
+            for (column, cell) in &row.cells {
+                let mut printed = cell.printed.clone();
+                if let Some((low, high)) = &mut printed.span {
+                    let widening = self.widening(row, column, cell)?;
+                    (*low, *high) = (*low - widening, *high + widening);
+                }
+                cells.insert(column.clone(), printed);
+            }
+            let (id, title, unit) = (row.id.clone(), row.title.clone(), row.unit.into());
+            rows.push(ReferenceRow { id, title, unit, cells });
+        }
+        Ok(ReferenceTable { id: self.id, title: self.title, source: self.source, rows })
+    }
+
+    /// How far the rounding of the figures that `cell` was computed from can move it.
+    fn widening(&self, row: &RawRow, column: &str, cell: &RawCell) -> Result<f64, Error> {
+        let mut widening = 0.0;
+        for named in &cell.sum_of {
+            let row = self.rows.iter().find(|candidate| candidate.id == named.name);
+            let figure = row.and_then(|row| row.cells.get(column)).and_then(|cell| cell.figure);
+            let has = |row: &&RawRow| row.cells.get(column).is_some_and(|c| c.figure.is_some());
+            let ids = || self.rows.iter().filter(has).map(|row| row.id.clone()).collect();
+            let figure =
+                figure.ok_or_else(|| unknown("row", &named.name, ids()).at(&named.place))?;
+            widening += figure.rounding();
+        }
+        let (mut product, mut greatest) = (1.0, 1.0);
+        for named in &cell.product_of {
+            let figure = row.cells.get(&named.name).and_then(|cell| cell.figure);
+            let has = |(_, cell): &(&String, &RawCell)| cell.figure.is_some();
+            let ids = || row.cells.iter().filter(has).map(|(id, _)| id.clone()).collect();
+            let figure =
+                figure.ok_or_else(|| unknown("column", &named.name, ids()).at(&named.place))?;
+            product *= figure.value;
+            greatest *= figure.value + figure.rounding();
+        }
+        Ok(widening + greatest - product)
+    }
+}
+
+/// What the print means by its units.
+fn meanings(section: Section<'_>) -> Read<Vec<(String, String)>> {
+    let each = section.keys().map(|print| {
+        let names = Dimension::ALL.iter().flat_map(|dimension| dimension.units());
+        let names: Vec<_> = names.map(|(name, _)| (*name, *name)).collect();
+        Ok((print.to_owned(), section.one_of(print, &names)?.to_owned()))
+    });
+    let each: Vec<_> = each.collect();
+    section.finish()?;
+    each.into_iter().collect()
+}
+
+/// Units of rows, as the ends of a column's key.
+const ROW_UNITS: [(&str, &str); 5] = [
+    ("ns", "ns"),
+    ("bytes", "bytes"),
+    ("bytes_per_s", "bytes_per_s"),
+    ("count", "count"),
+    ("ratio", "ratio"),
+];
+
+impl RawRow {
+    fn read(section: &Section<'_>, meanings: &Meanings) -> Read<Self> {
+        let id = section.required("id");
+        let title = section.optional::<String>("title");
+        let unit = section.optional_one_of("unit", &ROW_UNITS).map(Option::unwrap_or_default);
+        let of_row = unit.as_ref().map_or("", |unit| *unit);
+        let cells = section.section("cells", |cells| {
+            // Every column is read before the first error counts, so that all errors are shown.
+            let each = cells.keys().map(|column| {
+                let cell =
+                    cells.section(column, |cell| RawCell::read(&cell, (column, of_row), meanings));
+                (column, cell)
+            });
+            let each: Vec<_> = each.collect();
+            cells.finish()?;
+            each.into_iter().map(|(column, cell)| Ok((column.to_owned(), cell?))).collect()
+        });
+        section.finish()?;
+        Ok(Self { id: id?, title: title?.unwrap_or_default(), unit: unit?, cells: cells? })
+    }
+}
+
+impl RawCell {
+    /// Reads the cell in a column of a row that has this unit.
+    fn read(
+        section: &Section<'_>,
+        (column, of_row): (&str, &str),
+        meanings: &Meanings,
+    ) -> Read<Self> {
+        let unit = Row::new("", "").of_unit(of_row).unit_in(column);
+        let printed = section.optional::<String>("printed");
+        let range = section.optional::<Vec<String>>("range");
+        let sum_of = section.optional::<Vec<Named>>("sum_of");
+        let product_of = section.optional::<Vec<Named>>("product_of");
+        let note = section.optional::<String>("note");
+        if let (Ok(None), Ok(None)) = (&printed, &range) {
+            // Both lack: the section itself says that one is due.
+            let _ = section.required::<String>("printed");
+        }
+        section.finish()?;
+        let (printed, range, note) = (printed?, range?, note?);
+        let refused = |key: &str, misfit: &Misfit| {
+            let expected = format!("a figure as printed, in the unit of `{column}`");
+            let help = "write what is printed, with its unit: \"120 us\", \"2.5 MB/s\", \"12.5 %\"";
+            section.refuse(key, &misfit.to_string(), &expected, help)
+        };
+        let (printed, figure) = match (printed, range) {
+            (printed, Some(range)) => {
+                let spread = Spread::read(&range, unit, meanings);
+                let spread = spread.map_err(|misfit| refused("range", &misfit))?;
+                (spread.printed(printed, note), None)
+            }
+            (Some(text), None) => {
+                let figure = Figure::parse(&text, unit, meanings);
+                let figure = figure.map_err(|misfit| refused("printed", &misfit))?;
+                (figure_printed(text, figure, note), figure)
+            }
+            (None, None) => {
+                let help = "write printed = \"FIGURE\" as the publication has it, or a range";
+                return Err(section.refuse("printed", "lacks", "a figure", help));
+            }
+        };
+        let (sum_of, product_of) = (sum_of?.unwrap_or_default(), product_of?.unwrap_or_default());
+        Ok(Self { printed, figure, sum_of, product_of })
+    }
+}
+
+fn figure_printed(text: String, figure: Option<Figure>, note: Option<String>) -> Printed {
+    let published = figure.map_or_else(|| Value::Text(text.clone()), Figure::published);
+    let span = figure.map(|figure| (figure.value - figure.half, figure.value + figure.half));
+    Printed { text, published, span, note }
+}
+
+/// A figure printed as a spread.
+struct Spread {
+    text: String,
+    low: Figure,
+    high: Figure,
+}
+
+impl Spread {
+    fn read(range: &[String], unit: Unit, meanings: &Meanings) -> Result<Self, Misfit> {
+        let [low, high] = range else { return Err(Misfit::Arguments { form: "two figures" }) };
+        let figure = |text: &str| Figure::parse(text, unit, meanings)?.ok_or(Misfit::NotANumber);
+        let text = format!("{low} to {high}");
+        let (low, high) = (figure(low)?, figure(high)?);
+        if low.value > high.value {
+            return Err(Misfit::Order { order: "LOW <= HIGH" });
+        }
+        Ok(Self { text, low, high })
+    }
+
+    fn printed(self, printed: Option<String>, note: Option<String>) -> Printed {
+        let span = Some((self.low.value - self.low.half, self.high.value + self.high.half));
+        let text = printed.unwrap_or(self.text);
+        Printed { published: Value::Text(text.clone()), text, span, note }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_reference_is_valid() {
+        for file in catalog::all(Kind::Reference) {
+            Reference::named(file.name).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}

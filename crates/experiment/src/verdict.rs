@@ -1,0 +1,151 @@
+//! Our figures beside the published ones.
+//!
+//! Layer: rank 9. Main functions: [`judge`], one figure, and [`apply`], a whole table, with
+//! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
+//! the findings that explain a difference. A verdict is never tighter than the print.
+
+use crate::reference::{Printed, Reference, ReferenceTable};
+use boardlab_document::error::Error;
+use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
+
+/// Names the parameters that each table depends on: those of which `depends` says so, by the table's id and the parameter's key.
+pub fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool) {
+    let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
+    for table in &mut run.tables {
+        let own = keys.iter().filter(|key| depends(&table.id, key));
+        table.parameters = own.cloned().collect();
+    }
+}
+
+/// Whether `key` is one of a group: begins with one of `prefixes`.
+pub fn is_of(key: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| key.starts_with(prefix))
+}
+
+impl Reference {
+    /// A figure as it was printed, to be quoted.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] when it was not printed.
+    pub fn quote(&self, table: &str, row: &str, column: &str) -> Result<&str, Error> {
+        Ok(&self.table(table)?.cell(row, column)?.text)
+    }
+
+    /// The same as a number; no number where words were printed.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] when it was not printed.
+    pub fn number(&self, table: &str, row: &str, column: &str) -> Result<f64, Error> {
+        let cell = self.table(table)?.cell(row, column)?;
+        Ok(cell.published.as_f64().unwrap_or(f64::NAN))
+    }
+}
+
+/// What an experiment knows about the cells of one table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    inputs: Vec<(String, String)>,
+    explained: Vec<(String, String, usize)>,
+}
+
+impl Rules {
+    /// No rules: every cell is judged.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A published input, or a fit to this very cell, determines it alone: it proves nothing.
+    #[must_use]
+    pub fn input(mut self, row: impl Into<String>, column: impl Into<String>) -> Self {
+        self.inputs.push((row.into(), column.into()));
+        self
+    }
+
+    /// If the cell differs, the finding with this index says why.
+    #[must_use]
+    pub fn explained(
+        mut self,
+        row: impl Into<String>,
+        column: impl Into<String>,
+        finding: usize,
+    ) -> Self {
+        self.explained.push((row.into(), column.into(), finding));
+        self
+    }
+
+    fn is_input(&self, row: &str, column: &str) -> bool {
+        self.inputs.iter().any(|(r, c)| r == row && c == column)
+    }
+
+    fn finding(&self, row: &str, column: &str) -> Option<usize> {
+        let found = self.explained.iter().find(|(r, c, _)| r == row && c == column);
+        found.map(|(_, _, finding)| *finding)
+    }
+
+    /// Checks that each rule is about a published cell: a rule about none would silently do
+    /// nothing.
+    fn check(&self, reference: &ReferenceTable) -> Result<(), Error> {
+        let inputs = self.inputs.iter().map(|(row, column)| (row, column));
+        let explained = self.explained.iter().map(|(row, column, _)| (row, column));
+        for (row, column) in inputs.chain(explained) {
+            reference.cell(row, column)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether `ours` agrees with the print as far as the print can tell.
+///
+/// Words agree with no number.
+#[must_use]
+pub fn judge(ours: f64, printed: &Printed) -> Verdict {
+    let Some((low, high)) = printed.span else { return Verdict::Fail };
+    // The ends are sums of rounded f64: a verdict must not be tighter by their last bit.
+    let slack = 1e-12 * low.abs().max(high.abs());
+    if ours >= low - slack && ours <= high + slack { Verdict::Pass } else { Verdict::Fail }
+}
+
+/// Puts the published figures beside ours and gives the verdicts.
+///
+/// Rows, columns and cells that were published and are not in `table` are added as not built.
+///
+/// # Errors
+/// [`Error::UnknownName`] when a rule is about a cell that was not published.
+pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Result<(), Error> {
+    rules.check(reference)?;
+    table.source = Some(reference.source.clone());
+    for published in &reference.rows {
+        let known = table.rows.iter().position(|row| row.id == published.id);
+        let index = known.unwrap_or_else(|| {
+            table.rows.push(Row::new(&published.id, &published.title));
+            table.rows.len() - 1
+        });
+        if table.rows[index].unit.is_empty() {
+            table.rows[index].unit.clone_from(&published.unit);
+        }
+        for (column, printed) in &published.cells {
+            if !table.columns.iter().any(|known| known.id == *column) {
+                table.columns.push(Column { id: column.clone(), title: column.clone() });
+            }
+            let cells = &mut table.rows[index].cells;
+            let cell = cells.entry(column.clone()).or_insert_with(Cell::none);
+            cell.published = Some(printed.published.clone());
+            cell.printed = Some(printed.text.clone());
+            compare(cell, printed, rules, (&published.id, column));
+        }
+    }
+    Ok(())
+}
+
+fn compare(cell: &mut Cell, printed: &Printed, rules: &Rules, (row, column): (&str, &str)) {
+    let verdict = match &cell.value {
+        Value::None => Verdict::NotBuilt,
+        _ if rules.is_input(row, column) => Verdict::Input,
+        Value::Text(words) if *words == printed.text => Verdict::Pass,
+        value => value.as_f64().map_or(Verdict::Fail, |ours| judge(ours, printed)),
+    };
+    let finding = rules.finding(row, column).filter(|_| verdict == Verdict::Fail);
+    cell.verdict = Some(if finding.is_some() { Verdict::Explained } else { verdict });
+    cell.finding = finding;
+}

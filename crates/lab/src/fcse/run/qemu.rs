@@ -1,0 +1,192 @@
+//! The same switches on QEMU, which the publication used: a machine without caches and TLB.
+//!
+//! Layer: rank 11. Main types: [`Ran`], [`Absent`]; function: [`run`]. QEMU counts a fixed time for each instruction (`-icount`), so that a run
+//! hardly depends on the host; waits take their real time. (With `sleep=off`, which skips them, QEMU 7.2 takes two periods of the timer for one.)
+//! Whether it is installed decides whether these rows are there at all.
+
+use super::guest::number;
+use super::measure::Way;
+use super::switches::{at_once_commands, quantum_commands};
+use crate::fcse::scenario::Scenario;
+use boardlab_experiment::Cause;
+use boardlab_sim::Duration;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration as WallTime;
+
+/// QEMU's time for an instruction is 2 to this power nanoseconds.
+const SHIFT: u32 = 2;
+/// What the shell prints when it waits for a command.
+const PROMPT: &[u8] = b"$ ";
+/// Real time for a command.
+const PATIENCE: WallTime = WallTime::from_secs(60);
+/// Bytes of the console that an error shows.
+const SHOWN: usize = 300;
+
+/// Why there are no rows of QEMU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Absent {
+    /// The command that was not found.
+    pub(crate) command: String,
+}
+
+/// Switches on QEMU, by its clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) way: Way,
+    /// Those of table 1, from a timer interrupt on, in whole periods of the timer.
+    pub(crate) waiting: Duration,
+    /// As many at once, to the microsecond.
+    pub(crate) at_once: Duration,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+enum Problem {
+    Io(io::Error),
+    Ended { console: String },
+    Silent { command: String, console: String },
+    NoLine { command: String, console: String },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Ended { console } => write!(f, "QEMU ended; the console's end: {console:?}"),
+            Self::Silent { command, console } => {
+                write!(f, "the prompt did not come back in `{command}`: {console:?}")
+            }
+            Self::NoLine { command, console } => {
+                write!(f, "`{command}` told no time: {console:?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Both ways on QEMU, or that it is not there.
+pub(crate) fn run(scenario: &Scenario) -> Result<Result<Vec<Ran>, Absent>, Cause> {
+    let mut all = Vec::new();
+    for way in [Way::Tables, Way::Fcse] {
+        let Some(mut console) = Console::start(scenario, way)? else {
+            return Ok(Err(Absent { command: scenario.qemu.clone() }));
+        };
+        console.await_prompt("boot")?;
+        let published = &scenario.published;
+        let waiting = console.last_of(&quantum_commands(published, Duration::ZERO))?;
+        let at_once = console.last_of(&at_once_commands(published))?;
+        let tick = published.tick.as_nanos();
+        let (waiting, at_once) = (nearest(waiting, tick), nearest(at_once, 1_000));
+        all.push(Ran { way, waiting, at_once });
+    }
+    Ok(Ok(all))
+}
+
+/// To whole units of so many nanoseconds, half of one up: below it, runs of QEMU differ with what else the host does.
+fn nearest(time: Duration, unit: u64) -> Duration {
+    Duration::from_nanos((time.as_nanos() + unit / 2) / unit * unit)
+}
+
+/// A running QEMU, which ends with this.
+struct Console {
+    child: Child,
+    output: Receiver<Vec<u8>>,
+    printed: Vec<u8>,
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Console {
+    fn start(scenario: &Scenario, way: Way) -> Result<Option<Self>, Problem> {
+        let started = command(&scenario.qemu, &scenario.path, way).spawn();
+        let mut child = match started {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            started => started?,
+        };
+        let (sender, output) = mpsc::channel();
+        if let Some(mut from) = child.stdout.take() {
+            thread::spawn(move || {
+                let mut bytes = [0; 4_096];
+                while let Ok(count @ 1..) = from.read(&mut bytes) {
+                    if sender.send(bytes[..count].to_vec()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Some(Self { child, output, printed: Vec::new() }))
+    }
+
+    fn await_prompt(&mut self, command: &str) -> Result<(), Problem> {
+        while !self.printed.ends_with(PROMPT) {
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.printed.extend(bytes),
+                Err(RecvTimeoutError::Timeout) => {
+                    let console = self.last();
+                    return Err(Problem::Silent { command: command.into(), console });
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Problem::Ended { console: self.last() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The time that the last of some commands tells.
+    fn last_of(&mut self, commands: &[String]) -> Result<Duration, Problem> {
+        let mut told = None;
+        for command in commands {
+            self.printed.clear();
+            let line = format!("{command}\n");
+            self.child
+                .stdin
+                .as_mut()
+                .ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?
+                .write_all(line.as_bytes())?;
+            self.await_prompt(command)?;
+            told = number(&String::from_utf8_lossy(&self.printed), "chg");
+        }
+        let command = commands.last().cloned().unwrap_or_default();
+        let console = self.last();
+        told.map(Duration::from_nanos).ok_or(Problem::NoLine { command, console })
+    }
+
+    fn last(&self) -> String {
+        let from = self.printed.len().saturating_sub(SHOWN);
+        String::from_utf8_lossy(&self.printed[from..]).into_owned()
+    }
+}
+
+fn command(program: &str, kernel: &Path, way: Way) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(["-M", "realview-eb", "-cpu", "arm926", "-m", "128", "-display", "none"])
+        .args(["-audiodev", "none,id=none", "-monitor", "none", "-serial", "stdio"])
+        .args(["-semihosting", "-icount", &format!("shift={SHIFT}")])
+        .args(["-append", way.options(), "-kernel"])
+        .arg(kernel)
+        .env("QEMU_AUDIO_DRV", "none")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}

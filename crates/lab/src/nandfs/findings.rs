@@ -1,0 +1,272 @@
+//! What the runs say of the print, and why they differ from it.
+//!
+//! Layer: rank 11. What the publication leaves open (the files that fill the flash, the way to the flash,
+//! what tiobench wrote, when RAM was counted) explains most differences; each finding shows it with
+//! figures of the same run.
+
+use super::run::fit::{self, Fit, Observation};
+use super::run::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
+use super::tables::Ports;
+use boardlab_document::error::Error;
+use boardlab_experiment::finding::on_print;
+use boardlab_experiment::reference::Reference;
+use boardlab_parts::nand::board::Port;
+use boardlab_result::RunResult;
+use boardlab_result::prose::MIB;
+use boardlab_sim::Bytes;
+
+/// Indices of the findings that explain the cells of a filesystem.
+pub(super) struct Explaining {
+    pub(super) system: &'static str,
+    pub(super) data: usize,
+    pub(super) listing: usize,
+    pub(super) zeros: usize,
+    pub(super) readings: usize,
+    pub(super) metadata: usize,
+}
+
+/// The time cells of `columns` as they were printed, with their names.
+///
+/// # Errors
+/// When the reference lacks one.
+pub(super) fn observations(
+    columns: &[Column],
+    reference: &Reference,
+) -> Result<(Vec<String>, Vec<Observation>), Error> {
+    let (mut names, mut all) = (Vec::new(), Vec::new());
+    for column in columns {
+        let system = column.system;
+        for (row, run) in [("mount", column.mounting.mount), ("ls", column.mounting.ls)] {
+            let printed_ns = reference.number("table3.2", row, system)?;
+            names.push(format!("{system}/{row}"));
+            all.push(Observation { printed_ns, run });
+        }
+        let first = column.throughput.first().into_iter();
+        for (row, phase) in first.flat_map(|run| PHASES.iter().zip(run.phases)) {
+            let rate = reference.number("table3.3", row, system)?;
+            #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+            let printed_ns = phase.moved.get() as f64 / rate * 1e9;
+            names.push(format!("{system}/{row}"));
+            all.push(Observation { printed_ns, run: phase.run });
+        }
+    }
+    Ok((names, all))
+}
+
+/// Adds what the runs say of the print.
+///
+/// # Errors
+/// When the reference lacks a figure that a finding quotes.
+pub(super) fn all(
+    run: &mut RunResult,
+    (columns, reference): (&[Column], &Reference),
+    (observations, fit): (&[Observation], &Fit),
+    ports: Ports,
+) -> Result<Vec<Explaining>, Error> {
+    let mut explaining = Vec::new();
+    for column in columns {
+        let ram = reference.number("table3.4", "ram", column.system)?;
+        let data = on_print(run, data(reference, (column, ram), ports)?);
+        let listing = on_print(run, listing(reference, (column, observations), ports)?);
+        let zeros = on_print(run, zeros(reference, column, ports)?);
+        let readings = on_print(run, readings(reference, column, ram)?);
+        let full = reference.number("table3.5", "metadata", column.system)?;
+        let metadata = on_print(run, metadata(reference, column, full)?);
+        let system = column.system;
+        on_print(run, port(reference, column, observations, ports)?);
+        explaining.push(Explaining { system, data, listing, zeros, readings, metadata });
+    }
+    on_print(run, units(reference)?);
+    if fit.port != ports[1] {
+        run.warnings.push(format!(
+            "The fitted constants of the board ({} a command, {} a byte) are not those of this run \
+             ({} and {}): see table fit.",
+            ports[1].per_command, ports[1].per_byte, fit.port.per_command, fit.port.per_byte,
+        ));
+    }
+    Ok(explaining)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A count of bytes in MiB.
+fn mib(bytes: u64) -> String {
+    #[allow(clippy::cast_precision_loss, reason = "display")]
+    let mib = bytes as f64 / MIB;
+    format!("{mib:.1} MiB")
+}
+
+fn port(
+    print: &Reference,
+    column: &Column,
+    all: &[Observation],
+    [data_sheet, fitted]: Ports,
+) -> Result<String, Error> {
+    let Mounting { mount, .. } = &column.mounting;
+    Ok(format!(
+        "The way to the flash is not published, and the figures do not determine it. With the part's \
+         own bus cycles alone and the files of this run the mount takes {} (printed: {}) for {} commands, {} page reads and {}; \
+         those counts do not depend on the platform. Two constants of the board were fitted once to all \
+         {} time cells together: {} a command and {} a byte. What is left goes from {} to {} only: a \
+         port slow enough for the mount would make ls, which is too long already, longer still. So rows \
+         with the fitted port are inputs and prove nothing.",
+        mount.with(data_sheet),
+        print.quote("table3.2", "mount", column.system)?,
+        mount.counts.commands,
+        mount.counts.reads,
+        mib(mount.counts.bytes),
+        all.len(),
+        fitted.per_command,
+        fitted.per_byte,
+        percent(fit::residual(all, data_sheet)),
+        percent(fit::residual(all, fitted)),
+    ))
+}
+
+/// How long a mount of `run` takes, and how much is held after it, as figures.
+#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+fn size(run: &Mounting, port: Port) -> (f64, f64) {
+    (run.mount.with(port).as_secs_f64(), memory(&run.mounted).get() as f64)
+}
+
+/// What the data in the files do to mount and RAM; `printed` is the RAM of the print.
+fn data(
+    print: &Reference,
+    (column, printed): (&Column, f64),
+    [data_sheet, _]: Ports,
+) -> Result<String, Error> {
+    let told = |one: &Mounting| {
+        let (mounted, listed) = (memory(&one.mounted).get(), memory(&one.listed).get());
+        format!(
+            "{}: {} files, mount {}, ls {}, RAM {} and after ls {}",
+            one.data,
+            one.files,
+            one.mount.with(data_sheet),
+            one.ls.with(data_sheet),
+            mib(mounted),
+            mib(listed),
+        )
+    };
+    let each: Vec<_> = column.by_data.iter().map(told).collect();
+    let sizes = || column.by_data.iter().map(|one| size(one, data_sheet));
+    let more = sizes().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
+    let less = sizes().min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
+    let per_byte = (more.0 - less.0) / (more.1 - less.1);
+    let (seconds, bytes) = size(&column.mounting, data_sheet);
+    let level = column.by_data.first().map_or_else(String::new, |one| one.level.to_string());
+    Ok(format!(
+        "What is in the files is not published and moves the mount most. JFFS2 writes at most a page of \
+         4 KiB as one node, so a flash that is as full holds more nodes the better the data compress, and \
+         each costs time and RAM. With the flash {level} full: {}. From one kind to the other the mount \
+         grows by {:.2} s for each MiB of RAM. Files of which there were as many nodes as take the {} of RAM \
+         that are printed would so be mounted in about {:.1} s (printed: {}; {seconds:.1} s with the files of \
+         table3.2).",
+        each.join("; "),
+        per_byte * MIB,
+        print.quote("table3.4", "ram", column.system)?,
+        seconds + (printed - bytes) * per_byte,
+        print.quote("table3.2", "mount", column.system)?,
+    ))
+}
+
+fn listing(
+    print: &Reference,
+    (column, observations): (&Column, &[Observation]),
+    [data_sheet, _]: Ports,
+) -> Result<String, Error> {
+    let told = |one: &Mounting| {
+        format!("{} with {} files of {}", one.ls.with(data_sheet), one.files, one.file)
+    };
+    let each: Vec<_> = column.by_file.iter().map(told).collect();
+    let ls = column.mounting.ls;
+    let printed =
+        observations.iter().find(|one| one.run == ls).map_or(f64::NAN, |one| one.printed_ns);
+    let seconds = printed / 1e9;
+    #[allow(clippy::cast_precision_loss, reason = "display")]
+    let moved = ls.counts.bytes as f64 / ls.with(data_sheet).as_secs_f64() * seconds / MIB;
+    Ok(format!(
+        "What ls waits for depends on files that the publication does not describe: after a mount JFFS2 \
+         checks every inode, and for that reads every node with its data. At the same fill level ls takes \
+         {} (printed: {}). Here it reads {} pages, {}; in the printed time this bus moves {moved:.0} MiB, \
+         less than the files hold. Either the bus was faster, or ls did not wait for all of them. \
+         Data that compress make it longer still (table3.2-data).",
+        each.join(", "),
+        print.quote("table3.2", "ls", column.system)?,
+        ls.counts.reads,
+        mib(ls.counts.bytes),
+    ))
+}
+
+fn rate(run: &Throughput, phase: usize, ports: Ports) -> String {
+    format!("{:.3} MiB/s", run.phases[phase].rate(ports[0]) / MIB)
+}
+
+fn zeros(print: &Reference, column: &Column, ports: Ports) -> Result<String, Error> {
+    let printed = print.quote("table3.3", PHASES[0], column.system)?;
+    let told = |run: &Throughput| {
+        let Phase { moved, run: timed } = run.phases[0];
+        format!(
+            "{}: {} programs for {moved}, {} ({} read back)",
+            run.data,
+            timed.counts.programs,
+            rate(run, 0, ports),
+            rate(run, 2, ports),
+        )
+    };
+    let each: Vec<_> = column.throughput.iter().map(told).collect();
+    Ok(format!(
+        "tiobench never fills its buffer unless it is told to, so it writes zeros, which compress to \
+         nearly nothing: the printed row ({printed}) is the time of the CPU, above all of deflate, and says \
+         little of the flash. Written one after another: {}. The cycles of the CPU are assumed, not \
+         measured.",
+        each.join("; "),
+    ))
+}
+
+fn readings(print: &Reference, column: &Column, printed: f64) -> Result<String, Error> {
+    let run = &column.mounting;
+    // The structure that there is one of for each node.
+    let nodes = run.mounted.iter().max_by_key(|one| one.total());
+    let (name, size, count) = nodes.map_or(("", 1, 0), |one| (one.name, one.size.get(), one.count));
+    #[allow(clippy::cast_precision_loss, reason = "display")]
+    let (rest, size) = ((memory(&run.mounted).get() - size * count) as f64, size as f64);
+    Ok(format!(
+        "The printed {} of RAM can be read in two ways: as what is there right after the mount (here {}; \
+         the print would need {:.0} of {name} where there are {count}, so many small nodes, as data give \
+         that compress well), or after every inode was read, as ls does (here {}, and {} with files of {}). \
+         The files decide; table3.2-files and table3.2-data show both readings with others.",
+        print.quote("table3.4", "ram", column.system)?,
+        mib(memory(&run.mounted).get()),
+        ((printed - rest) / size).max(0.0),
+        mib(memory(&run.listed).get()),
+        column.by_file.last().map_or_else(String::new, |one| mib(memory(&one.listed).get())),
+        column.by_file.last().map_or_else(String::new, |one| one.file.to_string()),
+    ))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "display")]
+fn metadata(print: &Reference, column: &Column, printed: f64) -> Result<String, Error> {
+    let capacity = &column.capacity;
+    let kib = |size: Bytes| size.get() / 1_024;
+    Ok(format!(
+        "Metadata is what a full flash of {} holds beside {} KiB of file content that does not compress: \
+         {} KiB (printed: {}; ours is {:+.1} % off). It is the header of every node, the summary and the unused end of every \
+         block, and the blocks that garbage collection keeps free.",
+        capacity.flash,
+        kib(capacity.stored),
+        kib(capacity.metadata()),
+        print.quote("table3.5", "metadata", column.system)?,
+        (capacity.metadata().get() as f64 / printed - 1.0) * 100.0,
+    ))
+}
+
+fn units(print: &Reference) -> Result<String, Error> {
+    Ok(format!(
+        "Units of the print: tiobench divides by 2^20, so its MB/s are MiB/s; KB are KiB, as {} being {} \
+         of the flash shows.",
+        print.quote("table3.5", "metadata", "jffs2")?,
+        print.quote("table3.5", "share", "jffs2")?,
+    ))
+}

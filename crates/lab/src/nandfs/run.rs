@@ -1,0 +1,87 @@
+//! All filesystems measured, and the result that is made of them.
+//!
+//! Layer: rank 11. Functions: [`check`], [`run`].
+
+pub mod fit;
+pub mod measure;
+
+pub(super) mod filesystem;
+pub(super) mod powercut;
+
+use super::fs::{self, FileSystemType};
+use super::scenario::{self, Scenario};
+use super::{charts, findings, tables, verdicts};
+use boardlab_document::Reading;
+use boardlab_experiment::reference::Reference;
+use boardlab_experiment::{Failure, Request};
+use boardlab_parts::nand::board::Port;
+use boardlab_result::RunResult;
+use measure::Column;
+
+/// Reads the scenario, which has a section for each filesystem of `types`.
+fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
+    let mut reading = request.document.read(|section| scenario::read_types(&section, types))?;
+    if reading.value.errors.rates.is_none() {
+        // What no run asks for explains nothing.
+        reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
+    }
+    Ok(reading)
+}
+
+/// Whether `request` can be run; it names no data files.
+pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    read(request, fs::ALL).map(|_| 0)
+}
+
+/// Tables 3.2 to 3.5, what the flash did for them, the fit, findings and charts.
+pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    run_types(request, fs::ALL)
+}
+
+pub(super) fn run_types(
+    request: &Request<'_>,
+    types: &[FileSystemType],
+) -> Result<RunResult, Failure> {
+    let Reading { value: scenario, parameters } = read(request, types)?;
+    let columns = filesystem::columns(request, &scenario, Port::default())?;
+    let mut run = request.blank("Flash filesystems for large NAND", parameters);
+    let reference = Reference::named("nandfs")?;
+    let print = request.is_as_published().then_some(&reference);
+    assemble(&mut run, &scenario, &columns, print)?;
+    request.warn_if_altered(&mut run);
+    run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
+    verdicts::name_parameters(&mut run, types);
+    run.count_provenance();
+    Ok(run)
+}
+
+/// Tables, findings, verdicts and charts.
+fn assemble(
+    run: &mut RunResult,
+    scenario: &Scenario,
+    columns: &[Column],
+    print: Option<&Reference>,
+) -> Result<(), Failure> {
+    let ports = [scenario.board.data_sheet, scenario.board.fitted];
+    run.tables = tables::mountings_and_counts(columns, ports);
+    run.tables.extend(tables::throughputs(columns, ports));
+    run.tables.extend([
+        tables::at_the_head(tables::ram(columns)),
+        tables::structures(columns),
+        tables::at_the_head(tables::metadata(columns)),
+    ]);
+    if let Some(reference) = print {
+        let (names, observations) = findings::observations(columns, reference)?;
+        let fit = fit::fit(&observations);
+        run.tables.push(tables::fitted(&names, &observations, &fit, ports));
+        let fitted = (observations.as_slice(), &fit);
+        let explaining = findings::all(run, (columns, reference), fitted, ports)?;
+        verdicts::verdicts(run, reference, &explaining)?;
+    }
+    let print = charts::Print(print);
+    charts::mount(run, columns, ports, &print)?;
+    charts::throughput(run, columns, ports, &print)?;
+    charts::sizes(run, columns, &print)?;
+    charts::levels(run, columns, ports);
+    Ok(())
+}

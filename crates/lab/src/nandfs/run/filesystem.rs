@@ -1,0 +1,440 @@
+//! One filesystem on the scenario's board: filled, mounted, listed, written and read.
+//!
+//! Layer: rank 11. Main type: [`Lab`], what all runs share. A flash is filled once for all levels and forked at each of them.
+//!
+//! Before anything is timed the flash was mounted once and all of its blocks were erased and marked, as
+//! `flash_eraseall -j` leaves them. `ls` lists every directory and looks at every inode, as `ls -lR`
+//! does, so it waits for whatever the mount left to do for any of them. tiobench finds nothing in the
+//! page cache: each of its phases begins with an empty one, for otherwise the reads of a file that fits
+//! the memory would never reach the flash.
+
+use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
+use crate::nandfs::fs::{Mounted, Setting, System};
+use crate::nandfs::scenario::errors::Errors;
+use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
+use boardlab_document::quantity::Ratio;
+use boardlab_experiment::crew::{Crew, Slot};
+use boardlab_experiment::{Cause, Failure, Request};
+use boardlab_nand::chip::Die;
+use boardlab_nand::driver::ProfileError;
+use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
+use boardlab_parts::nand::board::Port as PortCosts;
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
+use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions};
+use boardlab_workload::data::Data;
+use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
+use boardlab_workload::{Source, tree};
+use std::sync::Arc;
+
+/// A new flash of `part` behind the driver of the scenario's kernel, without errors, on a port that
+/// costs nothing.
+pub(crate) fn nand(scenario: &Scenario, part: Arc<Part>, seed: Seed) -> Result<Nand, ProfileError> {
+    attach(scenario, part, PortCosts::default(), (seed, &Errors::default()))
+}
+
+fn attach(
+    scenario: &Scenario,
+    part: Arc<Part>,
+    costs: PortCosts,
+    (seed, errors): (Seed, &Errors),
+) -> Result<Nand, ProfileError> {
+    let profile = match scenario.kernel {
+        Kernel::Linux26 => Profile::linux_2_6(&part)?,
+        Kernel::Linux61 => Profile::linux_6_1(&part)?,
+    };
+    let setup = errors.setup(seed.child("nand"));
+    let mut die = Die::new(part, &setup).map_err(ProfileError::Part)?;
+    errors.wear(&mut die);
+    let timing = PortTiming {
+        per_command: costs.per_command,
+        per_byte: costs.per_byte,
+        ..PortTiming::default()
+    };
+    let port = Port::new(die, timing).map_err(ProfileError::Part)?;
+    Nand::attach(port, profile, &mut Clock::new())
+}
+
+/// Measures all filesystems that are built, on a flash whose way costs `port`.
+pub(crate) fn columns(
+    request: &Request<'_>,
+    scenario: &Scenario,
+    port: PortCosts,
+) -> Result<Vec<Column>, Failure> {
+    let column = |(name, system): &(&'static str, Arc<dyn System>)| {
+        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
+        lab.column(name, request)
+    };
+    scenario.systems.iter().map(column).collect()
+}
+
+/// The files that fill a flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Files {
+    size: Bytes,
+    data: Data,
+}
+
+/// What all runs share.
+struct Lab<'a> {
+    scenario: &'a Scenario,
+    seed: Seed,
+    port: PortCosts,
+    system: &'a dyn System,
+}
+
+/// What to try when a filesystem fails.
+const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobench` with the part";
+/// Bytes of one write when the flash is filled.
+const CHUNK: usize = 32 << 10;
+/// Files of one directory.
+const DIRECTORY: u64 = 100;
+/// A background that has no end by then never has one.
+const BACKGROUND_MAX: u32 = 10_000_000;
+
+impl Lab<'_> {
+    /// Runs everything of one filesystem on all cores, the longest work first.
+    fn column(&self, system: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
+        let Scenario { fill, files, levels, kinds, tiobench, .. } = self.scenario;
+        let fresh = self.fresh();
+        let fresh =
+            &fresh.map_err(|error| Failure::Run { system: system.into(), error, help: HELP })?;
+        let mut crew = Crew::default();
+        let capacity =
+            crew.add(system, HELP, || timed(fresh, |nand, clock| self.capacity(nand, clock)));
+        let fills = self.fills().into_iter().map(|(files, levels)| {
+            let fill = move |nand, clock: &mut Clock| self.fill(files, &levels, nand, clock);
+            crew.add(system, HELP, move || timed(fresh, fill))
+        });
+        let fills: Vec<_> = fills.collect();
+        let throughput = tiobench.data.iter().rev().map(|&data| {
+            let run = move |nand, clock: &mut Clock| self.tiobench(data, nand, clock);
+            crew.add(system, HELP, move || timed(fresh, run))
+        });
+        let throughput: Vec<_> = throughput.collect();
+        crew.perform(request)?;
+        let mut virtual_time = Duration::ZERO;
+        let (capacity, spent) = capacity.take();
+        virtual_time += spent;
+        let (mut mountings, mut runs) = (Vec::new(), Vec::new());
+        for (made, spent) in fills.into_iter().map(Slot::take) {
+            mountings.extend(made);
+            virtual_time += spent;
+        }
+        for (made, spent) in throughput.into_iter().rev().map(Slot::take) {
+            runs.push(made);
+            virtual_time += spent;
+        }
+        let find = |file: Bytes, data: Data, level: Ratio| {
+            let (data, mut all) = (data.to_string(), mountings.iter());
+            let found = all
+                .find(|one: &&Mounting| (one.file, one.level) == (file, level) && one.data == data);
+            found.expect("every file, kind of data and level has its work").clone()
+        };
+        Ok(Column {
+            system,
+            errors: self.scenario.errors.rates.is_some(),
+            mounting: find(fill.file, fill.data, fill.level),
+            by_file: files.iter().map(|file| find(*file, fill.data, fill.level)).collect(),
+            by_level: levels.iter().map(|level| find(fill.file, fill.data, *level)).collect(),
+            by_data: kinds.data.iter().map(|data| find(fill.file, *data, kinds.level)).collect(),
+            throughput: runs,
+            capacity,
+            virtual_time,
+        })
+    }
+
+    /// Files of one size and kind, with the levels at which mount and ls are measured; the longest work first.
+    fn fills(&self) -> Vec<(Files, Vec<Ratio>)> {
+        let Scenario { fill, files, levels, kinds, .. } = self.scenario;
+        let Fill { level, file: size, data } = *fill;
+        let mut all = vec![level];
+        all.extend(levels);
+        all.sort_unstable();
+        all.dedup();
+        let sizes = files.iter().filter(|file| **file != size);
+        let sizes = sizes.map(|size| (Files { size: *size, data }, vec![level]));
+        // Not on the way to another level: each stop there writes a few nodes.
+        let apart = kinds.data.iter().filter(|kind| **kind != data || !all.contains(&kinds.level));
+        let apart = apart.map(|data| (Files { size, data: *data }, vec![kinds.level]));
+        let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
+        [vec![(Files { size, data }, all)], apart, sizes].concat()
+    }
+
+    /// A flash of the scenario with an empty filesystem, every block erased and marked.
+    fn fresh(&self) -> Result<Nand, Cause> {
+        let Scenario { part, errors, .. } = self.scenario;
+        let nand = attach(self.scenario, Arc::clone(part), self.port, (self.seed, errors))?;
+        let mut clock = Clock::new();
+        let mut fs = self.system.mount(&self.setting(), nand, &mut clock)?;
+        settle(&mut fs, &mut clock)?;
+        fs.unmount(&mut clock)?;
+        Ok(fs.into_flash())
+    }
+
+    fn setting(&self) -> Setting {
+        self.scenario.setting(self.seed)
+    }
+
+    fn mount(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<Box<dyn Mounted>>, Cause> {
+        let fs = self.system.mount(&self.setting(), nand, clock)?;
+        let cache = CacheOptions::with_cache(self.scenario.board.page_cache());
+        Ok(Mount::with_host(fs, self.scenario.board.host(), cache))
+    }
+
+    /// Mounts and lists a fork of a filled flash.
+    fn mounting(
+        &self,
+        (level, Files { size, data }, files): (Ratio, Files, u64),
+        nand: Nand,
+    ) -> Result<Mounting, Cause> {
+        let mut clock = Clock::new();
+        let before = counts(&nand);
+        let mut mount = self.mount(nand, &mut clock)?;
+        let mounted = (clock.now(), counts(mount.fs().flash()));
+        let structures = mount.fs().structures();
+        tree::list(&mut mount, &mut clock)?;
+        let listed = (clock.now(), counts(mount.fs().flash()));
+        Ok(Mounting {
+            level,
+            file: size,
+            data: data.to_string(),
+            files,
+            mount: Timed { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
+            ls: Timed { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
+            mounted: structures,
+            listed: mount.fs().structures(),
+        })
+    }
+}
+
+impl Lab<'_> {
+    /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
+    fn fill(
+        &self,
+        kind: Files,
+        levels: &[Ratio],
+        mut nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Vec<Mounting>, Cause> {
+        let (mut files, mut all) = (0, Vec::new());
+        for level in levels {
+            let mut mount = self.mount(nand, clock)?;
+            while used(&mut mount, clock)? < *level {
+                self.write_file(&mut mount, clock, files, kind)?;
+                files += 1;
+            }
+            nand = unmount(mount, clock)?;
+            all.push(self.mounting((*level, kind, files), nand.clone())?);
+        }
+        Ok(all)
+    }
+
+    /// Writes file number `file`, a hundred to a directory.
+    fn write_file<F: FileSystem>(
+        &self,
+        mount: &mut Mount<F>,
+        clock: &mut Clock,
+        file: u64,
+        Files { size, data }: Files,
+    ) -> Result<u64, Error> {
+        let dir = format!("/d{:04}", file / DIRECTORY);
+        if file.is_multiple_of(DIRECTORY) {
+            mount.mkdir(clock, &dir, 0o755)?;
+        }
+        let fd = mount.create(clock, format!("{dir}/f{file:07}"), 0o644)?;
+        let seed = self.seed.child(&format!("file.{file}"));
+        let mut source = data.source(seed.get());
+        let (mut chunk, mut offset) = (vec![0; CHUNK], 0);
+        while offset < size.get() {
+            let left = Bytes::new(size.get() - offset).to_usize().min(CHUNK);
+            source.fill(&mut chunk[..left]);
+            let written = mount.write(clock, fd, offset, &chunk[..left])?;
+            offset += u64::try_from(written).expect("a length fits u64");
+            if written < left {
+                break;
+            }
+        }
+        mount.close(clock, fd)?;
+        Ok(offset)
+    }
+
+    /// tiobench with one kind of data on an empty flash.
+    fn tiobench(&self, data: Data, nand: Nand, clock: &mut Clock) -> Result<Throughput, Cause> {
+        let Options { block, size, random, threads, presize, .. } = self.scenario.tiobench;
+        let job = Tiobench {
+            threads,
+            size,
+            block,
+            random_operations: random,
+            data,
+            seed: self.seed.child("tiobench"),
+            presize,
+            drop_caches: true,
+            verify: true,
+            ..Tiobench::default()
+        };
+        let mut mount = self.mount(nand, clock)?;
+        let mut marks = Vec::new();
+        let mut observe =
+            |_: Test, _: Moment, mount: &mut Mount<Box<dyn Mounted>>, clock: &mut Clock| {
+                marks.push((clock.now(), counts(mount.fs().flash())));
+            };
+        let results = tiobench::run(&mut mount, clock, &job, &mut observe)?;
+        let between = |pair: &[(Instant, Counts)]| Timed {
+            time: pair[1].0.since(pair[0].0),
+            counts: pair[1].1 - pair[0].1,
+        };
+        let runs = marks.chunks_exact(2).map(between);
+        let each = results.measured.iter().zip(runs);
+        let each = each.map(|(measured, run)| Phase { moved: measured.bytes, run });
+        let phases: Vec<Phase> = each.collect();
+        let phases =
+            phases.try_into().unwrap_or_else(|_| unreachable!("all four tests were asked"));
+        Ok(Throughput { data: data.to_string(), phases })
+    }
+
+    /// Fills a flash with data that do not compress until there is no space left.
+    fn capacity(&self, nand: Nand, clock: &mut Clock) -> Result<Capacity, Cause> {
+        let flash = nand.port.part().size();
+        let mut mount = self.mount(nand, clock)?;
+        let mut stored = Bytes::ZERO;
+        for file in 0.. {
+            let kind = Files { size: self.scenario.fill.file, data: Data::Random };
+            match self.write_file(&mut mount, clock, file, kind) {
+                Ok(written) => stored += Bytes::new(written),
+                Err(error) if error.errno() == Some(Errno::NoSpc) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Capacity { flash, stored })
+    }
+}
+
+/// Does `work` with a fork of `fresh`, and says how much virtual time it took.
+fn timed<T>(
+    fresh: &Nand,
+    work: impl FnOnce(Nand, &mut Clock) -> Result<T, Cause>,
+) -> Result<(T, Duration), Cause> {
+    let mut clock = Clock::new();
+    let made = work(fresh.clone(), &mut clock)?;
+    Ok((made, clock.now().since(Instant::ZERO)))
+}
+
+/// How full the filesystem says it is.
+fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio, Error> {
+    let space = mount.statfs(clock)?;
+    let used = u128::from(space.blocks - space.free.min(space.blocks)) * 1_000_000;
+    let share = used / u128::from(space.blocks.max(1));
+    Ok(Ratio::from_millionths(u64::try_from(share).unwrap_or(u64::MAX)))
+}
+
+/// Unmounts and gives the flash back.
+fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Error> {
+    mount.unmount(clock)?;
+    Ok(mount.into_fs().into_flash())
+}
+
+/// Lets the background do all that it has to do.
+fn settle<F: FileSystem>(fs: &mut F, clock: &mut Clock) -> Result<(), Error> {
+    for _ in 0..BACKGROUND_MAX {
+        if !fs.background(clock)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What went over the port so far.
+fn counts(nand: &Nand) -> Counts {
+    let counts = nand.counts();
+    Counts {
+        commands: counts.commands,
+        bytes: counts.bytes_in + counts.bytes_out,
+        reads: counts.page_reads,
+        programs: counts.programs,
+        erases: counts.erases,
+        corrected: nand.driver.ecc().corrected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nandfs::scenario;
+    use boardlab_parts::catalog;
+
+    /// Everything of a small part, with a port that costs `port`.
+    fn measured(port: PortCosts) -> Column {
+        measured_with(port, &[])
+    }
+
+    /// The same with further values set.
+    fn measured_with(port: PortCosts, more: &[&str]) -> Column {
+        let set = [
+            "part.geometry.blocks=64",
+            "fill.file=16 KiB",
+            "compare.files=[\"16 KiB\"]",
+            "compare.levels=[\"75 %\"]",
+            "compare.data=[\"text\"]",
+            "tiobench.size=1 MiB",
+            "tiobench.random=20",
+            "tiobench.data=[\"zero\", \"random\"]",
+        ];
+        let set = [&set, more].concat();
+        let document = catalog::compose("nand-filesystems", &set).expect("built in");
+        let scenario = document.read(|section| scenario::read(&section)).expect("built in").value;
+        let request = Request {
+            document: &document,
+            scenario: "nand-filesystems",
+            seed: Seed::new(1),
+            progress: &|_| (),
+        };
+        let columns = columns(&request, &scenario, port).unwrap_or_else(|error| panic!("{error}"));
+        columns.into_iter().next().expect("one filesystem is built")
+    }
+
+    #[test]
+    fn a_slower_port_takes_as_much_longer_as_the_counts_say() {
+        let port = PortCosts {
+            per_command: Duration::from_micros(37),
+            per_byte: Duration::from_nanos(13),
+        };
+        let (without, with) = (measured(PortCosts::default()), measured(port));
+        let times = |column: &Column| {
+            let Column { mounting, throughput, .. } = column;
+            let phases = throughput.iter().flat_map(|run| run.phases.map(|phase| phase.run));
+            [mounting.mount, mounting.ls].into_iter().chain(phases).collect::<Vec<_>>()
+        };
+        for (without, with) in times(&without).into_iter().zip(times(&with)) {
+            assert_eq!(without.counts, with.counts);
+            assert_eq!(without.with(port), with.time);
+        }
+    }
+
+    #[test]
+    fn switched_on_errors_are_corrected_and_never_reach_a_file() {
+        let worn = ["errors.bits=true", "errors.erases=60000", "errors.factory_bad=5 %"];
+        let port = PortCosts::default();
+        let (sound, worn) = (measured(port), measured_with(port, &worn));
+        let stored = |column: &Column| column.capacity.stored;
+        assert!(stored(&worn) < stored(&sound), "bad blocks take room");
+    }
+
+    #[test]
+    fn a_flash_has_the_wear_and_the_errors_that_the_scenario_asks_for() {
+        for (set, erases, wrong) in
+            [(&[][..], 1, false), (&["errors.bits=true", "errors.erases=5000"], 5_001, true)]
+        {
+            let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
+            let set = [&small[..], set].concat();
+            let document = catalog::compose("nand-filesystems", &set).expect("built in");
+            let scenario = document.read(|section| scenario::read(&section)).expect("right").value;
+            let (_, system) = &scenario.systems[0];
+            let port = PortCosts::default();
+            let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
+            let nand = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(nand.port.die().array().erase_count(63), erases);
+            assert_eq!(nand.port.die().errors().is_some(), wrong);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a piece of a run took: time, and what the flash did meanwhile.
+//!
+//! Layer: rank 11. Main types: [`Counts`], [`Timed`], and [`Column`], all of
+//! one filesystem. The counts do not depend on the platform: they
+//! are what a filesystem asks of the flash. So every time is shown beside them, and the time with another
+//! port of the board follows from them: `boardlab run` with that port gives the same
+//! (`crates/lab/tests/nandfs.rs` holds it to that).
+
+use boardlab_document::quantity::Ratio;
+use boardlab_parts::nand::board::Port;
+use boardlab_sim::{Bytes, Duration, Rate};
+use boardlab_vfs::Structure;
+use boardlab_workload::tiobench::Test;
+use std::ops::Sub;
+
+/// What the flash did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Commands: sequences that begin with a command cycle.
+    pub commands: u64,
+    /// Bytes over the bus in data cycles.
+    pub bytes: u64,
+    /// Pages read into the page register.
+    pub reads: u64,
+    /// Programs of a page or a part of it.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Wrong bits that the error correction put right.
+    pub corrected: u64,
+}
+
+impl Sub for Counts {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            commands: self.commands - earlier.commands,
+            bytes: self.bytes - earlier.bytes,
+            reads: self.reads - earlier.reads,
+            programs: self.programs - earlier.programs,
+            erases: self.erases - earlier.erases,
+            corrected: self.corrected - earlier.corrected,
+        }
+    }
+}
+
+/// What a piece of a run took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timed {
+    /// Time from its begin to its end.
+    pub time: Duration,
+    /// What the flash did meanwhile.
+    pub counts: Counts,
+}
+
+impl Timed {
+    /// How long it takes when the port adds `port` to every command and byte.
+    #[must_use]
+    pub fn with(&self, port: Port) -> Duration {
+        self.time + port.per_command * self.counts.commands + port.per_byte * self.counts.bytes
+    }
+}
+
+/// A mount and the `ls` that follows it, on a flash that was filled before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mounting {
+    /// How full the flash is.
+    pub level: Ratio,
+    /// Size of each file.
+    pub file: Bytes,
+    /// What is in them, as scenarios write it.
+    pub data: String,
+    /// How many files there are.
+    pub files: u64,
+    /// The mount.
+    pub mount: Timed,
+    /// `ls` of everything, right after the mount.
+    pub ls: Timed,
+    /// What is held in RAM after the mount.
+    pub mounted: Vec<Structure>,
+    /// What is held in RAM after `ls`, which reads every inode.
+    pub listed: Vec<Structure>,
+}
+
+/// The phases of tiobench, as rows of table 3.3.
+pub const PHASES: [&str; 4] =
+    [Test::Write.name(), Test::RandomWrite.name(), Test::Read.name(), Test::RandomRead.name()];
+
+/// One phase of tiobench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Phase {
+    /// Bytes moved by the program.
+    pub moved: Bytes,
+    /// What it took.
+    pub run: Timed,
+}
+
+impl Phase {
+    /// Bytes a second with the port `port`.
+    #[must_use]
+    pub fn rate(&self, port: Port) -> f64 {
+        Rate::new(self.moved, self.run.with(port)).map_or(0.0, Rate::bytes_per_second)
+    }
+}
+
+/// A run of tiobench with one kind of data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Throughput {
+    /// The kind of data, as scenarios write it.
+    pub data: String,
+    /// Its phases in the order of [`PHASES`].
+    pub phases: [Phase; 4],
+}
+
+/// The flash filled with one file after another, until there is no space left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Main bytes of the flash, without bad blocks.
+    pub flash: Bytes,
+    /// Bytes of all files; they do not compress.
+    pub stored: Bytes,
+}
+
+impl Capacity {
+    /// What the flash holds beside the content of files.
+    #[must_use]
+    pub fn metadata(&self) -> Bytes {
+        self.flash - self.stored
+    }
+
+    /// The part of the flash that it takes.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
+    pub fn share(&self) -> f64 {
+        self.metadata().get() as f64 / self.flash.get() as f64
+    }
+}
+
+/// Everything that is measured of one filesystem: a column of the published tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Its id: `jffs2`.
+    pub system: &'static str,
+    /// Whether bits of the flash go wrong.
+    pub errors: bool,
+    /// At the scenario's fill level with its file size.
+    pub mounting: Mounting,
+    /// The same with other sizes of files, that size among them.
+    pub by_file: Vec<Mounting>,
+    /// The same at other levels, that level among them.
+    pub by_level: Vec<Mounting>,
+    /// The same with other data in files of that size, at a level of its own.
+    pub by_data: Vec<Mounting>,
+    /// tiobench, by kind of data.
+    pub throughput: Vec<Throughput>,
+    /// The flash filled to the end.
+    pub capacity: Capacity,
+    /// All virtual time of these runs.
+    pub virtual_time: Duration,
+}
+
+/// The memory of all `structures`.
+#[must_use]
+pub fn memory(structures: &[Structure]) -> Bytes {
+    structures.iter().map(Structure::total).fold(Bytes::ZERO, |sum, one| sum + one)
+}

@@ -1,0 +1,241 @@
+//! `boardlab powercut`: what a filesystem keeps when the power is cut at any operation of the flash.
+//!
+//! Layer: rank 11. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
+//! garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model and
+//! limits: `docs/models/power-cut.md`.
+
+use super::filesystem;
+use crate::nandfs::fs::{ALL, FileSystemType, System};
+use crate::nandfs::scenario::{PowerCut, Scenario};
+use boardlab_document::Reading;
+use boardlab_experiment::finding::find;
+use boardlab_experiment::{Cause, Failure, Progress, Request};
+use boardlab_media::NandGeometry;
+use boardlab_mtd::{Kind, TearOutcome};
+use boardlab_nand::{Nand, Part};
+use boardlab_result::prose::counted;
+use boardlab_result::{
+    Axis, Cell, Chart, Curve, Layer, Row, RunResult, Side, Style, Table, Verdict,
+};
+use boardlab_sim::{Clock, Seed};
+use boardlab_vfs::FileSystem;
+use boardlab_workload::powercut::{
+    Bench, ExplorationError, ForkingFlash, Matrix, MountFailure, Plan, Sampling, Tally, explore,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A filesystem on a small flash.
+struct Cutting<'a> {
+    scenario: &'a Scenario,
+    system: &'a dyn System,
+    nand: Nand,
+}
+
+impl Bench for Cutting<'_> {
+    type Flash = Nand;
+
+    fn flash(&self) -> Nand {
+        self.nand.clone()
+    }
+
+    fn mount(
+        &self,
+        clock: &mut Clock,
+        flash: ForkingFlash<Nand>,
+    ) -> Result<Box<dyn FileSystem>, MountFailure> {
+        self.system.mount_watched(&self.scenario.setting(Seed::new(1)), flash, clock)
+    }
+}
+
+/// Cuts the power at every operation, and shows what was lost.
+pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
+    powercut_types(request, ALL)
+}
+
+pub(crate) fn powercut_types(
+    request: &Request<'_>,
+    types: &[FileSystemType],
+) -> Result<RunResult, Failure> {
+    let Reading { value: scenario, parameters } = super::read(request, types)?;
+    let cut = &scenario.powercut;
+    let failed = |error: Cause| Failure::Run {
+        system: cut.system.into(),
+        error,
+        help: "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32",
+    };
+    let nand = filesystem::nand(&scenario, small(&scenario), request.seed);
+    let nand = nand.map_err(|error| failed(Box::new(error)))?;
+    let live_bytes = cut.live.of(nand.port.part().size()).get();
+    let named = scenario.systems.iter().find(|(name, _)| *name == cut.system);
+    let (_, system) = named.expect("the scenario names one of them");
+    let bench = Cutting { scenario: &scenario, system: &**system, nand };
+    let plan = Plan {
+        seed: request.seed,
+        operations: cut.operations,
+        first: Sampling { exhaustive: cut.exhaustive, one_in: cut.one_in },
+        second_one_in: cut.second_one_in,
+        second: Sampling { exhaustive: 0, one_in: cut.second_operation_one_in },
+        life_one_in: cut.life_one_in,
+        brownout_one_in: cut.brownout_one_in,
+        live_bytes,
+    };
+    let total = usize::try_from(plan.operations).unwrap_or(usize::MAX);
+    let matrix = explore(&bench, &plan, &|done| {
+        let done = usize::try_from(done).unwrap_or(usize::MAX).min(total);
+        (request.progress)(Progress { step: "operations", done, total });
+    });
+    let matrix = matrix.map_err(|broken: ExplorationError| failed(Box::new(broken)))?;
+    let title = format!("Power cuts: {}", cut.system);
+    let mut run = request.blank(&title, parameters);
+    report(&mut run, cut, &matrix, request);
+    Ok(run)
+}
+
+/// The scenario's part with the geometry of the section.
+fn small(scenario: &Scenario) -> Arc<Part> {
+    let PowerCut { blocks, pages_per_block, page, oob, .. } = scenario.powercut;
+    let geometry = NandGeometry { blocks, pages_per_block, page, oob };
+    Arc::new(Part { geometry, ..Part::clone(&scenario.part) })
+}
+
+type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
+
+fn report(run: &mut RunResult, cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) {
+    run.tables = vec![
+        table("powercut", "Cuts of the run, by operation and outcome", &matrix.first),
+        table("powercut-recovery", "Second cuts, during the recovery", &matrix.second),
+    ];
+    if !matrix.failures.is_empty() {
+        run.tables.push(failures(matrix));
+    }
+    picture(run, "powercut", "Survived cuts", &matrix.first);
+    picture(run, "powercut-recovery", "Survived second cuts", &matrix.second);
+    find(run, summary(cut, matrix, request));
+}
+
+fn table(id: &str, title: &str, tallies: &Tallies) -> Table {
+    let mut table = Table::new(id, title)
+        .column("cuts_count", "cuts")
+        .column("lost_count", "something lost")
+        .column("survived_ratio", "survived");
+    for ((kind, torn), tally) in tallies {
+        let mut lost = Cell::int(tally.failed);
+        lost.verdict = Some(if tally.failed == 0 { Verdict::Pass } else { Verdict::Fail });
+        let id = format!("{}/{}", kind.name(), torn.name());
+        table.rows.push(
+            Row::new(id, "")
+                .cell("cuts_count", Cell::int(tally.cuts))
+                .cell("lost_count", lost)
+                .cell("survived_ratio", Cell::real(survived(*tally))),
+        );
+    }
+    table
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
+fn survived(tally: Tally) -> f64 {
+    (tally.cuts - tally.failed) as f64 / tally.cuts.max(1) as f64
+}
+
+fn failures(matrix: &Matrix) -> Table {
+    let title = "What was lost first; the same seed cuts the same way again";
+    let mut table = Table::new("powercut-losses", title)
+        .column("operation_count", "operation")
+        .column("outcome", "outcome")
+        .column("second", "second cut")
+        .column("loss", "what is wrong");
+    for (number, failure) in matrix.failures.iter().enumerate() {
+        let second = failure.second.map_or_else(String::new, |second| second.to_string());
+        table.rows.push(
+            Row::new((number + 1).to_string(), "")
+                .cell("operation_count", Cell::int(failure.at.number))
+                .cell("outcome", Cell::text(failure.at.torn.name()))
+                .cell("second", Cell::text(second))
+                .cell("loss", Cell::text(failure.loss.to_string())),
+        );
+    }
+    table
+}
+
+/// A matrix: a row a kind of operation, a column an outcome.
+fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
+    let kinds: BTreeSet<Kind> = tallies.keys().map(|(kind, _)| *kind).collect();
+    let outcomes: Vec<TearOutcome> =
+        tallies.keys().map(|(_, torn)| *torn).collect::<BTreeSet<_>>().into_iter().collect();
+    let mut layers = Vec::new();
+    for kind in kinds {
+        let curve = format!("{id}_{}", kind.name());
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for (position, torn) in (0_u32..).zip(&outcomes) {
+            let Some(tally) = tallies.get(&(kind, *torn)) else { continue };
+            x.push(f64::from(position));
+            y.push(survived(*tally));
+        }
+        run.series.push(Curve { id: curve.clone(), unit: "ratio".into(), x, y });
+        let (label, style) = (kind.name().into(), Style::Heat);
+        layers.push(Layer { label, curve, style, side: Side::Left });
+    }
+    if layers.is_empty() {
+        return;
+    }
+    run.charts.push(Chart {
+        id: id.into(),
+        title: title.into(),
+        caption:
+            "After each cut the flash is mounted, compared with what may be true, used on, mounted and compared \
+             again."
+                .into(),
+        x: Axis::fitting("what the cut left of the operation"),
+        y: Axis::from_zero("survived"),
+        y2: None,
+        categories: outcomes.iter().map(|torn| torn.name().replace('_', " ")).collect(),
+        layers,
+        marks: Vec::new(),
+    });
+}
+
+fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
+    let (cuts, second) = (matrix.cuts(), matrix.second_cuts());
+    let mut tried = format!(
+        "{} of {} that change{} the flash {} run, and the power was cut {} in them",
+        counted(cut.operations, "operation"),
+        cut.system,
+        if cut.operations == 1 { "s" } else { "" },
+        if cut.operations == 1 { "was" } else { "were" },
+        counted(cuts, "time"),
+    );
+    if second > 0 {
+        tried += &format!(" and {} more while the flash recovered", counted(second, "time"));
+    }
+    if matrix.lives > 0 {
+        tried += &format!("; {} the run went on from a cut", counted(matrix.lives, "time"));
+    }
+    if matrix.brownouts > 0 {
+        let were = if matrix.brownouts == 1 { "it was" } else { "they were" };
+        tried += &format!(
+            "; {} in these runs said that {were} done, falsely",
+            counted(matrix.brownouts, "erase")
+        );
+    }
+    let Some(first) = matrix.failures.first() else {
+        return match cuts {
+            0 => format!("{tried}: nothing was tried. A smaller powercut.one_in cuts more often."),
+            _ => format!(
+                "{tried}: after every cut the flash mounted, nothing that was synced was lost or changed, no \
+                 file had foreign data, the filesystem could be used on, and the next mount showed the same."
+            ),
+        };
+    };
+    let set = match request.document.is_overridden() {
+        true => " with the same --set",
+        false => "",
+    };
+    format!(
+        "{tried}: after {} of them something was wrong. The first: {first}. Again: `boardlab powercut {} \
+         --seed {}`{set} cuts the same operations the same way.",
+        matrix.failed(),
+        request.scenario,
+        request.seed.get(),
+    )
+}

@@ -1,0 +1,67 @@
+//! The published figures beside ours, and the parameters that they depend on.
+//!
+//! Layer: rank 11. Functions: [`verdicts`], [`name_parameters`]. Rows with the fitted port are inputs.
+
+use super::findings::Explaining;
+use super::fs::FileSystemType;
+use super::run::measure::PHASES;
+use boardlab_document::error::Error;
+use boardlab_experiment::reference::Reference;
+use boardlab_experiment::verdict::{self, Rules, apply, is_of};
+use boardlab_result::RunResult;
+
+/// Puts the published figures beside ours and gives the verdicts.
+///
+/// # Errors
+/// When a rule is about a cell that was not published.
+pub(super) fn verdicts(
+    run: &mut RunResult,
+    reference: &Reference,
+    explaining: &[Explaining],
+) -> Result<(), Error> {
+    for table in &mut run.tables {
+        let id = table.id.strip_suffix("-fitted").unwrap_or(&table.id).to_owned();
+        let Ok(published) = reference.table(&id) else { continue };
+        let rules = explaining.iter().fold(Rules::new(), |rules, one| one.rules(rules, &table.id));
+        apply(table, published, &rules)?;
+    }
+    Ok(())
+}
+
+impl Explaining {
+    /// What is known about the cells of a table.
+    fn rules(&self, rules: Rules, table: &str) -> Rules {
+        let Self { system, data, listing, zeros, readings, metadata } = *self;
+        match table {
+            "table3.2" => rules.explained("mount", system, data).explained("ls", system, listing),
+            "table3.2-fitted" => rules.input("mount", system).input("ls", system),
+            "table3.3" => {
+                PHASES.iter().fold(rules, |rules, row| rules.explained(*row, system, zeros))
+            }
+            "table3.3-fitted" => PHASES.iter().fold(rules, |rules, row| rules.input(*row, system)),
+            "table3.4" => rules.explained("ram", system, readings),
+            _ => rules.explained("metadata", system, metadata).explained("share", system, metadata),
+        }
+    }
+}
+
+/// Names the parameters that each table depends on.
+pub(super) fn name_parameters(run: &mut RunResult, types: &[FileSystemType]) {
+    const SHARED: [&str; 4] = ["part.", "kernel.", "board.cpu.", "board.nand_port."];
+    let sections: Vec<_> = types.iter().map(|one| format!("{}.", one.name)).collect();
+    verdict::name_parameters(run, |id, key| {
+        let own: &[&str] = match id {
+            _ if id.starts_with("table3.2") || id.starts_with("table3.4") => &["fill."],
+            _ if id.starts_with("table3.3") => &["tiobench.", "board.memory."],
+            "fit" => &["fill.", "tiobench.", "board.memory."],
+            _ => &[],
+        };
+        if key.starts_with("board.nand_port.fitted") {
+            return id.ends_with("-fitted") || id.ends_with("-counts") || id == "fit";
+        }
+        let counted = id.starts_with("table3.4") || id == "table3.5";
+        let timed = is_of(key, &["board.", "part.timing."]);
+        let of_systems = sections.iter().any(|section| key.starts_with(section));
+        (of_systems || is_of(key, &SHARED) || is_of(key, own)) && !(counted && timed)
+    });
+}

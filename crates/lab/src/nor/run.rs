@@ -1,0 +1,212 @@
+//! The systems of the tables and of the what-ifs, side by side, and the result that is made of them.
+//!
+//! Layer: rank 11. Main types: [`Runs`], [`WhatIfs`]; functions: [`check`], [`run`].
+
+pub(super) mod erase;
+pub(super) mod patch;
+pub(super) mod tune;
+pub(super) mod write;
+
+use super::scenario::{self, Scenario, System, Wait};
+use super::{charts, findings, tables, verdicts};
+use boardlab_codec::crc::crc32;
+use boardlab_document::Reading;
+use boardlab_experiment::crew::{Crew, Slot};
+use boardlab_experiment::finding::find;
+use boardlab_experiment::reference::Reference;
+use boardlab_experiment::{Failure, Request};
+use boardlab_nor::Host;
+use boardlab_nor::tuner::PollLoop;
+use boardlab_parts::nor::board::BoardSpec;
+use boardlab_result::RunResult;
+use boardlab_result::prose::counted;
+use write::{Measured, simulate};
+
+/// What to try when a NOR device fails.
+const HELP: &str = "the part is slower or faultier than its CFI times allow, or --set asks for what the \
+                    driver cannot do: compare `part.timing` with `part.cfi`";
+
+/// The runs of the published tables, and what findings and charts say of them.
+pub(super) struct Runs<'r> {
+    pub(super) scenario: &'r Scenario,
+    /// Whether nothing of the built-in scenario was altered.
+    pub(super) as_published: bool,
+    pub(super) uboot: &'r Measured,
+    pub(super) linux: &'r Measured,
+    pub(super) improved: &'r Measured,
+    /// As `improved`, with the driver's own gap between polls.
+    pub(super) own_gap: &'r Measured,
+    pub(super) host: &'r Host,
+    /// Microseconds of `udelay` before the first poll.
+    pub(super) linux_us: u64,
+    pub(super) improved_us: u64,
+    pub(super) improved_gap_us: u64,
+    /// From poll to poll, with the driver's own gap and with the scenario's.
+    pub(super) poll_period_us: f64,
+    pub(super) improved_period_us: f64,
+}
+
+/// The runs of the table of what-ifs.
+pub(super) struct WhatIfs {
+    pub(super) buffer_time: Measured,
+    pub(super) tuned: Measured,
+    pub(super) adaptive: Measured,
+    pub(super) fast_bus: Measured,
+    pub(super) tuned_fast_bus: Measured,
+    pub(super) twice_the_chips: Measured,
+    pub(super) four_times_the_chips: Measured,
+}
+
+fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
+    let folder = request.document.source().folder();
+    Ok(request.document.read(|section| scenario::read(&section, request.seed, folder))?)
+}
+
+/// Whether `request` can be run; a checksum of the file to write, where there is one.
+pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    let scenario = read(request)?.value;
+    let file = request.document.get("workload.file");
+    Ok(file.map_or(0, |_| crc32(0, &scenario.data)))
+}
+
+/// Tables 4, 5 and 6, the what-ifs, findings and charts.
+pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let Reading { value: scenario, parameters } = read(request)?;
+    let measured = measure(request, &scenario)?;
+    let [uboot, linux, improved, own_gap] = &measured.published;
+    let host = write::host(&scenario.board, request.seed);
+    let period = |gap| PollLoop::toggle(&host, scenario.board.bus, gap).period;
+    let runs = Runs {
+        scenario: &scenario,
+        as_published: request.is_as_published(),
+        uboot,
+        linux,
+        improved,
+        own_gap,
+        host: &host,
+        linux_us: first_wait(&scenario.linux, linux),
+        improved_us: first_wait(&scenario.improved, improved),
+        improved_gap_us: scenario.improved.poll_gap_us,
+        poll_period_us: period(1),
+        improved_period_us: period(scenario.improved.poll_gap_us),
+    };
+    let mut run = request.blank("NOR flash writes: u-boot against Linux", parameters);
+    assemble(&mut run, request, &runs, &measured.what_if)?;
+    let all = measured.published.iter().chain(measured.what_if.all());
+    run.virtual_time_ns = all.map(|measured| measured.virtual_time.as_nanos()).sum();
+    let verified = format!(
+        "Verified: each of the {} writes was read back, and its {} are what was written.",
+        measured.published.len() + measured.what_if.all().len(),
+        counted(scenario.data.len(), "byte"),
+    );
+    find(&mut run, verified);
+    Ok(run)
+}
+
+/// Microseconds of `udelay` before the first poll: the scenario's, or what CFI gives.
+fn first_wait(system: &System, measured: &Measured) -> u64 {
+    match system.wait {
+        Wait::Fixed(micros) => micros,
+        Wait::WordTime => measured.probed.word_typical_us,
+        Wait::BufferTime => measured.probed.program_typical_us(),
+        _ => 0,
+    }
+}
+
+struct All {
+    published: [Measured; 4],
+    what_if: WhatIfs,
+}
+
+/// Runs every system, on all cores.
+fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<All, Failure> {
+    let board = &scenario.board;
+    let seed = request.seed;
+    let own_gap = System { poll_gap_us: 1, ..scenario.improved.clone() };
+    let linux = |wait| System { wait, ..scenario.linux.clone() };
+    let (buffer_time, tuned) = (linux(Wait::BufferTime), linux(Wait::Tuned));
+    let adaptive = linux(Wait::Adaptive);
+    let mut fast = board.clone();
+    (fast.bus.read_cycle, fast.bus.write_cycle) = (scenario.fast_cycle, scenario.fast_cycle);
+    let chips = |count: usize| BoardSpec { chips: board.chips * count, ..board.clone() };
+    let (two, four) = (chips(2), chips(4));
+    let mut crew = Crew::default();
+    let mut add = |board, system, step: &str| {
+        crew.add(step, HELP, move || Ok(simulate(scenario, board, system, seed)?))
+    };
+    let published = [
+        add(board, &scenario.uboot, "u-boot"),
+        add(board, &scenario.linux, "Linux"),
+        add(board, &scenario.improved, "Linux, improved"),
+        add(board, &own_gap, "Linux, improved, own poll gap"),
+    ];
+    let buffer_time = add(board, &buffer_time, "what if: buffer time");
+    let tuned_wait = add(board, &tuned, "what if: tuned");
+    let adaptive = add(board, &adaptive, "what if: adaptive");
+    let fast_bus = add(&fast, &scenario.linux, "what if: faster bus");
+    let tuned_fast_bus = add(&fast, &tuned, "what if: tuned and faster bus");
+    let twice_the_chips = add(&two, &tuned, "what if: twice the chips");
+    let four_times_the_chips = add(&four, &tuned, "what if: four times the chips");
+    crew.perform(request)?;
+    let what_if = WhatIfs {
+        buffer_time: buffer_time.take(),
+        tuned: tuned_wait.take(),
+        adaptive: adaptive.take(),
+        fast_bus: fast_bus.take(),
+        tuned_fast_bus: tuned_fast_bus.take(),
+        twice_the_chips: twice_the_chips.take(),
+        four_times_the_chips: four_times_the_chips.take(),
+    };
+    Ok(All { published: published.map(Slot::take), what_if })
+}
+
+impl WhatIfs {
+    fn all(&self) -> [&Measured; 7] {
+        [
+            &self.buffer_time,
+            &self.tuned,
+            &self.adaptive,
+            &self.fast_bus,
+            &self.tuned_fast_bus,
+            &self.twice_the_chips,
+            &self.four_times_the_chips,
+        ]
+    }
+}
+
+/// Tables, findings, verdicts and charts of all that was measured.
+fn assemble(
+    run: &mut RunResult,
+    request: &Request<'_>,
+    runs: &Runs<'_>,
+    what_if: &WhatIfs,
+) -> Result<(), Failure> {
+    let reference = Reference::named("nor")?;
+    let mut improved = tables::steps("table6", "Linux, improved", runs.improved);
+    tables::add_saving(&mut improved, runs.linux, runs.improved);
+    let title = "Linux, improved, with the driver's own gap between polls";
+    let mut own_gap = tables::steps("table6-own-gap", title, runs.own_gap);
+    tables::add_saving(&mut own_gap, runs.linux, runs.own_gap);
+    run.tables = vec![
+        tables::steps("table4", "u-boot", runs.uboot),
+        tables::steps("table5", "Linux", runs.linux),
+        improved,
+        own_gap,
+        tables::what_ifs(runs, what_if),
+    ];
+    if runs.as_published {
+        let explaining = findings::on_the_print(run, &reference, runs)?;
+        verdicts::verdicts(&mut run.tables, &reference, &explaining)?;
+    }
+    request.warn_if_altered(run);
+    findings::all(run, runs, what_if);
+    let tuned_us = what_if.tuned.tuned_us;
+    charts::histogram(run, runs, tuned_us);
+    let improved = if runs.as_published { "authors" } else { "improved" };
+    let marks = [(tuned_us, "best"), (runs.improved_us, improved), (runs.linux_us, "Linux")];
+    charts::time_against_wait(run, runs.scenario, runs.linux, &marks, request.seed);
+    charts::steps(run, runs, &reference)?;
+    verdicts::name_parameters(run);
+    run.count_provenance();
+    Ok(())
+}

@@ -1,0 +1,544 @@
+//! `boardlab tune`: the best waits for program and erase, by theory, brute force and learning.
+
+use super::erase::{self, Erased};
+use super::patch;
+use super::read;
+use super::write::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
+use crate::nor::charts;
+use crate::nor::scenario::{Scenario, System, Tune, Wait, wait_call};
+use boardlab_document::Reading;
+use boardlab_experiment::crew::in_order;
+use boardlab_experiment::finding::find;
+use boardlab_experiment::{Failure, Progress, Request};
+use boardlab_nor::driver::{Kind, Ready, Step};
+use boardlab_nor::tuner::{Completion, PollLoop, Replay, Tried};
+use boardlab_nor::wait::cfi_udelay;
+use boardlab_nor::{Host, Pause};
+use boardlab_result::prose::{percent_of, round};
+use boardlab_result::{Cell, Row, RunResult, Table};
+use boardlab_sim::{Duration, Seed};
+use rayon::prelude::*;
+use std::cmp::Ordering;
+
+/// Operations of one trial; as many as 64 MiB take with a buffer of 512 bytes.
+const OPERATIONS: usize = 131_072;
+/// Operations of a brute-force trial, of which there is one a wait.
+const OPERATIONS_BRUTE: usize = 20_000;
+/// Waits that brute force tries at the most.
+const WAITS_BRUTE: u64 = 128;
+/// Polls of one trial at the most: a slow part is tried with fewer operations.
+const POLLS: f64 = 4e7;
+/// Operations after which the adaptive wait is expected to have settled.
+const SETTLED: usize = 256;
+/// The adaptive wait follows a drift when its mean does to this share of the mean program time.
+const ADAPTED: f64 = 0.03;
+
+/// Everything that is tuned against.
+struct Bench<'s> {
+    scenario: &'s Scenario,
+    completion: Completion,
+    poll: PollLoop,
+    host: Host,
+    /// Value of a poll in microseconds.
+    cost: f64,
+    /// The wait as released, in microseconds of `udelay`.
+    stock_us: u64,
+    /// The recommended one.
+    tuned_us: u64,
+    /// The write as released.
+    stock: Measured,
+    /// The write with the recommended wait where several chips take turns: no formula says how long it takes.
+    in_turn: Option<Measured>,
+    seed: Seed,
+}
+
+impl Bench<'_> {
+    fn lasted(&self, micros: u64) -> f64 {
+        self.host.udelay(micros).as_micros_f64()
+    }
+
+    /// The same drawn operations always, `count` of them or as many as are polled in good time.
+    fn replay(&self, count: usize) -> Replay {
+        let each = (self.completion.quantile(1.0) / self.poll.period).max(1.0);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+        let count = count.min((POLLS / each) as usize);
+        let mut stream = self.seed.stream("nor.tune");
+        let table = program_time(&self.scenario.part);
+        Replay::new(table, &mut stream, count, self.scenario.board.bus, self.host.clone())
+    }
+
+    fn system(&self, wait: Wait) -> System {
+        System { wait, poll_gap_us: 1, ..self.scenario.linux.clone() }
+    }
+
+    /// The whole write of one chip when the wait for a program takes `time` microseconds.
+    fn whole(&self, time: f64) -> Duration {
+        let waits = self.stock.steps.of(Step::Wait);
+        #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
+        let micros = time * waits.count() as f64;
+        self.stock.total.saturating_sub(waits.total()) + nanos(micros)
+    }
+}
+
+/// Tunes the waits of the NOR scenario.
+pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let Reading { value: scenario, parameters } = read(request)?;
+    let progress = |step, done| (request.progress)(Progress { step, done, total: 4 });
+    let (board, seed) = (&scenario.board, request.seed);
+    let stock = System { wait: Wait::WordTime, poll_gap_us: 1, ..scenario.linux.clone() };
+    let stock = simulate(&scenario, board, &stock, seed)?;
+    let tuned = System { wait: Wait::Tuned, poll_gap_us: 1, ..scenario.linux.clone() };
+    let several = board.chips > 1;
+    let in_turn = several.then(|| simulate(&scenario, board, &tuned, seed)).transpose()?;
+    progress("Linux as released", 1);
+    let bench = Bench {
+        completion: Completion::new(program_time(&scenario.part)),
+        poll: poll_loop(board, seed),
+        host: host(board, seed),
+        cost: scenario.tune.poll_cost.as_micros_f64(),
+        stock_us: stock.probed.word_typical_us,
+        tuned_us: tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed),
+        stock,
+        in_turn,
+        scenario: &scenario,
+        seed,
+    };
+    let mut run = request.blank("The best waits for program and erase", parameters);
+    run.tables.push(optimum(&bench));
+    progress("optimum", 2);
+    run.tables.extend(programs(&bench)?);
+    progress("program", 3);
+    let erased = erase::compare(&scenario, seed)?;
+    run.tables.push(erases(&erased));
+    progress("erase", 4);
+    findings(&mut run, &bench, &erased);
+    let marks = [(bench.tuned_us, "best"), (bench.stock_us, "Linux")];
+    charts::time_against_wait(&mut run, &scenario, &bench.stock, &marks, seed);
+    let sleeps = matches!(cfi_udelay(bench.tuned_us), Pause::Jiffies(_));
+    if sleeps {
+        run.warnings.push(format!(
+            "The best wait of {} us is a millisecond or more: cfi_udelay() of Linux then sleeps whole milliseconds \
+             instead of spinning, so that the row `tuned` of program_wait and not the optimum is what Linux would do.",
+            bench.tuned_us,
+        ));
+    }
+    if bench.stock.probed.write_buffer.is_some() {
+        run.attachments = patch::all(bench.tuned_us);
+    } else {
+        run.warnings.push(
+            "The part has no write buffer: the patch for Linux' buffered writes is left out."
+                .into(),
+        );
+    }
+    run.virtual_time_ns = bench.stock.virtual_time.as_nanos();
+    let used = |key: &&String| {
+        !["uboot", "improved", "what_if", "linux.wait", "linux.poll_gap"]
+            .iter()
+            .any(|other| key.starts_with(other))
+    };
+    let keys = run.parameters.iter().map(|one| &one.key).filter(used).cloned();
+    let keys: Vec<String> = keys.collect();
+    run.tables.iter_mut().for_each(|table| table.parameters.clone_from(&keys));
+    run.count_provenance();
+    Ok(run)
+}
+
+fn micros_cell(micros: f64) -> Cell {
+    Cell::int(nanos(micros).as_nanos())
+}
+
+/// The best wait by theory, by brute force, and with free polls; and what the adaptive one reaches.
+fn optimum(bench: &Bench<'_>) -> Table {
+    let mut table = Table::new("optimum", "The best wait before the first poll of a program")
+        .column("wait_ns", "wait")
+        .column("mean_ns", "mean time")
+        .column("polls", "polls")
+        .column("cost_ns", "time and polls")
+        .column("quantile_ratio", "done by then");
+    let mut add = |id: &str, title: String, wait: f64, time: f64, polls: f64| {
+        table.rows.push(
+            Row::new(id, title)
+                .cell("wait_ns", micros_cell(wait))
+                .cell("mean_ns", micros_cell(time))
+                .cell("polls", Cell::real(round(polls, 2)))
+                .cell("cost_ns", micros_cell(time + bench.cost * polls))
+                .cell("quantile_ratio", Cell::real(round(bench.completion.done_by(wait), 4))),
+        );
+    };
+    let theory = |wait| bench.poll.expected(&bench.completion, wait);
+    let cost = nanos(bench.cost);
+    for (id, title, wait) in [
+        (
+            "theory",
+            format!("theory, a poll worth {cost}"),
+            bench.poll.best_wait(&bench.completion, bench.cost),
+        ),
+        (
+            "recommended",
+            format!("recommended: udelay({})", bench.tuned_us),
+            bench.lasted(bench.tuned_us),
+        ),
+        (
+            "fastest",
+            "theory, polls cost nothing".into(),
+            bench.poll.best_wait(&bench.completion, 0.0),
+        ),
+        ("stock", format!("as released: udelay({})", bench.stock_us), bench.lasted(bench.stock_us)),
+    ] {
+        let expected = theory(wait);
+        add(id, title, wait, expected.time, expected.polls);
+    }
+    let table_time = program_time(&bench.scenario.part);
+    let (low, high) = (table_time.min().as_micros(), table_time.max().as_micros());
+    let replay = bench.replay(OPERATIONS_BRUTE);
+    let (first, last) = (low.saturating_sub(10), high + 5);
+    let step = usize::try_from((last - first).div_ceil(WAITS_BRUTE)).expect("microseconds");
+    let waits = (first..=last).step_by(step);
+    let (near, _) = replay.brute_force(waits, Pause::Spin(1), bench.cost);
+    // Every microsecond around the best of a coarse grid, and around the recommended wait.
+    let step = step as u64;
+    let around = |wait: u64| wait.saturating_sub(step)..=wait + step;
+    let fine = around(near).chain(around(bench.tuned_us));
+    let (brute, tried) = replay.brute_force(fine, Pause::Spin(1), bench.cost);
+    let title = format!("brute force: udelay({brute})");
+    add("brute-force", title, bench.lasted(brute), tried.time, tried.polls);
+    table
+}
+
+/// Theory beside simulation, and the policies beside each other.
+fn programs(bench: &Bench<'_>) -> Result<[Table; 2], Failure> {
+    let replay = bench.replay(OPERATIONS);
+    let mut theory = Table::new("theory", "Theory beside the simulated poll loop")
+        .column("analytic_ns", "time, theory")
+        .column("simulated_ns", "time, simulated")
+        .column("difference_ns", "difference")
+        .column("analytic_polls", "polls, theory")
+        .column("simulated_polls", "polls, simulated");
+    let mut waits: Vec<u64> = [0.001, 0.1, 0.25, 0.5, 0.75, 0.999]
+        .map(|probability| bench.host.micros_within(nanos(bench.completion.quantile(probability))))
+        .to_vec();
+    waits.extend([0, bench.tuned_us, bench.stock_us]);
+    waits.sort_unstable();
+    waits.dedup();
+    let tried: Vec<_> = waits.par_iter().map(|&wait| replay.run(&mut fixed(wait))).collect();
+    for (wait, tried) in waits.into_iter().zip(tried) {
+        let expected = bench.poll.expected(&bench.completion, bench.lasted(wait));
+        theory.rows.push(
+            Row::new(format!("{wait}us"), format!("udelay({wait})"))
+                .cell("analytic_ns", micros_cell(expected.time))
+                .cell("simulated_ns", micros_cell(tried.time))
+                .cell("difference_ns", Cell::real(round((tried.time - expected.time) * 1e3, 0)))
+                .cell("analytic_polls", Cell::real(round(expected.polls, 2)))
+                .cell("simulated_polls", Cell::real(round(tried.polls, 2))),
+        );
+    }
+    Ok([theory, policies(bench, &replay)?])
+}
+
+fn fixed(micros: u64) -> boardlab_nor::wait::FixedThenToggle {
+    let wait = if micros == 0 { Pause::None } else { Pause::Spin(micros) };
+    boardlab_nor::wait::FixedThenToggle { wait, gap: Pause::Spin(1) }
+}
+
+/// Every policy on the same operations, and the whole write that follows from it.
+fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
+    let mut table = Table::new("program_wait", "Waits for a program, on the same operations")
+        .column("mean_ns", "mean time")
+        .column("polls", "polls")
+        .column("cpu_busy_ratio", "CPU busy waiting")
+        .column("total_ns", "whole write")
+        .column("saving_ns", "saving")
+        .column("early_count", "reported early");
+    let nap = nanos((bench.completion.quantile(0.01) - bench.host_latency()).max(1.0));
+    let named = [
+        ("toggle-only", "polls from the beginning (u-boot)".into(), Wait::None),
+        ("word-time", format!("{}, Linux as released", wait_call(bench.stock_us)), Wait::WordTime),
+        (
+            "buffer-time",
+            format!("the {} time of CFI", bench.scenario.program_unit()),
+            Wait::BufferTime,
+        ),
+        ("tuned", format!("{}, recommended", wait_call(bench.tuned_us)), Wait::Tuned),
+        ("sleep", format!("sleeps {nap}, then polls"), Wait::Sleep(nap)),
+        ("half-typical", "as with Intel's command set".into(), Wait::HalfTypical),
+        ("staircase", "as with ST's command set".into(), Wait::Staircase),
+        ("adaptive", adaptive_title(&bench.scenario.tune), Wait::Adaptive),
+    ];
+    let tried: Vec<Tried> =
+        named.par_iter().map(|(_, _, wait)| replay.run(&mut *bench.policy(*wait))).collect();
+    let released = named.iter().position(|(id, _, _)| *id == "word-time").expect("in the list");
+    let totals: Vec<Duration> = match bench.in_turn {
+        None => tried.iter().map(|tried| bench.whole(tried.time)).collect(),
+        Some(_) => {
+            let whole = |(_, _, wait): &(_, _, Wait)| {
+                let (scenario, system) = (bench.scenario, bench.system(*wait));
+                Ok::<Duration, Failure>(
+                    simulate(scenario, &scenario.board, &system, bench.seed)?.total,
+                )
+            };
+            in_order(named.par_iter().map(whole))?
+        }
+    };
+    let released = totals[released];
+    for (((id, title, _), tried), total) in named.into_iter().zip(tried).zip(totals) {
+        table.rows.push(policy_row(id, title, tried, Some((total, released))));
+    }
+    for (id, title, tried) in bench.adaptive_trials(replay) {
+        let whole = bench.in_turn.is_none().then(|| (bench.whole(tried.time), released));
+        table.rows.push(policy_row(id, title, tried, whole));
+    }
+    Ok(table)
+}
+
+fn adaptive_title(tune: &Tune) -> String {
+    format!("learns the {} quantile, one bit an operation", tune.quantile)
+}
+
+/// A policy on its own, and the whole write with it beside that of Linux as released.
+fn policy_row(id: &str, title: String, tried: Tried, whole: Option<(Duration, Duration)>) -> Row {
+    let signed = |span: Duration| i64::try_from(span.as_nanos()).expect("shorter than 292 years");
+    let total = whole.map_or_else(Cell::none, |(total, _)| Cell::int(total.as_nanos()));
+    let saving = whole.map_or_else(Cell::none, |(total, released)| {
+        Cell::new(boardlab_result::Value::Int(signed(released) - signed(total)))
+    });
+    Row::new(id, title)
+        .cell("mean_ns", micros_cell(tried.time))
+        .cell("polls", Cell::real(round(tried.polls, 2)))
+        .cell("cpu_busy_ratio", Cell::real(round(tried.busy, 4)))
+        .cell("total_ns", total)
+        .cell("saving_ns", saving)
+        .cell("early_count", Cell::int(tried.early))
+}
+
+impl Bench<'_> {
+    fn host_latency(&self) -> f64 {
+        self.host.timing().wake_latency.max().as_micros_f64()
+    }
+
+    fn policy(&self, wait: Wait) -> Box<dyn boardlab_nor::WaitPolicy> {
+        let (scenario, probed) = (self.scenario, &self.stock.probed);
+        self.system(wait).policy(probed, &scenario.tune, self.tuned_us, &scenario.board)
+    }
+
+    /// How far a part drifts over the first half of a trial: 60 us, less for a quick one.
+    fn drift(&self) -> Duration {
+        nanos((self.completion.mean() * 0.3).min(60.0).round())
+    }
+
+    /// The adaptive wait after it has settled, and on a part that drifts.
+    fn adaptive_trials(&self, replay: &Replay) -> [(&'static str, String, Tried); 3] {
+        let run = |replay: &Replay| {
+            let (mut total, mut count) = (Duration::ZERO, 0_u64);
+            let mut policy = self.policy(Wait::Adaptive);
+            let tried = replay.run_watched(&mut *policy, |at, span| {
+                if at >= SETTLED {
+                    (total, count) = (total + span, count + 1);
+                }
+            });
+            #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
+            Tried { time: total.as_micros_f64() / count.max(1) as f64, ..tried }
+        };
+        let half = (replay.len() / 2).max(1);
+        let drift = self.drift().as_nanos();
+        let moved = |at: usize| Duration::from_nanos(drift * at.min(half) as u64 / half as u64);
+        let slower = replay.shifted(|at, span| span + moved(at));
+        let faster = replay.shifted(|at, span| span.saturating_sub(moved(at)));
+        [
+            ("adaptive-settled", format!("adaptive, after {SETTLED} operations"), run(replay)),
+            ("adaptive-slower", format!("adaptive, drifts by +{}", self.drift()), run(&slower)),
+            ("adaptive-faster", format!("adaptive, drifts by -{}", self.drift()), run(&faster)),
+        ]
+    }
+}
+
+fn erases(erased: &[Erased]) -> Table {
+    let mut table = Table::new("erase_wait", "Waits for a sector erase")
+        .column("mean_ns", "mean, a sector")
+        .column("overshoot_ns", "of it, already done")
+        .column("polls", "polls, a sector")
+        .column("cpu_busy_ratio", "CPU busy")
+        .column("total_ns", "total")
+        .column("sectors_count", "sectors");
+    for one in erased {
+        let late = one.overshoot.map_or_else(Cell::none, |late| Cell::int(late.as_nanos()));
+        table.rows.push(
+            Row::new(&one.id, &one.title)
+                .cell("mean_ns", Cell::int((one.total / u64::from(one.sectors)).as_nanos()))
+                .cell("overshoot_ns", late)
+                .cell("polls", Cell::real(round(one.polls_each(), 1)))
+                .cell("cpu_busy_ratio", Cell::real(round(one.busy, 4)))
+                .cell("total_ns", Cell::int(one.total.as_nanos()))
+                .cell("sectors_count", Cell::int(u64::from(one.sectors))),
+        );
+    }
+    table
+}
+
+/// What to do, what it gains and what it risks.
+fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
+    find(run, program(bench));
+    find(run, risk(bench));
+    if let Some(adaptive) = adaptive(run, bench) {
+        find(run, adaptive);
+    }
+    if let Some(erase) = erase_tick(bench, erased) {
+        find(run, erase);
+    }
+    if let Some(fine) = erase_fine(bench, erased) {
+        find(run, fine);
+    }
+}
+
+fn program(bench: &Bench<'_>) -> String {
+    let expected = bench.poll.expected(&bench.completion, bench.lasted(bench.tuned_us));
+    let stock = bench.stock.total;
+    let total = bench.in_turn.as_ref().map_or_else(|| bench.whole(expected.time), |one| one.total);
+    let change = match total.cmp(&stock) {
+        Ordering::Less => format!("{} less", stock.saturating_sub(total)),
+        Ordering::Equal => "no difference".into(),
+        Ordering::Greater => format!("{} more, for fewer polls", total.saturating_sub(stock)),
+    };
+    let polls = match &bench.in_turn {
+        None => format!("{:.1} polls a program", expected.polls),
+        Some(one) => format!(
+            "{:.1} polls a program; with {} chips in turn a program is waited for only when its chip has its next turn",
+            one.polls_each(),
+            bench.scenario.board.chips,
+        ),
+    };
+    let first = match bench.tuned_us {
+        0 => "poll at once, with udelay(1) between polls".into(),
+        micros => format!(
+            "wait with udelay({micros}) before the first poll, then poll with udelay(1) between polls"
+        ),
+    };
+    let alone = if bench.in_turn.is_some() { " of one chip alone" } else { "" };
+    format!(
+        "Program: {first}. The write takes {total} instead of {stock} ({change}) with {polls}. With {} for the value of a \
+         poll, the best wait{alone} is the {} quantile of the program time.",
+        nanos(bench.cost),
+        percent_of(bench.poll.best_quantile(bench.cost)),
+    )
+}
+
+/// What tells that a program is done, in words for the chip's own sign of it.
+fn sign_of_ready(kind: Kind) -> &'static str {
+    match kind.profile().ready {
+        Ready::Toggle => "toggle bit",
+        Ready::ToggleAndDatum => "toggle bit, and then the datum itself,",
+        Ready::Datum => "datum",
+        Ready::StatusRegister => "status register",
+    }
+}
+
+fn risk(bench: &Bench<'_>) -> String {
+    let timing = &bench.scenario.part.timing;
+    let timed = match bench.scenario.part.write_buffer {
+        Some(_) => &timing.buffer_program,
+        None => &timing.word_program,
+    };
+    let lasts = bench.lasted(bench.tuned_us);
+    let late = (timed.max.as_micros_f64() - lasts) / bench.poll.period;
+    let slow = match late > 0.5 {
+        true => format!("is polled {late:.0} times instead of being found ready"),
+        false => "is found ready by the first poll as well".into(),
+    };
+    format!(
+        "Risk: none for the data. The chip's {} still decides; a part as slow as the data sheet allows ({}) {slow}. \
+         Dropping the poll and waiting {} would fail in {} of the programs.",
+        sign_of_ready(bench.scenario.linux.kind),
+        timed.max,
+        nanos(lasts),
+        percent_of(1.0 - bench.completion.done_by(lasts)),
+    )
+}
+
+/// How well the learned wait follows a part that drifts, by the rows of its trials.
+fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
+    let table = run.table("program_wait")?;
+    let of = |row: &str, column: &str| table.cell(row, column)?.value.as_f64();
+    let [settled, slower, faster] =
+        ["adaptive-settled", "adaptive-slower", "adaptive-faster"].map(|row| of(row, "mean_ns"));
+    let (settled, slower, faster) = (settled? / 1e3, slower? / 1e3, faster? / 1e3);
+    let early: f64 = table.rows.iter().filter_map(|row| of(&row.id, "early_count")).sum();
+    // It drifts over the first half and stays there: three quarters of the drift on average.
+    let moved = bench.drift().as_micros_f64() * 0.75;
+    let off = (slower - settled - moved).abs().max((settled - faster - moved).abs());
+    let follows = off <= ADAPTED * bench.completion.mean();
+    let enough = match follows {
+        true => "is enough to follow",
+        false => "is not enough here to follow",
+    };
+    let step = bench.scenario.tune.step;
+    let how = match follows {
+        true => String::new(),
+        false => format!(" with steps of {step}"),
+    };
+    let early = match early > 0.0 {
+        true => format!("{early:.0} operations were reported done early"),
+        false => "it cannot report an operation done early, and none was".into(),
+    };
+    Some(format!(
+        "Adaptive: one bit an operation (was the first poll ready?) {enough} the quantile through temperature and wear{how}, \
+         without any figure of the part but its CFI times: {} a program once settled, {} on a part that drifts by +{}, {} by \
+         -{}. It only decides when to ask: {early}.",
+        nanos(settled),
+        nanos(slower),
+        bench.drift(),
+        nanos(faster),
+        bench.drift(),
+    ))
+}
+
+/// What a row of the erases loses between the end of an erase and the poll that sees it.
+fn lost(one: &Erased) -> String {
+    one.overshoot.map_or_else(|| format!("less than {}", erase::EXACT), |late| late.to_string())
+}
+
+/// What the timer tick between polls costs an erase.
+fn erase_tick(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
+    let row = |id: &str| erased.iter().find(|one| one.id == id);
+    let (slow, usual, fast) = (row("linux-hz100")?, row("linux-hz250")?, row("linux-hz1000")?);
+    let time = &bench.scenario.part.timing.sector_erase.time;
+    let first = Duration::from_micros(bench.stock.probed.erase_typical_ms * 500);
+    let (where_, tick) = match first <= time.min() {
+        true => ("where the shortest erase takes", "What is lost is the timer tick between polls"),
+        false => (
+            "although the shortest erase takes only",
+            "What is lost is what is left of that wait, or of a timer tick between polls",
+        ),
+    };
+    let late = slow.overshoot.unwrap_or(Duration::ZERO);
+    Some(format!(
+        "Erase, which the publication left open: Linux' first wait is half of the typical time, {first} here, {where_} {}. \
+         {tick}: {} a sector at HZ 100 ({} of the mean), {} at HZ 250, {} at HZ 1000.",
+        time.min(),
+        lost(slow),
+        percent_of(late.as_secs_f64() / time.mean().as_secs_f64()),
+        lost(usual),
+        lost(fast),
+    ))
+}
+
+/// What sleeping by the high-resolution timer and queueing sectors give an erase.
+fn erase_fine(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
+    let best = erased.iter().find(|one| one.id == "recommended")?;
+    let queued = erased.iter().rfind(|one| one.queued > 1);
+    let queued = queued.map_or_else(String::new, |one| {
+        format!(
+            " Queueing sectors in the chip's erase window needs one wait for many: with {} a command, {} and {:.1} polls a \
+             sector.",
+            one.queued,
+            lost(one),
+            one.polls_each(),
+        )
+    });
+    Some(format!(
+        "Erase, by a finer clock: sleeping to the {} quantile of the erase by the high-resolution timer and then a \
+         millisecond at a time loses {} with {:.1} polls a sector (mean erase: {}), whatever HZ is.{queued}",
+        percent_of(erase::EARLY),
+        lost(best),
+        best.polls_each(),
+        bench.scenario.part.timing.sector_erase.time.mean(),
+    ))
+}

@@ -1,0 +1,119 @@
+//! What sequencing in hardware gains, and what 28-bit commands say of the overhead.
+//!
+//! Layer: rank 11, findings. Functions: [`gain`], [`whole_drives`].
+
+use crate::sata::findings::{Facts, printed};
+use crate::sata::run::measure::Swept;
+use crate::sata::tables::means;
+use crate::sata::tables::told::{mb_per_s, micros, percent, span};
+use boardlab_document::error::Error;
+use boardlab_experiment::reference::Reference;
+use boardlab_result::prose::{KIB, float, real};
+use boardlab_sata::SECTOR;
+
+/// The gain that table 6-1 prints, and the one that table 6-2 explains.
+pub(crate) fn gain(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let mut told = Vec::new();
+    let tested = &facts.measured.g_monster;
+    let host = &facts.scenario.host;
+    let saved = [
+        ("write", host.firmware.write.as_secs_f64() - host.sequencer.write.as_secs_f64()),
+        ("read", host.firmware.read.as_secs_f64() - host.sequencer.read.as_secs_f64()),
+    ];
+    let loops = facts.scenario.continuous.loops.as_slice();
+    let rows = means::printed(reference, "table5-2", loops)?;
+    let deviation = means::deviation(&rows);
+    for (at, (column, saved)) in saved.into_iter().enumerate() {
+        let firmware = printed(reference, "table6-1", "firmware", column)?;
+        let sequencer = printed(reference, "table6-1", "sequencer", column)?;
+        let printed_gain = facts.command() / firmware - facts.command() / sequencer;
+        let ours = tested.firmware.named()[at].1.rate();
+        let theirs = tested.sequencer.as_ref().map_or(f64::NAN, |pair| pair.named()[at].1.rate());
+        let (rise, apart) = (sequencer - firmware, 2_f64.sqrt() * deviation[at]);
+        let highest = rows.iter().map(|row| row[at]).fold(0.0, f64::max);
+        let inside = if rise < apart {
+            "inside what two runs differ by".to_owned()
+        } else if sequencer > highest {
+            format!(
+                "and {} is above every row, of which {} is the highest",
+                mb_per_s(sequencer),
+                mb_per_s(highest)
+            )
+        } else {
+            "more than two runs usually differ by".to_owned()
+        };
+        told.push(format!(
+            "{column}: the print rises from {} to {} ({}), which are {} a command; table 6-2 saves {}, and the print shows {:.1} times as much; what is saved gives {} here (from {} to {}). The rise is {:.1} times the standard deviation \
+             of a difference of two rows of table 5-2 ({:.2} MB/s): {inside}",
+            mb_per_s(firmware),
+            mb_per_s(sequencer),
+            percent(sequencer / firmware - 1.0),
+            micros(printed_gain),
+            micros(saved),
+            printed_gain / saved,
+            percent(theirs / ours - 1.0),
+            mb_per_s(ours),
+            mb_per_s(theirs),
+            rise / apart,
+            apart / 1e6,
+        ));
+    }
+    Ok(format!(
+        "Table 6-1 shows more than table 6-2 explains. {}. So the rise of reads is chance, and that of writes is mostly something else than overhead, such as another state of the \
+         drive: neither is evidence of what a sequencer in hardware gains. What its overhead gives is.",
+        told.join("; "),
+    ))
+}
+
+/// Bytes of a command of a sweep.
+fn command(facts: &Facts<'_>) -> f64 {
+    real(SECTOR * u64::from(facts.scenario.sweep.sectors))
+}
+
+/// Time of a command at a rate, and of ours.
+fn of_rate(facts: &Facts<'_>, rate: f64) -> String {
+    micros(command(facts) / rate)
+}
+
+/// The ceiling that 1600 us a command would be for 28-bit commands.
+pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let host = &facts.scenario.host;
+    let overhead = host.firmware.write.as_secs_f64();
+    let ceiling = command(facts) / overhead;
+    let mut told = Vec::new();
+    let rows = ["transcend", "buffalo"].into_iter().zip(&facts.measured.swept);
+    for (row, swept) in rows {
+        let write = printed(reference, "table7-1", row, "write")?;
+        let (firmware, sequencer) =
+            (slowed(facts, swept, host.firmware.write), slowed(facts, swept, host.sequencer.write));
+        told.push(format!(
+            "{row} was measured at {}, {} a command in total; with {} or {} on top of what its flash takes it would write at {} or {}",
+            mb_per_s(write),
+            of_rate(facts, write),
+            span(host.firmware.write),
+            span(host.sequencer.write),
+            mb_per_s(firmware),
+            mb_per_s(sequencer),
+        ));
+    }
+    let [first, _] = &facts.measured.swept;
+    Ok(format!(
+        "What {} commands of {:.0} KiB say of the {}. If firmware spent them on every command, nothing could be written faster than {}: {}. So most of the overhead of a \
+         command of 32 MB is the end of a write in the drive, which empties its buffer, and not the work of a MicroBlaze ({:.0} cycles at 100 MHz). Here the sequencing of these \
+         commands costs {}, the figure of reads, and the drive's own end of a write follows from its flash.",
+        first.commands,
+        command(facts) / KIB,
+        span(host.firmware.write),
+        mb_per_s(ceiling),
+        told.join("; "),
+        overhead * 100e6,
+        span(host.firmware.read),
+    ))
+}
+
+/// The rate of a sweep's writes with so much more for each command than the sequencing of reads.
+fn slowed(facts: &Facts<'_>, swept: &Swept, overhead: boardlab_sim::Duration) -> f64 {
+    let (bytes, time) = swept.firmware.write.all();
+    let more = overhead.as_secs_f64() - facts.scenario.host.firmware.read.as_secs_f64();
+    real(bytes) / (time.as_secs_f64() + more * float(swept.commands))
+}

@@ -1,0 +1,126 @@
+//! The published figures beside ours.
+//!
+//! Layer: rank 11. Functions: [`verdicts`], [`name_parameters`]. A printed rate is met when ours would be printed like it. Where
+//! it is not, but ours is as near as the runs of the publication are to each other, a finding explains it; beyond
+//! that it fails.
+
+use super::findings::Explaining;
+use boardlab_document::error::Error;
+use boardlab_experiment::reference::{Reference, ReferenceTable};
+use boardlab_experiment::verdict::{self, Rules, apply, is_of};
+use boardlab_result::{Origin, RunResult, Table, Value};
+
+/// How far a rate of tables 5-1 to 6-1 and of figure 4 may be off.
+pub(super) const NEAR: f64 = 0.015;
+/// How far a rate of table 7-1 may be off, which was printed without decimals.
+pub(super) const NEAR_WHOLE: f64 = 0.02;
+
+/// How far ours is off the print, as a share of it.
+pub(super) fn off(ours: f64, print: f64) -> f64 {
+    ours / print - 1.0
+}
+
+/// A printed figure; none where the row or the column was not printed.
+///
+/// # Errors
+/// When the table lacks.
+pub(super) fn printed_rate(
+    reference: &Reference,
+    table: &str,
+    row: &str,
+    column: &str,
+) -> Result<Option<f64>, Error> {
+    let table = reference.table(table)?;
+    let cell = table.cell(row, column).ok();
+    Ok(cell.and_then(|cell| cell.published.as_f64()))
+}
+
+/// Puts the published figures beside ours and gives the verdicts.
+///
+/// # Errors
+/// When a rule is about a cell that was not published.
+pub(super) fn verdicts(
+    run: &mut RunResult,
+    reference: &Reference,
+    explaining: &Explaining,
+) -> Result<(), Error> {
+    let fitted: Vec<String> = run
+        .parameters
+        .iter()
+        .filter(|one| one.origin == Origin::Fitted)
+        .map(|one| one.key.clone())
+        .collect();
+    for table in &mut run.tables {
+        let Ok(published) = reference.table(&table.id) else { continue };
+        let rules = rules(table, published, explaining, &fitted);
+        apply(table, published, &rules)?;
+    }
+    Ok(())
+}
+
+/// Cells that a parameter was fitted to, if it was, and that show nothing therefore.
+const FITTED_TO: [(&str, &str, &str, &str); 9] = [
+    ("board.sata_host.latency", "table5-1", "1", "read"),
+    ("drives.intel-x25-e.flash.times.program", "table5-1", "mean", "write"),
+    ("drives.g-monster-v2.flash.times.program", "table5-2", "mean", "write"),
+    ("drives.g-monster-v2.flash.channel", "table5-2", "1", "read"),
+    ("drives.g-monster-v2.housekeeping.pause", "table5-2", "512", "read"),
+    ("drives.transcend.flash.times.program", "table7-1", "transcend", "write"),
+    ("drives.transcend.flash.channel", "table7-1", "transcend", "read"),
+    ("drives.buffalo.flash.times.program", "table7-1", "buffalo", "write"),
+    ("drives.buffalo.flash.channel", "table7-1", "buffalo", "read"),
+];
+
+fn rules(
+    table: &Table,
+    published: &ReferenceTable,
+    explaining: &Explaining,
+    fitted: &[String],
+) -> Rules {
+    let mut rules = Rules::new();
+    for row in &published.rows {
+        for (column, print) in &row.cells {
+            let ours = table.rows.iter().find(|known| known.id == row.id);
+            let ours = ours.and_then(|row| row.cells.get(column)).map(|cell| &cell.value);
+            let ours = ours.and_then(Value::as_f64).unwrap_or(f64::NAN);
+            let print = print.published.as_f64().unwrap_or(f64::NAN);
+            let cell = (table.id.as_str(), row.id.as_str(), column.as_str());
+            let is_input = table.id == "table6-2" && matches!(cell.1, "firmware" | "sequencer");
+            let is_fitted = FITTED_TO.iter().any(|(key, table, row, column)| {
+                (*table, *row, *column) == cell && fitted.iter().any(|known| known == key)
+            });
+            rules = match explaining.of(cell, off(ours, print)) {
+                _ if is_input || is_fitted => rules.input(&row.id, column),
+                Some(finding) => rules.explained(&row.id, column, finding),
+                None => rules,
+            };
+        }
+    }
+    rules
+}
+
+/// Names the parameters that each table depends on.
+pub(super) fn name_parameters(run: &mut RunResult) {
+    verdict::name_parameters(run, |table, key| {
+        let own: &[&str] = match table {
+            "table5-1" | "command-size" | "link-speed" => {
+                &["drives.intel-x25-e.", "board.", "continuous."]
+            }
+            "table5-2" | "table6-1" | "write-cache" => {
+                &["drives.g-monster-v2.", "board.", "continuous."]
+            }
+            "table6-2" => {
+                &["board.sata_host.firmware.", "board.sata_host.sequencer.", "continuous."]
+            }
+            "table7-1" => &["drives.transcend.", "drives.buffalo.", "board.", "sweep."],
+            "queue" => &["drives.example.", "board."],
+            "figure4" | "means" => {
+                &["drives.intel-x25-e.", "drives.g-monster-v2.", "board.", "continuous."]
+            }
+            "table2-1" | "shares" => &["drives.", "board.", "continuous.", "sweep."],
+            _ => &[],
+        };
+        // The example is in no table but its own.
+        is_of(key, own) && (own.len() == 2 || !key.starts_with("drives.example."))
+    });
+}
