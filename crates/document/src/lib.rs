@@ -56,6 +56,7 @@
 
 pub mod distribution;
 pub mod error;
+pub mod fields;
 pub mod files;
 pub mod key;
 pub mod limits;
@@ -71,6 +72,7 @@ pub mod reader;
 pub mod source;
 pub mod value;
 
+pub use fields::Field;
 pub use key::{Key, Sourced};
 pub use node::{Content, Node};
 pub use overrides::Override;

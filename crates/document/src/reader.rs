@@ -111,13 +111,26 @@ impl<'a> Section<'a> {
         self.node_of(key).is_some()
     }
 
+    /// Refuses a file of another kind, which has none of `keys`, as a whole: its title `tells of no` such thing.
+    /// One message says it better than thirty.
+    ///
+    /// # Errors
+    /// [`Reported`] when all of them lack.
+    pub fn needs(&self, keys: &[&str], problem: &str, expected: &str, help: &str) -> Read<()> {
+        if keys.iter().any(|key| self.has(key)) {
+            return Ok(());
+        }
+        self.leave_rest();
+        Err(self.refuse("title", problem, expected, help))
+    }
+
     /// All keys of the section, for sections whose keys are names of things.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.0.table.0.keys().map(String::as_str)
     }
 
     /// The value of `key`, to be limited and read.
-    pub fn key<'s, T: Value>(&'s self, name: &'s str) -> Key<'s, 'a, T> {
+    pub fn key<'s, T>(&'s self, name: &'s str) -> Key<'s, 'a, T> {
         Key::new(self, name)
     }
 
