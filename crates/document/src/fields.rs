@@ -1,8 +1,8 @@
 //! Sections as structs: each field is a key of its section, named, described and limited in one place.
 //!
-//! Layer: rank 7. Main items: the macro [`section!`](crate::section), which declares a struct with its reader; the macro
-//! [`fields!`](crate::fields!) and [`keys!`](crate::keys), which read one into a struct of another crate; the trait [`Field`], what a field
-//! can be.
+//! Layer: rank 7. Main items: the macro [`section!`](crate::section!), which declares a struct with its
+//! reader; [`fields!`](crate::fields!) and [`keys!`](crate::keys!), which read into a struct of another crate; the
+//! trait [`Field`], what a field can be.
 //!
 //! ```
 //! use boardlab_document::section;
@@ -40,7 +40,8 @@
 //!     check(bus) {
 //!         if bus.buffer > most {
 //!             let expected = format!("at most {most}");
-//!             return Err(section.refuse("bus", "has too large a buffer", &expected, "make it smaller"));
+//!             let problem = "has too large a buffer";
+//!             return Err(section.refuse("bus", problem, &expected, "make it smaller"));
 //!         }
 //!     }
 //! }
@@ -56,21 +57,21 @@
 //! | after the type | the field is |
 //! |---|---|
 //! | nothing | what its type says: see [`Field`] |
-//! | `=> within(LOW, HIGH).or(DEFAULT)` | the same with limits and a default: the methods of [`Key`] that return one |
-//! | `=> one_of(NAMES)`, `=> one_of(NAMES).or(DEFAULT)` | what a name stands for: [`Section::one_of`](crate::Section::one_of) |
-//! | `=> section(READ)`, `optional_section`, `sections` | a section, or a list of them, that the function reads |
+//! | `=> within(LOW, HIGH).or(DEFAULT)` | the same with limits and a default: methods of [`Key`] |
+//! | `=> one_of(NAMES)`, also with `.or(DEFAULT)` | what a name in the list stands for |
+//! | `=> section(READ)`, `optional_section`, `sections` | a section, or a list of them, read so |
 //! | `=> with(READ, ARGUMENT...)` | what `READ(&section, KEY, ARGUMENT...)` gives |
-//! | `= EXPRESSION` | what the expression gives, a [`Read`]; the fields above are in scope, each a [`Read`] |
+//! | `= EXPRESSION` | what that gives, a [`Read`]; the fields above are in scope, each a [`Read`] |
 //! | `= EXPRESSION => MAKE` | what `MAKE(&section, VALUE)` makes of that, once all keys are known |
 //!
-//! The fields are read in their order, which is that of the parameters of a result. Then unknown and missing keys are
-//! reported. Then come the checks, each about the fields that it names: there they are references to their values, and
-//! `return Err(...)` refuses the section.
+//! The fields are read in their order, which is that of the parameters of a result. Then unknown and
+//! missing keys are reported. Then come the checks, each about the fields that it names: there they are
+//! references to their values, and `return Err(...)` refuses the section.
 
 use crate::{Key, Read, Sourced, Value};
 
 /// What a field of a section can be. A [`Value`], a number of fewer bits than TOML's and a struct of
-/// [`section!`](crate::section) must be there, each of them in an [`Option`] may lack; [`Sourced`] keeps
+/// [`section!`](crate::section!) must be there, each of them in an [`Option`] may lack; [`Sourced`] keeps
 /// what a value rests on.
 pub trait Field: Sized {
     /// What the limits are about.
@@ -136,10 +137,11 @@ macro_rules! narrow {
 }
 narrow!(u8, u16, u32);
 
-/// Declares a struct with its reader, `fn read(section: Section<'_>) -> Read<Self>`; see [`fields`](crate::fields).
+/// Declares a struct with its reader, `fn read(section: Section<'_>) -> Read<Self>`; see
+/// [`fields`](mod@crate::fields).
 ///
-/// In parentheses behind the name the section gets a name for `check` and for expressions, and the reader its other
-/// parameters. A struct without such can be a field of another.
+/// In parentheses behind the name the section gets a name for `check` and for expressions, and the
+/// reader its other parameters. A struct without such can be a field of another.
 #[macro_export]
 macro_rules! section {
     (@key $field:ident) => { stringify!($field) };
@@ -222,9 +224,10 @@ macro_rules! section {
     };
 }
 
-/// Reads all keys of a section into a struct that is declared elsewhere, such as a device's: `fields!(section => Gaps
-/// { read: u64 => within(2, 9), write: u64, })` is a `Read<Gaps>`. The fields are those of [`section!`](crate::section);
-/// `..BASE` at the end gives the others.
+/// Reads all keys of a section into a struct that is declared elsewhere, such as a device's.
+///
+/// `fields!(section => Gaps { read: u64 => within(2, 9), write: u64, })` is a `Read<Gaps>`. The fields
+/// are those of [`section!`](crate::section!); `..BASE` at the end gives the others.
 #[macro_export]
 macro_rules! fields {
     ($section:ident => $($fields:tt)*) => {{

@@ -1,24 +1,21 @@
 //! Checked access to the sections of a document.
 //!
-//! Layer: rank 7. Main type: [`Section`], whose accessors remember which keys were asked for. The
-//! pattern of every reader:
+//! Layer: rank 7. Main type: [`Section`], whose accessors remember which keys were asked for. Most
+//! readers are written by [`section!`](crate::section!), see [`mod@crate::fields`]. By hand are those in which one key
+//! decides about others:
 //!
 //! ```
-//! use boardlab_document::{Read, Section, Sourced};
-//! use boardlab_sim::{Bytes, Duration};
+//! use boardlab_document::{Read, Section};
+//! use boardlab_sim::Bytes;
 //!
-//! struct Bus {
-//!     write_cycle: Sourced<Duration>,
-//!     buffer: Bytes,
-//! }
-//!
-//! impl Bus {
-//!     fn read(section: Section<'_>) -> Read<Self> {
-//!         let write_cycle = section.key("write_cycle").positive().sourced();
-//!         let buffer = section.key("buffer").within(Bytes::new(2), Bytes::kib(4)).required();
-//!         section.finish()?;
-//!         Ok(Self { write_cycle: write_cycle?, buffer: buffer? })
-//!     }
+//! fn buffer(section: Section<'_>) -> Read<Option<Bytes>> {
+//!     let buffered = section.required::<bool>("buffered");
+//!     let size = match buffered {
+//!         Ok(true) => section.key("size").within(Bytes::new(2), Bytes::kib(4)).required().map(Some),
+//!         _ => Ok(None),
+//!     };
+//!     section.finish()?;
+//!     buffered.and(size)
 //! }
 //! ```
 //!

@@ -14,27 +14,38 @@ use boardlab_sd::Kind;
 use boardlab_sim::{Bytes, Duration};
 use std::path::{Path, PathBuf};
 
-/// A scenario of the context-switch experiment, checked.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The board.
-    pub computer: Computer,
-    /// Where the kernel is.
-    pub path: PathBuf,
-    /// The kernel; nothing where it was not built.
-    pub kernel: Option<Program>,
-    /// Table 1.
-    pub published: Published,
-    /// Rings of processes.
-    pub ring: Ring,
-    /// Latency to an interrupt.
-    pub real_time: RealTime,
-    /// How long interrupts are off.
-    pub watched: Duration,
-    /// Programs that are started.
-    pub exec: Exec,
-    /// The other machine: a command.
-    pub qemu: String,
+section! {
+    /// A scenario of the context-switch experiment, checked. The kernel is looked for from `folder`, the scenario's; one
+    /// that `--set` names, from the current folder. That it is missing is no error.
+    #[derive(Debug, Clone)]
+    pub struct Scenario(section, folder: Option<&Path>) {
+        /// What it is, one line.
+        pub title: String,
+        /// The experiment that reads it.
+        pub experiment: String,
+        /// The board.
+        pub computer as "board": Computer => section(board::read),
+        /// Where the kernel is.
+        pub path: PathBuf = section.sourced("kernel").map(|named| data_file::path(&named, folder)),
+        /// The kernel; nothing where it was not built.
+        pub kernel: Option<Program> = path.clone() => kernel_at,
+        /// Table 1.
+        pub published: Published,
+        /// Rings of processes.
+        pub ring: Ring,
+        /// Latency to an interrupt.
+        pub real_time: RealTime,
+        /// How long interrupts are off.
+        pub watched: Duration =
+            section.section("interrupts_off", InterruptsOff::read).map(|off| off.watched),
+        /// Programs that are started.
+        pub exec: Exec,
+        /// The other machine: a command.
+        pub qemu: String = section.section("qemu", Qemu::read).map(|qemu| qemu.command),
+    }
+    check(exec) {
+        unused(&section, exec)?;
+    }
 }
 
 section! {
@@ -143,41 +154,19 @@ section! {
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be; not that the kernel is missing.
 pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let computer = section.section("board", board::read);
-    let path = section.sourced::<String>("kernel").map(|named| data_file::path(&named, folder));
-    let published = section.section("published", Published::read);
-    let ring = section.section("ring", Ring::read);
-    let real_time = section.section("real_time", RealTime::read);
-    let watched =
-        section.section("interrupts_off", InterruptsOff::read).map(|section| section.watched);
-    let exec = section.section("exec", Exec::read);
-    let qemu = section.section("qemu", Qemu::read).map(|section| section.command);
-    section.finish()?;
-    let (_, _, path) = (title?, experiment?, path?);
-    let kernel = path.exists().then(|| kernel(section, &path)).transpose()?;
-    let exec = exec?;
-    unused(section, &exec)?;
-    Ok(Scenario {
-        computer: computer?,
-        path,
-        kernel,
-        published: published?,
-        ring: ring?,
-        real_time: real_time?,
-        watched: watched?,
-        exec,
-        qemu: qemu?,
-    })
+    Scenario::read(*section, folder)
 }
 
-fn kernel(section: &Section<'_>, path: &Path) -> Read<Program> {
-    let bytes = data_file::read(section, "kernel", path, limits::KERNEL, "a kernel")?;
-    Program::parse(&bytes).map_err(|error| {
+fn kernel_at(section: &Section<'_>, path: PathBuf) -> Read<Option<Program>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let bytes = data_file::read(section, "kernel", &path, limits::KERNEL, "a kernel")?;
+    let program = Program::parse(&bytes).map_err(|error| {
         let help = "make -C os builds one in os/build/kernel.elf";
         section.refuse("kernel", &format!("is no kernel: {error}"), "an ELF file for ARM", help)
-    })
+    });
+    program.map(Some)
 }
 
 fn narrow(list: Vec<u64>) -> Vec<u32> {

@@ -100,20 +100,14 @@ section! {
     check(block, size, threads, data) {
         once(&section, "data", data)?;
         if *size < *block * 2 || !size.is_multiple_of(*block) {
-            return Err(section.refuse(
-                "size",
-                &format!("is not two or more blocks of {block}"),
-                "whole blocks, two or more",
-                "tiobench moves whole blocks: compare `size` with `block`",
-            ));
+            let problem = format!("is not two or more blocks of {block}");
+            let help = "tiobench moves whole blocks: compare `size` with `block`";
+            return Err(section.refuse("size", &problem, "whole blocks, two or more", help));
         }
         if *size * u64::from(*threads) > room {
-            return Err(section.refuse(
-                "threads",
-                &format!("times `size` do not fit the flash of {room}"),
-                "files that fit",
-                "take fewer threads, or smaller files",
-            ));
+            let problem = format!("times `size` do not fit the flash of {room}");
+            let help = "take fewer threads, or smaller files";
+            return Err(section.refuse("threads", &problem, "files that fit", help));
         }
     }
 }
@@ -151,12 +145,9 @@ section! {
     }
     check(live) {
         if *live > limits::LIVE {
-            return Err(section.refuse(
-                "live",
-                "leaves no room for garbage collection",
-                &format!("at most {}", limits::LIVE),
-                "a smaller share of a larger flash",
-            ));
+            let (problem, most) = ("leaves no room for garbage collection", limits::LIVE);
+            let help = "a smaller share of a larger flash";
+            return Err(section.refuse("live", problem, &format!("at most {most}"), help));
         }
     }
 }
@@ -306,12 +297,9 @@ section! {
         fits_level(&section, "levels", levels)?;
         fits_level(&section, "data_level", &[*data_level])?;
         if !files.iter().all(|file| (limits::FILE..=room).contains(file)) {
-            return Err(section.refuse(
-                "files",
-                "has a size that cannot be",
-                &format!("sizes from {} to {room}", limits::FILE),
-                "smaller files would be millions",
-            ));
+            let expected = format!("sizes from {} to {room}", limits::FILE);
+            let help = "smaller files would be millions";
+            return Err(section.refuse("files", "has a size that cannot be", &expected, help));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::unused;
 use crate::data_file;
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
-use boardlab_document::{Content, Misplaced, Node, Read, Section, Value, section};
+use boardlab_document::{Content, Misplaced, Node, Read, Reported, Section, Value, section};
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
@@ -16,25 +16,46 @@ use boardlab_sim::{Bytes, Duration, Seed};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A scenario of the NOR experiment, checked.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The part.
-    pub part: Arc<Part>,
-    /// The board.
-    pub board: BoardSpec,
-    /// What is written.
-    pub data: Arc<[u8]>,
-    /// Table 4.
-    pub uboot: System,
-    /// Table 5.
-    pub linux: System,
-    /// Table 6.
-    pub improved: System,
-    /// How waits are compared.
-    pub tune: Tune,
-    /// A faster bus, for the table of what-ifs.
-    pub fast_cycle: Duration,
+section! {
+    /// A scenario of the NOR experiment, checked.
+    #[derive(Debug, Clone)]
+    pub struct Scenario(section, seed: Seed, folder: Option<&Path>) {
+        /// What it is, one line.
+        pub title: String,
+        /// The experiment that reads it.
+        pub experiment: String,
+        /// The part.
+        pub part: Arc<Part> = section.section("part", with_cfi).map(Arc::new),
+        /// The board.
+        pub board: BoardSpec => section(board::read),
+        /// Table 4.
+        pub uboot: System => with(system, &Kind::UBOOT, part.as_deref()),
+        /// Table 5.
+        pub linux: System => with(system, &Kind::LINUX, part.as_deref()),
+        /// Table 6.
+        pub improved: System => with(system, &Kind::LINUX, part.as_deref()),
+        /// How waits are compared.
+        pub tune: Tune,
+        /// A faster bus, for the table of what-ifs.
+        pub fast_cycle: Duration =
+            section.section("what_if", WhatIf::read).map(|what_if| what_if.bus_cycle),
+        /// What is written.
+        pub data: Arc<[u8]> = section.section("workload", |workload| {
+            let room = part.as_ref().ok().zip(board.as_ref().ok());
+            let room = room.map(|(part, board)| part.size() * board.chips as u64);
+            data(&workload, room, seed, folder)
+        }),
+    }
+}
+
+fn system(
+    section: &Section<'_>,
+    key: &str,
+    kinds: &[(&str, Kind)],
+    part: Result<&Part, &Reported>,
+) -> Read<System> {
+    let register = part.is_ok_and(|part| part.features.status_register);
+    section.section(key, |system| System::read(system, kinds, register))
 }
 
 section! {
@@ -255,35 +276,7 @@ impl System {
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be, the data file included.
 pub fn read(section: &Section<'_>, seed: Seed, folder: Option<&Path>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let part = section.section("part", with_cfi);
-    let board = section.section("board", board::read);
-    let register = part.as_ref().is_ok_and(|part| part.features.status_register);
-    let system = |key, kinds: &[(&str, Kind)]| {
-        section.section(key, |system| System::read(system, kinds, register))
-    };
-    let (uboot, linux) = (system("uboot", &Kind::UBOOT), system("linux", &Kind::LINUX));
-    let improved = system("improved", &Kind::LINUX);
-    let tune = section.section("tune", Tune::read);
-    let what_if = section.section("what_if", WhatIf::read);
-    let room = match (&part, &board) {
-        (Ok(part), Ok(board)) => Some(part.size() * board.chips as u64),
-        _ => None,
-    };
-    let data = section.section("workload", |workload| data(&workload, room, seed, folder));
-    section.finish()?;
-    let (part, _, _) = (part?, title?, experiment?);
-    let scenario = Scenario {
-        part: Arc::new(part),
-        board: board?,
-        data: data?,
-        uboot: uboot?,
-        linux: linux?,
-        improved: improved?,
-        tune: tune?,
-        fast_cycle: what_if?.bus_cycle,
-    };
+    let scenario = Scenario::read(*section, seed, folder)?;
     unused::refuse(section, &scenario)?;
     Ok(scenario)
 }

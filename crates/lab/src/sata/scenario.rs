@@ -14,19 +14,25 @@ use boardlab_sata::SECTOR;
 use boardlab_sata::host::Pattern;
 use boardlab_sim::{Bytes, Duration};
 
-/// A scenario of the SATA experiment, checked.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The drives.
-    pub drives: Drives,
-    /// What they are connected to.
-    pub host: SataHost,
-    /// Commands one after the other: tables 5-1 to 6-1.
-    pub continuous: Continuous,
-    /// Whole drives: table 7-1.
-    pub sweep: Sweep,
-    /// What is asked beyond the publication.
-    pub what_if: WhatIf,
+section! {
+    /// A scenario of the SATA experiment, checked.
+    #[derive(Debug, Clone)]
+    pub struct Scenario {
+        /// What it is, one line.
+        pub title: String,
+        /// The experiment that reads it.
+        pub experiment: String,
+        /// The drives.
+        pub drives: Drives,
+        /// What they are connected to.
+        pub host as "board": SataHost => section(board::read),
+        /// Commands one after the other: tables 5-1 to 6-1.
+        pub continuous: Continuous,
+        /// Whole drives: table 7-1.
+        pub sweep: Sweep,
+        /// What is asked beyond the publication.
+        pub what_if: WhatIf,
+    }
 }
 
 section! {
@@ -139,17 +145,7 @@ fn rising(
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: &Section<'_>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let drives = section.section("drives", Drives::read);
-    let host = section.section("board", board::read);
-    let continuous = section.section("continuous", Continuous::read);
-    let sweep = section.section("sweep", Sweep::read);
-    let what_if = section.section("what_if", WhatIf::read);
-    section.finish()?;
-    let (_, _, drives, host) = (title?, experiment?, drives?, host?);
-    let (continuous, sweep, what_if) = (continuous?, sweep?, what_if?);
-    let scenario = Scenario { drives, host, continuous, sweep, what_if };
+    let scenario = Scenario::read(*section)?;
     whole(section, &scenario)?;
     check(section, &scenario)?;
     unused(section, &scenario)?;

@@ -4,17 +4,11 @@
 
 use super::limits;
 use super::values::Times;
+use crate::nand::part::CELLS;
 use boardlab_document::{Read, Section, fields, section};
 use boardlab_ftl::{CellTimes, Stripe};
 use boardlab_media::CellKind;
 use boardlab_sim::{Bytes, Duration, Rate};
-
-const CELLS: [(&str, CellKind); 4] = [
-    ("slc", CellKind::Slc),
-    ("mlc", CellKind::Mlc),
-    ("tlc", CellKind::Tlc),
-    ("qlc", CellKind::Qlc),
-];
 
 section! {
     /// The flash.

@@ -70,7 +70,10 @@ pub(super) fn read_errors(section: Section<'_>) -> Read<ReadErrors> {
         codeword: Bytes => within(Bytes::new(64), limits::PAGE),
         correctable: u32 => within(1, 65_535),
         refresh_at: u32 => within(1, 65_535),
-        retries: Vec<u32> = section.required::<Vec<Ratio>>("retries").map(|all| all.iter().map(thousandths).collect()),
+        retries: Vec<u32> = {
+            let shares = section.required::<Vec<Ratio>>("retries");
+            shares.map(|shares| shares.iter().map(thousandths).collect())
+        },
         patrol: Duration => up_to(limits::PATROL),
         rates as "errors": ErrorRates => section(error_rates::rates),
     })

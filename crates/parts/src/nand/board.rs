@@ -54,7 +54,8 @@ section! {
     }
     check(ram, kernel) {
         if kernel >= ram {
-            let (problem, expected) = (format!("leaves nothing of the memory of {ram}"), format!("a size below {ram}"));
+            let problem = format!("leaves nothing of the memory of {ram}");
+            let expected = format!("a size below {ram}");
             let help = "compare `memory.ram` with `memory.kernel`";
             return Err(section.refuse("kernel", &problem, &expected, help));
         }

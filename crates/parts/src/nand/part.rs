@@ -20,7 +20,7 @@ const WIRINGS: [(&str, Wiring); 3] = [
     ("x16", Wiring::Parallel(BusWidth::X16)),
     ("spi", Wiring::Serial),
 ];
-const CELLS: [(&str, CellKind); 4] = [
+pub(crate) const CELLS: [(&str, CellKind); 4] = [
     ("slc", CellKind::Slc),
     ("mlc", CellKind::Mlc),
     ("tlc", CellKind::Tlc),
@@ -192,7 +192,7 @@ fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Ti
 fn timing(section: Section<'_>, serial: bool) -> Read<Timing> {
     let span = |section: &Section<'_>, key: &str| match serial {
         true => Ok(Duration::ZERO),
-        false => limits::span(section, key, limits::BUS_CYCLE),
+        false => section.key(key).up_to(limits::BUS_CYCLE).required(),
     };
     fields!(section => Timing {
         read: QuantileTable => with(limits::times, limits::READ),

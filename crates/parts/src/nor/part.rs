@@ -110,7 +110,8 @@ fn cfi(section: Section<'_>) -> Read<Cfi> {
         vcc: [u8; 2] = low.and_then(|low| Ok([low, high?])),
         vpp: [u8; 2] = vpp_low.and_then(|low| Ok([low, vpp_high?])),
         interface: u16,
-        primary_minor: u8 = u8::required(section.key("primary_minor").up_to(9)).map(|minor| b'0' + minor),
+        primary_minor: u8 =
+            u8::required(section.key("primary_minor").up_to(9)).map(|minor| b'0' + minor),
         silicon_revision: u8,
         protection_group: u8,
         protection_scheme: u8,
