@@ -7,9 +7,8 @@ use boardlab_arm926::config::TlbIndex;
 use boardlab_arm926::{Config, Waits, config::CacheSize};
 use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, Source};
-use boardlab_document::{Read, Reading, Section};
+use boardlab_document::{Field, Read, Reading, Section, fields, keys, section};
 use boardlab_parts::catalog;
-use boardlab_parts::managed::values::count;
 use boardlab_realview::{Settings, Timing};
 use boardlab_sim::{Bytes, Hertz};
 use std::num::NonZeroU8;
@@ -64,54 +63,76 @@ pub fn open_source<S: AsRef<str>>(
 /// # Errors
 /// Whatever is missing, unknown or of the wrong kind, and a board without a core that runs programs.
 pub fn read(section: Section<'_>) -> Read<Computer> {
-    if !section.has("core") {
-        section.leave_rest();
-        return Err(section.refuse(
-            "title",
-            "tells of no core that runs programs",
-            "a board with [core]",
-            "take board = \"realview-eb\", or add what docs/formats/board.md lists for programs",
-        ));
-    }
+    section.needs(
+        &["core"],
+        "tells of no core that runs programs",
+        "a board with [core]",
+        "take board = \"realview-eb\", or add what docs/formats/board.md lists for programs",
+    )?;
     let name = section.required::<String>("title");
-    let core = section.section("core", core);
-    let memory = section.section("memory", memory);
-    let register = section.section("devices", |section| {
-        let waits = count(&section, "waits", 0, WAITS);
-        section.finish()?;
-        let each = low(waits?);
-        Ok(Waits { first: each, next: each })
-    });
-    let start = section.section("rtc", |section| {
-        let start = count(&section, "start", 0, u32::MAX.into());
-        section.finish()?;
-        start
-    });
+    let core = section.section("core", Core::read);
+    let memory = section.section("memory", Memory::read);
+    let devices = section.section("devices", Devices::read);
+    let rtc = section.section("rtc", Rtc::read);
     section.finish()?;
-    let (core_clock, core) = core?;
-    let (memory, [read, write]) = memory?;
-    let timing = Timing { read, write, register: register? };
-    let settings = Settings { core, core_clock, memory, timing, start: start? };
+    let (core, memory, Devices { waits }) = (core?, memory?, devices?);
+    let register = Waits { first: waits, next: waits };
+    let timing = Timing { read: memory.read, write: memory.write, register };
+    let (memory, start) = (memory.size, rtc?.start);
+    let settings = Settings { core: core.config, core_clock: core.clock, memory, timing, start };
     Ok(Computer { name: name?, settings })
 }
 
-fn core(section: Section<'_>) -> Read<(Hertz, Config)> {
-    let clock = section.key::<Hertz>("clock").within(CLOCKS[0], CLOCKS[1]).required();
-    let bus_ratio = count(&section, "bus_ratio", 1, 16);
-    let instruction_cache = cache(&section, "instruction_cache");
-    let data_cache = cache(&section, "data_cache");
-    let tlb_index = section.one_of("tlb_index", &INDICES);
-    let high_vectors = section.required::<bool>("high_vectors");
-    section.finish()?;
-    let config = Config {
-        instruction_cache: instruction_cache?,
-        data_cache: data_cache?,
-        tlb_index: tlb_index?,
-        bus_ratio: u8::try_from(bus_ratio?).ok().and_then(NonZeroU8::new).expect("from 1 to 16"),
-        high_vectors: high_vectors?,
-        ..Config::default()
-    };
-    Ok((clock?, config))
+section! {
+    /// The section `core`.
+    struct Core(section) {
+        clock: Hertz => within(CLOCKS[0], CLOCKS[1]),
+        config: Config = keys!(section => Config {
+            bus_ratio: NonZeroU8 = {
+                let ratio = u8::required(section.key("bus_ratio").within(1, 16));
+                ratio.map(|ratio| NonZeroU8::new(ratio).expect("at least 1"))
+            },
+            instruction_cache: CacheSize => with(cache),
+            data_cache: CacheSize => with(cache),
+            tlb_index: TlbIndex => one_of(INDICES),
+            high_vectors: bool,
+            ..Config::default()
+        }),
+    }
+}
+
+section! {
+    /// The section `memory`.
+    struct Memory(section) {
+        size: Bytes => within(MEMORY[0], MEMORY[1]),
+        read: Waits => section(waits),
+        write: Waits => section(waits),
+    }
+    check(size) {
+        if !size.get().is_power_of_two() {
+            let expected = "a power of two from 1 MiB to 256 MiB";
+            let help = "such as \"128 MiB\", which is what QEMU is given for this board";
+            return Err(section.refuse("size", "is no power of two", expected, help));
+        }
+    }
+}
+
+section! {
+    /// The section `devices`.
+    struct Devices {
+        waits: u16 => up_to(WAITS),
+    }
+}
+
+section! {
+    /// The section `rtc`.
+    struct Rtc {
+        start: u32,
+    }
+}
+
+fn waits(section: Section<'_>) -> Read<Waits> {
+    fields!(section => Waits { first: u16 => up_to(WAITS), next: u16 => up_to(WAITS), })
 }
 
 fn cache(section: &Section<'_>, key: &str) -> Read<CacheSize> {
@@ -126,34 +147,6 @@ fn cache(section: &Section<'_>, key: &str) -> Read<CacheSize> {
             "caches of this core are powers of two (DDI 0198D, 4.1)",
         )
     })
-}
-
-fn memory(section: Section<'_>) -> Read<(Bytes, [Waits; 2])> {
-    let size = section.key::<Bytes>("size").within(MEMORY[0], MEMORY[1]).required();
-    let read = section.section("read", waits);
-    let write = section.section("write", waits);
-    section.finish()?;
-    let size = size?;
-    if !size.get().is_power_of_two() {
-        return Err(section.refuse(
-            "size",
-            "is no power of two",
-            "a power of two from 1 MiB to 256 MiB",
-            "such as \"128 MiB\", which is what QEMU is given for this board",
-        ));
-    }
-    Ok((size, [read?, write?]))
-}
-
-fn waits(section: Section<'_>) -> Read<Waits> {
-    let first = count(&section, "first", 0, WAITS);
-    let next = count(&section, "next", 0, WAITS);
-    section.finish()?;
-    Ok(Waits { first: low(first?), next: low(next?) })
-}
-
-fn low(waits: u32) -> u16 {
-    u16::try_from(waits).expect("limited when it was read")
 }
 
 #[cfg(test)]

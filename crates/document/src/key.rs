@@ -38,11 +38,28 @@ pub struct Key<'s, 'a, T> {
     section: &'s Section<'a>,
     name: &'s str,
     checks: Vec<Check<'s, T>>,
+    default: Option<T>,
 }
 
 impl<'s, 'a, T> Key<'s, 'a, T> {
     pub(super) const fn new(section: &'s Section<'a>, name: &'s str) -> Self {
-        Self { section, name, checks: Vec::new() }
+        Self { section, name, checks: Vec::new(), default: None }
+    }
+
+    /// The section of that name, which must be there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn section(self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Read<T> {
+        self.section.section(self.name, read)
+    }
+
+    /// The section of that name, if it is there.
+    ///
+    /// # Errors
+    /// [`Reported`].
+    pub fn optional_section(self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Read<Option<T>> {
+        self.section.optional_section(self.name, read)
     }
 }
 
@@ -68,13 +85,29 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
         self
     }
 
-    /// The value, which must be there.
+    /// Refuses what is more than `high`.
+    #[must_use]
+    pub fn up_to(self, high: T) -> Self
+    where
+        T: PartialOrd + std::fmt::Display + Default,
+    {
+        self.within(T::default(), high)
+    }
+
+    /// Takes `default` where the value lacks.
+    #[must_use]
+    pub fn or(mut self, default: T) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    /// The value, which must be there unless it has a default.
     ///
     /// # Errors
     /// [`Reported`].
-    pub fn required(self) -> Read<T> {
+    pub fn required(mut self) -> Read<T> {
         let read = self.read(Wants::Value)?.map(|sourced| sourced.value);
-        read.ok_or_else(|| self.lacks(T::NUMBER))
+        read.or_else(|| self.default.take()).ok_or_else(|| self.lacks(T::NUMBER))
     }
 
     /// The value, if it is there.
@@ -83,14 +116,6 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     /// [`Reported`].
     pub fn optional(self) -> Read<Option<T>> {
         Ok(self.read(Wants::Value)?.map(|sourced| sourced.value))
-    }
-
-    /// The value, or `default` where it lacks.
-    ///
-    /// # Errors
-    /// [`Reported`].
-    pub fn or(self, default: T) -> Read<T> {
-        Ok(self.optional()?.unwrap_or(default))
     }
 
     /// The value with what it rests on; it becomes a parameter of the result.

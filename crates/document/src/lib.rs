@@ -10,43 +10,46 @@
 //! - [`node`]: the tree; `parse`: from text to tree; [`files`]: the keys that name other files;
 //!   [`overrides`]: `--set`.
 //! - [`value`]: what one value can be; [`problems`]: errors are gathered; [`reader`]: checked access
-//!   to sections; [`key`]: one value with limits and provenance; [`limits`]: times below what any device has.
+//!   to sections; [`key`]: one value with limits and provenance; [`mod@fields`]: sections as structs, the way to
+//!   write one; [`limits`]: times below what any device has.
 //! - [`lock`]: who may write a file, and who does.
 //!
-//! Main types: [`Document`] and [`Section`].
+//! Main items: [`Document`], [`Section`] and the macro [`section!`](crate::section!).
 //!
 //! A scenario is read like this; every error names file, line, column, what is due and what was
 //! probably meant:
 //!
 //! ```
-//! use boardlab_document::{Document, Override, Read, Section, Sourced};
+//! use boardlab_document::{Document, Override, Sourced, section};
 //! use boardlab_document::source::{Kind, Source};
 //! use boardlab_sim::Duration;
 //!
-//! struct Wait {
-//!     fixed: Sourced<Duration>,
+//! section! {
+//!     /// A scenario.
+//!     struct Scenario {
+//!         /// How a driver waits.
+//!         wait: Wait,
+//!     }
 //! }
 //!
-//! fn read(top: Section<'_>) -> Read<Wait> {
-//!     let wait = top.section("wait", |section| {
-//!         let fixed = section.key("fixed").positive().sourced();
-//!         section.finish()?;
-//!         Ok(Wait { fixed: fixed? })
-//!     });
-//!     top.finish()?;
-//!     wait
+//! section! {
+//!     /// How a driver waits.
+//!     struct Wait {
+//!         /// So long.
+//!         fixed: Sourced<Duration> => positive(),
+//!     }
 //! }
 //!
 //! let source = Source::new(Kind::Scenario, "wait.toml", "[wait]\nfixed = \"256 us\"\n");
 //! let mut document = Document::parse(&source)?;
 //! document.set(&[Override::parse("wait.fixed=170us")?])?;
-//! let wait = document.read(read)?;
-//! assert_eq!(wait.value.fixed.value, Duration::from_micros(170));
+//! let wait = document.read(Scenario::read)?;
+//! assert_eq!(wait.value.wait.fixed.value, Duration::from_micros(170));
 //! assert_eq!(wait.parameters[0].source, "--set");
 //! assert!(document.is_overridden());
 //!
 //! let bare = Source::new(Kind::Scenario, "wait.toml", "[wait]\nfixed = 256\n");
-//! let error = Document::parse(&bare)?.read(read).err().expect("a number without unit");
+//! let error = Document::parse(&bare)?.read(Scenario::read).err().expect("a number without unit");
 //! assert!(error.to_string().contains("--> wait.toml:2:9"));
 //! assert!(error.to_string().contains("`wait.fixed`: `256` has no unit"));
 //! # Ok::<(), boardlab_document::error::Error>(())
@@ -56,6 +59,7 @@
 
 pub mod distribution;
 pub mod error;
+pub mod fields;
 pub mod files;
 pub mod key;
 pub mod limits;
@@ -71,6 +75,7 @@ pub mod reader;
 pub mod source;
 pub mod value;
 
+pub use fields::Field;
 pub use key::{Key, Sourced};
 pub use node::{Content, Node};
 pub use overrides::Override;

@@ -5,11 +5,6 @@
 use crate::{Read, Section};
 use boardlab_sim::{Duration, QuantileTable};
 
-/// Reads the span called `key`, at most `most`.
-pub fn span(section: &Section<'_>, key: &str, most: Duration) -> Read<Duration> {
-    section.key::<Duration>(key).within(Duration::ZERO, most).required()
-}
-
 /// Reads the span called `key`, more than nothing and at most `most`.
 pub fn some_span(section: &Section<'_>, key: &str, most: Duration) -> Read<Duration> {
     section.key::<Duration>(key).within(Duration::from_nanos(1), most).required()

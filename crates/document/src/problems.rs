@@ -24,6 +24,13 @@ impl Reported {
     }
 }
 
+/// So that `?` works on a field that is only looked at.
+impl From<&Self> for Reported {
+    fn from(reported: &Self) -> Self {
+        *reported
+    }
+}
+
 /// What an access gives: the value, or the knowledge that its error is on record.
 pub type Read<T> = Result<T, Reported>;
 

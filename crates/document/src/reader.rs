@@ -1,24 +1,21 @@
 //! Checked access to the sections of a document.
 //!
-//! Layer: rank 7. Main type: [`Section`], whose accessors remember which keys were asked for. The
-//! pattern of every reader:
+//! Layer: rank 7. Main type: [`Section`], whose accessors remember which keys were asked for. Most
+//! readers are written by [`section!`](crate::section!), see [`mod@crate::fields`]. By hand are those in which one key
+//! decides about others:
 //!
 //! ```
-//! use boardlab_document::{Read, Section, Sourced};
-//! use boardlab_sim::{Bytes, Duration};
+//! use boardlab_document::{Read, Section};
+//! use boardlab_sim::Bytes;
 //!
-//! struct Bus {
-//!     write_cycle: Sourced<Duration>,
-//!     buffer: Bytes,
-//! }
-//!
-//! impl Bus {
-//!     fn read(section: Section<'_>) -> Read<Self> {
-//!         let write_cycle = section.key("write_cycle").positive().sourced();
-//!         let buffer = section.key("buffer").within(Bytes::new(2), Bytes::kib(4)).required();
-//!         section.finish()?;
-//!         Ok(Self { write_cycle: write_cycle?, buffer: buffer? })
-//!     }
+//! fn buffer(section: Section<'_>) -> Read<Option<Bytes>> {
+//!     let buffered = section.required::<bool>("buffered");
+//!     let size = match buffered {
+//!         Ok(true) => section.key("size").within(Bytes::new(2), Bytes::kib(4)).required().map(Some),
+//!         _ => Ok(None),
+//!     };
+//!     section.finish()?;
+//!     buffered.and(size)
 //! }
 //! ```
 //!
@@ -111,13 +108,26 @@ impl<'a> Section<'a> {
         self.node_of(key).is_some()
     }
 
+    /// Refuses a file of another kind, which has none of `keys`, as a whole: its title `tells of no` such thing.
+    /// One message says it better than thirty.
+    ///
+    /// # Errors
+    /// [`Reported`] when all of them lack.
+    pub fn needs(&self, keys: &[&str], problem: &str, expected: &str, help: &str) -> Read<()> {
+        if keys.iter().any(|key| self.has(key)) {
+            return Ok(());
+        }
+        self.leave_rest();
+        Err(self.refuse("title", problem, expected, help))
+    }
+
     /// All keys of the section, for sections whose keys are names of things.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.0.table.0.keys().map(String::as_str)
     }
 
     /// The value of `key`, to be limited and read.
-    pub fn key<'s, T: Value>(&'s self, name: &'s str) -> Key<'s, 'a, T> {
+    pub fn key<'s, T>(&'s self, name: &'s str) -> Key<'s, 'a, T> {
         Key::new(self, name)
     }
 

@@ -59,7 +59,7 @@ fn bus(section: Section<'_>) -> Read<Sourced<Duration>> {
 fn demo(top: Section<'_>) -> Read<Demo> {
     let title = top.required::<String>("title");
     let policy = top.one_of("policy", &[("toggle", 0), ("fixed", 1), ("sleep", 2)]);
-    let fast = top.key::<bool>("fast").or(false);
+    let fast = top.key::<bool>("fast").or(false).required();
     let bus = top.section("bus", bus);
     let chip = top.section("chip", |chip| {
         let program = chip.section("program", |program| {

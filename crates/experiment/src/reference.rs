@@ -30,7 +30,7 @@ use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Dimension;
 use boardlab_document::source::{Kind, Place, Source};
-use boardlab_document::{Document, Misplaced, Node, Read, Section, Value as Readable};
+use boardlab_document::{Document, Misplaced, Node, Read, Section, Value as Readable, section};
 use boardlab_parts::catalog;
 use boardlab_result::{Row, Unit, Value};
 use indexmap::IndexMap;
@@ -173,19 +173,44 @@ impl Readable for Named {
     }
 }
 
-/// A table whose cells do not know yet what they were computed from.
-struct RawTable {
-    id: String,
-    title: String,
-    source: String,
-    rows: Vec<RawRow>,
+section! {
+    /// A table whose cells do not know yet what they were computed from.
+    struct RawTable(section) {
+        id: String,
+        title: String,
+        source: String,
+        units: Vec<(String, String)> =
+            section.optional_section("units", meanings).map(Option::unwrap_or_default),
+        rows as "row": Vec<RawRow> = section.sections("row", |row| {
+            RawRow::read(row, units.as_ref().map_or(&[], Vec::as_slice))
+        }),
+    }
+    check(rows) {
+        distinct(&section, "row", rows.iter().map(|row| row.id.as_str()))?;
+    }
 }
 
-struct RawRow {
-    id: String,
-    title: String,
-    unit: &'static str,
-    cells: IndexMap<String, RawCell>,
+section! {
+    struct RawRow(section, meanings: &Meanings) {
+        id: String,
+        title: String => or(String::new()),
+        unit: &'static str => one_of(ROW_UNITS).or(""),
+        cells: IndexMap<String, RawCell> = {
+            let unit = unit.unwrap_or_default();
+            section.section("cells", |cells| self::cells(cells, unit, meanings))
+        },
+    }
+}
+
+fn cells(section: Section<'_>, unit: &str, meanings: &Meanings) -> Read<IndexMap<String, RawCell>> {
+    // Every column is read before the first error counts, so that all errors are shown.
+    let each = section.keys().map(|column| {
+        let cell = section.section(column, |cell| RawCell::read(&cell, (column, unit), meanings));
+        (column, cell)
+    });
+    let each: Vec<_> = each.collect();
+    section.finish()?;
+    each.into_iter().map(|(column, cell)| Ok((column.to_owned(), cell?))).collect()
 }
 
 struct RawCell {
@@ -197,20 +222,6 @@ struct RawCell {
 }
 
 impl RawTable {
-    fn read(section: Section<'_>) -> Read<Self> {
-        let id = section.required("id");
-        let title = section.required("title");
-        let source = section.required("source");
-        let meanings = section.optional_section("units", meanings).map(Option::unwrap_or_default);
-        let known = meanings.as_ref().map_or(&[] as &Meanings, Vec::as_slice);
-        let rows = section.sections("row", |row| RawRow::read(&row, known));
-        section.finish()?;
-        meanings?;
-        let table = Self { id: id?, title: title?, source: source?, rows: rows? };
-        distinct(&section, "row", table.rows.iter().map(|row| row.id.as_str()))?;
-        Ok(table)
-    }
-
     fn resolve(self) -> Result<ReferenceTable, Error> {
         let mut rows = Vec::new();
         for row in &self.rows {
@@ -275,28 +286,6 @@ const ROW_UNITS: [(&str, &str); 5] = [
     ("count", "count"),
     ("ratio", "ratio"),
 ];
-
-impl RawRow {
-    fn read(section: &Section<'_>, meanings: &Meanings) -> Read<Self> {
-        let id = section.required("id");
-        let title = section.optional::<String>("title");
-        let unit = section.optional_one_of("unit", &ROW_UNITS).map(Option::unwrap_or_default);
-        let of_row = unit.as_ref().map_or("", |unit| *unit);
-        let cells = section.section("cells", |cells| {
-            // Every column is read before the first error counts, so that all errors are shown.
-            let each = cells.keys().map(|column| {
-                let cell =
-                    cells.section(column, |cell| RawCell::read(&cell, (column, of_row), meanings));
-                (column, cell)
-            });
-            let each: Vec<_> = each.collect();
-            cells.finish()?;
-            each.into_iter().map(|(column, cell)| Ok((column.to_owned(), cell?))).collect()
-        });
-        section.finish()?;
-        Ok(Self { id: id?, title: title?.unwrap_or_default(), unit: unit?, cells: cells? })
-    }
-}
 
 impl RawCell {
     /// Reads the cell in a column of a row that has this unit.

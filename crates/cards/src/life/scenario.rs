@@ -7,7 +7,7 @@ pub(super) mod limits;
 
 use crate::fio::scenario::{self, Jobs};
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, section};
 use boardlab_experiment::data_file;
 use boardlab_parts::card::board::{self, Host};
 use boardlab_parts::card::part::{self, CardPart};
@@ -116,23 +116,37 @@ pub struct Fio {
     pub runs_a_day: u64,
 }
 
-/// A block trace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trace {
-    /// Where it is.
-    pub file: PathBuf,
-    /// Which events of blkparse count.
-    pub action: Action,
-    /// Which disk.
-    pub disk: Option<Disk>,
-    /// Times that run backwards.
-    pub order: Order,
-    /// Places behind the end of the card.
-    pub beyond: BeyondEnd,
-    /// Parts of blocks.
-    pub ragged: Unaligned,
-    /// From the beginning of one repetition to that of the next; as long as the trace, where it lacks.
-    pub every: Option<Duration>,
+section! {
+    /// A block trace.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Trace(section, folder: Option<&Path>) {
+        /// Where it is.
+        pub file: PathBuf = section.sourced("file").map(|file| data_file::path(&file, folder)),
+        /// Which events of blkparse count.
+        pub action: Action => one_of(ACTIONS).or(Action::default()),
+        /// Which disk.
+        pub disk: Option<Disk> = section.optional::<String>("disk") => self::disk,
+        /// Times that run backwards.
+        pub order: Order => one_of(ORDERS).or(Order::default()),
+        /// Places behind the end of the card.
+        pub beyond: BeyondEnd => one_of(BEYONDS).or(BeyondEnd::default()),
+        /// Parts of blocks.
+        pub ragged: Unaligned => one_of(RAGGEDS).or(Unaligned::default()),
+        /// From the beginning of one repetition to that of the next; as long as the trace, where it lacks.
+        pub every: Option<Duration> => within(Duration::from_secs(1), limits::HORIZON),
+    }
+}
+
+const ACTIONS: [(&str, Action); 2] = [("issued", Action::Issued), ("queued", Action::Queued)];
+const ORDERS: [(&str, Order); 2] = [("refuse", Order::Refuse), ("clamp", Order::Clamp)];
+const BEYONDS: [(&str, BeyondEnd); 3] =
+    [("refuse", BeyondEnd::Refuse), ("clamp", BeyondEnd::Clamp), ("wrap", BeyondEnd::Wrap)];
+const RAGGEDS: [(&str, Unaligned); 2] = [("refuse", Unaligned::Refuse), ("widen", Unaligned::Widen)];
+
+fn disk(section: &Section<'_>, name: Option<String>) -> Read<Option<Disk>> {
+    let help = "major,minor as blkparse prints them, or host.disk of a CSV";
+    let refused = || section.refuse("disk", "names no disk", "\"8,0\" or \"hm.1\"", help);
+    name.map(|name| Disk::parse(&name).ok_or_else(refused)).transpose()
 }
 
 /// What else is true of a card's days.
@@ -159,31 +173,48 @@ pub enum Method {
     Full,
 }
 
-/// How lives are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Life {
-    /// Cards, each with blocks of its own.
-    pub cards: u64,
-    /// Longest life that is looked at.
-    pub horizon: Duration,
-    /// How.
-    pub method: Method,
+const METHODS: [(&str, Method); 3] =
+    [("auto", Method::Auto), ("scaled", Method::Scaled), ("full", Method::Full)];
+
+section! {
+    /// How lives are computed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Life {
+        /// Cards, each with blocks of its own.
+        pub cards: u64 => within(1, limits::CARDS),
+        /// Longest life that is looked at.
+        pub horizon: Duration => within(limits::DAY, limits::HORIZON),
+        /// How.
+        pub method: Method => one_of(METHODS),
+    }
 }
 
-/// What else is tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WhatIf {
-    /// Cards of each; zero for no what-ifs.
-    pub cards: u64,
-    /// A larger spare.
-    pub spare: Ratio,
-    /// Blocks of a larger cache of single-bit cells.
-    pub cache: u64,
-    /// Spread of the threshold levelling.
-    pub threshold: u64,
-    /// Names of other cards, with commas; `all` for every built-in one, `none` for none.
-    pub parts: String,
+section! {
+    /// What else is tried.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct WhatIf(section) {
+        /// Cards of each; zero for no what-ifs.
+        pub cards: u64 => up_to(limits::CARDS),
+        /// A larger spare.
+        pub spare: Ratio => within(LEAST, limits::SPARE),
+        /// Blocks of a larger cache of single-bit cells.
+        pub cache as "cache_blocks": u64 => within(1, u32::MAX.into()),
+        /// Spread of the threshold levelling.
+        pub threshold: u64 => within(1, u32::MAX.into()),
+        /// Names of other cards, with commas; `all` for every built-in one, `none` for none.
+        pub parts: String,
+    }
+    check(cards) {
+        if *cards == 0 {
+            for key in ["spare", "cache_blocks", "threshold", "parts"] {
+                section.idle(key, "with what_if.cards = 0", "give each choice a card or more")?;
+            }
+        }
+    }
 }
+
+/// The least share that is more than nothing.
+const LEAST: Ratio = Ratio::from_millionths(1);
 
 /// Reads a whole scenario, its part and board mounted in place of their names.
 ///
@@ -197,9 +228,9 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     let workload = section.section("workload", workload);
     let pattern = section.optional_section("pattern", pattern);
     let jobs = section.optional_section("fio", |fio| scenario::jobs(&fio, folder));
-    let trace = section.optional_section("trace", |trace| self::trace(&trace, folder));
-    let life = section.section("life", life);
-    let what_if = section.section("what_if", what_if);
+    let trace = section.optional_section("trace", |trace| Trace::read(trace, folder));
+    let life = section.section("life", Life::read);
+    let what_if = section.section("what_if", WhatIf::read);
     section.finish()?;
     title.and(experiment)?;
     let missing = |name: &str| {
@@ -303,24 +334,19 @@ fn workload(section: Section<'_>) -> Read<(&'static str, u64, Days)> {
     Ok((kind?, runs?, days))
 }
 
-/// A share that is more than nothing and at most `most`.
-fn share(section: &Section<'_>, key: &str, most: Ratio) -> Read<Ratio> {
-    section.key::<Ratio>(key).within(Ratio::from_millionths(1), most).required()
-}
-
 fn pattern(section: Section<'_>) -> Read<Pattern> {
     let a_day = section.key::<Bytes>("bytes_a_day").within(Bytes::kib(1), limits::A_DAY).required();
     let kinds = ["sequential", "random", "hot-cold", "zipf"].map(|kind| (kind, kind));
     let places = section.one_of("places", &kinds);
     let request = section.key::<Bytes>("request").within(Bytes::new(512), limits::REQUEST);
     let request = request.required();
-    let used = share(&section, "used", limits::ALL);
-    let trim = section.key::<Ratio>("trim").within(Ratio::default(), limits::TRIMMED).required();
+    let share = |key, most| section.key::<Ratio>(key).within(LEAST, most).required();
+    let used = share("used", limits::ALL);
+    let trim = section.key::<Ratio>("trim").up_to(limits::TRIMMED).required();
     let most = Ratio::from_millionths(999_999);
-    let hot = [share(&section, "hot_space", most), share(&section, "hot_writes", most)];
-    let exponent = share(&section, "exponent", limits::EXPONENT);
+    let [space, writes] = ["hot_space", "hot_writes"].map(|key| share(key, most));
+    let exponent = share("exponent", limits::EXPONENT);
     section.finish()?;
-    let [space, writes] = hot;
     let kind = places?;
     let why = format!("with places = \"{kind}\"");
     for (key, user) in [("hot_space", "hot-cold"), ("hot_writes", "hot-cold"), ("exponent", "zipf")]
@@ -342,62 +368,4 @@ fn pattern(section: Section<'_>) -> Read<Pattern> {
         return Err(section.refuse("request", "is no whole number of blocks", expected, help));
     }
     Ok(Pattern { bytes_a_day: a_day?, places, request, used: used?, trim: trim? })
-}
-
-fn trace(section: &Section<'_>, folder: Option<&Path>) -> Read<Trace> {
-    let file = section.key::<String>("file").sourced();
-    let actions = [("issued", Action::Issued), ("queued", Action::Queued)];
-    let action = section.optional_one_of("action", &actions);
-    let disk = section.optional::<String>("disk");
-    let order =
-        section.optional_one_of("order", &[("refuse", Order::Refuse), ("clamp", Order::Clamp)]);
-    let places =
-        [("refuse", BeyondEnd::Refuse), ("clamp", BeyondEnd::Clamp), ("wrap", BeyondEnd::Wrap)];
-    let beyond = section.optional_one_of("beyond", &places);
-    let ragged = section
-        .optional_one_of("ragged", &[("refuse", Unaligned::Refuse), ("widen", Unaligned::Widen)]);
-    let second = Duration::from_secs(1);
-    let every = section.key::<Duration>("every").within(second, limits::HORIZON).optional();
-    section.finish()?;
-    let file = data_file::path(&file?, folder);
-    let disk = disk?.map(|name| {
-        let help = "major,minor as blkparse prints them, or host.disk of a CSV";
-        let refused = || section.refuse("disk", "names no disk", "\"8,0\" or \"hm.1\"", help);
-        Disk::parse(&name).ok_or_else(refused)
-    });
-    Ok(Trace {
-        file,
-        action: action?.unwrap_or_default(),
-        disk: disk.transpose()?,
-        order: order?.unwrap_or_default(),
-        beyond: beyond?.unwrap_or_default(),
-        ragged: ragged?.unwrap_or_default(),
-        every: every?,
-    })
-}
-
-fn life(section: Section<'_>) -> Read<Life> {
-    let cards = section.key::<u64>("cards").within(1, limits::CARDS).required();
-    let horizon =
-        section.key::<Duration>("horizon").within(limits::DAY, limits::HORIZON).required();
-    let methods = [("auto", Method::Auto), ("scaled", Method::Scaled), ("full", Method::Full)];
-    let method = section.one_of("method", &methods);
-    section.finish()?;
-    Ok(Life { cards: cards?, horizon: horizon?, method: method? })
-}
-
-fn what_if(section: Section<'_>) -> Read<WhatIf> {
-    let cards = section.key::<u64>("cards").within(0, limits::CARDS).required();
-    let spare = share(&section, "spare", limits::SPARE);
-    let most = u32::MAX.into();
-    let cache = section.key::<u64>("cache_blocks").within(1, most).required();
-    let threshold = section.key::<u64>("threshold").within(1, most).required();
-    let parts = section.required::<String>("parts");
-    section.finish()?;
-    if cards == Ok(0) {
-        for key in ["spare", "cache_blocks", "threshold", "parts"] {
-            section.idle(key, "with what_if.cards = 0", "give each choice a card or more")?;
-        }
-    }
-    Ok(WhatIf { cards: cards?, spare: spare?, cache: cache?, threshold: threshold?, parts: parts? })
 }

@@ -5,7 +5,7 @@
 mod limits;
 
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Override, Read, Section};
+use boardlab_document::{Override, Read, Section, section};
 use boardlab_parts::card::board::{self, Host};
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::card::unused;
@@ -46,28 +46,54 @@ pub struct Repeated {
     pub between: Duration,
 }
 
-/// How wear levelling is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WearSpec {
-    /// What is written in all.
-    pub volume: Bytes,
-    /// Erases that a block is good for.
-    pub limit: u32,
-    /// Spread of erase counts at which static levelling moves data.
-    pub threshold: u32,
-    /// Spares with which the question is asked which volume could tell.
-    pub spares: Vec<Ratio>,
+section! {
+    /// How wear levelling is compared.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct WearSpec(section) {
+        /// What is written in all.
+        pub volume: Bytes => within(Bytes::mib(1), limits::VOLUME),
+        /// Erases that a block is good for.
+        pub limit: u32 => within(1, limits::ERASES),
+        /// Spread of erase counts at which static levelling moves data.
+        pub threshold: u32 => within(1, limits::ERASES),
+        /// Spares with which the question is asked which volume could tell.
+        pub spares: Vec<Ratio>,
+    }
+    check(spares) {
+        let possible = limits::LEAST_SPARE..=limits::SPARE;
+        if spares.is_empty() || !spares.iter().all(|spare| possible.contains(spare)) {
+            let expected = format!("one or more from {} to {}", limits::LEAST_SPARE, limits::SPARE);
+            let (problem, help) = ("has a spare that cannot be", "2 % and 7 % are usual");
+            return Err(section.refuse("spares", problem, &expected, help));
+        }
+    }
 }
 
-/// What the controller may be.
-#[derive(Debug, Clone)]
-pub struct Controller {
-    /// Its name in tables.
-    pub id: String,
-    /// What it does.
-    pub title: String,
-    /// What is set for it.
-    pub set: Vec<Override>,
+section! {
+    /// What the controller may be.
+    #[derive(Debug, Clone)]
+    pub struct Controller(section) {
+        /// Its name in tables.
+        pub id: String,
+        /// What it does.
+        pub title: String,
+        /// What is set for it.
+        pub set: Vec<Override> = section.required::<Vec<String>>("set") => overrides,
+    }
+}
+
+fn overrides(section: &Section<'_>, set: Vec<String>) -> Read<Vec<Override>> {
+    let refused = |problem: &str| {
+        section.refuse("set", problem, "part.KEY=VALUE", "keys of the part, as --set takes them")
+    };
+    let each = set.into_iter().map(|one| {
+        let parsed = Override::parse(&one).map_err(|_| refused(&format!("has `{one}`")))?;
+        if parsed.path().starts_with("part.") {
+            return Ok(parsed);
+        }
+        Err(refused(&format!("sets `{}`, which is not a key of the part", parsed.path())))
+    });
+    each.collect()
 }
 
 impl Controller {
@@ -94,7 +120,7 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
         section.finish()?;
         repeated
     });
-    let wear = section.section("wear", |section| wear(&section));
+    let wear = section.section("wear", WearSpec::read);
     let full = section.section("experiment2", |section| {
         let repeated = repeated(&section, card);
         let smallest = Bytes::new(512);
@@ -103,7 +129,7 @@ pub fn read(section: &Section<'_>) -> Read<Scenario> {
         section.finish()?;
         Ok((repeated?, zeroed?, probes?))
     });
-    let controllers = section.sections("controller", |section| controller(&section));
+    let controllers = section.sections("controller", Controller::read);
     section.finish()?;
     let (_, _, controllers) = (title?, experiment?, controllers?);
     let ids = || controllers.iter().map(|one| one.id.as_str());
@@ -170,46 +196,4 @@ fn job(section: &Section<'_>, text: &str, card: Bytes) -> Read<JobFile> {
         return Err(refused("goes through a page cache", "--direct=1"));
     }
     Ok(file)
-}
-
-fn wear(section: &Section<'_>) -> Read<WearSpec> {
-    let volume = section.key::<Bytes>("volume").within(Bytes::mib(1), limits::VOLUME).required();
-    let count = |key| {
-        let count = section.key::<u64>(key).within(1, limits::ERASES).required();
-        count.map(|count| u32::try_from(count).expect("within u32"))
-    };
-    let (limit, threshold) = (count("limit"), count("threshold"));
-    let spares = section.required::<Vec<Ratio>>("spares");
-    section.finish()?;
-    let spares = spares?;
-    if spares.is_empty()
-        || spares.iter().any(|spare| *spare > limits::SPARE || *spare < limits::LEAST_SPARE)
-    {
-        let expected = format!("one or more from {} to {}", limits::LEAST_SPARE, limits::SPARE);
-        return Err(section.refuse(
-            "spares",
-            "has a spare that cannot be",
-            &expected,
-            "2 % and 7 % are usual",
-        ));
-    }
-    Ok(WearSpec { volume: volume?, limit: limit?, threshold: threshold?, spares })
-}
-
-fn controller(section: &Section<'_>) -> Read<Controller> {
-    let (id, title) = (section.required::<String>("id"), section.required::<String>("title"));
-    let set = section.required::<Vec<String>>("set");
-    section.finish()?;
-    let refused = |problem: &str| {
-        section.refuse("set", problem, "part.KEY=VALUE", "keys of the part, as --set takes them")
-    };
-    let each = set?.into_iter().map(|one| {
-        let parsed = Override::parse(&one).map_err(|_| refused(&format!("has `{one}`")))?;
-        if parsed.path().starts_with("part.") {
-            return Ok(parsed);
-        }
-        Err(refused(&format!("sets `{}`, which is not a key of the part", parsed.path())))
-    });
-    let set = each.collect::<Read<Vec<_>>>();
-    Ok(Controller { id: id?, title: title?, set: set? })
 }

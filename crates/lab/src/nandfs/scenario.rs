@@ -9,7 +9,7 @@ mod unused;
 use super::fs::{self, FileSystemType, Setting, System};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Misplaced, Node, Read, Section, Value};
+use boardlab_document::{Misplaced, Node, Read, Section, Value, section};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part;
@@ -58,15 +58,20 @@ pub enum Kernel {
 pub const KERNELS: [(&str, Kernel); 2] =
     [("linux-2.6", Kernel::Linux26), ("linux-6.1", Kernel::Linux61)];
 
-/// How the flash is filled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fill {
-    /// How full it gets.
-    pub level: Ratio,
-    /// Size of each file.
-    pub file: Bytes,
-    /// What is in them.
-    pub data: Data,
+section! {
+    /// How the flash is filled.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Fill(section, room: Bytes) {
+        /// How full it gets.
+        pub level: Ratio,
+        /// Size of each file.
+        pub file: Bytes => within(limits::FILE, room),
+        /// What is in them.
+        pub data: Data = section.required::<Named>("data").map(|Named(data)| data),
+    }
+    check(level) {
+        fits_level(&section, "level", &[*level])?;
+    }
 }
 
 /// Kinds of data in the files that fill the flash.
@@ -78,57 +83,76 @@ pub struct Kinds {
     pub level: Ratio,
 }
 
-/// What tiobench does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tiobench {
-    /// Bytes of one operation.
-    pub block: Bytes,
-    /// Size of the file of each thread.
-    pub size: Bytes,
-    /// Random operations of each thread.
-    pub random: u64,
-    /// Threads, each with a file of its own.
-    pub threads: u32,
-    /// Whether a file is made full size, as a hole, before it is written.
-    pub presize: bool,
-    /// Kinds of data, each a run of its own.
-    pub data: Vec<Data>,
+section! {
+    /// What tiobench does.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Tiobench(section, room: Bytes) {
+        /// Bytes of one operation.
+        pub block: Bytes => within(Bytes::new(512), Bytes::mib(16)),
+        /// Size of the file of each thread.
+        pub size: Bytes => within(Bytes::new(512), room),
+        /// Random operations of each thread.
+        pub random: u64 => within(1, 1_000_000),
+        /// Threads, each with a file of its own.
+        pub threads: u32 => within(1, 64),
+        /// Whether a file is made full size, as a hole, before it is written.
+        pub presize: bool,
+        /// Kinds of data, each a run of its own.
+        pub data: Vec<Data> => with(kinds),
+    }
+    check(block, size, threads, data) {
+        once(&section, "data", data)?;
+        if *size < *block * 2 || !size.is_multiple_of(*block) {
+            let problem = format!("is not two or more blocks of {block}");
+            let help = "tiobench moves whole blocks: compare `size` with `block`";
+            return Err(section.refuse("size", &problem, "whole blocks, two or more", help));
+        }
+        if *size * u64::from(*threads) > room {
+            let problem = format!("times `size` do not fit the flash of {room}");
+            let help = "take fewer threads, or smaller files";
+            return Err(section.refuse("threads", &problem, "files that fit", help));
+        }
+    }
 }
 
-/// How many actions a life of the run has, where a scenario does not say.
-const LIFE_ONE_IN: u64 = 30;
-/// Of how many erases one is broken off by a brownout, where a scenario does not say.
-const BROWNOUT_ONE_IN: u64 = 10;
-
-/// What `boardlab powercut` runs and cuts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PowerCut {
-    /// The filesystem.
-    pub system: &'static str,
-    /// Erase blocks of the flash.
-    pub blocks: u32,
-    /// Pages of each.
-    pub pages_per_block: u32,
-    /// Main bytes of a page.
-    pub page: Bytes,
-    /// Spare bytes of a page.
-    pub oob: Bytes,
-    /// The part of the flash that files take.
-    pub live: Ratio,
-    /// Operations that change the flash.
-    pub operations: u64,
-    /// Every operation below this number is cut,
-    pub exhaustive: u64,
-    /// and of the others one in so many; none when zero.
-    pub one_in: u64,
-    /// One recovery in so many is cut itself; none when zero.
-    pub second_one_in: u64,
-    /// Of the operations of such a recovery one in so many.
-    pub second_operation_one_in: u64,
-    /// The run goes on from a cut in one action of so many; never when zero.
-    pub life_one_in: u64,
-    /// One erase in so many is broken off by a brownout and says that it is done; none when zero.
-    pub brownout_one_in: u64,
+section! {
+    /// What `boardlab powercut` runs and cuts.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct PowerCut(section, systems: &[(&'static str, &'static str)]) {
+        /// The filesystem.
+        pub system: &'static str = section.one_of("system", systems),
+        /// Erase blocks of the flash.
+        pub blocks: u32 => within(8, 4_096),
+        /// Pages of each.
+        pub pages_per_block: u32 => within(8, 256),
+        /// Main bytes of a page.
+        pub page: Bytes => within(Bytes::new(512), Bytes::kib(4)),
+        /// Spare bytes of a page.
+        pub oob: Bytes => within(Bytes::new(16), Bytes::new(256)),
+        /// The part of the flash that files take.
+        pub live: Ratio,
+        /// Operations that change the flash.
+        pub operations: u64 => within(1, limits::CUTS),
+        /// Every operation below this number is cut,
+        pub exhaustive: u64 => up_to(limits::CUTS),
+        /// and of the others one in so many; none when zero.
+        pub one_in: u64 => up_to(limits::CUTS),
+        /// One recovery in so many is cut itself; none when zero.
+        pub second_one_in: u64 => up_to(limits::CUTS),
+        /// Of the operations of such a recovery one in so many.
+        pub second_operation_one_in: u64 => within(1, limits::CUTS),
+        /// The run goes on from a cut in one action of so many; never when zero.
+        pub life_one_in: u64 => up_to(limits::CUTS).or(30),
+        /// One erase in so many is broken off by a brownout and says that it is done; none when zero.
+        pub brownout_one_in: u64 => up_to(limits::CUTS).or(10),
+    }
+    check(live) {
+        if *live > limits::LIVE {
+            let (problem, most) = ("leaves no room for garbage collection", limits::LIVE);
+            let help = "a smaller share of a larger flash";
+            return Err(section.refuse("live", problem, &format!("at most {most}"), help));
+        }
+    }
 }
 
 /// [`Data`] as it is written in a scenario.
@@ -155,8 +179,8 @@ impl Value for Named {
 }
 
 /// The kinds of data that a section lists.
-fn kinds(section: &Section<'_>) -> Read<Vec<Data>> {
-    let named = section.required::<Vec<Named>>("data")?;
+fn kinds(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
+    let named = section.required::<Vec<Named>>(key)?;
     Ok(named.into_iter().map(|Named(data)| data).collect())
 }
 
@@ -181,26 +205,23 @@ pub(super) fn read_types(section: &Section<'_>, types: &[FileSystemType]) -> Rea
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", part::read);
     let board = section.section("board", board::read);
-    let kernel = section.section("kernel", |kernel| {
-        let profile = kernel.one_of("profile", &KERNELS);
-        kernel.finish()?;
-        profile
-    });
+    let kernel = section.section("kernel", KernelSection::read).map(|kernel| kernel.profile);
     let room = part.as_ref().map_or(limits::FLASH, |file| file.part.size());
     let rates = part.as_ref().ok().and_then(|file| file.errors.clone());
     let errors = section.optional_section("errors", |errors| errors::read(&errors, rates));
-    let fill = section.section("fill", |fill| self::fill(&fill, room));
-    let compare = section.section("compare", |compare| self::compare(&compare, room));
-    let tiobench = section.section("tiobench", |tiobench| self::tiobench(&tiobench, room));
+    let fill = section.section("fill", |fill| Fill::read(fill, room));
+    let compare = section.section("compare", |compare| Compare::read(compare, room));
+    let tiobench = section.section("tiobench", |tiobench| Tiobench::read(tiobench, room));
     let systems: Vec<_> =
         types.iter().map(|one| (one.name, section.section(one.name, one.read))).collect();
-    let powercut = section.section("powercut", |powercut| self::powercut(&powercut, types));
+    let names: Vec<_> = types.iter().map(|one| (one.name, one.name)).collect();
+    let powercut = section.section("powercut", |powercut| PowerCut::read(powercut, &names));
     section.finish()?;
     let systems: Read<Vec<_>> =
         systems.into_iter().map(|(name, system)| Ok((name, system?))).collect();
     let (part, kernel, _, _) = (part?, kernel?, title?, experiment?);
     fits(section, &part.part, kernel)?;
-    let Compare { files, levels, kinds } = compare?;
+    let Compare { files, levels, data, data_level } = compare?;
     let scenario = Scenario {
         part: Arc::new(part.part),
         errors: errors?.unwrap_or_default(),
@@ -209,7 +230,7 @@ pub(super) fn read_types(section: &Section<'_>, types: &[FileSystemType]) -> Rea
         fill: fill?,
         files,
         levels,
-        kinds,
+        kinds: Kinds { data, level: data_level },
         tiobench: tiobench?,
         systems: systems?,
         powercut: powercut?,
@@ -239,64 +260,51 @@ fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
     Ok(())
 }
 
-/// A fill level that leaves room for what a filesystem keeps for itself.
-fn level_fits(level: Ratio) -> bool {
-    level <= limits::FILL
-}
-
-fn fill(section: &Section<'_>, room: Bytes) -> Read<Fill> {
-    let level = section.required::<Ratio>("level");
-    let file = section.key::<Bytes>("file").within(limits::FILE, room).required();
-    let data = section.required::<Named>("data").map(|Named(data)| data);
-    section.finish()?;
-    let level = level?;
-    if !level_fits(level) {
-        return Err(too_full(section, "level"));
+/// Refuses a fill level that leaves no room for what a filesystem keeps for itself.
+fn fits_level(section: &Section<'_>, key: &str, levels: &[Ratio]) -> Read<()> {
+    if levels.iter().all(|level| *level <= limits::FILL) {
+        return Ok(());
     }
-    Ok(Fill { level, file: file?, data: data? })
-}
-
-fn too_full(section: &Section<'_>, key: &str) -> boardlab_document::Reported {
-    section.refuse(
+    Err(section.refuse(
         key,
         "is fuller than a filesystem lets a flash be",
         &format!("at most {}", limits::FILL),
         "table 3.5 fills the flash to the end",
-    )
+    ))
 }
 
-/// What is compared with the flash as `[fill]` fills it.
-struct Compare {
-    files: Vec<Bytes>,
-    levels: Vec<Ratio>,
-    kinds: Kinds,
+section! {
+    /// The section `kernel`.
+    struct KernelSection {
+        /// Which it is.
+        profile: Kernel => one_of(KERNELS),
+    }
 }
 
-fn compare(section: &Section<'_>, room: Bytes) -> Read<Compare> {
-    let files = section.required::<Vec<Bytes>>("files");
-    let levels = section.required::<Vec<Ratio>>("levels");
-    let data = kinds(section);
-    let data_level = section.required::<Ratio>("data_level");
-    section.finish()?;
-    let (files, levels, data, level) = (files?, levels?, data?, data_level?);
-    once(section, "files", &files)?;
-    once(section, "levels", &levels)?;
-    once(section, "data", &data)?;
-    if !levels.iter().all(|level| level_fits(*level)) {
-        return Err(too_full(section, "levels"));
+section! {
+    /// What is compared with the flash as `[fill]` fills it.
+    struct Compare(section, room: Bytes) {
+        /// Sizes of files.
+        files: Vec<Bytes>,
+        /// Fill levels.
+        levels: Vec<Ratio>,
+        /// Kinds of data,
+        data: Vec<Data> => with(kinds),
+        /// and how full the flash gets with each.
+        data_level: Ratio,
     }
-    if !level_fits(level) {
-        return Err(too_full(section, "data_level"));
+    check(files, levels, data, data_level) {
+        once(&section, "files", files)?;
+        once(&section, "levels", levels)?;
+        once(&section, "data", data)?;
+        fits_level(&section, "levels", levels)?;
+        fits_level(&section, "data_level", &[*data_level])?;
+        if !files.iter().all(|file| (limits::FILE..=room).contains(file)) {
+            let expected = format!("sizes from {} to {room}", limits::FILE);
+            let help = "smaller files would be millions";
+            return Err(section.refuse("files", "has a size that cannot be", &expected, help));
+        }
     }
-    if !files.iter().all(|file| (limits::FILE..=room).contains(file)) {
-        return Err(section.refuse(
-            "files",
-            "has a size that cannot be",
-            &format!("sizes from {} to {room}", limits::FILE),
-            "smaller files would be millions",
-        ));
-    }
-    Ok(Compare { files, levels, kinds: Kinds { data, level } })
 }
 
 /// Refuses a list that names a thing twice: each is a row, and a row's name is its own.
@@ -307,81 +315,4 @@ fn once<T: PartialEq>(section: &Section<'_>, key: &str, list: &[T]) -> Read<()> 
         return Err(section.refuse(key, problem, "each once", help));
     }
     Ok(())
-}
-
-fn tiobench(section: &Section<'_>, room: Bytes) -> Read<Tiobench> {
-    let block = section.key::<Bytes>("block").within(Bytes::new(512), Bytes::mib(16)).required();
-    let size = section.key::<Bytes>("size").within(Bytes::new(512), room).required();
-    let random = section.key::<u64>("random").within(1, 1_000_000).required();
-    let threads = section.key::<u64>("threads").within(1, 64).required();
-    let presize = section.required::<bool>("presize");
-    let data = kinds(section);
-    section.finish()?;
-    let (block, size, threads, data) = (block?, size?, threads?, data?);
-    once(section, "data", &data)?;
-    if size < block * 2 || !size.get().is_multiple_of(block.get()) {
-        return Err(section.refuse(
-            "size",
-            &format!("is not two or more blocks of {block}"),
-            "whole blocks, two or more",
-            "tiobench moves whole blocks: compare `size` with `block`",
-        ));
-    }
-    if size * threads > room {
-        return Err(section.refuse(
-            "threads",
-            &format!("times `size` do not fit the flash of {room}"),
-            "files that fit",
-            "take fewer threads, or smaller files",
-        ));
-    }
-    let threads = u32::try_from(threads).expect("within 64");
-    let (random, presize) = (random?, presize?);
-    Ok(Tiobench { block, size, random, threads, presize, data })
-}
-
-fn powercut(section: &Section<'_>, types: &[FileSystemType]) -> Read<PowerCut> {
-    let count = |key, low: u32, high: u32| {
-        let count = section.key::<u64>(key).within(u64::from(low), u64::from(high)).required()?;
-        Ok(u32::try_from(count).expect("within u32"))
-    };
-    let names: Vec<_> = types.iter().map(|one| (one.name, one.name)).collect();
-    let system = section.one_of("system", &names);
-    let (blocks, pages) = (count("blocks", 8, 4_096), count("pages_per_block", 8, 256));
-    let size = |key, low, high| section.key::<Bytes>(key).within(low, high).required();
-    let page = size("page", Bytes::new(512), Bytes::kib(4));
-    let oob = size("oob", Bytes::new(16), Bytes::new(256));
-    let live = section.required::<Ratio>("live");
-    let number = |key, low| section.key::<u64>(key).within(low, limits::CUTS).required();
-    let (operations, exhaustive) = (number("operations", 1), number("exhaustive", 0));
-    let one_in = number("one_in", 0);
-    let second = number("second_one_in", 0);
-    let second_operation = number("second_operation_one_in", 1);
-    let seldom = |key| section.key::<u64>(key).within(0, limits::CUTS).optional();
-    let (life, brownout) = (seldom("life_one_in"), seldom("brownout_one_in"));
-    section.finish()?;
-    let live = live?;
-    if live > limits::LIVE {
-        return Err(section.refuse(
-            "live",
-            "leaves no room for garbage collection",
-            &format!("at most {}", limits::LIVE),
-            "a smaller share of a larger flash",
-        ));
-    }
-    Ok(PowerCut {
-        system: system?,
-        blocks: blocks?,
-        pages_per_block: pages?,
-        page: page?,
-        oob: oob?,
-        live,
-        operations: operations?,
-        exhaustive: exhaustive?,
-        one_in: one_in?,
-        second_one_in: second?,
-        second_operation_one_in: second_operation?,
-        life_one_in: life?.unwrap_or(LIFE_ONE_IN),
-        brownout_one_in: brownout?.unwrap_or(BROWNOUT_ONE_IN),
-    })
 }

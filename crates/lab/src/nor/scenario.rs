@@ -4,7 +4,7 @@ mod unused;
 
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
-use boardlab_document::{Content, Misplaced, Node, Read, Section, Value};
+use boardlab_document::{Content, Misplaced, Node, Read, Reported, Section, Value, section};
 use boardlab_experiment::data_file;
 use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::wait::{
@@ -17,38 +17,76 @@ use boardlab_sim::{Bytes, Duration, Seed};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A scenario of the NOR experiment, checked.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The part.
-    pub part: Arc<Part>,
-    /// The board.
-    pub board: BoardSpec,
-    /// What is written.
-    pub data: Arc<[u8]>,
-    /// Table 4.
-    pub uboot: System,
-    /// Table 5.
-    pub linux: System,
-    /// Table 6.
-    pub improved: System,
-    /// How waits are compared.
-    pub tune: Tune,
-    /// A faster bus, for the table of what-ifs.
-    pub fast_cycle: Duration,
+section! {
+    /// A scenario of the NOR experiment, checked.
+    #[derive(Debug, Clone)]
+    pub struct Scenario(section, seed: Seed, folder: Option<&Path>) {
+        /// What it is, one line.
+        pub title: String,
+        /// The experiment that reads it.
+        pub experiment: String,
+        /// The part.
+        pub part: Arc<Part> = section.section("part", with_cfi).map(Arc::new),
+        /// The board.
+        pub board: BoardSpec => section(board::read),
+        /// Table 4.
+        pub uboot: System => with(system, &Kind::UBOOT, part.as_deref()),
+        /// Table 5.
+        pub linux: System => with(system, &Kind::LINUX, part.as_deref()),
+        /// Table 6.
+        pub improved: System => with(system, &Kind::LINUX, part.as_deref()),
+        /// How waits are compared.
+        pub tune: Tune,
+        /// A faster bus, for the table of what-ifs.
+        pub fast_cycle: Duration =
+            section.section("what_if", WhatIf::read).map(|what_if| what_if.bus_cycle),
+        /// What is written.
+        pub data: Arc<[u8]> = section.section("workload", |workload| {
+            let room = part.as_ref().ok().zip(board.as_ref().ok());
+            let room = room.map(|(part, board)| part.size() * board.chips as u64);
+            data(&workload, room, seed, folder)
+        }),
+    }
 }
 
-/// A driver with its wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct System {
-    /// The driver.
-    pub kind: Kind,
-    /// What it does before the first poll.
-    pub wait: Wait,
-    /// Microseconds of `udelay` between two polls.
-    pub poll_gap_us: u64,
-    /// Whether the target is read before it is programmed.
-    pub check_erased: bool,
+fn system(
+    section: &Section<'_>,
+    key: &str,
+    kinds: &[(&str, Kind)],
+    part: Result<&Part, &Reported>,
+) -> Read<System> {
+    let register = part.is_ok_and(|part| part.features.status_register);
+    section.section(key, |system| System::read(system, kinds, register))
+}
+
+section! {
+    /// A driver with its wait.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct System(section, kinds: &[(&str, Kind)], register: bool) {
+        /// The driver.
+        pub kind: Kind = section.one_of("driver", kinds),
+        /// What it does before the first poll.
+        pub wait: Wait,
+        /// Microseconds of `udelay` between two polls.
+        pub poll_gap_us: u64 = section.required("poll_gap") => udelay,
+        /// Whether the target is read before it is programmed.
+        pub check_erased: bool => or(false),
+    }
+    check(kind) {
+        if *kind == Kind::Linux61StatusRegister && !register {
+            let problem = "asks for a status register, and the part has none";
+            let expected = "a part with features.status_register = true, or another driver";
+            let help = "take driver = \"linux-6.1\", or --set part=s29gl01gs";
+            return Err(section.refuse("driver", problem, expected, help));
+        }
+    }
+}
+
+fn udelay(section: &Section<'_>, gap: Duration) -> Read<u64> {
+    whole_micros(gap).ok_or_else(|| {
+        let (expected, help) = ("whole microseconds up to 1 s", "write poll_gap = \"1 us\"");
+        section.refuse("poll_gap", "cannot be waited with udelay", expected, help)
+    })
 }
 
 /// What a driver does before it first asks, as scenarios write it.
@@ -84,15 +122,30 @@ const NAMES: [(&str, Wait); 7] = [
     ("staircase", Wait::Staircase),
 ];
 
-/// How waits are compared and learned.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tune {
-    /// What a poll is worth.
-    pub poll_cost: Duration,
-    /// The quantile that the adaptive policy follows.
-    pub quantile: Ratio,
-    /// How far one bit moves it.
-    pub step: Duration,
+section! {
+    /// How waits are compared and learned.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Tune(section) {
+        /// What a poll is worth.
+        pub poll_cost: Duration => up_to(limits::SPAN),
+        /// The quantile that the adaptive policy follows.
+        pub quantile: Ratio,
+        /// How far one bit moves it.
+        pub step: Duration => with(limits::some_span, limits::PROGRAM),
+    }
+    check(quantile) {
+        if !(1..1_000_000).contains(&quantile.millionths()) {
+            let (expected, help) = ("a share between 0 % and 100 %", "write it like \"5 %\"");
+            return Err(section.refuse("quantile", "is none or all of the operations", expected, help));
+        }
+    }
+}
+
+section! {
+    /// The section `what_if`.
+    struct WhatIf {
+        bus_cycle: Duration => with(limits::some_span, limits::BUS_CYCLE),
+    }
 }
 
 impl Value for Wait {
@@ -224,37 +277,7 @@ impl System {
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be, the data file included.
 pub fn read(section: &Section<'_>, seed: Seed, folder: Option<&Path>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let part = section.section("part", with_cfi);
-    let board = section.section("board", board::read);
-    let register = part.as_ref().is_ok_and(|part| part.features.status_register);
-    let uboot = section.section("uboot", |uboot| system(uboot, &Kind::UBOOT, register));
-    let linux = section.section("linux", |linux| system(linux, &Kind::LINUX, register));
-    let improved = section.section("improved", |linux| system(linux, &Kind::LINUX, register));
-    let tune = section.section("tune", tune);
-    let fast_cycle = section.section("what_if", |what_if| {
-        let cycle = limits::some_span(&what_if, "bus_cycle", limits::BUS_CYCLE);
-        what_if.finish()?;
-        cycle
-    });
-    let room = match (&part, &board) {
-        (Ok(part), Ok(board)) => Some(part.size() * board.chips as u64),
-        _ => None,
-    };
-    let data = section.section("workload", |workload| data(&workload, room, seed, folder));
-    section.finish()?;
-    let (part, _, _) = (part?, title?, experiment?);
-    let scenario = Scenario {
-        part: Arc::new(part),
-        board: board?,
-        data: data?,
-        uboot: uboot?,
-        linux: linux?,
-        improved: improved?,
-        tune: tune?,
-        fast_cycle: fast_cycle?,
-    };
+    let scenario = Scenario::read(*section, seed, folder)?;
     unused::refuse(section, &scenario)?;
     Ok(scenario)
 }
@@ -271,49 +294,6 @@ fn with_cfi(section: Section<'_>) -> Read<Part> {
         "a part with a [cfi] section",
         "take a part with CFI: boardlab list parts",
     ))
-}
-
-fn system(section: Section<'_>, kinds: &[(&str, Kind)], register: bool) -> Read<System> {
-    let kind = section.one_of("driver", kinds);
-    let wait = section.required::<Wait>("wait");
-    let gap = section.required::<Duration>("poll_gap");
-    let check_erased = section.key::<bool>("check_erased").or(false);
-    section.finish()?;
-    let Some(poll_gap_us) = whole_micros(gap?) else {
-        return Err(section.refuse(
-            "poll_gap",
-            "cannot be waited with udelay",
-            "whole microseconds up to 1 s",
-            "write poll_gap = \"1 us\"",
-        ));
-    };
-    let kind = kind?;
-    if kind == Kind::Linux61StatusRegister && !register {
-        return Err(section.refuse(
-            "driver",
-            "asks for a status register, and the part has none",
-            "a part with features.status_register = true, or another driver",
-            "take driver = \"linux-6.1\", or --set part=s29gl01gs",
-        ));
-    }
-    Ok(System { kind, wait: wait?, poll_gap_us, check_erased: check_erased? })
-}
-
-fn tune(section: Section<'_>) -> Read<Tune> {
-    let poll_cost = limits::span(&section, "poll_cost", limits::SPAN);
-    let quantile = section.required::<Ratio>("quantile");
-    let step = limits::some_span(&section, "step", limits::PROGRAM);
-    section.finish()?;
-    let quantile = quantile?;
-    if !(1..1_000_000).contains(&quantile.millionths()) {
-        return Err(section.refuse(
-            "quantile",
-            "is none or all of the operations",
-            "a share between 0 % and 100 %",
-            "write it like \"5 %\"",
-        ));
-    }
-    Ok(Tune { poll_cost: poll_cost?, quantile, step: step? })
 }
 
 /// The bytes to write: those of a file, or a pattern.

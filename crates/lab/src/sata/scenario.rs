@@ -5,7 +5,7 @@
 
 mod limits;
 
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, section};
 use boardlab_parts::drive::part::{self, DrivePart};
 use boardlab_parts::drive::{
     self,
@@ -15,34 +15,42 @@ use boardlab_sata::SECTOR;
 use boardlab_sata::host::Pattern;
 use boardlab_sim::{Bytes, Duration};
 
-/// A scenario of the SATA experiment, checked.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The drives.
-    pub drives: Drives,
-    /// What they are connected to.
-    pub host: SataHost,
-    /// Commands one after the other: tables 5-1 to 6-1.
-    pub continuous: Continuous,
-    /// Whole drives: table 7-1.
-    pub sweep: Sweep,
-    /// What is asked beyond the publication.
-    pub what_if: WhatIf,
+section! {
+    /// A scenario of the SATA experiment, checked.
+    #[derive(Debug, Clone)]
+    pub struct Scenario {
+        /// What it is, one line.
+        pub title: String,
+        /// The experiment that reads it.
+        pub experiment: String,
+        /// The drives.
+        pub drives: Drives,
+        /// What they are connected to.
+        pub host as "board": SataHost => section(board::read),
+        /// Commands one after the other: tables 5-1 to 6-1.
+        pub continuous: Continuous,
+        /// Whole drives: table 7-1.
+        pub sweep: Sweep,
+        /// What is asked beyond the publication.
+        pub what_if: WhatIf,
+    }
 }
 
-/// The drives by the place that they have in the publication.
-#[derive(Debug, Clone)]
-pub struct Drives {
-    /// Table 5-1.
-    pub intel: DrivePart,
-    /// Tables 5-2 and 6-1.
-    pub g_monster: DrivePart,
-    /// Table 7-1, the first row.
-    pub transcend: DrivePart,
-    /// Table 7-1, the second row.
-    pub buffalo: DrivePart,
-    /// One with a queue and a faster link, which the publication has not.
-    pub example: DrivePart,
+section! {
+    /// The drives by the place that they have in the publication.
+    #[derive(Debug, Clone)]
+    pub struct Drives {
+        /// Table 5-1.
+        pub intel as "intel-x25-e": DrivePart => section(part::read),
+        /// Tables 5-2 and 6-1.
+        pub g_monster as "g-monster-v2": DrivePart => section(part::read),
+        /// Table 7-1, the first row.
+        pub transcend: DrivePart => section(part::read),
+        /// Table 7-1, the second row.
+        pub buffalo: DrivePart => section(part::read),
+        /// One with a queue and a faster link, which the publication has not.
+        pub example: DrivePart => section(part::read),
+    }
 }
 
 impl Drives {
@@ -58,43 +66,79 @@ impl Drives {
     }
 }
 
-/// Commands one after the other.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Continuous {
-    /// Sectors of a command.
-    pub sectors: u32,
-    /// The first sector.
-    pub first: u64,
-    /// Commands of each row, fewest first.
-    pub loops: Vec<u64>,
-    /// The data.
-    pub pattern: Pattern,
-    /// What a drive is left alone for before each run.
-    pub rest: Duration,
+const PATTERNS: [(&str, Pattern); 2] =
+    [("increment", Pattern::Increment), ("decrement", Pattern::Decrement)];
+/// Sectors of a command.
+const SECTORS: u64 = 65_536;
+
+section! {
+    /// Commands one after the other.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Continuous(section) {
+        /// Sectors of a command.
+        pub sectors: u32 => within(1, SECTORS),
+        /// The first sector.
+        pub first: u64 => up_to((1 << 48) - 1),
+        /// Commands of each row, fewest first.
+        pub loops: Vec<u64> = {
+            let problem = "is no list of runs, each longer than the last";
+            rising(&section, "loops", limits::LOOPS, problem, "each number is a run of so many loops")
+        },
+        /// The data.
+        pub pattern: Pattern => one_of(PATTERNS),
+        /// What a drive is left alone for before each run.
+        pub rest: Duration => up_to(limits::REST),
+    }
 }
 
-/// Whole drives.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sweep {
-    /// Sectors of a command.
-    pub sectors: u32,
-    /// Sectors of the drive that are moved; all where it is left out.
-    pub part: Option<u64>,
+section! {
+    /// Whole drives.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Sweep {
+        /// Sectors of a command.
+        pub sectors: u32 => within(1, 256),
+        /// Sectors of the drive that are moved; all where it is left out.
+        pub part: Option<u64> => within(1, 1 << 28),
+    }
 }
 
-/// What is asked beyond the publication.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WhatIf {
-    /// What is moved at each point.
-    pub volume: Bytes,
-    /// Sectors of a command, fewest first.
-    pub commands: Vec<u32>,
-    /// A write cache for the drive of table 6-1.
-    pub cache: Bytes,
-    /// Commands in the queue.
-    pub queue: Vec<u32>,
-    /// Sectors of a queued command.
-    pub queued: u32,
+section! {
+    /// What is asked beyond the publication.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct WhatIf {
+        /// What is moved at each point.
+        pub volume: Bytes => within(limits::LEAST, limits::VOLUME),
+        /// Sectors of a command, fewest first.
+        pub commands: Vec<u32> => with(numbers, SECTORS),
+        /// Commands in the queue.
+        pub queue: Vec<u32> => with(numbers, 32),
+        /// A write cache for the drive of table 6-1.
+        pub cache: Bytes => within(SECTOR, limits::CACHE),
+        /// Sectors of a queued command.
+        pub queued: u32 => within(1, SECTORS),
+    }
+}
+
+fn numbers(section: &Section<'_>, key: &str, most: u64) -> Read<Vec<u32>> {
+    let help = "each number is a row of its own";
+    let all = rising(section, key, most, "is no list of that kind", help)?;
+    Ok(all.into_iter().map(|one| u32::try_from(one).expect("within limits")).collect())
+}
+
+/// The list called `key` of numbers from 1 to `most`, each more than the one before.
+fn rising(
+    section: &Section<'_>,
+    key: &str,
+    most: u64,
+    problem: &str,
+    help: &str,
+) -> Read<Vec<u64>> {
+    let all = section.required::<Vec<u64>>(key)?;
+    if all.is_sorted_by(|a, b| a < b) && all.iter().all(|one| (1..=most).contains(one)) {
+        return Ok(all);
+    }
+    let expected = format!("numbers from 1 to {most} that rise");
+    Err(section.refuse(key, problem, &expected, help))
 }
 
 /// Reads a whole scenario, its drives and its board mounted in place of their names.
@@ -102,17 +146,7 @@ pub struct WhatIf {
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: &Section<'_>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let drives = section.section("drives", drives);
-    let host = section.section("board", board::read);
-    let continuous = section.section("continuous", |section| continuous(&section));
-    let sweep = section.section("sweep", |section| sweep(&section));
-    let what_if = section.section("what_if", |section| what_if(&section));
-    section.finish()?;
-    let (_, _, drives, host) = (title?, experiment?, drives?, host?);
-    let (continuous, sweep, what_if) = (continuous?, sweep?, what_if?);
-    let scenario = Scenario { drives, host, continuous, sweep, what_if };
+    let scenario = Scenario::read(*section)?;
     whole(section, &scenario)?;
     check(section, &scenario)?;
     unused(section, &scenario)?;
@@ -158,20 +192,6 @@ fn unused(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
     let help = "`boardlab sata console` writes a pattern and shows what it reads";
     all.push(section.idle("continuous.pattern", why, help));
     all.into_iter().collect()
-}
-
-fn drives(section: Section<'_>) -> Read<Drives> {
-    let drive = |key| section.section(key, part::read);
-    let (intel, g_monster) = (drive("intel-x25-e"), drive("g-monster-v2"));
-    let (transcend, buffalo, example) = (drive("transcend"), drive("buffalo"), drive("example"));
-    section.finish()?;
-    Ok(Drives {
-        intel: intel?,
-        g_monster: g_monster?,
-        transcend: transcend?,
-        buffalo: buffalo?,
-        example: example?,
-    })
 }
 
 /// What is moved at each point has to be whole commands of each size.
@@ -229,67 +249,4 @@ fn check(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
         }
     }
     Ok(())
-}
-
-fn continuous(section: &Section<'_>) -> Read<Continuous> {
-    let sectors = sectors(section, "sectors", 65_536);
-    let first = section.key::<u64>("first").within(0, (1 << 48) - 1).required();
-    let loops = section.required::<Vec<u64>>("loops").and_then(|loops| {
-        let fits = |&loops: &u64| (1..=limits::LOOPS).contains(&loops);
-        if loops.is_sorted_by(|a, b| a < b) && loops.iter().all(fits) {
-            return Ok(loops);
-        }
-        let expected = format!("numbers from 1 to {} that rise", limits::LOOPS);
-        let help = "each number is a run of so many loops";
-        let problem = "is no list of runs, each longer than the last";
-        Err(section.refuse("loops", problem, &expected, help))
-    });
-    let patterns = [("increment", Pattern::Increment), ("decrement", Pattern::Decrement)];
-    let pattern = section.one_of("pattern", &patterns);
-    let rest = section.key::<Duration>("rest").within(Duration::ZERO, limits::REST).required();
-    section.finish()?;
-    Ok(Continuous {
-        sectors: sectors?,
-        first: first?,
-        loops: loops?,
-        pattern: pattern?,
-        rest: rest?,
-    })
-}
-
-fn sectors(section: &Section<'_>, key: &str, most: u64) -> Read<u32> {
-    let sectors = section.key::<u64>(key).within(1, most).required()?;
-    Ok(u32::try_from(sectors).expect("at most 65,536"))
-}
-
-fn sweep(section: &Section<'_>) -> Read<Sweep> {
-    let each = sectors(section, "sectors", 256);
-    let part = section.key::<u64>("part").within(1, 1 << 28).optional();
-    section.finish()?;
-    Ok(Sweep { sectors: each?, part: part? })
-}
-
-fn what_if(section: &Section<'_>) -> Read<WhatIf> {
-    let volume = section.key::<Bytes>("volume").within(limits::LEAST, limits::VOLUME).required();
-    let numbers = |key: &str, most: u64| {
-        let all = section.required::<Vec<u64>>(key)?;
-        let fits = |&one: &u64| (1..=most).contains(&one);
-        if all.is_sorted_by(|a, b| a < b) && all.iter().all(fits) {
-            return Ok(all.iter().map(|&one| u32::try_from(one).expect("within limits")).collect());
-        }
-        let expected = format!("numbers from 1 to {most} that rise");
-        let help = "each number is a row of its own";
-        Err(section.refuse(key, "is no list of that kind", &expected, help))
-    };
-    let (commands, queue) = (numbers("commands", 65_536), numbers("queue", 32));
-    let cache = section.key::<Bytes>("cache").within(SECTOR, limits::CACHE).required();
-    let queued = sectors(section, "queued", 65_536);
-    section.finish()?;
-    Ok(WhatIf {
-        volume: volume?,
-        commands: commands?,
-        cache: cache?,
-        queue: queue?,
-        queued: queued?,
-    })
 }

@@ -5,11 +5,13 @@
 
 use super::part::CardPart;
 use super::{limits, values};
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, fields, section};
 use boardlab_sd::{Bus, Kind, Mode, Width, Wiring};
 use boardlab_sim::{Bytes, Duration, Hertz};
 
 const WIDTHS: [(&str, Width); 3] = [("1", Width::One), ("4", Width::Four), ("8", Width::Eight)];
+/// The slowest and the fastest clock.
+const CLOCKS: [Hertz; 2] = [Hertz::from_hz(100_000), Hertz::from_hz(100_000_000_000)];
 
 /// What the card experiments need of a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,23 +28,39 @@ pub struct Host {
     pub emmc: Option<Slot>,
 }
 
-/// What a card is put into.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slot {
-    /// Modes of the bus that it can do.
-    pub modes: Vec<Mode>,
-    /// Data lines.
-    pub width: Width,
-    /// The highest clock, where it is lower than a mode's.
-    pub clock: Option<Hertz>,
-    /// From one request to the next: interrupt, completion, set-up of the transfer.
-    pub request: Duration,
-    /// Largest transfer of one command.
-    pub largest: Bytes,
-    /// The driver announces lengths by CMD23 where a card understands it.
-    pub counts_blocks: bool,
-    /// The driver asks for the state by CMD13 after each write.
-    pub asks_state: bool,
+section! {
+    /// What a card is put into.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Slot {
+        /// Modes of the bus that it can do.
+        pub modes: Vec<Mode> => with(values::modes),
+        /// Data lines.
+        pub width as "lines": Width => one_of(WIDTHS),
+        /// The highest clock, where it is lower than a mode's.
+        pub clock: Option<Hertz> => within(CLOCKS[0], CLOCKS[1]),
+        /// From one request to the next: interrupt, completion, set-up of the transfer.
+        pub request: Duration => up_to(limits::COMMAND),
+        /// Largest transfer of one command.
+        pub largest: Bytes => within(Bytes::new(512), limits::MEMORY),
+        /// The driver announces lengths by CMD23 where a card understands it.
+        pub counts_blocks as "set_block_count": bool,
+        /// The driver asks for the state by CMD13 after each write.
+        pub asks_state: bool,
+    }
+}
+
+section! {
+    /// The section `memory`.
+    struct Memory {
+        ram: Bytes => within(Bytes::mib(1), limits::RAM),
+    }
+}
+
+section! {
+    /// The section `cpu`.
+    struct Cpu {
+        clock: Hertz => within(CLOCKS[0], CLOCKS[1]),
+    }
 }
 
 impl Host {
@@ -78,59 +96,17 @@ impl Slot {
 /// # Errors
 /// Whatever is missing, unknown or of the wrong kind, and a board without any slot.
 pub fn read(section: Section<'_>) -> Read<Host> {
-    if !section.has("sd_slot") && !section.has("emmc_slot") {
-        section.leave_rest();
-        return Err(section.refuse(
-            "title",
-            "tells of no slot for a card",
-            "a board with [sd_slot] or [emmc_slot]",
-            "take board = \"raspberry-pi-4\", or add what docs/formats/board.md lists for cards",
-        ));
-    }
-    let name = section.required::<String>("title");
-    let ram = section.section("memory", |memory| {
-        let ram = memory.key::<Bytes>("ram").within(Bytes::mib(1), limits::RAM).required();
-        memory.finish()?;
-        ram
-    });
-    let cpu = section.section("cpu", |cpu| {
-        let clock = hertz(&cpu, "clock").required();
-        cpu.finish()?;
-        clock
-    });
-    let sd = section.optional_section("sd_slot", slot);
-    let emmc = section.optional_section("emmc_slot", slot);
-    section.finish()?;
-    Ok(Host { name: name?, cpu: cpu?, ram: ram?, sd: sd?, emmc: emmc? })
-}
-
-fn hertz<'s, 'a>(section: &'s Section<'a>, key: &'s str) -> boardlab_document::Key<'s, 'a, Hertz> {
-    let (slowest, fastest) = (Hertz::from_hz(100_000), Hertz::from_hz(100_000_000_000));
-    section.key::<Hertz>(key).within(slowest, fastest)
-}
-
-/// Reads the section of a slot.
-///
-/// # Errors
-/// Whatever is missing, unknown or of the wrong kind.
-pub fn slot(section: Section<'_>) -> Read<Slot> {
-    let modes = values::modes(&section);
-    let width = section.one_of("lines", &WIDTHS);
-    let clock = hertz(&section, "clock").optional();
-    let request =
-        section.key::<Duration>("request").within(Duration::ZERO, limits::COMMAND).required();
-    let largest =
-        section.key::<Bytes>("largest").within(Bytes::new(512), limits::MEMORY).required();
-    let counts_blocks = section.required::<bool>("set_block_count");
-    let asks_state = section.required::<bool>("asks_state");
-    section.finish()?;
-    Ok(Slot {
-        modes: modes?,
-        width: width?,
-        clock: clock?,
-        request: request?,
-        largest: largest?,
-        counts_blocks: counts_blocks?,
-        asks_state: asks_state?,
+    section.needs(
+        &["sd_slot", "emmc_slot"],
+        "tells of no slot for a card",
+        "a board with [sd_slot] or [emmc_slot]",
+        "take board = \"raspberry-pi-4\", or add what docs/formats/board.md lists for cards",
+    )?;
+    fields!(section => Host {
+        name as "title": String,
+        ram: Bytes = section.section("memory", Memory::read).map(|memory| memory.ram),
+        cpu: Hertz = section.section("cpu", Cpu::read).map(|cpu| cpu.clock),
+        sd as "sd_slot": Option<Slot>,
+        emmc as "emmc_slot": Option<Slot>,
     })
 }

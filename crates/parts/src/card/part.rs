@@ -5,9 +5,8 @@
 
 use super::limits;
 use super::values::{self, Letters};
-use crate::managed::values::count;
 use crate::managed::{Managed, refuse_in};
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, fields, keys, section};
 use boardlab_ftl::Geometry;
 use boardlab_sd::{
     AllocationUnit, Cid, Classes, Discard, EraseTime, Face, Gaps, HealthFormat, Kind, Mode,
@@ -17,6 +16,12 @@ use boardlab_sim::{Bytes, Duration};
 const KINDS: [(&str, Kind); 2] = [("sd", Kind::Sd), ("emmc", Kind::Emmc)];
 const DISCARDS: [(&str, Discard); 3] =
     [("none", Discard::None), ("discard", Discard::Discard), ("erase", Discard::Erase)];
+const ERASED: [(&str, bool); 2] = [("zeros", false), ("ones", true)];
+const HEALTHS: [(&str, Option<HealthFormat>); 3] = [
+    ("none", None),
+    ("apacer", Some(HealthFormat::Apacer)),
+    ("sandisk", Some(HealthFormat::SanDisk)),
+];
 
 /// A card, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +89,7 @@ fn check(section: &Section<'_>, part: &CardPart) -> Read<()> {
 
 /// The face, and what of the bus the card decides.
 fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
-    let capacity =
-        section.key::<Bytes>("capacity").within(Bytes::new(512), limits::CAPACITY).required();
+    let capacity = section.key("capacity").within(Bytes::new(512), limits::CAPACITY).required();
     let unit = section.required::<Bytes>("allocation_unit");
     let unit = unit.and_then(|unit| {
         AllocationUnit::new(unit).ok_or_else(|| {
@@ -95,29 +99,24 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
             section.refuse("allocation_unit", "is no size that a card can tell", &expected, help)
         })
     });
-    let bus = section.section("bus", bus);
-    let controller = section.section("controller", controller);
+    let bus = section.section("bus", Bus::read);
+    let controller = section.section("controller", Controller::read);
     let cid = section.section("identity", identity);
     let classes = section.section("classes", classes);
     let erase = section.section("erase_time", erase_time);
-    let healths = [
-        ("none", None),
-        ("apacer", Some(HealthFormat::Apacer)),
-        ("sandisk", Some(HealthFormat::SanDisk)),
-    ];
-    let health = section.one_of("health", &healths);
-    let ((modes, gaps, counts_blocks), controller) = (bus?, controller?);
-    let Controller { command, cache, write_back_after, discard, erased_ones } = controller;
+    let health = section.one_of("health", &HEALTHS);
+    let (Bus { modes, gaps, set_block_count }, controller) = (bus?, controller?);
+    let Controller { command, write_cache, write_back_after, discard, erased } = controller;
     let face = Face {
         kind,
         capacity: capacity?,
         allocation_unit: unit?,
-        counts_blocks,
+        counts_blocks: set_block_count,
         command,
-        cache,
+        cache: write_cache,
         write_back_after,
         discard,
-        erased_ones,
+        erased_ones: erased,
         cid: cid?,
         classes: classes?,
         erase: erase?,
@@ -126,94 +125,65 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
     Ok((face, modes, gaps))
 }
 
-fn bus(section: Section<'_>) -> Read<(Vec<Mode>, Gaps, bool)> {
-    let modes = values::modes(&section);
-    let gap = |key, least| section.key::<u64>(key).within(least, limits::GAP).required();
-    let gaps = [
-        gap("response", Gaps::LEAST.response),
-        gap("next_command", Gaps::LEAST.next_command),
-        gap("write", Gaps::LEAST.write),
-        gap("read", Gaps::LEAST.read),
-    ];
-    let counts_blocks = section.required::<bool>("set_block_count");
-    section.finish()?;
-    let [response, next_command, write, read] = gaps;
-    let gaps =
-        Gaps { response: response?, next_command: next_command?, write: write?, read: read? };
-    Ok((modes?, gaps, counts_blocks?))
+section! {
+    /// The section `bus`.
+    struct Bus(section) {
+        modes: Vec<Mode> => with(values::modes),
+        gaps: Gaps = keys!(section => Gaps {
+            response: u64 => within(Gaps::LEAST.response, limits::GAP),
+            next_command: u64 => within(Gaps::LEAST.next_command, limits::GAP),
+            write: u64 => within(Gaps::LEAST.write, limits::GAP),
+            read: u64 => within(Gaps::LEAST.read, limits::GAP),
+        }),
+        set_block_count: bool,
+    }
 }
 
-/// What a section `controller` says.
-struct Controller {
-    command: Duration,
-    cache: Option<Bytes>,
-    write_back_after: Duration,
-    discard: Discard,
-    erased_ones: bool,
-}
-
-fn controller(section: Section<'_>) -> Read<Controller> {
-    let command =
-        section.key::<Duration>("command").within(Duration::ZERO, limits::COMMAND).required();
-    let cache =
-        section.key::<Bytes>("write_cache").within(Bytes::new(512), limits::MEMORY).optional();
-    let after = section.key::<Duration>("write_back_after").within(Duration::ZERO, limits::AWAY);
-    let after = after.or(Duration::ZERO);
-    let discard = section.one_of("discard", &DISCARDS);
-    let erased = section.one_of("erased", &[("zeros", false), ("ones", true)]);
-    section.finish()?;
-    Ok(Controller {
-        command: command?,
-        cache: cache?,
-        write_back_after: after?,
-        discard: discard?,
-        erased_ones: erased?,
-    })
+section! {
+    /// The section `controller`.
+    struct Controller {
+        command: Duration => up_to(limits::COMMAND),
+        write_cache: Option<Bytes> => within(Bytes::new(512), limits::MEMORY),
+        write_back_after: Duration => up_to(limits::AWAY).or(Duration::ZERO),
+        discard: Discard => one_of(DISCARDS),
+        erased: bool => one_of(ERASED),
+    }
 }
 
 fn identity(section: Section<'_>) -> Read<Cid> {
-    let byte = |key| count(&section, key, 0, 255).map(|byte| u8::try_from(byte).expect("a byte"));
-    let (manufacturer, revision) = (byte("manufacturer"), byte("revision"));
-    let brand = section.required::<Letters<2>>("brand");
-    let product = section.required::<Letters<5>>("product");
-    let serial = count(&section, "serial", 0, u32::MAX.into());
-    let (year, month) = (count(&section, "year", 2_000, 2_255), count(&section, "month", 1, 12));
-    section.finish()?;
-    Ok(Cid {
-        manufacturer: manufacturer?,
-        brand: brand?.0,
-        product: product?.0,
-        revision: revision?,
-        serial: serial?,
-        year: u16::try_from(year?).expect("at most 2,255"),
-        month: u8::try_from(month?).expect("at most 12"),
+    fields!(section => Cid {
+        manufacturer: u8,
+        revision: u8,
+        brand: [u8; 2] = section.required::<Letters<2>>("brand").map(|letters| letters.0),
+        product: [u8; 5] = section.required::<Letters<5>>("product").map(|letters| letters.0),
+        serial: u32,
+        year: u16 => within(2_000, 2_255),
+        month: u8 => within(1, 12),
     })
 }
 
 fn classes(section: Section<'_>) -> Read<Classes> {
-    let class = |key: &str, known: &[u8]| {
-        let found = section.required::<u64>(key)?;
-        known.iter().copied().find(|&class| u64::from(class) == found).ok_or_else(|| {
-            let names: Vec<_> = known.iter().map(u8::to_string).collect();
-            let help = "it is what the card's logo says; 0 where there is none";
-            section.refuse(key, "is no class", &format!("one of {}", names.join(", ")), help)
-        })
-    };
-    let speed = class("speed", &[0, 2, 4, 6, 10]);
-    let uhs = class("uhs", &[0, 1, 3]);
-    let video = class("video", &[0, 6, 10, 30, 60, 90]);
-    let application = class("application", &[0, 1, 2]);
-    section.finish()?;
-    Ok(Classes { speed: speed?, uhs: uhs?, video: video?, application: application? })
+    fields!(section => Classes {
+        speed: u8 => with(class, &[0, 2, 4, 6, 10]),
+        uhs: u8 => with(class, &[0, 1, 3]),
+        video: u8 => with(class, &[0, 6, 10, 30, 60, 90]),
+        application: u8 => with(class, &[0, 1, 2]),
+    })
+}
+
+fn class(section: &Section<'_>, key: &str, known: &[u8]) -> Read<u8> {
+    let found = section.required::<u64>(key)?;
+    known.iter().copied().find(|&class| u64::from(class) == found).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(u8::to_string).collect();
+        let help = "it is what the card's logo says; 0 where there is none";
+        section.refuse(key, "is no class", &format!("one of {}", names.join(", ")), help)
+    })
 }
 
 fn erase_time(section: Section<'_>) -> Read<EraseTime> {
-    let units = count(&section, "units", 0, u16::MAX.into());
-    let (timeout, offset) = (count(&section, "timeout", 0, 63), count(&section, "offset", 0, 3));
-    section.finish()?;
-    Ok(EraseTime {
-        units: u16::try_from(units?).expect("at most 65,535"),
-        timeout: u8::try_from(timeout?).expect("at most 63"),
-        offset: u8::try_from(offset?).expect("at most 3"),
+    fields!(section => EraseTime {
+        units: u16,
+        timeout: u8 => up_to(63),
+        offset: u8 => up_to(3),
     })
 }

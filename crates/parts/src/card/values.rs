@@ -30,8 +30,8 @@ impl Value for BusMode {
 }
 
 /// The modes of the bus that `section` lists.
-pub(super) fn modes(section: &Section<'_>) -> Read<Vec<Mode>> {
-    let modes = section.required::<Vec<BusMode>>("modes")?;
+pub(super) fn modes(section: &Section<'_>, key: &str) -> Read<Vec<Mode>> {
+    let modes = section.required::<Vec<BusMode>>(key)?;
     Ok(modes.into_iter().map(|BusMode(mode)| mode).collect())
 }
 

@@ -5,10 +5,9 @@
 //!
 //! Left out: several ports, coalescing of interrupts, power states of the link.
 
-use super::board::{end, speed};
+use super::board::{SPEEDS, check_end, end};
 use super::limits;
-use crate::managed::values::count;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, section};
 use boardlab_sata::Speed;
 use boardlab_sata::disk::Driver;
 use boardlab_sata::link::End;
@@ -32,34 +31,28 @@ pub struct Ahci {
 /// # Errors
 /// Whatever is missing, unknown or of the wrong kind, and a board without such a controller.
 pub fn read(section: Section<'_>) -> Read<Ahci> {
-    if !section.has("ahci") {
-        section.leave_rest();
-        return Err(section.refuse(
-            "title",
-            "tells of no controller for the jobs of a SATA drive",
-            "a board with [ahci]",
-            "take board = \"linux-ahci\", or add what docs/formats/board.md lists for it",
-        ));
-    }
-    let name = section.required::<String>("title");
-    let ahci = section.section("ahci", ahci);
+    section.needs(
+        &["ahci"],
+        "tells of no controller for the jobs of a SATA drive",
+        "a board with [ahci]",
+        "take board = \"linux-ahci\", or add what docs/formats/board.md lists for it",
+    )?;
+    let name = section.required("title");
+    let ahci = section.section("ahci", Controller::read);
     section.finish()?;
-    Ok(Ahci { name: name?, ..ahci? })
+    let (name, Controller { speed, end, queue, largest, submit, complete }) = (name?, ahci?);
+    let driver = Driver { queue: (queue > 1).then_some(queue), largest, submit, complete };
+    Ok(Ahci { name, speed, end, driver })
 }
 
-fn ahci(section: Section<'_>) -> Read<Ahci> {
-    let (speed, end) = (speed(&section), end(&section));
-    let queue = count(&section, "queue", 1, 32);
-    let largest = count(&section, "largest", 1, 65_536);
-    let cost = |key| section.key::<Duration>(key).within(Duration::ZERO, limits::COMMAND);
-    let (submit, complete) = (cost("submit").required(), cost("complete").required());
-    section.finish()?;
-    let (queue, end) = (queue?, end?.check(&section)?);
-    let driver = Driver {
-        queue: (queue > 1).then_some(queue),
-        largest: largest?,
-        submit: submit?,
-        complete: complete?,
-    };
-    Ok(Ahci { name: String::new(), speed: speed?, end, driver })
+section! {
+    /// The section `ahci`.
+    struct Controller(section) {
+        speed: Speed => one_of(SPEEDS),
+        end: End = end(&section) => check_end,
+        queue: u32 => within(1, 32),
+        largest: u32 => within(1, 65_536),
+        submit: Duration => up_to(limits::COMMAND),
+        complete: Duration => up_to(limits::COMMAND),
+    }
 }

@@ -7,18 +7,23 @@
 //! Source: one drive of the evaluation, whose runs of 4, 8 and 16 GB take the same time more than their rate says
 //! (sata.md, table 5-2).
 
+use super::limits;
+use boardlab_document::section;
 use boardlab_ftl::{
     Busy, Completion, Counters, Error, Extent, Occupancy, Translation, Version, Wear,
 };
+use boardlab_sata::SECTOR;
 use boardlab_sim::{Bytes, Duration, Instant};
 
-/// When and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pause {
-    /// So much was read.
-    pub after: Bytes,
-    /// For how long.
-    pub span: Duration,
+section! {
+    /// When and for how long.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Pause {
+        /// So much was read.
+        pub after: Bytes => within(SECTOR, limits::READ),
+        /// For how long.
+        pub span as "pause": Duration => up_to(limits::PAUSE),
+    }
 }
 
 /// A layer with such a pause, or without.

@@ -3,14 +3,13 @@
 //! Layer: rank 8. Main types: [`DrivePart`], [`Identity`]; function: [`read`]. All is plain data, so that a what-if is a
 //! clone with a field changed; what it rests on is recorded by the reader.
 
-use super::board::{end, speed};
+use super::board::{SPEEDS, check_end, end};
 use super::housekeeping::Pause;
 use super::limits;
 use crate::managed::limits::{AWAY, MEMORY};
-use crate::managed::values::count;
 use crate::managed::{Managed, refuse_in};
-use boardlab_document::{Read, Section};
-use boardlab_ftl::Geometry;
+use boardlab_document::{Read, Section, fields, section};
+use boardlab_ftl::{Geometry, Stripe};
 use boardlab_sata::device::{Drive, WriteCache};
 use boardlab_sata::link::End;
 use boardlab_sata::{SECTOR, Speed};
@@ -36,15 +35,17 @@ pub struct DrivePart {
     pub managed: Managed,
 }
 
-/// Texts of IDENTIFY data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// Model, up to 40 characters.
-    pub model: String,
-    /// Serial number, up to 20.
-    pub serial: String,
-    /// Firmware, up to 8.
-    pub firmware: String,
+section! {
+    /// Texts of IDENTIFY data.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Identity {
+        /// Model, up to 40 characters.
+        pub model: String => with(ascii, 40),
+        /// Serial number, up to 20.
+        pub serial: String => with(ascii, 20),
+        /// Firmware, up to 8.
+        pub firmware: String => with(ascii, 8),
+    }
 }
 
 impl DrivePart {
@@ -72,23 +73,19 @@ pub fn read(section: Section<'_>) -> Read<DrivePart> {
     section.one_of("kind", &[("sata", ())]).inspect_err(|_| section.leave_rest())?;
     let name = section.required::<String>("title");
     let sectors = section.key::<u64>("sectors").within(1, limits::SECTORS).required();
-    let identity = section.section("identity", identity);
-    let link = section.section("link", |link| {
-        let (speed, end) = (speed(&link), end(&link));
-        link.finish()?;
-        Ok((speed?, end?.check(&link)?))
-    });
-    let commands = section.section("commands", commands);
+    let identity = section.section("identity", Identity::read);
+    let link = section.section("link", Link::read);
+    let commands = section.section("commands", Commands::read);
     let controller = section.section("controller", controller);
-    let housekeeping = section.optional_section("housekeeping", housekeeping);
+    let housekeeping = section.optional_section("housekeeping", Pause::read);
     let managed = Managed::read(&section);
     section.finish()?;
-    let (managed, (speed, end), (lba48, queue, trims)) = (managed?, link?, commands?);
+    let (managed, Link { speed, end }, commands) = (managed?, link?, commands?);
     let drive = Drive {
         sectors: sectors?,
-        lba48,
-        queue,
-        trims,
+        lba48: commands.lba48,
+        queue: commands.queue,
+        trims: commands.trim,
         stripe: managed.flash.stripe(managed.page),
         ..controller?
     };
@@ -121,70 +118,62 @@ fn check(section: &Section<'_>, part: &DrivePart) -> Read<()> {
     })
 }
 
-fn identity(section: Section<'_>) -> Read<Identity> {
-    let text = |key: &str, most: usize| {
-        let text = section.required::<String>(key)?;
-        let printable = |letter: char| letter == ' ' || letter.is_ascii_graphic();
-        if text.len() <= most && text.chars().all(printable) {
-            return Ok(text);
-        }
-        let expected = format!("at most {most} characters of ASCII");
-        Err(section.refuse(key, "does not fit into IDENTIFY data", &expected, "shorten it"))
-    };
-    let (model, serial, firmware) = (text("model", 40), text("serial", 20), text("firmware", 8));
-    section.finish()?;
-    Ok(Identity { model: model?, serial: serial?, firmware: firmware? })
+fn ascii(section: &Section<'_>, key: &str, most: usize) -> Read<String> {
+    let text = section.required::<String>(key)?;
+    let printable = |letter: char| letter == ' ' || letter.is_ascii_graphic();
+    if text.len() <= most && text.chars().all(printable) {
+        return Ok(text);
+    }
+    let expected = format!("at most {most} characters of ASCII");
+    Err(section.refuse(key, "does not fit into IDENTIFY data", &expected, "shorten it"))
 }
 
-fn commands(section: Section<'_>) -> Read<(bool, Option<u32>, bool)> {
-    let lba48 = section.required::<bool>("lba48");
-    let queue = match section.has("queue") {
-        true => count(&section, "queue", 1, 32).map(Some),
-        false => Ok(None),
-    };
-    let trims = section.key::<bool>("trim").or(false);
-    section.finish()?;
-    Ok((lba48?, queue?, trims?))
+section! {
+    /// The section `link`.
+    struct Link(section) {
+        speed: Speed => one_of(SPEEDS),
+        end: End = end(&section) => check_end,
+    }
+}
+
+section! {
+    /// The section `commands`.
+    struct Commands {
+        lba48: bool,
+        queue: Option<u32> => within(1, 32),
+        trim: bool => or(false),
+    }
 }
 
 /// What the section says of the drive; the rest comes from others.
 fn controller(section: Section<'_>) -> Read<Drive> {
-    let command = section.key::<Duration>("command").within(Duration::ZERO, limits::COMMAND);
-    let command = command.required();
-    let window = section.key::<Bytes>("read_buffer").within(SECTOR, MEMORY).required();
-    let look_ahead = section.required::<bool>("look_ahead");
-    let write_cache = write_cache(&section);
-    let idle_after = section.key::<Duration>("idle_after").within(Duration::ZERO, AWAY).required();
-    let activates_early = section.required::<bool>("activates_early");
-    let dwords = |key: &str, least: Bytes, most: Bytes| {
-        let size = section.key::<Bytes>(key).within(least, most).required()?;
-        if !size.is_multiple_of(Bytes::new(4)) {
-            let help = "SATA moves dwords, so frames are counted in them";
-            return Err(section.refuse(key, "is no whole number of dwords", "dwords of 4 B", help));
-        }
-        Ok(u32::try_from(size.get() / 4).expect("at most 8 KiB"))
-    };
-    let frame = dwords("frame", SECTOR, Bytes::kib(8));
-    let identify_frame = dwords("identify_frame", Bytes::new(4), SECTOR);
-    section.finish()?;
-    Ok(Drive {
-        sectors: 0,
-        lba48: false,
-        queue: None,
-        trims: false,
-        command: command?,
-        stripe: boardlab_ftl::Stripe::SINGLE,
-        window: window?,
-        look_ahead: look_ahead?,
-        write_cache: write_cache?,
-        idle_after: idle_after?,
-        activates_early: activates_early?,
-        frame: frame?,
-        identify_frame: identify_frame?,
+    fields!(section => Drive {
+        command: Duration => up_to(limits::COMMAND),
+        window as "read_buffer": Bytes => within(SECTOR, MEMORY),
+        look_ahead: bool,
+        write_cache: WriteCache => with(write_cache),
+        idle_after: Duration => up_to(AWAY),
+        activates_early: bool,
+        frame: u32 => with(dwords, SECTOR, Bytes::kib(8)),
+        identify_frame: u32 => with(dwords, Bytes::new(4), SECTOR),
+        sectors: u64 = Ok(0),
+        lba48: bool = Ok(false),
+        queue: Option<u32> = Ok(None),
+        trims: bool = Ok(false),
+        stripe: Stripe = Ok(Stripe::SINGLE),
     })
 }
 
-fn write_cache(section: &Section<'_>) -> Read<WriteCache> {
+fn dwords(section: &Section<'_>, key: &str, least: Bytes, most: Bytes) -> Read<u32> {
+    let size = section.key::<Bytes>(key).within(least, most).required()?;
+    if !size.is_multiple_of(Bytes::new(4)) {
+        let help = "SATA moves dwords, so frames are counted in them";
+        return Err(section.refuse(key, "is no whole number of dwords", "dwords of 4 B", help));
+    }
+    Ok(u32::try_from(size.get() / 4).expect("at most 8 KiB"))
+}
+
+fn write_cache(section: &Section<'_>, key: &str) -> Read<WriteCache> {
     #[derive(Clone, Copy)]
     enum Kind {
         Through,
@@ -195,17 +184,10 @@ fn write_cache(section: &Section<'_>) -> Read<WriteCache> {
         ("back", Kind::Of(WriteCache::Back)),
         ("protected", Kind::Of(WriteCache::Protected)),
     ];
-    let kind = section.one_of("write_cache", &kinds);
+    let kind = section.one_of(key, &kinds);
     let size = section.key::<Bytes>("write_cache_size").within(Bytes::ZERO, MEMORY);
     match kind? {
         Kind::Through => size.optional().map(|_| WriteCache::Through),
         Kind::Of(cache) => size.required().map(cache),
     }
-}
-
-fn housekeeping(section: Section<'_>) -> Read<Pause> {
-    let after = section.key::<Bytes>("after").within(SECTOR, limits::READ).required();
-    let pause = section.key::<Duration>("pause").within(Duration::ZERO, limits::PAUSE).required();
-    section.finish()?;
-    Ok(Pause { after: after?, span: pause? })
 }

@@ -5,7 +5,7 @@
 
 use super::limits;
 use super::values::count;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Field, Read, Section, fields};
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Collection, EmptyBlocks, Folding, Levelling, LevellingTime,
     LogCells, LogPolicies, Logs, MapMemory, Policies, Streams, WhenFull,
@@ -65,8 +65,8 @@ pub(super) fn mapping(section: Section<'_>, bits: u32) -> Read<(Mapping, Option<
     let mapping = match kind {
         Ok(Kind::Page) => Ok(Mapping::Page),
         Ok(Kind::Demand) => {
-            let cache = section.key::<Bytes>("cache").within(Bytes::new(8), limits::MEMORY);
-            let (cache, segment) = (cache.required(), count(&section, "segment", 1, 65_536));
+            let cache = section.key("cache").within(Bytes::new(8), limits::MEMORY).required();
+            let segment = count(&section, "segment", 1, 65_536);
             cache.and_then(|cache| Ok(Mapping::DemandPage { cache, segment: segment? }))
         }
         Ok(kind) => logs(&section, kind, bits).map(Mapping::LogBlocks),
@@ -81,9 +81,8 @@ pub(super) fn mapping(section: Section<'_>, bits: u32) -> Read<(Mapping, Option<
 
 /// Which logs there are, and how they are used; what is left out is the simplest that can be.
 fn logs(section: &Section<'_>, kind: Kind, bits: u32) -> Read<LogPolicies> {
-    let optional = |key: &str, least, otherwise| match section.has(key) {
-        true => count(section, key, least, limits::ERASES),
-        false => Ok(otherwise),
+    let optional = |key: &str, least, otherwise: u32| {
+        u32::required(section.key(key).within(least, limits::ERASES).or(otherwise.into()))
     };
     let logs = match kind {
         Kind::Shared => {
@@ -103,15 +102,15 @@ fn logs(section: &Section<'_>, kind: Kind, bits: u32) -> Read<LogPolicies> {
         }
     };
     let sequential = optional("sequential", 0, 0);
-    let cells = section.optional_one_of("cells", &[("ordinary", false), ("single-bit", true)]);
-    let fixed = section.optional::<bool>("fixed");
-    let idle = section.optional::<bool>("merge_when_idle");
-    let single_bit = LogCells::SingleBit { bits, fixed: fixed?.unwrap_or(false) };
+    let single_bit = section.optional_one_of("cells", &[("ordinary", false), ("single-bit", true)]);
+    let fixed = section.key::<bool>("fixed").or(false).required();
+    let idle = section.key::<bool>("merge_when_idle").or(false).required();
+    let single = LogCells::SingleBit { bits, fixed: fixed? };
     Ok(LogPolicies {
         logs: logs?,
-        cells: if cells?.unwrap_or(false) { single_bit } else { LogCells::Ordinary },
+        cells: if single_bit? == Some(true) { single } else { LogCells::Ordinary },
         sequential: sequential?,
-        merge_when_idle: idle?.unwrap_or(false),
+        merge_when_idle: idle?,
         ..LogPolicies::default()
     })
 }
@@ -120,7 +119,7 @@ fn logs(section: &Section<'_>, kind: Kind, bits: u32) -> Read<LogPolicies> {
 pub(super) fn policies(part: &Section<'_>, bits: u32) -> Read<Policies> {
     let collected = part.section("collection", collection);
     let levelled = part.section("levelling", levelling);
-    let cache = part.optional_section("single_bit_cache", |section| cache(&section, bits));
+    let cache = part.optional_section("single_bit_cache", |section| cache(section, bits));
     let ((levelling, levelling_time), cache) = (levelled?, cache?);
     let cache = cache.unwrap_or(Cache { bits, ..Cache::default() });
     Ok(Policies { levelling, levelling_time, cache, ..collected? })
@@ -188,31 +187,24 @@ fn policy<T: Copy>(
 }
 
 fn collection(section: Section<'_>) -> Read<Policies> {
-    let collection = policy(&section, "policy", &COLLECTIONS, ("blocks", 0, limits::ERASES));
-    let most = Streams::MOST.into();
-    let streams = policy(&section, "streams", &STREAMS, ("generations", 2, most));
-    let emptied = section
-        .one_of("emptied", &[("returned", EmptyBlocks::Returned), ("kept", EmptyBlocks::Kept)]);
-    let reserve = count(&section, "reserve", 1, limits::ERASES);
-    let idle_blocks = count(&section, "idle_blocks", 0, limits::ERASES);
-    section.finish()?;
-    Ok(Policies {
-        collection: collection?,
-        streams: streams?,
-        emptied: emptied?,
-        reserve: reserve?,
-        idle_blocks: idle_blocks?,
+    fields!(section => Policies {
+        collection as "policy": Collection => with(policy, &COLLECTIONS, ("blocks", 0, limits::ERASES)),
+        streams: Streams => with(policy, &STREAMS, ("generations", 2, Streams::MOST.into())),
+        emptied: EmptyBlocks => one_of(EMPTIED),
+        reserve: u32 => within(1, limits::ERASES),
+        idle_blocks: u32 => up_to(limits::ERASES),
         ..Policies::default()
     })
 }
+
+const EMPTIED: [(&str, EmptyBlocks); 2] = [("returned", EmptyBlocks::Returned), ("kept", EmptyBlocks::Kept)];
 
 fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
     let numbers = ("threshold", 1, limits::ERASES);
     let levelling = policy(&section, "policy", &LEVELLINGS, numbers);
     let levelling = match levelling {
         Ok(Levelling::SwLeveler { threshold, .. }) => {
-            let shift = count(&section, "shift", 0, 16)
-                .map(|shift| u8::try_from(shift).expect("at most 16"));
+            let shift = u8::required(section.key("shift").up_to(16));
             shift.map(|shift| Levelling::SwLeveler { shift, threshold })
         }
         other => {
@@ -228,35 +220,29 @@ fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
     Ok((levelling?, when?))
 }
 
-fn cache(section: &Section<'_>, bits: u32) -> Read<Cache> {
-    let size = policy(section, "size", &SIZES, ("blocks", 1, limits::ERASES));
-    let admission = admission(section);
-    let fulls = [("fold", WhenFull::Fold), ("bypass", WhenFull::Bypass)];
-    let when_full = section.one_of("when_full", &fulls);
-    let foldings = [("valid", Folding::Valid), ("whole", Folding::Whole)];
-    let folding = section.optional_one_of("folding", &foldings);
-    let fold_when_idle = section.required::<bool>("fold_when_idle");
-    let after = section.key::<Duration>("fold_after").within(Duration::ZERO, limits::AWAY);
-    let after = after.or(Duration::ZERO);
-    section.finish()?;
-    let after = after?;
-    Ok(Cache {
-        size: size?,
-        bits,
-        admission: admission?,
-        when_full: when_full?,
-        folding: folding?.unwrap_or_default(),
-        fold_after: fold_when_idle?.then_some(after),
+const FULLS: [(&str, WhenFull); 2] = [("fold", WhenFull::Fold), ("bypass", WhenFull::Bypass)];
+const FOLDINGS: [(&str, Folding); 2] = [("valid", Folding::Valid), ("whole", Folding::Whole)];
+
+fn cache(section: Section<'_>, bits: u32) -> Read<Cache> {
+    let after = |section: &Section<'_>| {
+        let on = section.required::<bool>("fold_when_idle");
+        let after = section.key("fold_after").up_to(limits::AWAY).or(Duration::ZERO).required();
+        on.and_then(|on| Ok(on.then_some(after?)))
+    };
+    fields!(section => Cache {
+        size: CacheSize => with(policy, &SIZES, ("blocks", 1, limits::ERASES)),
+        bits: u32 = Ok(bits),
+        admission: Admission = admission(&section),
+        when_full: WhenFull => one_of(FULLS),
+        folding: Folding => one_of(FOLDINGS).or(Folding::default()),
+        fold_after: Option<Duration> = after(&section),
     })
 }
 
 /// What the cache lets in: everything where the file says nothing.
 fn admission(section: &Section<'_>) -> Read<Admission> {
     let runs = section.optional_one_of("admission", &[("all", false), ("short-runs", true)]);
-    let number = |key, most| match section.has(key) {
-        true => count(section, key, 1, most).map(Some),
-        false => Ok(None),
-    };
+    let number = |key, most| Option::<u32>::required(section.key(key).within(1, most));
     let pages = number("run_pages", u32::MAX.into());
     let streams = number("run_streams", Admission::MOST_STREAMS.into());
     let (runs, pages, streams) = (runs?.unwrap_or(false), pages?, streams?);

@@ -21,13 +21,12 @@ pub use layer::{Failure, Layer};
 pub use reliability::Life;
 
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Read, Reported, Section};
+use boardlab_document::{Read, Reported, Section, fields};
 use boardlab_ftl::{
     Geometry, Policies, PowerSafety, ReadErrors, SharedCells, Timed, Timing, Untimed,
 };
 use boardlab_sd::free_link;
 use boardlab_sim::{Bytes, Duration, Seed};
-use values::count;
 
 /// Flash, and the translation layer over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,13 +56,12 @@ impl Managed {
     /// # Errors
     /// Whatever is missing, unknown, or of the wrong kind.
     pub fn read(section: &Section<'_>) -> Read<Self> {
-        let flash = section.section("flash", flash::read);
-        let spare = section.key::<Ratio>("spare").within(Ratio::default(), limits::SPARE);
-        let spare = spare.required();
+        let flash = section.section("flash", Flash::read);
+        let spare = section.key::<Ratio>("spare").up_to(limits::SPARE).required();
         let bits = flash.as_ref().map_or(1, |flash| flash.cell.bits());
         let mapping = section.section("mapping", |section| choices::mapping(section, bits));
         let policies = choices::policies(section, bits);
-        let life = section.optional_section("endurance", reliability::life);
+        let life = section.optional_section("endurance", Life::read);
         let reads = section.optional_section("reads", reliability::read_errors);
         let power = section.optional_section("power_loss", power);
         let (flash, (mapping, page)) = (flash?, mapping?);
@@ -178,9 +176,11 @@ pub fn refuse_in(
 }
 
 fn power(section: Section<'_>) -> Read<PowerSafety> {
-    let bits = count(&section, "rows", 1, 16);
-    let shared = section
-        .one_of("shared", &[("padded", SharedCells::Padded), ("exposed", SharedCells::Exposed)]);
-    section.finish()?;
-    Ok(PowerSafety { bits: bits?, shared: shared? })
+    fields!(section => PowerSafety {
+        bits as "rows": u32 => within(1, 16),
+        shared: SharedCells => one_of(SHARED),
+    })
 }
+
+const SHARED: [(&str, SharedCells); 2] =
+    [("padded", SharedCells::Padded), ("exposed", SharedCells::Exposed)];

@@ -5,7 +5,7 @@
 //! as fitted. Leaves out: interrupts, other tasks, DMA.
 
 use super::limits;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, fields, keys, section};
 use boardlab_sim::{Bytes, Duration, Hertz};
 use boardlab_vfs::{Cost, Host, Work};
 
@@ -35,6 +35,41 @@ pub struct Port {
     pub per_byte: Duration,
 }
 
+section! {
+    /// The section `nand_port`.
+    struct Ports(section) {
+        data_sheet: Port = constants(&section),
+        fitted: Port => section(|fitted| {
+            let constants = constants(&fitted);
+            fitted.finish().and(constants)
+        }),
+    }
+}
+
+section! {
+    /// The section `memory`.
+    struct Memory(section) {
+        ram: Bytes => within(Bytes::mib(1), limits::RAM),
+        kernel: Bytes => within(Bytes::mib(1), limits::RAM),
+    }
+    check(ram, kernel) {
+        if kernel >= ram {
+            let problem = format!("leaves nothing of the memory of {ram}");
+            let expected = format!("a size below {ram}");
+            let help = "compare `memory.ram` with `memory.kernel`";
+            return Err(section.refuse("kernel", &problem, &expected, help));
+        }
+    }
+}
+
+section! {
+    /// The section `cpu`.
+    struct Cpu {
+        clock: Hertz => within(Hertz::from_hz(1_000_000), Hertz::from_hz(100_000_000_000)),
+        work: [Cost; Work::ALL.len()] => section(work),
+    }
+}
+
 impl BoardSpec {
     /// The CPU.
     #[must_use]
@@ -54,78 +89,44 @@ impl BoardSpec {
 /// # Errors
 /// Whatever is missing, unknown or of the wrong kind.
 pub fn read(section: Section<'_>) -> Read<BoardSpec> {
-    if !section.has("nand_port") {
-        section.leave_rest();
-        return Err(section.refuse(
-            "title",
-            "tells of no way to a NAND flash",
-            "a board with [nand_port], [memory] and [cpu.work]",
-            "take board = \"mips-327\", or add what docs/formats/board.md lists for NAND",
-        ));
-    }
+    section.needs(
+        &["nand_port"],
+        "tells of no way to a NAND flash",
+        "a board with [nand_port], [memory] and [cpu.work]",
+        "take board = \"mips-327\", or add what docs/formats/board.md lists for NAND",
+    )?;
     // The title is for `boardlab list`.
     let title = section.required::<String>("title");
-    let memory = section.section("memory", memory);
-    let cpu = section.section("cpu", cpu);
-    let ports = section.section("nand_port", |port| {
-        let own = constants(&port);
-        let fitted = port.section("fitted", |fitted| {
-            let constants = constants(&fitted);
-            fitted.finish()?;
-            constants
-        });
-        port.finish()?;
-        Ok((own?, fitted?))
-    });
+    let memory = section.section("memory", Memory::read);
+    let cpu = section.section("cpu", Cpu::read);
+    let ports = section.section("nand_port", Ports::read);
     section.finish()?;
-    let ((ram, kernel), (clock, costs), _) = (memory?, cpu?, title?);
-    let (data_sheet, fitted) = ports?;
-    Ok(BoardSpec { ram, kernel, clock, costs, data_sheet, fitted })
+    let (Memory { ram, kernel }, Cpu { clock, work }, _) = (memory?, cpu?, title?);
+    let Ports { data_sheet, fitted } = ports?;
+    Ok(BoardSpec { ram, kernel, clock, costs: work, data_sheet, fitted })
 }
 
-fn memory(section: Section<'_>) -> Read<(Bytes, Bytes)> {
-    let within = |key| section.key::<Bytes>(key).within(Bytes::mib(1), limits::RAM).required();
-    let (ram, kernel) = (within("ram"), within("kernel"));
+fn work(section: Section<'_>) -> Read<[Cost; Work::ALL.len()]> {
+    // Every kind is read before the first error counts, so that all errors are shown.
+    let each = Work::ALL.map(|kind| section.section(kind.name(), cost));
     section.finish()?;
-    let (ram, kernel) = (ram?, kernel?);
-    if kernel < ram {
-        return Ok((ram, kernel));
+    let mut costs = [Cost::default(); Work::ALL.len()];
+    for (place, cost) in costs.iter_mut().zip(each) {
+        *place = cost?;
     }
-    Err(section.refuse(
-        "kernel",
-        &format!("leaves nothing of the memory of {ram}"),
-        &format!("a size below {ram}"),
-        "compare `memory.ram` with `memory.kernel`",
-    ))
-}
-
-fn cpu(section: Section<'_>) -> Read<(Hertz, [Cost; Work::ALL.len()])> {
-    let (slowest, fastest) = (Hertz::from_hz(1_000_000), Hertz::from_hz(100_000_000_000));
-    let clock = section.key::<Hertz>("clock").within(slowest, fastest).required();
-    let costs = section.section("work", |work| {
-        // Every kind is read before the first error counts, so that all errors are shown.
-        let each = Work::ALL.map(|kind| work.section(kind.name(), cost));
-        work.finish()?;
-        let mut costs = [Cost::default(); Work::ALL.len()];
-        for (place, cost) in costs.iter_mut().zip(each) {
-            *place = cost?;
-        }
-        Ok(costs)
-    });
-    section.finish()?;
-    Ok((clock?, costs?))
+    Ok(costs)
 }
 
 fn cost(section: Section<'_>) -> Read<Cost> {
-    let cycles = |key| section.key::<u64>(key).within(0, limits::CYCLES).required();
-    let (each, per_kib) = (cycles("each"), cycles("per_kib"));
-    section.finish()?;
-    Ok(Cost { each: each?, per_kib: per_kib? })
+    fields!(section => Cost {
+        each: u64 => up_to(limits::CYCLES),
+        per_kib: u64 => up_to(limits::CYCLES),
+    })
 }
 
 fn constants(section: &Section<'_>) -> Read<Port> {
-    let span = |key, most| section.key::<Duration>(key).within(Duration::ZERO, most).required();
-    let per_command = span("per_command", limits::PER_COMMAND);
-    let per_byte = span("per_byte", limits::PER_BYTE);
-    Ok(Port { per_command: per_command?, per_byte: per_byte? })
+    keys!(section => Port {
+        per_command: Duration => up_to(limits::PER_COMMAND),
+        per_byte: Duration => up_to(limits::PER_BYTE),
+    })
 }

@@ -5,7 +5,7 @@
 
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{Decimal, Ratio};
-use boardlab_document::{Misplaced, Node, Read, Section, Value};
+use boardlab_document::{Misplaced, Node, Read, Section, Value, fields};
 use boardlab_media::{Curve, ErrorRates};
 
 /// Decimals in which chances are counted.
@@ -63,24 +63,19 @@ impl Value for Chance {
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind, or falls where it must rise.
 pub fn rates(section: Section<'_>) -> Read<ErrorRates> {
-    let by_erases = |key| {
-        section.section(key, |section| {
-            let rates = section.required::<Vec<Chance>>("rate");
-            curve(&section, "erases", rates, |rate| rate.0)
-        })
+    let by_erases = |section: Section<'_>| {
+        let rates = section.required::<Vec<Chance>>("rate");
+        curve(&section, "erases", rates, |rate| rate.0)
     };
-    let (program, retention, disturb) =
-        (by_erases("program"), by_erases("retention"), by_erases("disturb"));
-    let share = section.section("retention_share", |section| {
+    let by_hours = |section: Section<'_>| {
         let shares = section.required::<Vec<Ratio>>("share");
         curve(&section, "hours", shares, |share| share.millionths() / 1_000)
-    });
-    section.finish()?;
-    Ok(ErrorRates {
-        program: program?,
-        retention: retention?,
-        retention_share: share?,
-        disturb: disturb?,
+    };
+    fields!(section => ErrorRates {
+        program: Curve => section(by_erases),
+        retention: Curve => section(by_erases),
+        disturb: Curve => section(by_erases),
+        retention_share: Curve => section(by_hours),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use boardlab_sim::{Bytes, Duration};
 
-pub use boardlab_document::limits::{some_span, span, times};
+pub use boardlab_document::limits::{some_span, times};
 
 /// Memory of a board.
 pub const RAM: Bytes = Bytes::mib(65_536);

@@ -3,10 +3,10 @@
 //! Layer: rank 8. Main type: [`PartFile`]; function: [`read`].
 
 use super::{error_rates, limits};
-use boardlab_document::{Read, Reported, Section};
+use boardlab_document::{Read, Reported, Section, fields, section};
 use boardlab_media::{CellKind, ErrorRates, NandGeometry};
 use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, TimeLimit, Timing};
-use boardlab_sim::{Bytes, Duration, Hertz};
+use boardlab_sim::{Bytes, Duration, Hertz, QuantileTable};
 
 /// How a part is wired, before the details of a serial bus are known.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ const WIRINGS: [(&str, Wiring); 3] = [
     ("x16", Wiring::Parallel(BusWidth::X16)),
     ("spi", Wiring::Serial),
 ];
-const CELLS: [(&str, CellKind); 4] = [
+pub(crate) const CELLS: [(&str, CellKind); 4] = [
     ("slc", CellKind::Slc),
     ("mlc", CellKind::Mlc),
     ("tlc", CellKind::Tlc),
@@ -50,25 +50,16 @@ pub fn read(section: Section<'_>) -> Read<PartFile> {
     let identity = identity(&section);
     let onfi = section.optional_section("onfi", onfi);
     let serial = matches!(interface, Ok(Interface::Spi { .. }));
-    let timing = section.section("timing", |timing| self::timing(&timing, serial));
-    let limits = section.section("limits", |limits| {
-        let count = |key, most| count(&limits, key, most);
-        let endurance = count("endurance", u32::MAX);
-        let marks = bad_marks(&limits);
-        let bad_blocks = limits.key::<u64>("bad_blocks").within(0, u64::from(u32::MAX)).required();
-        let programs = count("programs_per_page", 16);
-        limits.finish()?;
-        let bad_blocks = u32::try_from(bad_blocks?).expect("within u32");
-        Ok((endurance?, bad_blocks, programs?, marks?))
-    });
+    let timing = section.section("timing", |timing| self::timing(timing, serial));
+    let limits = section.section("limits", Limits::read);
     let ecc = section.section("ecc", ecc);
     let on_die_ecc = section.optional_section("on_die_ecc", self::ecc);
     let errors = section.optional_section("errors", error_rates::rates);
     section.finish()?;
-    let (endurance, bad_blocks_max, programs_per_page, marks) = limits?;
+    let Limits { endurance, bad_marks, bad_blocks, programs_per_page } = limits?;
     let (interface, geometry, cell, identity) = (interface?, geometry?, cell?, identity?);
-    let marks =
-        marks.unwrap_or_else(|| BadMarks::of_linux(&identity, cell, geometry.page, interface));
+    let bad_marks =
+        bad_marks.unwrap_or_else(|| BadMarks::of_linux(&identity, cell, geometry.page, interface));
     let part = Part {
         name: name?,
         interface,
@@ -79,8 +70,8 @@ pub fn read(section: Section<'_>) -> Read<PartFile> {
         onfi: onfi?,
         timing: timing?,
         endurance,
-        bad_blocks_max,
-        bad_marks: marks,
+        bad_blocks_max: bad_blocks,
+        bad_marks,
         ecc: ecc?,
         on_die_ecc: on_die_ecc?,
     };
@@ -102,26 +93,32 @@ fn interface(section: &Section<'_>) -> Read<Interface> {
     if let Ok(Wiring::Parallel(width)) = wiring {
         return Ok(Interface::Parallel(width));
     }
-    let bus = section.section("spi", |spi| {
-        let most = Hertz::from_hz(1_000_000_000);
-        let clock = spi.key::<Hertz>("clock").within(Hertz::from_hz(1_000), most).required();
-        let lanes = count(&spi, "lanes", 4);
-        spi.finish()?;
-        Ok(Interface::Spi { clock: clock?, lanes: lanes? })
-    });
+    let bus = section.section("spi", Spi::read);
     wiring?;
-    bus
+    bus.map(|Spi { clock, lanes }| Interface::Spi { clock, lanes })
 }
 
-/// A count from 1 to `most`.
-fn count(section: &Section<'_>, key: &str, most: u32) -> Read<u32> {
-    let count = section.key::<u64>(key).within(1, u64::from(most)).required()?;
-    Ok(u32::try_from(count).expect("within u32"))
+section! {
+    /// The section `spi`.
+    struct Spi {
+        clock: Hertz => within(Hertz::from_hz(1_000), Hertz::from_hz(1_000_000_000)),
+        lanes: u32 => within(1, 4),
+    }
+}
+
+section! {
+    /// The section `limits`.
+    struct Limits {
+        endurance: u32 => within(1, u32::MAX.into()),
+        bad_marks: Option<BadMarks> => with(bad_marks),
+        bad_blocks: u32,
+        programs_per_page: u32 => within(1, 16),
+    }
 }
 
 /// The pages on which bad blocks are marked; `None` where the file leaves them to Linux' rule.
-fn bad_marks(section: &Section<'_>) -> Read<Option<BadMarks>> {
-    let Some(names) = section.key::<Vec<String>>("bad_marks").optional_sourced()? else {
+fn bad_marks(section: &Section<'_>, key: &str) -> Read<Option<BadMarks>> {
+    let Some(names) = section.key::<Vec<String>>(key).optional_sourced()? else {
         return Ok(None);
     };
     let mut marks = BadMarks { first: false, second: false, last: false };
@@ -146,12 +143,12 @@ fn refuse_marks(section: &Section<'_>) -> Reported {
 }
 
 fn geometry(section: Section<'_>) -> Read<NandGeometry> {
-    let (blocks, pages) =
-        (count(&section, "blocks", 1 << 24), count(&section, "pages_per_block", 1_024));
-    let size = |key, most| section.key::<Bytes>(key).within(Bytes::new(1), most).required();
-    let (page, oob) = (size("page", Bytes::kib(32)), size("oob", Bytes::kib(8)));
-    section.finish()?;
-    Ok(NandGeometry { blocks: blocks?, pages_per_block: pages?, page: page?, oob: oob? })
+    fields!(section => NandGeometry {
+        blocks: u32 => within(1, 1 << 24),
+        pages_per_block: u32 => within(1, 1_024),
+        page: Bytes => within(Bytes::new(1), Bytes::kib(32)),
+        oob: Bytes => within(Bytes::new(1), Bytes::kib(8)),
+    })
 }
 
 fn identity(section: &Section<'_>) -> Read<Vec<u8>> {
@@ -168,31 +165,21 @@ fn identity(section: &Section<'_>) -> Read<Vec<u8>> {
 }
 
 fn onfi(section: Section<'_>) -> Read<Onfi> {
-    let word = |key| {
-        let value = section.key::<u64>(key).within(0, u64::from(u16::MAX)).required()?;
-        Ok(u16::try_from(value).expect("within u16"))
-    };
-    let words = [word("revision"), word("features"), word("optional_commands")];
-    let modes = word("timing_modes");
-    let manufacturer = section.required::<String>("manufacturer");
-    let model = section.required::<String>("model");
-    section.finish()?;
-    let [revision, features, optional_commands] = words;
-    Ok(Onfi {
-        revision: revision?,
-        features: features?,
-        optional_commands: optional_commands?,
-        manufacturer: manufacturer?,
-        model: model?,
-        timing_modes: modes?,
+    fields!(section => Onfi {
+        revision: u16,
+        features: u16,
+        optional_commands: u16,
+        timing_modes: u16,
+        manufacturer: String,
+        model: String,
     })
 }
 
 fn ecc(section: Section<'_>) -> Read<EccNeed> {
-    let bits = count(&section, "bits", 64);
-    let step = section.key::<Bytes>("step").within(Bytes::new(256), Bytes::kib(1)).required();
-    section.finish()?;
-    Ok(EccNeed { bits: bits?, step: step? })
+    fields!(section => EccNeed {
+        bits: u32 => within(1, 64),
+        step: Bytes => within(Bytes::new(256), Bytes::kib(1)),
+    })
 }
 
 fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<TimeLimit> {
@@ -202,34 +189,21 @@ fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Ti
 }
 
 /// Times; those of a parallel bus are left out on a serial one.
-fn timing(section: &Section<'_>, serial: bool) -> Read<Timing> {
-    let read = limits::times(section, "read", limits::READ);
-    let program = timed(section, "program", "program_max", limits::PROGRAM);
-    let erase = timed(section, "erase", "erase_max", limits::ERASE);
-    let span = |key| match serial {
+fn timing(section: Section<'_>, serial: bool) -> Read<Timing> {
+    let span = |section: &Section<'_>, key: &str| match serial {
         true => Ok(Duration::ZERO),
-        false => limits::span(section, key, limits::BUS_CYCLE),
+        false => section.key(key).up_to(limits::BUS_CYCLE).required(),
     };
-    let cycles = [span("write_cycle"), span("read_cycle")];
-    let gaps = [
-        span("write_to_busy"),
-        span("ready_to_read"),
-        span("write_to_read"),
-        span("address_to_data"),
-    ];
-    let reset = limits::span(section, "reset", limits::READ);
-    section.finish()?;
-    let ([write_cycle, read_cycle], [to_busy, to_read, command_to_read, to_data]) = (cycles, gaps);
-    Ok(Timing {
-        read: read?,
-        program: program?,
-        erase: erase?,
-        write_cycle: write_cycle?,
-        read_cycle: read_cycle?,
-        write_to_busy: to_busy?,
-        ready_to_read: to_read?,
-        write_to_read: command_to_read?,
-        address_to_data: to_data?,
-        reset: reset?,
+    fields!(section => Timing {
+        read: QuantileTable => with(limits::times, limits::READ),
+        program: TimeLimit => with(timed, "program_max", limits::PROGRAM),
+        erase: TimeLimit => with(timed, "erase_max", limits::ERASE),
+        write_cycle: Duration => with(span),
+        read_cycle: Duration => with(span),
+        write_to_busy: Duration => with(span),
+        ready_to_read: Duration => with(span),
+        write_to_read: Duration => with(span),
+        address_to_data: Duration => with(span),
+        reset: Duration => up_to(limits::READ),
     })
 }

@@ -1,7 +1,7 @@
 //! NOR part files: from TOML to [`boardlab_nor::Part`].
 
 use super::limits;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Field, Read, Section, fields, keys, section};
 use boardlab_nor::part::{
     Boot, BusWidth, Cfi, CfiTimes, Features, Identity, Part, Region, Timed, Timing,
 };
@@ -21,18 +21,14 @@ pub fn read(section: Section<'_>) -> Read<Part> {
     let ((), name) = (kind?, section.required::<String>("title"));
     let width = section.one_of("width", &WIDTHS);
     let boot = section.one_of("boot", &BOOTS);
-    let geometry = section.section("geometry", geometry);
+    let geometry = section.section("geometry", Geometry::read);
     let identity = section.section("identity", identity);
     let cfi = section.optional_section("cfi", cfi);
     let timing = section.section("timing", timing);
-    let endurance = section.section("limits", |limits| {
-        let endurance = limits.key::<u64>("endurance").within(1, u64::from(u32::MAX)).required();
-        limits.finish()?;
-        endurance
-    });
+    let limits = section.section("limits", Limits::read);
     let features = section.section("features", features);
     section.finish()?;
-    let (write_buffer, regions) = geometry?;
+    let Geometry { write_buffer, region: regions } = geometry?;
     let part = Part {
         name: name?,
         width: width?,
@@ -43,7 +39,7 @@ pub fn read(section: Section<'_>) -> Read<Part> {
         cfi: cfi?,
         timing: timing?,
         features: features?,
-        endurance: u32::try_from(endurance?).expect("within u32"),
+        endurance: limits?.endurance,
     };
     let problem = match part.check() {
         Ok(()) if part.size() <= limits::PART => return Ok(part),
@@ -58,83 +54,68 @@ pub fn read(section: Section<'_>) -> Read<Part> {
     ))
 }
 
-fn geometry(section: Section<'_>) -> Read<(Option<Bytes>, Vec<Region>)> {
-    let buffer = section.key::<Bytes>("write_buffer").positive().optional();
-    let regions = section.sections("region", |region| {
-        let count = region.key::<u64>("count").within(1, 65_536).required();
-        let size = region.key::<Bytes>("size").within(Bytes::new(256), Bytes::mib(16)).required();
-        region.finish()?;
-        Ok(Region { count: u32::try_from(count?).expect("within u32"), size: size? })
-    });
-    section.finish()?;
-    Ok((buffer?, regions?))
+section! {
+    /// The section `limits`.
+    struct Limits {
+        endurance: u32 => within(1, u32::MAX.into()),
+    }
 }
 
-fn word(section: &Section<'_>, key: &str) -> Read<u16> {
-    let value = section.key::<u64>(key).within(0, u64::from(u16::MAX)).required()?;
-    Ok(u16::try_from(value).expect("within u16"))
+section! {
+    /// The section `geometry`.
+    struct Geometry {
+        write_buffer: Option<Bytes> => positive(),
+        region: Vec<Region> => sections(region),
+    }
 }
 
-fn byte(section: &Section<'_>, key: &str, most: u8) -> Read<u8> {
-    let value = section.key::<u64>(key).within(0, u64::from(most)).required()?;
-    Ok(u8::try_from(value).expect("within u8"))
+fn region(section: Section<'_>) -> Read<Region> {
+    fields!(section => Region {
+        count: u32 => within(1, 65_536),
+        size: Bytes => within(Bytes::new(256), Bytes::mib(16)),
+    })
 }
 
 fn identity(section: Section<'_>) -> Read<Identity> {
-    let (manufacturer, device) = (word(&section, "manufacturer"), word(&section, "device"));
-    let extended = if section.has("device_2") || section.has("device_3") {
-        let (second, third) = (word(&section, "device_2"), word(&section, "device_3"));
+    let extended = |section: &Section<'_>| {
+        if !section.has("device_2") && !section.has("device_3") {
+            return Ok(None);
+        }
+        let [second, third] = ["device_2", "device_3"].map(|key| u16::required(section.key(key)));
         second.and_then(|second| Ok(Some([second, third?])))
-    } else {
-        Ok(None)
     };
-    section.finish()?;
-    Ok(Identity { manufacturer: manufacturer?, device: device?, device_extended: extended? })
+    fields!(section => Identity {
+        manufacturer: u16,
+        device: u16,
+        device_extended: Option<[u16; 2]> = extended(&section),
+    })
 }
 
 fn cfi(section: Section<'_>) -> Read<Cfi> {
     // 2^30 us are 18 minutes; the field could say more, no part does.
-    let exponent = |key| byte(&section, key, 30);
-    let times = [
-        exponent("word_typical"),
-        exponent("buffer_typical"),
-        exponent("erase_typical"),
-        exponent("chip_typical"),
-        exponent("word_max"),
-        exponent("buffer_max"),
-        exponent("erase_max"),
-        exponent("chip_max"),
-    ];
-    let any = |key| byte(&section, key, u8::MAX);
-    let volts = [any("vcc_min"), any("vcc_max"), any("vpp_min"), any("vpp_max")];
-    let interface = word(&section, "interface");
-    let minor = byte(&section, "primary_minor", 9);
-    let rest = [any("silicon_revision"), any("protection_group"), any("protection_scheme")];
-    let page_mode = byte(&section, "page_mode", 3);
-    section.finish()?;
-    let [word_typical, buffer_typical, erase_typical, chip_typical, ..] = times;
-    let [.., word_max, buffer_max, erase_max, chip_max] = times;
-    let [vcc_min, vcc_max, vpp_min, vpp_max] = volts;
-    let [silicon_revision, protection_group, protection_scheme] = rest;
-    Ok(Cfi {
-        times: CfiTimes {
-            word_typical: word_typical?,
-            buffer_typical: buffer_typical?,
-            erase_typical: erase_typical?,
-            chip_typical: chip_typical?,
-            word_max: word_max?,
-            buffer_max: buffer_max?,
-            erase_max: erase_max?,
-            chip_max: chip_max?,
-        },
-        vcc: [vcc_min?, vcc_max?],
-        vpp: [vpp_min?, vpp_max?],
-        interface: interface?,
-        primary_minor: b'0' + minor?,
-        silicon_revision: silicon_revision?,
-        protection_group: protection_group?,
-        protection_scheme: protection_scheme?,
-        page_mode: page_mode?,
+    let times = keys!(section => CfiTimes {
+        word_typical: u8 => up_to(30),
+        buffer_typical: u8 => up_to(30),
+        erase_typical: u8 => up_to(30),
+        chip_typical: u8 => up_to(30),
+        word_max: u8 => up_to(30),
+        buffer_max: u8 => up_to(30),
+        erase_max: u8 => up_to(30),
+        chip_max: u8 => up_to(30),
+    });
+    let [low, high, vpp_low, vpp_high] =
+        ["vcc_min", "vcc_max", "vpp_min", "vpp_max"].map(|key| u8::required(section.key(key)));
+    fields!(section => Cfi {
+        times: CfiTimes = times,
+        vcc: [u8; 2] = low.and_then(|low| Ok([low, high?])),
+        vpp: [u8; 2] = vpp_low.and_then(|low| Ok([low, vpp_high?])),
+        interface: u16,
+        primary_minor: u8 =
+            u8::required(section.key("primary_minor").up_to(9)).map(|minor| b'0' + minor),
+        silicon_revision: u8,
+        protection_group: u8,
+        protection_scheme: u8,
+        page_mode: u8 => up_to(3),
     })
 }
 
@@ -155,57 +136,30 @@ fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Ti
 }
 
 fn timing(section: Section<'_>) -> Read<Timing> {
-    let word_program = timed(&section, "word_program", "word_program_max", limits::PROGRAM);
-    let buffer_program = if section.has("buffer_program") {
-        timed(&section, "buffer_program", "buffer_program_max", limits::PROGRAM)
-    } else {
+    let buffer = |section: &Section<'_>, key: &str| match section.has(key) {
+        true => timed(section, key, "buffer_program_max", limits::PROGRAM),
         // Meaningless on a part without a write buffer.
-        Ok(Timed { time: QuantileTable::constant(Duration::ZERO), max: Duration::ZERO })
+        false => Ok(Timed { time: QuantileTable::constant(Duration::ZERO), max: Duration::ZERO }),
     };
-    let buffer_overhead = section
-        .key::<Duration>("buffer_overhead")
-        .within(Duration::ZERO, limits::PROGRAM)
-        .or(Duration::ZERO);
-    let sector_erase = timed(&section, "sector_erase", "sector_erase_max", limits::ERASE);
-    let span = |key| limits::span(&section, key, limits::SPAN);
-    let spans = [
-        span("erase_window"),
-        span("suspend_latency"),
-        span("protected_latency"),
-        span("reset_latency"),
-    ];
-    section.finish()?;
-    let [erase_window, suspend_latency, protected_latency, reset_latency] = spans;
-    Ok(Timing {
-        word_program: word_program?,
-        buffer_program: buffer_program?,
-        buffer_overhead: buffer_overhead?,
-        sector_erase: sector_erase?,
-        erase_window: erase_window?,
-        suspend_latency: suspend_latency?,
-        protected_latency: protected_latency?,
-        reset_latency: reset_latency?,
+    fields!(section => Timing {
+        word_program: Timed => with(timed, "word_program_max", limits::PROGRAM),
+        buffer_program: Timed => with(buffer),
+        buffer_overhead: Duration => up_to(limits::PROGRAM).or(Duration::ZERO),
+        sector_erase: Timed => with(timed, "sector_erase_max", limits::ERASE),
+        erase_window: Duration => up_to(limits::SPAN),
+        suspend_latency: Duration => up_to(limits::SPAN),
+        protected_latency: Duration => up_to(limits::SPAN),
+        reset_latency: Duration => up_to(limits::SPAN),
     })
 }
 
 fn features(section: Section<'_>) -> Read<Features> {
-    let has = |key| section.required::<bool>(key);
-    let all = [
-        has("unlock_bypass"),
-        has("erase_suspend"),
-        has("program_suspend"),
-        has("status_register"),
-        has("ppb"),
-        has("masks_ones"),
-    ];
-    section.finish()?;
-    let [unlock_bypass, erase_suspend, program_suspend, status_register, ppb, masks_ones] = all;
-    Ok(Features {
-        unlock_bypass: unlock_bypass?,
-        erase_suspend: erase_suspend?,
-        program_suspend: program_suspend?,
-        status_register: status_register?,
-        ppb: ppb?,
-        masks_ones: masks_ones?,
+    fields!(section => Features {
+        unlock_bypass: bool,
+        erase_suspend: bool,
+        program_suspend: bool,
+        status_register: bool,
+        ppb: bool,
+        masks_ones: bool,
     })
 }

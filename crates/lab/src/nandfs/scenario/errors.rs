@@ -31,8 +31,8 @@ pub struct Errors {
 /// Whatever is missing, unknown or of the wrong kind, and errors of a part that has no rates.
 pub fn read(section: &Section<'_>, rates: Option<ErrorRates>) -> Read<Errors> {
     let bits = section.required::<bool>("bits");
-    let erases = section.key::<u64>("erases").within(0, ERASES).or(0);
-    let factory_bad = section.key::<Ratio>("factory_bad").or(Ratio::default());
+    let erases = section.key::<u64>("erases").up_to(ERASES).or(0).required();
+    let factory_bad = section.key::<Ratio>("factory_bad").or(Ratio::default()).required();
     section.finish()?;
     let (bits, erases, factory_bad) = (bits?, erases?, factory_bad?);
     if bits && rates.is_none() {
