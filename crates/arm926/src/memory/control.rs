@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lookaside::Context;
 use super::{Effect, Memory, Undefined};
 use crate::address::{Cycles, Modified, Virtual};
 use crate::bus::Bus;
@@ -125,6 +126,12 @@ impl Control {
         if self.has(MMU) { at.modified(self.fetch_pid) } else { Modified(at.0) }
     }
 
+    /// What decides whether an access hits, beside the TLB and the caches.
+    pub(super) const fn decisive(&self) -> Context {
+        let pid = if self.has(MMU) { self.pid } else { 0 };
+        Context { pid, domains: self.domains, control: self.bits }
+    }
+
     /// Writes the FCSE process number: data use it at once, fetches after two instructions.
     fn set_pid(&mut self, value: u32) {
         self.pid = (value >> 25).to_le_bytes()[0];
@@ -225,8 +232,9 @@ impl Memory {
             (15, 0..=2, 0) => control.test[usize::from(access.crm) % 3] = value,
             _ => return Err(Undefined),
         }
-        if matches!((access.crn, access.opcode2), (1 | 3, _) | (13, 0)) {
-            self.lookaside.forget_all();
+        // A process number is entered when fetches use it too: until then no engine asks for hits.
+        if control.pid_delay == 0 {
+            self.lookaside.enter(control.decisive());
         }
         Ok(Effect::None)
     }

@@ -179,6 +179,7 @@ impl TryFrom<Saved> for Memory {
             && tlb.is_sound()
             && control.is_sound()
             && buffer.is_sound(config.bus_ratio);
+        let lookaside = Lookaside::new(control.decisive());
         let memory = Self {
             config,
             control,
@@ -192,7 +193,7 @@ impl TryFrom<Saved> for Memory {
             looked_at: saved.checker.is_some(),
             checker: saved.checker,
             watcher: None,
-            lookaside: Lookaside::default(),
+            lookaside,
         };
         if sound && memory.current_is_sound() {
             Ok(memory)
@@ -206,9 +207,11 @@ impl Memory {
     /// As after reset: MMU and caches off, nothing in them.
     #[must_use]
     pub fn new(config: &Config) -> Self {
+        let control = Control::new(config);
+        let lookaside = Lookaside::new(control.decisive());
         Self {
             config: config.clone(),
-            control: Control::new(config),
+            control,
             tlb: Tlb::new(config),
             instructions: Cache::new(config.instruction_cache),
             data: Cache::new(config.data_cache),
@@ -219,7 +222,7 @@ impl Memory {
             checker: config.check_coherence.then(Box::default),
             watcher: None,
             looked_at: config.check_coherence,
-            lookaside: Lookaside::default(),
+            lookaside,
         }
     }
 
@@ -314,7 +317,7 @@ impl Memory {
         self.control.retire(jumped);
         if self.control.pid_delay == 0 {
             self.current = Current::NONE;
-            self.lookaside.forget_all();
+            self.lookaside.enter(self.control.decisive());
         }
     }
 
@@ -376,7 +379,7 @@ impl Memory {
         let entry = walked.map_err(|fault| Abort { kind: fault.kind, domain: fault.domain, at })?;
         let (place, replaced) = self.tlb.insert(entry);
         for entry in replaced.iter().chain([&entry]) {
-            self.lookaside.translation_gone(Modified(entry.base), entry.size());
+            self.lookaside.translation_gone(Modified(entry.base), entry.shift);
         }
         Ok(place)
     }

@@ -1,0 +1,263 @@
+//! The tables of hits of one context.
+//!
+//! Layer: rank 3. [`Hits`] is direct-mapped and has a fixed layout, because compiled code reads it too; [`Tables`] are those for user
+//! mode and for privileged modes. Indices are bits of an address below the 25th, which FCSE leaves alone: the places of a line under all its
+//! virtual addresses are one place, so an eviction told by modified address needs no translation back.
+
+use super::event::Event;
+use crate::address::{LINE, Modified, Virtual};
+
+/// Entries of each table of data lines and half-lines.
+pub const DATA_ENTRIES: usize = 2048;
+
+/// Entries of each table of instruction lines.
+pub const LINE_ENTRIES: usize = 1024;
+
+/// Bytes of half a line: what has a dirty bit.
+pub const HALF: u32 = LINE / 2;
+
+/// The tag of no entry: an address that is aligned within its line or half-line differs from it.
+const NO_TAG: u32 = 0xC;
+
+/// Entries that are forgotten together.
+const GROUP: usize = DATA_ENTRIES / 64;
+
+/// Groups of instruction lines are so many entries.
+const LINE_GROUP: usize = LINE_ENTRIES / 64;
+
+/// A line (of reads) or half-line (of writes) that hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct DataHit {
+    /// Its first virtual address.
+    pub tag: u32,
+    /// What is added to an address in it, modulo 2^32, for the place in the data cache's array.
+    pub shift: u32,
+}
+
+/// A line of the instruction cache that hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct LineHit {
+    /// Names this stay of the line in the cache, and with it its contents, among all stays of all lines of this core; 0: no hit.
+    pub stamp: u64,
+    /// Its first virtual address.
+    pub tag: u32,
+    unused: u32,
+}
+
+/// The hits at one privilege.
+#[derive(Debug, Clone)]
+#[repr(C)]
+pub struct Hits {
+    /// Lines that hit when read, at [`Hits::read_place`].
+    pub reads: [DataHit; DATA_ENTRIES],
+    /// Half-lines that hit when written, are written back and dirty, at [`Hits::write_place`].
+    pub writes: [DataHit; DATA_ENTRIES],
+    /// Lines that hit when fetched, at [`Hits::line_place`].
+    pub lines: [LineHit; LINE_ENTRIES],
+    /// The groups in use of `reads`, of `writes` and of `lines`.
+    used: [u64; 3],
+}
+
+const NO_DATA: DataHit = DataHit { tag: NO_TAG, shift: 0 };
+const NO_LINE: LineHit = LineHit { stamp: 0, tag: NO_TAG, unused: 0 };
+
+impl Hits {
+    const NONE: Self = Self {
+        reads: [NO_DATA; DATA_ENTRIES],
+        writes: [NO_DATA; DATA_ENTRIES],
+        lines: [NO_LINE; LINE_ENTRIES],
+        used: [0; 3],
+    };
+
+    /// Where the line of `at` is in `reads`.
+    #[must_use]
+    #[inline]
+    pub const fn read_place(at: u32) -> usize {
+        (at / LINE) as usize % DATA_ENTRIES
+    }
+
+    /// Where the half-line of `at` is in `writes`.
+    #[must_use]
+    #[inline]
+    pub const fn write_place(at: u32) -> usize {
+        (at / HALF) as usize % DATA_ENTRIES
+    }
+
+    /// Where the line of `at` is in `lines`.
+    #[must_use]
+    #[inline]
+    pub const fn line_place(at: u32) -> usize {
+        (at / LINE) as usize % LINE_ENTRIES
+    }
+
+    /// Where in the data cache's array a read at `at` of `size` bytes (1, 2 or 4) hits; nothing also if it is not aligned.
+    #[must_use]
+    #[inline(always)]
+    pub const fn read(&self, at: u32, size: u32) -> Option<usize> {
+        let hit = self.reads[Self::read_place(at)];
+        if hit.tag == at & (!(LINE - 1) | (size - 1)) {
+            Some(at.wrapping_add(hit.shift) as usize)
+        } else {
+            None
+        }
+    }
+
+    /// Where in the data cache's array a write at `at` of `size` bytes (1, 2 or 4) hits; nothing also if it is not aligned.
+    #[must_use]
+    #[inline(always)]
+    pub const fn write(&self, at: u32, size: u32) -> Option<usize> {
+        let hit = self.writes[Self::write_place(at)];
+        if hit.tag == at & (!(HALF - 1) | (size - 1)) {
+            Some(at.wrapping_add(hit.shift) as usize)
+        } else {
+            None
+        }
+    }
+
+    /// The stamp of the line of `at`, if it is known to hit; else 0.
+    #[must_use]
+    pub const fn stamp(&self, at: u32) -> u64 {
+        let hit = &self.lines[Self::line_place(at)];
+        if hit.tag == at & !(LINE - 1) { hit.stamp } else { 0 }
+    }
+
+    /// Remembers that the line of `at`, which is at `offset` of the data cache's array, hits when read.
+    pub(super) fn add_read(&mut self, at: Virtual, offset: u32) {
+        let place = Self::read_place(at.0);
+        let tag = at.0 & !(LINE - 1);
+        self.reads[place] = DataHit { tag, shift: offset.wrapping_sub(tag) };
+        self.used[0] |= 1 << (place / GROUP);
+    }
+
+    /// Remembers that the half-line of `at`, in the line at `offset`, hits when written.
+    pub(super) fn add_write(&mut self, at: Virtual, offset: u32) {
+        let place = Self::write_place(at.0);
+        let (tag, line) = (at.0 & !(HALF - 1), at.0 & !(LINE - 1));
+        self.writes[place] = DataHit { tag, shift: offset.wrapping_sub(line) };
+        self.used[1] |= 1 << (place / GROUP);
+    }
+
+    /// Remembers that the line of `at` hits when fetched, with the stamp of this stay.
+    pub(super) fn add_line(&mut self, at: Virtual, stamp: u64) {
+        let place = Self::line_place(at.0);
+        self.lines[place] = LineHit { stamp, tag: at.0 & !(LINE - 1), unused: 0 };
+        self.used[2] |= 1 << (place / LINE_GROUP);
+    }
+
+    /// Forgets everything.
+    fn clear(&mut self) {
+        let [reads, writes, lines] = std::mem::take(&mut self.used);
+        each(reads).for_each(|group| self.reads[group * GROUP..][..GROUP].fill(NO_DATA));
+        each(writes).for_each(|group| self.writes[group * GROUP..][..GROUP].fill(NO_DATA));
+        each(lines).for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(NO_LINE));
+    }
+
+    /// Forgets each entry of the `size` bytes from unit `first` on that `gone` says lies in what is gone.
+    fn forget(&mut self, page: Modified, size: u32, gone: impl Fn(u32) -> bool) {
+        let lines = size.div_ceil(LINE);
+        let line = page.0 / LINE;
+        for group in each(groups(line, lines, GROUP) & self.used[0]) {
+            let entries = &mut self.reads[group * GROUP..][..GROUP];
+            entries.iter_mut().filter(|hit| gone(hit.tag)).for_each(|hit| *hit = NO_DATA);
+        }
+        for group in each(groups(line * 2, lines * 2, GROUP) & self.used[1]) {
+            let entries = &mut self.writes[group * GROUP..][..GROUP];
+            entries.iter_mut().filter(|hit| gone(hit.tag)).for_each(|hit| *hit = NO_DATA);
+        }
+        for group in each(groups(line, lines, LINE_GROUP) & self.used[2]) {
+            let entries = &mut self.lines[group * LINE_GROUP..][..LINE_GROUP];
+            entries.iter_mut().filter(|hit| gone(hit.tag)).for_each(|hit| *hit = NO_LINE);
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+fn each(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(lowest)
+    })
+}
+
+/// The groups of places that the `units` from unit `first` on fall into, of tables of `group` entries a group.
+const fn groups(first: u32, units: u32, group: usize) -> u64 {
+    let entries = group * 64;
+    if units as usize >= entries {
+        return u64::MAX;
+    }
+    let from = first as usize % entries / group;
+    let to = (first as usize + units as usize - 1) % entries / group;
+    let (upwards, downwards) = (u64::MAX << from, u64::MAX >> (63 - to));
+    if first as usize % entries + units as usize <= entries {
+        upwards & downwards
+    } else {
+        upwards | downwards
+    }
+}
+
+/// The hits at both privileges while the process number is `pid`.
+#[derive(Debug)]
+pub(super) struct Tables {
+    /// In user mode, and in privileged modes.
+    pub(super) hits: Box<[Hits; 2]>,
+    pub(super) pid: u8,
+}
+
+impl Tables {
+    /// Nothing is known.
+    pub(super) fn new(pid: u8) -> Self {
+        Self { hits: Box::new([Hits::NONE; 2]), pid }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.hits.iter_mut().for_each(Hits::clear);
+    }
+
+    /// Forgets what may be a hit no more.
+    #[inline]
+    pub(super) fn apply(&mut self, event: Event) {
+        let pid = self.pid;
+        match event {
+            Event::DataLineGone(line) => {
+                for hits in &mut *self.hits {
+                    forget(&mut hits.reads[Hits::read_place(line.0)], line, pid);
+                    forget_halves(hits, line, pid);
+                }
+            }
+            Event::DataLineCleaned(line) => {
+                self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, pid));
+            }
+            Event::InstructionLineGone(line) => {
+                for hits in &mut *self.hits {
+                    let hit = &mut hits.lines[Hits::line_place(line.0)];
+                    if Virtual(hit.tag).modified(pid) == line {
+                        *hit = NO_LINE;
+                    }
+                }
+            }
+            Event::TranslationGone { page, shift } => {
+                let gone = |tag: u32| Virtual(tag).modified(pid).0 >> shift == page.0 >> shift;
+                self.hits.iter_mut().for_each(|hits| hits.forget(page, 1 << shift, gone));
+            }
+        }
+    }
+}
+
+/// Forgets a hit if it is one of `line`.
+#[inline]
+fn forget(hit: &mut DataHit, line: Modified, pid: u8) {
+    if Virtual(hit.tag).modified(pid).line() == line {
+        *hit = NO_DATA;
+    }
+}
+
+/// Forgets that the halves of `line` are dirty.
+#[inline]
+fn forget_halves(hits: &mut Hits, line: Modified, pid: u8) {
+    let half = Hits::write_place(line.0);
+    hits.writes[half..half + 2].iter_mut().for_each(|hit| forget(hit, line, pid));
+}
