@@ -278,17 +278,17 @@ impl Health {
         page: Page,
         now: Instant,
         bits: u64,
-        flash: ReadPath<'_, M>,
+        ReadPath { medium, counters, events }: ReadPath<'_, M>,
         cause: Cause,
     ) {
         let (retries, readable) = self.look_at(page, now, bits);
         if !readable && cause == Cause::Host {
-            flash.events.add(Event::Unreadable);
+            events.add(Event::Unreadable);
         }
         for _ in 0..retries {
-            flash.events.add(Event::ReadRetry);
-            flash.medium.read(page.into(), Cause::Retry);
-            flash.counters.reads[Cause::Retry] += 1;
+            events.add(Event::ReadRetry);
+            medium.read(page.into(), Cause::Retry);
+            counters.reads[Cause::Retry] += 1;
         }
     }
 

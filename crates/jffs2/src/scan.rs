@@ -364,7 +364,7 @@ impl<'v, M: Mtd> Scan<'v, M> {
                 blocks.move_to(block, List::Free);
             }
             BlockState::Cleanmarker | BlockState::AllDirty => {
-                blocks.move_to(block, List::ErasePending)
+                blocks.move_to(block, List::ErasePending);
             }
             BlockState::Clean => blocks.move_to(block, List::Clean),
             BlockState::PartDirty => self.file_part_dirty(block),

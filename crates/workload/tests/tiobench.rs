@@ -145,7 +145,7 @@ fn write_back_is_paid_for_within_the_test() {
     let mut mount = Mount::new(MemoryFs::new().with_caching(Caching::WriteBack));
     let mut dirty = Vec::new();
     run(&mut mount, &mut Clock::new(), &job(), &mut |_, _, mount, _| {
-        dirty.push(mount.dirty_bytes())
+        dirty.push(mount.dirty_bytes());
     })
     .unwrap();
     assert_eq!(dirty, [Bytes::ZERO; 8]);

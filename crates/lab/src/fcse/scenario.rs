@@ -159,6 +159,7 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     Scenario::read(*section, folder)
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "a section passes what it read by value")]
 fn kernel_at(section: &Section<'_>, path: PathBuf) -> Read<Option<Program>> {
     if !path.exists() {
         return Ok(None);
