@@ -66,7 +66,9 @@ fn run(options: &str, commands: &[(&str, &str)], coherence: bool) {
 const TESTS: (&str, &str) = ("tests", "ALL TESTS PASSED");
 /// Those that see how address spaces are made, without those that fill all memory.
 const SPACES: (&str, &str) = (
-    "tests processes pipes protection fork_copies many_keep_their_memory grows_by_bytes",
+    "tests processes_end a_long_exec_can_be_killed exec_of_several_in_turn registers_are_kept \
+     calls_keep_registers a_tree_of_processes pipes protection fork_copies many_keep_their_memory \
+     grows_by_bytes",
     "ALL TESTS PASSED",
 );
 const BAD_CALLS: (&str, &str) = ("badcalls", "ALL REFUSED");
@@ -86,7 +88,7 @@ fn tests_pass_with_own_tables() {
 fn tests_pass_where_caches_are_flushed_at_a_stretch() {
     let all = ["slots=2 ahead=0", "fcse=0 ahead=0"];
     for options in if is_full() { &all[..] } else { &all[..1] } {
-        check(options, &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
+        check(options, if is_full() { &[TESTS, BAD_CALLS] } else { &[SPACES] });
     }
 }
 
@@ -107,7 +109,7 @@ fn interrupts_do_not_nest_where_a_tick_is_shorter_than_a_switch() {
 
 #[test]
 fn tests_pass_with_two_slots_and_own_tables_beside() {
-    check("slots=2", &[if is_full() { TESTS } else { SPACES }, BAD_CALLS]);
+    check("slots=2", if is_full() { &[TESTS, BAD_CALLS] } else { &[SPACES] });
 }
 
 /// Each MB of the 4 GB; in steps of 64 MB but in the long form, which has more. Pages of slots and kernel always.

@@ -41,24 +41,51 @@ fn full() -> bool {
     std::env::var_os("BOARDLAB_FULL").is_some()
 }
 
-/// The cases of a flash: every tree with every compression. In the sample one tree of `one_of`, on the flash and with
-/// the compression that are drawn.
-fn cases(flash: Flash, purpose: &str, one_of: u64) -> Vec<Case> {
+/// Who writes what the other reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    Kernel,
+    Ours,
+}
+
+/// Every tree on every flash with every compression, a flash after the other. In the sample each tree once, on the
+/// flash, with the compression and by the writer that are drawn.
+fn cases(writer: Writer) -> Vec<Case> {
     let seed = Seed::new(1);
-    let mut stream = seed.stream(purpose);
+    let mut stream = seed.stream("trees");
     let mut cases = Vec::new();
     for tree in trees::all(seed) {
-        let here = stream.below(3 * one_of);
+        let here = nandsim::ALL[index(stream.below(3))];
         let drawn = stream.below(4);
-        for (number, compression) in (0..).zip(COMPRESSIONS) {
-            let sampled = number == drawn && nandsim::ALL.get(index(here)) == Some(&flash);
-            if full() || sampled {
-                let name = format!("{}-{}-{number}", tree.name, flash.page);
-                cases.push(Case { name, tree: tree.clone(), flash, compression });
+        let by = [Writer::Kernel, Writer::Ours][index(stream.below(2))];
+        for flash in nandsim::ALL {
+            for (number, compression) in (0..).zip(COMPRESSIONS) {
+                if full() || flash == here && number == drawn && by == writer {
+                    let name = format!("{}-{}-{number}", tree.name, flash.page);
+                    cases.push(Case { name, tree: tree.clone(), flash, compression });
+                }
             }
         }
     }
+    cases.sort_by_key(|case| case.flash.page);
     cases
+}
+
+/// In the guest: each case by its line, on its flash.
+fn on_their_flash<'c>(cases: &'c [Case], line: impl Fn(&'c Case) -> String) -> String {
+    let mut job = String::new();
+    for (number, case) in cases.iter().enumerate() {
+        if number == 0 {
+            job += &case.flash.load(&[8, 16]);
+        } else if cases[number - 1].flash != case.flash {
+            job += "rmmod nandsim\n";
+            job += &case.flash.load(&[8, 16]);
+        }
+        job += "\n";
+        job += &line(case);
+        job += "\n";
+    }
+    job
 }
 
 fn index(number: u64) -> usize {

@@ -1,11 +1,11 @@
 //! What the kernel wrote is read here: every tree, every compressor, three page sizes.
 
 use crate::flash::manifest_of_dump;
-use crate::{Case, assert_none, cases, device, difference};
+use crate::{Case, Writer, assert_none, cases, device, difference, on_their_flash};
 use boardlab_checks::guest::{Guest, Share};
-use boardlab_checks::nandsim;
+use boardlab_checks::trees;
+use boardlab_sim::Seed;
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 /// In the guest: make a tree, look at it after a second mount, dump the flash.
 const MAKE: &str = r#"
@@ -24,15 +24,15 @@ make() { # NAME DEVICE OPTION TREE
 
 fn write_and_compare(cases: &[Case]) {
     let Some(guest) = Guest::find() else { return };
-    let Some(first) = cases.first() else { return };
     let share = Share::new();
-    let mut job = first.flash.load(&[8, 16]) + MAKE;
     for case in cases {
         share.write(&format!("{}.list", case.tree.name), &case.tree.operations);
-        let (name, device) = (&case.name, device(case.tree.mebibytes));
-        writeln!(job, "make {name} {device} {} {}", case.compression, case.tree.name).unwrap();
     }
-    guest.run(&share, &job);
+    let make = |case: &Case| {
+        let (name, device) = (&case.name, device(case.tree.mebibytes));
+        format!("make {name} {device} {} {}", case.compression, case.tree.name)
+    };
+    guest.run(&share, &(MAKE.to_owned() + &on_their_flash(cases, make)));
     let compare = |case: &Case| {
         let dump = share.read(&format!("{}.dump", case.name)).expect("the guest dumped its flash");
         let kernel = share.text_of(&format!("{}.manifest", case.name));
@@ -44,32 +44,21 @@ fn write_and_compare(cases: &[Case]) {
 }
 
 /// In parts, so that the dumps of one lie on the disk at a time.
-fn write_and_compare_on(flash: nandsim::Flash) {
-    for cases in cases(flash, "kernel writes", 1).chunks(30) {
+#[test]
+fn what_the_kernel_wrote_on_three_sizes_of_pages_is_read_here() {
+    for cases in cases(Writer::Kernel).chunks(30) {
         write_and_compare(cases);
     }
 }
 
 #[test]
-fn what_the_kernel_wrote_on_pages_of_512_bytes_is_read_here() {
-    write_and_compare_on(nandsim::ALL[0]);
-}
-
-#[test]
-fn what_the_kernel_wrote_on_pages_of_2048_bytes_is_read_here() {
-    write_and_compare_on(nandsim::ALL[1]);
-}
-
-#[test]
-fn what_the_kernel_wrote_on_pages_of_4096_bytes_is_read_here() {
-    write_and_compare_on(nandsim::ALL[2]);
-}
-
-#[test]
-fn the_sample_has_every_tree_and_every_compressor() {
-    let sample: Vec<_> =
-        nandsim::ALL.into_iter().flat_map(|flash| cases(flash, "kernel writes", 1)).collect();
-    let trees: BTreeSet<_> = sample.iter().map(|case| case.tree.name).collect();
-    let compressions: BTreeSet<_> = sample.iter().map(|case| case.compression).collect();
-    assert!(trees.len() > 20 && compressions.len() == 4);
+fn the_sample_has_every_tree_once_and_every_compressor_by_either_writer() {
+    let mut trees = BTreeSet::new();
+    for writer in [Writer::Kernel, Writer::Ours] {
+        let sample = cases(writer);
+        let compressions: BTreeSet<_> = sample.iter().map(|case| case.compression).collect();
+        assert_eq!(compressions.len(), 4);
+        trees.extend(sample.iter().map(|case| case.tree.name));
+    }
+    assert_eq!(trees.len(), trees::all(Seed::new(1)).len());
 }

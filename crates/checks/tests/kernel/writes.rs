@@ -1,14 +1,12 @@
 //! What was written here is read by the kernel: our JFFS2 on our NAND, with codes in the spare bytes.
 
 use crate::flash::{chip, dump, manifest_of_dump, options};
-use crate::{Case, assert_none, cases, device, difference};
+use crate::{Case, Writer, assert_none, cases, device, difference, on_their_flash};
 use boardlab_checks::guest::{Guest, Share};
-use boardlab_checks::nandsim;
 use boardlab_jffs2::Jffs2;
 use boardlab_sim::Clock;
 use boardlab_vfs::Mount;
 use boardlab_workload::tree;
-use std::fmt::Write;
 
 /// In the guest: load a dump, look at it, change it, dump it.
 const LOOK: &str = r#"
@@ -64,19 +62,18 @@ pub(crate) fn complaints(log: &str) -> Vec<&str> {
 
 fn load_and_compare(cases: &[Case]) {
     let Some(guest) = Guest::find() else { return };
-    let Some(first) = cases.first() else { return };
     let share = Share::new();
-    let mut job = first.flash.load(&[8, 16]) + LOOK;
     let mut ours = Vec::new();
     share.write("more.list", MORE);
     for case in cases {
         let (manifest, dump) = write(case);
         share.write(&format!("{}.ours", case.name), dump);
         ours.push(manifest);
-        let device = device(case.tree.mebibytes);
-        writeln!(job, "look {} {device} {}", case.name, case.compression).unwrap();
     }
-    guest.run(&share, &job);
+    let look = |case: &Case| {
+        format!("look {} {} {}", case.name, device(case.tree.mebibytes), case.compression)
+    };
+    guest.run(&share, &(LOOK.to_owned() + &on_their_flash(cases, look)));
     let compare = |(case, ours): (&Case, &String)| {
         let text = |kind: &str| share.text_of(&format!("{}.{kind}", case.name));
         let log = text("dmesg");
@@ -94,23 +91,10 @@ fn load_and_compare(cases: &[Case]) {
     assert_none(&cases.iter().zip(&ours).filter_map(compare).collect::<Vec<_>>());
 }
 
-fn load_and_compare_on(flash: nandsim::Flash) {
-    for cases in cases(flash, "kernel reads", 2).chunks(30) {
+/// In parts, so that the dumps of one lie on the disk at a time.
+#[test]
+fn the_kernel_reads_what_was_written_here_on_three_sizes_of_pages_and_writes_on() {
+    for cases in cases(Writer::Ours).chunks(30) {
         load_and_compare(cases);
     }
-}
-
-#[test]
-fn the_kernel_reads_what_was_written_here_on_pages_of_512_bytes_and_writes_on() {
-    load_and_compare_on(nandsim::ALL[0]);
-}
-
-#[test]
-fn the_kernel_reads_what_was_written_here_on_pages_of_2048_bytes_and_writes_on() {
-    load_and_compare_on(nandsim::ALL[1]);
-}
-
-#[test]
-fn the_kernel_reads_what_was_written_here_on_pages_of_4096_bytes_and_writes_on() {
-    load_and_compare_on(nandsim::ALL[2]);
 }
