@@ -141,7 +141,8 @@ const ACTIONS: [(&str, Action); 2] = [("issued", Action::Issued), ("queued", Act
 const ORDERS: [(&str, Order); 2] = [("refuse", Order::Refuse), ("clamp", Order::Clamp)];
 const BEYONDS: [(&str, BeyondEnd); 3] =
     [("refuse", BeyondEnd::Refuse), ("clamp", BeyondEnd::Clamp), ("wrap", BeyondEnd::Wrap)];
-const RAGGEDS: [(&str, Unaligned); 2] = [("refuse", Unaligned::Refuse), ("widen", Unaligned::Widen)];
+const RAGGEDS: [(&str, Unaligned); 2] =
+    [("refuse", Unaligned::Refuse), ("widen", Unaligned::Widen)];
 
 fn disk(section: &Section<'_>, name: Option<String>) -> Read<Option<Disk>> {
     let help = "major,minor as blkparse prints them, or host.disk of a CSV";

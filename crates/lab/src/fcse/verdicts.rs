@@ -9,9 +9,6 @@ use boardlab_experiment::verdict::{self, Rules, apply, is_of};
 use boardlab_result::RunResult;
 
 /// Puts the published figures beside ours; `quantum` is the finding about them.
-///
-/// # Errors
-/// When a rule is about a cell that was not published.
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,

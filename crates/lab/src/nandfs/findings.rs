@@ -26,9 +26,6 @@ pub(super) struct Explaining {
 }
 
 /// The time cells of `columns` as they were printed, with their names.
-///
-/// # Errors
-/// When the reference lacks one.
 pub(super) fn observations(
     columns: &[Column],
     reference: &Reference,
@@ -54,9 +51,6 @@ pub(super) fn observations(
 }
 
 /// Adds what the runs say of the print.
-///
-/// # Errors
-/// When the reference lacks a figure that a finding quotes.
 pub(super) fn all(
     run: &mut RunResult,
     (columns, reference): (&[Column], &Reference),

@@ -174,9 +174,6 @@ fn compared<'r>(runs: &Runs<'r>) -> [(&'static str, &'static str, &'r Measured, 
 }
 
 /// The steps beside the print; without verdicts the print is left out.
-///
-/// # Errors
-/// When the reference lacks a step.
 pub(super) fn steps(
     run: &mut RunResult,
     runs: &Runs<'_>,

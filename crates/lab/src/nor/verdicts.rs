@@ -9,9 +9,6 @@ use boardlab_experiment::verdict::{self, Rules, apply, is_of};
 use boardlab_result::{RunResult, Table};
 
 /// Puts the published figures beside ours.
-///
-/// # Errors
-/// When a rule is about a cell that was not published.
 pub(super) fn verdicts(
     tables: &mut [Table],
     reference: &Reference,

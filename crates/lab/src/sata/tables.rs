@@ -21,9 +21,6 @@ use boardlab_sata::shares::Shares;
 use told::{name, short};
 
 /// All of them.
-///
-/// # Errors
-/// When the reference lacks a figure.
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,

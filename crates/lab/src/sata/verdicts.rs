@@ -21,9 +21,6 @@ pub(super) fn off(ours: f64, print: f64) -> f64 {
 }
 
 /// A printed figure; none where the row or the column was not printed.
-///
-/// # Errors
-/// When the table lacks.
 pub(super) fn printed_rate(
     reference: &Reference,
     table: &str,
@@ -36,9 +33,6 @@ pub(super) fn printed_rate(
 }
 
 /// Puts the published figures beside ours and gives the verdicts.
-///
-/// # Errors
-/// When a rule is about a cell that was not published.
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,

@@ -197,7 +197,8 @@ fn collection(section: Section<'_>) -> Read<Policies> {
     })
 }
 
-const EMPTIED: [(&str, EmptyBlocks); 2] = [("returned", EmptyBlocks::Returned), ("kept", EmptyBlocks::Kept)];
+const EMPTIED: [(&str, EmptyBlocks); 2] =
+    [("returned", EmptyBlocks::Returned), ("kept", EmptyBlocks::Kept)];
 
 fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
     let numbers = ("threshold", 1, limits::ERASES);

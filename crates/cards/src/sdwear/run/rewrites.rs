@@ -39,9 +39,6 @@ pub(crate) struct Candidate {
 }
 
 /// Every controller of the scenario with dynamic and with static levelling.
-///
-/// # Errors
-/// What is wrong with a controller's keys.
 pub(crate) fn candidates(
     document: &Document,
     scenario: &Scenario,

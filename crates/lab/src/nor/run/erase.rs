@@ -132,9 +132,6 @@ fn trials(sectors: u32) -> Vec<Trial> {
 }
 
 /// Erases the same sectors under every policy.
-///
-/// # Errors
-/// [`Failure::Run`] when an erase fails.
 pub(crate) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Failure> {
     // The same seed draws the same times: what a closer look finds is when the chip was done.
     let exact = Trial::new("reference", "a close look at erases", 250, |_| {

@@ -68,9 +68,6 @@ pub(crate) fn attach(
 }
 
 /// Writes the scenario's data with `system` on `board` and reads it back.
-///
-/// # Errors
-/// [`Failure::Run`] when the device fails or does not hold what was written.
 pub(crate) fn simulate(
     scenario: &Scenario,
     board: &BoardSpec,

@@ -38,9 +38,6 @@ pub(crate) fn deviation(rates: &[[f64; 2]]) -> [f64; 2] {
 }
 
 /// The printed rows of a table of loops.
-///
-/// # Errors
-/// When the reference lacks one.
 pub(crate) fn printed(
     reference: &Reference,
     table: &str,
@@ -55,9 +52,6 @@ pub(crate) fn printed(
 }
 
 /// The means of both tables, printed and ours.
-///
-/// # Errors
-/// When the reference lacks a row.
 pub(crate) fn table(
     measured: &Measured,
     reference: &Reference,
