@@ -220,17 +220,14 @@ fn latency(
 }
 
 fn sections(measured: &Measured, clock: Hertz) -> Table {
-    let title = "The longest stretches with interrupts off under load";
-    let mut table = masked::table(title);
     let of_ways = measured.ways.iter().map(|one| (one.way.id(), one.way.title(), &one.sections));
     let beside = ("beside-large", "FCSE, beside a process above 32 MB", &measured.beside_large);
-    for (id, title, sections) in of_ways.chain([beside]) {
-        for (index, section) in sections.iter().take(SECTIONS).enumerate() {
-            let row = Row::new(format!("{id}-{}", index + 1), title);
-            table.rows.push(section.cells(row, time(section.cycles, clock), &measured.symbols));
-        }
-    }
-    table
+    let rows = of_ways.chain([beside]).flat_map(|(id, title, sections)| {
+        let numbered = (1..).zip(sections.iter().take(SECTIONS));
+        numbered.map(move |(number, one)| (Row::new(format!("{id}-{number}"), title), one))
+    });
+    let title = "The longest stretches with interrupts off under load";
+    masked::table(title, rows, &measured.symbols, |cycles| time(cycles, clock)).table()
 }
 
 /// What each size of program takes from either disk, with an empty buffer cache and again.
