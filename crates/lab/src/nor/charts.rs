@@ -49,10 +49,7 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
 
 /// The waits of Linux before its first poll, where `udelay` makes them: from a millisecond on it sleeps.
 fn fixed_waits(runs: &Runs<'_>, tuned_us: u64) -> Vec<Mark> {
-    let whose = match runs.as_published {
-        true => "the authors' change",
-        false => "[improved]",
-    };
+    let whose = if runs.as_published { "the authors' change" } else { "[improved]" };
     let linux = match runs.scenario.linux.wait {
         Wait::WordTime => "Linux as released",
         _ => "[linux]",

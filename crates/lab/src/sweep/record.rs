@@ -341,10 +341,7 @@ impl Contents {
 
     fn damaged(&mut self, damage: Damage) {
         self.holes |= damage.flaw != LineFlaw::Torn;
-        match self.damage.len() < DAMAGE_MAX {
-            true => self.damage.push(damage),
-            false => self.hidden += 1,
-        }
+        if self.damage.len() < DAMAGE_MAX { self.damage.push(damage) } else { self.hidden += 1 }
     }
 }
 

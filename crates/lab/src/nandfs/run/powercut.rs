@@ -57,10 +57,10 @@ pub(crate) fn powercut_types(
 ) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = super::read(request, types)?;
     let cut = &scenario.powercut;
-    let failed = |error: Cause| Failure::Run {
-        system: cut.system.into(),
-        error,
-        help: "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32",
+    let failed = |error: Cause| {
+        let help =
+            "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32";
+        Failure::run(cut.system, error, help)
     };
     let nand = filesystem::nand(&scenario, small(&scenario), request.seed);
     let nand = nand.map_err(|error| failed(Box::new(error)))?;
@@ -198,10 +198,7 @@ fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
             ),
         };
     };
-    let set = match request.document.is_overridden() {
-        true => " with the same --set",
-        false => "",
-    };
+    let set = if request.document.is_overridden() { " with the same --set" } else { "" };
     format!(
         "{tried}: after {} of them something was wrong. The first: {first}. Again: `boardlab powercut {} \
          --seed {}`{set} cuts the same operations the same way.",

@@ -15,7 +15,7 @@ use boardlab_nor::driver::{Kind, Ready, Step};
 use boardlab_nor::tuner::{Completion, PollLoop, Replay, Tried};
 use boardlab_nor::wait::{FixedThenToggle, cfi_udelay};
 use boardlab_nor::{Host, Pause};
-use boardlab_result::prose::{percent_of, round};
+use boardlab_result::prose::{float, percent_of, round};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Duration, Seed};
 use rayon::prelude::*;
@@ -75,8 +75,7 @@ impl Bench<'_> {
     /// The whole write of one chip when the wait for a program takes `time` microseconds.
     fn whole(&self, time: f64) -> Duration {
         let waits = self.stock.steps.of(Step::Wait);
-        #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
-        let micros = time * waits.count() as f64;
+        let micros = time * float(waits.count());
         self.stock.total.saturating_sub(waits.total()) + nanos(micros)
     }
 }
@@ -328,8 +327,7 @@ impl Bench<'_> {
                     (total, count) = (total + span, count + 1);
                 }
             });
-            #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
-            Tried { time: total.as_micros_f64() / count.max(1) as f64, ..tried }
+            Tried { time: total.as_micros_f64() / float(count.max(1)), ..tried }
         };
         let half = (replay.len() / 2).max(1);
         let drift = self.drift().as_nanos();
@@ -444,15 +442,9 @@ fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
     let moved = bench.drift().as_micros_f64() * 0.75;
     let off = (slower - settled - moved).abs().max((settled - faster - moved).abs());
     let follows = off <= ADAPTED * bench.completion.mean();
-    let enough = match follows {
-        true => "is enough to follow",
-        false => "is not enough here to follow",
-    };
+    let enough = if follows { "is enough to follow" } else { "is not enough here to follow" };
     let step = bench.scenario.tune.step;
-    let how = match follows {
-        true => String::new(),
-        false => format!(" with steps of {step}"),
-    };
+    let how = if follows { String::new() } else { format!(" with steps of {step}") };
     let early = match early > 0.0 {
         true => format!("{early:.0} operations were reported done early"),
         false => "it cannot report an operation done early, and none was".into(),
