@@ -94,9 +94,6 @@ fn open(path: &Path, write: bool) -> Result<File, Failure> {
 impl Image {
     /// Writes the blocks that differ from what was read, and flushes them. An image whose blocks
     /// are all as they were is left alone.
-    ///
-    /// # Errors
-    /// [`Failure::CardChanged`] and [`Failure::CardUnwritten`].
     pub(super) fn write_back(&mut self, card: &Card) -> Result<Written, Failure> {
         let Some(now) = card.kept() else {
             unreachable!("a card that was put in from an image is kept in memory")

@@ -5,7 +5,7 @@
 
 use super::symbols::Symbols;
 use boardlab_arm926::{Bus, Processor, Psr};
-use boardlab_result::{Cell, Row, Table};
+use boardlab_result::{Cell, Row, Table, Tabulated};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -27,25 +27,20 @@ pub struct Stretch {
     pub count: u64,
 }
 
-impl Stretch {
-    /// Its cells in [`table`], by the names of this program; `time` is that of its cycles.
-    pub fn cells(&self, row: Row, time: Cell, symbols: &Symbols) -> Row {
-        row.cell("cycles_count", Cell::count(self.cycles))
-            .cell("time_ns", time)
-            .cell("from", Cell::text(symbols.place(self.from)))
-            .cell("to", Cell::text(symbols.place(self.to)))
-            .cell("times_count", Cell::count(self.count))
-    }
-}
-
-/// The table `interrupts-off`, without rows.
-pub fn table(title: &str) -> Table {
+/// The table `interrupts-off` of these stretches, by the names of this program; `time` is that of cycles.
+pub fn table<'s>(
+    title: &str,
+    stretches: impl IntoIterator<Item = (Row, &'s Stretch)>,
+    symbols: &Symbols,
+    time: impl Fn(u64) -> Cell,
+) -> Tabulated<&'s Stretch> {
     Table::new("interrupts-off", title)
-        .column("cycles_count", "cycles")
-        .column("time_ns", "time")
-        .column("from", "from")
-        .column("to", "to")
-        .column("times_count", "times")
+        .of(stretches)
+        .column("cycles_count", "cycles", |one| Cell::count(one.cycles))
+        .column("time_ns", "time", |one| time(one.cycles))
+        .column("from", "from", |one| Cell::text(symbols.place(one.from)))
+        .column("to", "to", |one| Cell::text(symbols.place(one.to)))
+        .column("times_count", "times", |one| Cell::count(one.count))
 }
 
 /// A stretch that has not ended.

@@ -7,10 +7,10 @@
 use super::listing::exception_name;
 use super::masked::{self, Stretch};
 use super::measurement::Measurement;
-use super::profile::{FunctionRow, Profile};
+use super::profile::{FunctionRow, Profile, Tally};
 use crate::VERSION;
 use boardlab_arm926::Exception;
-use boardlab_arm926::memory::check::{Stale, Violation};
+use boardlab_arm926::memory::check::Stale;
 use boardlab_arm926::memory::statistics::CacheCounts;
 use boardlab_realview::Outcome;
 use boardlab_result::prose::float;
@@ -141,95 +141,73 @@ pub(super) fn spent(measurement: &Measurement<'_>) -> Vec<(&'static str, &'stati
 }
 
 fn waiting(measurement: &Measurement<'_>) -> Table {
-    let mut table = Table::new("waiting", "Where the cycles go")
-        .column("cycles_count", "cycles")
-        .column("share_ratio", "share")
-        .column("time_ns", "time");
     let all = measurement.session.machine.now().0;
-    let row = |(id, title, cycles): (&str, &str, u64)| {
-        Row::new(id, title)
-            .cell("cycles_count", Cell::count(cycles))
-            .cell("share_ratio", Cell::real(ratio(cycles, all)))
-            .cell("time_ns", Cell::count(nanoseconds(measurement, cycles)))
-    };
-    table.rows = spent(measurement).into_iter().map(row).collect();
-    table
+    let rows = spent(measurement).into_iter();
+    Table::new("waiting", "Where the cycles go")
+        .of(rows.map(|(id, title, cycles)| (Row::new(id, title), cycles)))
+        .column("cycles_count", "cycles", |cycles| Cell::count(*cycles))
+        .column("share_ratio", "share", |cycles| Cell::real(ratio(*cycles, all)))
+        .column("time_ns", "time", |cycles| Cell::count(nanoseconds(measurement, *cycles)))
+        .table()
 }
 
 fn caches(measurement: &Measurement<'_>) -> Table {
     let statistics = measurement.session.machine.processor().memory.statistics();
-    let mut table = Table::new("caches", "Caches (that of instructions is looked at once a line)")
-        .column("reads_count", "reads")
-        .column("read_misses_count", "missed")
-        .column("read_miss_ratio", "of reads")
-        .column("writes_count", "writes")
-        .column("write_misses_count", "missed")
-        .column("replaced_count", "lines replaced")
-        .column("written_back_count", "half-lines written back");
-    let row = |id: &str, title: &str, counts: &CacheCounts| {
-        Row::new(id, title)
-            .cell("reads_count", Cell::count(counts.reads))
-            .cell("read_misses_count", Cell::count(counts.read_misses))
-            .cell("read_miss_ratio", Cell::real(ratio(counts.read_misses, counts.reads)))
-            .cell("writes_count", Cell::count(counts.writes))
-            .cell("write_misses_count", Cell::count(counts.write_misses))
-            .cell("replaced_count", Cell::count(counts.replaced))
-            .cell("written_back_count", Cell::count(counts.half_lines_written))
-    };
-    table.rows = vec![
-        row("instruction", "", &statistics.instruction_cache),
-        row("data", "", &statistics.data_cache),
-    ];
-    table
+    let both = [("instruction", &statistics.instruction_cache), ("data", &statistics.data_cache)];
+    Table::new("caches", "Caches (that of instructions is looked at once a line)")
+        .of(both.map(|(id, counts)| (Row::new(id, ""), counts)))
+        .column("reads_count", "reads", |one| Cell::count(one.reads))
+        .column("read_misses_count", "missed", |one| Cell::count(one.read_misses))
+        .column("read_miss_ratio", "of reads", |one| Cell::real(ratio(one.read_misses, one.reads)))
+        .column("writes_count", "writes", |one| Cell::count(one.writes))
+        .column("write_misses_count", "missed", |one| Cell::count(one.write_misses))
+        .column("replaced_count", "lines replaced", |one| Cell::count(one.replaced))
+        .column("written_back_count", "half-lines written back", |one| {
+            Cell::count(one.half_lines_written)
+        })
+        .table()
 }
 
 fn tlb(measurement: &Measurement<'_>) -> Table {
     let statistics = measurement.session.machine.processor().memory.statistics();
-    let mut table = Table::new("tlb", "TLB")
-        .column("lookups_count", "lookups")
-        .column("misses_count", "misses")
-        .column("miss_ratio", "of lookups");
-    let row = Row::new("tlb", "")
-        .cell("lookups_count", Cell::count(statistics.tlb_lookups))
-        .cell("misses_count", Cell::count(statistics.tlb_misses))
-        .cell("miss_ratio", Cell::real(ratio(statistics.tlb_misses, statistics.tlb_lookups)));
-    table.rows.push(row);
-    table
+    let (lookups, misses) = (statistics.tlb_lookups, statistics.tlb_misses);
+    Table::new("tlb", "TLB")
+        .of([(Row::new("tlb", ""), ())])
+        .column("lookups_count", "lookups", |()| Cell::count(lookups))
+        .column("misses_count", "misses", |()| Cell::count(misses))
+        .column("miss_ratio", "of lookups", |()| Cell::real(ratio(misses, lookups)))
+        .table()
 }
 
 /// The exceptions that were taken, if there were any.
 fn exceptions(measurement: &Measurement<'_>) -> Option<Table> {
     let taken = &measurement.session.machine.processor().counts.exceptions;
-    let mut table = Table::new("exceptions", "Exceptions").column("taken_count", "taken");
-    let row = |exception: Exception| {
-        let number = taken[exception as usize];
-        let id = exception_name(exception).to_lowercase().replace(' ', "_");
-        (number > 0).then(|| {
-            Row::new(id, exception_name(exception)).cell("taken_count", Cell::count(number))
-        })
-    };
-    table.rows = Exception::ALL.into_iter().filter_map(row).collect();
+    let taken = Exception::ALL.into_iter().map(|exception| (exception, taken[exception as usize]));
+    let rows = taken.filter(|(_, number)| *number > 0).map(|(exception, number)| {
+        let name = exception_name(exception);
+        (Row::new(name.to_lowercase().replace(' ', "_"), name), number)
+    });
+    let table = Table::new("exceptions", "Exceptions")
+        .of(rows)
+        .column("taken_count", "taken", |number| Cell::count(*number))
+        .table();
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// What was read although it was not the newest, if that was looked for and found.
 fn coherence(measurement: &Measurement<'_>) -> Option<Table> {
     let session = measurement.session;
-    let mut table = Table::new("coherence", "Used although it was not the newest")
-        .column("address", "address")
-        .column("by", "by")
-        .column("cycle_count", "at cycle")
-        .column("missing", "what is missing");
-    let row = |(number, violation): (usize, &Violation)| {
-        let by = session.symbols.name(violation.pc).to_string();
-        Row::new(format!("violation-{}", number + 1), stale_name(violation.stale))
-            .cell("address", Cell::text(format!("{:#010x}", violation.at.0)))
-            .cell("by", Cell::text(by))
-            .cell("cycle_count", Cell::count(violation.now.0))
-            .cell("missing", Cell::text(violation.stale.missing()))
-    };
     let found = session.machine.processor().memory.violations();
-    table.rows = found.iter().take(VIOLATIONS).enumerate().map(row).collect();
+    let rows = (1..)
+        .zip(found.iter().take(VIOLATIONS))
+        .map(|(number, one)| (Row::new(format!("violation-{number}"), stale_name(one.stale)), one));
+    let table = Table::new("coherence", "Used although it was not the newest")
+        .of(rows)
+        .column("address", "address", |one| Cell::text(format!("{:#010x}", one.at.0)))
+        .column("by", "by", |one| Cell::text(session.symbols.name(one.pc).to_string()))
+        .column("cycle_count", "at cycle", |one| Cell::count(one.now.0))
+        .column("missing", "what is missing", |one| Cell::text(one.stale.missing()))
+        .table();
     (!table.rows.is_empty()).then_some(table)
 }
 
@@ -247,82 +225,59 @@ const fn stale_name(stale: Stale) -> &'static str {
 
 fn functions(measurement: &Measurement<'_>, profile: &Profile) -> Table {
     let all = measurement.session.machine.now().0;
-    let mut table = Table::new(
-        "functions",
-        "Where the cycles go, by function (its own, without those that it calls)",
-    )
-    .column("cycles_count", "cycles")
-    .column("share_ratio", "share")
-    .column("instructions_count", "instructions")
-    .column("cpi", "CPI")
-    .column("calls_count", "calls")
-    .column("instruction_misses_count", "I misses")
-    .column("data_misses_count", "D misses")
-    .column("tlb_misses_count", "TLB misses");
-    let row = |FunctionRow { name, tally }: &FunctionRow| {
-        let [instruction, data, tlb] = tally.misses;
-        Row::new(name.clone(), "")
-            .cell("cycles_count", Cell::count(tally.cycles))
-            .cell("share_ratio", Cell::real(ratio(tally.cycles, all)))
-            .cell("instructions_count", Cell::count(tally.instructions))
-            .cell("cpi", Cell::real(ratio(tally.cycles, tally.instructions)))
-            .cell("calls_count", Cell::count(tally.calls))
-            .cell("instruction_misses_count", Cell::count(instruction))
-            .cell("data_misses_count", Cell::count(data))
-            .cell("tlb_misses_count", Cell::count(tlb))
-    };
     let mut rows = profile.functions();
     if rows.len() > FUNCTIONS {
         let rest = rows.split_off(FUNCTIONS);
         rows.push(FunctionRow::sum(&format!("({} others)", rest.len()), &rest));
     }
-    table.rows = rows.iter().map(row).collect();
-    table
+    let title = "Where the cycles go, by function (its own, without those that it calls)";
+    let missed = |cache: usize| move |one: &Tally| Cell::count(one.misses[cache]);
+    Table::new("functions", title)
+        .of(rows.into_iter().map(|one| (Row::new(one.name, ""), one.tally)))
+        .column("cycles_count", "cycles", |one| Cell::count(one.cycles))
+        .column("share_ratio", "share", |one| Cell::real(ratio(one.cycles, all)))
+        .column("instructions_count", "instructions", |one| Cell::count(one.instructions))
+        .column("cpi", "CPI", |one| Cell::real(ratio(one.cycles, one.instructions)))
+        .column("calls_count", "calls", |one| Cell::count(one.calls))
+        .column("instruction_misses_count", "I misses", missed(0))
+        .column("data_misses_count", "D misses", missed(1))
+        .column("tlb_misses_count", "TLB misses", missed(2))
+        .table()
 }
 
 /// The longest stretches with interrupts masked, if any ended.
 fn interrupts_off(measurement: &Measurement<'_>, stretches: &[Stretch]) -> Option<Table> {
     let title = "The longest stretches with interrupts off, by where they begin";
-    let mut table = masked::table(title).column("after_count", "longest after instructions");
-    let row = |(index, stretch): (usize, &Stretch)| {
-        let row = Row::new(format!("stretch-{}", index + 1), (index + 1).to_string());
-        let time = Cell::count(nanoseconds(measurement, stretch.cycles));
-        stretch
-            .cells(row, time, &measurement.session.symbols)
-            .cell("after_count", Cell::count(stretch.after))
-    };
-    table.rows = stretches.iter().take(STRETCHES).enumerate().map(row).collect();
+    let rows = (1..).zip(stretches.iter().take(STRETCHES)).map(|(number, stretch)| {
+        (Row::new(format!("stretch-{number}"), number.to_string()), stretch)
+    });
+    let time = |cycles| Cell::count(nanoseconds(measurement, cycles));
+    let table = masked::table(title, rows, &measurement.session.symbols, time)
+        .column("after_count", "longest after instructions", |one| Cell::count(one.after))
+        .table();
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// The system calls, if there were any.
 fn calls(measurement: &Measurement<'_>, profile: &Profile) -> Option<Table> {
     let calls = profile.calls(&measurement.session.calls);
-    let mut table = Table::new("calls", "System calls")
-        .column("calls_count", "calls")
-        .column("kernel_count", "kernel cycles")
-        .column("kernel_mean_ns", "kernel mean")
-        .column("mean_ns", "mean")
-        .column("min_ns", "min")
-        .column("max_ns", "max")
-        .column("open_count", "not returned");
-    table.rows = calls
-        .iter()
-        .map(|(number, name, tally)| {
-            let time = |cycles: u64| Cell::count(nanoseconds(measurement, cycles));
-            let of = |span: Option<boardlab_sim::Duration>| {
-                span.map_or_else(Cell::none, |span| time(span.as_nanos()))
-            };
-            let all = tally.elapsed.count() + tally.open;
-            Row::new(format!("call-{number}"), name.clone().unwrap_or_default())
-                .cell("calls_count", Cell::count(all))
-                .cell("kernel_count", Cell::count(tally.kernel))
-                .cell("kernel_mean_ns", time(tally.kernel / all.max(1)))
-                .cell("mean_ns", of(tally.elapsed.mean()))
-                .cell("min_ns", of(tally.elapsed.min()))
-                .cell("max_ns", of(tally.elapsed.max()))
-                .cell("open_count", Cell::count(tally.open))
-        })
-        .collect();
+    let time = |cycles: u64| Cell::count(nanoseconds(measurement, cycles));
+    let of = |span: Option<boardlab_sim::Duration>| {
+        span.map_or_else(Cell::none, |span| time(span.as_nanos()))
+    };
+    let rows = calls.into_iter().map(|(number, name, tally)| {
+        let all = tally.elapsed.count() + tally.open;
+        (Row::new(format!("call-{number}"), name.unwrap_or_default()), (tally, all))
+    });
+    let table = Table::new("calls", "System calls")
+        .of(rows)
+        .column("calls_count", "calls", |(_, all)| Cell::count(*all))
+        .column("kernel_count", "kernel cycles", |(one, _)| Cell::count(one.kernel))
+        .column("kernel_mean_ns", "kernel mean", |(one, all)| time(one.kernel / (*all).max(1)))
+        .column("mean_ns", "mean", |(one, _)| of(one.elapsed.mean()))
+        .column("min_ns", "min", |(one, _)| of(one.elapsed.min()))
+        .column("max_ns", "max", |(one, _)| of(one.elapsed.max()))
+        .column("open_count", "not returned", |(one, _)| Cell::count(one.open))
+        .table();
     (!table.rows.is_empty()).then_some(table)
 }

@@ -84,9 +84,6 @@ impl Override {
     }
 
     /// Puts the value into the tree below `root`.
-    ///
-    /// # Errors
-    /// [`Error::Override`] when the key goes on below something that is not a section.
     pub(crate) fn apply(&self, root: &mut Node) -> Result<(), Error> {
         let mut node = root;
         let mut path = String::new();

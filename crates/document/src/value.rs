@@ -79,97 +79,41 @@ fn units(dimension: Dimension) -> String {
     format!("units: {}", dimension.unit_names())
 }
 
-impl Value for Duration {
-    const NUMBER: bool = true;
-    fn expected() -> String {
-        "a duration".into()
-    }
-    fn example() -> String {
-        "\"256 us\"".into()
-    }
-    fn hint() -> String {
-        units(Dimension::Time)
-    }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        parsed(node, quantity::duration)
-    }
-    fn is_zero(&self) -> bool {
-        Self::is_zero(*self)
-    }
+fn of_rates() -> String {
+    let [size, time] = [Dimension::Size, Dimension::Time].map(Dimension::unit_names);
+    format!("a size ({size}) over a time ({time})")
 }
 
-impl Value for Bytes {
-    const NUMBER: bool = true;
-    fn expected() -> String {
-        "a size".into()
-    }
-    fn example() -> String {
-        "\"128 KiB\"".into()
-    }
-    fn hint() -> String {
-        units(Dimension::Size)
-    }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        parsed(node, quantity::bytes)
-    }
-    fn is_zero(&self) -> bool {
-        Self::is_zero(*self)
-    }
+/// Quantities: their type, what is due, an example, units, reader, and whether one is zero.
+macro_rules! quantities {
+    ($($type:ty, $expected:literal, $example:literal, $hint:expr, $parse:path, $zero:expr;)*) => {$(
+        impl Value for $type {
+            const NUMBER: bool = true;
+            fn expected() -> String {
+                $expected.into()
+            }
+            fn example() -> String {
+                $example.into()
+            }
+            fn hint() -> String {
+                $hint
+            }
+            fn read(node: &Node) -> Result<Self, Misplaced> {
+                parsed(node, $parse)
+            }
+            fn is_zero(&self) -> bool {
+                let zero: fn(Self) -> bool = $zero;
+                zero(*self)
+            }
+        }
+    )*};
 }
-
-impl Value for Hertz {
-    const NUMBER: bool = true;
-    fn expected() -> String {
-        "a frequency".into()
-    }
-    fn example() -> String {
-        "\"48 MHz\"".into()
-    }
-    fn hint() -> String {
-        units(Dimension::Frequency)
-    }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        parsed(node, quantity::hertz)
-    }
-}
-
-impl Value for Rate {
-    const NUMBER: bool = true;
-    fn expected() -> String {
-        "a rate".into()
-    }
-    fn example() -> String {
-        "\"381 MB/s\" or \"4 MiB / 11 ms\"".into()
-    }
-    fn hint() -> String {
-        format!(
-            "a size ({}) over a time ({})",
-            Dimension::Size.unit_names(),
-            Dimension::Time.unit_names()
-        )
-    }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        parsed(node, quantity::rate)
-    }
-}
-
-impl Value for Ratio {
-    const NUMBER: bool = true;
-    fn expected() -> String {
-        "a ratio".into()
-    }
-    fn example() -> String {
-        "\"10 %\"".into()
-    }
-    fn hint() -> String {
-        units(Dimension::Ratio)
-    }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        parsed(node, quantity::ratio)
-    }
-    fn is_zero(&self) -> bool {
-        self.millionths() == 0
-    }
+quantities! {
+    Duration, "a duration", "\"256 us\"", units(Dimension::Time), quantity::duration, Self::is_zero;
+    Bytes, "a size", "\"128 KiB\"", units(Dimension::Size), quantity::bytes, Self::is_zero;
+    Hertz, "a frequency", "\"48 MHz\"", units(Dimension::Frequency), quantity::hertz, |_| false;
+    Rate, "a rate", "\"381 MB/s\" or \"4 MiB / 11 ms\"", of_rates(), quantity::rate, |_| false;
+    Ratio, "a ratio", "\"10 %\"", units(Dimension::Ratio), quantity::ratio, |one| one.millionths() == 0;
 }
 
 impl Value for u64 {

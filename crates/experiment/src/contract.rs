@@ -160,6 +160,13 @@ pub enum Failure {
     },
 }
 
+impl Failure {
+    /// The system that failed, what it said, and what to try.
+    pub fn run(system: impl Into<String>, error: impl Into<Cause>, help: &'static str) -> Self {
+        Self::Run { system: system.into(), error: error.into(), help }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Input(error)

@@ -1,6 +1,6 @@
 //! Findings of experiments, each of which a test must have met under altered settings.
 //!
-//! Layer: rank 9. Functions: `find`, `on_print`; [`added_by`] for that test.
+//! Layer: rank 9. Functions: `find`, `find_if`, `on_print`; [`added_by`] for that test.
 
 use boardlab_result::RunResult;
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::panic::Location;
 /// A finding with the call that added it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// The call of `find` or `on_print`.
+    /// The call of one of these functions.
     pub at: &'static Location<'static>,
     /// The sentence.
     pub finding: String,
@@ -24,6 +24,14 @@ thread_local! {
 #[track_caller]
 pub fn find(run: &mut RunResult, finding: impl Into<String>) -> usize {
     add(run, finding.into())
+}
+
+/// As [`find`], for a finding that not every run has.
+#[track_caller]
+pub fn find_if(run: &mut RunResult, finding: Option<String>) {
+    if let Some(finding) = finding {
+        add(run, finding);
+    }
 }
 
 /// Adds a finding about the print, as there is one only of the published scenario, and returns its index.

@@ -106,6 +106,24 @@ pub fn judge(ours: f64, printed: &Printed) -> Verdict {
     if ours >= low - slack && ours <= high + slack { Verdict::Pass } else { Verdict::Fail }
 }
 
+/// Puts the published figures beside ours in every one of `tables` that was published, each by its own rules.
+///
+/// # Errors
+/// [`Error::UnknownName`] when a rule is about a cell that was not published.
+pub fn apply_each(
+    tables: &mut [Table],
+    reference: &Reference,
+    rules: impl Fn(&Table, &ReferenceTable) -> Rules,
+) -> Result<(), Error> {
+    for table in tables {
+        if let Ok(published) = reference.table(&table.id) {
+            let rules = rules(table, published);
+            apply(table, published, &rules)?;
+        }
+    }
+    Ok(())
+}
+
 /// Puts the published figures beside ours and gives the verdicts.
 ///
 /// Rows, columns and cells that were published and are not in `table` are added as not built.

@@ -161,15 +161,16 @@ pub fn list(kinds: &[Kind]) -> Result<RunResult, Failure> {
         if !kinds.is_empty() && !kinds.contains(&kind) {
             continue;
         }
-        let mut table = Table::new(id, title).column("title", "what it is").column("file", "file");
+        let mut rows = Vec::new();
         for file in catalog::all(kind) {
-            let document = Document::parse(&file.source(kind))?;
-            let row = Row::new(file.name, "")
-                .cell("title", Cell::text(document.title()?))
-                .cell("file", Cell::text(file.path));
-            table.rows.push(row);
+            let title = Document::parse(&file.source(kind))?.title()?;
+            rows.push((Row::new(file.name, ""), (title, file.path)));
         }
-        run.tables.push(table);
+        let table = Table::new(id, title)
+            .of(rows)
+            .column("title", "what it is", |(title, _)| Cell::text(title))
+            .column("file", "file", |(_, path)| Cell::text(*path));
+        run.tables.push(table.table());
     }
     Ok(run)
 }

@@ -43,8 +43,8 @@ pub fn real(bytes: Bytes) -> f64 {
 /// A count as a figure.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
-pub fn float(count: u64) -> f64 {
-    count as f64
+pub fn float(count: impl TryInto<u64>) -> f64 {
+    count.try_into().unwrap_or(u64::MAX) as f64
 }
 
 /// `value` with so many decimals.

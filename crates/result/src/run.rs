@@ -1,6 +1,6 @@
 //! The whole of one run.
 
-use crate::chart::{Chart, Curve};
+use crate::chart::{Chart, Curve, Layer, Style};
 use crate::origin::{Origin, Parameter};
 use crate::table::{Table, Verdict};
 use crate::timeline::Timeline;
@@ -110,6 +110,20 @@ impl RunResult {
     pub fn draw(&mut self, id: impl Into<String>, unit: &str, points: &[(f64, f64)]) {
         let (x, y) = points.iter().copied().unzip();
         self.series.push(Curve { id: id.into(), unit: unit.into(), x, y });
+    }
+
+    /// Adds a curve and the layer of `chart` that shows it.
+    pub fn plot(
+        &mut self,
+        chart: &mut Chart,
+        (id, label): (impl Into<String>, impl Into<String>),
+        unit: &str,
+        style: Style,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) {
+        let (id, points) = (id.into(), points.into_iter().collect::<Vec<_>>());
+        self.draw(&id, unit, &points);
+        chart.layers.push(Layer::new(label, id, style));
     }
 
     /// Adds `finding` and returns its index, for cells that it explains.

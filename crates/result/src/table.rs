@@ -285,6 +285,13 @@ impl Table {
         self
     }
 
+    /// This table with these rows, to which columns are added with what they say of each row's item.
+    pub fn of<T>(mut self, rows: impl IntoIterator<Item = (Row, T)>) -> Tabulated<T> {
+        let (rows, items): (Vec<_>, _) = rows.into_iter().unzip();
+        self.rows.extend(rows);
+        Tabulated { table: self, items }
+    }
+
     /// The row called `row`.
     #[must_use]
     pub fn row(&self, row: &str) -> Option<&Row> {
@@ -306,6 +313,37 @@ impl Table {
     /// All cells with their row.
     pub fn cells(&self) -> impl Iterator<Item = (&Row, &str, &Cell)> {
         self.rows.iter().flat_map(|row| row.cells.iter().map(move |(id, c)| (row, id.as_str(), c)))
+    }
+}
+
+/// A table whose last rows have an item each, of which every further column says something.
+#[derive(Debug)]
+pub struct Tabulated<T> {
+    table: Table,
+    items: Vec<T>,
+}
+
+impl<T> Tabulated<T> {
+    /// This table with one more column: of each item what `cell` makes of it, nothing for `None`.
+    #[must_use]
+    pub fn column<C: Into<Option<Cell>>>(
+        mut self,
+        id: impl Into<String>,
+        title: impl Into<String>,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        let (id, first) = (id.into(), self.table.rows.len() - self.items.len());
+        for (row, item) in self.table.rows[first..].iter_mut().zip(&self.items) {
+            row.cells.extend(cell(item).into().map(|cell| (id.clone(), cell)));
+        }
+        self.table = self.table.column(id, title);
+        self
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(self) -> Table {
+        self.table
     }
 }
 

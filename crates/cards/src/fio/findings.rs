@@ -6,15 +6,14 @@ use super::run::pace::Pace;
 use boardlab_block::Kind;
 use boardlab_experiment::finding::find;
 use boardlab_result::RunResult;
-use boardlab_result::prose::percent_of;
+use boardlab_result::prose::{float, percent_of};
 
 /// Requests are slowed by a cause where a byte of them takes so many times as long as of those without one.
 const SLOWER: f64 = 1.05;
 
 /// What slowed the jobs most, in a sentence; none where requests with that cause are as fast as those without.
 pub(super) fn all(run: &mut RunResult, pace: &Pace, device: &str) {
-    #[allow(clippy::cast_precision_loss, reason = "ratios for display")]
-    let ratio = |one: u64, other: u64| one as f64 / other.max(1) as f64;
+    let ratio = |one: u64, other: u64| float(one) / float(other.max(1));
     for kind in [Kind::Read, Kind::Write] {
         let all: u64 = pace.slowed(kind).map(|(_, slowed)| slowed.time.as_nanos()).sum();
         let most = pace.slowed(kind).max_by_key(|(_, slowed)| slowed.time);

@@ -76,11 +76,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 }
 
 fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    Failure::Run {
-        system: system.into(),
-        error: Box::new(error),
-        help: "write less, or choose another part: boardlab list parts",
-    }
+    Failure::run(system, error, "write less, or choose another part: boardlab list parts")
 }
 
 /// Writes the first `length` bytes in sequence, then everything reaches the flash.

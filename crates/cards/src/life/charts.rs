@@ -1,18 +1,14 @@
 //! The pictures of a life, as data.
 
 use super::run::factors::Factor;
-use super::run::live::Lived;
+use super::run::live::{Lived, Look};
 use super::run::study::Study;
 use super::tables::years;
-use boardlab_result::prose::round;
-use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_result::prose::{float, round};
+use boardlab_result::{Axis, Chart, RunResult, Style};
 
 /// Bars of the histogram of wear.
 const BINS: usize = 40;
-
-fn number(count: usize) -> f64 {
-    super::run::places::real(u64::try_from(count).unwrap_or(u64::MAX))
-}
 
 /// All of them.
 pub(super) fn draw(run: &mut RunResult, study: &Study, factors: &[Factor]) {
@@ -28,25 +24,21 @@ fn distribution(run: &mut RunResult, study: &Study) {
     let mut ends: Vec<f64> =
         study.cards.iter().filter_map(|card| Some(card.first()?.years)).collect();
     ends.sort_by(f64::total_cmp);
-    let all = number(study.cards.len());
-    let points: Vec<(f64, f64)> = ends
-        .iter()
-        .enumerate()
-        .map(|(at, end)| (years(*end), round(number(at + 1) / all * 100.0, 3)))
-        .collect();
-    run.draw("cards_at_their_end", "%", &points);
+    let all = float(study.cards.len());
     let caption = "Share of the cards that take no more data, or have lost some.";
     let axes = [Axis::fitting("years"), Axis::from_zero("cards at their end (%)")];
-    run.charts.push(Chart {
-        layers: vec![Layer::new("cards", "cards_at_their_end", Style::Line)],
-        ..Chart::new("life-distribution", "When cards come to their end", caption, axes)
-    });
+    let title = "When cards come to their end";
+    let mut chart = Chart::new("life-distribution", title, caption, axes);
+    let share = |at: usize| round(float(at + 1) / all * 100.0, 3);
+    let points = ends.iter().enumerate().map(|(at, end)| (years(*end), share(at)));
+    run.plot(&mut chart, ("cards_at_their_end", "cards"), "%", Style::Line, points);
+    run.charts.push(chart);
 }
 
 /// Blocks by cycles at the end.
 fn wear(run: &mut RunResult, card: &Lived) {
     let most = card.worn.iter().chain(&card.lives).copied().fold(1.0, f64::max);
-    let width = most / number(BINS);
+    let width = most / float(BINS);
     let histogram = |values: &[f64]| {
         let mut counts = [0_usize; BINS + 1];
         for value in values {
@@ -54,54 +46,41 @@ fn wear(run: &mut RunResult, card: &Lived) {
             let bin = ((value / width) as usize).min(BINS);
             counts[bin] += 1;
         }
-        let middle = |bin: usize| round((number(bin) + 0.5) * width, 1);
-        counts.iter().enumerate().map(|(bin, count)| (middle(bin), number(*count))).collect()
+        let middle = |bin: usize| round((float(bin) + 0.5) * width, 1);
+        (0..).zip(counts).map(move |(bin, count)| (middle(bin), float(count)))
     };
-    let (worn, lives): (Vec<_>, Vec<_>) = (histogram(&card.worn), histogram(&card.lives));
-    run.draw("worn", "blocks", &worn);
-    run.draw("lives", "blocks", &lives);
     let caption = "Cycles that the blocks of the median card went through, and live for.";
     let axes = [Axis::from_zero("cycles"), Axis::from_zero("blocks")];
-    run.charts.push(Chart {
-        layers: vec![
-            Layer::new("worn at the end", "worn", Style::Bars),
-            Layer::new("lives of blocks", "lives", Style::Line),
-        ],
-        ..Chart::new("wear-histogram", "Wear at the end", caption, axes)
-    });
+    let mut chart = Chart::new("wear-histogram", "Wear at the end", caption, axes);
+    let (worn, lives) = (("worn", "worn at the end"), ("lives", "lives of blocks"));
+    run.plot(&mut chart, worn, "blocks", Style::Bars, histogram(&card.worn));
+    run.plot(&mut chart, lives, "blocks", Style::Line, histogram(&card.lives));
+    run.charts.push(chart);
 }
 
 /// Wear over the years.
 fn course(run: &mut RunResult, card: &Lived) {
-    let curve = |of: fn(&super::run::live::Look) -> f64| -> Vec<(f64, f64)> {
-        card.looks.iter().map(|look| (years(look.at.years), round(of(look), 1))).collect()
-    };
-    run.draw("cycles_most", "cycles", &curve(|look| look.most));
-    run.draw("cycles_mean", "cycles", &curve(|look| look.mean));
-    run.draw("cycles_least", "cycles", &curve(|look| look.least));
     let caption = "The most worn, the mean and the least worn block of the median card.";
     let axes = [Axis::from_zero("years"), Axis::from_zero("cycles")];
-    run.charts.push(Chart {
-        layers: vec![
-            Layer::new("most worn", "cycles_most", Style::Line),
-            Layer::new("mean", "cycles_mean", Style::Line),
-            Layer::new("least worn", "cycles_least", Style::Dashed),
-        ],
-        ..Chart::new("wear-over-time", "Wear over the years", caption, axes)
-    });
+    let mut chart = Chart::new("wear-over-time", "Wear over the years", caption, axes);
+    let mut line = |id, label, style, of: fn(&Look) -> f64| {
+        let points = card.looks.iter().map(|look| (years(look.at.years), round(of(look), 1)));
+        run.plot(&mut chart, (id, label), "cycles", style, points);
+    };
+    line("cycles_most", "most worn", Style::Line, |look| look.most);
+    line("cycles_mean", "mean", Style::Line, |look| look.mean);
+    line("cycles_least", "least worn", Style::Dashed, |look| look.least);
+    run.charts.push(chart);
 }
 
 /// Years with each factor and all before it.
 fn waterfall(run: &mut RunResult, factors: &[Factor]) {
-    let points: Vec<(f64, f64)> =
-        factors.iter().enumerate().map(|(at, one)| (number(at), years(one.years))).collect();
-    run.draw("years_by_factor", "years", &points);
     let caption =
         "From the ideal life to the real one: years with each factor and all to its left.";
     let axes = [Axis::fitting("factor"), Axis::from_zero("years")];
-    run.charts.push(Chart {
-        categories: factors.iter().map(|one| one.id.to_owned()).collect(),
-        layers: vec![Layer::new("years", "years_by_factor", Style::Bars)],
-        ..Chart::new("factors", "What shortens and lengthens life", caption, axes)
-    });
+    let mut chart = Chart::new("factors", "What shortens and lengthens life", caption, axes);
+    chart.categories = factors.iter().map(|one| one.id.to_owned()).collect();
+    let points = factors.iter().enumerate().map(|(at, one)| (float(at), years(one.years)));
+    run.plot(&mut chart, ("years_by_factor", "years"), "years", Style::Bars, points);
+    run.charts.push(chart);
 }

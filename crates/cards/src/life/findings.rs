@@ -5,13 +5,12 @@
 use super::run::factors::Factor;
 use super::run::live::{Lived, Point};
 use super::run::model::Model;
-use super::run::places::real;
 use super::run::study::Study;
 use super::scenario::Scenario;
 use super::tables::years;
 use boardlab_experiment::finding::find;
 use boardlab_result::RunResult;
-use boardlab_result::prose::{counted, round};
+use boardlab_result::prose::{counted, float, round};
 
 fn size(bytes: f64) -> String {
     let (value, unit) = if bytes >= 1e12 { (bytes / 1e12, "TB") } else { (bytes / 1e9, "GB") };
@@ -139,11 +138,11 @@ fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Fac
     let flash = &scenario.part.managed.flash;
     let times = &flash.native.program;
     let total: u64 = times.iter().map(|time| time.as_nanos()).sum();
-    let each = real(total) / real(times.len() as u64) / 1e9;
+    let each = float(total) / float(times.len() as u64) / 1e9;
     let row = f64::from(flash.stripe(scenario.part.managed.page).row_pages());
     let more =
         |id: &str| factors.iter().find(|one| one.id == id).map_or(1.0, |one| 1.0 / one.factor);
-    let pages = study.work.bytes_a_day / real(scenario.part.managed.page.get());
+    let pages = study.work.bytes_a_day / float(scenario.part.managed.page.get());
     let busy = pages * more("requests") * more("programs") * each / row;
     let powered = scenario.days.powered.as_secs_f64();
     if busy > powered {

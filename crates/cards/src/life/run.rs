@@ -18,6 +18,7 @@ use super::{charts, findings, tables};
 use boardlab_experiment::verdict::{self, is_of};
 use boardlab_experiment::{Failure, Progress, Request};
 use boardlab_result::RunResult;
+use boardlab_result::prose::float;
 use boardlab_sim::Seed;
 use model::Model;
 use places::{Source, Work};
@@ -54,8 +55,7 @@ fn work(scenario: &Scenario, seed: Seed) -> Result<(Work, Vec<String>), Failure>
     let model = Model::full(&scenario.part, scenario.days.powered).map_err(refused)?;
     match &scenario.load {
         Load::Pattern(pattern) => {
-            #[allow(clippy::cast_precision_loss, reason = "bytes below 2^53")]
-            let bytes_a_day = pattern.bytes_a_day.get() as f64;
+            let bytes_a_day = float(pattern.bytes_a_day.get());
             let (source, days) = (Source::Pattern(*pattern), scenario.days);
             Ok((Work { bytes_a_day, source, days }, Vec::new()))
         }
@@ -66,7 +66,7 @@ fn work(scenario: &Scenario, seed: Seed) -> Result<(Work, Vec<String>), Failure>
 
 fn refused(error: boardlab_ftl::Error) -> Failure {
     let help = "take a larger spare, fewer bad blocks from the factory, or another part";
-    Failure::Run { system: "the card".into(), error: Box::new(error), help }
+    Failure::run("the card", error, help)
 }
 
 /// Lives, factors, what-ifs.

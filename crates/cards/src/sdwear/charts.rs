@@ -11,8 +11,8 @@ use super::run::rewrites::Rewritten;
 use super::run::wear::Worn;
 use super::scenario::Scenario;
 use super::tables::levelling;
-use boardlab_result::prose::{MIB, counted, listed, real, round};
-use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_result::prose::{MIB, counted, float, listed, real, round};
+use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sim::Bytes;
 
 /// Points of one curve.
@@ -65,11 +65,6 @@ pub(super) fn all(
     power(run, &measured.power, scenario.wear.limit);
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn float(count: usize) -> f64 {
-    count as f64
-}
-
 /// Bandwidth of the iterations of experiment 1.
 fn throughput(run: &mut RunResult, free: &Free) {
     let step = free.rates.len().div_ceil(POINTS).max(1);
@@ -79,9 +74,6 @@ fn throughput(run: &mut RunResult, free: &Free) {
             |(bin, rates): (usize, Rates)| (float(bin * step + 1), round(of(&rates) / MIB, 3));
         bins().map(point).collect::<Vec<_>>()
     };
-    run.draw("iteration_most", "mib_per_s", &curve(|rates| rates.most));
-    run.draw("iteration_mean", "mib_per_s", &curve(|rates| rates.mean));
-    run.draw("iteration_least", "mib_per_s", &curve(|rates| rates.least));
     let tenth = free.rates.len() / 10;
     let change = match tenth {
         0 => String::new(),
@@ -103,15 +95,15 @@ fn throughput(run: &mut RunResult, free: &Free) {
     };
     let caption = format!("Bandwidth as fio reports it, {each}.{change}");
     let axes = [Axis::fitting("iteration"), Axis::from_zero("write bandwidth (MiB/s)")];
-    let layer = |label, curve| Layer::new(label, curve, Style::Line);
-    run.charts.push(Chart {
-        layers: vec![
-            layer("fastest", "iteration_most"),
-            layer("mean", "iteration_mean"),
-            layer("slowest", "iteration_least"),
-        ],
-        ..Chart::new("sd-throughput", "Experiment 1: throughput of each iteration", caption, axes)
-    });
+    let title = "Experiment 1: throughput of each iteration";
+    let mut chart = Chart::new("sd-throughput", title, caption, axes);
+    let mut line = |id, label, of| {
+        run.plot(&mut chart, (id, label), "mib_per_s", Style::Line, curve(of));
+    };
+    line("iteration_most", "fastest", |rates| rates.most);
+    line("iteration_mean", "mean", |rates| rates.mean);
+    line("iteration_least", "slowest", |rates| rates.least);
+    run.charts.push(chart);
 }
 
 /// Curves over blocks in the order of their wear.
@@ -124,13 +116,10 @@ fn sorted(run: &mut RunResult, (id, title, caption): (&str, &str, &str), all: &[
         let last = erases.len().saturating_sub(1).max(1);
         let step = erases.len().div_ceil(200).max(1);
         let at = (0..erases.len()).step_by(step).chain([last]);
-        let points: Vec<(f64, f64)> = at
-            .filter_map(|index| Some((index, *erases.get(index)?)))
-            .map(|(index, count)| (round(float(index) / float(last) * 100.0, 2), count.into()))
-            .collect();
+        let share = |index: usize| round(float(index) / float(last) * 100.0, 2);
+        let points = at.filter_map(|index| Some((share(index), f64::from(*erases.get(index)?))));
         let curve = format!("{id}_{name}").replace('/', "_");
-        run.draw(&curve, "count", &points);
-        chart.layers.push(Layer::new(name, curve, Style::Line));
+        run.plot(&mut chart, (curve, name), "count", Style::Line, points);
     }
     run.charts.push(chart);
 }
@@ -151,11 +140,9 @@ fn histogram(run: &mut RunResult, all: &[&Worn], at: &str) {
         for erases in &one.wear.erases {
             classes[usize::try_from(erases / width).unwrap_or(0)] += 1;
         }
-        let points: Vec<(f64, f64)> =
-            (0_u32..).zip(&classes).map(|(at, blocks)| (at.into(), f64::from(*blocks))).collect();
-        let curve = format!("erases_{}", one.id);
-        run.draw(&curve, "count", &points);
-        chart.layers.push(Layer::new(one.id, curve, Style::Bars));
+        let points = (0_u32..).zip(&classes).map(|(at, blocks)| (at.into(), f64::from(*blocks)));
+        let names = (format!("erases_{}", one.id), one.id);
+        run.plot(&mut chart, names, "count", Style::Bars, points);
     }
     run.charts.push(chart);
 }
@@ -169,11 +156,9 @@ fn map(run: &mut RunResult, (id, title, caption): (&str, &str, &str), rows: &[(S
     chart.categories = (0..blocks).step_by(group).map(|first| format!("from {first}")).collect();
     for (number, (label, erases)) in rows.iter().enumerate() {
         let fields = erases.chunks(group).map(|group| group.iter().copied().max().unwrap_or(0));
-        let points: Vec<(f64, f64)> =
-            fields.enumerate().map(|(at, most)| (float(at), most.into())).collect();
-        let curve = format!("{id}_{number}");
-        run.draw(&curve, "count", &points);
-        chart.layers.push(Layer::new(label, curve, Style::Heat));
+        let points = fields.enumerate().map(|(at, most)| (float(at), most.into()));
+        let names = (format!("{id}_{number}"), label);
+        run.plot(&mut chart, names, "count", Style::Heat, points);
     }
     run.charts.push(chart);
 }
@@ -196,10 +181,9 @@ fn bands(run: &mut RunResult, all: &[Rewritten], clusters: &[(&str, f64)]) {
     let mut chart = Chart::new("sd-bands", title, caption, axes);
     chart.categories = all.iter().map(|one| one.id.replace('/', " ")).collect();
     for (id, rate) in clusters {
-        let points: Vec<(f64, f64)> = (0..all.len()).map(|at| (float(at), rate / MIB)).collect();
-        run.draw(format!("cluster_{id}"), "mib_per_s", &points);
-        let label = format!("{id} cluster, print");
-        chart.layers.push(Layer::new(label, format!("cluster_{id}"), Style::Dashed));
+        let points = (0..all.len()).map(|at| (float(at), rate / MIB));
+        let names = (format!("cluster_{id}"), format!("{id} cluster, print"));
+        run.plot(&mut chart, names, "mib_per_s", Style::Dashed, points);
     }
     let ranks = ["most frequent band", "second", "third", "fourth"];
     for (rank, name) in ranks.into_iter().enumerate() {
@@ -213,9 +197,8 @@ fn bands(run: &mut RunResult, all: &[Rewritten], clusters: &[(&str, f64)]) {
             })
             .collect();
         if !points.is_empty() {
-            let curve = format!("band_{rank}");
-            run.draw(&curve, "mib_per_s", &points);
-            chart.layers.push(Layer::new(name, curve, Style::Points));
+            let names = (format!("band_{rank}"), name);
+            run.plot(&mut chart, names, "mib_per_s", Style::Points, points);
         }
     }
     run.charts.push(chart);
@@ -237,11 +220,9 @@ fn first(run: &mut RunResult, scenario: &Scenario, all: &[Rewritten]) {
     let mut chart = Chart::new("sd-first-rewrites", title, caption, axes);
     for one in all.iter().filter(|one| one.id.ends_with("/static")) {
         let rates = one.first.iter().enumerate();
-        let points: Vec<(f64, f64)> =
-            rates.map(|(at, rate)| (float(at + 1), round(rate / MIB, 3))).collect();
-        let curve = format!("first_{}", one.controller);
-        run.draw(&curve, "mib_per_s", &points);
-        chart.layers.push(Layer::new(&one.controller, curve, Style::Points));
+        let points = rates.map(|(at, rate)| (float(at + 1), round(rate / MIB, 3)));
+        let names = (format!("first_{}", one.controller), &one.controller);
+        run.plot(&mut chart, names, "mib_per_s", Style::Points, points);
     }
     run.charts.push(chart);
 }
@@ -266,12 +247,11 @@ fn power(run: &mut RunResult, all: &[Told], limit: u32) {
         last = points.last().map_or(last, |(end, _)| last.max(*end));
         let name = format!("{}, {} spare", levelling(one.levelling), one.spare);
         let id = format!("power_{}_{}", levelling(one.levelling), one.spare.millionths());
-        run.draw(&id, "count", &points);
         let style = if levelling(one.levelling) == "dynamic" { Style::Line } else { Style::Dashed };
-        chart.layers.push(Layer::new(name, id, style));
+        run.plot(&mut chart, (id, name), "count", style, points);
     }
-    run.draw("power_limit", "count", &[(0.0, limit.into()), (last, limit.into())]);
-    chart.layers.push(Layer::new(format!("limit of {limit}"), "power_limit", Style::Dashed));
+    let (names, ends) = (("power_limit", format!("limit of {limit}")), [0.0, last]);
+    run.plot(&mut chart, names, "count", Style::Dashed, ends.map(|at| (at, limit.into())));
     let published = all.first().map(|one| real(one.published.0) / 1e12);
     chart.marks.extend(
         published.map(|x| boardlab_result::Mark { x, label: "volume of experiment 2".into() }),

@@ -14,7 +14,7 @@ use super::scenario::Scenario;
 use super::tables::{NEAR, levelling, near};
 use super::verdicts::{clusters, printed, published};
 use boardlab_document::error::Error;
-use boardlab_experiment::finding::{find, on_print};
+use boardlab_experiment::finding::{find, find_if, on_print};
 use boardlab_experiment::reference::Reference;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{GIB, KIB, MIB, counted, listed, real};
@@ -40,9 +40,6 @@ pub(super) struct Explaining {
 }
 
 /// Adds all findings; those that explain cells where there is a print.
-///
-/// # Errors
-/// When the reference lacks a figure that a finding quotes.
 pub(super) fn all(
     run: &mut RunResult,
     facts: &Facts<'_>,
@@ -57,9 +54,7 @@ pub(super) fn all(
     find(run, kept_finding(facts));
     find(run, averages_finding(facts, &clusters(print)?));
     find(run, controllers_finding(facts));
-    if let Some(loops) = loops_finding(facts) {
-        find(run, loops);
-    }
+    find_if(run, loops_finding(facts));
     for power in power_findings(facts) {
         find(run, power);
     }

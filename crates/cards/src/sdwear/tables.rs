@@ -3,13 +3,13 @@
 //! Layer: rank 10. `experiment1` and `experiment2` stand beside the print; the others are ours.
 
 use super::run::free::Free;
-use super::run::measure::WearFigures;
+use super::run::measure::{Rates, WearFigures};
 use super::run::power::Told;
 use super::run::rewrites::{BandRow, Rewritten};
 use super::run::wear::Worn;
 use super::scenario::{Controller, Scenario};
 use boardlab_ftl::{Counters, Levelling};
-use boardlab_result::prose::{GIB, real, round};
+use boardlab_result::prose::{GIB, float, real, round};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Bytes;
 
@@ -40,7 +40,7 @@ pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
     let mut table = Table::new("experiment1", "Experiment 1: plenty of unused space")
         .column("card", "this card")
         .column("same_volume", at);
-    let mean = super::run::measure::Rates::of(&free.rates).mean;
+    let mean = Rates::of(&free.rates).mean;
     let turned = |volume| Cell::real(round(cycles(volume, capacity), 1));
     let errors = Cell::int(u64::from(free.error.is_some()));
     let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
@@ -69,7 +69,7 @@ fn at_the_head(mut table: Table) -> Table {
 
 /// What the card did for experiment 1.
 pub(super) fn work(free: &Free) -> Table {
-    let rates = super::run::measure::Rates::of(&free.rates);
+    let rates = Rates::of(&free.rates);
     let (counts, counters) = (&free.counts, &free.counters);
     let title = "What the card did for experiment 1";
     let mut table = Table::new("experiment1-work", title).column("card", "this card");
@@ -92,9 +92,8 @@ pub(super) fn work(free: &Free) -> Table {
     table
 }
 
-#[allow(clippy::cast_precision_loss, reason = "millionths below 2^53")]
 fn amplification(counters: &Counters) -> f64 {
-    counters.amplification_millionths() as f64 / 1e6
+    float(counters.amplification_millionths()) / 1e6
 }
 
 /// The published total over every capacity and with both readings of KB that one could mean; `printed` is the
@@ -102,84 +101,64 @@ fn amplification(counters: &Counters) -> f64 {
 pub(super) fn units(scenario: &Scenario, physical: Bytes, printed: f64) -> Table {
     let volume = scenario.wear.volume;
     let decimal = Bytes::new(volume.get() / 1_024 * 1_000);
-    let mut table = Table::new("experiment1-units", "Cycles of the published volume, by reading")
-        .column("capacity_bytes", "capacity")
-        .column("kib_count", "KB = 1,024 B")
-        .column("kb_count", "KB = 1,000 B");
     let readings = [
         ("gb", "as printed, GB = 10^9 B", printed / GIB * 1e9),
         ("gib", "as printed, GB = 2^30 B", printed),
         ("card", "what this card offers", real(scenario.part.face.capacity)),
         ("flash", "all blocks of its flash", real(physical)),
     ];
-    for (id, title, capacity) in readings {
-        table.rows.push(
-            Row::new(id, title)
-                .cell("capacity_bytes", Cell::real(capacity.round()))
-                .cell("kib_count", Cell::real(round(real(volume) / capacity, 1)))
-                .cell("kb_count", Cell::real(round(real(decimal) / capacity, 1))),
-        );
-    }
-    table
+    let turned = |written, capacity: &f64| Cell::real(round(real(written) / capacity, 1));
+    Table::new("experiment1-units", "Cycles of the published volume, by reading")
+        .of(readings.map(|(id, title, capacity)| (Row::new(id, title), capacity)))
+        .column("capacity_bytes", "capacity", |capacity| rate(*capacity))
+        .column("kib_count", "KB = 1,024 B", |capacity| turned(volume, capacity))
+        .column("kb_count", "KB = 1,000 B", |capacity| turned(decimal, capacity))
+        .table()
 }
 
-/// How worn the blocks are: columns that tables of wear share.
-fn spread(table: Table) -> Table {
-    table
-        .column("least_count", "least")
-        .column("mean", "mean")
-        .column("most_count", "most")
-        .column("used_count", "cycles used")
-        .column("variation_ratio", "deviation")
-        .column("most_over_mean", "most/mean")
-        .column("gini", "Gini")
-        .column("amplification", "amplified")
-        .column("levelled_count", "moved")
-}
-
-fn spread_of(row: Row, figures: &WearFigures, counters: &Counters) -> Row {
-    row.cell("least_count", Cell::int(figures.least.into()))
-        .cell("mean", Cell::real(round(figures.mean, 1)))
-        .cell("most_count", Cell::int(figures.most.into()))
-        .cell("used_count", Cell::int(figures.used.into()))
-        .cell("variation_ratio", Cell::real(round(figures.variation, 4)))
-        .cell("most_over_mean", Cell::real(round(figures.most_over_mean(), 4)))
-        .cell("gini", Cell::real(round(figures.gini, 4)))
-        .cell("amplification", Cell::real(round(amplification(counters), 4)))
-        .cell("levelled_count", Cell::int(counters.levelled))
+/// How worn the blocks are, and what the card did for it.
+fn spread<'w>(
+    id: &str,
+    title: impl Into<String>,
+    all: impl Iterator<Item = (&'w str, &'w WearFigures, &'w Counters)>,
+) -> Table {
+    let rows = all.map(|(id, figures, counters)| (Row::new(id, ""), (figures, counters)));
+    let real = |value: f64, decimals: i32| Cell::real(round(value, decimals));
+    Table::new(id, title)
+        .of(rows)
+        .column("least_count", "least", |(of, _)| Cell::int(of.least.into()))
+        .column("mean", "mean", |(of, _)| real(of.mean, 1))
+        .column("most_count", "most", |(of, _)| Cell::int(of.most.into()))
+        .column("used_count", "cycles used", |(of, _)| Cell::int(of.used.into()))
+        .column("variation_ratio", "deviation", |(of, _)| real(of.variation, 4))
+        .column("most_over_mean", "most/mean", |(of, _)| real(of.most_over_mean(), 4))
+        .column("gini", "Gini", |(of, _)| real(of.gini, 4))
+        .column("amplification", "amplified", |(_, did)| real(amplification(did), 4))
+        .column("levelled_count", "moved", |(_, did)| Cell::int(did.levelled))
+        .table()
 }
 
 /// The variants of wear levelling side by side: erases of the blocks in the end.
 pub(super) fn wear(all: &[Worn], at: &str) -> Table {
     let title = format!("Erases of the blocks {at}, by levelling");
-    let mut table = spread(Table::new("wear", title));
-    let row = |one: &Worn| spread_of(Row::new(one.id, ""), &one.figures, &one.counters);
-    table.rows = all.iter().map(row).collect();
-    table
+    spread("wear", title, all.iter().map(|one| (one.id, &one.figures, &one.counters)))
 }
 
 /// How far each of them came.
 pub(super) fn fates(all: &[Worn], limit: u32) -> Table {
-    let mut table = Table::new("wear-life", "How far the card comes, by levelling")
-        .column("written_bytes", "written")
-        .column("iterations_count", "iterations")
-        .column("passed_bytes", format!("block over {limit}"))
-        .column("passed_count", "in iteration")
-        .column("died_bytes", "read-only")
-        .column("died_count", "in iteration");
-    let when = |row: Row, name: &str, at: Option<(u64, Bytes)>| match at {
-        Some((iteration, written)) => row
-            .cell(format!("{name}_bytes"), bytes(written))
-            .cell(format!("{name}_count"), Cell::int(iteration)),
-        None => row.cell(format!("{name}_bytes"), Cell::text("never")),
+    let written = |at: Option<(u64, Bytes)>| {
+        at.map_or_else(|| Cell::text("never"), |(_, written)| bytes(written))
     };
-    for one in all {
-        let row = Row::new(one.id, &one.title)
-            .cell("written_bytes", bytes(one.written))
-            .cell("iterations_count", Cell::int(one.iterations));
-        table.rows.push(when(when(row, "passed", one.passed), "died", one.died));
-    }
-    table
+    let iteration = |at: Option<(u64, Bytes)>| at.map(|(iteration, _)| Cell::int(iteration));
+    Table::new("wear-life", "How far the card comes, by levelling")
+        .of(all.iter().map(|one| (Row::new(one.id, &one.title), one)))
+        .column("written_bytes", "written", |one| bytes(one.written))
+        .column("iterations_count", "iterations", |one| Cell::int(one.iterations))
+        .column("passed_bytes", format!("block over {limit}"), |one| written(one.passed))
+        .column("passed_count", "in iteration", |one| iteration(one.passed))
+        .column("died_bytes", "read-only", |one| written(one.died))
+        .column("died_count", "in iteration", |one| iteration(one.died))
+        .table()
 }
 
 /// The band of `bands` nearest to `rate`, where one is near.
@@ -208,49 +187,37 @@ pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table 
 
 /// What the controllers are.
 pub(super) fn titles(all: &[Controller]) -> Table {
-    let title = "What the controller may be";
-    let mut table = Table::new("experiment2-kinds", title).column("what", "what it does");
-    let row = |one: &Controller| Row::new(&one.id, "").cell("what", Cell::text(&one.title));
-    table.rows = all.iter().map(row).collect();
-    table
+    Table::new("experiment2-kinds", "What the controller may be")
+        .of(all.iter().map(|one| (Row::new(&one.id, ""), one)))
+        .column("what", "what it does", |one| Cell::text(&one.title))
+        .table()
 }
 
 /// Every controller with both ways of levelling.
 pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table {
-    let mut table =
+    let table =
         Table::new("experiment2-controllers", "Both experiments, by controller and levelling")
-            .column("free_bytes_per_s", "experiment 1")
-            .column("bands_count", "bands of rewrites")
-            .column("silhouette", "silhouette")
-            .column("run_bands_count", "bands of runs")
-            .column("run_ns", "a run");
-    for (id, _) in clusters {
-        table = table.column(format!("{id}_bytes_per_s"), format!("{id} cluster"));
-    }
-    for one in all {
-        let probe = super::run::measure::Rates::of(&one.probe.rates);
-        let mut row = Row::new(&one.id, "")
-            .cell("free_bytes_per_s", rate(probe.mean))
-            .cell("bands_count", count(one.bands.len()))
-            .cell("silhouette", Cell::real(round(one.silhouette, 3)))
-            .cell("run_bands_count", count(one.run_bands.len()))
-            .cell("run_ns", Cell::int(one.run_time.as_nanos()));
-        for (id, printed) in clusters {
-            let found = near(&one.bands, *printed).map(|band| rate(band.mean));
-            row = row.cell(format!("{id}_bytes_per_s"), found.unwrap_or_else(|| Cell::text("no")));
-        }
-        table.rows.push(row);
-    }
-    table
+            .of(all.iter().map(|one| (Row::new(&one.id, ""), one)))
+            .column("free_bytes_per_s", "experiment 1", |one| {
+                rate(Rates::of(&one.probe.rates).mean)
+            })
+            .column("bands_count", "bands of rewrites", |one| count(one.bands.len()))
+            .column("silhouette", "silhouette", |one| Cell::real(round(one.silhouette, 3)))
+            .column("run_bands_count", "bands of runs", |one| count(one.run_bands.len()))
+            .column("run_ns", "a run", |one| Cell::int(one.run_time.as_nanos()));
+    let with = clusters.iter().fold(table, |table, (id, printed)| {
+        table.column(format!("{id}_bytes_per_s"), format!("{id} cluster"), |one| {
+            near(&one.bands, *printed).map_or_else(|| Cell::text("no"), |band| rate(band.mean))
+        })
+    });
+    with.table()
 }
 
 /// What experiment 2 did to the blocks, with every controller.
 pub(super) fn rewritten_wear(all: &[Rewritten]) -> Table {
     let title = "Erases of the blocks after experiment 2, by controller and levelling";
-    let mut table = spread(Table::new("experiment2-wear", title));
-    let row = |one: &Rewritten| spread_of(Row::new(&one.id, ""), &one.figures, &one.counters);
-    table.rows = all.iter().map(row).collect();
-    table
+    let each = all.iter().map(|one| (one.id.as_str(), &one.figures, &one.counters));
+    spread("experiment2-wear", title, each)
 }
 
 /// Bands of single rewrites or of whole runs.
@@ -293,27 +260,22 @@ pub(super) const fn levelling(levelling: Levelling) -> &'static str {
 
 /// Which volume could tell.
 pub(super) fn power(all: &[Told], limit: u32) -> Table {
-    let mut table = Table::new("power", "Which volume could tell dynamic from static levelling")
-        .column("spare_bytes", "spare")
-        .column("published_bytes", "experiment 2")
-        .column("published_count", "most erases")
-        .column("passed_bytes", format!("block over {limit}"))
-        .column("expected_bytes", format!("{limit} x spare"))
-        .column("end_bytes", "in the end")
-        .column("end_count", "most erases");
-    for one in all {
-        let passed = one.passed.map_or_else(|| Cell::text("never"), bytes);
+    let row = |one: &Told| {
         let name = levelling(one.levelling);
-        table.rows.push(
-            Row::new(format!("{name}/{}", one.spare).replace(' ', ""), "")
-                .cell("spare_bytes", bytes(one.spare_bytes))
-                .cell("published_bytes", bytes(one.published.0))
-                .cell("published_count", Cell::int(one.published.1.into()))
-                .cell("passed_bytes", passed)
-                .cell("expected_bytes", bytes(one.spare_bytes * u64::from(limit)))
-                .cell("end_bytes", bytes(one.end.0))
-                .cell("end_count", Cell::int(one.end.1.into())),
-        );
-    }
-    table
+        Row::new(format!("{name}/{}", one.spare).replace(' ', ""), "")
+    };
+    Table::new("power", "Which volume could tell dynamic from static levelling")
+        .of(all.iter().map(|one| (row(one), one)))
+        .column("spare_bytes", "spare", |one| bytes(one.spare_bytes))
+        .column("published_bytes", "experiment 2", |one| bytes(one.published.0))
+        .column("published_count", "most erases", |one| Cell::int(one.published.1.into()))
+        .column("passed_bytes", format!("block over {limit}"), |one| {
+            one.passed.map_or_else(|| Cell::text("never"), bytes)
+        })
+        .column("expected_bytes", format!("{limit} x spare"), |one| {
+            bytes(one.spare_bytes * u64::from(limit))
+        })
+        .column("end_bytes", "in the end", |one| bytes(one.end.0))
+        .column("end_count", "most erases", |one| Cell::int(one.end.1.into()))
+        .table()
 }

@@ -10,9 +10,6 @@ use boardlab_experiment::verdict::{self, Rules, apply, is_of};
 use boardlab_result::{Origin, RunResult};
 
 /// The printed clusters of experiment 2 by row, in bytes a second; none without a print.
-///
-/// # Errors
-/// When the reference lacks one.
 pub(super) fn clusters(print: Option<&Reference>) -> Result<Vec<(&'static str, f64)>, Error> {
     let Some(reference) = print else { return Ok(Vec::new()) };
     let each = ["upper", "middle", "lower"].into_iter();
@@ -20,17 +17,11 @@ pub(super) fn clusters(print: Option<&Reference>) -> Result<Vec<(&'static str, f
 }
 
 /// A printed figure of the card.
-///
-/// # Errors
-/// When the reference lacks it.
 pub(super) fn published(reference: &Reference, table: &str, row: &str) -> Result<f64, Error> {
     reference.number(table, row, "card")
 }
 
 /// The same as printed.
-///
-/// # Errors
-/// When the reference lacks it.
 pub(super) fn printed<'r>(
     reference: &'r Reference,
     table: &str,
@@ -40,9 +31,6 @@ pub(super) fn printed<'r>(
 }
 
 /// Puts the published figures beside ours and gives the verdicts.
-///
-/// # Errors
-/// When the reference lacks a table, or a cell that a rule is about.
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,

@@ -6,12 +6,12 @@ pub(super) mod picture;
 
 use super::run::measure::{Measured, OfWay, Way};
 use super::run::programs::{Disk, Starts};
-use super::run::spent::{Spent, WAITING, nanoseconds};
+use super::run::spent::{Spent, Spread, WAITING, nanoseconds};
 use super::run::switches::Point;
 use super::scenario::Scenario;
 use super::tables::gain;
 use boardlab_result::prose::{KIB, float, round};
-use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sim::Hertz;
 
 /// All of them.
@@ -61,9 +61,8 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
             let points = points(one, |point| point.processes == count)
                 .into_iter()
                 .map(|point| (float(point.working_set.get()) / KIB, micros(point.cycles(), clock)));
-            run.draw(&curve, "us", &points.collect::<Vec<_>>());
             let label = format!("{} processes, {}", count, one.way.title());
-            chart.layers.push(Layer::new(label, curve, line(one.way)));
+            run.plot(&mut chart, (curve, label), "us", line(one.way), points);
         }
     }
     run.charts.push(chart);
@@ -85,9 +84,8 @@ fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, cloc
             let points = points(one, |point| point.working_set == set)
                 .into_iter()
                 .map(|point| (f64::from(point.processes), micros(point.cycles(), clock)));
-            run.draw(&curve, "us", &points.collect::<Vec<_>>());
             let label = format!("{kib} KiB each, {}", one.way.title());
-            chart.layers.push(Layer::new(label, curve, line(one.way)));
+            run.plot(&mut chart, (curve, label), "us", line(one.way), points);
         }
     }
     run.charts.push(chart);
@@ -103,16 +101,11 @@ fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
     for &count in &scenario.ring.processes {
         let [tables, fcse] = two(measured).map(|one| points(one, |point| point.processes == count));
         let gains = tables.into_iter().zip(fcse).enumerate();
-        let points = gains.filter_map(|(at, (a, b))| Some((place(at), gain(a, b)?)));
-        let curve = format!("gain_{count}");
-        run.draw(&curve, "times", &points.collect::<Vec<_>>());
-        chart.layers.push(Layer::new(format!("{count} processes"), curve, Style::Heat));
+        let points = gains.filter_map(|(at, (a, b))| Some((float(at), gain(a, b)?)));
+        let names = (format!("gain_{count}"), format!("{count} processes"));
+        run.plot(&mut chart, names, "times", Style::Heat, points);
     }
     run.charts.push(chart);
-}
-
-fn place(at: usize) -> f64 {
-    float(u64::try_from(at).unwrap_or(u64::MAX))
 }
 
 /// What a switch waits for, in a ring of the fewest processes.
@@ -131,10 +124,9 @@ fn waiting(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
     let executing = |spent: &Spent| spent.cycles.saturating_sub(spent.waiting.iter().sum());
     let mut layer = |run: &mut RunResult, id: &str, label: &str, of: &dyn Fn(&Spent) -> u64| {
         let each = |point: &Point| Spent::each(of(&point.net), point.switches);
-        let points = all.iter().enumerate().map(|(at, (_, point))| (place(at), each(point)));
-        let curve = format!("waiting_{id}");
-        run.draw(&curve, "cycles", &points.collect::<Vec<_>>());
-        chart.layers.push(Layer::new(label, curve, Style::Stacked));
+        let points = all.iter().enumerate().map(|(at, (_, point))| (float(at), each(point)));
+        let names = (format!("waiting_{id}"), label);
+        run.plot(&mut chart, names, "cycles", Style::Stacked, points);
     };
     layer(run, "execution", "execution", &executing);
     for (index, (id, label)) in WAITING.into_iter().enumerate() {
@@ -156,20 +148,17 @@ fn latency(run: &mut RunResult, measured: &Measured, clock: Hertz) {
         .collect();
     let name = |(_, name, one): &(usize, &str, &OfWay)| format!("{}, {name}", one.way.title());
     chart.categories = systems.iter().map(name).collect();
-    for (id, label) in [("mean", "mean"), ("p999", "99.9 %"), ("max", "maximum")] {
-        let value = |(load, _, one): &(usize, &str, &OfWay)| {
-            let spread = &one.latency[*load].task;
-            match id {
-                "mean" => spread.mean,
-                "p999" => float(spread.p999),
-                _ => float(spread.max),
-            }
-        };
-        let points =
-            systems.iter().enumerate().map(|(at, one)| (place(at), micros(value(one), clock)));
-        let curve = format!("latency_{id}");
-        run.draw(&curve, "us", &points.collect::<Vec<_>>());
-        chart.layers.push(Layer::new(label, curve, Style::Bars));
+    let values: [(_, _, fn(&Spread) -> f64); 3] = [
+        ("mean", "mean", |spread| spread.mean),
+        ("p999", "99.9 %", |spread| float(spread.p999)),
+        ("max", "maximum", |spread| float(spread.max)),
+    ];
+    for (id, label, value) in values {
+        let points = systems.iter().enumerate().map(|(at, (load, _, one))| {
+            (float(at), micros(value(&one.latency[*load].task), clock))
+        });
+        let names = (format!("latency_{id}"), label);
+        run.plot(&mut chart, names, "us", Style::Bars, points);
     }
     run.charts.push(chart);
 }
@@ -185,12 +174,9 @@ fn exec(run: &mut RunResult, measured: &Measured, clock: Hertz) {
         for (id, warm) in [("cold", false), ("warm", true)] {
             let started = |one: &Starts| if warm { one.warm } else { one.cold };
             let millis = |one| round(micros(started(one).exec.mean, clock) / 1e3, 4);
-            let points = starts.iter().enumerate().map(|(at, one)| (place(at), millis(one)));
-            let points: Vec<_> = points.collect();
-            let curve = format!("exec_{}_{id}", disk.id());
-            run.draw(&curve, "ms", &points);
-            let label = format!("{}, {id}", disk.title());
-            chart.layers.push(Layer::new(label, curve, Style::Bars));
+            let points = starts.iter().enumerate().map(|(at, one)| (float(at), millis(one)));
+            let names = (format!("exec_{}_{id}", disk.id()), format!("{}, {id}", disk.title()));
+            run.plot(&mut chart, names, "ms", Style::Bars, points);
         }
     }
     run.charts.push(chart);

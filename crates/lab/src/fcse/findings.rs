@@ -9,7 +9,7 @@ use super::run::switches::Point;
 use super::scenario::Scenario;
 use super::tables::{both, gain, gain_of_whole};
 use boardlab_computer::masked::Stretch;
-use boardlab_experiment::finding::find;
+use boardlab_experiment::finding::{find, find_if};
 use boardlab_result::RunResult;
 use boardlab_result::prose::{counted, float};
 use boardlab_sim::Hertz;
@@ -25,28 +25,14 @@ pub(super) fn all(
     let facts = Facts { scenario, measured, clock: scenario.computer.settings.core_clock };
     let quantum = find(run, facts.quantum(is_as_published));
     find(run, facts.at_once());
-    if let Some(finding) = facts.gains_most() {
-        find(run, finding);
-    }
-    if let Some(finding) = facts.beyond_the_cache() {
-        find(run, finding);
-    }
-    if let Some(finding) = facts.lockdown() {
-        find(run, finding);
-    }
-    if let Some(finding) = facts.qemu() {
-        find(run, finding);
-    }
+    find_if(run, facts.gains_most());
+    find_if(run, facts.beyond_the_cache());
+    find_if(run, facts.lockdown());
+    find_if(run, facts.qemu());
     find(run, facts.latency());
-    if let Some(finding) = facts.sections() {
-        find(run, finding);
-    }
-    if let Some(finding) = facts.programs() {
-        find(run, finding);
-    }
-    if let Some(finding) = facts.cached() {
-        find(run, finding);
-    }
+    find_if(run, facts.sections());
+    find_if(run, facts.programs());
+    find_if(run, facts.cached());
     quantum
 }
 

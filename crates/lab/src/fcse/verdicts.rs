@@ -5,13 +5,10 @@
 
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
-use boardlab_experiment::verdict::{self, Rules, apply, is_of};
+use boardlab_experiment::verdict::{self, Rules, apply_each, is_of};
 use boardlab_result::RunResult;
 
 /// Puts the published figures beside ours; `quantum` is the finding about them.
-///
-/// # Errors
-/// When a rule is about a cell that was not published.
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,
@@ -19,12 +16,7 @@ pub(super) fn verdicts(
 ) -> Result<(), Error> {
     let rules =
         Rules::new().input("without-fcse", "time_ns").explained("with-fcse", "time_ns", quantum);
-    for table in &mut run.tables {
-        if let Ok(published) = reference.table(&table.id) {
-            apply(table, published, &rules)?;
-        }
-    }
-    Ok(())
+    apply_each(&mut run.tables, reference, |_, _| rules.clone())
 }
 
 /// Names the parameters that each table depends on.

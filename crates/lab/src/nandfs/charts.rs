@@ -4,8 +4,8 @@ use super::run::measure::{Column, Mounting, PHASES, memory};
 use super::tables::Ports;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::{Reference, ReferenceTable};
-use boardlab_result::prose::{KIB, MIB, round};
-use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_result::prose::{KIB, MIB, real, round};
+use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Structure;
 
@@ -20,8 +20,7 @@ fn seconds(span: Duration) -> f64 {
 }
 
 fn kib(size: Bytes) -> f64 {
-    #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
-    round(size.get() as f64 / KIB, 1)
+    round(real(size) / KIB, 1)
 }
 
 /// What was printed, when the scenario is the published one.
@@ -64,19 +63,15 @@ pub(super) fn mount(
         mounts.push(mount / 1e9);
         lists.push(ls / 1e9);
     }
-    let points = |values: &[f64]| placed(&values.iter().copied().map(Some).collect::<Vec<_>>());
-    run.draw("mount", "s", &points(&mounts));
-    run.draw("ls", "s", &points(&lists));
     let caption = "What a user waits for after a start: the mount, then the first ls.";
     let axes = [Axis::fitting("filesystem"), Axis::from_zero("time (s)")];
-    run.charts.push(Chart {
-        categories,
-        layers: vec![
-            Layer::new("mount", "mount", Style::Stacked),
-            Layer::new("ls", "ls", Style::Stacked),
-        ],
-        ..Chart::new("mount-and-ls", "Mount and ls", caption, axes)
-    });
+    let mut chart = Chart::new("mount-and-ls", "Mount and ls", caption, axes);
+    chart.categories = categories;
+    for (id, times) in [("mount", mounts), ("ls", lists)] {
+        let points = (0_u32..).zip(times).map(|(at, time)| (f64::from(at), time));
+        run.plot(&mut chart, (id, id), "s", Style::Stacked, points);
+    }
+    run.charts.push(chart);
     Ok(())
 }
 
@@ -87,10 +82,14 @@ pub(super) fn throughput(
     [data_sheet, _]: Ports,
     print: &Print<'_>,
 ) -> Result<(), Error> {
-    let (mut layers, mut categories) = (Vec::new(), Vec::new());
+    let caption = "tiobench writes zeros unless it is told otherwise, and zeros compress to nearly \
+                   nothing; other data tell what a product would see. percent:N is N percent random, the \
+                   rest zero. Part as in its data sheet.";
+    let axes = [Axis::fitting("test"), Axis::from_zero("throughput (MiB/s)")];
+    let mut chart = Chart::new("throughput", "Throughput by kind of data", caption, axes);
     for phase in PHASES {
         let phase = phase.replace('_', " ");
-        categories.extend(columns.iter().map(|one| format!("{}: {phase}", one.system)));
+        chart.categories.extend(columns.iter().map(|one| format!("{}: {phase}", one.system)));
     }
     let each = || PHASES.iter().enumerate().flat_map(|at| columns.iter().map(move |one| (at, one)));
     let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
@@ -99,8 +98,8 @@ pub(super) fn throughput(
         let rate = |((at, _), one): ((usize, _), &Column)| {
             Some(round(one.throughput[data].phases[at].rate(data_sheet) / MIB, 3))
         };
-        run.draw(&id, "MiB/s", &placed(&each().map(rate).collect::<Vec<_>>()));
-        layers.push(Layer::new(name, &id, Style::Bars));
+        let points = placed(&each().map(rate).collect::<Vec<_>>());
+        run.plot(&mut chart, (id, name), "MiB/s", Style::Bars, points);
     }
     let mut printed = Vec::new();
     for ((_, phase), column) in each() {
@@ -109,18 +108,10 @@ pub(super) fn throughput(
         printed.push(theirs.map(|(_, rate)| rate / MIB));
     }
     if printed.iter().any(Option::is_some) {
-        run.draw("throughput_printed", "MiB/s", &placed(&printed));
-        layers.push(Layer::new("print", "throughput_printed", Style::Bars));
+        let names = ("throughput_printed", "print");
+        run.plot(&mut chart, names, "MiB/s", Style::Bars, placed(&printed));
     }
-    let caption = "tiobench writes zeros unless it is told otherwise, and zeros compress to nearly \
-                   nothing; other data tell what a product would see. percent:N is N percent random, the \
-                   rest zero. Part as in its data sheet.";
-    let axes = [Axis::fitting("test"), Axis::from_zero("throughput (MiB/s)")];
-    run.charts.push(Chart {
-        categories,
-        layers,
-        ..Chart::new("throughput", "Throughput by kind of data", caption, axes)
-    });
+    run.charts.push(chart);
     Ok(())
 }
 
@@ -142,22 +133,18 @@ impl Bars<'_> {
             .map(|(name, bytes)| (format!("{name}, print"), None, Some(round(bytes / KIB, 1))));
         let all: Vec<_> = ours.chain(printed).collect();
         let (ours, printed): (Vec<_>, Vec<_>) = all.iter().map(|one| (one.1, one.2)).unzip();
-        // One bar a category, so stacked is in its middle.
-        let mut layers = Vec::new();
+        let axes = [Axis::fitting("filesystem"), Axis::from_zero(self.axis)];
+        let mut chart = Chart::new(self.id, self.title, self.caption, axes);
+        chart.categories = all.into_iter().map(|one| one.0).collect();
         for (name, id, values) in
             [("ours", self.id, ours), ("print", &format!("{}_printed", self.id), printed)]
         {
             if values.iter().any(Option::is_some) {
-                run.draw(id, "KiB", &placed(&values));
-                layers.push(Layer::new(name, id, Style::Stacked));
+                // One bar a category, so stacked is in its middle.
+                run.plot(&mut chart, (id, name), "KiB", Style::Stacked, placed(&values));
             }
         }
-        let axes = [Axis::fitting("filesystem"), Axis::from_zero(self.axis)];
-        run.charts.push(Chart {
-            categories: all.into_iter().map(|one| one.0).collect(),
-            layers,
-            ..Chart::new(self.id, self.title, self.caption, axes)
-        });
+        run.charts.push(chart);
         Ok(())
     }
 }
@@ -198,24 +185,20 @@ pub(super) fn sizes(
 /// Mount time against the fill level.
 pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitted]: Ports) {
     let percent = |one: &Mounting| one.level.as_f64() * 100.0;
-    let mut layers = Vec::new();
+    let caption =
+        "From the call of mount to its return. table3.2-levels has the pages read for it.";
+    let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("time (s)")];
+    let title = "Mount time against fill level";
+    let mut chart = Chart::new("mount-by-level", title, caption, axes);
     for Column { system, by_level, .. } in columns {
         for (label, end, port, style) in [
             ("data sheet", "", data_sheet, Style::Line),
             ("fitted port", "_fitted", fitted, Style::Dashed),
         ] {
-            let point = |one: &Mounting| (percent(one), seconds(one.mount.with(port)));
-            let points: Vec<_> = by_level.iter().map(point).collect();
-            let id = format!("mount_by_level_{system}{end}");
-            run.draw(&id, "s", &points);
-            layers.push(Layer::new(format!("{system}, {label}"), &id, style));
+            let points = by_level.iter().map(|one| (percent(one), seconds(one.mount.with(port))));
+            let names = (format!("mount_by_level_{system}{end}"), format!("{system}, {label}"));
+            run.plot(&mut chart, names, "s", style, points);
         }
     }
-    let caption =
-        "From the call of mount to its return. table3.2-levels has the pages read for it.";
-    let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("time (s)")];
-    run.charts.push(Chart {
-        layers,
-        ..Chart::new("mount-by-level", "Mount time against fill level", caption, axes)
-    });
+    run.charts.push(chart);
 }

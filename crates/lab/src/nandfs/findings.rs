@@ -12,7 +12,7 @@ use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
 use boardlab_parts::nand::board::Port;
 use boardlab_result::RunResult;
-use boardlab_result::prose::MIB;
+use boardlab_result::prose::{MIB, float, real};
 use boardlab_sim::Bytes;
 
 /// Indices of the findings that explain the cells of a filesystem.
@@ -26,9 +26,6 @@ pub(super) struct Explaining {
 }
 
 /// The time cells of `columns` as they were printed, with their names.
-///
-/// # Errors
-/// When the reference lacks one.
 pub(super) fn observations(
     columns: &[Column],
     reference: &Reference,
@@ -44,8 +41,7 @@ pub(super) fn observations(
         let first = column.throughput.first().into_iter();
         for (row, phase) in first.flat_map(|run| PHASES.iter().zip(run.phases)) {
             let rate = reference.number("table3.3", row, system)?;
-            #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
-            let printed_ns = phase.moved.get() as f64 / rate * 1e9;
+            let printed_ns = real(phase.moved) / rate * 1e9;
             names.push(format!("{system}/{row}"));
             all.push(Observation { printed_ns, run: phase.run });
         }
@@ -54,9 +50,6 @@ pub(super) fn observations(
 }
 
 /// Adds what the runs say of the print.
-///
-/// # Errors
-/// When the reference lacks a figure that a finding quotes.
 pub(super) fn all(
     run: &mut RunResult,
     (columns, reference): (&[Column], &Reference),
@@ -93,9 +86,7 @@ fn percent(share: f64) -> String {
 
 /// A count of bytes in MiB.
 fn mib(bytes: u64) -> String {
-    #[allow(clippy::cast_precision_loss, reason = "display")]
-    let mib = bytes as f64 / MIB;
-    format!("{mib:.1} MiB")
+    format!("{:.1} MiB", float(bytes) / MIB)
 }
 
 fn port(
@@ -126,9 +117,8 @@ fn port(
 }
 
 /// How long a mount of `run` takes, and how much is held after it, as figures.
-#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
 fn size(run: &Mounting, port: Port) -> (f64, f64) {
-    (run.mount.with(port).as_secs_f64(), memory(&run.mounted).get() as f64)
+    (run.mount.with(port).as_secs_f64(), real(memory(&run.mounted)))
 }
 
 /// What the data in the files do to mount and RAM; `printed` is the RAM of the print.
@@ -184,8 +174,7 @@ fn listing(
     let printed =
         observations.iter().find(|one| one.run == ls).map_or(f64::NAN, |one| one.printed_ns);
     let seconds = printed / 1e9;
-    #[allow(clippy::cast_precision_loss, reason = "display")]
-    let moved = ls.counts.bytes as f64 / ls.with(data_sheet).as_secs_f64() * seconds / MIB;
+    let moved = float(ls.counts.bytes) / ls.with(data_sheet).as_secs_f64() * seconds / MIB;
     Ok(format!(
         "What ls waits for depends on files that the publication does not describe: after a mount JFFS2 \
          checks every inode, and for that reads every node with its data. At the same fill level ls takes \
@@ -230,8 +219,7 @@ fn readings(print: &Reference, column: &Column, printed: f64) -> Result<String, 
     // The structure that there is one of for each node.
     let nodes = run.mounted.iter().max_by_key(|one| one.total());
     let (name, size, count) = nodes.map_or(("", 1, 0), |one| (one.name, one.size.get(), one.count));
-    #[allow(clippy::cast_precision_loss, reason = "display")]
-    let (rest, size) = ((memory(&run.mounted).get() - size * count) as f64, size as f64);
+    let (rest, size) = (float(memory(&run.mounted).get() - size * count), float(size));
     Ok(format!(
         "The printed {} of RAM can be read in two ways: as what is there right after the mount (here {}; \
          the print would need {:.0} of {name} where there are {count}, so many small nodes, as data give \
@@ -246,7 +234,6 @@ fn readings(print: &Reference, column: &Column, printed: f64) -> Result<String, 
     ))
 }
 
-#[allow(clippy::cast_precision_loss, reason = "display")]
 fn metadata(print: &Reference, column: &Column, printed: f64) -> Result<String, Error> {
     let capacity = &column.capacity;
     let kib = |size: Bytes| size.get() / 1_024;
@@ -258,7 +245,7 @@ fn metadata(print: &Reference, column: &Column, printed: f64) -> Result<String, 
         kib(capacity.stored),
         kib(capacity.metadata()),
         print.quote("table3.5", "metadata", column.system)?,
-        (capacity.metadata().get() as f64 / printed - 1.0) * 100.0,
+        (real(capacity.metadata()) / printed - 1.0) * 100.0,
     ))
 }
 

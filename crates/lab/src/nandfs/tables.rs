@@ -4,9 +4,8 @@ use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{Column, Mounting, PHASES, Timed, memory};
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
-
 use boardlab_result::{Cell, Row, Table};
-use boardlab_sim::Duration;
+use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Structure;
 
 /// The port as the part's data sheet has it, and as fitted.
@@ -14,6 +13,10 @@ pub(super) type Ports = [Port; 2];
 
 fn time(span: Duration) -> Cell {
     Cell::int(span.as_nanos())
+}
+
+fn size(bytes: Bytes) -> Cell {
+    Cell::int(bytes.get())
 }
 
 /// A table with a column for each filesystem.
@@ -89,7 +92,7 @@ pub(super) fn throughputs(columns: &[Column], [data_sheet, fitted]: Ports) -> Ve
 }
 
 /// Table 3.2 with a port of the board.
-pub(super) fn mount(id: &str, title: &str, columns: &[Column], port: Port) -> Table {
+fn mount(id: &str, title: &str, columns: &[Column], port: Port) -> Table {
     let mut table = of_systems(id, title, columns);
     let ls = "waits for what the mount left to do";
     let cell = |one: &Timed| time(one.with(port));
@@ -101,12 +104,7 @@ pub(super) fn mount(id: &str, title: &str, columns: &[Column], port: Port) -> Ta
 }
 
 /// Table 3.3 of the kind of data with this index, with a port of the board.
-pub(super) fn throughput(
-    id: &str,
-    title: &str,
-    (columns, data): (&[Column], usize),
-    port: Port,
-) -> Table {
+fn throughput(id: &str, title: &str, (columns, data): (&[Column], usize), port: Port) -> Table {
     let mut table = of_systems(id, title, columns);
     let row = |(at, id): (usize, &&str)| {
         let title = id.replace('_', " ");
@@ -118,92 +116,68 @@ pub(super) fn throughput(
     table
 }
 
-/// A table of times with what the flash did, to which [`counted`] adds rows.
-fn counts(id: &str, title: &str, columns: &[Column]) -> Table {
+/// A table of times with what the flash did for each of `runs`.
+fn counts<'c>(
+    id: &str,
+    title: &str,
+    columns: &[Column],
+    [data_sheet, fitted]: Ports,
+    runs: impl Iterator<Item = (String, &'c Column, &'c Timed)>,
+) -> Table {
     let table = Table::new(id, title)
-        .column("time_ns", "data sheet")
-        .column("fitted_ns", "fitted port")
-        .column("commands_count", "commands")
-        .column("moved_bytes", "bytes")
-        .column("reads_count", "page reads")
-        .column("programs_count", "programs")
-        .column("erases_count", "erases");
+        .of(runs.map(|(id, column, run)| (Row::new(id, ""), (column, run))))
+        .column("time_ns", "data sheet", |(_, run)| time(run.with(data_sheet)))
+        .column("fitted_ns", "fitted port", |(_, run)| time(run.with(fitted)))
+        .column("commands_count", "commands", |(_, run)| Cell::int(run.counts.commands))
+        .column("moved_bytes", "bytes", |(_, run)| Cell::int(run.counts.bytes))
+        .column("reads_count", "page reads", |(_, run)| Cell::int(run.counts.reads))
+        .column("programs_count", "programs", |(_, run)| Cell::int(run.counts.programs))
+        .column("erases_count", "erases", |(_, run)| Cell::int(run.counts.erases));
+    let corrected =
+        |(column, run): &(&Column, &Timed)| column.errors.then(|| Cell::int(run.counts.corrected));
     match columns.iter().any(|one| one.errors) {
-        true => table.column("corrected_count", "corrected bits"),
-        false => table,
-    }
-}
-
-/// A row of [`counts`].
-fn counted(id: &str, column: &Column, run: &Timed, [data_sheet, fitted]: Ports) -> Row {
-    let counts = run.counts;
-    let row = Row::new(id, "")
-        .cell("time_ns", time(run.with(data_sheet)))
-        .cell("fitted_ns", time(run.with(fitted)))
-        .cell("commands_count", Cell::int(counts.commands))
-        .cell("moved_bytes", Cell::int(counts.bytes))
-        .cell("reads_count", Cell::int(counts.reads))
-        .cell("programs_count", Cell::int(counts.programs))
-        .cell("erases_count", Cell::int(counts.erases));
-    match column.errors {
-        true => row.cell("corrected_count", Cell::int(counts.corrected)),
-        false => row,
+        true => table.column("corrected_count", "corrected bits", corrected).table(),
+        false => table.table(),
     }
 }
 
 /// What the flash did for table 3.2.
-pub(super) fn mount_counts(columns: &[Column], ports: Ports) -> Table {
-    let mut table = counts("table3.2-counts", "What the flash did for mount and ls", columns);
-    for column in columns {
-        let run = &column.mounting;
-        for (id, run) in [("mount", &run.mount), ("ls", &run.ls)] {
-            table.rows.push(counted(&format!("{}/{id}", column.system), column, run, ports));
-        }
-    }
-    table
+fn mount_counts(columns: &[Column], ports: Ports) -> Table {
+    let runs = columns.iter().flat_map(|one| {
+        let Mounting { mount, ls, .. } = &one.mounting;
+        [("mount", mount), ("ls", ls)].map(|(id, run)| (format!("{}/{id}", one.system), one, run))
+    });
+    counts("table3.2-counts", "What the flash did for mount and ls", columns, ports, runs)
 }
 
 /// What the flash did for table 3.3, for every kind of data.
-pub(super) fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
-    let mut table = counts("table3.3-counts", "What the flash did for tiobench", columns);
+fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
     let runs = columns.iter().flat_map(|one| one.throughput.iter().map(move |run| (one, run)));
-    for (column, run) in runs {
-        for (id, phase) in PHASES.iter().zip(&run.phases) {
-            let id = format!("{}/{}/{id}", column.system, run.data);
-            table.rows.push(counted(&id, column, &phase.run, ports));
-        }
-    }
-    table
+    let runs = runs.flat_map(|(column, run)| {
+        let id = move |id: &&str| format!("{}/{}/{id}", column.system, run.data);
+        PHASES.iter().zip(&run.phases).map(move |(phase, did)| (id(phase), column, &did.run))
+    });
+    counts("table3.3-counts", "What the flash did for tiobench", columns, ports, runs)
 }
 
 /// Mount and ls by what fills the flash.
-pub(super) fn mountings(id: &str, title: &str, runs: &[(String, Mounting)], port: Port) -> Table {
-    let mut table = Table::new(id, title)
-        .column("files_count", "files")
-        .column("mount_ns", "mount")
-        .column("ls_ns", "ls")
-        .column("mount_reads_count", "page reads of mount")
-        .column("ls_reads_count", "page reads of ls")
-        .column("mounted_bytes", "RAM after mount")
-        .column("listed_bytes", "RAM after ls");
-    let row = |(id, run): &(String, Mounting)| {
-        Row::new(id, "")
-            .cell("files_count", Cell::int(run.files))
-            .cell("mount_ns", time(run.mount.with(port)))
-            .cell("ls_ns", time(run.ls.with(port)))
-            .cell("mount_reads_count", Cell::int(run.mount.counts.reads))
-            .cell("ls_reads_count", Cell::int(run.ls.counts.reads))
-            .cell("mounted_bytes", Cell::int(memory(&run.mounted).get()))
-            .cell("listed_bytes", Cell::int(memory(&run.listed).get()))
-    };
-    table.rows = runs.iter().map(row).collect();
-    table
+fn mountings(id: &str, title: &str, runs: &[(String, Mounting)], port: Port) -> Table {
+    Table::new(id, title)
+        .of(runs.iter().map(|(id, run)| (Row::new(id, ""), run)))
+        .column("files_count", "files", |run| Cell::int(run.files))
+        .column("mount_ns", "mount", |run| time(run.mount.with(port)))
+        .column("ls_ns", "ls", |run| time(run.ls.with(port)))
+        .column("mount_reads_count", "page reads of mount", |run| Cell::int(run.mount.counts.reads))
+        .column("ls_reads_count", "page reads of ls", |run| Cell::int(run.ls.counts.reads))
+        .column("mounted_bytes", "RAM after mount", |run| size(memory(&run.mounted)))
+        .column("listed_bytes", "RAM after ls", |run| size(memory(&run.listed)))
+        .table()
 }
 
 /// Table 3.4: after the mount as printed, and after every inode was read.
 pub(super) fn ram(columns: &[Column]) -> Table {
     let mut table = of_systems("table3.4", "RAM of the structures built at mount", columns);
-    let cell = |structures: &[Structure]| Cell::int(memory(structures).get());
+    let cell = |structures: &[Structure]| size(memory(structures));
     let (mount, ls) = ("after the mount", "after ls has read every inode");
     table.rows = vec![
         of_each("ram", (mount, "bytes"), columns, |one| cell(&one.mounting.mounted)),
@@ -214,35 +188,29 @@ pub(super) fn ram(columns: &[Column]) -> Table {
 
 /// The structures behind table 3.4.
 pub(super) fn structures(columns: &[Column]) -> Table {
-    let mut table = Table::new("table3.4-structures", "The structures in RAM")
-        .column("each_bytes", "size of one")
-        .column("mounted_count", "after mount")
-        .column("mounted_bytes", "memory")
-        .column("listed_count", "after ls")
-        .column("listed_bytes", "memory");
-    for column in columns {
+    let rows = columns.iter().flat_map(|column| {
         let Mounting { mounted, listed, .. } = &column.mounting;
-        table.rows.extend(listed.iter().map(|one| structure(column.system, mounted, one)));
-    }
-    table
-}
-
-fn structure(system: &str, mounted: &[Structure], listed: &Structure) -> Row {
-    let before = mounted.iter().find(|other| other.name == listed.name);
-    let count = before.map_or(0, |before| before.count);
-    Row::new(format!("{system}/{}", listed.name), "")
-        .cell("each_bytes", Cell::int(listed.size.get()))
-        .cell("mounted_count", Cell::int(count))
-        .cell("mounted_bytes", Cell::int((listed.size * count).get()))
-        .cell("listed_count", Cell::int(listed.count))
-        .cell("listed_bytes", Cell::int(listed.total().get()))
+        listed.iter().map(|one| {
+            let before = mounted.iter().find(|other| other.name == one.name);
+            let row = Row::new(format!("{}/{}", column.system, one.name), "");
+            (row, (one, before.map_or(0, |before| before.count)))
+        })
+    });
+    Table::new("table3.4-structures", "The structures in RAM")
+        .of(rows)
+        .column("each_bytes", "size of one", |(one, _)| size(one.size))
+        .column("mounted_count", "after mount", |(_, mounted)| Cell::int(*mounted))
+        .column("mounted_bytes", "memory", |(one, mounted)| size(one.size * *mounted))
+        .column("listed_count", "after ls", |(one, _)| Cell::int(one.count))
+        .column("listed_bytes", "memory", |(one, _)| size(one.total()))
+        .table()
 }
 
 /// Table 3.5.
 pub(super) fn metadata(columns: &[Column]) -> Table {
     let title = "Metadata in the data area, flash filled to capacity";
     let mut table = of_systems("table3.5", title, columns);
-    let bytes = |one: &Column| Cell::int(one.capacity.metadata().get());
+    let bytes = |one: &Column| size(one.capacity.metadata());
     let share = |one: &Column| Cell::real(round(one.capacity.share(), 5));
     table.rows = vec![
         of_each("metadata", ("all but file content", "bytes"), columns, bytes),

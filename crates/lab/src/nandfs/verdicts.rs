@@ -11,9 +11,6 @@ use boardlab_experiment::verdict::{self, Rules, apply, is_of};
 use boardlab_result::RunResult;
 
 /// Puts the published figures beside ours and gives the verdicts.
-///
-/// # Errors
-/// When a rule is about a cell that was not published.
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,

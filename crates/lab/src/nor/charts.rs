@@ -9,8 +9,8 @@ use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};
 use boardlab_nor::wait::{FixedThenToggle, cfi_udelay};
-use boardlab_result::prose::round;
-use boardlab_result::{Axis, Chart, Layer, Mark, RunResult, Side, Style};
+use boardlab_result::prose::{float, round};
+use boardlab_result::{Axis, Chart, Mark, RunResult, Side, Style};
 use boardlab_sim::{Duration, Seed};
 
 /// How long the program time was, as u-boot saw it, with the fixed waits.
@@ -19,13 +19,8 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
     // u-boot sees the end only at its polls: narrower bins than two of them would show a comb.
     let range = wait.max().zip(wait.min()).map_or(Duration::ZERO, |(max, min)| max - min);
     let width = nanos(runs.poll_period_us * 2.0).min(range / 8).max(Duration::from_nanos(50));
-    #[allow(clippy::cast_precision_loss, reason = "counts for a chart")]
-    let points: Vec<_> = wait
-        .bins(width)
-        .into_iter()
-        .map(|(edge, count)| (round((edge + width / 2).as_micros_f64(), 3), count as f64))
-        .collect();
-    run.draw("wait_histogram", "count", &points);
+    let middle = |edge: Duration| round((edge + width / 2).as_micros_f64(), 3);
+    let points = wait.bins(width).into_iter().map(|(edge, count)| (middle(edge), float(count)));
     let marks = fixed_waits(runs, tuned_us);
     let lines = match marks.is_empty() {
         true => "",
@@ -43,27 +38,18 @@ pub(super) fn histogram(run: &mut RunResult, runs: &Runs<'_>, tuned_us: u64) {
             ". With {chips} chips in turn a wait begins only when the other chips have their next {unit}"
         ),
     };
-    run.charts.push(Chart {
-        id: "wait-histogram".into(),
-        title: format!(
-            "How long u-boot waits for a {unit}, and how long Linux waits before it asks"
-        ),
-        caption: format!("Waits that u-boot measured{polled}{lines}{late}."),
-        x: Axis::fitting("wait for completion (us)"),
-        y: Axis::from_zero(format!("{unit}s")),
-        y2: None,
-        categories: Vec::new(),
-        layers: vec![Layer::new(format!("{unit}s"), "wait_histogram", Style::Bars)],
-        marks,
-    });
+    let title =
+        format!("How long u-boot waits for a {unit}, and how long Linux waits before it asks");
+    let caption = format!("Waits that u-boot measured{polled}{lines}{late}.");
+    let axes = [Axis::fitting("wait for completion (us)"), Axis::from_zero(format!("{unit}s"))];
+    let mut chart = Chart::new("wait-histogram", title, caption, axes);
+    run.plot(&mut chart, ("wait_histogram", format!("{unit}s")), "count", Style::Bars, points);
+    run.charts.push(Chart { marks, ..chart });
 }
 
 /// The waits of Linux before its first poll, where `udelay` makes them: from a millisecond on it sleeps.
 fn fixed_waits(runs: &Runs<'_>, tuned_us: u64) -> Vec<Mark> {
-    let whose = match runs.as_published {
-        true => "the authors' change",
-        false => "[improved]",
-    };
+    let whose = if runs.as_published { "the authors' change" } else { "[improved]" };
     let linux = match runs.scenario.linux.wait {
         Wait::WordTime => "Linux as released",
         _ => "[linux]",
@@ -111,8 +97,7 @@ pub(super) fn time_against_wait(
     let waits = linux.steps.of(Step::Wait);
     // All but the waits is the same for every wait.
     let rest = linux.total.saturating_sub(waits.total()).as_secs_f64();
-    #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
-    let count = waits.count() as f64;
+    let count = float(waits.count());
     let longest = (table.max().as_micros() * 13 / 10).max(10);
     let step = (longest / 150).max(1);
     let (mut time, mut busy) = (Vec::new(), Vec::new());
@@ -129,31 +114,25 @@ pub(super) fn time_against_wait(
             busy.push((round(lasted, 2), round(share * 100.0, 2)));
         }
     }
-    run.draw("time_by_wait", "s", &time);
-    run.draw("cpu_by_wait", "percent", &busy);
     let spins = |(micros, _): &&(u64, &str)| matches!(cfi_udelay(*micros), Pause::Spin(_));
     let mark = |&(micros, label): &(u64, &str)| Mark {
         x: round(host.udelay(micros).as_micros_f64(), 1),
         label: label.into(),
     };
-    let sleeping = Layer::new("CPU busy when sleeping", "cpu_by_wait", Style::Dashed);
-    run.charts.push(Chart {
-        id: "time-against-wait".into(),
-        title: "Total time against the wait before the first poll".into(),
-        caption: "Waiting up to the shortest program costs nothing; beyond it every microsecond \
-                  counts. A poll is two reads, with udelay(1) between polls. Dashed: the CPU's share \
-                  when that wait is a sleep instead of a spin (a spin keeps it at 100 %)."
-            .into(),
-        x: Axis::from_zero("wait before the first poll (us)"),
-        y: Axis::fitting("total time (s)"),
-        y2: Some(Axis::from_zero("CPU busy when sleeping (%)")),
-        categories: Vec::new(),
-        layers: vec![
-            Layer::new("total time", "time_by_wait", Style::Line),
-            Layer { side: Side::Right, ..sleeping },
-        ],
-        marks: marks.iter().filter(spins).map(mark).collect(),
-    });
+    let title = "Total time against the wait before the first poll";
+    let caption = "Waiting up to the shortest program costs nothing; beyond it every microsecond \
+                   counts. A poll is two reads, with udelay(1) between polls. Dashed: the CPU's share \
+                   when that wait is a sleep instead of a spin (a spin keeps it at 100 %).";
+    let axes =
+        [Axis::from_zero("wait before the first poll (us)"), Axis::fitting("total time (s)")];
+    let mut chart = Chart::new("time-against-wait", title, caption, axes);
+    chart.y2 = Some(Axis::from_zero("CPU busy when sleeping (%)"));
+    run.plot(&mut chart, ("time_by_wait", "total time"), "s", Style::Line, time);
+    let sleeping = ("cpu_by_wait", "CPU busy when sleeping");
+    run.plot(&mut chart, sleeping, "percent", Style::Dashed, busy);
+    chart.layers[1].side = Side::Right;
+    chart.marks = marks.iter().filter(spins).map(mark).collect();
+    run.charts.push(chart);
 }
 
 /// Steps that are compared as bars: table, row and the run they belong to.
@@ -174,9 +153,6 @@ fn compared<'r>(runs: &Runs<'r>) -> [(&'static str, &'static str, &'r Measured, 
 }
 
 /// The steps beside the print; without verdicts the print is left out.
-///
-/// # Errors
-/// When the reference lacks a step.
 pub(super) fn steps(
     run: &mut RunResult,
     runs: &Runs<'_>,
@@ -191,22 +167,14 @@ pub(super) fn steps(
         ours.push((x, round(span.as_secs_f64(), 3)));
         print.push((x, published.published.as_f64().map_or(0.0, |nanos| nanos / 1e9)));
     }
-    run.draw("steps", "s", &ours);
-    let mut layers = vec![Layer::new("boardlab", "steps", Style::Bars)];
+    let caption = "The steps of tables 4 (u-boot), 5 (Linux) and 6 (Linux, improved).";
+    let axes = [Axis::fitting("step"), Axis::from_zero("time (s)")];
+    let mut chart = Chart::new("steps", "Where the time goes", caption, axes);
+    chart.categories = categories;
+    run.plot(&mut chart, ("steps", "boardlab"), "s", Style::Bars, ours);
     if runs.as_published {
-        run.draw("steps_printed", "s", &print);
-        layers.push(Layer::new("print", "steps_printed", Style::Bars));
+        run.plot(&mut chart, ("steps_printed", "print"), "s", Style::Bars, print);
     }
-    run.charts.push(Chart {
-        id: "steps".into(),
-        title: "Where the time goes".into(),
-        caption: "The steps of tables 4 (u-boot), 5 (Linux) and 6 (Linux, improved).".into(),
-        x: Axis::fitting("step"),
-        y: Axis::from_zero("time (s)"),
-        y2: None,
-        categories,
-        layers,
-        marks: Vec::new(),
-    });
+    run.charts.push(chart);
     Ok(())
 }

@@ -34,9 +34,6 @@ pub(super) fn all(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
 }
 
 /// Adds what the runs say of the print; those findings that explain a cell are returned.
-///
-/// # Errors
-/// When the reference lacks a figure that a finding quotes.
 pub(super) fn on_the_print(
     run: &mut RunResult,
     reference: &Reference,

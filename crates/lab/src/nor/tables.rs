@@ -5,8 +5,8 @@ use super::run::{Runs, WhatIfs};
 use super::scenario::{Wait, wait_call};
 use boardlab_nor::driver::Step;
 use boardlab_result::prose::round;
-use boardlab_result::{Cell, Row, Table};
-use boardlab_sim::{Bytes, Phase, Rate};
+use boardlab_result::{Cell, Row, Table, Value};
+use boardlab_sim::{Bytes, Duration, Rate};
 
 /// Steps by their published number; those that only our reading names are included.
 const UBOOT: [(&str, Step); 6] = [
@@ -33,41 +33,34 @@ pub(super) const TOTAL: &str = "total";
 
 /// A table of `measured`, a row a step that happened, and the total.
 pub(super) fn steps(id: &str, title: &str, measured: &Measured) -> Table {
-    let mut table = Table::new(id, title)
-        .column("mean_ns", "mean")
-        .column("min_ns", "min")
-        .column("max_ns", "max")
-        .column("count", "count")
-        .column("total_ns", "total");
     let copied = measured.steps.of(Step::Copy).count() > 0;
     let names: &[(&str, Step)] = if copied { &LINUX } else { &UBOOT };
-    for &(name, step) in names {
-        let phase = measured.steps.of(step);
-        if phase.count() > 0 {
-            table.rows.push(row(name, step.title(), phase));
-        }
-    }
+    let steps = names.iter().map(|&(name, step)| (name, step, measured.steps.of(step)));
+    let steps = steps.filter(|(.., phase)| phase.count() > 0);
+    let nanos =
+        |span: Option<Duration>| span.map_or_else(Cell::none, |span| Cell::int(span.as_nanos()));
+    let mut table = Table::new(id, title)
+        .of(steps.map(|(name, step, phase)| (Row::new(name, step.title()), phase)))
+        .column("mean_ns", "mean", |phase| nanos(phase.mean()))
+        .column("min_ns", "min", |phase| nanos(phase.min()))
+        .column("max_ns", "max", |phase| nanos(phase.max()))
+        .column("count", "count", |phase| Cell::int(phase.count()))
+        .column("total_ns", "total", |phase| Cell::int(phase.total().as_nanos()))
+        .table();
     let total = Row::new(TOTAL, "write").cell("total_ns", Cell::int(measured.total.as_nanos()));
     table.rows.push(total);
     table
 }
 
-fn row(id: &str, title: &str, phase: &Phase) -> Row {
-    let nanos = |span: Option<boardlab_sim::Duration>| {
-        span.map_or_else(Cell::none, |span| Cell::int(span.as_nanos()))
-    };
-    Row::new(id, title)
-        .cell("mean_ns", nanos(phase.mean()))
-        .cell("min_ns", nanos(phase.min()))
-        .cell("max_ns", nanos(phase.max()))
-        .cell("count", Cell::int(phase.count()))
-        .cell("total_ns", Cell::int(phase.total().as_nanos()))
+/// How much less time a write took than `before`.
+pub(super) fn saving(before: Duration, after: Duration) -> Cell {
+    let signed = |span: Duration| i64::try_from(span.as_nanos()).expect("shorter than 292 years");
+    Cell::new(Value::Int(signed(before) - signed(after)))
 }
 
 /// Adds how much less time `improved` took than `before`.
 pub(super) fn add_saving(table: &mut Table, before: &Measured, improved: &Measured) {
-    let signed = |m: &Measured| i64::try_from(m.total.as_nanos()).expect("shorter than 292 years");
-    let saving = Cell::new(boardlab_result::Value::Int(signed(before) - signed(improved)));
+    let saving = saving(before.total, improved.total);
     table.rows.push(Row::new("saving", "less than table 5").cell("total_ns", saving));
 }
 
@@ -89,7 +82,7 @@ pub(super) fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> Table {
     let best = |measured: &Measured| wait_call(measured.tuned_us);
     let in_turn =
         |measured: &Measured, chips: usize| format!("{}, {chips} chips in turn", best(measured));
-    let line = |id, title: String, measured| WhatIf { id, title, measured };
+    let line = |id: &str, title: String, measured| (Row::new(id, title), measured);
     let typical = match scenario.part.write_buffer {
         Some(_) => "waits for the buffer time of CFI".into(),
         None => "waits for the word time of CFI, as the part has no buffer".into(),
@@ -117,37 +110,15 @@ pub(super) fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> Table {
             &what_if.four_times_the_chips,
         ),
     ];
-    what_if_table(Bytes::of(&scenario.data), runs.linux, &all)
-}
-
-/// One thing that could be done, and what came of it.
-struct WhatIf<'a> {
-    id: &'a str,
-    title: String,
-    measured: &'a Measured,
-}
-
-fn what_if_table(size: Bytes, stock: &Measured, all: &[WhatIf<'_>]) -> Table {
-    let mut table = Table::new("what-if", "What if: the same write on Linux")
-        .column("total_ns", "total")
-        .column("saving_ns", "saving")
-        .column("bytes_per_s", "rate")
-        .column("polls_count", "polls")
-        .column("cpu_busy_ratio", "CPU busy")
-        .column("bus_cycles_count", "bus cycles");
-    let signed = |m: &Measured| i64::try_from(m.total.as_nanos()).expect("shorter than 292 years");
-    for WhatIf { id, title, measured } in all {
-        let rate = Rate::new(size, measured.total).map_or(0.0, Rate::bytes_per_second);
-        let saving = boardlab_result::Value::Int(signed(stock) - signed(measured));
-        table.rows.push(
-            Row::new(*id, title)
-                .cell("total_ns", Cell::int(measured.total.as_nanos()))
-                .cell("saving_ns", Cell::new(saving))
-                .cell("bytes_per_s", Cell::real(rate.round()))
-                .cell("polls_count", Cell::int(measured.polls.program))
-                .cell("cpu_busy_ratio", Cell::real(round(measured.busy(), 4)))
-                .cell("bus_cycles_count", Cell::int(measured.cycles)),
-        );
-    }
-    table
+    let size = Bytes::of(&scenario.data);
+    let rate = |total| Rate::new(size, total).map_or(0.0, Rate::bytes_per_second);
+    Table::new("what-if", "What if: the same write on Linux")
+        .of(all)
+        .column("total_ns", "total", |one| Cell::int(one.total.as_nanos()))
+        .column("saving_ns", "saving", |one| saving(runs.linux.total, one.total))
+        .column("bytes_per_s", "rate", |one| Cell::real(rate(one.total).round()))
+        .column("polls_count", "polls", |one| Cell::int(one.polls.program))
+        .column("cpu_busy_ratio", "CPU busy", |one| Cell::real(round(one.busy(), 4)))
+        .column("bus_cycles_count", "bus cycles", |one| Cell::int(one.cycles))
+        .table()
 }

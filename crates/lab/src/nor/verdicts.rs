@@ -5,23 +5,16 @@
 use super::findings::Explaining;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
-use boardlab_experiment::verdict::{self, Rules, apply, is_of};
+use boardlab_experiment::verdict::{self, Rules, apply_each, is_of};
 use boardlab_result::{RunResult, Table};
 
 /// Puts the published figures beside ours.
-///
-/// # Errors
-/// When a rule is about a cell that was not published.
 pub(super) fn verdicts(
     tables: &mut [Table],
     reference: &Reference,
     explaining: &Explaining,
 ) -> Result<(), Error> {
-    for table in tables {
-        let Ok(published) = reference.table(&table.id) else { continue };
-        apply(table, published, &rules(&table.id, explaining))?;
-    }
-    Ok(())
+    apply_each(tables, reference, |table, _| rules(&table.id, explaining))
 }
 
 /// What is known about the cells of a table.

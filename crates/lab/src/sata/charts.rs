@@ -12,7 +12,7 @@ use super::tables::{all_shares, rows};
 use boardlab_experiment::reference::Reference;
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_result::prose::{counted, float, round};
-use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sata::SECTOR;
 use boardlab_sata::arithmetic::Direction;
 use boardlab_sata::device::WriteCache;
@@ -72,8 +72,7 @@ fn throughput(
     let mut draw = |run: &mut RunResult, label: &str, rates: &[[f64; 2]], at: usize, style| {
         let points = loops.iter().zip(rates).map(|(&count, row)| (float(count), mb(row[at])));
         let curve = format!("{id}_{label}").replace([' ', ','], "_");
-        run.draw(&curve, "mb_per_s", &points.collect::<Vec<_>>());
-        chart.layers.push(Layer::new(label, curve, style));
+        run.plot(&mut chart, (curve, label), "mb_per_s", style, points);
     };
     let ours = rows(&tested.firmware, loops);
     for (way, at) in WAYS {
@@ -104,17 +103,12 @@ fn shares(run: &mut RunResult, drives: &Drives, measured: &Measured) {
         let share = |shares: &boardlab_sata::Shares| {
             round(float(shares.named()[kind].1) / float(shares.total().max(1)), 5)
         };
-        let points = all.iter().enumerate().map(|(at, (_, _, shares))| (place(at), share(shares)));
-        let curve = format!("share_{}", name.to_lowercase());
-        run.draw(&curve, "ratio", &points.collect::<Vec<_>>());
+        let points = all.iter().enumerate().map(|(at, (_, _, shares))| (float(at), share(shares)));
         let label = if name == "overhead" { "idle" } else { name };
-        chart.layers.push(Layer::new(label, curve, Style::Stacked));
+        let names = (format!("share_{}", name.to_lowercase()), label);
+        run.plot(&mut chart, names, "ratio", Style::Stacked, points);
     }
     run.charts.push(chart);
-}
-
-fn place(at: usize) -> f64 {
-    float(u64::try_from(at).unwrap_or(u64::MAX))
 }
 
 fn rate(pair: &Pair, at: usize) -> f64 {
@@ -159,8 +153,7 @@ fn sizes(run: &mut RunResult, part: &DrivePart, all: &[Sized]) {
                 (f64::from(one.sectors), mb(rates[which]))
             });
             let curve = format!("size_{name}_{way}").replace(' ', "_");
-            run.draw(&curve, "mb_per_s", &points.collect::<Vec<_>>());
-            chart.layers.push(Layer::new(format!("{name}, {way}"), curve, style));
+            run.plot(&mut chart, (curve, format!("{name}, {way}")), "mb_per_s", style, points);
         }
     }
     run.charts.push(chart);
@@ -182,10 +175,9 @@ fn queue(run: &mut RunResult, scenario: &Scenario, all: &[Queued]) {
     let depth = |one: &Queued| one.depth.map_or_else(|| "off".into(), |depth| depth.to_string());
     chart.categories = all.iter().map(depth).collect();
     for (way, at) in WAYS {
-        let points = all.iter().enumerate().map(|(number, one)| (place(number), mb(one.rates[at])));
-        let curve = format!("queue_{way}");
-        run.draw(&curve, "mb_per_s", &points.collect::<Vec<_>>());
-        chart.layers.push(Layer::new(way, curve, Style::Bars));
+        let points = all.iter().enumerate().map(|(number, one)| (float(number), mb(one.rates[at])));
+        let names = (format!("queue_{way}"), way);
+        run.plot(&mut chart, names, "mb_per_s", Style::Bars, points);
     }
     run.charts.push(chart);
 }

@@ -84,9 +84,6 @@ impl Explaining {
 }
 
 /// Adds all findings; those that explain cells where there is a print.
-///
-/// # Errors
-/// When the reference lacks a figure that a finding quotes.
 pub(super) fn all(
     run: &mut RunResult,
     facts: &Facts<'_>,

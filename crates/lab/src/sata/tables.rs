@@ -14,16 +14,13 @@ use super::verdicts::{off, printed_rate};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
 use boardlab_result::prose::{counted, float, real, round};
-use boardlab_result::{Cell, Origin, Row, RunResult, Table};
+use boardlab_result::{Cell, Origin, Row, RunResult, Table, Tabulated};
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
 use boardlab_sata::shares::Shares;
 use told::{name, short};
 
 /// All of them.
-///
-/// # Errors
-/// When the reference lacks a figure.
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
@@ -212,23 +209,25 @@ fn add_off(table: &mut Table, reference: &Reference) -> Result<(), Error> {
 
 /// Where the time of the runs went.
 fn shares(drives: &Drives, measured: &Measured) -> Table {
-    let mut table = Table::new("shares", "Where the time of the link goes")
-        .column("payload_ratio", "payload")
-        .column("framing_ratio", "framing")
-        .column("align_ratio", "ALIGN")
-        .column("turnaround_ratio", "turnaround")
-        .column("hold_ratio", "HOLD")
-        .column("overhead_ratio", "idle");
-    for (id, title, shares) in all_shares(drives, measured) {
-        let total = float(shares.total().max(1));
-        let mut row = Row::new(id, title);
-        for (name, ticks) in shares.named() {
-            let column = format!("{}_ratio", name.to_lowercase());
-            row = row.cell(column, Cell::real(round(float(ticks) / total, 5)));
-        }
-        table.rows.push(row);
-    }
-    table
+    let columns = [
+        ("payload_ratio", "payload"),
+        ("framing_ratio", "framing"),
+        ("align_ratio", "ALIGN"),
+        ("turnaround_ratio", "turnaround"),
+        ("hold_ratio", "HOLD"),
+        ("overhead_ratio", "idle"),
+    ];
+    let rows = all_shares(drives, measured).into_iter();
+    let rows = rows.map(|(id, title, shares)| (Row::new(id, title), shares));
+    let table = Table::new("shares", "Where the time of the link goes").of(rows);
+    let columns = columns.into_iter().enumerate();
+    let table = columns.fold(table, |table, (kind, (id, title))| {
+        table.column(id, title, |shares| {
+            let share = float(shares.named()[kind].1) / float(shares.total().max(1));
+            Cell::real(round(share, 5))
+        })
+    });
+    table.table()
 }
 
 /// The runs whose time is looked into: id, title and shares.
@@ -251,55 +250,44 @@ pub(super) fn all_shares(drives: &Drives, measured: &Measured) -> Vec<(String, S
     both.collect()
 }
 
-/// Four columns of rates: of link and drive, each way.
-fn against_link(id: &str, title: &str) -> Table {
-    Table::new(id, title)
-        .column("link_write_bytes_per_s", "link alone, write")
-        .column("write_bytes_per_s", "write")
-        .column("link_read_bytes_per_s", "link alone, read")
-        .column("read_bytes_per_s", "read")
-}
-
-fn beside_link(row: Row, link: [f64; 2], ours: [f64; 2]) -> Row {
-    let [link_write, link_read] = link;
-    let [write, read] = ours;
-    row.cell("link_write_bytes_per_s", rate(link_write))
-        .cell("write_bytes_per_s", rate(write))
-        .cell("link_read_bytes_per_s", rate(link_read))
-        .cell("read_bytes_per_s", rate(read))
+/// Four columns of rates, of link and drive, each way: `rates` says of an item what the link allows, and ours.
+fn against_link<T>(
+    table: Tabulated<T>,
+    rates: impl Fn(&T) -> ([f64; 2], [f64; 2]) + Copy,
+) -> Tabulated<T> {
+    table
+        .column("link_write_bytes_per_s", "link alone, write", |one| rate(rates(one).0[0]))
+        .column("write_bytes_per_s", "write", |one| rate(rates(one).1[0]))
+        .column("link_read_bytes_per_s", "link alone, read", |one| rate(rates(one).0[1]))
+        .column("read_bytes_per_s", "read", |one| rate(rates(one).1[1]))
 }
 
 fn sizes(drive: &str, all: &[Sized]) -> Table {
     let title = format!("{drive} by the size of its commands, and what the link alone would allow");
-    let mut table = against_link("command-size", &title)
-        .column("sequencer_write_bytes_per_s", "state machine, write")
-        .column("sequencer_read_bytes_per_s", "state machine, read");
-    for one in all {
+    let rows = all.iter().map(|one| {
         let bytes = SECTOR * u64::from(one.sectors);
         let title = format!("{}, {bytes}", counted(one.sectors, "sector"));
-        let row = Row::new(one.sectors.to_string(), title);
-        let [write, read] = rates(&one.sequencer);
-        table.rows.push(
-            beside_link(row, one.link, rates(&one.firmware))
-                .cell("sequencer_write_bytes_per_s", rate(write))
-                .cell("sequencer_read_bytes_per_s", rate(read)),
-        );
-    }
-    table
+        (Row::new(one.sectors.to_string(), title), one)
+    });
+    let table = Table::new("command-size", title).of(rows);
+    against_link(table, |one| (one.link, rates(&one.firmware)))
+        .column("sequencer_write_bytes_per_s", "state machine, write", |one| {
+            rate(one.sequencer.write.rate())
+        })
+        .column("sequencer_read_bytes_per_s", "state machine, read", |one| {
+            rate(one.sequencer.read.rate())
+        })
+        .table()
 }
 
 fn speeds(drive: &str, all: &[Sped]) -> Table {
     let title = format!("{drive} by the speed of its link, sequenced by the state machine");
-    let mut table = against_link("link-speed", &title);
-    table.rows = all
-        .iter()
-        .map(|one| {
-            let name = one.speed.to_string();
-            let row = Row::new(name.replace([' ', '/'], ""), name);
-            beside_link(row, one.link, rates(&one.pair))
-        })
-        .collect();
-    table
+    let rows = all.iter().map(|one| {
+        let name = one.speed.to_string();
+        (Row::new(name.replace([' ', '/'], ""), name), one)
+    });
+    let table = Table::new("link-speed", title).of(rows);
+    against_link(table, |one| (one.link, rates(&one.pair))).table()
 }
 
 /// What the cache of a row is.
@@ -313,22 +301,19 @@ pub(super) fn cache_name(cache: WriteCache) -> (String, String) {
 }
 
 fn caches(drive: &str, all: &[Cached]) -> Table {
-    let title = format!("{drive}, writes by what ends them and who sequences them");
-    let mut table = Table::new("write-cache", title)
-        .column("firmware_bytes_per_s", "firmware")
-        .column("sequencer_bytes_per_s", "state machine")
-        .column("gain_ratio", "gain");
-    for one in all {
-        let (firmware, sequencer) = (one.firmware.write.rate(), one.sequencer.write.rate());
+    let rows = all.iter().map(|one| {
         let (id, title) = cache_name(one.cache);
-        table.rows.push(
-            Row::new(id, title)
-                .cell("firmware_bytes_per_s", rate(firmware))
-                .cell("sequencer_bytes_per_s", rate(sequencer))
-                .cell("gain_ratio", Cell::real(round(sequencer / firmware - 1.0, 6))),
-        );
-    }
-    table
+        (Row::new(id, title), (one.firmware.write.rate(), one.sequencer.write.rate()))
+    });
+    let title = format!("{drive}, writes by what ends them and who sequences them");
+    Table::new("write-cache", title)
+        .of(rows)
+        .column("firmware_bytes_per_s", "firmware", |(firmware, _)| rate(*firmware))
+        .column("sequencer_bytes_per_s", "state machine", |(_, sequencer)| rate(*sequencer))
+        .column("gain_ratio", "gain", |(firmware, sequencer)| {
+            Cell::real(round(sequencer / firmware - 1.0, 6))
+        })
+        .table()
 }
 
 fn queue(all: &[Queued]) -> Table {
@@ -346,14 +331,10 @@ fn queue(all: &[Queued]) -> Table {
 
 /// Every fitted parameter by the drive that it belongs to.
 fn fitted(run: &RunResult) -> Table {
-    let mut table = Table::new("fitted", "What was fitted, and to what")
-        .column("value", "value")
-        .column("source", "to what");
-    for one in run.parameters.iter().filter(|one| one.origin == Origin::Fitted) {
-        let row = Row::new(one.key.clone(), "")
-            .cell("value", Cell::text(one.value.clone()))
-            .cell("source", Cell::text(one.source.clone()));
-        table.rows.push(row);
-    }
-    table
+    let fitted = run.parameters.iter().filter(|one| one.origin == Origin::Fitted);
+    Table::new("fitted", "What was fitted, and to what")
+        .of(fitted.map(|one| (Row::new(&one.key, ""), one)))
+        .column("value", "value", |one| Cell::text(&one.value))
+        .column("source", "to what", |one| Cell::text(&one.source))
+        .table()
 }

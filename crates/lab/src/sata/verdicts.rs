@@ -7,7 +7,7 @@
 use super::findings::Explaining;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::{Reference, ReferenceTable};
-use boardlab_experiment::verdict::{self, Rules, apply, is_of};
+use boardlab_experiment::verdict::{self, Rules, apply_each, is_of};
 use boardlab_result::{Origin, RunResult, Table, Value};
 
 /// How far a rate of tables 5-1 to 6-1 and of figure 4 may be off.
@@ -21,9 +21,6 @@ pub(super) fn off(ours: f64, print: f64) -> f64 {
 }
 
 /// A printed figure; none where the row or the column was not printed.
-///
-/// # Errors
-/// When the table lacks.
 pub(super) fn printed_rate(
     reference: &Reference,
     table: &str,
@@ -36,26 +33,16 @@ pub(super) fn printed_rate(
 }
 
 /// Puts the published figures beside ours and gives the verdicts.
-///
-/// # Errors
-/// When a rule is about a cell that was not published.
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,
     explaining: &Explaining,
 ) -> Result<(), Error> {
-    let fitted: Vec<String> = run
-        .parameters
-        .iter()
-        .filter(|one| one.origin == Origin::Fitted)
-        .map(|one| one.key.clone())
-        .collect();
-    for table in &mut run.tables {
-        let Ok(published) = reference.table(&table.id) else { continue };
-        let rules = rules(table, published, explaining, &fitted);
-        apply(table, published, &rules)?;
-    }
-    Ok(())
+    let fitted = run.parameters.iter().filter(|one| one.origin == Origin::Fitted);
+    let fitted: Vec<String> = fitted.map(|one| one.key.clone()).collect();
+    apply_each(&mut run.tables, reference, |table, published| {
+        rules(table, published, explaining, &fitted)
+    })
 }
 
 /// Cells that a parameter was fitted to, if it was, and that show nothing therefore.

@@ -6,7 +6,7 @@
 
 use super::plan::Plan;
 use boardlab_result::prose::{GIB, KIB, MIB};
-use boardlab_result::{Axis, Chart, Curve, Layer, RunResult, Side, Style, Table, Unit};
+use boardlab_result::{Axis, Chart, RunResult, Style, Table, Unit};
 use indexmap::IndexMap;
 
 /// Lines that a chart shows at most.
@@ -43,17 +43,12 @@ pub(super) fn charts(run: &mut RunResult, plan: &Plan, table: &Table, chosen: &[
             count if count <= LINES_MAX => "One line for every value of the other keys.".into(),
             count => format!("Points: {count} combinations of the other keys."),
         };
-        run.charts.push(Chart {
-            id: name.replace('/', "-"),
-            title: format!("{name} against {}", first.key),
-            caption,
-            x: Axis::fitting(x),
-            y: Axis::fitting(y),
-            y2: None,
-            categories,
-            layers: layers(run_series(&mut run.series, name, lines, scale.unit)),
-            marks: Vec::new(),
-        });
+        let title = format!("{name} against {}", first.key);
+        let axes = [Axis::fitting(x), Axis::fitting(y)];
+        let mut chart = Chart::new(name.replace('/', "-"), title, caption, axes);
+        chart.categories = categories;
+        draw(run, &mut chart, name, lines, scale.unit);
+        run.charts.push(chart);
     }
 }
 
@@ -131,61 +126,18 @@ fn lines(plan: &Plan, table: &Table, name: &str, positions: &Positions, scale: &
     lines
 }
 
-/// Adds the curves, all in one when there are too many to tell apart; gives their labels, ids and
-/// how they are drawn.
-fn run_series(
-    series: &mut Vec<Curve>,
-    name: &str,
-    lines: Lines,
-    unit: &str,
-) -> Vec<(String, String, Style)> {
-    let mut drawn = Vec::new();
-    let mut add = |id: String, label: String, points: Vec<(f64, f64)>, style| {
-        let (x, y) = points.into_iter().unzip();
-        series.push(Curve { id: id.clone(), unit: unit.into(), x, y });
-        drawn.push((label, id, style));
-    };
+/// Adds the curves to `chart`, all in one when there are too many to tell apart.
+fn draw(run: &mut RunResult, chart: &mut Chart, name: &str, lines: Lines, unit: &str) {
     if lines.len() > LINES_MAX {
-        let all = lines.into_values().flatten().collect();
-        add(name.into(), "points".into(), all, Style::Points);
-        return drawn;
+        let all: Vec<_> = lines.into_values().flatten().collect();
+        run.plot(chart, (name, "points"), unit, Style::Points, all);
+        return;
     }
     for (label, points) in lines {
         let style = if points.len() > 1 { Style::Line } else { Style::Points };
         match label.as_str() {
-            "" => add(name.into(), name.into(), points, style),
-            _ => add(format!("{name} {label}"), label, points, style),
-        }
-    }
-    drawn
-}
-
-fn layers(drawn: Vec<(String, String, Style)>) -> Vec<Layer> {
-    let layer = |(label, curve, style)| Layer { label, curve, style, side: Side::Left };
-    drawn.into_iter().map(layer).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_one_unit_make_a_scale() {
-        let of = |values: &[&str]| {
-            Positions::of(&values.iter().map(|value| (*value).into()).collect::<Vec<_>>())
-        };
-        for (values, unit) in
-            [(["1", "2.5"], ""), (["170us", "200 us"], "us"), (["5 %", "7%"], "%")]
-        {
-            let Positions::Scale { numbers, unit: found } = of(&values) else {
-                panic!("{values:?}")
-            };
-            assert_eq!((found.as_str(), numbers.len()), (unit, 2));
-        }
-        for values in
-            [["170us", "1ms"], ["none", "1us"], ["-", "1"], ["4 of 5", "1"], ["1..8", "2"]]
-        {
-            assert!(matches!(of(&values), Positions::Names), "{values:?}");
+            "" => run.plot(chart, (name, name), unit, style, points),
+            _ => run.plot(chart, (format!("{name} {label}"), label), unit, style, points),
         }
     }
 }

@@ -21,11 +21,7 @@ use std::thread;
 /// A pool of so many threads; as many as there are cores for 0.
 pub(super) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| Failure::Run {
-        system: "threads".into(),
-        error: Box::new(error),
-        help: "ask for fewer with --threads",
-    })
+    pool.map_err(|error| Failure::run("threads", error, "ask for fewer with --threads"))
 }
 
 /// What the threads share.

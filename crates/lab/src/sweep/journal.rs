@@ -47,9 +47,6 @@ impl Journal {
     /// The journal at `path` of the sweep `header`, made with its folder where it lacks. What is
     /// not believed of it is handed to `tell` before it is dropped; with `restart`, all that was
     /// done is forgotten.
-    ///
-    /// # Errors
-    /// [`JournalProblem`].
     pub(crate) fn open(
         path: &Path,
         header: &Header,
@@ -122,9 +119,6 @@ impl Journal {
     }
 
     /// Puts a point on record; when this returns, it survives a power cut.
-    ///
-    /// # Errors
-    /// [`JournalProblem`] when the file cannot be written; its last line may be torn then.
     pub(crate) fn append(&mut self, line: &Line) -> Result<(), Error> {
         let stretch = self.write(&record::write(self.seal, line));
         let stretch = stretch.map_err(|error| self.failed(&refused(&error)))?;
@@ -154,9 +148,6 @@ impl Journal {
     }
 
     /// What was put on record of `point`; `None` when it is not done.
-    ///
-    /// # Errors
-    /// [`JournalProblem`] when the file cannot be read any more, or has another line there.
     pub(crate) fn line(&mut self, point: usize) -> Result<Option<Line>, Error> {
         let Some(stretch) = self.lines[point] else { return Ok(None) };
         let text = self.read(stretch).map_err(|error| self.failed(&refused(&error)))?;

@@ -208,9 +208,6 @@ pub(crate) fn read(seal: u32, text: &[u8]) -> Result<Line, LineFlaw> {
 }
 
 /// Reads a journal to its end.
-///
-/// # Errors
-/// [`JournalProblem`] when there is no first line to go by, or `reader` fails.
 pub(crate) fn scan(mut reader: impl BufRead) -> Result<Found, JournalProblem> {
     let Some(first) = Text::next(&mut reader)? else { return Ok(Found::Nothing) };
     if first.end == End::None && !is_other(&first.bytes) {
@@ -344,10 +341,7 @@ impl Contents {
 
     fn damaged(&mut self, damage: Damage) {
         self.holes |= damage.flaw != LineFlaw::Torn;
-        match self.damage.len() < DAMAGE_MAX {
-            true => self.damage.push(damage),
-            false => self.hidden += 1,
-        }
+        if self.damage.len() < DAMAGE_MAX { self.damage.push(damage) } else { self.hidden += 1 }
     }
 }
 

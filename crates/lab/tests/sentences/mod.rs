@@ -202,7 +202,7 @@ fn check(folders: &[&str], more: &[&str], cases: &[Case]) {
     let failed = cases.iter().map(&mut run).filter(|failed| *failed).count();
     assert_eq!(failed, 0, "cases failed, see above");
     for folder in folders {
-        for (file, line) in calls(folder, "find") {
+        for (file, line) in calls(folder, "find").into_iter().chain(calls(folder, "find_if")) {
             let met = covered.iter().any(|(at, known)| file.ends_with(at) && *known == line);
             assert!(
                 met,

@@ -79,24 +79,6 @@ impl<M: Medium> Layer<M> {
         }
         Ok(Self::Pages(Box::new(layer)))
     }
-
-    /// The layer as one with a map of pages, to look into.
-    #[must_use]
-    pub fn pages_mapped(&self) -> Option<&PageMapped<M>> {
-        match self {
-            Self::Pages(layer) => Some(layer),
-            Self::Logs(_) => None,
-        }
-    }
-
-    /// The layer as one with open units, to look into.
-    #[must_use]
-    pub fn log_blocks(&self) -> Option<&LogBlocks<M>> {
-        match self {
-            Self::Pages(_) => None,
-            Self::Logs(layer) => Some(layer),
-        }
-    }
 }
 
 fn reliability(part: &Managed) -> Result<Option<Reliability>, ftl::Error> {

@@ -37,9 +37,6 @@ pub(crate) struct Did {
 
 impl Device {
     /// A new and empty device; what is written to it is forgotten.
-    ///
-    /// # Errors
-    /// When part and board do not fit together.
     pub(crate) fn new(composition: &Composition, seed: Seed) -> Result<Self, Failure> {
         Ok(match composition {
             Composition::Card(part, host) => {

@@ -4,7 +4,8 @@
 //! there are too many, each two become one, so that memory does not grow with the run.
 
 use boardlab_block::{BlockDevice, Cause, Completion, Error, Kind, Layer as Around, Request};
-use boardlab_result::{Axis, Chart, Layer, RunResult, Style};
+use boardlab_result::prose::{float, round};
+use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sim::{Duration, Instant};
 
 /// The most stretches of time.
@@ -88,34 +89,23 @@ impl Pace {
             self.width.as_secs_f64()
         );
         let mut chart = Chart::new("throughput", "Throughput over time", caption, axes);
-        for (id, label, moved) in
-            [("read", "read", &self.read), ("written", "written", &self.written)]
-        {
+        for (id, moved) in [("read", &self.read), ("written", &self.written)] {
             // The last stretch is seldom a whole one.
             let whole = &moved[..moved.len().saturating_sub(1)];
             if whole.is_empty() {
                 continue;
             }
-            let points: Vec<_> = (0_u32..)
-                .zip(whole)
-                .map(|(at, &bytes)| {
-                    let seconds = self.width.as_secs_f64();
-                    #[allow(clippy::cast_precision_loss, reason = "for a chart")]
-                    let rate = bytes as f64 / 1e6 / seconds;
-                    (round(f64::from(at) * seconds), round(rate))
-                })
-                .collect();
-            run.draw(format!("throughput_{id}"), "mb_per_s", &points);
-            chart.layers.push(Layer::new(label, format!("throughput_{id}"), Style::Line));
+            let points = whole.iter().enumerate().map(|(at, &bytes)| {
+                let seconds = self.width.as_secs_f64();
+                (round(float(at) * seconds, 3), round(float(bytes) / 1e6 / seconds, 3))
+            });
+            let names = (format!("throughput_{id}"), id);
+            run.plot(&mut chart, names, "mb_per_s", Style::Line, points);
         }
         if !chart.layers.is_empty() {
             run.charts.push(chart);
         }
     }
-}
-
-fn round(value: f64) -> f64 {
-    (value * 1_000.0).round() / 1_000.0
 }
 
 impl<D: BlockDevice> Around<D> for Pace {

@@ -24,9 +24,6 @@ impl Environment for Jobs {
 }
 
 /// The jobs.
-///
-/// # Errors
-/// All that is wrong with the text, at most ten of it.
 pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
     const SHOWN: usize = 10;
     let file = fio::parse(&jobs.name, jobs.text.as_bytes(), jobs);

@@ -21,8 +21,9 @@
 
 use super::live::Lived;
 use super::model::Model;
-use super::places::{Work, real};
+use super::places::Work;
 use boardlab_ftl::Cause;
+use boardlab_result::prose::float;
 
 /// One factor.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,14 +43,14 @@ pub struct Factor {
 pub fn factors(lived: &Lived, model: &Model, work: &Work) -> Vec<Factor> {
     let rated = f64::from(model.rated.max(1));
     let good = f64::from(model.geometry.blocks() - lived.factory_bad);
-    let page = real(model.geometry.page().get());
+    let page = float(model.geometry.page().get());
     let block = f64::from(model.scale.per) * page;
-    let capacity = real(model.capacity.get());
+    let capacity = float(model.capacity.get());
     let ideal = capacity * rated / work.bytes_a_day / 365.25;
     let used: f64 = lived.worn.iter().sum();
     let (lives, even) = even_use(lived);
     let requests = page / work.bytes_a_page(model);
-    let programs = real(lived.counters.programs.total()) / real(lived.counters.written.max(1));
+    let programs = float(lived.counters.programs.total()) / float(lived.counters.written.max(1));
     let amplification = used * block / lived.end.bytes.max(1.0);
     let programs = corrected(programs, lived, model, amplification / requests);
     let cells = amplification / (requests * programs);
@@ -79,7 +80,7 @@ fn even_use(lived: &Lived) -> (f64, f64) {
     lives.sort_by(f64::total_cmp);
     // Blocks that are bad from the factory are any of them.
     let last = lives.get(lived.spare as usize).copied().unwrap_or(f64::INFINITY);
-    let share = 1.0 - f64::from(lived.factory_bad) / real(lives.len() as u64).max(1.0);
+    let share = 1.0 - f64::from(lived.factory_bad) / float(lives.len() as u64).max(1.0);
     let sum: f64 = lives.iter().sum();
     let even: f64 = lives.iter().map(|life| life.min(last)).sum();
     (sum * share, even * share)
@@ -93,7 +94,7 @@ fn corrected(programs: f64, lived: &Lived, model: &Model, wear: f64) -> f64 {
     let pages = f64::from(model.scale.of);
     let step = f64::from(model.scale.step);
     let own: f64 = lived.worn.iter().sum::<f64>() / step * pages;
-    let scaled = own / real(lived.counters.written.max(1));
+    let scaled = own / float(lived.counters.written.max(1));
     // Cycles for each program are those of the scaled card; what is left is programs.
     (wear * programs / scaled.max(1e-12)).max(1.0)
 }
@@ -108,7 +109,7 @@ pub fn causes(lived: &Lived, programs: f64) -> Vec<(&'static str, f64)> {
         ("map", Cause::Map),
         ("refresh", Cause::Refresh),
     ];
-    let counts = all.map(|(name, cause)| (name, real(lived.counters.programs[cause])));
+    let counts = all.map(|(name, cause)| (name, float(lived.counters.programs[cause])));
     let excess: f64 = counts.iter().map(|(_, count)| count).sum();
     let each = |(name, count): (&'static str, f64)| match excess > 0.0 {
         true => (name, count / excess * (programs - 1.0)),

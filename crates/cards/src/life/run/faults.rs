@@ -12,9 +12,9 @@
 //! of a life. Left out: dependence of the rates on temperature, and pages of a block that differ.
 
 use super::model::Scale;
-use super::places::real;
 use boardlab_ftl::{Health, PageMapped, ReadErrors, Untimed};
 use boardlab_media::{ErrorRates, Stress};
+use boardlab_result::prose::float;
 use boardlab_sim::{Duration, Instant, Seed};
 
 /// 10^18: what rates count in.
@@ -62,14 +62,14 @@ impl Faults {
         let last = errors.retries.iter().copied().min().unwrap_or(1_000).min(1_000);
         let page = layer.flash().geometry().page();
         let drawn = seed.stream("life.uncorrectable").next_u64();
-        let uniform = (real(drawn >> 11) + 0.5) / 9_007_199_254_740_992.0;
+        let uniform = (float(drawn >> 11) + 0.5) / 9_007_199_254_740_992.0;
         Self {
             rates: errors.rates.scaled(last.into(), 1_000),
-            bits: real(errors.codeword.get() * 8),
+            bits: float(errors.codeword.get() * 8),
             correctable: errors.correctable,
-            codewords: real(page.div_ceil(errors.codeword)),
+            codewords: float(page.div_ceil(errors.codeword)),
             scale,
-            reads: of.reads_a_day / real(crate::life::scenario::limits::DAY.as_nanos()),
+            reads: of.reads_a_day / float(crate::life::scenario::limits::DAY.as_nanos()),
             shelf: of.shelf,
             before: vec![(0, 0.0); layer.flash().geometry().blocks() as usize],
             looked: Instant::ZERO,
@@ -106,18 +106,18 @@ impl Faults {
         let each = self.tail(stress, lasted.max(stress.retention));
         let rest = self.tail(stress, stress.retention);
         self.before[block as usize] = (erases, rest);
-        each * real(rounds.max(1))
+        each * float(rounds.max(1))
     }
 
     /// The chance that a codeword in a block under such stress is lost, after `age`.
     fn tail(&self, stress: Stress, age: Duration) -> f64 {
         let age = Duration::from_nanos(age.as_nanos().saturating_add(self.shelf.as_nanos()));
-        let read = real(age.as_nanos()) * self.reads;
+        let read = float(age.as_nanos()) * self.reads;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let reads = stress.reads.saturating_add(read as u64);
         let erases = stress.erases.saturating_mul(self.scale.step);
         let rate = self.rates.rate(Stress { erases, reads, retention: age, ..stress });
-        beyond(real(rate) / ATTO * self.bits, self.correctable)
+        beyond(float(rate) / ATTO * self.bits, self.correctable)
     }
 }
 

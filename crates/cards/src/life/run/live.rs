@@ -7,8 +7,9 @@
 use super::faults::{Faults, Use};
 use super::model::Model;
 use super::pace::{Pace, batch};
-use super::places::{Places, Work, real};
+use super::places::{Places, Work};
 use boardlab_ftl::{Counters, Error, PageMapped, Translation, Untimed};
+use boardlab_result::prose::float;
 use boardlab_sim::{Duration, Instant, Seed};
 
 /// Looks at a card over its rated life.
@@ -137,9 +138,9 @@ impl Course {
         let places = Places::new(work, model, seed);
         let first = places.prepared(work.days.stale, model.geometry.logical_pages());
         layer.write(Instant::ZERO, first)?;
-        let pages = real(model.capacity.get()) * work.used() / real(model.geometry.page().get());
+        let pages = float(model.capacity.get()) * work.used() / float(model.geometry.page().get());
         let block = f64::from(model.scale.per);
-        let reads = real(work.days.reads_a_day.get()) / real(model.geometry.page().get());
+        let reads = float(work.days.reads_a_day.get()) / float(model.geometry.page().get());
         let of = Use { reads_a_day: reads / pages.max(1.0) * block, shelf: work.days.shelf };
         let errors = model.reliability.reads.as_ref();
         let faults = errors.map(|errors| Faults::new(errors, &layer, model.scale, of, seed));
@@ -177,7 +178,7 @@ impl Course {
     /// Time passes for what was written since the last time.
     fn advance(&mut self, model: &Model, work: &Work, pace: f64) {
         let written = self.layer.counters().written;
-        let pages = real(written - self.written) * model.scale.pages() * self.step * pace;
+        let pages = float(written - self.written) * model.scale.pages() * self.step * pace;
         self.written = written;
         let bytes = pages * work.bytes_a_page(model);
         let before = instant(self.seconds);
@@ -226,7 +227,7 @@ impl Course {
 
     fn cycles(&self, of: impl Fn(u32) -> u64) -> Vec<f64> {
         let blocks = 0..self.layer.flash().geometry().blocks();
-        blocks.map(|block| real(of(block)) / 1_000.0 * self.step).collect()
+        blocks.map(|block| float(of(block)) / 1_000.0 * self.step).collect()
     }
 
     fn worn(&self) -> Vec<f64> {

@@ -6,9 +6,10 @@
 //! each page of the scaled card really stands.
 
 use super::model::Model;
-use super::places::{Op, Places, Work, real};
+use super::places::{Op, Places, Work};
 use boardlab_experiment::crew::in_order;
 use boardlab_ftl::{Error, PageMapped, Translation, Untimed};
+use boardlab_result::prose::float;
 use boardlab_sim::{Instant, Seed};
 use rayon::prelude::*;
 
@@ -93,8 +94,8 @@ fn wear(model: &Model, work: &Work, blocks: u32, seed: Seed) -> Result<f64, Erro
     for _ in 0..WINDOWS {
         let (worn, written) = (total(&layer), layer.counters().written);
         advance(&mut layer, &mut places, WINDOW * pages)?;
-        let host = real(layer.counters().written - written).max(1.0);
-        last = real(total(&layer) - worn) / 1_000.0 / host * block;
+        let host = float(layer.counters().written - written).max(1.0);
+        last = float(total(&layer) - worn) / 1_000.0 / host * block;
         if (last / before - 1.0).abs() < AGREE {
             return Ok(f64::midpoint(last, before));
         }

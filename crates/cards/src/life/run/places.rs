@@ -10,6 +10,7 @@ use crate::life::scenario::limits;
 use crate::life::scenario::{self, Days, Pattern};
 use boardlab_document::quantity::Ratio;
 use boardlab_ftl::Extent;
+use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Seed, Stream};
 use std::sync::Arc;
 
@@ -58,11 +59,6 @@ pub struct Work {
     pub days: Days,
 }
 
-#[allow(clippy::cast_precision_loss, reason = "bytes and pages below 2^53")]
-pub(crate) fn real(count: u64) -> f64 {
-    count as f64
-}
-
 impl Work {
     /// Bytes of the host for which one page of the real card is written.
     #[must_use]
@@ -72,9 +68,9 @@ impl Work {
             Source::Pattern(pattern) => {
                 let pages = pattern.request.div_ceil(page);
                 let joined = model.joins && pattern.places == scenario::Places::Sequential;
-                if joined { real(page.get()) } else { real(pattern.request.get()) / real(pages) }
+                if joined { float(page.get()) } else { float(pattern.request.get()) / float(pages) }
             }
-            Source::Recorded(list) => real(list.bytes) / real(list.pages.max(1)),
+            Source::Recorded(list) => float(list.bytes) / float(list.pages.max(1)),
         }
     }
 
@@ -162,7 +158,7 @@ impl Places {
         let page = model.geometry.page();
         let used = times(self.used, pattern.used).max(1);
         let pages = pattern.request.div_ceil(page);
-        let scaled = (real(pages) / model.scale.pages()).round().max(1.0);
+        let scaled = (float(pages) / model.scale.pages()).round().max(1.0);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a request")]
         let request = (scaled as u32).min(used);
         let small = if model.joins { Bytes::ZERO } else { pattern.request };
@@ -255,7 +251,7 @@ fn zipf(exponent: f64, used: u32) -> Arc<[u64]> {
     let (first, last) = (0.5_f64, f64::from(used) + 0.5);
     let power = 1.0 - exponent;
     let at = |step: usize| {
-        let share = real(u64::try_from(step).unwrap_or(0)) / real(QUANTILES as u64);
+        let share = float(u64::try_from(step).unwrap_or(0)) / float(QUANTILES as u64);
         let place = if power.abs() < 1e-9 {
             first * (last / first).powf(share)
         } else {

@@ -6,7 +6,7 @@
 //! it writes the same places, as fio's does.
 
 use super::model::Model;
-use super::places::{Op, Recorded, Source, Work, real};
+use super::places::{Op, Recorded, Source, Work};
 use crate::fio::scenario::jobs;
 use crate::life::scenario::limits;
 use crate::life::scenario::{Fio, Scenario, Trace};
@@ -19,6 +19,7 @@ use boardlab_ftl::Extent;
 use boardlab_parts::card::compose::compose;
 use boardlab_parts::managed::Layer;
 use boardlab_result::foreign::shown_at_most as shown;
+use boardlab_result::prose::float;
 use boardlab_sd::{Card, Data};
 use boardlab_sim::{Clock, Duration, Instant, Seed};
 use boardlab_workload::fio::{self as jobs_of, Host};
@@ -101,8 +102,8 @@ impl Pages {
         if self.full {
             return refused("has more than 33 million stretches of pages: take a part of it");
         }
-        let bytes_a_day = real(self.list.bytes) / seconds.max(1e-9) * 86_400.0;
-        if bytes_a_day > real(limits::A_DAY.get()) {
+        let bytes_a_day = float(self.list.bytes) / seconds.max(1e-9) * 86_400.0;
+        if bytes_a_day > float(limits::A_DAY.get()) {
             return refused("writes more than 864 TB a day: repeat it less often");
         }
         let source = Source::Recorded(Arc::new(self.list));
@@ -138,7 +139,7 @@ impl BlockDevice for Recorder {
 
 fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
     let help = "write less in one run of the job, or choose another part: boardlab list parts";
-    Failure::Run { system: system.into(), error: Box::new(error), help }
+    Failure::run(system, error, help)
 }
 
 /// The load of jobs of fio, and what there is to say about them.
@@ -174,7 +175,7 @@ pub(crate) fn fio(
                 .into(),
         );
     }
-    let seconds = 86_400.0 / real(load.runs_a_day) * f64::from(runs);
+    let seconds = 86_400.0 / float(load.runs_a_day) * f64::from(runs);
     Ok((recorder.pages.work(scenario, seconds, &load.jobs.name)?, notes))
 }
 

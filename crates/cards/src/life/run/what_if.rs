@@ -25,9 +25,6 @@ pub(crate) struct Choice {
 }
 
 /// All that are tried.
-///
-/// # Errors
-/// A name that no part has, or what is wrong with its file.
 pub(crate) fn choices(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
     let mut all = levellings(scenario);
     let what_if = &scenario.what_if;

@@ -10,6 +10,8 @@
 //! graphical aid to the interpretation and validation of cluster analysis" (1987); 0.5 as the least
 //! silhouette of a reasonable structure, Kaufman and Rousseeuw, "Finding Groups in Data" (1990).
 
+use boardlab_result::prose::float;
+
 /// Bands at most.
 const MOST: usize = 8;
 /// Neighbouring bands are apart by a stretch without a sample of at least this ratio.
@@ -55,12 +57,11 @@ pub fn find(values: &[f64]) -> Bands {
     Bands { all, silhouette }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn band(values: &[f64], members: &[usize]) -> Band {
     let each = || members.iter().map(|&index| values[index]);
     let mut members = members.to_vec();
     let (least, most) = (each().fold(f64::MAX, f64::min), each().fold(f64::MIN, f64::max));
-    let mean = each().sum::<f64>() / members.len() as f64;
+    let mean = each().sum::<f64>() / float(members.len());
     members.sort_unstable();
     Band { members, least, mean, most }
 }
@@ -113,17 +114,15 @@ impl<'p> Sums<'p> {
     }
 
     /// The distances of sample `at` to samples `from..to`, of which it may be one, added up.
-    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
     fn distance(&self, at: usize, (from, to): (usize, usize)) -> f64 {
         let place = self.places[at];
         let middle = at.clamp(from, to);
-        let above = self.sums[middle] - self.sums[from] - place * (middle - from) as f64;
-        let below = place * (to - middle) as f64 - (self.sums[to] - self.sums[middle]);
+        let above = self.sums[middle] - self.sums[from] - place * float(middle - from);
+        let below = place * float(to - middle) - (self.sums[to] - self.sums[middle]);
         above + below
     }
 
     /// The mean silhouette of all samples when they are cut at `cuts`.
-    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
     fn silhouette(&self, cuts: &[usize]) -> f64 {
         let ends = [0].into_iter().chain(cuts.iter().copied()).chain([self.places.len()]);
         let bounds: Vec<usize> = ends.collect();
@@ -139,14 +138,14 @@ impl<'p> Sums<'p> {
             let neighbours: Vec<_> =
                 neighbours.filter_map(|other| stretches.get(other).copied()).collect();
             for at in from..to {
-                let own = self.distance(at, (from, to)) / (to - from - 1) as f64;
+                let own = self.distance(at, (from, to)) / float(to - from - 1);
                 let mean =
-                    |other: &(usize, usize)| self.distance(at, *other) / (other.1 - other.0) as f64;
+                    |other: &(usize, usize)| self.distance(at, *other) / float(other.1 - other.0);
                 let next = neighbours.iter().map(mean).fold(f64::MAX, f64::min);
                 sum += (next - own) / next.max(own).max(f64::MIN_POSITIVE);
             }
         }
-        sum / self.places.len() as f64
+        sum / float(self.places.len())
     }
 }
 

@@ -13,6 +13,7 @@ use boardlab_parts::card::health_table;
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Layer;
 use boardlab_result::Table;
+use boardlab_result::prose::float;
 use boardlab_sd::{Card, Counts, Data};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::{self, Direction, Note};
@@ -113,11 +114,10 @@ pub(crate) fn run(
 
 impl Free {
     /// Adds a run of fio.
-    #[allow(clippy::cast_precision_loss, reason = "rates below 2^53")]
     fn note(&mut self, run: &fio::Run) {
         for report in &run.reports {
             let totals = &report.account.totals[Direction::Write as usize];
-            self.rates.push(report.bandwidth(Direction::Write) as f64);
+            self.rates.push(float(report.bandwidth(Direction::Write)));
             self.written += Bytes::new(totals.bytes);
             self.requests += totals.requests;
             self.opens += report.opens;

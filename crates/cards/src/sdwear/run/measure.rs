@@ -4,6 +4,7 @@
 //! The Gini coefficient of erase counts is 0 when all blocks are equally worn and nears 1 when one bears everything.
 
 use boardlab_ftl::Wear;
+use boardlab_result::prose::{float, real};
 use boardlab_sim::{Bytes, Duration};
 
 /// How unequally blocks are worn.
@@ -26,20 +27,19 @@ pub struct WearFigures {
 impl WearFigures {
     /// Of all blocks.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "sums far below 2^53")]
     pub fn of(wear: &Wear) -> Self {
         let mut erases = wear.erases.clone();
         erases.sort_unstable();
         let summary = wear.summary();
-        let blocks = summary.blocks.max(1) as f64;
-        let total = summary.total as f64;
+        let blocks = float(summary.blocks.max(1));
+        let total = float(summary.total);
         let mean = total / blocks;
         if summary.total == 0 {
             return Self::default();
         }
-        let variance = (summary.squares as f64 / blocks - mean * mean).max(0.0);
+        let variance = (float(summary.squares) / blocks - mean * mean).max(0.0);
         let ranked: f64 =
-            erases.iter().zip(1_u64..).map(|(&count, rank)| f64::from(count) * rank as f64).sum();
+            erases.iter().zip(1_u64..).map(|(&count, rank)| f64::from(count) * float(rank)).sum();
         Self {
             least: summary.least,
             mean,
@@ -71,14 +71,13 @@ pub struct Rates {
 impl Rates {
     /// Of `rates`; zeros when there are none.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
     pub fn of(rates: &[f64]) -> Self {
         if rates.is_empty() {
             return Self::default();
         }
         Self {
             least: rates.iter().copied().fold(f64::MAX, f64::min),
-            mean: rates.iter().sum::<f64>() / rates.len() as f64,
+            mean: rates.iter().sum::<f64>() / float(rates.len()),
             most: rates.iter().copied().fold(f64::MIN, f64::max),
         }
     }
@@ -102,7 +101,6 @@ pub struct Sample {
 impl Sample {
     /// Bytes a second.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
     pub fn rate(&self) -> f64 {
         rate(Bytes::new(self.bytes), self.span)
     }
@@ -110,9 +108,8 @@ impl Sample {
 
 /// Bytes a second.
 #[must_use]
-#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
 pub fn rate(bytes: Bytes, span: Duration) -> f64 {
-    bytes.get() as f64 / span.as_secs_f64().max(1e-9)
+    real(bytes) / span.as_secs_f64().max(1e-9)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use boardlab_experiment::Cause;
 use boardlab_ftl::{Counters, Levelling, Translation, Wear};
 use boardlab_parts::card::compose::compose;
 use boardlab_parts::card::part::{self, CardPart};
+use boardlab_result::prose::float;
 use boardlab_sd::Data;
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::{self, Direction};
@@ -39,9 +40,6 @@ pub(crate) struct Candidate {
 }
 
 /// Every controller of the scenario with dynamic and with static levelling.
-///
-/// # Errors
-/// What is wrong with a controller's keys.
 pub(crate) fn candidates(
     document: &Document,
     scenario: &Scenario,
@@ -188,7 +186,6 @@ struct Said {
 
 impl Said {
     /// sync, drop the caches, `blkdiscard -z`, fio.
-    #[allow(clippy::cast_precision_loss, reason = "rates below 2^53")]
     fn iteration(
         &mut self,
         scenario: &Scenario,
@@ -201,7 +198,7 @@ impl Said {
         watch.write_zeroes(clock, zeroed)?;
         let run = fio::run(watch, clock, &scenario.full.job, &free::host(seed))?;
         for report in &run.reports {
-            self.rates.push(report.bandwidth(Direction::Write) as f64);
+            self.rates.push(float(report.bandwidth(Direction::Write)));
             self.time += report.ended.since(report.started);
             self.opens += report.opens;
             self.syncs += report.account.syncs.count();
@@ -216,7 +213,6 @@ impl Said {
 }
 
 /// Bands with what the samples of their members have in common.
-#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn rows<'s>(
     bands: &Bands,
     all: usize,
@@ -225,26 +221,25 @@ fn rows<'s>(
 ) -> Vec<BandRow> {
     let row = |band: &bands::Band| {
         let each = || band.members.iter().flat_map(|&member| samples(member));
-        let count = each().count().max(1) as f64;
+        let count = float(each().count().max(1));
         let pages: u64 = each().map(|one| one.bytes.div_ceil(page.get())).sum();
         let moved: u64 = each().map(|one| u64::from(one.moved)).sum();
         let erases: u64 = each().map(|one| u64::from(one.erases)).sum();
         BandRow {
             count: band.members.len(),
-            share: band.members.len() as f64 / all.max(1) as f64,
+            share: float(band.members.len()) / float(all.max(1)),
             least: band.least,
             mean: band.mean,
             most: band.most,
             cause: causes(each().map(|one| one.cause)),
-            moved: moved as f64 / pages.max(1) as f64,
-            erases: erases as f64 / count,
+            moved: float(moved) / float(pages.max(1)),
+            erases: float(erases) / count,
         }
     };
     bands.all.iter().map(row).collect()
 }
 
 /// The causes of some samples with their shares, those of less than one in a hundred left out.
-#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn causes<'c>(each: impl Iterator<Item = &'c str>) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for cause in each {

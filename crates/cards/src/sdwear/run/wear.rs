@@ -16,6 +16,7 @@ use boardlab_ftl::{
 };
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Layer;
+use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Instant, Seed};
 
 /// States of the blocks that are kept of a run.
@@ -54,9 +55,8 @@ pub(crate) struct Worn {
 
 impl Worn {
     /// Programs for each page of the host.
-    #[allow(clippy::cast_precision_loss, reason = "millionths below 2^53")]
     pub(crate) fn amplification(&self) -> f64 {
-        self.counters.amplification_millionths() as f64 / 1e6
+        float(self.counters.amplification_millionths()) / 1e6
     }
 }
 

@@ -13,7 +13,7 @@ use boardlab_sim::{Duration, Instant};
 use std::fmt;
 
 /// What the shell prints when it waits for a command.
-const PROMPT: &[u8] = b"$ ";
+pub(super) const PROMPT: &[u8] = b"$ ";
 /// Cycles between two looks at the console.
 const SLICE: u64 = 100_000;
 /// Virtual time that a command may take beyond what is known of it.
@@ -43,41 +43,24 @@ pub(crate) mod mark {
 
 /// Why a command brought no figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Problem {
-    /// The machine ended.
-    Ended {
-        /// How.
-        outcome: String,
-        /// The command.
-        command: String,
-        /// The last that it printed.
-        console: String,
-    },
-    /// The prompt did not come back.
-    Silent {
-        /// The command.
-        command: String,
-        /// The last that it printed.
-        console: String,
-    },
-    /// A mark or a line was not there.
-    Lacks {
-        /// What was expected.
-        what: String,
-        /// The command.
-        command: String,
-        /// The last that it printed.
-        console: String,
-    },
+pub(crate) struct Problem {
+    /// How the machine ended, or what was not there.
+    what: String,
+    command: String,
+    /// The last that it printed.
+    console: String,
+}
+
+impl Problem {
+    /// `what` is wrong with a command that `printed` this.
+    fn new(what: impl Into<String>, command: &str, printed: &[u8]) -> Self {
+        Self { what: what.into(), command: command.into(), console: last(printed) }
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, command, console) = match self {
-            Self::Ended { outcome, command, console } => (outcome.as_str(), command, console),
-            Self::Silent { command, console } => ("the prompt did not come back", command, console),
-            Self::Lacks { what, command, console } => (what.as_str(), command, console),
-        };
+        let Self { what, command, console } = self;
         write!(f, "{what}, in `{command}`; the console's end: {console:?}")
     }
 }
@@ -113,8 +96,7 @@ impl Said {
 
     /// That something is missing.
     pub(crate) fn lacks(&self, what: &str) -> Problem {
-        let console = last(self.text.as_bytes());
-        Problem::Lacks { what: what.into(), command: self.command.clone(), console }
+        Problem::new(what, &self.command, self.text.as_bytes())
     }
 }
 
@@ -197,7 +179,7 @@ impl Guest {
             let outcome = self.machine.run(Limit::cycles(until));
             self.printed.extend(self.machine.take_console());
             if !matches!(outcome, Outcome::Limit | Outcome::Output | Outcome::Mark { .. }) {
-                return Err(self.ended(outcome, "load").into());
+                return Err(self.problem(outcome.to_string(), "load").into());
             }
         }
         Ok(())
@@ -218,19 +200,17 @@ impl Guest {
                 Outcome::Limit if self.printed.ends_with(PROMPT) => return Ok(()),
                 Outcome::Limit if self.machine.now() < end => {}
                 Outcome::Limit => {
-                    let console = last(&self.printed);
-                    return Err(Problem::Silent { command: command.into(), console });
+                    return Err(self.problem("the prompt did not come back", command));
                 }
                 Outcome::Mark { value } => see(&mut self.machine, value),
                 Outcome::Output => {}
-                other => return Err(self.ended(other, command)),
+                other => return Err(self.problem(other.to_string(), command)),
             }
         }
     }
 
-    fn ended(&self, outcome: Outcome, command: &str) -> Problem {
-        let (outcome, console) = (outcome.to_string(), last(&self.printed));
-        Problem::Ended { outcome, command: command.into(), console }
+    fn problem(&self, what: impl Into<String>, command: &str) -> Problem {
+        Problem::new(what, command, &self.printed)
     }
 
     fn after(&self, time: Duration) -> Cycles {
@@ -249,7 +229,7 @@ impl Guest {
 }
 
 /// The end of what was printed.
-fn last(printed: &[u8]) -> String {
+pub(super) fn last(printed: &[u8]) -> String {
     let from = printed.len().saturating_sub(SHOWN);
     String::from_utf8_lossy(&printed[from..]).into_owned()
 }

@@ -179,7 +179,7 @@ pub(crate) fn all(
         failure => failure,
     };
     let systems = boot(kernel, &scenario.computer.settings, request.seed)
-        .map_err(|error| of_kernel(Failure::Run { system: "boot".into(), error, help: HELP }))?;
+        .map_err(|error| of_kernel(Failure::run("boot", error, HELP)))?;
     let mut crew = Crew::default();
     let slots = Slots::added(&mut crew, scenario, &systems);
     crew.perform(request).map_err(of_kernel)?;

@@ -4,7 +4,7 @@
 //! hardly depends on the host; waits take their real time. (With `sleep=off`, which skips them, QEMU 7.2 takes two periods of the timer for one.)
 //! Whether it is installed decides whether these rows are there at all.
 
-use super::guest::number;
+use super::guest::{PROMPT, last, number};
 use super::measure::Way;
 use super::switches::{at_once_commands, quantum_commands};
 use crate::fcse::scenario::Scenario;
@@ -20,12 +20,8 @@ use std::time::Duration as WallTime;
 
 /// QEMU's time for an instruction is 2 to this power nanoseconds.
 const SHIFT: u32 = 2;
-/// What the shell prints when it waits for a command.
-const PROMPT: &[u8] = b"$ ";
 /// Real time for a command.
 const PATIENCE: WallTime = WallTime::from_secs(60);
-/// Bytes of the console that an error shows.
-const SHOWN: usize = 300;
 
 /// Why there are no rows of QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,11 +153,8 @@ impl Console {
         for command in commands {
             self.printed.clear();
             let line = format!("{command}\n");
-            self.child
-                .stdin
-                .as_mut()
-                .ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?
-                .write_all(line.as_bytes())?;
+            let input = self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe);
+            input.map_err(io::Error::from)?.write_all(line.as_bytes())?;
             self.await_prompt(command)?;
             told = number(&String::from_utf8_lossy(&self.printed), "chg");
         }
@@ -171,8 +164,7 @@ impl Console {
     }
 
     fn last(&self) -> String {
-        let from = self.printed.len().saturating_sub(SHOWN);
-        String::from_utf8_lossy(&self.printed[from..]).into_owned()
+        last(&self.printed)
     }
 }
 

@@ -95,9 +95,7 @@ impl Lab<'_> {
     /// Runs everything of one filesystem on all cores, the longest work first.
     fn column(&self, system: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
         let Scenario { fill, files, levels, kinds, tiobench, .. } = self.scenario;
-        let fresh = self.fresh();
-        let fresh =
-            &fresh.map_err(|error| Failure::Run { system: system.into(), error, help: HELP })?;
+        let fresh = &self.fresh().map_err(|error| Failure::run(system, error, HELP))?;
         let mut crew = Crew::default();
         let capacity =
             crew.add(system, HELP, || timed(fresh, |nand, clock| self.capacity(nand, clock)));
@@ -112,9 +110,7 @@ impl Lab<'_> {
         });
         let throughput: Vec<_> = throughput.collect();
         crew.perform(request)?;
-        let mut virtual_time = Duration::ZERO;
-        let (capacity, spent) = capacity.take();
-        virtual_time += spent;
+        let (capacity, mut virtual_time) = capacity.take();
         let (mut mountings, mut runs) = (Vec::new(), Vec::new());
         for (made, spent) in fills.into_iter().map(Slot::take) {
             mountings.extend(made);

@@ -12,6 +12,7 @@
 use super::measure::Timed;
 use boardlab_parts::nand::board::Port;
 use boardlab_parts::nand::limits;
+use boardlab_result::prose::float;
 use boardlab_sim::Duration;
 
 /// A printed time and what a run says of it.
@@ -75,16 +76,14 @@ fn squares(observations: &[Observation], port: Port) -> f64 {
 /// The root of the mean of what [`fit`] makes least: about the mean relative difference, where that is
 /// small.
 #[must_use]
-#[allow(clippy::cast_precision_loss, reason = "analysis; a small count")]
 pub fn residual(observations: &[Observation], port: Port) -> f64 {
-    (squares(observations, port) / observations.len().max(1) as f64).sqrt()
+    (squares(observations, port) / float(observations.len().max(1))).sqrt()
 }
 
 /// How far the run with `port` is from the print, relative to the print.
 #[must_use]
-#[allow(clippy::cast_precision_loss, reason = "analysis; below 2^53")]
 pub fn relative(one: &Observation, port: Port) -> f64 {
-    one.run.with(port).as_nanos() as f64 / one.printed_ns - 1.0
+    float(one.run.with(port).as_nanos()) / one.printed_ns - 1.0
 }
 
 #[cfg(test)]

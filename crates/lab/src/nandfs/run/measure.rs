@@ -8,6 +8,7 @@
 
 use boardlab_document::quantity::Ratio;
 use boardlab_parts::nand::board::Port;
+use boardlab_result::prose::real;
 use boardlab_sim::{Bytes, Duration, Rate};
 use boardlab_vfs::Structure;
 use boardlab_workload::tiobench::Test;
@@ -130,9 +131,8 @@ impl Capacity {
 
     /// The part of the flash that it takes.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "sizes below 2^53")]
     pub fn share(&self) -> f64 {
-        self.metadata().get() as f64 / self.flash.get() as f64
+        real(self.metadata()) / real(self.flash)
     }
 }
 

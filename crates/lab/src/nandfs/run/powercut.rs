@@ -13,10 +13,8 @@ use boardlab_experiment::{Cause, Failure, Progress, Request};
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, TearOutcome};
 use boardlab_nand::{Nand, Part};
-use boardlab_result::prose::counted;
-use boardlab_result::{
-    Axis, Cell, Chart, Curve, Layer, Row, RunResult, Side, Style, Table, Verdict,
-};
+use boardlab_result::prose::{counted, float};
+use boardlab_result::{Axis, Cell, Chart, Row, RunResult, Style, Table, Verdict};
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::FileSystem;
 use boardlab_workload::powercut::{
@@ -59,10 +57,10 @@ pub(crate) fn powercut_types(
 ) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = super::read(request, types)?;
     let cut = &scenario.powercut;
-    let failed = |error: Cause| Failure::Run {
-        system: cut.system.into(),
-        error,
-        help: "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32",
+    let failed = |error: Cause| {
+        let help =
+            "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32";
+        Failure::run(cut.system, error, help)
     };
     let nand = filesystem::nand(&scenario, small(&scenario), request.seed);
     let nand = nand.map_err(|error| failed(Box::new(error)))?;
@@ -115,84 +113,57 @@ fn report(run: &mut RunResult, cut: &PowerCut, matrix: &Matrix, request: &Reques
 }
 
 fn table(id: &str, title: &str, tallies: &Tallies) -> Table {
-    let mut table = Table::new(id, title)
-        .column("cuts_count", "cuts")
-        .column("lost_count", "something lost")
-        .column("survived_ratio", "survived");
-    for ((kind, torn), tally) in tallies {
-        let mut lost = Cell::int(tally.failed);
-        lost.verdict = Some(if tally.failed == 0 { Verdict::Pass } else { Verdict::Fail });
-        let id = format!("{}/{}", kind.name(), torn.name());
-        table.rows.push(
-            Row::new(id, "")
-                .cell("cuts_count", Cell::int(tally.cuts))
-                .cell("lost_count", lost)
-                .cell("survived_ratio", Cell::real(survived(*tally))),
-        );
-    }
-    table
+    let rows = tallies.iter().map(|((kind, torn), tally)| {
+        (Row::new(format!("{}/{}", kind.name(), torn.name()), ""), tally)
+    });
+    let lost = |tally: &&Tally| {
+        let verdict = if tally.failed == 0 { Verdict::Pass } else { Verdict::Fail };
+        Cell { verdict: Some(verdict), ..Cell::int(tally.failed) }
+    };
+    Table::new(id, title)
+        .of(rows)
+        .column("cuts_count", "cuts", |tally| Cell::int(tally.cuts))
+        .column("lost_count", "something lost", lost)
+        .column("survived_ratio", "survived", |tally| Cell::real(survived(**tally)))
+        .table()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
 fn survived(tally: Tally) -> f64 {
-    (tally.cuts - tally.failed) as f64 / tally.cuts.max(1) as f64
+    float(tally.cuts - tally.failed) / float(tally.cuts.max(1))
 }
 
 fn failures(matrix: &Matrix) -> Table {
-    let title = "What was lost first; the same seed cuts the same way again";
-    let mut table = Table::new("powercut-losses", title)
-        .column("operation_count", "operation")
-        .column("outcome", "outcome")
-        .column("second", "second cut")
-        .column("loss", "what is wrong");
-    for (number, failure) in matrix.failures.iter().enumerate() {
-        let second = failure.second.map_or_else(String::new, |second| second.to_string());
-        table.rows.push(
-            Row::new((number + 1).to_string(), "")
-                .cell("operation_count", Cell::int(failure.at.number))
-                .cell("outcome", Cell::text(failure.at.torn.name()))
-                .cell("second", Cell::text(second))
-                .cell("loss", Cell::text(failure.loss.to_string())),
-        );
-    }
-    table
+    let rows = (1..).zip(&matrix.failures).map(|(at, one)| (Row::new(format!("{at}"), ""), one));
+    Table::new("powercut-losses", "What was lost first; the same seed cuts the same way again")
+        .of(rows)
+        .column("operation_count", "operation", |one| Cell::int(one.at.number))
+        .column("outcome", "outcome", |one| Cell::text(one.at.torn.name()))
+        .column("second", "second cut", |one| {
+            Cell::text(one.second.map_or_else(String::new, |second| second.to_string()))
+        })
+        .column("loss", "what is wrong", |one| Cell::text(one.loss.to_string()))
+        .table()
 }
 
 /// A matrix: a row a kind of operation, a column an outcome.
 fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
     let kinds: BTreeSet<Kind> = tallies.keys().map(|(kind, _)| *kind).collect();
-    let outcomes: Vec<TearOutcome> =
-        tallies.keys().map(|(_, torn)| *torn).collect::<BTreeSet<_>>().into_iter().collect();
-    let mut layers = Vec::new();
+    let outcomes: BTreeSet<TearOutcome> = tallies.keys().map(|(_, torn)| *torn).collect();
+    let caption = "After each cut the flash is mounted, compared with what may be true, used on, mounted and compared \
+                   again.";
+    let axes = [Axis::fitting("what the cut left of the operation"), Axis::from_zero("survived")];
+    let mut chart = Chart::new(id, title, caption, axes);
+    chart.categories = outcomes.iter().map(|torn| torn.name().replace('_', " ")).collect();
     for kind in kinds {
+        let points = (0_u32..).zip(&outcomes).filter_map(|(position, torn)| {
+            Some((f64::from(position), survived(*tallies.get(&(kind, *torn))?)))
+        });
         let curve = format!("{id}_{}", kind.name());
-        let (mut x, mut y) = (Vec::new(), Vec::new());
-        for (position, torn) in (0_u32..).zip(&outcomes) {
-            let Some(tally) = tallies.get(&(kind, *torn)) else { continue };
-            x.push(f64::from(position));
-            y.push(survived(*tally));
-        }
-        run.series.push(Curve { id: curve.clone(), unit: "ratio".into(), x, y });
-        let (label, style) = (kind.name().into(), Style::Heat);
-        layers.push(Layer { label, curve, style, side: Side::Left });
+        run.plot(&mut chart, (curve, kind.name()), "ratio", Style::Heat, points);
     }
-    if layers.is_empty() {
-        return;
+    if !chart.layers.is_empty() {
+        run.charts.push(chart);
     }
-    run.charts.push(Chart {
-        id: id.into(),
-        title: title.into(),
-        caption:
-            "After each cut the flash is mounted, compared with what may be true, used on, mounted and compared \
-             again."
-                .into(),
-        x: Axis::fitting("what the cut left of the operation"),
-        y: Axis::from_zero("survived"),
-        y2: None,
-        categories: outcomes.iter().map(|torn| torn.name().replace('_', " ")).collect(),
-        layers,
-        marks: Vec::new(),
-    });
 }
 
 fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
@@ -227,10 +198,7 @@ fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
             ),
         };
     };
-    let set = match request.document.is_overridden() {
-        true => " with the same --set",
-        false => "",
-    };
+    let set = if request.document.is_overridden() { " with the same --set" } else { "" };
     format!(
         "{tried}: after {} of them something was wrong. The first: {first}. Again: `boardlab powercut {} \
          --seed {}`{set} cuts the same operations the same way.",

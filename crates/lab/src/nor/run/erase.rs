@@ -9,7 +9,7 @@ use boardlab_nor::driver::{Kind, Probed};
 use boardlab_nor::tuner::Completion;
 use boardlab_nor::wait::{FixedThenToggle, HalfTypical, ToggleOnly, WaitPolicy, cfi_udelay};
 use boardlab_parts::nor::board::BoardSpec;
-use boardlab_result::prose::percent_of;
+use boardlab_result::prose::{float, percent_of};
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, Seed};
 use boardlab_workload::Step;
 use rayon::prelude::*;
@@ -50,9 +50,8 @@ pub(crate) struct Erased {
 
 impl Erased {
     /// Polls of one sector.
-    #[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
     pub(crate) fn polls_each(&self) -> f64 {
-        self.polls as f64 / f64::from(self.sectors)
+        float(self.polls) / f64::from(self.sectors)
     }
 }
 
@@ -132,9 +131,6 @@ fn trials(sectors: u32) -> Vec<Trial> {
 }
 
 /// Erases the same sectors under every policy.
-///
-/// # Errors
-/// [`Failure::Run`] when an erase fails.
 pub(crate) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Failure> {
     // The same seed draws the same times: what a closer look finds is when the chip was done.
     let exact = Trial::new("reference", "a close look at erases", 250, |_| {
@@ -207,5 +203,5 @@ fn early(completion: &Completion, count: u32) -> Duration {
 fn failure(system: &str, block: u32, cause: boardlab_mtd::Error) -> Failure {
     let offset = Bytes::new(u64::from(block));
     let error = boardlab_workload::Error::Device { step: Step::Erase, offset, cause };
-    Failure::Run { system: system.into(), error: Box::new(error), help: super::HELP }
+    Failure::run(system, error, super::HELP)
 }

@@ -6,15 +6,16 @@ use super::read;
 use super::write::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
 use crate::nor::charts;
 use crate::nor::scenario::{Scenario, System, Tune, Wait, wait_call};
+use crate::nor::tables::saving;
 use boardlab_document::Reading;
 use boardlab_experiment::crew::in_order;
-use boardlab_experiment::finding::find;
+use boardlab_experiment::finding::{find, find_if};
 use boardlab_experiment::{Failure, Progress, Request};
 use boardlab_nor::driver::{Kind, Ready, Step};
 use boardlab_nor::tuner::{Completion, PollLoop, Replay, Tried};
-use boardlab_nor::wait::cfi_udelay;
+use boardlab_nor::wait::{FixedThenToggle, cfi_udelay};
 use boardlab_nor::{Host, Pause};
-use boardlab_result::prose::{percent_of, round};
+use boardlab_result::prose::{float, percent_of, round};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Duration, Seed};
 use rayon::prelude::*;
@@ -74,8 +75,7 @@ impl Bench<'_> {
     /// The whole write of one chip when the wait for a program takes `time` microseconds.
     fn whole(&self, time: f64) -> Duration {
         let waits = self.stock.steps.of(Step::Wait);
-        #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
-        let micros = time * waits.count() as f64;
+        let micros = time * float(waits.count());
         self.stock.total.saturating_sub(waits.total()) + nanos(micros)
     }
 }
@@ -149,21 +149,9 @@ fn micros_cell(micros: f64) -> Cell {
 
 /// The best wait by theory, by brute force, and with free polls; and what the adaptive one reaches.
 fn optimum(bench: &Bench<'_>) -> Table {
-    let mut table = Table::new("optimum", "The best wait before the first poll of a program")
-        .column("wait_ns", "wait")
-        .column("mean_ns", "mean time")
-        .column("polls", "polls")
-        .column("cost_ns", "time and polls")
-        .column("quantile_ratio", "done by then");
+    let mut rows = Vec::new();
     let mut add = |id: &str, title: String, wait: f64, time: f64, polls: f64| {
-        table.rows.push(
-            Row::new(id, title)
-                .cell("wait_ns", micros_cell(wait))
-                .cell("mean_ns", micros_cell(time))
-                .cell("polls", Cell::real(round(polls, 2)))
-                .cell("cost_ns", micros_cell(time + bench.cost * polls))
-                .cell("quantile_ratio", Cell::real(round(bench.completion.done_by(wait), 4))),
-        );
+        rows.push((Row::new(id, title), (wait, time, polls)));
     };
     let theory = |wait| bench.poll.expected(&bench.completion, wait);
     let cost = nanos(bench.cost);
@@ -202,18 +190,23 @@ fn optimum(bench: &Bench<'_>) -> Table {
     let (brute, tried) = replay.brute_force(fine, Pause::Spin(1), bench.cost);
     let title = format!("brute force: udelay({brute})");
     add("brute-force", title, bench.lasted(brute), tried.time, tried.polls);
-    table
+    Table::new("optimum", "The best wait before the first poll of a program")
+        .of(rows)
+        .column("wait_ns", "wait", |(wait, ..)| micros_cell(*wait))
+        .column("mean_ns", "mean time", |(_, time, _)| micros_cell(*time))
+        .column("polls", "polls", |(.., polls)| Cell::real(round(*polls, 2)))
+        .column("cost_ns", "time and polls", |(_, time, polls)| {
+            micros_cell(time + bench.cost * polls)
+        })
+        .column("quantile_ratio", "done by then", |(wait, ..)| {
+            Cell::real(round(bench.completion.done_by(*wait), 4))
+        })
+        .table()
 }
 
 /// Theory beside simulation, and the policies beside each other.
 fn programs(bench: &Bench<'_>) -> Result<[Table; 2], Failure> {
     let replay = bench.replay(OPERATIONS);
-    let mut theory = Table::new("theory", "Theory beside the simulated poll loop")
-        .column("analytic_ns", "time, theory")
-        .column("simulated_ns", "time, simulated")
-        .column("difference_ns", "difference")
-        .column("analytic_polls", "polls, theory")
-        .column("simulated_polls", "polls, simulated");
     let mut waits: Vec<u64> = [0.001, 0.1, 0.25, 0.5, 0.75, 0.999]
         .map(|probability| bench.host.micros_within(nanos(bench.completion.quantile(probability))))
         .to_vec();
@@ -221,34 +214,33 @@ fn programs(bench: &Bench<'_>) -> Result<[Table; 2], Failure> {
     waits.sort_unstable();
     waits.dedup();
     let tried: Vec<_> = waits.par_iter().map(|&wait| replay.run(&mut fixed(wait))).collect();
-    for (wait, tried) in waits.into_iter().zip(tried) {
+    let rows = waits.into_iter().zip(tried).map(|(wait, tried)| {
         let expected = bench.poll.expected(&bench.completion, bench.lasted(wait));
-        theory.rows.push(
-            Row::new(format!("{wait}us"), format!("udelay({wait})"))
-                .cell("analytic_ns", micros_cell(expected.time))
-                .cell("simulated_ns", micros_cell(tried.time))
-                .cell("difference_ns", Cell::real(round((tried.time - expected.time) * 1e3, 0)))
-                .cell("analytic_polls", Cell::real(round(expected.polls, 2)))
-                .cell("simulated_polls", Cell::real(round(tried.polls, 2))),
-        );
-    }
-    Ok([theory, policies(bench, &replay)?])
+        (Row::new(format!("{wait}us"), format!("udelay({wait})")), (expected, tried))
+    });
+    let theory = Table::new("theory", "Theory beside the simulated poll loop")
+        .of(rows)
+        .column("analytic_ns", "time, theory", |(expected, _)| micros_cell(expected.time))
+        .column("simulated_ns", "time, simulated", |(_, tried)| micros_cell(tried.time))
+        .column("difference_ns", "difference", |(expected, tried)| {
+            Cell::real(round((tried.time - expected.time) * 1e3, 0))
+        })
+        .column("analytic_polls", "polls, theory", |(expected, _)| {
+            Cell::real(round(expected.polls, 2))
+        })
+        .column("simulated_polls", "polls, simulated", |(_, tried)| {
+            Cell::real(round(tried.polls, 2))
+        });
+    Ok([theory.table(), policies(bench, &replay)?])
 }
 
-fn fixed(micros: u64) -> boardlab_nor::wait::FixedThenToggle {
+fn fixed(micros: u64) -> FixedThenToggle {
     let wait = if micros == 0 { Pause::None } else { Pause::Spin(micros) };
-    boardlab_nor::wait::FixedThenToggle { wait, gap: Pause::Spin(1) }
+    FixedThenToggle { wait, gap: Pause::Spin(1) }
 }
 
 /// Every policy on the same operations, and the whole write that follows from it.
 fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
-    let mut table = Table::new("program_wait", "Waits for a program, on the same operations")
-        .column("mean_ns", "mean time")
-        .column("polls", "polls")
-        .column("cpu_busy_ratio", "CPU busy waiting")
-        .column("total_ns", "whole write")
-        .column("saving_ns", "saving")
-        .column("early_count", "reported early");
     let nap = nanos((bench.completion.quantile(0.01) - bench.host_latency()).max(1.0));
     let named = [
         ("toggle-only", "polls from the beginning (u-boot)".into(), Wait::None),
@@ -280,34 +272,34 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
         }
     };
     let released = totals[released];
-    for (((id, title, _), tried), total) in named.into_iter().zip(tried).zip(totals) {
-        table.rows.push(policy_row(id, title, tried, Some((total, released))));
-    }
-    for (id, title, tried) in bench.adaptive_trials(replay) {
-        let whole = bench.in_turn.is_none().then(|| (bench.whole(tried.time), released));
-        table.rows.push(policy_row(id, title, tried, whole));
-    }
-    Ok(table)
+    let each = named.into_iter().zip(tried).zip(totals);
+    let each = each.map(|(((id, title, _), tried), total)| (id, title, tried, Some(total)));
+    let trials = bench.adaptive_trials(replay).into_iter().map(|(id, title, tried)| {
+        let whole = bench.in_turn.is_none().then(|| bench.whole(tried.time));
+        (id, title, tried, whole)
+    });
+    let rows = each.chain(trials);
+    let rows = rows.map(|(id, title, tried, whole)| (Row::new(id, title), (tried, whole)));
+    let of_whole = |whole: &Option<Duration>, cell: &dyn Fn(Duration) -> Cell| {
+        whole.map_or_else(Cell::none, cell)
+    };
+    let table = Table::new("program_wait", "Waits for a program, on the same operations")
+        .of(rows)
+        .column("mean_ns", "mean time", |(tried, _)| micros_cell(tried.time))
+        .column("polls", "polls", |(tried, _)| Cell::real(round(tried.polls, 2)))
+        .column("cpu_busy_ratio", "CPU busy waiting", |(tried, _)| Cell::real(round(tried.busy, 4)))
+        .column("total_ns", "whole write", |(_, whole)| {
+            of_whole(whole, &|total| Cell::int(total.as_nanos()))
+        })
+        .column("saving_ns", "saving", |(_, whole)| {
+            of_whole(whole, &|total| saving(released, total))
+        })
+        .column("early_count", "reported early", |(tried, _)| Cell::int(tried.early));
+    Ok(table.table())
 }
 
 fn adaptive_title(tune: &Tune) -> String {
     format!("learns the {} quantile, one bit an operation", tune.quantile)
-}
-
-/// A policy on its own, and the whole write with it beside that of Linux as released.
-fn policy_row(id: &str, title: String, tried: Tried, whole: Option<(Duration, Duration)>) -> Row {
-    let signed = |span: Duration| i64::try_from(span.as_nanos()).expect("shorter than 292 years");
-    let total = whole.map_or_else(Cell::none, |(total, _)| Cell::int(total.as_nanos()));
-    let saving = whole.map_or_else(Cell::none, |(total, released)| {
-        Cell::new(boardlab_result::Value::Int(signed(released) - signed(total)))
-    });
-    Row::new(id, title)
-        .cell("mean_ns", micros_cell(tried.time))
-        .cell("polls", Cell::real(round(tried.polls, 2)))
-        .cell("cpu_busy_ratio", Cell::real(round(tried.busy, 4)))
-        .cell("total_ns", total)
-        .cell("saving_ns", saving)
-        .cell("early_count", Cell::int(tried.early))
 }
 
 impl Bench<'_> {
@@ -335,8 +327,7 @@ impl Bench<'_> {
                     (total, count) = (total + span, count + 1);
                 }
             });
-            #[allow(clippy::cast_precision_loss, reason = "a count below 2^53")]
-            Tried { time: total.as_micros_f64() / count.max(1) as f64, ..tried }
+            Tried { time: total.as_micros_f64() / float(count.max(1)), ..tried }
         };
         let half = (replay.len() / 2).max(1);
         let drift = self.drift().as_nanos();
@@ -352,41 +343,27 @@ impl Bench<'_> {
 }
 
 fn erases(erased: &[Erased]) -> Table {
-    let mut table = Table::new("erase_wait", "Waits for a sector erase")
-        .column("mean_ns", "mean, a sector")
-        .column("overshoot_ns", "of it, already done")
-        .column("polls", "polls, a sector")
-        .column("cpu_busy_ratio", "CPU busy")
-        .column("total_ns", "total")
-        .column("sectors_count", "sectors");
-    for one in erased {
-        let late = one.overshoot.map_or_else(Cell::none, |late| Cell::int(late.as_nanos()));
-        table.rows.push(
-            Row::new(&one.id, &one.title)
-                .cell("mean_ns", Cell::int((one.total / u64::from(one.sectors)).as_nanos()))
-                .cell("overshoot_ns", late)
-                .cell("polls", Cell::real(round(one.polls_each(), 1)))
-                .cell("cpu_busy_ratio", Cell::real(round(one.busy, 4)))
-                .cell("total_ns", Cell::int(one.total.as_nanos()))
-                .cell("sectors_count", Cell::int(u64::from(one.sectors))),
-        );
-    }
-    table
+    let mean = |one: &Erased| one.total / u64::from(one.sectors);
+    Table::new("erase_wait", "Waits for a sector erase")
+        .of(erased.iter().map(|one| (Row::new(&one.id, &one.title), one)))
+        .column("mean_ns", "mean, a sector", |one| Cell::int(mean(one).as_nanos()))
+        .column("overshoot_ns", "of it, already done", |one| {
+            one.overshoot.map_or_else(Cell::none, |late| Cell::int(late.as_nanos()))
+        })
+        .column("polls", "polls, a sector", |one| Cell::real(round(one.polls_each(), 1)))
+        .column("cpu_busy_ratio", "CPU busy", |one| Cell::real(round(one.busy, 4)))
+        .column("total_ns", "total", |one| Cell::int(one.total.as_nanos()))
+        .column("sectors_count", "sectors", |one| Cell::int(one.sectors.into()))
+        .table()
 }
 
 /// What to do, what it gains and what it risks.
 fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
     find(run, program(bench));
     find(run, risk(bench));
-    if let Some(adaptive) = adaptive(run, bench) {
-        find(run, adaptive);
-    }
-    if let Some(erase) = erase_tick(bench, erased) {
-        find(run, erase);
-    }
-    if let Some(fine) = erase_fine(bench, erased) {
-        find(run, fine);
-    }
+    find_if(run, adaptive(run, bench));
+    find_if(run, erase_tick(bench, erased));
+    find_if(run, erase_fine(bench, erased));
 }
 
 fn program(bench: &Bench<'_>) -> String {
@@ -465,15 +442,9 @@ fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
     let moved = bench.drift().as_micros_f64() * 0.75;
     let off = (slower - settled - moved).abs().max((settled - faster - moved).abs());
     let follows = off <= ADAPTED * bench.completion.mean();
-    let enough = match follows {
-        true => "is enough to follow",
-        false => "is not enough here to follow",
-    };
+    let enough = if follows { "is enough to follow" } else { "is not enough here to follow" };
     let step = bench.scenario.tune.step;
-    let how = match follows {
-        true => String::new(),
-        false => format!(" with steps of {step}"),
-    };
+    let how = if follows { String::new() } else { format!(" with steps of {step}") };
     let early = match early > 0.0 {
         true => format!("{early:.0} operations were reported done early"),
         false => "it cannot report an operation done early, and none was".into(),

@@ -68,9 +68,6 @@ pub(crate) fn attach(
 }
 
 /// Writes the scenario's data with `system` on `board` and reads it back.
-///
-/// # Errors
-/// [`Failure::Run`] when the device fails or does not hold what was written.
 pub(crate) fn simulate(
     scenario: &Scenario,
     board: &BoardSpec,
@@ -84,11 +81,7 @@ pub(crate) fn simulate(
     let tuned = tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed);
     mtd.driver.program_wait = system.policy(&probed, &scenario.tune, tuned, board);
     let name = system.kind.profile().name;
-    let failed = |error| Failure::Run {
-        system: name.into(),
-        error: Box::<boardlab_workload::Error>::new(error),
-        help: super::HELP,
-    };
+    let failed = |error: boardlab_workload::Error| Failure::run(name, error, super::HELP);
     let job = Job::new(Bytes::ZERO, Bytes::of(&scenario.data)).chunk(Bytes::of(&scenario.data));
     let (cycles, begun) = (mtd.board.bus.cycles(), clock.now());
     mtd_debug::write(&mut mtd, &mut clock, &job, &mut &scenario.data[..]).map_err(failed)?;

@@ -54,11 +54,9 @@ pub fn open<S: AsRef<str>>(
         Ok((part?, host?))
     })?;
     let (part, host) = reading.value;
-    Bench::new(&part, &host, seed).map_err(|error| experiment::Failure::Run {
-        system: "the drive and its host".into(),
-        error: Box::new(error),
-        help: "compare the part with a built-in one: boardlab list parts",
-    })
+    let help = "compare the part with a built-in one: boardlab list parts";
+    let bench = Bench::new(&part, &host, seed);
+    bench.map_err(|error| experiment::Failure::run("the drive and its host", error, help))
 }
 
 impl Bench {

@@ -6,7 +6,7 @@ use crate::sata::findings::Facts;
 use crate::sata::run::what_if::{Cached, Sized};
 use crate::sata::tables::cache_name;
 use crate::sata::tables::told::{beside, mb_per_s, percent, short};
-use boardlab_experiment::finding::find;
+use boardlab_experiment::finding::find_if;
 use boardlab_result::RunResult;
 use boardlab_result::prose::counted;
 use boardlab_sata::SECTOR;
@@ -17,18 +17,10 @@ const GAINED: f64 = 0.001;
 
 /// One for each what-if.
 pub(crate) fn all(run: &mut RunResult, facts: &Facts<'_>) {
-    if let Some(finding) = cache(facts) {
-        find(run, finding);
-    }
-    if let Some(finding) = sizes(facts) {
-        find(run, finding);
-    }
-    if let Some(finding) = speeds(facts) {
-        find(run, finding);
-    }
-    if let Some(finding) = queue(facts) {
-        find(run, finding);
-    }
+    find_if(run, cache(facts));
+    find_if(run, sizes(facts));
+    find_if(run, speeds(facts));
+    find_if(run, queue(facts));
 }
 
 /// The gain of the sequencer over firmware for writes that end as `cached` says, as a share.
