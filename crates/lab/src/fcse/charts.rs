@@ -135,6 +135,9 @@ fn waiting(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
     run.charts.push(chart);
 }
 
+/// Takes one figure of a spread.
+type Quantile = fn(&Spread) -> f64;
+
 /// From the timer to the task, rare cases and the worst.
 fn latency(run: &mut RunResult, measured: &Measured, clock: Hertz) {
     let axes = [Axis::fitting("system"), Axis::from_zero("from timer to task (us)")];
@@ -148,7 +151,7 @@ fn latency(run: &mut RunResult, measured: &Measured, clock: Hertz) {
         .collect();
     let name = |(_, name, one): &(usize, &str, &OfWay)| format!("{}, {name}", one.way.title());
     chart.categories = systems.iter().map(name).collect();
-    let values: [(_, _, fn(&Spread) -> f64); 3] = [
+    let values: [(_, _, Quantile); 3] = [
         ("mean", "mean", |spread| spread.mean),
         ("p999", "99.9 %", |spread| float(spread.p999)),
         ("max", "maximum", |spread| float(spread.max)),

@@ -87,7 +87,8 @@ pub(super) fn both(measured: &Measured) -> impl Iterator<Item = (&Quantum, &Quan
 
 /// Columns of what a switch costs; `spent` says of an item what was spent in how many times.
 fn of_spent<T>(table: Tabulated<T>, spent: impl Fn(&T) -> (&Spent, u64) + Copy) -> Tabulated<T> {
-    let columns: [(_, _, fn(&Spent) -> u64); 6] = [
+    type Count = fn(&Spent) -> u64;
+    let columns: [(_, _, Count); 6] = [
         ("cycles_count", "cycles", |one| one.cycles),
         ("instructions_count", "instructions", |one| one.instructions),
         ("instruction_misses_count", "instruction misses", |one| one.instruction_misses),
