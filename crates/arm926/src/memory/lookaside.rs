@@ -46,7 +46,6 @@ impl Eq for Identity {}
 /// The tables of a context that is not the current one.
 #[derive(Debug)]
 struct PutAway {
-    context: Context,
     tables: Tables,
     /// The number of the first event that they do not know of.
     since: u64,
@@ -57,7 +56,6 @@ struct PutAway {
 pub struct Lookaside {
     /// Of the current context.
     tables: Tables,
-    context: Context,
     /// The tables of other contexts, the one that was left last at the end.
     put_away: Vec<PutAway>,
     log: Log,
@@ -69,7 +67,7 @@ pub struct Lookaside {
 /// A copy of a core is another core: it begins with nothing remembered.
 impl Clone for Lookaside {
     fn clone(&self) -> Self {
-        Self::new(self.context)
+        Self::new(self.tables.context)
     }
 }
 
@@ -77,8 +75,7 @@ impl Lookaside {
     /// Nothing is remembered.
     pub(super) fn new(context: Context) -> Self {
         Self {
-            tables: Tables::new(context.pid),
-            context,
+            tables: Tables::new(context),
             put_away: Vec::new(),
             log: Log::default(),
             stamp: 0,
@@ -158,28 +155,27 @@ impl Lookaside {
 
     /// Another context begins, or the same goes on.
     pub(super) fn enter(&mut self, context: Context) {
-        if self.context == context {
+        if self.tables.context == context {
             return;
         }
-        let known = self.put_away.iter().position(|other| other.context == context);
-        let mut tables = match known.map(|at| self.put_away.remove(at)) {
-            Some(PutAway { mut tables, since, .. }) => {
+        let known = self.put_away.iter().position(|other| other.tables.context == context);
+        let tables = match known.map(|at| self.put_away.remove(at)) {
+            Some(PutAway { mut tables, since }) => {
                 match self.log.since(since) {
                     Some(events) => events.for_each(|event| tables.apply(event)),
                     None => tables.clear(),
                 }
                 tables
             }
-            None if self.put_away.len() < PUT_AWAY => Tables::new(context.pid),
+            None if self.put_away.len() < PUT_AWAY => Tables::new(context),
             None => {
                 let mut tables = self.put_away.remove(0).tables;
                 tables.clear();
-                Tables { pid: context.pid, ..tables }
+                Tables { context, ..tables }
             }
         };
-        std::mem::swap(&mut self.tables, &mut tables);
-        let context = std::mem::replace(&mut self.context, context);
-        self.put_away.push(PutAway { context, tables, since: self.log.count() });
+        let tables = std::mem::replace(&mut self.tables, tables);
+        self.put_away.push(PutAway { tables, since: self.log.count() });
     }
 }
 

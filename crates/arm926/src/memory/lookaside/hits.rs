@@ -4,6 +4,7 @@
 //! mode and for privileged modes. Indices are bits of an address below the 25th, which FCSE leaves alone: the places of a line under all its
 //! virtual addresses are one place, so an eviction told by modified address needs no translation back.
 
+use super::Context;
 use super::event::Event;
 use crate::address::{LINE, Modified, Virtual};
 
@@ -198,18 +199,18 @@ const fn groups(first: u32, units: u32, group: usize) -> u64 {
     }
 }
 
-/// The hits at both privileges while the process number is `pid`.
+/// The hits of a context at both privileges.
 #[derive(Debug)]
 pub(super) struct Tables {
     /// In user mode, and in privileged modes.
     pub(super) hits: Box<[Hits; 2]>,
-    pub(super) pid: u8,
+    pub(super) context: Context,
 }
 
 impl Tables {
     /// Nothing is known.
-    pub(super) fn new(pid: u8) -> Self {
-        Self { hits: Box::new([Hits::NONE; 2]), pid }
+    pub(super) fn new(context: Context) -> Self {
+        Self { hits: Box::new([Hits::NONE; 2]), context }
     }
 
     /// Forgets everything.
@@ -220,7 +221,7 @@ impl Tables {
     /// Forgets what may be a hit no more.
     #[inline]
     pub(super) fn apply(&mut self, event: Event) {
-        let pid = self.pid;
+        let pid = self.context.pid;
         match event {
             Event::DataLineGone(line) => {
                 for hits in &mut *self.hits {
