@@ -10,7 +10,7 @@ use crate::device::BlockDevice;
 use crate::error::Error;
 use crate::extent::Extent;
 use crate::geometry::Geometry;
-use crate::over::{Layer, Layered};
+use crate::layered::{Layer, Layered};
 use crate::request::{Cause, Completion, Kind, Payload, Request, Target};
 use boardlab_sim::{Duration, Instant, Seed, Stream, Trigger, Watch};
 

@@ -9,7 +9,7 @@
 //! - [`queue`]: [`Queue`], a queue of bounded depth without an event list.
 //! - [`contents`]: [`Contents`], the contents of blocks in compact form.
 //! - [`ram`]: [`RamBlock`], a device without physics; a clone of it is cheap.
-//! - [`over`]: [`Layered`] and [`Layer`], how middleware sits on a device.
+//! - [`layered`]: [`Layered`] and [`Layer`], how middleware sits on a device.
 //! - [`stats`], [`tracer`], [`power_cut`], [`fault`]: middleware. They stack in any order.
 //!
 //! A request is submitted at an instant of virtual time and answered immediately with the instants
@@ -49,7 +49,7 @@ pub mod error;
 pub mod extent;
 pub mod fault;
 pub mod geometry;
-pub mod over;
+pub mod layered;
 pub mod power_cut;
 pub mod queue;
 pub mod ram;
@@ -64,7 +64,7 @@ pub use error::Error;
 pub use extent::{Extent, Lba};
 pub use fault::{Fault, FaultInjector, Rule};
 pub use geometry::{Cache, Discard, DiscardedContent, Geometry};
-pub use over::{Layer, Layered};
+pub use layered::{Layer, Layered};
 pub use power_cut::{PowerCut, TearOutcome};
 pub use queue::Queue;
 pub use ram::{Costs, RamBlock};

@@ -20,7 +20,7 @@ use crate::device::BlockDevice;
 use crate::error::Error;
 use crate::extent::Extent;
 use crate::geometry::Cache;
-use crate::over::{Layer, Layered};
+use crate::layered::{Layer, Layered};
 use crate::request::{Completion, Kind, Payload, Request};
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@
 
 use crate::device::BlockDevice;
 use crate::error::Error;
-use crate::over::{Layer, Layered};
+use crate::layered::{Layer, Layered};
 use crate::request::{Cause, Completion, Kind, Request};
 use boardlab_sim::{Bytes, Instant, Phase};
 

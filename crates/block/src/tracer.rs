@@ -7,7 +7,7 @@
 use crate::device::BlockDevice;
 use crate::error::Error;
 use crate::extent::Extent;
-use crate::over::{Layer, Layered};
+use crate::layered::{Layer, Layered};
 use crate::request::{Completion, Kind, Request};
 use boardlab_sim::Instant;
 use std::collections::VecDeque;
