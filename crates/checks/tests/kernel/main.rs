@@ -74,16 +74,9 @@ fn cases(writer: Writer) -> Vec<Case> {
 /// In the guest: each case by its line, on its flash.
 fn on_their_flash<'c>(cases: &'c [Case], line: impl Fn(&'c Case) -> String) -> String {
     let mut job = String::new();
-    for (number, case) in cases.iter().enumerate() {
-        if number == 0 {
-            job += &case.flash.load(&[8, 16]);
-        } else if cases[number - 1].flash != case.flash {
-            job += "rmmod nandsim\n";
-            job += &case.flash.load(&[8, 16]);
-        }
-        job += "\n";
-        job += &line(case);
-        job += "\n";
+    for group in cases.chunk_by(|one, next| one.flash == next.flash) {
+        let lines: Vec<_> = group.iter().map(&line).collect();
+        job += &format!("{}\n{}\nrmmod nandsim\n", group[0].flash.load(&[8, 16]), lines.join("\n"));
     }
     job
 }
