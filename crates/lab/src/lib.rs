@@ -14,5 +14,4 @@ pub mod nandfs;
 pub mod nor;
 pub mod registry;
 pub mod sata;
-
 pub mod sweep;

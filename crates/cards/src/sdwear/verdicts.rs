@@ -6,7 +6,7 @@
 use super::findings::Explaining;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
-use boardlab_experiment::verdict::{self, Rules, apply, is_of};
+use boardlab_experiment::verdict::{self, Rules, apply_each, is_of};
 use boardlab_result::{Origin, RunResult};
 
 /// The printed clusters of experiment 2 by row, in bytes a second; none without a print.
@@ -42,36 +42,29 @@ pub(super) fn verdicts(
         .parameters
         .iter()
         .any(|one| one.origin == Origin::Fitted && one.key.starts_with("part.flash.times."));
-    for table in &mut run.tables {
-        let rules = match table.id.as_str() {
-            "experiment1" => {
-                let rules = Rules::new()
-                    .input("iterations", "card")
-                    .input("capacity", "card")
-                    .input("capacity", "same_volume")
-                    .input("written", "same_volume")
-                    .input("endurance", "card")
-                    .explained("written", "card", rate)
-                    .explained("cycles", "card", cycles)
-                    .explained("cycles", "same_volume", cycles);
-                if fitted {
-                    rules.input("throughput", "card")
-                } else {
-                    rules.explained("throughput", "card", rate)
-                }
+    apply_each(&mut run.tables, reference, |table, _| {
+        if table.id == "experiment1" {
+            let rules = Rules::new()
+                .input("iterations", "card")
+                .input("capacity", "card")
+                .input("capacity", "same_volume")
+                .input("written", "same_volume")
+                .input("endurance", "card")
+                .explained("written", "card", rate)
+                .explained("cycles", "card", cycles)
+                .explained("cycles", "same_volume", cycles);
+            if fitted {
+                rules.input("throughput", "card")
+            } else {
+                rules.explained("throughput", "card", rate)
             }
-            "experiment2" => {
-                let rules = Rules::new().input("iterations", "card").input("rewrites", "card");
-                ["upper", "middle", "lower"]
-                    .iter()
-                    .fold(rules, |rules, row| rules.explained(*row, "card", clusters))
-            }
-            _ => continue,
-        };
-        let published = reference.table(&table.id)?;
-        apply(table, published, &rules)?;
-    }
-    Ok(())
+        } else {
+            let rules = Rules::new().input("iterations", "card").input("rewrites", "card");
+            ["upper", "middle", "lower"]
+                .iter()
+                .fold(rules, |rules, row| rules.explained(*row, "card", clusters))
+        }
+    })
 }
 
 /// Names the parameters that each table depends on.
