@@ -3,7 +3,7 @@
 //! Layer: rank 1, formatting.
 
 use boardlab_sim::Bytes;
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 
 /// Bytes of a KiB, as a figure.
 pub const KIB: f64 = 1_024.0;
@@ -41,10 +41,13 @@ pub fn real(bytes: Bytes) -> f64 {
 }
 
 /// A count as a figure.
+///
+/// # Panics
+/// When it is negative.
 #[must_use]
-#[allow(clippy::cast_precision_loss, reason = "counts below 2^53")]
-pub fn float(count: impl TryInto<u64>) -> f64 {
-    count.try_into().unwrap_or(u64::MAX) as f64
+#[allow(clippy::cast_precision_loss, reason = "counts below 2^53, and sums for display")]
+pub fn float(count: impl TryInto<u128, Error: Debug>) -> f64 {
+    count.try_into().expect("a count is not negative") as f64
 }
 
 /// `value` with so many decimals.
@@ -67,6 +70,14 @@ pub fn listed(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_beyond_64_bits_is_a_figure_like_any_other() {
+        assert_eq!(
+            [float(3_usize), float(u64::MAX), float(1_u128 << 100)],
+            [3.0, 2f64.powi(64), 2f64.powi(100)]
+        );
+    }
 
     #[test]
     fn names_are_listed_as_people_list_them() {
