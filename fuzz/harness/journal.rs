@@ -1,6 +1,6 @@
 //! The journal of a sweep of unknown content: read, and what is believed of it compared with its lines.
 
-use boardlab_lab::sweep::read_journal;
+use boardlab_sweep::read_journal;
 
 /// Everything that is believed of a journal.
 pub(crate) fn run(input: &[u8]) {

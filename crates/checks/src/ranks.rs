@@ -39,8 +39,10 @@ const IMAGE: &[&str] =
     &["jffs2", "yaffs2", "logfs", "ubifs", "ubi", "mtd", "nand", "vfs", "codec", "result"];
 const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 /// What a face hands from `lab` to `report` are types of `result`, which it may name.
-const FACE: &[&str] =
-    &["document", "parts", "computer", EXPERIMENT, "cards", "lab", "report", "image", "result"];
+const FACE: &[&str] = &[
+    "document", "parts", "computer", EXPERIMENT, "cards", "sweep", "lab", "report", "image",
+    "result",
+];
 /// The devices of which systems are composed, and the files that describe them.
 const PARTS: &[&str] = &[
     "document", "result", "codec", "media", "mtd", "block", "vfs", "nor", "nand", "ftl", "sd",
@@ -93,6 +95,7 @@ pub const ROWS: &[Row] = &[
     row(9, "measure", &["document", "parts", "result"]),
     row(9, EXPERIMENT, &["document", "parts", "result"]),
     row(10, "cards", CARDS),
+    row(10, "sweep", &["document", "parts", EXPERIMENT, "result", "codec"]),
     row(11, "lab", LAB),
     row(12, "cli", FACE),
     row(12, "python", FACE),

@@ -9,6 +9,7 @@ use boardlab_parts::catalog;
 use boardlab_result::{Parameter, RunResult};
 use boardlab_sim::Seed;
 use std::fmt;
+use std::path::Path;
 
 /// The version that results carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -49,6 +50,13 @@ impl Request<'_> {
             run.warnings.push(warning.into());
         }
     }
+}
+
+/// Name of the scenario `name` in results: a path's file name without its ending, or the name itself.
+#[must_use]
+pub fn scenario_name(name: &str) -> String {
+    let stem = Path::new(name).file_stem();
+    stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// How far a run is.
@@ -115,6 +123,20 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// The one of `all` that the scenario `document` names.
+    ///
+    /// # Errors
+    /// The key `experiment` is missing, or names none of them.
+    pub fn named_by(document: &Document, all: &'static [Self]) -> Result<&'static Self, Error> {
+        let experiment = document.read(|section| {
+            let names: Vec<_> = all.iter().map(|one| (one.scenario, one)).collect();
+            let experiment = section.one_of("experiment", &names);
+            section.leave_rest();
+            experiment
+        })?;
+        Ok(experiment.value)
+    }
+
     /// Does `action` with `request`.
     ///
     /// # Errors

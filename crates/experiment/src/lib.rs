@@ -18,4 +18,6 @@ pub mod finding;
 pub mod reference;
 pub mod verdict;
 
-pub use contract::{Action, Cause, Check, Experiment, Failure, Make, Progress, Request, VERSION};
+pub use contract::{
+    Action, Cause, Check, Experiment, Failure, Make, Progress, Request, VERSION, scenario_name,
+};

@@ -5,7 +5,6 @@
 //! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sata`]: the SATA experiment; [`fcse`]: the
 //!   context-switch experiment. Those on cards are in `boardlab_cards`.
 //! - [`registry`]: the list of them, and what the command line calls.
-//! - [`mod@sweep`]: any of them at every point of a grid.
 //!
 //! Nothing here prints.
 
@@ -14,4 +13,3 @@ pub mod nandfs;
 pub mod nor;
 pub mod registry;
 pub mod sata;
-pub mod sweep;

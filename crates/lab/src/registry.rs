@@ -7,13 +7,13 @@ use boardlab_cards::{fio, life, sdwear};
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
-use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION};
+use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION, scenario_name};
 use boardlab_parts::catalog;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
-pub const EXPERIMENTS: [Experiment; 8] = [
+pub static EXPERIMENTS: [Experiment; 8] = [
     nor::EXPERIMENT,
     nandfs::EXPERIMENT,
     sdwear::EXPERIMENT,
@@ -58,7 +58,7 @@ pub struct OpenScenario {
 /// What is wrong with the file or with an argument.
 pub fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<OpenScenario, Error> {
     let document = catalog::compose(name, set)?;
-    let experiment = of_document(&document)?;
+    let experiment = Experiment::named_by(&document, &EXPERIMENTS)?;
     Ok(OpenScenario { experiment, document, name: scenario_name(name) })
 }
 
@@ -90,23 +90,6 @@ pub fn perform<S: AsRef<str>>(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<RunResult, Failure> {
     open(name, set)?.perform(action, seed, progress)
-}
-
-/// The experiment that a scenario names.
-pub(crate) fn of_document(document: &Document) -> Result<&'static Experiment, Error> {
-    let experiment = document.read(|section| {
-        let names = EXPERIMENTS.each_ref().map(|one| (one.scenario, one));
-        let experiment = section.one_of("experiment", &names);
-        section.leave_rest();
-        experiment
-    })?;
-    Ok(experiment.value)
-}
-
-/// A path's file name without its ending, or the name itself.
-pub(crate) fn scenario_name(name: &str) -> String {
-    let stem = std::path::Path::new(name).file_stem();
-    stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// Runs the published evaluations called `names`, all of them when there are none.

@@ -9,8 +9,9 @@ use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
 use crate::progress::Progress;
-use boardlab_lab::sweep::{Order, sweep};
+use boardlab_lab::registry::EXPERIMENTS;
 use boardlab_report::Shown;
+use boardlab_sweep::{Order, sweep};
 
 /// The file of `--out` that keeps what is done.
 const JOURNAL: &str = "sweep.journal";
@@ -22,6 +23,7 @@ pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Er
     let swept = {
         let bar = Progress::begin(&arguments.scenario.scenario, options.quiet);
         sweep(&Order {
+            experiments: &EXPERIMENTS,
             scenario: &arguments.scenario.scenario,
             set: &arguments.scenario.set,
             grid: &arguments.grid,

@@ -1,7 +1,7 @@
 //! The journal: every point that was done, in the order in which they were, so that a sweep that
 //! was killed goes on where it was.
 //!
-//! Layer: rank 11. Main type: [`Journal`]. What its lines are is in [`super::record`]; each is
+//! Layer: rank 10. Main type: [`Journal`]. What its lines are is in [`crate::record`]; each is
 //! forced to the disk before its point counts as done.
 //!
 //! What a kill or a power cut can leave is a last line without its end: it is cut off. A line with
@@ -11,9 +11,9 @@
 //! first line to go by nothing is touched. A lock held by the process keeps a second sweep out and
 //! goes away with a kill. Without a file the lines are kept in memory.
 
-use super::figures::Line;
-use super::problem::{JournalProblem, LineFlaw};
-use super::record::{self, Contents, Found, Header, Stretch, as_u64};
+use crate::figures::Line;
+use crate::problem::{JournalProblem, LineFlaw};
+use crate::record::{self, Contents, Found, Header, Stretch, as_u64};
 use boardlab_document::error::{Error, reason};
 use boardlab_document::lock::{Refused, exclusive};
 use std::fs::{self, File, OpenOptions};
@@ -272,9 +272,9 @@ fn refused(error: &io::Error) -> JournalProblem {
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::Outcome;
-    use super::super::record::tests::header;
     use super::*;
+    use crate::figures::Outcome;
+    use crate::record::tests::header;
     use std::cell::RefCell;
 
     fn line(point: usize) -> Line {

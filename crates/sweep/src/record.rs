@@ -1,6 +1,6 @@
 //! The lines of a journal: one that says which sweep it is, and one a point, each with its checksum.
 //!
-//! Layer: rank 11. Main types: [`Header`], which sweep a journal is of, and [`Contents`], what one
+//! Layer: rank 10. Main types: [`Header`], which sweep a journal is of, and [`Contents`], what one
 //! has. Nothing here touches a file: bytes in, lines and damage out.
 //!
 //! ```text
@@ -12,9 +12,9 @@
 //! value is compared byte for byte, so no byte of a line is without a check. A line is damaged when
 //! its checksum is wrong, and doubled when another line has its point; neither is believed.
 
-use super::POINTS_MAX;
-use super::figures::Line;
-use super::problem::{JournalProblem, LineFlaw};
+use crate::POINTS_MAX;
+use crate::figures::Line;
+use crate::problem::{JournalProblem, LineFlaw};
 use boardlab_codec::crc32;
 use boardlab_document::error::reason;
 use indexmap::IndexMap;
@@ -360,8 +360,8 @@ pub(crate) fn as_u64(length: usize) -> u64 {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::figures::{Figure, Figures, Outcome};
     use super::*;
+    use crate::figures::{Figure, Figures, Outcome};
 
     /// The order in which the points were done.
     const ORDER: [usize; 3] = [2, 0, 1];

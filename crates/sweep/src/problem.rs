@@ -1,6 +1,6 @@
 //! What can be wrong with the arguments of a sweep and with its journal.
 //!
-//! Layer: rank 11. Main types: [`GridProblem`], [`JournalProblem`],
+//! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`],
 //! [`LineFlaw`].
 
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};

@@ -1,11 +1,11 @@
 //! The grid: which keys a sweep varies, and the points that their values make.
 //!
-//! Layer: rank 11. Main types: [`Axis`], a key with its values, and [`Grid`], every combination of
+//! Layer: rank 10. Main types: [`Axis`], a key with its values, and [`Grid`], every combination of
 //! them. Values are separated by commas outside of quotes and brackets; `FROM..TO` stands for the
 //! whole numbers from one to the other, both of them taken. The key `seed` is the seed of the run.
 //! Points are numbered from 0; the last key varies fastest.
 
-use super::problem::GridProblem;
+use crate::problem::GridProblem;
 use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
 use boardlab_document::{Content, Override};

@@ -1,15 +1,15 @@
 //! The result of a sweep: one row a point, the figures that the user chose or that differ, and
 //! every figure as an attachment.
 //!
-//! Layer: rank 11. Functions: [`summary`], and `choose`, which takes the figures for the table. The
+//! Layer: rank 10. Functions: [`summary`], and `choose`, which takes the figures for the table. The
 //! journal is read twice, in the order of the grid, so that a figure of a point is in memory only
 //! as its cell.
 
-use super::Wanted;
-use super::charts;
-use super::figures::{Figures, Outcome, means};
-use super::journal::Journal;
-use super::plan::Plan;
+use crate::Wanted;
+use crate::charts;
+use crate::figures::{Figures, Outcome, means};
+use crate::journal::Journal;
+use crate::plan::Plan;
 use boardlab_document::error::Error;
 use boardlab_experiment::VERSION;
 use boardlab_result::csv;
@@ -177,7 +177,7 @@ fn row(plan: &Plan, point: usize, outcome: &Outcome, chosen: &[String]) -> Row {
     match outcome {
         Outcome::Done(figures) => {
             for name in chosen {
-                let value = figures.cells.get(name).and_then(super::figures::Figure::value);
+                let value = figures.cells.get(name).and_then(crate::figures::Figure::value);
                 row = row.cell(name, Cell::new(value.unwrap_or(Value::None)));
             }
             row
@@ -296,7 +296,7 @@ impl Csv {
         let keys = cells.iter().map(|(_, value)| Cow::Owned(plain(value)));
         let figure = |name: &String| match outcome {
             Outcome::Done(figures) => {
-                let value = figures.cells.get(name).and_then(super::figures::Figure::value);
+                let value = figures.cells.get(name).and_then(crate::figures::Figure::value);
                 value.map_or(Cow::Borrowed(""), |value| Cow::Owned(plain(&value)))
             }
             Outcome::Failed(_) => Cow::Borrowed(""),

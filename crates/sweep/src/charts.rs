@@ -1,10 +1,10 @@
 //! The pictures of a sweep: each figure of the table against the first key.
 //!
-//! Layer: rank 11. Function: [`charts`]. One line for every combination of the other keys while a
+//! Layer: rank 10. Function: [`charts`]. One line for every combination of the other keys while a
 //! reader can tell the lines apart, else points. The first key is a scale where all its values are
 //! numbers of one unit, else its values stand side by side.
 
-use super::plan::Plan;
+use crate::plan::Plan;
 use boardlab_result::prose::{GIB, KIB, MIB};
 use boardlab_result::{Axis, Chart, RunResult, Style, Table, Unit};
 use indexmap::IndexMap;

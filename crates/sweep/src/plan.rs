@@ -1,19 +1,18 @@
 //! The plan: the grid over a scenario, every point of it checked.
 //!
-//! Layer: rank 11. Main type: [`Plan`]. A point is composed and read as for a run, and thrown away
+//! Layer: rank 10. Main type: [`Plan`]. A point is composed and read as for a run, and thrown away
 //! again; so a wrong value costs no point, and no point costs memory before its turn.
 
-use super::Order;
-use super::crew;
-use super::grid::Grid;
-use super::record::Header;
-use crate::registry;
+use crate::Order;
+use crate::crew;
+use crate::grid::Grid;
+use crate::record::Header;
 use boardlab_codec::crc32;
 use boardlab_document::error::{BadValue, Error};
 use boardlab_document::problems::Problems;
 use boardlab_document::source::{Kind, Source};
 use boardlab_document::{Document, Override};
-use boardlab_experiment::{Action, Failure, Request, VERSION};
+use boardlab_experiment::{Action, Experiment, Failure, Request, VERSION, scenario_name};
 use boardlab_parts::catalog;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
@@ -34,6 +33,7 @@ pub(crate) struct Plan {
     pub(crate) header: Header,
     /// What every point changes in the scenario.
     pub(crate) set: Vec<Override>,
+    experiments: &'static [Experiment],
     source: Arc<Source>,
 }
 
@@ -52,7 +52,7 @@ impl Plan {
         let set = set?;
         let grid = Grid::parse(order.grid, &set, order.seed)?;
         let source = catalog::find(Kind::Scenario, order.scenario, None)?;
-        let scenario = registry::scenario_name(order.scenario);
+        let scenario = scenario_name(order.scenario);
         let header = Header {
             version: VERSION.into(),
             scenario: scenario.clone(),
@@ -61,7 +61,7 @@ impl Plan {
             inputs: IndexMap::new(),
             checksum: 0,
         };
-        let mut plan = Self { scenario, grid, header, set, source };
+        let mut plan = Self { scenario, grid, header, set, experiments: order.experiments, source };
         plan.check(&crew::pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
         Ok(plan)
     }
@@ -98,7 +98,7 @@ impl Plan {
 
     fn inputs(&self, point: usize) -> Result<Inputs, Failure> {
         let document = self.document(point)?;
-        let experiment = registry::of_document(&document)?;
+        let experiment = Experiment::named_by(&document, self.experiments)?;
         let files = (experiment.check)(&self.request(&document, point))?;
         let values = document.values();
         let mut checksum = crc32(files, experiment.scenario.as_bytes());
@@ -124,7 +124,7 @@ impl Plan {
     /// Runs the point `point`.
     pub(crate) fn run(&self, point: usize) -> Result<RunResult, Failure> {
         let document = self.document(point)?;
-        let experiment = registry::of_document(&document)?;
+        let experiment = Experiment::named_by(&document, self.experiments)?;
         experiment.perform(Action::Run, &self.request(&document, point))
     }
 }

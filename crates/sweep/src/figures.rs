@@ -1,6 +1,6 @@
 //! What a sweep keeps of a point: every figure of its tables, as a line of the journal.
 //!
-//! Layer: rank 11. Main types: [`Line`], [`Outcome`], [`Figures`]. A figure is named
+//! Layer: rank 10. Main types: [`Line`], [`Outcome`], [`Figures`]. A figure is named
 //! `TABLE/ROW/COLUMN`, and ends in its unit even where the row says it and the column does not.
 //! Leaves out: words, published figures, curves.
 

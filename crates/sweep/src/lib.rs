@@ -1,13 +1,13 @@
 //! Sweeps: one scenario at every point of a grid, on all cores, to be gone on with after a kill.
 //!
-//! Layer: rank 11. Main types: [`Order`], what is asked for, and [`Swept`], what comes of it. In
+//! Layer: rank 10. Main types: [`Order`], what is asked for, and [`Swept`], what comes of it. In
 //! reading order: `grid` (keys, values, points), `plan` (every point is checked before any is
 //! run), `figures` (what is kept of a point), `record` (as a line with its checksum), `journal`
 //! (the file of them), `crew` (the threads), `summary` and `charts` (the result).
 //!
 //! The result is made from the journal alone, in the order of the grid, so it is the same whether
-//! the sweep was killed or not and however many threads ran it. What the experiment is, is left to
-//! the registry. Left out: verdicts, for a published figure is about one point at most, and
+//! the sweep was killed or not and however many threads ran it. The experiments are the caller's:
+//! this crate knows none. Left out: verdicts, for a published figure is about one point at most, and
 //! searching for a best point.
 
 mod charts;
@@ -26,7 +26,7 @@ pub use record::Damage;
 
 use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
-use boardlab_experiment::{Failure, Progress};
+use boardlab_experiment::{Experiment, Failure, Progress};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use figures::{Figures, Outcome};
@@ -41,6 +41,8 @@ use std::path::Path;
 /// A sweep to be made.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
+    /// All that a scenario can be.
+    pub experiments: &'static [Experiment],
     /// Name of a built-in scenario, or path of a scenario file.
     pub scenario: &'a str,
     /// The arguments of all `--set`, which hold at every point.

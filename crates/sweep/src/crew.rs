@@ -1,13 +1,13 @@
 //! The threads that run the points.
 //!
-//! Layer: rank 11. Function: [`run`]. Each thread takes the next point that is left, and hands it a
+//! Layer: rank 10. Function: [`run`]. Each thread takes the next point that is left, and hands it a
 //! pool of its own for what the experiment does at once: so as many points are in memory as there
 //! are threads, and no thread begins another point while it waits for parts of its own.
 
-use super::Order;
-use super::figures::{Figures, Line, Outcome};
-use super::journal::Journal;
-use super::plan::Plan;
+use crate::Order;
+use crate::figures::{Figures, Line, Outcome};
+use crate::journal::Journal;
+use crate::plan::Plan;
 use boardlab_document::error::Error;
 use boardlab_experiment::{Failure, Progress};
 use rayon::{ThreadPool, ThreadPoolBuilder};
