@@ -145,7 +145,7 @@ impl PageCache {
         self.by_use.insert(self.uses, key);
         let page = Page { content, stamp: self.uses, changed: None };
         let replaced = self.pages.insert(key, page);
-        debug_assert!(replaced.is_none(), "PageCache::insert: {key:?} was there");
+        assert!(replaced.is_none(), "PageCache::insert: {key:?} was there");
     }
 
     /// The page to evict before another is added: the least recently used one. `None` while there

@@ -5,13 +5,13 @@
 
 use std::ffi::c_void;
 
-use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, Signature, UserFuncName};
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Module, default_libcall_names};
+use cranelift_module::{Module, ModuleError, default_libcall_names};
 
 use super::frame::Frame;
 use super::lower::{self, Site, Ties};
@@ -76,13 +76,14 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Prepares to compile for this host; nothing if that cannot be done.
-    pub(super) fn new(hosts: Hosts) -> Option<Self> {
+    /// Prepares to compile for this host, with Cranelift's verifier if `verify`; nothing if that cannot be done.
+    pub(super) fn new(hosts: Hosts, verify: bool) -> Option<Self> {
         if cfg!(target_endian = "big") || cfg!(not(target_pointer_width = "64")) {
             return None;
         }
         let mut flags = settings::builder();
-        let switches = [("opt_level", "speed"), ("is_pic", "false"), ("enable_verifier", VERIFY)];
+        let verify = if verify { "true" } else { "false" };
+        let switches = [("opt_level", "speed"), ("is_pic", "false"), ("enable_verifier", verify)];
         for (name, value) in switches.into_iter().chain([("use_colocated_libcalls", "false")]) {
             flags.set(name, value).ok()?;
         }
@@ -147,16 +148,17 @@ impl Code {
         let id = module.declare_anonymous_function(&signature).ok()?;
         self.context.func = Function::with_name_signature(UserFuncName::default(), signature);
         write(&mut self.context.func, &mut self.builder);
-        module.define_function(id, &mut self.context).ok()?;
+        let defined = module.define_function(id, &mut self.context);
+        if let Err(error @ ModuleError::Compilation(CodegenError::Verifier(_))) = &defined {
+            panic!("the lowering makes code that makes no sense: {error}");
+        }
+        defined.ok()?;
         self.bytes += self.context.compiled_code()?.code_buffer().len();
         module.clear_context(&mut self.context);
         module.finalize_definitions().ok()?;
         Some(module.get_finalized_function(id))
     }
 }
-
-/// The verifier costs a third of the time of compilation.
-const VERIFY: &str = if cfg!(debug_assertions) { "true" } else { "false" };
 
 impl Drop for Code {
     fn drop(&mut self) {

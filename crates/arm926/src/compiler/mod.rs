@@ -86,6 +86,8 @@ pub struct Compiler {
     code: Option<Code>,
     /// Set when this host cannot be compiled for.
     barred: bool,
+    /// Whether Cranelift verifies what it is given.
+    verify: bool,
     regions: Vec<Region>,
     heads: HashMap<Head, State>,
     front: Vec<Option<(Head, usize)>>,
@@ -98,6 +100,7 @@ impl Default for Compiler {
         Self {
             code: None,
             barred: false,
+            verify: false,
             regions: Vec::new(),
             heads: HashMap::new(),
             front: vec![None; FRONT],
@@ -107,6 +110,12 @@ impl Default for Compiler {
 }
 
 impl Compiler {
+    /// Lets Cranelift verify what it is given from now on.
+    pub(super) fn verify(&mut self) {
+        self.forget();
+        self.verify = true;
+    }
+
     /// Forgets all that was compiled.
     pub fn forget(&mut self) {
         self.regions.clear();
@@ -181,7 +190,7 @@ impl Compiler {
             self.forget();
         }
         if self.code.is_none() && !self.barred {
-            self.code = Code::new(run::hosts::<B>());
+            self.code = Code::new(run::hosts::<B>(), self.verify);
             self.barred = self.code.is_none();
         }
         let region = Region::compile(self.code.as_mut()?, processor, head.key)?;

@@ -206,7 +206,7 @@ fn of_transfer(transfer: &Transfer) -> Step {
     } else {
         access::of_store(item, moved, index)
     };
-    debug_assert!(index != Index::PostUser, "left to the reference");
+    assert!(index != Index::PostUser, "left to the reference");
     Step::new(run).d(rd).n(rn).m(rm).s(amount).imm(imm)
 }
 

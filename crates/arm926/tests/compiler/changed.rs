@@ -40,7 +40,7 @@ fn code_that_changes_in_a_later_line_of_a_region_is_not_executed_as_it_was() {
     let code: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut reference = processor(&code, false);
     let mut other = reference.clone();
-    let mut engine = Compiled::with_threshold(1);
+    let mut engine = Compiled::with_threshold(1).verified();
     for step in 1..=20 {
         let limit = Limit::cycles(Cycles(2_500 * step));
         let stop = Interpreter.run(&mut reference, limit);

@@ -74,7 +74,7 @@ fn run(name: &str, words: &[u32], thumb: bool) {
     reference.registers.r[12] = OPERANDS;
     reference.registers.r[13] = OPERANDS + 0x6000;
     let mut other = reference.clone();
-    let mut engine = Compiled::with_threshold(1);
+    let mut engine = Compiled::with_threshold(1).verified();
     while reference.counts.instructions < INSTRUCTIONS {
         let limit = Limit::instructions(reference.counts.instructions + 1000 + stream.below(4000));
         let stop = Interpreter.run(&mut reference, limit);

@@ -83,7 +83,7 @@ fn compare(seed: u64, thumb: bool, cycles: u64) -> usize {
         reference.registers.set_cpsr(Psr(0x5F));
     }
     let mut other = reference.clone();
-    let mut engine = Compiled::with_threshold(stream.below(3) as u32);
+    let mut engine = Compiled::with_threshold(stream.below(3) as u32).verified();
     while reference.now.0 < cycles {
         let limit = match stream.below(4) {
             0 => Limit::instructions(reference.counts.instructions + 1 + stream.below(50)),
@@ -123,7 +123,7 @@ fn random_thumb_programs_go_as_in_the_reference() {
 #[test]
 fn an_engine_that_changes_between_cores_untold_leaves_the_same_state_in_both() {
     let mut engines: [Box<dyn Engine<Ram>>; 2] =
-        [Box::new(Predecoded::new()), Box::new(Compiled::with_threshold(1))];
+        [Box::new(Predecoded::new()), Box::new(Compiled::with_threshold(1).verified())];
     for engine in &mut engines {
         let mut stream = Seed::new(5).stream("cores");
         // Other code at the same addresses.

@@ -98,7 +98,7 @@ fn the_fast_engine_leaves_the_same_state_as_the_reference_at_any_instant() {
 #[cfg(feature = "compiler")]
 #[test]
 fn compiled_code_leaves_the_same_state_as_the_reference_at_any_instant() {
-    let mut engine = Compiled::with_threshold(1);
+    let mut engine = Compiled::with_threshold(1).verified();
     let instructions: u64 = (0..programs() / 10).map(|seed| compare(seed, &mut engine)).sum();
     eprintln!("{instructions} instructions, {} of them in compiled code", engine.executed());
     assert!(engine.executed() * 10 > instructions, "compiled code ran hardly anything itself");

@@ -57,7 +57,7 @@ fn heading(out: &mut String, job: &Job, run: &Run, index: usize) -> fmt::Result 
             scaled(to_f64(low), 1_024),
             scaled(to_f64(high), 1_024)
         )?;
-        debug_assert!(!matches!(blocks, Blocks::Split(list) if list.is_empty()));
+        assert!(!matches!(blocks, Blocks::Split(list) if list.is_empty()));
     }
     let submission = &settings.submission;
     writeln!(out, ", ioengine={}, iodepth={}", submission.engine.name, submission.depth)
