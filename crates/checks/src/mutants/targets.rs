@@ -63,8 +63,8 @@ pub const TARGETS: [Target; 3] = [
     Target {
         folder: "ftl",
         files: &[
-            "power.rs",
-            "recovery.rs",
+            "page_map/power.rs",
+            "page_map/recovery.rs",
             "contents.rs",
             "log_block/power.rs",
             "log_block/recovery.rs",
@@ -79,3 +79,20 @@ pub const TARGETS: [Target; 3] = [
         tests: &[Tests::all("boardlab-sd")],
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::TARGETS;
+    use crate::repository::Repository;
+
+    #[test]
+    fn every_file_of_a_target_exists() {
+        let crates = Repository::here().root().join("crates");
+        for target in TARGETS {
+            for file in target.files {
+                let path = crates.join(target.folder).join("src").join(file);
+                assert!(path.is_file(), "{} does not exist", path.display());
+            }
+        }
+    }
+}
