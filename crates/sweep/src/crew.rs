@@ -7,22 +7,16 @@
 use crate::Order;
 use crate::figures::{Figures, Line, Outcome};
 use crate::journal::Journal;
-use crate::plan::Plan;
+use crate::plan::{Plan, pool};
 use boardlab_document::error::Error;
 use boardlab_experiment::{Failure, Progress};
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPool;
 use std::any::Any;
 use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-
-/// A pool of so many threads; as many as there are cores for 0.
-pub(super) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| Failure::run("threads", error, "ask for fewer with --threads"))
-}
 
 /// What the threads share.
 struct Work<'a> {

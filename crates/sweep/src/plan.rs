@@ -4,7 +4,6 @@
 //! again; so a wrong value costs no point, and no point costs memory before its turn.
 
 use crate::Order;
-use crate::crew;
 use crate::grid::Grid;
 use crate::record::Header;
 use boardlab_codec::crc32;
@@ -17,7 +16,7 @@ use boardlab_parts::catalog;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use indexmap::IndexMap;
-use rayon::ThreadPool;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -35,6 +34,12 @@ pub(crate) struct Plan {
     pub(crate) set: Vec<Override>,
     experiments: &'static [Experiment],
     source: Arc<Source>,
+}
+
+/// A pool of so many threads; as many as there are cores for 0.
+pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Failure::run("threads", error, "ask for fewer with --threads"))
 }
 
 /// What a point rests on.
@@ -62,7 +67,7 @@ impl Plan {
             checksum: 0,
         };
         let mut plan = Self { scenario, grid, header, set, experiments: order.experiments, source };
-        plan.check(&crew::pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
+        plan.check(&pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
         Ok(plan)
     }
 
