@@ -58,11 +58,40 @@ const CARDS: &[&str] = &[
     "document", "parts", EXPERIMENT, "result", "codec", "media", "block", "ftl", "sd", "sata",
     "workload",
 ];
+/// The experiment on flash filesystems.
+const FILESYSTEMS: &[&str] = &[
+    "document", "parts", EXPERIMENT, "result", "media", "mtd", "nand", "ubi", "vfs", "jffs2",
+    "yaffs2", "logfs", "ubifs", "workload",
+];
 /// Everything that can be run or measured; what shows it is not for an experiment to know.
 const LAB: &[&str] = &[
-    "document", "parts", "computer", "measure", EXPERIMENT, "cards", "result", "codec", "media",
-    "mtd", "block", "vfs", "nor", "nand", "ftl", "arm926", "ubi", "sd", "sata", "realview",
-    "jffs2", "yaffs2", "logfs", "ubifs", "workload", "image",
+    "document",
+    "parts",
+    "computer",
+    "measure",
+    EXPERIMENT,
+    "cards",
+    "filesystems",
+    "result",
+    "codec",
+    "media",
+    "mtd",
+    "block",
+    "vfs",
+    "nor",
+    "nand",
+    "ftl",
+    "arm926",
+    "ubi",
+    "sd",
+    "sata",
+    "realview",
+    "jffs2",
+    "yaffs2",
+    "logfs",
+    "ubifs",
+    "workload",
+    "image",
 ];
 
 /// All crates, those of later stages included.
@@ -95,6 +124,7 @@ pub const ROWS: &[Row] = &[
     row(9, "measure", &["document", "parts", "result"]),
     row(9, EXPERIMENT, &["document", "parts", "result"]),
     row(10, "cards", CARDS),
+    row(10, "filesystems", FILESYSTEMS),
     row(10, "sweep", &["document", "parts", EXPERIMENT, "result", "codec"]),
     row(11, "lab", LAB),
     row(12, "cli", FACE),

@@ -1,15 +1,14 @@
-//! The experiments on NOR flash, NAND flash, drives and computers, and the list of all there are.
+//! The experiments on NOR flash, drives and computers, and the list of all there are.
 //!
 //! Layer: rank 11, on top of all models. In reading order:
 //!
-//! - [`nor`]: the NOR experiment; [`nandfs`]: the NAND experiment; [`sata`]: the SATA experiment; [`fcse`]: the
-//!   context-switch experiment. Those on cards are in `boardlab_cards`.
+//! - [`nor`]: the NOR experiment; [`sata`]: the SATA experiment; [`fcse`]: the context-switch experiment. Those on
+//!   cards are in `boardlab_cards`, that on filesystems is in `boardlab_filesystems`.
 //! - [`registry`]: the list of them, and what the command line calls.
 //!
 //! Nothing here prints.
 
 pub mod fcse;
-pub mod nandfs;
 pub mod nor;
 pub mod registry;
 pub mod sata;

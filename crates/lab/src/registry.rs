@@ -2,12 +2,13 @@
 //!
 //! Layer: rank 11, the top of this crate. A new experiment is a scenario, a reference, its folder and a line in [`EXPERIMENTS`].
 
-use crate::{fcse, nandfs, nor, sata};
+use crate::{fcse, nor, sata};
 use boardlab_cards::{fio, life, sdwear};
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
 use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION, scenario_name};
+use boardlab_filesystems::nandfs;
 use boardlab_parts::catalog;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;

@@ -3,7 +3,7 @@
 
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Override, Reading};
-use boardlab_lab::nandfs::scenario;
+use boardlab_filesystems::nandfs::scenario;
 use boardlab_media::ErrorRates;
 use boardlab_nand::part::BadMarks;
 use boardlab_parts::catalog;

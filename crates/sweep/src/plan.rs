@@ -16,8 +16,8 @@ use boardlab_parts::catalog;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use indexmap::IndexMap;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

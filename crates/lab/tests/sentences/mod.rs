@@ -218,9 +218,9 @@ fn check(folders: &[&str], more: &[&str], cases: &[Case]) {
 }
 
 /// The sources in which each experiment has a folder.
-fn sources() -> [PathBuf; 2] {
+fn sources() -> [PathBuf; 3] {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
-    ["cards/src", "lab/src"].map(|source| crates.join(source))
+    ["cards/src", "filesystems/src", "lab/src"].map(|source| crates.join(source))
 }
 
 /// All source files in `folder`.

@@ -1,6 +1,6 @@
 //! All filesystems measured, and the result that is made of them.
 //!
-//! Layer: rank 11. Functions: [`check`], [`run`].
+//! Layer: rank 10. Functions: [`check`], [`run`].
 
 pub mod fit;
 pub mod measure;

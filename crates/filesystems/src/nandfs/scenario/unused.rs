@@ -1,6 +1,6 @@
 //! Keys of NAND parts and of their boards that no run uses, or not with the other settings.
 //!
-//! Layer: rank 11. Function: [`refuse`].
+//! Layer: rank 10. Function: [`refuse`].
 
 use crate::nandfs::scenario::{Kernel, Scenario};
 use boardlab_document::{Read, Section};

@@ -1,6 +1,6 @@
 //! `boardlab powercut`: what a filesystem keeps when the power is cut at any operation of the flash.
 //!
-//! Layer: rank 11. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
+//! Layer: rank 10. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
 //! garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model and
 //! limits: `docs/models/power-cut.md`.
 

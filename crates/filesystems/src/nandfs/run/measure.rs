@@ -1,6 +1,6 @@
 //! What a piece of a run took: time, and what the flash did meanwhile.
 //!
-//! Layer: rank 11. Main types: [`Counts`], [`Timed`], and [`Column`], all of
+//! Layer: rank 10. Main types: [`Counts`], [`Timed`], and [`Column`], all of
 //! one filesystem. The counts do not depend on the platform: they
 //! are what a filesystem asks of the flash. So every time is shown beside them, and the time with another
 //! port of the board follows from them: `boardlab run` with that port gives the same

@@ -1,6 +1,6 @@
 //! The scenario of the NAND experiment: which flash is filled with what, and what is run on it.
 //!
-//! Layer: rank 11. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
 
 pub mod errors;
 mod limits;

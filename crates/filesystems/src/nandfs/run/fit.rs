@@ -1,6 +1,6 @@
 //! The two platform constants that the publication leaves undetermined, from its own figures.
 //!
-//! Layer: rank 11. Main types: [`Observation`], a printed time and what a run says of it, and [`Fit`].
+//! Layer: rank 10. Main types: [`Observation`], a printed time and what a run says of it, and [`Fit`].
 //! A run's time T grows by one constant a command and by another a byte, so it is linear in both. [`fit`]
 //! takes the two whole constants with the least sum of (T - P)^2 / (T P) over all printed times P: the
 //! square of the relative difference, taken so that twice the print counts as much as half of it. The

@@ -1,6 +1,6 @@
 //! The published figures beside ours, and the parameters that they depend on.
 //!
-//! Layer: rank 11. Functions: [`verdicts`], [`name_parameters`]. Rows with the fitted port are inputs.
+//! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`]. Rows with the fitted port are inputs.
 
 use super::findings::Explaining;
 use super::fs::FileSystemType;

@@ -1,6 +1,6 @@
 //! What is wrong with the flash of a run: the section of a scenario that switches it on.
 //!
-//! Layer: rank 11. Main type: [`Errors`]; function: [`read`]. Left out: errors under power cuts, whose losses would not be told
+//! Layer: rank 10. Main type: [`Errors`]; function: [`read`]. Left out: errors under power cuts, whose losses would not be told
 //! from those of the cut.
 
 use boardlab_document::quantity::Ratio;

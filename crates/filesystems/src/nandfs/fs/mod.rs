@@ -1,6 +1,6 @@
 //! The filesystems of the experiment, a file each: how a scenario sets one, and how it is mounted.
 //!
-//! Layer: rank 11. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a filesystem as a scenario
+//! Layer: rank 10. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a filesystem as a scenario
 //! sets it; [`Mounted`], one on a flash. Whatever else the experiment does, it does with these alone.
 
 mod jffs2;

@@ -1,6 +1,6 @@
 //! One filesystem on the scenario's board: filled, mounted, listed, written and read.
 //!
-//! Layer: rank 11. Main type: [`Lab`], what all runs share. A flash is filled once for all levels and forked at each of them.
+//! Layer: rank 10. Main type: [`Lab`], what all runs share. A flash is filled once for all levels and forked at each of them.
 //!
 //! Before anything is timed the flash was mounted once and all of its blocks were erased and marked, as
 //! `flash_eraseall -j` leaves them. `ls` lists every directory and looks at every inode, as `ls -lR`

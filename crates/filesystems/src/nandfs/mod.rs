@@ -1,7 +1,7 @@
 //! The NAND experiment: which flash filesystem mounts how fast, moves how much, and takes how much
 //! memory and flash.
 //!
-//! Layer: rank 11. It composes part, board, filesystem and workload, and puts the published figures beside
+//! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures beside
 //! ours. In reading order: `fs` (the filesystems), [`scenario`] (what is run; with `errors`), [`run`] (with `measure`,
 //! what is measured of a filesystem; `filesystem`, one of them; `fit`, two constants that the publication leaves
 //! undetermined; `powercut`, what survives), `tables`, `findings`, `verdicts`, `charts`.
@@ -21,7 +21,8 @@ mod verdicts;
 
 use boardlab_experiment::{Action, Experiment};
 
-pub(crate) const EXPERIMENT: Experiment = Experiment {
+/// The evaluation of flash filesystems.
+pub const EXPERIMENT: Experiment = Experiment {
     name: "nandfs",
     published: true,
     scenario: "nand-filesystems",

@@ -1,6 +1,6 @@
 //! What the runs say of the print, and why they differ from it.
 //!
-//! Layer: rank 11. What the publication leaves open (the files that fill the flash, the way to the flash,
+//! Layer: rank 10. What the publication leaves open (the files that fill the flash, the way to the flash,
 //! what tiobench wrote, when RAM was counted) explains most differences; each finding shows it with
 //! figures of the same run.
 
