@@ -127,7 +127,7 @@ fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let Some(value) = read::<ITEM>(core, at) else { return Leave::slow(steps) };
-    core.reads += 1;
+    core.progress.reads += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
@@ -143,11 +143,11 @@ fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let [step, ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let Some(value) = read::<ITEM>(core, at) else { return Leave::slow(steps) };
-    core.reads += 1;
+    core.progress.reads += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
-    core.target = canonical(value);
+    core.progress.target = canonical(value);
     Leave::DYNAMIC
 }
 
@@ -161,7 +161,7 @@ fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     if write::<ITEM>(core, at, core.get(step.d)).is_none() {
         return Leave::slow(steps);
     }
-    core.writes += 1;
+    core.progress.writes += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
@@ -179,7 +179,7 @@ fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(core.data, offset)) else {
         return Leave::slow(steps);
     };
-    core.reads += 2;
+    core.progress.reads += 2;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
@@ -201,7 +201,7 @@ fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     if stored.is_none() {
         return Leave::slow(steps);
     }
-    core.writes += 2;
+    core.progress.writes += 2;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
@@ -310,7 +310,7 @@ fn load_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
             core.r[usize::from(take_lowest(&mut list)) & 15] = u32::from_le_bytes(word);
         }
     }
-    core.reads += u64::from(step.m);
+    core.progress.reads += u64::from(step.m);
     Some(())
 }
 
@@ -328,7 +328,7 @@ pub(super) fn load_several_jump(core: &mut Working<'_>, steps: &[Step]) -> Leave
     let [step, ..] = steps else { return Leave::EXECUTED };
     match load_all(core, step) {
         Some(()) => {
-            core.target = canonical(core.r[15]);
+            core.progress.target = canonical(core.r[15]);
             Leave::DYNAMIC
         }
         None => Leave::slow(steps),
@@ -347,7 +347,7 @@ fn store_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
         }
     }
     core.set(step.n, moved);
-    core.writes += u64::from(step.m);
+    core.progress.writes += u64::from(step.m);
     Some(())
 }
 

@@ -170,7 +170,7 @@ fn data_jump<const OP: u8, const KIND: u8, const S: bool>(
     let [step, ..] = steps else { return Leave::EXECUTED };
     let thumb = u32::from(step.d & 1);
     let target = combined::<OP, KIND, S>(core, step);
-    core.target = (target & if thumb != 0 { !1 } else { !3 }) | thumb;
+    core.progress.target = (target & if thumb != 0 { !1 } else { !3 }) | thumb;
     Leave::DYNAMIC
 }
 
@@ -308,7 +308,7 @@ pub(super) fn leading_zeros(core: &mut Working<'_>, steps: &[Step]) -> Leave {
 /// BX and BLX: to `m`; with `imm` that goes to r14.
 pub(super) fn exchange(core: &mut Working<'_>, steps: &[Step]) -> Leave {
     let [step, ..] = steps else { return Leave::EXECUTED };
-    core.target = canonical(core.get(step.m));
+    core.progress.target = canonical(core.get(step.m));
     if step.s != 0 {
         core.r[14] = step.imm;
     }
@@ -319,7 +319,7 @@ pub(super) fn exchange(core: &mut Working<'_>, steps: &[Step]) -> Leave {
 pub(super) fn suffix(core: &mut Working<'_>, steps: &[Step]) -> Leave {
     let [step, link, ..] = steps else { return Leave::EXECUTED };
     let target = core.r[14].wrapping_add(step.imm);
-    core.target = if step.s != 0 { target & !3 } else { target | 1 };
+    core.progress.target = if step.s != 0 { target & !3 } else { target | 1 };
     core.r[14] = link.imm;
     Leave::DYNAMIC
 }
@@ -344,7 +344,7 @@ fn compared<const OP: u8, const KIND: u8, const CONDITION: u8>(
     if core.holds::<CONDITION>() {
         return Leave::EXECUTED;
     }
-    core.skipped += 1;
+    core.progress.skipped += 1;
     Leave::SKIPPED
 }
 

@@ -23,7 +23,7 @@ use crate::memory::lookaside::Identity;
 use crate::processor::{Limit, Processor, Stop};
 pub use block::Block;
 use block::Key;
-use chain::{From, Left, Place, Start};
+use chain::{Bounds, From, Left, Place, Start};
 pub use class::Class;
 use code::{Code, Codes};
 use span::Span;
@@ -38,14 +38,6 @@ pub struct Predecoded {
     core: Option<Identity>,
     /// Instructions that were left to the reference interpreter.
     stepped: u64,
-}
-
-/// Where to go on within a code.
-#[derive(Debug, Clone, Copy)]
-struct Resume {
-    place: Place,
-    /// The stamp of the line of the piece before it, which is the current one; 0 if that is to be found out.
-    stamp: u64,
 }
 
 /// How a run of the fast engine ended.
@@ -78,8 +70,8 @@ impl<B: Bus> Engine<B> for Predecoded {
     }
 }
 
-/// The cycle before which everything that is run must end; nothing if the next boundary must be looked at.
-fn stop_cycle<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<u64> {
+/// The cycles before which everything that is run must end; nothing if the next boundary must be looked at.
+fn bounds<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<Bounds> {
     processor.settle();
     if processor.memory.armv4_loads() || processor.memory.checker().is_some() {
         return None;
@@ -87,8 +79,10 @@ fn stop_cycle<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<u64>
     let instructions = limit.instructions - processor.counts.instructions;
     // Each instruction takes a cycle at least.
     let by_count = processor.now.plus(instructions);
-    let stop = processor.deadline().min(limit.cycles).min(by_count);
-    (!processor.memory.touched() && processor.now < stop).then_some(stop.0)
+    let limit = limit.cycles.min(by_count);
+    let stop = processor.deadline().min(limit);
+    let bounds = Bounds { stop: stop.0, limit: limit.0 };
+    (!processor.memory.touched() && processor.now < stop).then_some(bounds)
 }
 
 /// What a fetch at `at` would execute: contents of a line that is current or would hit.
@@ -185,7 +179,7 @@ impl Predecoded {
                     if let Some(stop) = stop {
                         return Ended::Stop(stop);
                     }
-                    resume = place.and_then(|place| self.next_piece(processor, place, 0));
+                    resume = place.and_then(|place| self.next_piece(processor, place));
                     Span::remember(span, &mut processor.memory);
                     continue;
                 }
@@ -197,14 +191,16 @@ impl Predecoded {
             {
                 return Ended::Hot(code);
             }
-            resume = match chain::run(&self.codes, processor, start) {
-                Left::Slow(place, stamp) => {
-                    if let Some(stop) = self.execute(processor, place) {
-                        return Ended::Stop(stop);
-                    }
-                    self.next_piece(processor, place, stamp)
+            let (left, stepped) = chain::run(&self.codes, processor, start);
+            self.stepped += stepped;
+            resume = match left {
+                Left::Stop(stop) => return Ended::Stop(stop),
+                Left::Line(place) => Some(place),
+                Left::Behind(from) => {
+                    self.from = Some(from);
+                    None
                 }
-                left => self.note(left),
+                Left::Nowhere => None,
             };
         }
         Ended::Stop(Stop::Limit)
@@ -215,28 +211,18 @@ impl Predecoded {
         &mut self,
         processor: &mut Processor<B>,
         limit: Limit,
-        resume: Option<Resume>,
+        resumed: Option<Place>,
     ) -> Result<Start, Option<Place>> {
-        let resumed = resume.map(|resume| resume.place);
-        let stop = stop_cycle(processor, limit).ok_or(resumed)?;
+        let Some(bounds) = bounds(processor, limit) else {
+            // What comes next may be an interrupt: not where the last way led.
+            self.from = None;
+            return Err(resumed);
+        };
         let place = match resumed {
             Some(place) => place,
             None => self.place(processor).ok_or(None)?,
         };
-        let stamp = resume.map_or(0, |resume| resume.stamp);
-        self.verify(processor, place, stamp, stop).ok_or(Some(place))
-    }
-
-    /// Executes the piece at `place`, whose line is the current one and in front of which nothing is to be looked at.
-    fn execute<B: Bus>(&mut self, processor: &mut Processor<B>, place: Place) -> Option<Stop> {
-        let code = self.codes.get(place.code)?;
-        let piece = code.block.pieces.get(place.piece)?;
-        let span = Span::of(processor, piece);
-        let before = processor.counts.instructions;
-        let stop = processor.execute_fetched(code.block.encoding(piece)?);
-        self.stepped += processor.counts.instructions - before;
-        Span::remember(span, &mut processor.memory);
-        stop
+        self.verify(processor, place, bounds).ok_or(Some(place))
     }
 
     /// The start of the code that is to be executed.
@@ -272,24 +258,18 @@ impl Predecoded {
         Some(Place { code, piece: 0 })
     }
 
-    /// Whether the code at `place` ends in time and its line has the contents that it was made from; that is so if the line of the piece
-    /// before it is the current one and has the stamp `known`.
+    /// Where a chain begins, if the code at `place` ends in time and its line has the contents that it was made from.
     fn verify<B>(
         &mut self,
         processor: &mut Processor<B>,
         place: Place,
-        known: u64,
-        stop: u64,
+        bounds: Bounds,
     ) -> Option<Start> {
         let code = self.codes.get_mut(place.code)?;
         let piece = code.block.pieces.get(place.piece)?;
         let ahead = u64::from(code.longest - piece.before);
-        if processor.now.0.saturating_add(ahead) >= stop {
+        if processor.now.0.saturating_add(ahead) >= bounds.stop {
             return None;
-        }
-        if known != 0 {
-            let stamp = if code.block.enters_line(place.piece) { 0 } else { known };
-            return Some(Start { place, stamp, stop });
         }
         let (at, line, privileged) = (piece.at, piece.line, code.block.key.privileged);
         let memory = &mut processor.memory;
@@ -305,11 +285,11 @@ impl Predecoded {
         }
         let stamp = stamp_of(memory, at, privileged);
         code.set_stamp(line, stamp);
-        Some(Start { place, stamp: if is_current { stamp } else { 0 }, stop })
+        Some(Start { place, stamp: if is_current { stamp } else { 0 }, bounds })
     }
 
     /// Where to go on after the reference has executed the piece at `place`, if it went on straight.
-    fn next_piece<B>(&self, processor: &Processor<B>, place: Place, stamp: u64) -> Option<Resume> {
+    fn next_piece<B>(&self, processor: &Processor<B>, place: Place) -> Option<Place> {
         let code = self.codes.get(place.code)?;
         let piece = code.block.pieces.get(place.piece + 1)?;
         let (status, pipeline) = (processor.registers.cpsr(), processor.pipeline);
@@ -318,17 +298,7 @@ impl Predecoded {
             && status.mode().privileged() == code.block.key.privileged
             && (pipeline == piece.pipeline || Some(pipeline) == piece.if_skipped);
         let place = Place { piece: place.piece + 1, ..place };
-        same.then_some(Resume { place, stamp })
-    }
-
-    /// Notes which way is to be chained, or where to go on.
-    const fn note(&mut self, left: Left) -> Option<Resume> {
-        match left {
-            Left::Line(place) => return Some(Resume { place, stamp: 0 }),
-            Left::Behind(from) => self.from = Some(from),
-            Left::Slow(..) | Left::Nowhere => {}
-        }
-        None
+        same.then_some(place)
     }
 
     /// What the piece at `place` will access.

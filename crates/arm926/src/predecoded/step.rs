@@ -133,34 +133,42 @@ pub(super) struct Working<'a> {
     pub(super) c: u32,
     /// V: the highest bit.
     pub(super) v: u32,
-    /// The clock at the entry of the block, put later by each wait and earlier by what was skipped: with the sum in front of a
-    /// piece, the instant of that piece.
+    pub(super) progress: Progress,
+}
+
+/// How far a run of blocks has come, beside registers and flags.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Progress {
+    /// The clock at the entry of the block, put later by each wait and earlier by what was skipped: with
+    /// the sum in front of a piece, the instant of that piece.
     pub(super) base: u64,
     /// Where to, and bit 0 the state, with [`Leave::DYNAMIC`].
     pub(super) target: u32,
     /// The last conditional piece with two states behind it was skipped.
     pub(super) was_skipped: bool,
-    /// Of the line that fetching is in.
+    /// The stamp of the line that fetching is in; 0 if that is to be found out.
     pub(super) stamp: u64,
     /// That line's address, if any line was entered.
     pub(super) line: u32,
     /// Lines entered.
     pub(super) lines: u64,
-    /// Words, half-words and bytes read.
+    /// Words, half-words and bytes read by hits.
     pub(super) reads: u64,
-    /// Words, half-words and bytes written.
+    /// Words, half-words and bytes written by hits.
     pub(super) writes: u64,
     /// Instructions.
     pub(super) instructions: u64,
     /// Of these: skipped.
     pub(super) skipped: u64,
+    /// Of these: executed by the reference, for their access was no known hit.
+    pub(super) stepped: u64,
 }
 
 impl<'a> Working<'a> {
-    /// From the registers, at the instant `base`, in the line `stamp`.
+    /// From the registers.
     pub(super) fn load(
         registers: &Registers,
-        (base, stamp): (u64, u64),
+        progress: Progress,
         hits: &'a Hits,
         data: &'a mut [u8],
     ) -> Self {
@@ -175,16 +183,7 @@ impl<'a> Working<'a> {
             z: u32::from(!status.has(Psr::Z)),
             c: u32::from(status.has(Psr::C)),
             v: u32::from(status.has(Psr::V)) << 31,
-            base,
-            target: 0,
-            was_skipped: false,
-            stamp,
-            line: 0,
-            lines: 0,
-            reads: 0,
-            writes: 0,
-            instructions: 0,
-            skipped: 0,
+            progress,
         }
     }
 
@@ -265,12 +264,12 @@ pub(super) use by_condition;
 fn skip_unless<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     if core.holds::<CONDITION>() {
-        core.was_skipped = false;
+        core.progress.was_skipped = false;
         return go_on(core, rest);
     }
-    core.was_skipped = true;
-    core.skipped += 1;
-    core.base = core.base.wrapping_sub(u64::from(step.imm));
+    core.progress.was_skipped = true;
+    core.progress.skipped += 1;
+    core.progress.base = core.progress.base.wrapping_sub(u64::from(step.imm));
     go_on(core, rest.get(usize::from(step.s)..).unwrap_or(&[]))
 }
 
@@ -280,7 +279,7 @@ fn leave_unless<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> 
     if core.holds::<CONDITION>() {
         return go_on(core, rest);
     }
-    core.skipped += 1;
+    core.progress.skipped += 1;
     Leave::SKIPPED
 }
 
@@ -301,8 +300,8 @@ fn enter_line(core: &mut Working<'_>, steps: &[Step]) -> Leave {
     let place = usize::from(u16::from_le_bytes([step.m, step.s]));
     match core.hits.lines.get(place) {
         Some(hit) if hit.stamp == stamp && stamp != 0 => {
-            (core.stamp, core.line) = (stamp, hit.tag);
-            core.lines += 1;
+            (core.progress.stamp, core.progress.line) = (stamp, hit.tag);
+            core.progress.lines += 1;
             go_on(core, rest)
         }
         _ => Leave::line(steps),
