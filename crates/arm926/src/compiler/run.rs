@@ -125,8 +125,7 @@ impl Region {
             Some(contents) if *contents != self.contents[number] => return Known::Changed,
             Some(_) => {}
         }
-        let lookaside = processor.memory.lookaside();
-        let stamp = if stamp == 0 { lookaside.add_line(at, self.privileged) } else { stamp };
+        let stamp = processor.memory.line_stamp(at, self.privileged).unwrap_or(0);
         self.stamps[number].store(stamp, Ordering::Relaxed);
         Known::Hits
     }

@@ -151,6 +151,16 @@ impl Cache {
         (tag & VALID != 0).then_some(Modified(tag & !VALID))
     }
 
+    /// How many lines there are.
+    pub(crate) fn lines(&self) -> usize {
+        self.tags.len()
+    }
+
+    /// The tag and the dirty bits of each line in one word; see [`presence`].
+    pub(crate) fn presences(&self) -> impl Iterator<Item = u32> + '_ {
+        self.tags.iter().zip(&self.dirty).map(|(&tag, &dirty)| tag | u32::from(dirty) << 1)
+    }
+
     /// Where a line came from.
     pub(crate) fn physical(&self, line: usize) -> Physical {
         Physical(self.physical[line])
@@ -266,6 +276,16 @@ impl Cache {
 /// The dirty bit of the half with `at`.
 pub(crate) const fn half(at: u32) -> u8 {
     if at & (LINE / 2) == 0 { 1 } else { 2 }
+}
+
+/// A line and its dirty halves in one word: the MVA, bit 0 set, and the two dirty bits above it.
+pub(crate) const fn presence(line: Modified, dirty: u8) -> u32 {
+    line.0 | VALID | (dirty as u32) << 1
+}
+
+/// The line of a word that [`presence`] made.
+pub(crate) const fn line_of(presence: u32) -> Option<Modified> {
+    if presence & VALID == 0 { None } else { Some(Modified(presence).line()) }
 }
 
 /// The next state of a shift register of 16 bits with feedback (taps 16, 14, 13, 11): all states but zero in turn.

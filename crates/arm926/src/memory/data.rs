@@ -138,7 +138,7 @@ impl Memory {
         self.statistics.waiting.data += self.buffer.transfer(start, 8, waits, now);
         if let Some(old) = self.data.address(line) {
             self.statistics.data_cache.replaced += 1;
-            self.lookaside.data_line_gone(old);
+            self.lookaside.data_line_gone(line, old);
         }
         self.data.install(line, at, from, &contents);
         Ok(Some(line))

@@ -141,7 +141,7 @@ impl Memory {
         self.statistics.waiting.fetch += self.buffer.transfer(start, 8, waits, now);
         if let Some(old) = self.instructions.address(line) {
             self.statistics.instruction_cache.replaced += 1;
-            self.lookaside.instruction_line_gone(old);
+            self.lookaside.instruction_line_gone(line, old);
         }
         self.instructions.install(line, at, route.physical, &contents);
         Ok(Some(line))

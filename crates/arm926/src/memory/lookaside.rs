@@ -1,10 +1,12 @@
-//! What the fast engines remember of lookups that hit, and when they must forget.
+//! The look-aside of the fast engines: lookups that are known to hit, and when they no longer are.
 //!
-//! Layer: rank 3. Replacement on this core does not depend on hits, so a lookup that would hit again may be left out without
-//! changing any later one. [`Lookaside`] is told by the memory system whenever a hit may no longer be one; the reference
-//! interpreter never reads it. It is derived data and is not saved. [`Hits`] holds the hits of one [`Context`] at one privilege. A
-//! system that switches processes comes back to a context: its tables are put away with the number of the last event, and when they
-//! are taken up again they first learn what happened since. Forgetting too much is always right, only slower.
+//! Layer: rank 3. Replacement on this core does not depend on hits, so a lookup that would hit again may be
+//! left out without changing any later one. The memory system tells [`Lookaside`] whenever a hit may no longer be
+//! one; the reference interpreter never reads it. It is derived data and is not saved. [`Hits`] holds the hits of one
+//! [`Context`] at one privilege. A system that switches processes comes back to a context, so the tables of the
+//! last contexts are kept. When tables become current again, they apply the events of instruction lines and
+//! translations that they missed, and compare what they presume of the data cache's lines with the cache.
+//! Invalidating too much is always right, only slower.
 
 mod event;
 mod hits;
@@ -12,6 +14,7 @@ mod hits;
 use std::sync::Arc;
 
 use super::Memory;
+use super::cache::Cache;
 use crate::address::{LINE, Modified, Virtual};
 use event::{Event, Log};
 use hits::Tables;
@@ -61,24 +64,27 @@ pub struct Lookaside {
     log: Log,
     /// The stamp that was given last.
     stamp: u64,
+    /// The stamp of each line of the instruction cache since it was filled; 0 if it has none yet.
+    stamps: Box<[u64]>,
     identity: Identity,
 }
 
-/// A copy of a core is another core: it begins with nothing remembered.
+/// A copy of a core is another core: its look-aside is empty.
 impl Clone for Lookaside {
     fn clone(&self) -> Self {
-        Self::new(self.tables.context)
+        Self::new(self.tables.context, [self.stamps.len(), self.tables.data_lines()])
     }
 }
 
 impl Lookaside {
-    /// Nothing is remembered.
-    pub(super) fn new(context: Context) -> Self {
+    /// Without entries; for an instruction cache and a data cache of so many lines.
+    pub(super) fn new(context: Context, [instructions, data]: [usize; 2]) -> Self {
         Self {
-            tables: Tables::new(context),
+            tables: Tables::new(context, data),
             put_away: Vec::new(),
             log: Log::default(),
             stamp: 0,
+            stamps: vec![0; instructions].into(),
             identity: Identity::default(),
         }
     }
@@ -102,40 +108,46 @@ impl Lookaside {
         self.stamp
     }
 
-    /// Remembers that the line of `at`, which is at `offset` of the data cache's array, hits when read.
+    /// Adds that the line of `at`, which is at `offset` of the data cache's array, hits when read.
     pub fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
-        self.tables.hits[usize::from(privileged)].add_read(at, offset);
+        self.tables.add_read(at, privileged, offset);
     }
 
-    /// Remembers that the half-line of `at`, in the line at `offset` of the data cache's array, hits when written, is written back and dirty.
+    /// Adds that the half-line of `at`, in the line at `offset` of the data cache's array, hits when written, is written
+    /// back and dirty.
     pub fn add_write(&mut self, at: Virtual, privileged: bool, offset: u32) {
-        self.tables.hits[usize::from(privileged)].add_write(at, offset);
+        self.tables.add_write(at, privileged, offset);
     }
 
-    /// Remembers that the line of `at` hits when fetched: a stamp that nothing else has.
-    pub fn add_line(&mut self, at: Virtual, privileged: bool) -> u64 {
-        let stamp = self.new_stamp();
+    /// Adds that the line of `at`, which is line `index` of the instruction cache, hits when fetched; its stamp.
+    pub(super) fn add_line(&mut self, at: Virtual, privileged: bool, index: usize) -> u64 {
+        if self.stamps[index] == 0 {
+            self.stamps[index] = self.new_stamp();
+        }
+        let stamp = self.stamps[index];
         self.tables.hits[usize::from(privileged)].add_line(at, stamp);
         stamp
     }
 
-    /// A line left the data cache, or its contents moved.
-    pub fn data_line_gone(&mut self, line: Modified) {
-        self.note(Event::DataLineGone(line));
+    /// Line `index` of the data cache, that of `line`, was evicted or invalidated.
+    #[inline]
+    pub(super) fn data_line_gone(&mut self, index: usize, line: Modified) {
+        self.tables.data_line_gone(index, line);
     }
 
-    /// A line of the data cache is no longer dirty, in one half or both: the next store to it must be noted.
-    pub fn data_line_cleaned(&mut self, line: Modified) {
-        self.note(Event::DataLineCleaned(line));
+    /// Line `index` of the data cache is no longer dirty, in one half or both: the next store to it must set the bit.
+    pub(super) fn data_line_cleaned(&mut self, index: usize, line: Modified) {
+        self.tables.data_line_cleaned(index, line);
     }
 
-    /// A line left the instruction cache.
-    pub fn instruction_line_gone(&mut self, line: Modified) {
+    /// Line `index` of the instruction cache, that of `line`, was evicted or invalidated.
+    pub(super) fn instruction_line_gone(&mut self, index: usize, line: Modified) {
+        self.stamps[index] = 0;
         self.note(Event::InstructionLineGone(line));
     }
 
     /// The TLB lost what it knew about the 2^`shift` bytes from `page` on.
-    pub fn translation_gone(&mut self, page: Modified, shift: u8) {
+    pub(super) fn translation_gone(&mut self, page: Modified, shift: u8) {
         self.note(Event::TranslationGone { page, shift });
     }
 
@@ -148,13 +160,14 @@ impl Lookaside {
     }
 
     /// Anything may have changed: an operation on all of a cache or TLB, a debugger's write.
-    pub fn forget_all(&mut self) {
+    pub(super) fn forget_all(&mut self) {
         self.tables.clear();
+        self.stamps.fill(0);
         self.log.forget_all();
     }
 
-    /// Another context begins, or the same goes on.
-    pub(super) fn enter(&mut self, context: Context) {
+    /// Another context becomes current, or the same stays.
+    pub(super) fn enter(&mut self, context: Context, data: &Cache) {
         if self.tables.context == context {
             return;
         }
@@ -162,16 +175,20 @@ impl Lookaside {
         let tables = match known.map(|at| self.put_away.remove(at)) {
             Some(PutAway { mut tables, since }) => {
                 match self.log.since(since) {
-                    Some(events) => events.for_each(|event| tables.apply(event)),
+                    Some(events) => {
+                        events.for_each(|event| tables.apply(event));
+                        tables.reconcile(data);
+                    }
                     None => tables.clear(),
                 }
                 tables
             }
-            None if self.put_away.len() < PUT_AWAY => Tables::new(context),
+            None if self.put_away.len() < PUT_AWAY => Tables::new(context, self.tables.data_lines()),
             None => {
                 let mut tables = self.put_away.remove(0).tables;
                 tables.clear();
-                Tables { context, ..tables }
+                tables.context = context;
+                tables
             }
         };
         let tables = std::mem::replace(&mut self.tables, tables);

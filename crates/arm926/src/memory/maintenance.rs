@@ -79,7 +79,7 @@ impl Memory {
     fn drop_instruction_line(&mut self, line: usize) {
         if let Some(at) = self.instructions.address(line) {
             self.instructions.invalidate(line);
-            self.lookaside.instruction_line_gone(at);
+            self.lookaside.instruction_line_gone(line, at);
         }
     }
 
@@ -104,7 +104,7 @@ impl Memory {
         }
         if !matches!(operation, Operation::Clean) {
             self.data.invalidate(line);
-            self.lookaside.data_line_gone(at);
+            self.lookaside.data_line_gone(line, at);
         }
     }
 
@@ -130,7 +130,7 @@ impl Memory {
         }
         self.data.clean(line);
         if let Some(at) = self.data.address(line) {
-            self.lookaside.data_line_cleaned(at);
+            self.lookaside.data_line_cleaned(line, at);
         }
     }
 

@@ -179,7 +179,8 @@ impl TryFrom<Saved> for Memory {
             && tlb.is_sound()
             && control.is_sound()
             && buffer.is_sound(config.bus_ratio);
-        let lookaside = Lookaside::new(control.decisive());
+        let lookaside =
+            Lookaside::new(control.decisive(), [instructions.lines(), data.lines()]);
         let memory = Self {
             config,
             control,
@@ -208,13 +209,15 @@ impl Memory {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let control = Control::new(config);
-        let lookaside = Lookaside::new(control.decisive());
+        let (instructions, data) =
+            (Cache::new(config.instruction_cache), Cache::new(config.data_cache));
+        let lookaside = Lookaside::new(control.decisive(), [instructions.lines(), data.lines()]);
         Self {
             config: config.clone(),
             control,
             tlb: Tlb::new(config),
-            instructions: Cache::new(config.instruction_cache),
-            data: Cache::new(config.data_cache),
+            instructions,
+            data,
             buffer: WriteBuffer::new(config.bus_ratio),
             current: Current::NONE,
             statistics: Statistics::default(),
@@ -317,7 +320,7 @@ impl Memory {
         self.control.retire(jumped);
         if self.control.pid_delay == 0 {
             self.current = Current::NONE;
-            self.lookaside.enter(self.control.decisive());
+            self.lookaside.enter(self.control.decisive(), &self.data);
         }
     }
 

@@ -98,9 +98,8 @@ impl Memory {
         Some(line * LINE as usize)
     }
 
-    /// Whether a fetch at `at` would hit with its translation and permission in the TLB, and the line's contents.
-    #[must_use]
-    pub fn instruction_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
+    /// Where in the instruction cache a fetch at `at` would hit, with its translation and permission in the TLB.
+    fn instruction_place(&self, at: Virtual, privileged: bool) -> Option<usize> {
         if !self.control.has(control::INSTRUCTION_CACHE) {
             return None;
         }
@@ -112,7 +111,23 @@ impl Memory {
                 return None;
             }
         }
-        self.instructions.contents(self.instructions.find(at)?)
+        self.instructions.find(at)
+    }
+
+    /// Whether a fetch at `at` would hit with its translation and permission in the TLB, and the line's contents.
+    #[must_use]
+    pub fn instruction_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
+        self.instructions.contents(self.instruction_place(at, privileged)?)
+    }
+
+    /// The stamp of the line of `at`, if a fetch there would hit; the look-aside knows the line from then on.
+    pub fn line_stamp(&mut self, at: Virtual, privileged: bool) -> Option<u64> {
+        let known = self.lookaside.hits(privileged).stamp(at.0);
+        if known != 0 {
+            return Some(known);
+        }
+        let index = self.instruction_place(at, privileged)?;
+        Some(self.lookaside.add_line(at, privileged, index))
     }
 
     /// The bytes of the data cache, line after line.

@@ -3,9 +3,9 @@
 //! Layer: rank 3. [`run`] takes the processor's state into [`Working`], runs, and leaves the exact state in the processor.
 
 use super::class;
-use super::code::{Code, Codes};
+use super::code::{Code, Codes, JumpKey};
 use super::span::Span;
-use super::step::{Leave, Progress, Working, go_on};
+use super::step::{Leave, Lookup, Progress, Working, go_on};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
@@ -25,8 +25,8 @@ pub(super) struct Place {
 pub(super) enum From {
     /// Behind the last piece of a code, executed (0) or skipped (1).
     Way { code: u32, way: usize },
-    /// From a code by a jump to where registers said, with the state in bit 0.
-    Jump { code: u32, target: u32 },
+    /// From a code by a jump to where registers said.
+    Jump { code: u32, key: JumpKey },
 }
 
 impl From {
@@ -88,7 +88,7 @@ pub(super) fn run<B: Bus>(
 ) -> (Left, u64) {
     let Some(code) = codes.get(start.place.code) else { return (Left::Nowhere, 0) };
     let Some(piece) = code.block.pieces.get(start.place.piece) else { return (Left::Nowhere, 0) };
-    let privileged = code.block.key.privileged;
+    let (privileged, pid) = (code.block.key.privileged, processor.memory.pid());
     let mut progress = Progress {
         base: processor.now.0.wrapping_sub(u64::from(piece.before)),
         was_skipped: piece.if_skipped == Some(processor.pipeline),
@@ -99,8 +99,11 @@ pub(super) fn run<B: Bus>(
         let Some(code) = codes.get(start.place.code) else { break Left::Nowhere };
         progress.stamp = start.stamp;
         let (lookaside, data) = processor.memory.hits();
-        let mut core =
-            Working::load(&processor.registers, progress, lookaside.hits(privileged), data);
+        let mut core = Working::load(
+            &processor.registers,
+            progress,
+            Lookup { hits: lookaside.hits(privileged), data, pid, privileged },
+        );
         let end = chain(codes, &mut core, code, start);
         core.store(&mut processor.registers);
         progress = core.progress;
@@ -203,12 +206,14 @@ fn access<B: Bus>(
         }
     }
     processor.now.0 += u64::from(processor.pipeline.advance(&piece.instruction, outcome));
-    let target = processor.registers.pc | u32::from(processor.registers.cpsr().thumb());
+    let status = processor.registers.cpsr();
+    let target = processor.registers.pc | u32::from(status.thumb());
+    let key = JumpKey::new(target, processor.memory.pid(), status.mode().privileged());
     let jumps = code.block.executed.is_some_and(|exit| exit.to.is_none());
     Accessed::Left(match (outcome, is_last) {
         (Outcome::Executed, false) => Left::Line(next),
         (Outcome::Executed, true) if jumps => {
-            Left::Behind(From::Jump { code: place.code, target })
+            Left::Behind(From::Jump { code: place.code, key })
         }
         (Outcome::Executed, true) => Left::Behind(From::Way { code: place.code, way: 0 }),
         _ => Left::Nowhere,
@@ -239,7 +244,7 @@ fn chain<'a>(codes: &'a Codes, core: &mut Working<'_>, mut code: &'a Code, start
         let leave = go_on(core, steps);
         let (way, next) = match leave.way() {
             Some(way) => (way, code.ways[way].link),
-            None if leave == Leave::DYNAMIC => (0, codes.jump(core.progress.target)),
+            None if leave == Leave::DYNAMIC => (0, codes.jump(core.jump_key())),
             None => {
                 let piece = code.piece(leave.steps());
                 return End::Before(Place { code: index, piece }, leave);
@@ -256,7 +261,7 @@ fn chain<'a>(codes: &'a Codes, core: &mut Working<'_>, mut code: &'a Code, start
                 (index, code, steps) = (next, following, &following.steps);
             }
             _ if leave == Leave::DYNAMIC => {
-                return End::Behind(From::Jump { code: index, target: core.progress.target });
+                return End::Behind(From::Jump { code: index, key: core.jump_key() });
             }
             _ => return End::Behind(From::Way { code: index, way }),
         }

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use super::block::{Block, Key};
 use super::lower::{Lowered, lower};
 use super::step::{Step, line_entry};
+use crate::address::Virtual;
 use crate::memory::lookaside::Hits;
 
 /// No code.
@@ -60,8 +61,32 @@ pub(super) struct Code {
     entries: Box<[u16]>,
     /// How often it may be entered until it counts as hot.
     heat: Cell<u32>,
-    /// The next code in its list.
+}
+
+/// A code's key, and the next code in its list: apart from the codes, so that a search touches little memory.
+#[derive(Debug)]
+struct Link {
+    key: Key,
     next: u32,
+}
+
+/// A target of dynamic jumps: the modified address with the state in bit 0, and bit 32 set for privileged modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct JumpKey(u64);
+
+impl JumpKey {
+    /// The key of `target`, with the state in bit 0, under the FCSE process number `pid`.
+    #[inline(always)]
+    pub(super) fn new(target: u32, pid: u8, privileged: bool) -> Self {
+        Self(u64::from(Virtual(target).modified(pid).0) | u64::from(privileged) << 32)
+    }
+
+    /// Its place in the table; the process number, which is in the highest bits of an address, counts.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "an index below the length of the table")]
+    const fn place(self) -> usize {
+        (self.0 >> 1 ^ self.0 >> 25 << 3) as usize % JUMPS
+    }
 }
 
 impl Code {
@@ -83,7 +108,6 @@ impl Code {
             entries: entries.into(),
             block: Box::new(block),
             heat: Cell::new(COLD),
-            next: NONE,
         }
     }
 
@@ -130,9 +154,11 @@ impl Code {
 #[derive(Debug)]
 pub(super) struct Codes {
     codes: Vec<Code>,
+    /// Of each code.
+    links: Vec<Link>,
     lists: Box<[u32]>,
-    /// Where dynamic jumps led: address with the state in bit 0, and the code.
-    jumps: Box<[(u32, u32)]>,
+    /// Where dynamic jumps led.
+    jumps: Box<[(JumpKey, u32)]>,
     seen: Box<[u32]>,
     /// How often a code is entered until it is hot.
     threshold: u32,
@@ -142,8 +168,9 @@ impl Default for Codes {
     fn default() -> Self {
         Self {
             codes: Vec::new(),
+            links: Vec::new(),
             lists: vec![NONE; LISTS].into(),
-            jumps: vec![(0, NONE); JUMPS].into(),
+            jumps: vec![(JumpKey(0), NONE); JUMPS].into(),
             seen: vec![1; SEEN].into(),
             threshold: COLD,
         }
@@ -175,18 +202,19 @@ impl Codes {
 
     pub(super) fn clear(&mut self) {
         self.codes.clear();
+        self.links.clear();
         self.lists.fill(NONE);
-        self.jumps.fill((0, NONE));
+        self.jumps.fill((JumpKey(0), NONE));
         self.seen.fill(1);
     }
 
     pub(super) fn find(&self, key: &Key) -> Option<u32> {
         let mut index = self.lists[list(key)];
-        while let Some(code) = self.get(index) {
-            if code.block.key == *key {
+        while let Some(link) = self.links.get(index as usize) {
+            if link.key == *key {
                 return Some(index);
             }
-            index = code.next;
+            index = link.next;
         }
         None
     }
@@ -205,9 +233,8 @@ impl Codes {
         }
         let index = self.codes.len() as u32;
         let first = &mut self.lists[list(&block.key)];
-        let heat = Cell::new(self.threshold);
-        self.codes.push(Code { next: *first, heat, ..Code::new(block) });
-        *first = index;
+        self.links.push(Link { key: block.key, next: std::mem::replace(first, index) });
+        self.codes.push(Code { heat: Cell::new(self.threshold), ..Code::new(block) });
         index
     }
 
@@ -215,18 +242,19 @@ impl Codes {
     pub(super) fn retire(&mut self, index: u32) {
         let Some(code) = self.codes.get_mut(index as usize) else { return };
         code.stamp = NO_STAMP;
-        let (next, first) = (code.next, &mut self.lists[list(&code.block.key)]);
+        let Some(&Link { key, next }) = self.links.get(index as usize) else { return };
+        let first = &mut self.lists[list(&key)];
         if *first == index {
             *first = next;
             return;
         }
         let mut before = *first;
-        while let Some(code) = self.codes.get_mut(before as usize) {
-            if code.next == index {
-                code.next = next;
+        while let Some(link) = self.links.get_mut(before as usize) {
+            if link.next == index {
+                link.next = next;
                 return;
             }
-            before = code.next;
+            before = link.next;
         }
     }
 
@@ -241,16 +269,16 @@ impl Codes {
         }
     }
 
-    /// The code that a dynamic jump to `target` led to.
+    /// The code that a dynamic jump led to.
     #[inline(always)]
-    pub(super) fn jump(&self, target: u32) -> u32 {
-        match self.jumps.get(target as usize / 2 % JUMPS) {
-            Some(&(to, code)) if to == target => code,
+    pub(super) fn jump(&self, key: JumpKey) -> u32 {
+        match self.jumps.get(key.place()) {
+            Some(&(to, code)) if to == key => code,
             _ => NONE,
         }
     }
 
-    pub(super) fn note_jump(&mut self, target: u32, code: u32) {
-        self.jumps[target as usize / 2 % JUMPS] = (target, code);
+    pub(super) fn note_jump(&mut self, key: JumpKey, code: u32) {
+        self.jumps[key.place()] = (key, code);
     }
 }

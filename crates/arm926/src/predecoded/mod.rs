@@ -92,14 +92,8 @@ fn contents(memory: &Memory, at: Virtual, privileged: bool) -> Option<&[u8; 32]>
 
 /// The stamp of a line that is current or would hit.
 fn stamp_of(memory: &mut Memory, at: Virtual, privileged: bool) -> u64 {
-    let known = memory.lookaside().hits(privileged).stamp(at.0);
-    if known != 0 {
-        known
-    } else if memory.instruction_line(at, privileged).is_some() {
-        memory.lookaside().add_line(at, privileged)
-    } else {
-        memory.lookaside().new_stamp()
-    }
+    let known = memory.line_stamp(at, privileged);
+    known.unwrap_or_else(|| memory.lookaside().new_stamp())
 }
 
 impl Predecoded {
@@ -252,7 +246,7 @@ impl Predecoded {
                     before.ways[way].link = code;
                 }
             }
-            Some(From::Jump { target, .. }) => self.codes.note_jump(target, code),
+            Some(From::Jump { key, .. }) => self.codes.note_jump(key, code),
             None => {}
         }
         Some(Place { code, piece: 0 })

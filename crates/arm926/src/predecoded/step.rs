@@ -4,6 +4,7 @@
 //! host's branch predictor sees one indirect jump a step. [`Working`] holds the registers with the flags apart, and what is counted; it is loaded from
 //! the processor and stored back around a run of blocks. A step that cannot be done as a hit leaves ([`Leave::Slow`]) before it changes anything.
 
+use super::code::JumpKey;
 use crate::instruction::{Condition, Register};
 use crate::memory::lookaside::Hits;
 use crate::registers::{Psr, Registers};
@@ -134,6 +135,19 @@ pub(super) struct Working<'a> {
     /// V: the highest bit.
     pub(super) v: u32,
     pub(super) progress: Progress,
+    /// The FCSE process number.
+    pub(super) pid: u8,
+    /// In a privileged mode.
+    pub(super) privileged: bool,
+}
+
+/// What a run of blocks looks things up in, and as whom.
+#[derive(Debug)]
+pub(super) struct Lookup<'a> {
+    pub(super) hits: &'a Hits,
+    pub(super) data: &'a mut [u8],
+    pub(super) pid: u8,
+    pub(super) privileged: bool,
 }
 
 /// How far a run of blocks has come, beside registers and flags.
@@ -169,8 +183,7 @@ impl<'a> Working<'a> {
     pub(super) fn load(
         registers: &Registers,
         progress: Progress,
-        hits: &'a Hits,
-        data: &'a mut [u8],
+        Lookup { hits, data, pid, privileged }: Lookup<'a>,
     ) -> Self {
         let mut r = [0; 16];
         r[..15].copy_from_slice(&registers.r);
@@ -184,7 +197,15 @@ impl<'a> Working<'a> {
             c: u32::from(status.has(Psr::C)),
             v: u32::from(status.has(Psr::V)) << 31,
             progress,
+            pid,
+            privileged,
         }
+    }
+
+    /// The key of the dynamic jump that was taken last.
+    #[inline(always)]
+    pub(super) fn jump_key(&self) -> JumpKey {
+        JumpKey::new(self.progress.target, self.pid, self.privileged)
     }
 
     /// Back into the registers; not r15.

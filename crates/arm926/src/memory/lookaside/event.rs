@@ -1,19 +1,17 @@
-//! What ends hits, and a log of it.
+//! What invalidates look-aside entries, and a log of it.
 //!
-//! Layer: rank 3. Main types: [`Event`]; [`Log`], from which tables that were put away learn what happened since.
+//! Layer: rank 3. Main types: [`Event`]; [`Log`], from which the tables of a context that becomes current again
+//! learn what they missed. Evicted data lines are not in the log: their cache tells
+//! ([`Tables::reconcile`](super::hits::Tables::reconcile)).
 
 use crate::address::Modified;
 
 /// How many events the log keeps.
 const KEPT: usize = 1 << 12;
 
-/// Something after which a hit may be none.
+/// An event after which an access may no longer hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A line left the data cache, or its contents moved.
-    DataLineGone(Modified),
-    /// A line of the data cache is no longer dirty, in one half or both: the next store to it must be noted.
-    DataLineCleaned(Modified),
     /// A line left the instruction cache.
     InstructionLineGone(Modified),
     /// The TLB lost what it knew about the 2^`shift` bytes from `page` on.

@@ -6,6 +6,7 @@
 
 use super::Context;
 use super::event::Event;
+use crate::memory::cache::{self, Cache};
 use crate::address::{LINE, Modified, Virtual};
 
 /// Entries of each table of data lines and half-lines.
@@ -204,34 +205,86 @@ const fn groups(first: u32, units: u32, group: usize) -> u64 {
 pub(super) struct Tables {
     /// In user mode, and in privileged modes.
     pub(super) hits: Box<[Hits; 2]>,
+    /// For each line of the data cache, what the entries presume of it: its tag and dirty bits as
+    /// [`Cache::presence`] has them; 0 if there is no entry.
+    presumed: Box<[u32]>,
     pub(super) context: Context,
 }
 
 impl Tables {
-    /// Nothing is known.
-    pub(super) fn new(context: Context) -> Self {
-        Self { hits: Box::new([Hits::NONE; 2]), context }
+    /// Without entries; for a data cache of so many lines.
+    pub(super) fn new(context: Context, lines: usize) -> Self {
+        Self { hits: Box::new([Hits::NONE; 2]), presumed: vec![0; lines].into(), context }
     }
 
-    /// Forgets everything.
+    /// The lines of the data cache.
+    pub(super) fn data_lines(&self) -> usize {
+        self.presumed.len()
+    }
+
+    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         self.hits.iter_mut().for_each(Hits::clear);
+        self.presumed.fill(0);
     }
 
-    /// Forgets what may be a hit no more.
+    /// Adds the entry of a line that hits when read.
+    pub(super) fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
+        self.hits[usize::from(privileged)].add_read(at, offset);
+        self.presume(at, offset, 0);
+    }
+
+    /// Adds the entry of a half-line that hits when written.
+    pub(super) fn add_write(&mut self, at: Virtual, privileged: bool, offset: u32) {
+        self.hits[usize::from(privileged)].add_write(at, offset);
+        self.presume(at, offset, cache::half(at.0));
+    }
+
+    /// Notes that entries presume the line of `at`, with these halves dirty.
+    fn presume(&mut self, at: Virtual, offset: u32, halves: u8) {
+        let line = at.modified(self.context.pid).line();
+        let presence = cache::presence(line, halves);
+        if let Some(presumed) = self.presumed.get_mut((offset / LINE) as usize) {
+            let same = cache::line_of(*presumed) == Some(line);
+            *presumed = if same { *presumed | presence } else { presence };
+        }
+    }
+
+    /// Removes the entries whose line of the data cache is no longer as they presume.
+    pub(super) fn reconcile(&mut self, data: &Cache) {
+        for (presumed, found) in self.presumed.iter_mut().zip(data.presences()) {
+            // The tag must be the same, and the halves that are presumed dirty must be so.
+            let Some(line) = cache::line_of(*presumed) else { continue };
+            if Some(line) != cache::line_of(found) || *presumed & !found != 0 {
+                remove_data_line(&mut self.hits, line, self.context.pid);
+                *presumed = 0;
+            }
+        }
+    }
+
+    /// Line `index` of the data cache, that of `line`, was evicted or invalidated.
+    #[inline]
+    pub(super) fn data_line_gone(&mut self, index: usize, line: Modified) {
+        // Without a presumption there is no entry.
+        if std::mem::take(&mut self.presumed[index]) != 0 {
+            remove_data_line(&mut self.hits, line, self.context.pid);
+        }
+    }
+
+    /// Line `index` of the data cache, that of `line`, is no longer dirty.
+    pub(super) fn data_line_cleaned(&mut self, index: usize, line: Modified) {
+        let presumed = &mut self.presumed[index];
+        if *presumed != 0 {
+            *presumed = cache::presence(line, 0);
+            self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, self.context.pid));
+        }
+    }
+
+    /// Removes what may no longer hit.
     #[inline]
     pub(super) fn apply(&mut self, event: Event) {
         let pid = self.context.pid;
         match event {
-            Event::DataLineGone(line) => {
-                for hits in &mut *self.hits {
-                    forget(&mut hits.reads[Hits::read_place(line.0)], line, pid);
-                    forget_halves(hits, line, pid);
-                }
-            }
-            Event::DataLineCleaned(line) => {
-                self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, pid));
-            }
             Event::InstructionLineGone(line) => {
                 for hits in &mut *self.hits {
                     let hit = &mut hits.lines[Hits::line_place(line.0)];
@@ -245,6 +298,15 @@ impl Tables {
                 self.hits.iter_mut().for_each(|hits| hits.forget(page, 1 << shift, gone));
             }
         }
+    }
+}
+
+/// Removes the entries of a data line at both privileges.
+#[inline]
+fn remove_data_line(hits: &mut [Hits; 2], line: Modified, pid: u8) {
+    for hits in hits {
+        forget(&mut hits.reads[Hits::read_place(line.0)], line, pid);
+        forget_halves(hits, line, pid);
     }
 }
 
