@@ -394,7 +394,7 @@ extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
     };
     frame.left -= (processor.now.0 - begin.0).cast_signed();
     if done.is_ok() && misses == processor.memory.statistics().data_cache.write_misses {
-        processor.memory.remember(at, item.bytes(), (region.privileged, !load));
+        processor.memory.learn(at, item.bytes(), (region.privileged, !load));
     }
     frame.status = match done {
         Ok(()) if frame.left > site.ahead() && context.settle(frame, processor, site) => status::ON,
@@ -423,5 +423,5 @@ fn learn<B: Bus>(
         Operation::BlockTransfer(transfer) => (transfer.load, 4 * transfer.words()),
         _ => return,
     };
-    processor.memory.remember(Virtual(address), bytes, (privileged, !load));
+    processor.memory.learn(Virtual(address), bytes, (privileged, !load));
 }

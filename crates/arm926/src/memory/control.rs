@@ -234,7 +234,7 @@ impl Memory {
         }
         // A process number is entered when fetches use it too: until then no engine asks for hits.
         if control.pid_delay == 0 {
-            self.lookaside.enter(control.decisive(), &self.data);
+            self.lookaside.enter(control.decisive(), &self.tlb, &self.data);
         }
         Ok(Effect::None)
     }

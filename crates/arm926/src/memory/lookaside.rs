@@ -8,17 +8,18 @@
 //! translations that they missed, and compare what they presume of the data cache's lines with the cache.
 //! Invalidating too much is always right, only slower.
 
-mod event;
 mod hits;
+mod log;
 
 use std::sync::Arc;
 
 use super::Memory;
 use super::cache::Cache;
+use super::tlb::{Entry, Tlb};
 use crate::address::{LINE, Modified, Virtual};
-use event::{Event, Log};
 use hits::Tables;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
+use log::Log;
 
 /// Contexts whose tables are kept beside those of the current one.
 const PUT_AWAY: usize = 15;
@@ -109,13 +110,13 @@ impl Lookaside {
     }
 
     /// Adds that the line of `at`, which is at `offset` of the data cache's array, hits when read.
-    pub fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
+    fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
         self.tables.add_read(at, privileged, offset);
     }
 
     /// Adds that the half-line of `at`, in the line at `offset` of the data cache's array, hits when written, is written
     /// back and dirty.
-    pub fn add_write(&mut self, at: Virtual, privileged: bool, offset: u32) {
+    fn add_write(&mut self, at: Virtual, privileged: bool, offset: u32) {
         self.tables.add_write(at, privileged, offset);
     }
 
@@ -127,6 +128,11 @@ impl Lookaside {
         let stamp = self.stamps[index];
         self.tables.hits[usize::from(privileged)].add_line(at, stamp);
         stamp
+    }
+
+    /// Notes the translation, at its place of the TLB, that the entries added for its addresses depend on.
+    pub(super) fn presume_translation(&mut self, place: usize, entry: &Entry) {
+        self.tables.presume_translation(place, *entry);
     }
 
     /// Line `index` of the data cache, that of `line`, was evicted or invalidated.
@@ -143,31 +149,26 @@ impl Lookaside {
     /// Line `index` of the instruction cache, that of `line`, was evicted or invalidated.
     pub(super) fn instruction_line_gone(&mut self, index: usize, line: Modified) {
         self.stamps[index] = 0;
-        self.note(Event::InstructionLineGone(line));
-    }
-
-    /// The TLB lost what it knew about the 2^`shift` bytes from `page` on.
-    pub(super) fn translation_gone(&mut self, page: Modified, shift: u8) {
-        self.note(Event::TranslationGone { page, shift });
-    }
-
-    #[inline]
-    fn note(&mut self, event: Event) {
-        self.tables.apply(event);
+        self.tables.instruction_line_gone(line);
         if !self.put_away.is_empty() {
-            self.log.add(event);
+            self.log.add(line);
         }
     }
 
+    /// The TLB replaced the entry at a place.
+    pub(super) fn translation_gone(&mut self, place: usize) {
+        self.tables.translation_gone(place);
+    }
+
     /// Anything may have changed: an operation on all of a cache or TLB, a debugger's write.
-    pub(super) fn forget_all(&mut self) {
+    pub(super) fn invalidate_all(&mut self) {
         self.tables.clear();
         self.stamps.fill(0);
-        self.log.forget_all();
+        self.log.invalidate_all();
     }
 
     /// Another context becomes current, or the same stays.
-    pub(super) fn enter(&mut self, context: Context, data: &Cache) {
+    pub(super) fn enter(&mut self, context: Context, tlb: &Tlb, data: &Cache) {
         if self.tables.context == context {
             return;
         }
@@ -175,15 +176,17 @@ impl Lookaside {
         let tables = match known.map(|at| self.put_away.remove(at)) {
             Some(PutAway { mut tables, since }) => {
                 match self.log.since(since) {
-                    Some(events) => {
-                        events.for_each(|event| tables.apply(event));
-                        tables.reconcile(data);
+                    Some(evicted) => {
+                        evicted.for_each(|line| tables.instruction_line_gone(line));
+                        tables.reconcile(tlb, data);
                     }
                     None => tables.clear(),
                 }
                 tables
             }
-            None if self.put_away.len() < PUT_AWAY => Tables::new(context, self.tables.data_lines()),
+            None if self.put_away.len() < PUT_AWAY => {
+                Tables::new(context, self.tables.data_lines())
+            }
             None => {
                 let mut tables = self.put_away.remove(0).tables;
                 tables.clear();
@@ -197,18 +200,20 @@ impl Lookaside {
 }
 
 impl Memory {
-    /// Remembers those lines (half-lines, if written) of the `bytes` from `at` on that an access at this privilege would hit now.
-    pub(crate) fn remember(&mut self, at: Virtual, bytes: u32, (privileged, write): (bool, bool)) {
+    /// Adds those lines (half-lines, if written) of the `bytes` from `at` on that an access at this privilege would hit
+    /// now.
+    pub fn learn(&mut self, at: Virtual, bytes: u32, (privileged, write): (bool, bool)) {
         let unit = if write { HALF } else { LINE };
         let mut line = Virtual(at.0 & !(unit - 1));
         loop {
-            if let Some(offset) = self.data_line(line, privileged, write)
+            if let Some((offset, place)) = self.data_place(line, privileged, write)
                 && let Ok(offset) = u32::try_from(offset)
             {
+                self.lookaside.presume_translation(place, self.tlb.entry(place));
                 if write {
-                    self.lookaside().add_write(line, privileged, offset);
+                    self.lookaside.add_write(line, privileged, offset);
                 } else {
-                    self.lookaside().add_read(line, privileged, offset);
+                    self.lookaside.add_read(line, privileged, offset);
                 }
             }
             line.0 = line.0.wrapping_add(unit);
@@ -217,48 +222,134 @@ impl Memory {
             }
         }
     }
+
+    /// The stamp of the line of `at`, if a fetch there would hit; the look-aside knows the line from then on.
+    pub fn line_stamp(&mut self, at: Virtual, privileged: bool) -> Option<u64> {
+        let known = self.lookaside.hits(privileged).stamp(at.0);
+        if known != 0 {
+            return Some(known);
+        }
+        let (index, place) = self.instruction_place(at, privileged)?;
+        if let Some(place) = place {
+            self.lookaside.presume_translation(place, self.tlb.entry(place));
+        }
+        Some(self.lookaside.add_line(at, privileged, index))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::Physical;
+    use crate::config::Config;
 
     /// Below 32 MB, where a process number counts.
     const AT: u32 = 0x0010_0A40;
     const PID: u8 = 3;
     const LINE_AT: Modified = Modified(AT | (PID as u32) << 25);
+    /// Line 2 of each cache: byte 64 of its array.
+    const INDEX: usize = 2;
 
     const fn context(pid: u8, domains: u32) -> Context {
         Context { pid, domains, control: 1 }
     }
 
-    /// With the line remembered under one of its virtual addresses.
-    fn filled(at: u32) -> Lookaside {
-        let mut lookaside = Lookaside::new(context(PID, 1));
-        for privileged in [false, true] {
-            lookaside.add_read(Virtual(at), privileged, 64);
-            lookaside.add_write(Virtual(at + 16), privileged, 64);
-            lookaside.add_line(Virtual(at), privileged);
-        }
-        lookaside
+    /// A look-aside with what it depends on.
+    struct Fixture {
+        lookaside: Lookaside,
+        tlb: Tlb,
+        data: Cache,
+        place: usize,
     }
 
-    fn known(lookaside: &Lookaside, at: u32) -> [bool; 3] {
-        let [user, privileged] = [false, true].map(|privileged| {
-            let hits = lookaside.hits(privileged);
-            let (read, write) = (hits.read(at + 8, 4), hits.write(at + 20, 4));
-            assert!(read.is_none_or(|at| at == 72) && write.is_none_or(|at| at == 84));
-            [read.is_some(), write.is_some(), hits.stamp(at + 31) != 0]
-        });
-        assert_eq!(user, privileged);
-        user
+    /// A translation of 2^`shift` bytes.
+    const fn translation(base: u32, shift: u8) -> Entry {
+        let mask = !((1 << shift) - 1);
+        Entry { base: base & mask, mask, shift, ..Entry::NONE }
+    }
+
+    impl Fixture {
+        /// With a translation of 2^`shift` bytes.
+        fn new(shift: u8) -> Self {
+            let config = Config::default();
+            let (mut tlb, mut data) = (Tlb::new(&config), Cache::new(config.data_cache));
+            let lines = [Cache::new(config.instruction_cache).lines(), data.lines()];
+            data.install(INDEX, LINE_AT, Physical(0), &[0; 32]);
+            data.soil(INDEX, 0);
+            data.soil(INDEX, HALF);
+            let place = tlb.insert(translation(LINE_AT.0, shift));
+            let lookaside = Lookaside::new(context(PID, 1), lines);
+            Self { lookaside, tlb, data, place }
+        }
+
+        /// With the line under one of its virtual addresses.
+        fn filled(at: u32) -> Self {
+            let mut fixture = Self::new(10);
+            fixture.fill(at);
+            fixture
+        }
+
+        fn fill(&mut self, at: u32) {
+            let Self { lookaside, tlb, place, .. } = self;
+            lookaside.presume_translation(*place, tlb.entry(*place));
+            for privileged in [false, true] {
+                lookaside.add_read(Virtual(at), privileged, 64);
+                lookaside.add_write(Virtual(at + 16), privileged, 64);
+                lookaside.add_line(Virtual(at), privileged, INDEX);
+            }
+        }
+
+        fn enter(&mut self, context: Context) {
+            self.lookaside.enter(context, &self.tlb, &self.data);
+        }
+
+        fn evict_data_line(&mut self) {
+            self.data.invalidate(INDEX);
+            self.lookaside.data_line_gone(INDEX, LINE_AT);
+        }
+
+        fn replace_data_line(&mut self) {
+            self.evict_data_line();
+            self.data.install(INDEX, Modified(LINE_AT.0 + 0x1000), Physical(0), &[0; 32]);
+        }
+
+        fn clean_data_line(&mut self) {
+            self.data.clean(INDEX);
+            self.lookaside.data_line_cleaned(INDEX, LINE_AT);
+        }
+
+        fn evict_instruction_line(&mut self) {
+            self.lookaside.instruction_line_gone(INDEX, LINE_AT);
+        }
+
+        fn replace_translation(&mut self) {
+            let before = *self.tlb.entry(self.place);
+            let mut other = before;
+            while *self.tlb.entry(self.place) == before {
+                // The same set of the TLB.
+                other.base += 32 << before.shift;
+                let place = self.tlb.insert(other);
+                self.lookaside.translation_gone(place);
+            }
+        }
+
+        fn known(&self, at: u32) -> [bool; 3] {
+            let [user, privileged] = [false, true].map(|privileged| {
+                let hits = self.lookaside.hits(privileged);
+                let (read, write) = (hits.read(at + 8, 4), hits.write(at + 20, 4));
+                assert!(read.is_none_or(|at| at == 72) && write.is_none_or(|at| at == 84));
+                [read.is_some(), write.is_some(), hits.stamp(at + 31) != 0]
+            });
+            assert_eq!(user, privileged);
+            user
+        }
     }
 
     #[test]
-    fn a_hit_is_remembered_for_its_line_or_half_line_and_aligned_accesses_only() {
-        let lookaside = filled(AT);
-        assert_eq!(known(&lookaside, AT), [true; 3]);
-        let hits = lookaside.hits(true);
+    fn an_entry_is_for_its_line_or_half_line_and_aligned_accesses_only() {
+        let fixture = Fixture::filled(AT);
+        assert_eq!(fixture.known(AT), [true; 3]);
+        let hits = fixture.lookaside.hits(true);
         assert_eq!(hits.write(AT, 4), None, "the other half");
         assert_eq!((hits.read(AT + 1, 4), hits.read(AT + 1, 2)), (None, None));
         assert_eq!((hits.read(AT + 2, 2), hits.read(AT + 3, 1)), (Some(66), Some(67)));
@@ -268,7 +359,7 @@ mod tests {
 
     #[test]
     fn an_empty_table_has_no_hit_at_any_address() {
-        let lookaside = Lookaside::new(context(0, 0));
+        let lookaside = Fixture::new(10).lookaside;
         for at in (0..128).chain(0xFFFF_FF80..=0xFFFF_FFFF) {
             for size in [1, 2, 4] {
                 assert_eq!(lookaside.hits(false).read(at, size), None);
@@ -278,24 +369,25 @@ mod tests {
         }
     }
 
-    type Forget = fn(&mut Lookaside);
+    type End = fn(&mut Fixture);
 
     /// What ends hits, and which are left: reads, writes, lines.
-    const ENDS: [(Forget, [bool; 3]); 5] = [
-        (|lookaside| lookaside.data_line_gone(LINE_AT), [false, false, true]),
-        (|lookaside| lookaside.data_line_cleaned(LINE_AT), [true, false, true]),
-        (|lookaside| lookaside.instruction_line_gone(LINE_AT), [true, true, false]),
-        (|lookaside| lookaside.translation_gone(Modified(LINE_AT.0 & !1023), 10), [false; 3]),
-        (Lookaside::forget_all, [false; 3]),
+    const ENDS: [(End, [bool; 3]); 6] = [
+        (Fixture::evict_data_line, [false, false, true]),
+        (Fixture::replace_data_line, [false, false, true]),
+        (Fixture::clean_data_line, [true, false, true]),
+        (Fixture::evict_instruction_line, [true, true, false]),
+        (Fixture::replace_translation, [false; 3]),
+        (|fixture| fixture.lookaside.invalidate_all(), [false; 3]),
     ];
 
     #[test]
-    fn each_notification_forgets_what_it_says_under_both_addresses_of_a_line() {
+    fn each_notification_removes_what_it_says_under_both_addresses_of_a_line() {
         for at in [AT, LINE_AT.0] {
-            for (end, left) in ENDS {
-                let mut lookaside = filled(at);
-                end(&mut lookaside);
-                assert_eq!(known(&lookaside, at), left);
+            for (number, (end, left)) in ENDS.into_iter().enumerate() {
+                let mut fixture = Fixture::filled(at);
+                end(&mut fixture);
+                assert_eq!(fixture.known(at), left, "end {number}");
             }
         }
     }
@@ -303,23 +395,29 @@ mod tests {
     #[test]
     fn a_line_of_another_process_at_the_same_address_takes_nothing_along() {
         let other = Modified(AT | 5 << 25);
-        let mut lookaside = filled(AT);
-        lookaside.data_line_gone(other);
-        lookaside.instruction_line_gone(other);
-        lookaside.translation_gone(Modified(other.0 & !0xF_FFFF), 20);
-        assert_eq!(known(&lookaside, AT), [true; 3]);
+        let mut fixture = Fixture::filled(AT);
+        fixture.lookaside.data_line_gone(INDEX + 4, other);
+        fixture.lookaside.instruction_line_gone(INDEX + 4, other);
+        let place = fixture.tlb.insert(translation(other.0, 20));
+        fixture.lookaside.translation_gone(place);
+        assert_eq!(fixture.known(AT), [true; 3]);
     }
 
     #[test]
-    fn a_lost_translation_forgets_every_line_of_its_page() {
-        for (page, shift) in [(AT & !1023, 10), (AT & !4095, 12), (AT & !0xF_FFFF, 20)] {
-            for at in (page..page + (1 << shift)).step_by(32) {
-                let mut lookaside = Lookaside::new(context(PID, 1));
+    fn a_lost_translation_removes_every_line_of_its_page() {
+        for shift in [10, 12, 20] {
+            let page = AT & !((1 << shift) - 1);
+            for at in (page..page + (1 << shift)).step_by(if shift == 20 { 0x1FE0 } else { 32 }) {
+                let mut fixture = Fixture::new(shift);
+                let entry = *fixture.tlb.entry(fixture.place);
+                let lookaside = &mut fixture.lookaside;
+                lookaside.presume_translation(fixture.place, &entry);
                 lookaside.add_read(Virtual(at), true, 0);
                 lookaside.add_write(Virtual(at), false, 0);
                 lookaside.add_write(Virtual(at + 16), true, 0);
-                lookaside.add_line(Virtual(at), true);
-                lookaside.translation_gone(Modified(page | 3 << 25), shift);
+                lookaside.add_line(Virtual(at), true, 0);
+                fixture.replace_translation();
+                let lookaside = &fixture.lookaside;
                 assert_eq!(lookaside.hits(true).read(at, 4), None);
                 assert_eq!(lookaside.hits(false).write(at, 4), None);
                 assert_eq!(lookaside.hits(true).write(at + 16, 4), None);
@@ -330,50 +428,65 @@ mod tests {
 
     #[test]
     fn a_lost_small_page_leaves_its_neighbours() {
-        let mut lookaside = filled(AT);
-        lookaside.translation_gone(Modified((LINE_AT.0 & !1023) + 1024), 10);
-        lookaside.translation_gone(Modified((LINE_AT.0 & !1023) - 1024), 10);
-        assert_eq!(known(&lookaside, AT), [true; 3]);
+        let mut fixture = Fixture::filled(AT);
+        for base in [LINE_AT.0 + 1024, LINE_AT.0 - 1024] {
+            let entry = translation(base, 10);
+            let place = fixture.tlb.insert(entry);
+            fixture.lookaside.presume_translation(place, &entry);
+            fixture.lookaside.translation_gone(place);
+        }
+        assert_eq!(fixture.known(AT), [true; 3]);
     }
 
     #[test]
     fn a_context_that_comes_back_knows_what_it_knew_but_for_what_ended_meanwhile() {
-        for (end, left) in ENDS {
-            let mut lookaside = filled(AT);
-            let stamp = lookaside.hits(true).stamp(AT);
-            lookaside.enter(context(5, 1));
-            assert_eq!(known(&lookaside, AT), [false; 3]);
-            lookaside.enter(context(PID, 1));
-            assert_eq!(known(&lookaside, AT), [true; 3]);
-            assert_eq!(lookaside.hits(true).stamp(AT), stamp, "the same line");
-            lookaside.enter(context(PID, 2));
-            assert_eq!(known(&lookaside, AT), [false; 3], "other domains");
-            end(&mut lookaside);
-            lookaside.enter(context(PID, 1));
-            assert_eq!(known(&lookaside, AT), left);
+        for (number, (end, left)) in ENDS.into_iter().enumerate() {
+            let mut fixture = Fixture::filled(AT);
+            let stamp = fixture.lookaside.hits(true).stamp(AT);
+            fixture.enter(context(5, 1));
+            assert_eq!(fixture.known(AT), [false; 3]);
+            fixture.enter(context(PID, 1));
+            assert_eq!(fixture.known(AT), [true; 3]);
+            assert_eq!(fixture.lookaside.hits(true).stamp(AT), stamp, "the same line");
+            fixture.enter(context(PID, 2));
+            assert_eq!(fixture.known(AT), [false; 3], "other domains");
+            end(&mut fixture);
+            fixture.enter(context(PID, 1));
+            assert_eq!(fixture.known(AT), left, "end {number}");
         }
     }
 
     #[test]
-    fn more_events_than_are_logged_forget_everything() {
-        for (events, left) in [(4096, true), (4097, false)] {
-            let mut lookaside = filled(AT);
-            lookaside.enter(context(5, 1));
-            (0..events).for_each(|_| lookaside.data_line_gone(Modified(0x4000_0000)));
-            lookaside.enter(context(PID, 1));
-            assert_eq!(known(&lookaside, AT), [left; 3]);
+    fn a_line_has_the_same_stamp_in_each_context_until_it_is_evicted() {
+        let mut fixture = Fixture::filled(AT);
+        let stamp = fixture.lookaside.hits(true).stamp(AT);
+        fixture.enter(context(PID, 2));
+        fixture.fill(AT);
+        assert_eq!(fixture.lookaside.hits(false).stamp(AT), stamp);
+        fixture.evict_instruction_line();
+        fixture.fill(AT);
+        assert_ne!(fixture.lookaside.hits(false).stamp(AT), stamp);
+    }
+
+    #[test]
+    fn more_evictions_than_are_logged_invalidate_everything() {
+        for (evictions, left) in [(4096, true), (4097, false)] {
+            let mut fixture = Fixture::filled(AT);
+            fixture.enter(context(5, 1));
+            let elsewhere = Modified(0x4000_0000);
+            (0..evictions).for_each(|_| fixture.lookaside.instruction_line_gone(9, elsewhere));
+            fixture.enter(context(PID, 1));
+            assert_eq!(fixture.known(AT), [left; 3]);
         }
     }
 
     #[test]
-    fn the_context_that_was_left_longest_ago_is_forgotten_first() {
-        let mut lookaside = filled(AT);
-        (4..20).for_each(|pid| lookaside.enter(context(pid, 1)));
-        lookaside.enter(context(PID, 1));
-        assert_eq!(known(&lookaside, AT), [false; 3]);
-        let mut lookaside = filled(AT);
-        (4..19).for_each(|pid| lookaside.enter(context(pid, 1)));
-        lookaside.enter(context(PID, 1));
-        assert_eq!(known(&lookaside, AT), [true; 3]);
+    fn the_context_that_was_left_longest_ago_is_dropped_first() {
+        for (last, left) in [(20, false), (19, true)] {
+            let mut fixture = Fixture::filled(AT);
+            (4..last).for_each(|pid| fixture.enter(context(pid, 1)));
+            fixture.enter(context(PID, 1));
+            assert_eq!(fixture.known(AT), [left; 3]);
+        }
     }
 }

@@ -68,12 +68,12 @@ impl Memory {
 
     fn invalidate_instructions(&mut self) {
         self.instructions.invalidate_all();
-        self.lookaside.forget_all();
+        self.lookaside.invalidate_all();
     }
 
     fn invalidate_data(&mut self) {
         self.data.invalidate_all();
-        self.lookaside.forget_all();
+        self.lookaside.invalidate_all();
     }
 
     fn drop_instruction_line(&mut self, line: usize) {
@@ -174,7 +174,7 @@ impl Memory {
             (5..=7, 1) => self.tlb.invalidate(Modified(value)),
             _ => return Err(Undefined),
         }
-        self.lookaside.forget_all();
+        self.lookaside.invalidate_all();
         Ok(Effect::None)
     }
 }

@@ -179,8 +179,7 @@ impl TryFrom<Saved> for Memory {
             && tlb.is_sound()
             && control.is_sound()
             && buffer.is_sound(config.bus_ratio);
-        let lookaside =
-            Lookaside::new(control.decisive(), [instructions.lines(), data.lines()]);
+        let lookaside = Lookaside::new(control.decisive(), [instructions.lines(), data.lines()]);
         let memory = Self {
             config,
             control,
@@ -320,7 +319,7 @@ impl Memory {
         self.control.retire(jumped);
         if self.control.pid_delay == 0 {
             self.current = Current::NONE;
-            self.lookaside.enter(self.control.decisive(), &self.data);
+            self.lookaside.enter(self.control.decisive(), &self.tlb, &self.data);
         }
     }
 
@@ -380,10 +379,12 @@ impl Memory {
             Some(reply.value)
         });
         let entry = walked.map_err(|fault| Abort { kind: fault.kind, domain: fault.domain, at })?;
-        let (place, replaced) = self.tlb.insert(entry);
-        for entry in replaced.iter().chain([&entry]) {
-            self.lookaside.translation_gone(Modified(entry.base), entry.shift);
+        if self.tlb.overlaps(&entry) {
+            // Which of the two translates an address depends on their sizes and places.
+            self.lookaside.invalidate_all();
         }
+        let place = self.tlb.insert(entry);
+        self.lookaside.translation_gone(place);
         Ok(place)
     }
 

@@ -19,6 +19,9 @@ const MAIN: usize = 2 * SETS;
 /// Entries that can be locked.
 const LOCKABLE: usize = 8;
 
+/// Places of entries: the main part, then those that can be locked.
+pub(crate) const PLACES: usize = MAIN + LOCKABLE;
+
 /// Sizes of entries as powers of two: tiny page, part of a small page; small page; part of a large page; large page; section.
 const SHIFTS: [u8; 5] = [10, 12, 14, 16, 20];
 
@@ -53,7 +56,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    const NONE: Self = Self {
+    pub(super) const NONE: Self = Self {
         base: INVALID,
         mask: 0,
         physical: 0,
@@ -190,8 +193,14 @@ impl Tlb {
         holding.min_by_key(|&place| self.entries[place].shift)
     }
 
-    /// Puts an entry in: where, and what it replaces.
-    pub(crate) fn insert(&mut self, entry: Entry) -> (usize, Option<Entry>) {
+    /// Whether part of `entry` is translated already, by an entry of another size.
+    pub(crate) fn overlaps(&self, entry: &Entry) -> bool {
+        let meets = |other: &Entry| (other.base ^ entry.base) & other.mask & entry.mask == 0;
+        self.entries.iter().any(|other| other.is_valid() && meets(other))
+    }
+
+    /// Puts an entry in; its place.
+    pub(crate) fn insert(&mut self, entry: Entry) -> usize {
         let place = if self.preserve {
             let place = MAIN + usize::from(self.victim);
             self.victim = (self.victim + 1) % 8;
@@ -199,10 +208,10 @@ impl Tlb {
         } else {
             self.victim_in_set(self.set(Modified(entry.base), entry.shift))
         };
-        let before = self.remove(place);
+        self.remove(place);
         self.entries[place] = entry;
         self.count(place, entry.shift, true);
-        (place, before)
+        place
     }
 
     /// The place of the set that is replaced next: an invalid one, else by turn or by chance.
@@ -231,13 +240,11 @@ impl Tlb {
         *count = if more { *count + 1 } else { *count - 1 };
     }
 
-    fn remove(&mut self, place: usize) -> Option<Entry> {
+    fn remove(&mut self, place: usize) {
         let entry = std::mem::replace(&mut self.entries[place], Entry::NONE);
-        if !entry.is_valid() {
-            return None;
+        if entry.is_valid() {
+            self.count(place, entry.shift, false);
         }
-        self.count(place, entry.shift, false);
-        Some(entry)
     }
 
     /// Drops the entries of the main part; those that can be locked stay.

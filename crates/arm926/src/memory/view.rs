@@ -25,7 +25,7 @@ impl Memory {
     /// and for what a semihosting call returns. Lines of both caches that hold the word change with memory. Tells whether there
     /// is memory. The engine must [forget](crate::Engine::forget) if code was changed.
     pub fn poke<B: Bus>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
-        self.lookaside.forget_all();
+        self.lookaside.invalidate_all();
         let at = Modified(self.control.modified(at).0 & !3);
         let Some((physical, _)) = self.place(at, bus) else { return false };
         for cache in [&mut self.instructions, &mut self.data] {
@@ -76,16 +76,27 @@ impl Memory {
         }
     }
 
-    /// Where in the data cache's array ([`Memory::data_array`]) the line is that an access at `at` would hit, with its translation and
-    /// permission in the TLB; for `write` only if the line is written back and its half at `at` already dirty. Nothing where the
-    /// access would do more than read or write those bytes and count, or where the checker of coherence watches the line.
+    /// Where in the data cache's array ([`Memory::data_array`]) the line is that an access at `at` would hit, with its
+    /// translation and permission in the TLB; for `write` only if the line is written back and its half at `at` already
+    /// dirty. `None` where the access would do more than read or write those bytes and count.
     #[must_use]
     pub fn data_line(&self, at: Virtual, privileged: bool, write: bool) -> Option<usize> {
+        self.data_place(at, privileged, write).map(|(line, _)| line)
+    }
+
+    /// As [`Memory::data_line`], with the place of the translation in the TLB.
+    pub(super) fn data_place(
+        &self,
+        at: Virtual,
+        privileged: bool,
+        write: bool,
+    ) -> Option<(usize, usize)> {
         if !self.control.has(control::MMU) {
             return None;
         }
         let at = self.control.modified(at);
-        let entry = self.tlb.find(at)?;
+        let place = self.tlb.place(at)?;
+        let entry = self.tlb.entry(place);
         self.allows(entry, privileged, write).ok()?;
         let region = self.data_region(entry);
         if !region.is_cached() || write && region != Region::WriteBack {
@@ -95,39 +106,37 @@ impl Memory {
         if write && self.data.dirty(line) & super::cache::half(at.0) == 0 {
             return None;
         }
-        Some(line * LINE as usize)
+        Some((line * LINE as usize, place))
     }
 
-    /// Where in the instruction cache a fetch at `at` would hit, with its translation and permission in the TLB.
-    fn instruction_place(&self, at: Virtual, privileged: bool) -> Option<usize> {
+    /// Where in the instruction cache a fetch at `at` would hit, and the place of its translation in the TLB, which there is
+    /// none of without the MMU.
+    pub(super) fn instruction_place(
+        &self,
+        at: Virtual,
+        privileged: bool,
+    ) -> Option<(usize, Option<usize>)> {
         if !self.control.has(control::INSTRUCTION_CACHE) {
             return None;
         }
         let at = self.control.fetch_modified(at);
+        let mut place = None;
         if self.control.has(control::MMU) {
-            let entry = self.tlb.find(at)?;
+            let found = self.tlb.place(at)?;
+            let entry = self.tlb.entry(found);
             self.allows(entry, privileged, false).ok()?;
             if !entry.cacheable {
                 return None;
             }
+            place = Some(found);
         }
-        self.instructions.find(at)
+        Some((self.instructions.find(at)?, place))
     }
 
     /// Whether a fetch at `at` would hit with its translation and permission in the TLB, and the line's contents.
     #[must_use]
     pub fn instruction_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
-        self.instructions.contents(self.instruction_place(at, privileged)?)
-    }
-
-    /// The stamp of the line of `at`, if a fetch there would hit; the look-aside knows the line from then on.
-    pub fn line_stamp(&mut self, at: Virtual, privileged: bool) -> Option<u64> {
-        let known = self.lookaside.hits(privileged).stamp(at.0);
-        if known != 0 {
-            return Some(known);
-        }
-        let index = self.instruction_place(at, privileged)?;
-        Some(self.lookaside.add_line(at, privileged, index))
+        self.instructions.contents(self.instruction_place(at, privileged)?.0)
     }
 
     /// The bytes of the data cache, line after line.

@@ -184,7 +184,7 @@ fn access<B: Bus>(
         _ => return Accessed::Left(Left::Nowhere),
     };
     if misses == processor.memory.statistics().data_cache.write_misses {
-        Span::remember(span, &mut processor.memory);
+        Span::learn(span, &mut processor.memory);
     }
     let next = Place { piece: place.piece + 1, ..place };
     let is_last = next.piece == code.block.pieces.len();
@@ -212,9 +212,7 @@ fn access<B: Bus>(
     let jumps = code.block.executed.is_some_and(|exit| exit.to.is_none());
     Accessed::Left(match (outcome, is_last) {
         (Outcome::Executed, false) => Left::Line(next),
-        (Outcome::Executed, true) if jumps => {
-            Left::Behind(From::Jump { code: place.code, key })
-        }
+        (Outcome::Executed, true) if jumps => Left::Behind(From::Jump { code: place.code, key }),
         (Outcome::Executed, true) => Left::Behind(From::Way { code: place.code, way: 0 }),
         _ => Left::Nowhere,
     })
@@ -235,7 +233,8 @@ fn enter(core: &mut Working<'_>, code: &Code) -> bool {
 
 /// Runs codes until one is left otherwise than to a known one.
 fn chain<'a>(codes: &'a Codes, core: &mut Working<'_>, mut code: &'a Code, start: Start) -> End {
-    let Start { place: Place { code: mut index, piece }, stamp, bounds: Bounds { stop, .. } } = start;
+    let Start { place: Place { code: mut index, piece }, stamp, bounds: Bounds { stop, .. } } =
+        start;
     if stamp == 0 && piece == 0 && !enter(core, code) {
         return End::Nowhere;
     }

@@ -174,7 +174,7 @@ impl Predecoded {
                         return Ended::Stop(stop);
                     }
                     resume = place.and_then(|place| self.next_piece(processor, place));
-                    Span::remember(span, &mut processor.memory);
+                    Span::learn(span, &mut processor.memory);
                     continue;
                 }
             };

@@ -44,9 +44,9 @@ impl Span {
     }
 
     /// Remembers which of its lines or half-lines hit now.
-    pub(super) fn remember(span: Option<Self>, memory: &mut Memory) {
+    pub(super) fn learn(span: Option<Self>, memory: &mut Memory) {
         if let Some(Self { first, bytes, write, privileged }) = span {
-            memory.remember(first, bytes, (privileged, write));
+            memory.learn(first, bytes, (privileged, write));
         }
     }
 }

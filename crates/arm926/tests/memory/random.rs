@@ -96,8 +96,7 @@ impl Rig {
             assert_eq!(u32::from(self.bench.memory.data_array()[offset]), value & 0xFF);
             assert!(self.bench.board.part.transfers.is_empty() && self.bench.now == now);
             assert_eq!(self.bench.memory.statistics().data_cache.read_misses, before.read_misses);
-            let offset = u32::try_from(line).unwrap();
-            self.bench.memory.lookaside().add_read(Virtual(at), true, offset);
+            self.bench.memory.learn(Virtual(at), 1, (true, false));
         }
     }
 
@@ -108,10 +107,9 @@ impl Rig {
         let now = self.bench.now;
         self.bench.board.part.transfers.clear();
         self.bench.try_store(at, width, true, value).unwrap();
-        if let Some(line) = hit {
+        if hit.is_some() {
             assert!(self.bench.board.part.transfers.is_empty() && self.bench.now == now);
-            let offset = u32::try_from(line).unwrap();
-            self.bench.memory.lookaside().add_write(Virtual(at), true, offset);
+            self.bench.memory.learn(Virtual(at), 1, (true, true));
         }
         let length = width.bytes() as usize;
         let start = (at & !(width.bytes() - 1)) as usize;
@@ -128,9 +126,7 @@ impl Rig {
         assert_eq!(self.bench.fetch(at), self.expected(at, Width::Word), "fetch at {at:x}");
         let hit = self.bench.memory.instruction_line(Virtual(at), true).is_some();
         assert!(hit || self.bench.memory.current_line(Virtual(at), true).is_none());
-        if hit {
-            self.bench.memory.lookaside().add_line(Virtual(at), true);
-        }
+        assert!(!hit || self.bench.memory.line_stamp(Virtual(at), true).is_some());
     }
 
     fn switch(&mut self) {

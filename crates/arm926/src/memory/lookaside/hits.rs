@@ -5,9 +5,9 @@
 //! virtual addresses are one place, so an eviction told by modified address needs no translation back.
 
 use super::Context;
-use super::event::Event;
-use crate::memory::cache::{self, Cache};
 use crate::address::{LINE, Modified, Virtual};
+use crate::memory::cache::{self, Cache};
+use crate::memory::tlb::{self, Entry as Translation, Tlb};
 
 /// Entries of each table of data lines and half-lines.
 pub const DATA_ENTRIES: usize = 2048;
@@ -208,13 +208,20 @@ pub(super) struct Tables {
     /// For each line of the data cache, what the entries presume of it: its tag and dirty bits as
     /// [`Cache::presence`] has them; 0 if there is no entry.
     presumed: Box<[u32]>,
+    /// For each place of the TLB, the translation that entries presume there.
+    translations: Box<[Option<Translation>; tlb::PLACES]>,
     pub(super) context: Context,
 }
 
 impl Tables {
     /// Without entries; for a data cache of so many lines.
     pub(super) fn new(context: Context, lines: usize) -> Self {
-        Self { hits: Box::new([Hits::NONE; 2]), presumed: vec![0; lines].into(), context }
+        Self {
+            hits: Box::new([Hits::NONE; 2]),
+            presumed: vec![0; lines].into(),
+            translations: Box::new([None; tlb::PLACES]),
+            context,
+        }
     }
 
     /// The lines of the data cache.
@@ -226,6 +233,22 @@ impl Tables {
     pub(super) fn clear(&mut self) {
         self.hits.iter_mut().for_each(Hits::clear);
         self.presumed.fill(0);
+        self.translations.fill(None);
+    }
+
+    /// Notes that entries presume this translation at this place of the TLB.
+    #[inline]
+    pub(super) fn presume_translation(&mut self, place: usize, translation: Translation) {
+        self.translations[place] = Some(translation);
+    }
+
+    /// The TLB replaced what was at a place.
+    pub(super) fn translation_gone(&mut self, place: usize) {
+        if let Some(Translation { base, shift, .. }) = self.translations[place].take() {
+            let pid = self.context.pid;
+            let gone = |tag: u32| Virtual(tag).modified(pid).0 >> shift == base >> shift;
+            self.hits.iter_mut().for_each(|hits| hits.forget(Modified(base), 1 << shift, gone));
+        }
     }
 
     /// Adds the entry of a line that hits when read.
@@ -250,14 +273,22 @@ impl Tables {
         }
     }
 
-    /// Removes the entries whose line of the data cache is no longer as they presume.
-    pub(super) fn reconcile(&mut self, data: &Cache) {
+    /// Removes the entries whose translation or line of the data cache is no longer as they presume.
+    pub(super) fn reconcile(&mut self, tlb: &Tlb, data: &Cache) {
+        for place in 0..tlb::PLACES {
+            if self.translations[place].is_some_and(|presumed| presumed != *tlb.entry(place)) {
+                self.translation_gone(place);
+            }
+        }
+        let pid = self.context.pid;
         for (presumed, found) in self.presumed.iter_mut().zip(data.presences()) {
-            // The tag must be the same, and the halves that are presumed dirty must be so.
             let Some(line) = cache::line_of(*presumed) else { continue };
-            if Some(line) != cache::line_of(found) || *presumed & !found != 0 {
-                remove_data_line(&mut self.hits, line, self.context.pid);
+            if cache::line_of(found) != Some(line) {
+                remove_data_line(&mut self.hits, line, pid);
                 *presumed = 0;
+            } else if *presumed & !found != 0 {
+                self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, pid));
+                *presumed = cache::presence(line, 0);
             }
         }
     }
@@ -280,22 +311,13 @@ impl Tables {
         }
     }
 
-    /// Removes what may no longer hit.
+    /// A line of the instruction cache was evicted or invalidated.
     #[inline]
-    pub(super) fn apply(&mut self, event: Event) {
-        let pid = self.context.pid;
-        match event {
-            Event::InstructionLineGone(line) => {
-                for hits in &mut *self.hits {
-                    let hit = &mut hits.lines[Hits::line_place(line.0)];
-                    if Virtual(hit.tag).modified(pid) == line {
-                        *hit = NO_LINE;
-                    }
-                }
-            }
-            Event::TranslationGone { page, shift } => {
-                let gone = |tag: u32| Virtual(tag).modified(pid).0 >> shift == page.0 >> shift;
-                self.hits.iter_mut().for_each(|hits| hits.forget(page, 1 << shift, gone));
+    pub(super) fn instruction_line_gone(&mut self, line: Modified) {
+        for hits in &mut *self.hits {
+            let hit = &mut hits.lines[Hits::line_place(line.0)];
+            if Virtual(hit.tag).modified(self.context.pid) == line {
+                *hit = NO_LINE;
             }
         }
     }
