@@ -3,10 +3,9 @@
 //! Layer: rank 9. Function: [`add`]. Each finding names the figure that it rests on and what to do about it.
 
 use super::measurement::Measurement;
-use super::session::Way;
 use super::tables::{ratio, spent};
 use boardlab_arm926::Exception;
-use boardlab_realview::{Outcome, Warning};
+use boardlab_realview::{EngineKind, Outcome, Warning};
 use boardlab_result::{Origin, RunResult};
 
 /// A share of the cycles that is worth a sentence.
@@ -44,8 +43,8 @@ pub(super) fn add(run: &mut RunResult, measurement: &Measurement<'_>) {
 /// Why the engine that runs instructions was not the one that the user thinks it was. The figures are the same with each.
 fn engine_unused(measurement: &Measurement<'_>) -> Option<String> {
     let memory = &measurement.session.machine.processor().memory;
-    let chosen = measurement.session.way;
-    let why = if chosen == Some(Way::Interpreter) {
+    let chosen = measurement.session.engine;
+    let why = if chosen == Some(EngineKind::Interpreter) {
         return None;
     } else if memory.had_armv4_loads() {
         "the program set L4 (bit 15 of the control register), under which"

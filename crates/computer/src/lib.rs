@@ -31,7 +31,8 @@ pub mod trace;
 /// The version that results carry.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+pub use boardlab_realview::EngineKind;
 pub use card::{CardFile, Written};
 pub use failure::Failure;
 pub use run::{Console, Plan, Ran, Typed, Until};
-pub use session::{Load, Order, Session, Way};
+pub use session::{Load, Order, Session};

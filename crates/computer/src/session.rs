@@ -9,10 +9,8 @@ use super::card::{self, CardFile, Image, Written};
 use super::failure::Failure;
 use super::regular_file::read;
 use super::symbols::Symbols;
-use boardlab_arm926::Compiled;
-use boardlab_arm926::Predecoded;
-use boardlab_arm926::{Interpreter, Physical};
-use boardlab_realview::{Machine, Program};
+use boardlab_arm926::Physical;
+use boardlab_realview::{EngineKind, Machine, Program};
 use boardlab_result::{Origin, Parameter};
 use boardlab_sim::Bytes;
 use std::path::PathBuf;
@@ -24,18 +22,6 @@ const PROGRAM: Bytes = Bytes::mib(1024);
 const IMAGE: Bytes = Bytes::mib(256);
 /// The largest snapshot: all memory and a card.
 const SNAPSHOT: Bytes = Bytes::mib(4096 + 512);
-
-/// A way to run the core. Results are the same with each, to the last bit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Way {
-    /// The reference interpreter: one instruction at a time.
-    Interpreter,
-    /// Blocks of predecoded instructions.
-    #[default]
-    Predecoded,
-    /// Hot code compiled to machine code of the host.
-    Compiled,
-}
 
 /// A raw image to be put in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +49,8 @@ pub struct Order {
     pub card: Option<CardFile>,
     /// A snapshot to go on from, in place of a start: the program then gives names only.
     pub restore: Option<PathBuf>,
-    /// How the core is run, if the user chose; otherwise as [`Way::default`] says.
-    pub way: Option<Way>,
+    /// The engine, if the user chose one; otherwise that of [`EngineKind::default`].
+    pub engine: Option<EngineKind>,
     /// Look for violations of coherence.
     pub check: bool,
 }
@@ -85,7 +71,7 @@ pub struct Session {
     /// The file name of the program.
     pub(super) name: String,
     /// How the core is run, if the user chose.
-    pub(super) way: Option<Way>,
+    pub(super) engine: Option<EngineKind>,
     /// The card's image, if what the guest writes goes back to it.
     image: Option<Image>,
 }
@@ -129,19 +115,23 @@ impl Session {
         }
         let symbols = Arc::new(Symbols::of_program(&program.symbols));
         let calls = CallNames::of_kernel(&symbols, |at| word(&program, at));
-        let mut session =
-            Self { machine, computer, parameters, symbols, calls, name, way: order.way, image };
+        let mut session = Self {
+            machine,
+            computer,
+            parameters,
+            symbols,
+            calls,
+            name,
+            engine: order.engine,
+            image,
+        };
         session.usual_engine();
         Ok(session)
     }
 
-    /// Goes on with the engine that the user chose.
+    /// Continues with the engine that the user chose.
     pub(super) fn usual_engine(&mut self) {
-        match self.way.unwrap_or_default() {
-            Way::Interpreter => self.machine.set_engine(Interpreter),
-            Way::Predecoded => self.machine.set_engine(Predecoded::default()),
-            Way::Compiled => self.machine.set_engine(Compiled::default()),
-        }
+        self.machine.select_engine(self.engine.unwrap_or_default());
     }
 
     /// The machine as it is now, to go on from later.

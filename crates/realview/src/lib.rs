@@ -7,6 +7,7 @@
 //! - `system`, `uart`, `timer`, `interrupts`, `rtc`, `mci`: the devices. [`card`]: the memory card in its slot.
 //! - [`board`]: [`Board`], all of these on one bus.
 //! - [`elf`]: [`Program`], what can be loaded. [`semihosting`]: the host's side.
+//! - [`engine`]: [`EngineKind`], which engine runs the core.
 //! - [`machine`]: [`Machine`], which runs a program; [`Outcome`], how that ends. `snapshot`: it saved and restored.
 //!
 //! ```
@@ -25,6 +26,7 @@ pub mod board;
 pub mod card;
 pub mod clock;
 pub mod elf;
+pub mod engine;
 pub mod error;
 mod interrupts;
 pub mod machine;
@@ -43,6 +45,7 @@ pub use board::{Board, Halt, Touch, Warning};
 pub use card::{Card, Medium};
 pub use clock::CoreClock;
 pub use elf::{Program, Segment, Symbol, SymbolKind, Symbols};
+pub use engine::EngineKind;
 pub use error::Error;
 pub use machine::{Machine, Outcome};
 pub use map::Part;

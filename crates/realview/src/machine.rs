@@ -14,6 +14,7 @@ use boardlab_arm926::{
 use crate::board::{Board, Halt, Touch};
 use crate::card::Card;
 use crate::elf::Program;
+use crate::engine::EngineKind;
 use crate::error::Error;
 use crate::semihosting::{Answer, Semihosting};
 use crate::settings::Settings;
@@ -149,7 +150,12 @@ impl Machine {
         self
     }
 
-    /// Goes on with another engine.
+    /// Continues with an engine of this kind.
+    pub fn select_engine(&mut self, kind: EngineKind) {
+        self.engine = kind.engine();
+    }
+
+    /// Continues with another engine.
     pub fn set_engine(&mut self, engine: impl Engine<Board> + Send + 'static) {
         self.engine = Box::new(engine);
     }

@@ -4,7 +4,7 @@
 
 use super::size;
 use boardlab_computer::trace::From;
-use boardlab_computer::{Load, Until, Way};
+use boardlab_computer::{EngineKind, Load, Until};
 use boardlab_document::quantity;
 use boardlab_sim::Bytes;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
@@ -167,12 +167,12 @@ pub(crate) enum EngineName {
 }
 
 impl EngineName {
-    /// The way that it names.
-    pub(crate) const fn way(self) -> Way {
+    /// The engine that it names.
+    pub(crate) const fn kind(self) -> EngineKind {
         match self {
-            Self::Interpreter => Way::Interpreter,
-            Self::Predecoded => Way::Predecoded,
-            Self::Compiled => Way::Compiled,
+            Self::Interpreter => EngineKind::Interpreter,
+            Self::Predecoded => EngineKind::Predecoded,
+            Self::Compiled => EngineKind::Compiled,
         }
     }
 }

@@ -49,7 +49,7 @@ fn order(machine: &OsMachine) -> Order {
         loads: machine.load.clone(),
         card: machine.card.clone().map(|path| CardFile { path, write: machine.card_write }),
         restore: machine.restore.clone(),
-        way: machine.engine.map(EngineName::way),
+        engine: machine.engine.map(EngineName::kind),
         check: false,
     }
 }

@@ -5,10 +5,9 @@
 //! tables of ever new processes the compiler would compile the same code again and again.
 
 use super::spent::Reading;
-use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Cycles, Limit};
 use boardlab_experiment::Cause;
-use boardlab_realview::{Card, Machine, Outcome, Program, Settings};
+use boardlab_realview::{Card, EngineKind, Machine, Outcome, Program, Settings};
 use boardlab_sim::{Duration, Instant};
 use std::fmt;
 
@@ -121,7 +120,8 @@ impl Guest {
         options: &str,
         card: Option<Card>,
     ) -> Result<Self, Cause> {
-        let mut machine = Machine::new(settings)?.with_engine(Predecoded::default());
+        let mut machine = Machine::new(settings)?;
+        machine.select_engine(EngineKind::Predecoded);
         machine.load(kernel)?;
         machine.set_command_line(&format!("kernel {options}"));
         if let Some(card) = card {
@@ -140,7 +140,8 @@ impl Guest {
 
     /// A system that was saved.
     pub(crate) fn restored(saved: &[u8]) -> Result<Self, Cause> {
-        let machine = Machine::restore(saved)?.with_engine(Predecoded::default());
+        let mut machine = Machine::restore(saved)?;
+        machine.select_engine(EngineKind::Predecoded);
         Ok(Self { machine, printed: Vec::new() })
     }
 
