@@ -281,7 +281,7 @@ fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
     let (clean, _) = write(disk(Some(4), cache));
     let mut hit = 0;
     for seed in 0..20 {
-        let device = disk(Some(4), cache).damaged(8, Seed::new(seed).stream("damage"));
+        let device = disk(Some(4), cache).with_link_damage(8, Seed::new(seed).stream("damage"));
         let (done, counts) = write(device);
         let (done, clean) = (done.unwrap(), clean.clone().unwrap());
         let again = counts.reissues > 0;
@@ -290,7 +290,7 @@ fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
         assert_eq!(done.cause, again.then_some(boardlab_block::Cause::Link), "seed {seed}");
     }
     assert!((2..18).contains(&hit), "four Data FISes, one in eight damaged: {hit} of 20");
-    let (refused, counts) = write(disk(Some(4), cache).damaged(1, Seed::new(0).stream("all")));
+    let (refused, counts) = write(disk(Some(4), cache).with_link_damage(1, Seed::new(0).stream("all")));
     assert!(matches!(refused, Err(Error::WriteFailed { .. })), "{refused:?}");
     assert_eq!((counts.commands, counts.reissues), (6, 5));
 }
