@@ -17,7 +17,7 @@ fn good(error: u8) -> Fis {
 
 /// A host with a loop of large commands that does not end soon.
 fn host(direction: Direction) -> Host {
-    let mut host = Host::new(Speed::Gen2, Settings::free(Build::Sequencer));
+    let mut host = Host::new(Speed::Gen2, Settings::without_costs(Build::Sequencer));
     let transfer = Transfer::looped(direction, 0, SECTORS, 1 << 30);
     host.push(Job::Transfer(transfer.with_data(Data::Pattern(Pattern::Increment))));
     host.received(Tick::ZERO, &good(1));

@@ -32,7 +32,7 @@ use boardlab_ftl::{Cause, Event, Translation};
 use boardlab_sim::{Duration, Instant, Stream};
 use std::ops::Range;
 
-use bus::{DMA_ACTIVATE, Bus, SET_DEVICE_BITS, DMA_SETUP, Delivery, REGISTER};
+use bus::{Bus, DMA_ACTIVATE, DMA_SETUP, Delivery, REGISTER, SET_DEVICE_BITS};
 
 /// Sectors of the payload of a Data FIS.
 const FRAME_SECTORS: u64 = LARGEST_DATA as u64 / SECTOR_DWORDS as u64;
@@ -300,7 +300,9 @@ impl<T: Translation> Disk<T> {
         let (mut now, mut is_first) = (at, self.is_queued());
         let largest = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
         while !reading.is_over() {
-            let ready = reading.first().map_err(|refusal| Failure { at: now, cause: FailureCause::Refused(refusal) })?;
+            let ready = reading
+                .first()
+                .map_err(|refusal| Failure { at: now, cause: FailureCause::Refused(refusal) })?;
             now = now.max(ready.unwrap_or(now));
             if std::mem::take(&mut is_first) {
                 now = self.bus.fis(Side::Device, now, DMA_SETUP).acknowledged;
@@ -329,7 +331,9 @@ impl<T: Translation> Disk<T> {
     ) -> Result<Completion, block::Error> {
         let done = self.command(at, |disk, at| {
             let came = disk.send(at, extent, data)?;
-            disk.storage.end_write(came).map_err(|refusal| Failure { at: came, cause: FailureCause::Refused(refusal) })
+            disk.storage
+                .end_write(came)
+                .map_err(|refusal| Failure { at: came, cause: FailureCause::Refused(refusal) })
         });
         done.map_err(|Failure { at: ended, cause }| match cause {
             FailureCause::Refused(_) => block::Error::ReadOnly { extent },
@@ -361,7 +365,10 @@ impl<T: Translation> Disk<T> {
                 return Err(Failure { at: passed.received, cause: FailureCause::Damaged });
             }
             let wrote = self.storage.write(passed.received, piece, data);
-            wrote.map_err(|refusal| Failure { at: passed.received, cause: FailureCause::Refused(refusal) })?;
+            wrote.map_err(|refusal| Failure {
+                at: passed.received,
+                cause: FailureCause::Refused(refusal),
+            })?;
             (now, first) = (passed.received, next);
         }
         Ok(now)
@@ -382,7 +389,8 @@ impl<T: Translation> Disk<T> {
         let started = self.start_unqueued(at);
         let activate = self.bus.fis(Side::Device, started.at, DMA_ACTIVATE);
         let flow = |start, bus: &Bus| start + bus.span(dwords(1));
-        let Delivery { received, .. } = self.bus.frame(Side::Host, activate.received, dwords(1), flow);
+        let Delivery { received, .. } =
+            self.bus.frame(Side::Host, activate.received, dwords(1), flow);
         let done = self.storage.trim(received, extent);
         let ended = self.end_unqueued(done.unwrap_or(received));
         match done {
@@ -459,7 +467,10 @@ impl<T: Translation> BlockDevice for Disk<T> {
         let before = self.counts.reissues;
         let done = self.execute(at, request)?;
         let again = (self.counts.reissues > before).then_some(block::Cause::Link);
-        Ok(Completion { cause: again.or_else(|| dominant_cause(&self.storage.take_work())), ..done })
+        Ok(Completion {
+            cause: again.or_else(|| dominant_cause(&self.storage.take_work())),
+            ..done
+        })
     }
 }
 

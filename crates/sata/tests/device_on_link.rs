@@ -44,7 +44,7 @@ fn ssd(read: u64, program: u64, blocks: u32) -> Ssd<Layer> {
 }
 
 fn host(direction: Direction, each: u32) -> Host {
-    let mut host = Host::new(Speed::Gen2, Settings::free(Build::Single));
+    let mut host = Host::new(Speed::Gen2, Settings::without_costs(Build::Single));
     host.push(Job::Transfer(Transfer::looped(direction, 0, each, 1)));
     host
 }

@@ -290,7 +290,8 @@ fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
         assert_eq!(done.cause, again.then_some(boardlab_block::Cause::Link), "seed {seed}");
     }
     assert!((2..18).contains(&hit), "four Data FISes, one in eight damaged: {hit} of 20");
-    let (refused, counts) = write(disk(Some(4), cache).with_link_damage(1, Seed::new(0).stream("all")));
+    let (refused, counts) =
+        write(disk(Some(4), cache).with_link_damage(1, Seed::new(0).stream("all")));
     assert!(matches!(refused, Err(Error::WriteFailed { .. })), "{refused:?}");
     assert_eq!((counts.commands, counts.reissues), (6, 5));
 }
@@ -322,7 +323,8 @@ fn over_the_engine(
     let storage = Storage::new(drive, layer(40, Policies::default()), true).unwrap();
     let ssd = Ssd::new(wiring.speed, storage, Identify::new("SSD", 1, wiring.speed)).unwrap();
     let costs = Costs { update_read: submit, update_write: submit, ..Costs::default() };
-    let host = Host::new(wiring.speed, Settings { costs, ..Settings::free(Build::Sequencer) });
+    let host =
+        Host::new(wiring.speed, Settings { costs, ..Settings::without_costs(Build::Sequencer) });
     let mut engine = fast::Engine::new(wiring, host, ssd);
     jobs.iter().for_each(|job| engine.host_mut().push(Job::Transfer(job.clone())));
     assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
@@ -351,7 +353,10 @@ fn as_requests(
                 let Reverse(first) = ends.pop().unwrap();
                 now = first;
             }
-            let extent = Extent::new(job.first + number * u64::from(job.each), job.each.into());
+            let extent = Extent::new(
+                job.first + number * u64::from(job.command_sectors),
+                job.command_sectors.into(),
+            );
             let request = match job.direction {
                 Direction::Read => Request::Read { extent, into: Target::Nowhere },
                 Direction::Write => {

@@ -67,7 +67,7 @@ fn transfer(stream: &mut Stream, direction: Direction) -> Transfer {
     let each = 1 + u32::try_from(stream.below(24)).unwrap();
     let mut transfer = Transfer::looped(direction, first, each, 1);
     transfer.sectors = sectors;
-    transfer.with_addressing(addressing(stream)).with_data(Data::Kept)
+    transfer.with_addressing(addressing(stream)).with_data(Data::Captured)
 }
 
 fn jobs(stream: &mut Stream) -> Vec<Job> {
@@ -280,7 +280,7 @@ fn run<D: Drive>(stream: &mut Stream, drive: D, seen: &mut Seen) {
     let mut idle = Report { end: Tick::NEVER, ..reports[0].clone() };
     idle.outcome = Ok(());
     model.learn(&Job::Identify, 0, &idle);
-    let all = Transfer::looped(Direction::Read, 0, 32, SECTORS / 32).with_data(Data::Kept);
+    let all = Transfer::looped(Direction::Read, 0, 32, SECTORS / 32).with_data(Data::Captured);
     // Faults that are left may strike here, each once.
     let found = (0..8).find_map(|_| {
         engine.host_mut().push(Job::Transfer(all.clone()));

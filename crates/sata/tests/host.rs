@@ -4,7 +4,7 @@ use crate::toy::{Bench, Fault, Toy};
 use Direction::{Read, Write};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
-    Range, Refusal, Report, Settings, Transfer,
+    Refusal, Report, SectorRange, Settings, Transfer,
 };
 use boardlab_sata::{Error, Speed};
 use boardlab_sim::Duration;
@@ -43,7 +43,8 @@ fn opcodes(drive: &Toy) -> Vec<u8> {
 
 #[test]
 fn every_build_writes_and_reads_both_patterns_with_all_commands() {
-    let all = [Addressing::Lba28, Addressing::Lba48, Addressing::Either, Addressing::Queued(4)];
+    let all =
+        [Addressing::Lba28, Addressing::Lba48, Addressing::LinuxChoice, Addressing::Queued(4)];
     for build in BUILDS {
         for pattern in [Pattern::Increment, Pattern::Decrement] {
             for addressing in all {
@@ -86,7 +87,7 @@ fn the_timer_runs_where_the_build_has_it() {
         run(&mut bench, [Job::Transfer(job(Write, 0, 256, 8).with_data(data))]);
         let reports = run(&mut bench, [Job::Transfer(job(direction, 0, 256, loops))]);
         assert_eq!(reports[0].outcome, Ok(()));
-        reports[0].timed
+        reports[0].timer_ticks
     };
     let tick = |span| Speed::Gen2.ticks_in(span);
     for direction in [Read, Write] {
@@ -105,8 +106,10 @@ fn the_timer_runs_where_the_build_has_it() {
 
 #[test]
 fn the_largest_command_moves_thirty_two_megabytes() {
-    let mut bench =
-        Bench::new(Host::new(Speed::Gen2, Settings::free(Build::Single)), Toy::new(65_540));
+    let mut bench = Bench::new(
+        Host::new(Speed::Gen2, Settings::without_costs(Build::Single)),
+        Toy::new(65_540),
+    );
     let reports = run(
         &mut bench,
         [Job::Identify, Job::Transfer(job(Read, 4, 65_536, 1).with_data(Data::Ignored))],
@@ -154,7 +157,7 @@ fn short_and_long_commands_meet_at_the_boundary_of_twenty_eight_bits() {
     let end = (1 << 28) - 1;
     let mut bench = bench(1 << 29);
     let transfer =
-        |way| Job::Transfer(job(way, end - 20, 8, 5).with_addressing(Addressing::Either));
+        |way| Job::Transfer(job(way, end - 20, 8, 5).with_addressing(Addressing::LinuxChoice));
     for report in run(&mut bench, [Job::Identify, transfer(Write), transfer(Read)]) {
         assert_eq!(report.outcome, Ok(()));
     }
@@ -163,7 +166,7 @@ fn short_and_long_commands_meet_at_the_boundary_of_twenty_eight_bits() {
     assert_eq!(bench.drive.sectors.len(), 40);
     let short = job(Read, end - 1, 1, 1).with_addressing(Addressing::Lba28);
     assert_eq!(short.check(None), Ok(()));
-    let range = Range { first: end - 1, sectors: 2, end };
+    let range = SectorRange { first: end - 1, sectors: 2, limit: end };
     let beyond = job(Read, end - 1, 2, 1).with_addressing(Addressing::Lba28);
     assert_eq!(beyond.check(None), Err(Refusal::BeyondAddress(range)));
 }
@@ -177,24 +180,29 @@ fn what_the_drive_does_not_have_is_refused_before_it_is_asked() {
     let short =
         |first, each, loops| job(Read, first, each, loops).with_addressing(Addressing::Lba28);
     let queued = |depth| job(Read, 0, 1, 1).with_addressing(Addressing::Queued(depth));
-    let beyond = |first, sectors| Refusal::BeyondDrive(Range { first, sectors, end: 1_000 });
+    let beyond =
+        |first, sectors| Refusal::BeyondDrive(SectorRange { first, sectors, limit: 1_000 });
     let words = Data::Words(vec![0; 100]);
     for (transfer, refusal) in [
         (short(999, 2, 1), beyond(999, 2)),
         (short(0, 100, 11), beyond(0, 1_100)),
         (
             short(u64::MAX, 2, 1),
-            Refusal::BeyondAddress(Range { first: u64::MAX, sectors: 2, end: (1 << 28) - 1 }),
+            Refusal::BeyondAddress(SectorRange {
+                first: u64::MAX,
+                sectors: 2,
+                limit: (1 << 28) - 1,
+            }),
         ),
-        (short(0, 257, 1), Refusal::TooManySectors { asked: 257, most: 256 }),
-        (job(Read, 0, 65_537, 1), Refusal::TooManySectors { asked: 65_537, most: 65_536 }),
-        (job(Read, 0, 1, 1), Refusal::Lacks("48-bit commands")),
+        (short(0, 257, 1), Refusal::TooManySectors { requested: 257, max: 256 }),
+        (job(Read, 0, 65_537, 1), Refusal::TooManySectors { requested: 65_537, max: 65_536 }),
+        (job(Read, 0, 1, 1), Refusal::Unsupported("48-bit commands")),
         (short(0, 0, 1), Refusal::Empty),
         (short(0, 1, 0), Refusal::Empty),
-        (queued(9), Refusal::Depth { asked: 9, most: 8 }),
-        (queued(0), Refusal::Depth { asked: 0, most: 32 }),
-        (short(0, 1, 1).with_data(words), Refusal::Words { expected: 128, found: 100 }),
-        (job(Write, 0, 1, 1).with_data(Data::Kept), Refusal::NothingToWrite),
+        (queued(9), Refusal::Depth { requested: 9, max: 8 }),
+        (queued(0), Refusal::Depth { requested: 0, max: 32 }),
+        (short(0, 1, 1).with_data(words), Refusal::DataLength { expected: 128, found: 100 }),
+        (job(Write, 0, 1, 1).with_data(Data::Captured), Refusal::NoData),
     ] {
         let reports = run(&mut bench, [Job::Transfer(transfer.clone())]);
         assert_eq!(reports[0].outcome, Err(Failure::Refused(refusal)), "{transfer:?}");
@@ -265,7 +273,7 @@ fn words_are_kept_as_they_were_written() {
             transfer.sectors = 300;
             Job::Transfer(transfer)
         };
-        let jobs = [make(Write, Data::Words(words.clone())), make(Read, Data::Kept)];
+        let jobs = [make(Write, Data::Words(words.clone())), make(Read, Data::Captured)];
         let reports = run(&mut bench, jobs);
         assert_eq!((&reports[0].outcome, &reports[1].outcome), (&Ok(()), &Ok(())));
         assert_eq!(reports[1].data, words);
@@ -352,7 +360,7 @@ fn a_dead_drive_is_given_up_after_as_many_resets_as_the_limits_allow() {
     for report in &reports {
         let Err(Failure::Timeout { resets: 2, .. }) = report.outcome else { panic!("{report:?}") };
     }
-    let waited = reports[0].timed;
+    let waited = reports[0].timer_ticks;
     assert_eq!(waited / Speed::Gen2.ticks_in(Duration::from_millis(100)), 3);
     bench.drive.is_dead = false;
     let reports = run(&mut bench, [Job::Transfer(job(Write, 0, 1, 1))]);

@@ -8,7 +8,7 @@ use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Tim
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
-    Range, Refusal, Report, Settings, Transfer,
+    Refusal, Report, SectorRange, Settings, Transfer,
 };
 use boardlab_sata::link::Wiring;
 use boardlab_sata::wire::identify::Identify;
@@ -104,7 +104,8 @@ fn job(direction: Direction, first: u64, each: u32, loops: u64) -> Transfer {
 
 #[test]
 fn builds_patterns_and_commands_agree_over_both_engines() {
-    let all = [Addressing::Lba28, Addressing::Lba48, Addressing::Either, Addressing::Queued(8)];
+    let all =
+        [Addressing::Lba28, Addressing::Lba48, Addressing::LinuxChoice, Addressing::Queued(8)];
     for build in [Build::Single, Build::Firmware, Build::Sequencer] {
         for pattern in [Pattern::Increment, Pattern::Decrement] {
             for addressing in all {
@@ -168,7 +169,7 @@ fn the_end_of_the_drive_is_reached_and_not_passed() {
     let jobs = [Job::Identify, Job::Transfer(last), Job::Transfer(beyond)];
     let (reports, engine) = run::<Dwords>(Build::Sequencer, small(), &jobs);
     assert_eq!(reports[1].outcome, Ok(()));
-    let refusal = Refusal::BeyondDrive(Range { first: end - 5, sectors: 6, end });
+    let refusal = Refusal::BeyondDrive(SectorRange { first: end - 5, sectors: 6, limit: end });
     assert_eq!(reports[2].outcome, Err(Failure::Refused(refusal)));
     assert_eq!(engine.ssd().tally().commands, 2, "it was not asked");
 }
@@ -192,11 +193,11 @@ fn sectors_on_both_sides_of_twenty_eight_bits_are_told_apart() {
     let low = job(Write, 0, 200, 6).with_data(Data::Pattern(Pattern::Decrement));
     let jobs = [
         Job::Identify,
-        make(Write, Addressing::Either),
+        make(Write, Addressing::LinuxChoice),
         // Where an address cut to 28 bits would go.
         Job::Transfer(low),
         make(Read, Addressing::Lba48),
-        make(Read, Addressing::Either),
+        make(Read, Addressing::LinuxChoice),
         make(Read, Addressing::Queued(4)),
     ];
     let (reports, _) = run::<Fises>(Build::Sequencer, large(edge + 1_000, true), &jobs);
@@ -231,7 +232,7 @@ fn long_commands_are_refused_by_a_drive_that_has_none() {
     let (reports, engine) = run::<Dwords>(Build::Sequencer, large(10_000, false), &jobs);
     let Err(Failure::Drive(taskfile)) = reports[0].outcome else { panic!("{reports:?}") };
     assert_eq!((taskfile.command, taskfile.error), (0x35, 0x04));
-    let refusal = Refusal::Lacks("48-bit commands");
+    let refusal = Refusal::Unsupported("48-bit commands");
     assert_eq!(reports[2].outcome, Err(Failure::Refused(refusal)));
     assert_eq!(reports[3].outcome, Ok(()), "FLUSH CACHE with 28 bits");
     assert_eq!(engine.device().wake(), Tick::NEVER);

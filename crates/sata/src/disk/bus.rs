@@ -62,7 +62,8 @@ impl Bus {
             Speed::Gen2 => 6,
             Speed::Gen3 => 12,
         };
-        let (numerator, denominator) = (dwords * align::PERIOD * 80, align::SLOTS * dwords_per_80_ns);
+        let (numerator, denominator) =
+            (dwords * align::PERIOD * 80, align::SLOTS * dwords_per_80_ns);
         Duration::from_nanos((numerator + denominator / 2) / denominator)
     }
 
@@ -203,8 +204,8 @@ mod tests {
         let far = bus.fis(Side::Device, at(50_000), 1);
         let short = bus.fis(Side::Device, first.acknowledged, 7);
         assert!(short.acknowledged < at(50_000));
-        let long =
-            bus.frame(Side::Device, first.acknowledged, 4_000, |start, bus| start + bus.span(4_000));
+        let long = bus
+            .frame(Side::Device, first.acknowledged, 4_000, |start, bus| start + bus.span(4_000));
         assert!(long.received > far.acknowledged + bus.span(4_000));
         bus.prune(Instant::MAX);
         assert_eq!(bus.reservations.len(), 0);
@@ -215,7 +216,9 @@ mod tests {
         let mut bus = bus(Speed::Gen3);
         let mut now = at(0);
         for _ in 0..1_000 {
-            now = bus.frame(Side::Device, now, 2_048, |start, bus| start + bus.span(2_048)).acknowledged;
+            now = bus
+                .frame(Side::Device, now, 2_048, |start, bus| start + bus.span(2_048))
+                .acknowledged;
         }
         assert_eq!(bus.reservations.len(), 1);
     }

@@ -69,14 +69,14 @@ pub struct Settings {
 impl Settings {
     /// A host of `build` that takes no time itself.
     #[must_use]
-    pub fn free(build: Build) -> Self {
+    pub fn without_costs(build: Build) -> Self {
         Self { build, costs: Costs::default(), limits: Limits::default() }
     }
 }
 
 /// Costs and timeout in ticks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct TickCosts {
     pub(crate) setup: u64,
     pub(crate) start: u64,
     pub(crate) poll: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Pace {
     pub(crate) timeout: u64,
 }
 
-impl Pace {
+impl TickCosts {
     pub(crate) fn new(speed: Speed, settings: &Settings) -> Self {
         let ticks = |span| speed.ticks_in(span);
         let Costs { setup, start, poll, update_read, update_write } = settings.costs;

@@ -10,9 +10,9 @@ use crate::wire::fis::RegisterH2d;
 
 /// How a transfer's command names its sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Short,
-    Extended,
+pub(crate) enum CommandSet {
+    Lba28,
+    Lba48,
     Queued,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Code {
     Identify,
     Flush { extended: bool },
     SetFeatures { feature: u8, value: u8 },
-    Transfer { direction: Direction, form: Form },
+    Transfer { direction: Direction, form: CommandSet },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) struct Command {
 
 /// Device register: LBA addressing; bits 7 and 5 are obsolete, and set by everybody in 28-bit commands.
 const DEVICE_LBA: u8 = 0x40;
-const DEVICE_SHORT: u8 = 0xE0;
+const DEVICE_LBA28: u8 = 0xE0;
 const DEVICE_NONE: u8 = 0xA0;
 
 impl Command {
@@ -53,19 +53,19 @@ impl Command {
     }
 
     pub(crate) fn is_queued(&self) -> bool {
-        matches!(self.code, Code::Transfer { form: Form::Queued, .. })
+        matches!(self.code, Code::Transfer { form: CommandSet::Queued, .. })
     }
 
     /// Whether its address has 28 bits, of which four are in the device register.
-    pub(crate) const fn is_short(&self) -> bool {
-        matches!(self.code, Code::Transfer { form: Form::Short, .. })
+    pub(crate) const fn is_28_bit(&self) -> bool {
+        matches!(self.code, Code::Transfer { form: CommandSet::Lba28, .. })
     }
 
     /// The same without the queue, as it is sent after an error of the queue.
     pub(crate) fn unqueued(self) -> Self {
         match self.code {
-            Code::Transfer { direction, form: Form::Queued } => {
-                Self { code: Code::Transfer { direction, form: Form::Extended }, ..self }
+            Code::Transfer { direction, form: CommandSet::Queued } => {
+                Self { code: Code::Transfer { direction, form: CommandSet::Lba48 }, ..self }
             }
             _ => self,
         }
@@ -79,14 +79,14 @@ impl Command {
             Code::Flush { extended: false } => 0xE7,
             Code::SetFeatures { .. } => 0xEF,
             Code::Transfer { direction: Direction::Read, form } => match form {
-                Form::Short => 0xC8,
-                Form::Extended => 0x25,
-                Form::Queued => 0x60,
+                CommandSet::Lba28 => 0xC8,
+                CommandSet::Lba48 => 0x25,
+                CommandSet::Queued => 0x60,
             },
             Code::Transfer { direction: Direction::Write, form } => match form {
-                Form::Short => 0xCA,
-                Form::Extended => 0x35,
-                Form::Queued => 0x61,
+                CommandSet::Lba28 => 0xCA,
+                CommandSet::Lba48 => 0x35,
+                CommandSet::Queued => 0x61,
             },
         }
     }
@@ -106,22 +106,22 @@ impl Command {
                 device: DEVICE_NONE,
                 ..base
             },
-            Code::Transfer { form: Form::Short, .. } => RegisterH2d {
+            Code::Transfer { form: CommandSet::Lba28, .. } => RegisterH2d {
                 lba: self.lba & 0xFF_FFFF,
-                device: DEVICE_SHORT | high_nibble(self.lba),
-                count: count_of(self.sectors) & 0xFF,
+                device: DEVICE_LBA28 | high_nibble(self.lba),
+                count: count_field(self.sectors) & 0xFF,
                 ..base
             },
-            Code::Transfer { form: Form::Extended, .. } => RegisterH2d {
+            Code::Transfer { form: CommandSet::Lba48, .. } => RegisterH2d {
                 lba: self.lba,
                 device: DEVICE_LBA,
-                count: count_of(self.sectors),
+                count: count_field(self.sectors),
                 ..base
             },
-            Code::Transfer { form: Form::Queued, .. } => RegisterH2d {
+            Code::Transfer { form: CommandSet::Queued, .. } => RegisterH2d {
                 lba: self.lba,
                 device: DEVICE_LBA,
-                features: count_of(self.sectors),
+                features: count_field(self.sectors),
                 count: u16::from(tag) << 3,
                 ..base
             },
@@ -130,7 +130,7 @@ impl Command {
 }
 
 /// A count as it is written into 16 bits, where the largest becomes zero.
-fn count_of(sectors: u32) -> u16 {
+fn count_field(sectors: u32) -> u16 {
     u16::try_from(sectors & 0xFFFF).expect("16 bits were kept")
 }
 
@@ -142,45 +142,52 @@ fn high_nibble(lba: u64) -> u8 {
 /// The commands of a job that are still to come.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    other: Option<Command>,
+    single: Option<Command>,
     direction: Direction,
     addressing: Addressing,
-    each: u32,
-    next: u64,
-    left: u64,
+    command_sectors: u32,
+    next_lba: u64,
+    remaining: u64,
 }
 
 impl Plan {
     pub(crate) fn new(job: &Job, extended: bool) -> Self {
         let one = |code| Some(Command { code, lba: 0, sectors: 0, tries: 0 });
-        let other = match *job {
+        let single = match *job {
             Job::Identify => one(Code::Identify),
             Job::Flush => one(Code::Flush { extended }),
             Job::SetFeatures { feature, value } => one(Code::SetFeatures { feature, value }),
-            Job::Transfer(ref transfer) => return Self::of(transfer),
+            Job::Transfer(ref transfer) => return Self::for_transfer(transfer),
         };
         let (direction, addressing) = (Direction::Read, Addressing::Lba48);
-        Self { other, direction, addressing, each: 1, next: 0, left: 0 }
+        Self { single, direction, addressing, command_sectors: 1, next_lba: 0, remaining: 0 }
     }
 
-    fn of(transfer: &Transfer) -> Self {
-        let Transfer { direction, first, sectors, each, addressing, .. } = *transfer;
-        Self { other: None, direction, addressing, each, next: first, left: sectors }
+    fn for_transfer(transfer: &Transfer) -> Self {
+        let Transfer { direction, first, sectors, command_sectors, addressing, .. } = *transfer;
+        Self {
+            single: None,
+            direction,
+            addressing,
+            command_sectors,
+            next_lba: first,
+            remaining: sectors,
+        }
     }
 
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<Command> {
-        if self.left == 0 {
-            return self.other.take();
+    pub(crate) fn next_command(&mut self) -> Option<Command> {
+        if self.remaining == 0 {
+            return self.single.take();
         }
-        let left = u32::try_from(self.left).unwrap_or(u32::MAX);
-        let (lba, sectors) = (self.next, self.each.min(left));
-        self.next += u64::from(sectors);
-        self.left -= u64::from(sectors);
+        let remaining = u32::try_from(self.remaining).unwrap_or(u32::MAX);
+        let (lba, sectors) = (self.next_lba, self.command_sectors.min(remaining));
+        self.next_lba += u64::from(sectors);
+        self.remaining -= u64::from(sectors);
         let form = match self.addressing {
-            Addressing::Queued(_) => Form::Queued,
-            addressing if addressing.is_short(lba, sectors) => Form::Short,
-            _ => Form::Extended,
+            Addressing::Queued(_) => CommandSet::Queued,
+            addressing if addressing.is_28_bit(lba, sectors) => CommandSet::Lba28,
+            _ => CommandSet::Lba48,
         };
         let code = Code::Transfer { direction: self.direction, form };
         Some(Command { code, lba, sectors, tries: 0 })
@@ -193,8 +200,8 @@ mod tests {
     use Direction::{Read, Write};
 
     fn commands(transfer: &Transfer) -> Vec<Command> {
-        let mut plan = Plan::of(transfer);
-        std::iter::from_fn(|| plan.take()).collect()
+        let mut plan = Plan::for_transfer(transfer);
+        std::iter::from_fn(|| plan.next_command()).collect()
     }
 
     fn only(transfer: &Transfer) -> RegisterH2d {
@@ -224,9 +231,9 @@ mod tests {
 
     #[test]
     fn linux_leaves_short_commands_before_the_last_short_sector() {
-        let opcodes = |first, each, loops| {
-            let transfer = Transfer::looped(Write, first, each, loops);
-            let both = commands(&transfer.with_addressing(Addressing::Either));
+        let opcodes = |first, command_sectors, loops| {
+            let transfer = Transfer::looped(Write, first, command_sectors, loops);
+            let both = commands(&transfer.with_addressing(Addressing::LinuxChoice));
             both.iter().map(Command::opcode).collect::<Vec<_>>()
         };
         let end = (1 << 28) - 1;

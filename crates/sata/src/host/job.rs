@@ -3,7 +3,7 @@
 //! Layer: the upper face of [`crate::host::Host`]. Main types: [`Job`], [`Transfer`], [`Addressing`], [`Pattern`].
 //!
 //! Source: ATA/ATAPI-8 ACS for commands; Linux 6.1 `ata_build_rw_tf` and `lba_28_ok` (`drivers/ata/libata-core.c`,
-//! `include/linux/ata.h`) for [`Addressing::Either`]. Left out: forced unit access, PIO reads and writes, power
+//! `include/linux/ata.h`) for [`Addressing::LinuxChoice`]. Left out: forced unit access, PIO reads and writes, power
 //! management.
 
 pub use crate::arithmetic::Direction;
@@ -40,7 +40,7 @@ pub enum Addressing {
     /// READ DMA EXT and WRITE DMA EXT: at most 65,536 sectors a command.
     Lba48,
     /// As Linux chooses: 28 bits for up to 256 sectors that end before sector 2^28 - 1, 48 bits for others.
-    Either,
+    LinuxChoice,
     /// READ and WRITE FPDMA QUEUED, so many commands at once: 1 to 32.
     Queued(u32),
 }
@@ -76,7 +76,7 @@ pub enum Data {
     /// These words, for the whole transfer: the first byte of four is the lowest.
     Words(Vec<u32>),
     /// A read's words are kept, unseen, in its report.
-    Kept,
+    Captured,
     /// A read's words are not looked at.
     Ignored,
 }
@@ -91,7 +91,7 @@ pub struct Transfer {
     /// Sectors in all.
     pub sectors: u64,
     /// Sectors of a command; the last may have fewer.
-    pub each: u32,
+    pub command_sectors: u32,
     /// With which commands.
     pub addressing: Addressing,
     /// What is moved.
@@ -99,19 +99,24 @@ pub struct Transfer {
 }
 
 /// The longest transfer whose words are kept: a quarter of a gigabyte.
-const KEPT: u64 = 1 << 19;
+const CAPTURE_SECTORS_MAX: u64 = 1 << 19;
 /// The first sector that no 28-bit command reaches: FFFFFFFh is not a valid address.
-const END_28: u64 = (1 << 28) - 1;
+const LBA28_LIMIT: u64 = (1 << 28) - 1;
 
 impl Transfer {
-    /// `loops` commands of `each` sectors, one behind the other from sector `first` on.
+    /// `loops` commands of `command_sectors` sectors, one behind the other from sector `first` on.
     #[must_use]
-    pub const fn looped(direction: Direction, first: u64, each: u32, loops: u64) -> Self {
+    pub const fn looped(
+        direction: Direction,
+        first: u64,
+        command_sectors: u32,
+        loops: u64,
+    ) -> Self {
         Self {
             direction,
             first,
-            sectors: (each as u64).saturating_mul(loops),
-            each,
+            sectors: (command_sectors as u64).saturating_mul(loops),
+            command_sectors,
             addressing: Addressing::Lba48,
             data: Data::Pattern(Pattern::Increment),
         }
@@ -132,7 +137,7 @@ impl Transfer {
     /// Commands that it takes.
     #[must_use]
     pub fn commands(&self) -> u64 {
-        self.sectors.div_ceil(u64::from(self.each.max(1)))
+        self.sectors.div_ceil(u64::from(self.command_sectors.max(1)))
     }
 
     /// Bytes that it moves.
@@ -149,28 +154,28 @@ impl Transfer {
     /// # Errors
     /// Why not.
     pub fn check(&self, drive: Option<&Identify>) -> Result<(), Refusal> {
-        let most = self.addressing.most();
-        if self.sectors == 0 || self.each == 0 {
+        let max = self.addressing.sectors_max();
+        if self.sectors == 0 || self.command_sectors == 0 {
             return Err(Refusal::Empty);
         }
-        if self.each > most {
-            return Err(Refusal::TooManySectors { asked: self.each, most });
+        if self.command_sectors > max {
+            return Err(Refusal::TooManySectors { requested: self.command_sectors, max });
         }
-        self.check_end(self.addressing.end(), Refusal::BeyondAddress)?;
+        self.check_end(self.addressing.lba_limit(), Refusal::BeyondAddress)?;
         self.check_data()?;
         if let Addressing::Queued(depth) = self.addressing
             && !(1..=32).contains(&depth)
         {
-            return Err(Refusal::Depth { asked: depth, most: 32 });
+            return Err(Refusal::Depth { requested: depth, max: 32 });
         }
         drive.map_or(Ok(()), |drive| self.check_drive(drive))
     }
 
-    fn check_end(&self, end: u64, refusal: fn(Range) -> Refusal) -> Result<(), Refusal> {
+    fn check_end(&self, end: u64, refusal: fn(SectorRange) -> Refusal) -> Result<(), Refusal> {
         let Self { first, sectors, .. } = *self;
         match first.checked_add(sectors) {
             Some(last) if last <= end => Ok(()),
-            _ => Err(refusal(Range { first, sectors, end })),
+            _ => Err(refusal(SectorRange { first, sectors, limit: end })),
         }
     }
 
@@ -179,13 +184,17 @@ impl Transfer {
             Data::Words(words) => {
                 let found = u64::try_from(words.len()).unwrap_or(u64::MAX);
                 let expected = self.sectors.saturating_mul(u64::from(SECTOR_DWORDS));
-                if found == expected { Ok(()) } else { Err(Refusal::Words { expected, found }) }
+                if found == expected {
+                    Ok(())
+                } else {
+                    Err(Refusal::DataLength { expected, found })
+                }
             }
-            Data::Kept | Data::Ignored if self.direction == Direction::Write => {
-                Err(Refusal::NothingToWrite)
+            Data::Captured | Data::Ignored if self.direction == Direction::Write => {
+                Err(Refusal::NoData)
             }
-            Data::Kept if self.sectors > KEPT => {
-                Err(Refusal::TooMuchKept { sectors: self.sectors, most: KEPT })
+            Data::Captured if self.sectors > CAPTURE_SECTORS_MAX => {
+                Err(Refusal::CaptureTooLong { sectors: self.sectors, max: CAPTURE_SECTORS_MAX })
             }
             _ => Ok(()),
         }
@@ -194,10 +203,10 @@ impl Transfer {
     fn check_drive(&self, drive: &Identify) -> Result<(), Refusal> {
         self.check_end(drive.sectors, Refusal::BeyondDrive)?;
         match self.addressing {
-            Addressing::Lba48 if !drive.lba_48 => Err(Refusal::Lacks("48-bit commands")),
-            Addressing::Queued(asked) => match drive.queue_depth.map(u32::from) {
-                None => Err(Refusal::Lacks("queued commands")),
-                Some(most) if asked > most => Err(Refusal::Depth { asked, most }),
+            Addressing::Lba48 if !drive.lba_48 => Err(Refusal::Unsupported("48-bit commands")),
+            Addressing::Queued(requested) => match drive.queue_depth.map(u32::from) {
+                None => Err(Refusal::Unsupported("queued commands")),
+                Some(max) if requested > max => Err(Refusal::Depth { requested, max }),
                 Some(_) => Ok(()),
             },
             _ => Ok(()),
@@ -207,40 +216,40 @@ impl Transfer {
 
 /// Sectors that were asked for, and where they should have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Range {
+pub struct SectorRange {
     /// The first.
     pub first: u64,
     /// How many.
     pub sectors: u64,
     /// The first that does not exist.
-    pub end: u64,
+    pub limit: u64,
 }
 
 impl Addressing {
     /// Sectors of the largest command.
     #[must_use]
-    pub const fn most(self) -> u32 {
+    pub const fn sectors_max(self) -> u32 {
         match self {
             Self::Lba28 => 256,
-            Self::Lba48 | Self::Either | Self::Queued(_) => 65_536,
+            Self::Lba48 | Self::LinuxChoice | Self::Queued(_) => 65_536,
         }
     }
 
     /// The first sector that it cannot name.
     #[must_use]
-    pub const fn end(self) -> u64 {
+    pub const fn lba_limit(self) -> u64 {
         match self {
-            Self::Lba28 => END_28,
-            Self::Lba48 | Self::Either | Self::Queued(_) => 1 << 48,
+            Self::Lba28 => LBA28_LIMIT,
+            Self::Lba48 | Self::LinuxChoice | Self::Queued(_) => 1 << 48,
         }
     }
 
     /// Whether so many sectors from `lba` on go in a 28-bit command.
-    pub(crate) fn is_short(self, lba: u64, sectors: u32) -> bool {
+    pub(crate) fn is_28_bit(self, lba: u64, sectors: u32) -> bool {
         match self {
             Self::Lba28 => true,
             // Linux asks for strictly less, and thus leaves the last sector to 48 bits.
-            Self::Either => sectors <= 256 && lba + u64::from(sectors) < END_28,
+            Self::LinuxChoice => sectors <= 256 && lba + u64::from(sectors) < LBA28_LIMIT,
             Self::Lba48 | Self::Queued(_) => false,
         }
     }

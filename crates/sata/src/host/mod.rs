@@ -28,11 +28,11 @@ pub mod report;
 mod slot;
 
 pub use build::{Build, Costs, Limits, Settings};
-pub use job::{Addressing, Data, Direction, Job, Pattern, Range, Transfer};
+pub use job::{Addressing, Data, Direction, Job, Pattern, SectorRange, Transfer};
 pub use report::{Failure, Mismatch, Refusal, Report, Taskfile};
 
 use crate::SECTOR_DWORDS;
-use crate::host::build::Pace;
+use crate::host::build::TickCosts;
 use crate::host::command::{Command, Plan};
 use crate::host::slot::{Contents, Frame, Slot};
 use crate::wire::identify::{self, Identify};
@@ -61,7 +61,7 @@ enum Phase {
 
 /// A command that has been chosen.
 #[derive(Debug, Clone, Copy)]
-struct Issue {
+struct PendingCommand {
     /// When it can go.
     at: Tick,
     timer: Tick,
@@ -72,7 +72,7 @@ struct Issue {
 /// What was offered to the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Offer {
-    Nothing,
+    None,
     Reset,
     Data(u32),
     Command,
@@ -80,7 +80,7 @@ enum Offer {
 
 /// The job under way.
 #[derive(Debug, Clone)]
-struct Run {
+struct ActiveJob {
     report: Report,
     plan: Plan,
     contents: Contents,
@@ -89,12 +89,12 @@ struct Run {
     /// Commands at once.
     depth: u32,
     /// Ticks before each command.
-    update: u64,
+    update_ticks: u64,
     /// Commands to be sent again, first.
-    again: VecDeque<Command>,
+    reissues: VecDeque<Command>,
     /// They go one by one, without the queue.
     is_serial: bool,
-    first_wrong: Option<Mismatch>,
+    first_mismatch: Option<Mismatch>,
 }
 
 /// A host.
@@ -102,10 +102,10 @@ struct Run {
 pub struct Host {
     speed: Speed,
     settings: Settings,
-    pace: Pace,
+    ticks: TickCosts,
     jobs: VecDeque<Job>,
     reports: Vec<Report>,
-    run: Option<Run>,
+    active: Option<ActiveJob>,
     drive: Option<Identify>,
     identity: Option<Box<[u16; identify::WORDS]>>,
     /// IDENTIFY data as they come.
@@ -113,22 +113,22 @@ pub struct Host {
     /// The status that the last PIO Setup gave for the end of its data.
     ending_status: u8,
     /// The drive's signature has come.
-    is_up: bool,
-    wants_reset: bool,
+    has_signature: bool,
+    needs_reset: bool,
     /// It has asked for a reset, and none came: nobody is there.
-    has_asked: bool,
+    reset_sent: bool,
     /// Resets since a command last succeeded.
     resets: u32,
     /// When the sequencer is free.
-    free: Tick,
+    free_at: Tick,
     /// When the host gives up waiting.
     deadline: Tick,
     slots: Box<[Slot; TAGS]>,
     /// A bit for each slot in use.
     busy: u32,
     /// A queued command was sent and the drive has not said that it can take the next.
-    accepting: Option<u8>,
-    issue: Option<Issue>,
+    unaccepted: Option<u8>,
+    pending: Option<PendingCommand>,
     phase: Phase,
     frame: Frame,
     offered: Offer,
@@ -141,27 +141,27 @@ impl Host {
         Self {
             speed,
             settings,
-            pace: Pace::new(speed, &settings),
+            ticks: TickCosts::new(speed, &settings),
             jobs: VecDeque::new(),
             reports: Vec::new(),
-            run: None,
+            active: None,
             drive: None,
             identity: None,
             words: [0; identify::DWORDS],
             ending_status: 0,
-            is_up: false,
-            wants_reset: false,
-            has_asked: false,
+            has_signature: false,
+            needs_reset: false,
+            reset_sent: false,
             resets: 0,
-            free: Tick::ZERO,
+            free_at: Tick::ZERO,
             deadline: Tick::NEVER,
             slots: Box::new([Slot::EMPTY; TAGS]),
             busy: 0,
-            accepting: None,
-            issue: None,
+            unaccepted: None,
+            pending: None,
             phase: Phase::None,
             frame: Frame::default(),
-            offered: Offer::Nothing,
+            offered: Offer::None,
         }
     }
 
@@ -196,7 +196,7 @@ impl Host {
     /// Whether all jobs have ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.run.is_none() && self.jobs.is_empty()
+        self.active.is_none() && self.jobs.is_empty()
     }
 
     /// What is known of the drive since [`Job::Identify`].
@@ -212,10 +212,10 @@ impl Host {
     }
 
     /// Takes up the next job that can be done; from `at` on.
-    fn take_up(&mut self, at: Tick) {
-        self.free = self.free.max(at);
+    fn start_next_job(&mut self, at: Tick) {
+        self.free_at = self.free_at.max(at);
         while let Some(job) = self.jobs.pop_front() {
-            let start = self.free;
+            let start = self.free_at;
             if let Err(refusal) = self.check(&job) {
                 let outcome = Err(Failure::Refused(refusal));
                 self.reports.push(Report { outcome, ..Report::new(start) });
@@ -223,12 +223,12 @@ impl Host {
             }
             let is_single = self.settings.build == Build::Single;
             if !is_single {
-                self.free = self.free.after(self.pace.setup);
+                self.free_at = self.free_at.after(self.ticks.setup);
             }
-            self.run = Some(self.run_of(job));
+            self.active = Some(self.activate(job));
             self.resets = 0;
-            self.deadline = self.free.after(self.pace.timeout);
-            self.prepare(self.free);
+            self.deadline = self.free_at.after(self.ticks.timeout);
+            self.choose_command(self.free_at);
             return;
         }
     }
@@ -238,84 +238,84 @@ impl Host {
         if self.settings.build == Build::Single
             && matches!(transfer.addressing, Addressing::Queued(_))
         {
-            return Err(Refusal::BuildLacks("queue"));
+            return Err(Refusal::UnsupportedByBuild("queued commands"));
         }
         transfer.check(self.drive.as_ref())
     }
 
-    fn run_of(&self, job: Job) -> Run {
+    fn activate(&self, job: Job) -> ActiveJob {
         let extended = self.drive.as_ref().is_none_or(|drive| drive.lba_48);
         let plan = Plan::new(&job, extended);
-        let (mut contents, mut first, mut depth, mut update) = (Contents::Ignored, 0, 1, 0);
-        let mut report = Report::new(self.free);
+        let (mut contents, mut first, mut depth, mut update_ticks) = (Contents::Ignored, 0, 1, 0);
+        let mut report = Report::new(self.free_at);
         if let Job::Transfer(transfer) = job {
             first = transfer.first;
-            if let Addressing::Queued(asked) = transfer.addressing {
-                depth = asked;
+            if let Addressing::Queued(requested) = transfer.addressing {
+                depth = requested;
             }
-            update = match transfer.direction {
-                Direction::Read => self.pace.update_read,
-                Direction::Write => self.pace.update_write,
+            update_ticks = match transfer.direction {
+                Direction::Read => self.ticks.update_read,
+                Direction::Write => self.ticks.update_write,
             };
             contents = match transfer.data {
                 Data::Pattern(pattern) => Contents::Pattern(pattern),
                 Data::Words(words) => Contents::Words(words),
                 Data::Ignored => Contents::Ignored,
-                Data::Kept => {
+                Data::Captured => {
                     let dwords = transfer.sectors * u64::from(SECTOR_DWORDS);
                     report.data = vec![0; usize::try_from(dwords).expect("it was checked")];
-                    Contents::Kept
+                    Contents::Captured
                 }
             };
         }
         if self.settings.build == Build::Single {
-            update = self.pace.setup;
+            update_ticks = self.ticks.setup;
         }
-        Run {
+        ActiveJob {
             report,
             plan,
             contents,
             first,
             depth,
-            update,
-            again: VecDeque::new(),
+            update_ticks,
+            reissues: VecDeque::new(),
             is_serial: false,
-            first_wrong: None,
+            first_mismatch: None,
         }
     }
 
     /// Chooses the next command if there is room for one, or ends the job.
-    fn prepare(&mut self, now: Tick) {
-        let Some(run) = &mut self.run else { return };
-        if !self.is_up || self.wants_reset || self.issue.is_some() {
+    fn choose_command(&mut self, now: Tick) {
+        let Some(active) = &mut self.active else { return };
+        if !self.has_signature || self.needs_reset || self.pending.is_some() {
             return;
         }
-        if run.is_serial && run.again.is_empty() && self.busy == 0 {
-            run.is_serial = false;
+        if active.is_serial && active.reissues.is_empty() && self.busy == 0 {
+            active.is_serial = false;
         }
-        if self.busy.count_ones() >= if run.is_serial { 1 } else { run.depth } {
+        if self.busy.count_ones() >= if active.is_serial { 1 } else { active.depth } {
             return;
         }
-        let again = run.again.pop_front();
-        let Some(command) = again.or_else(|| run.plan.take()) else {
+        let reissue = active.reissues.pop_front();
+        let Some(command) = reissue.or_else(|| active.plan.next_command()) else {
             if self.busy == 0 {
-                self.finish();
+                self.finish_job();
             }
             return;
         };
-        let command = if run.is_serial { command.unqueued() } else { command };
-        let timer = self.free.max(now).after(run.update);
-        let at = timer.after(self.pace.start);
+        let command = if active.is_serial { command.unqueued() } else { command };
+        let timer = self.free_at.max(now).after(active.update_ticks);
+        let at = timer.after(self.ticks.start);
         let tag = (!self.busy).trailing_zeros();
         let tag = u8::try_from(tag).expect("a slot is free");
-        self.free = at;
-        self.issue = Some(Issue { at, timer, tag, command });
-        self.renew();
+        self.free_at = at;
+        self.pending = Some(PendingCommand { at, timer, tag, command });
+        self.update_deadline();
     }
 
     /// When the host gives up: the first of what it waits for.
-    fn renew(&mut self) {
-        let waiting = self.issue.map_or(Tick::NEVER, |issue| issue.at.after(self.pace.timeout));
+    fn update_deadline(&mut self) {
+        let waiting = self.pending.map_or(Tick::NEVER, |issue| issue.at.after(self.ticks.timeout));
         let mut bits = self.busy;
         self.deadline = waiting;
         while bits != 0 {
@@ -326,50 +326,50 @@ impl Host {
     }
 
     /// The job under way has ended; the next begins at once.
-    fn finish(&mut self) {
-        let Some(mut run) = self.run.take() else { return };
-        let mut report = std::mem::replace(&mut run.report, Report::new(Tick::ZERO));
-        report.end = self.free;
+    fn finish_job(&mut self) {
+        let Some(mut active) = self.active.take() else { return };
+        let mut report = std::mem::replace(&mut active.report, Report::new(Tick::ZERO));
+        report.end = self.free_at;
         if self.settings.build != Build::Single {
-            report.timed = report.end.since(report.start);
+            report.timer_ticks = report.end.since(report.start);
         }
-        if let (Ok(()), Some(mismatch)) = (&report.outcome, run.first_wrong) {
+        if let (Ok(()), Some(mismatch)) = (&report.outcome, active.first_mismatch) {
             report.outcome = Err(Failure::Mismatch(mismatch));
         }
         self.reports.push(report);
         self.deadline = Tick::NEVER;
-        if !self.wants_reset {
-            self.take_up(self.free);
+        if !self.needs_reset {
+            self.start_next_job(self.free_at);
         }
     }
 
     /// Ends the job under way with `failure`. What the drive still does is stopped by a reset.
-    fn fail(&mut self, now: Tick, failure: Failure) {
-        let Some(run) = &mut self.run else { return };
-        run.report.outcome = Err(failure);
-        run.again.clear();
+    fn fail_job(&mut self, now: Tick, failure: Failure) {
+        let Some(active) = &mut self.active else { return };
+        active.report.outcome = Err(failure);
+        active.reissues.clear();
         if self.busy != 0 {
-            (self.wants_reset, self.has_asked) = (true, false);
+            (self.needs_reset, self.reset_sent) = (true, false);
         }
-        (self.busy, self.issue, self.accepting) = (0, None, None);
+        (self.busy, self.pending, self.unaccepted) = (0, None, None);
         self.phase = Phase::None;
-        self.free = self.free.max(now);
-        self.finish();
+        self.free_at = self.free_at.max(now);
+        self.finish_job();
     }
 
     /// All that was under way is to be sent again.
-    fn recall(&mut self) {
-        let Some(run) = &mut self.run else { return };
+    fn requeue_in_flight(&mut self) {
+        let Some(active) = &mut self.active else { return };
         let mut bits = self.busy;
-        run.report.reissues += u64::from(bits.count_ones());
+        active.report.reissues += u64::from(bits.count_ones());
         while bits != 0 {
-            run.again.push_back(self.slots[index(bits.trailing_zeros())].command);
+            active.reissues.push_back(self.slots[index(bits.trailing_zeros())].command);
             bits &= bits - 1;
         }
-        run.again.extend(self.issue.map(|issue| issue.command));
+        active.reissues.extend(self.pending.map(|issue| issue.command));
         // Commands lie one behind the other: this is the order in which they were chosen.
-        run.again.make_contiguous().sort_by_key(|command| command.lba);
-        (self.busy, self.issue, self.accepting) = (0, None, None);
+        active.reissues.make_contiguous().sort_by_key(|command| command.lba);
+        (self.busy, self.pending, self.unaccepted) = (0, None, None);
         self.phase = Phase::None;
     }
 }

@@ -3,7 +3,7 @@
 //! Layer: the lower face of [`crate::host::Host`] towards tables. Main types: [`Report`], [`Failure`], [`Refusal`],
 //! [`Mismatch`].
 
-use crate::host::job::Range;
+use crate::host::job::SectorRange;
 use crate::wire::error::Error;
 use crate::wire::{Speed, Tick};
 use crate::{SECTOR, SECTOR_DWORDS};
@@ -18,7 +18,7 @@ pub struct Report {
     /// When it was stopped last.
     pub end: Tick,
     /// Ticks for which it ran.
-    pub timed: u64,
+    pub timer_ticks: u64,
     /// Commands that succeeded.
     pub commands: u64,
     /// Their sectors.
@@ -48,7 +48,7 @@ impl Report {
         Self {
             start,
             end: start,
-            timed: 0,
+            timer_ticks: 0,
             commands: 0,
             sectors: 0,
             reissues: 0,
@@ -66,7 +66,7 @@ impl Report {
     /// For how long the timer ran, rounded down.
     #[must_use]
     pub fn time(&self, speed: Speed) -> Duration {
-        speed.time_of(self.timed)
+        speed.time_of(self.timer_ticks)
     }
 
     /// Bytes that were moved.
@@ -172,7 +172,7 @@ impl fmt::Display for Failure {
                 "the data of {sectors} sectors at sector {first} were damaged on the link {tries} times"
             ),
             Self::Timeout { at, resets } => {
-                write!(f, "no answer from the drive by tick {at}, after {resets} resets")
+                write!(f, "the drive did not answer by tick {at}, after {resets} resets")
             }
             Self::Identity(error) => error.fmt(f),
             Self::Mismatch(mismatch) => mismatch.fmt(f),
@@ -190,69 +190,71 @@ pub enum Refusal {
     /// More sectors than a command can count.
     TooManySectors {
         /// So many.
-        asked: u32,
+        requested: u32,
         /// What it can.
-        most: u32,
+        max: u32,
     },
     /// Beyond what the commands can address.
-    BeyondAddress(Range),
+    BeyondAddress(SectorRange),
     /// Beyond the end of the drive.
-    BeyondDrive(Range),
+    BeyondDrive(SectorRange),
     /// A deeper queue than there is.
     Depth {
         /// So deep.
-        asked: u32,
+        requested: u32,
         /// What there is.
-        most: u32,
+        max: u32,
     },
     /// The drive lacks this.
-    Lacks(&'static str),
+    Unsupported(&'static str),
     /// The build of the host lacks this.
-    BuildLacks(&'static str),
+    UnsupportedByBuild(&'static str),
     /// Not as many words as the sectors hold.
-    Words {
+    DataLength {
         /// What they hold.
         expected: u64,
         /// What was given.
         found: u64,
     },
     /// A write without data.
-    NothingToWrite,
+    NoData,
     /// A read that is too long to be kept.
-    TooMuchKept {
+    CaptureTooLong {
         /// So many sectors.
         sectors: u64,
         /// What can be kept.
-        most: u64,
+        max: u64,
     },
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a transfer of no sectors"),
-            Self::TooManySectors { asked, most } => {
-                write!(f, "a command of {asked} sectors: it counts at most {most}")
+            Self::Empty => f.write_str("a transfer of zero sectors"),
+            Self::TooManySectors { requested, max } => {
+                write!(f, "{requested} sectors per command: the command allows at most {max}")
             }
-            Self::BeyondAddress(Range { first, sectors, end }) => write!(
+            Self::BeyondAddress(SectorRange { first, sectors, limit }) => write!(
                 f,
-                "{sectors} sectors from sector {first} on: the command addresses sectors below {end}"
+                "{sectors} sectors from sector {first} on: the command can address only sectors below {limit}"
             ),
-            Self::BeyondDrive(Range { first, sectors, end }) => write!(
+            Self::BeyondDrive(SectorRange { first, sectors, limit }) => write!(
                 f,
-                "{sectors} sectors from sector {first} on do not lie within the drive of {end} sectors"
+                "{sectors} sectors from sector {first} on: the drive has only {limit} sectors"
             ),
-            Self::Depth { asked, most } => {
-                write!(f, "a queue of {asked} commands: expected 1 to {most}")
+            Self::Depth { requested, max } => {
+                write!(f, "a queue depth of {requested}: expected 1 to {max}")
             }
-            Self::Lacks(what) => write!(f, "the drive has no {what}"),
-            Self::BuildLacks(what) => write!(f, "this build of the host has no {what}"),
-            Self::Words { expected, found } => {
-                write!(f, "{found} words of data: the sectors hold {expected}")
+            Self::Unsupported(what) => write!(f, "the drive does not support {what}"),
+            Self::UnsupportedByBuild(what) => {
+                write!(f, "this build of the host does not support {what}")
             }
-            Self::NothingToWrite => f.write_str("a write without data"),
-            Self::TooMuchKept { sectors, most } => {
-                write!(f, "{sectors} sectors are too many to be kept: at most {most}")
+            Self::DataLength { expected, found } => {
+                write!(f, "{found} words of data: the sectors need {expected}")
+            }
+            Self::NoData => f.write_str("a write without data"),
+            Self::CaptureTooLong { sectors, max } => {
+                write!(f, "a read of {sectors} sectors cannot be captured: at most {max}")
             }
         }
     }

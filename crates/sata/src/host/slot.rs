@@ -13,7 +13,7 @@ use crate::wire::{Counting, Tick};
 pub(crate) enum Contents {
     Pattern(Pattern),
     Words(Vec<u32>),
-    Kept,
+    Captured,
     Ignored,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Slot {
     pub(crate) total: u64,
     pub(crate) moved: u64,
     /// Some of its data were damaged.
-    pub(crate) is_bad: bool,
-    pub(crate) wrong: u64,
-    pub(crate) first_wrong: Option<Mismatch>,
+    pub(crate) is_damaged: bool,
+    pub(crate) mismatches: u64,
+    pub(crate) first_mismatch: Option<Mismatch>,
 }
 
 impl Slot {
@@ -57,9 +57,9 @@ impl Slot {
         deadline: Tick::NEVER,
         total: 0,
         moved: 0,
-        is_bad: false,
-        wrong: 0,
-        first_wrong: None,
+        is_damaged: false,
+        mismatches: 0,
+        first_mismatch: None,
     };
 
     pub(crate) fn new(command: Command, timer: Tick, deadline: Tick) -> Self {
@@ -67,15 +67,15 @@ impl Slot {
     }
 
     /// All data were moved, and none was damaged.
-    pub(crate) const fn is_whole(&self) -> bool {
-        self.moved == self.total && !self.is_bad
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.moved == self.total && !self.is_damaged
     }
 
     /// What a good frame brought counts.
-    pub(crate) fn add(&mut self, frame: &Frame) {
+    pub(crate) fn add_frame(&mut self, frame: &Frame) {
         self.moved += u64::from(frame.taken);
-        self.wrong += frame.wrong;
-        self.first_wrong = self.first_wrong.or(frame.first_wrong);
+        self.mismatches += frame.mismatches;
+        self.first_mismatch = self.first_mismatch.or(frame.first_mismatch);
     }
 }
 
@@ -86,22 +86,22 @@ pub(crate) struct Frame {
     pub(crate) tag: Option<u8>,
     pub(crate) taken: u32,
     /// Dwords that may come.
-    pub(crate) room: u64,
+    pub(crate) capacity: u64,
     pub(crate) overflows: bool,
-    wrong: u64,
-    first_wrong: Option<Mismatch>,
+    mismatches: u64,
+    first_mismatch: Option<Mismatch>,
 }
 
 impl Frame {
-    pub(crate) fn of(tag: u8, room: u64) -> Self {
-        Self { tag: Some(tag), room, ..Self::default() }
+    pub(crate) fn new(tag: u8, capacity: u64) -> Self {
+        Self { tag: Some(tag), capacity, ..Self::default() }
     }
 
     /// Counts `dwords` that came; false when there are more than may come.
     #[inline]
-    pub(crate) fn count(&mut self, dwords: u32) -> bool {
+    pub(crate) fn accept(&mut self, dwords: u32) -> bool {
         self.taken += dwords;
-        self.overflows |= u64::from(self.taken) > self.room;
+        self.overflows |= u64::from(self.taken) > self.capacity;
         !self.overflows
     }
 
@@ -124,7 +124,7 @@ impl Frame {
         }
         for index in 0..size(dwords) {
             let word = counting.word(wide(index));
-            self.compare(lba, position + wide(index), source.word(index), word);
+            self.compare_word(lba, position + wide(index), source.word(index), word);
         }
     }
 
@@ -137,25 +137,25 @@ impl Frame {
         source: Source<'_>,
     ) {
         for (index, &word) in expected.iter().enumerate() {
-            self.compare(lba, position + wide(index), source.word(index), word);
+            self.compare_word(lba, position + wide(index), source.word(index), word);
         }
     }
 
     #[inline]
-    fn compare(&mut self, lba: u64, position: u64, found: u32, expected: u32) {
+    fn compare_word(&mut self, lba: u64, position: u64, found: u32, expected: u32) {
         if found != expected {
-            self.wrong += 1;
-            self.first_wrong =
-                self.first_wrong.or_else(|| Some(Mismatch::new(lba, position, found, expected)));
+            self.mismatches += 1;
+            self.first_mismatch =
+                self.first_mismatch.or_else(|| Some(Mismatch::new(lba, position, found, expected)));
         }
     }
 }
 
 /// Writes `dwords` words to where they are kept.
-pub(crate) fn keep(kept: &mut [u32], source: Source<'_>) {
+pub(crate) fn copy_words(target: &mut [u32], source: Source<'_>) {
     match source {
-        Source::Words(words) => kept.copy_from_slice(words),
-        Source::Counting(counting) => counting.fill(0, kept),
+        Source::Words(words) => target.copy_from_slice(words),
+        Source::Counting(counting) => counting.fill(0, target),
     }
 }
 
@@ -174,9 +174,9 @@ fn wide(index: usize) -> u64 {
 
 /// A pattern's description, for words that are sent.
 #[inline]
-pub(crate) fn described(contents: &Contents, lba: u64, position: u64) -> Option<Counting> {
+pub(crate) fn counting_pattern(contents: &Contents, lba: u64, position: u64) -> Option<Counting> {
     match contents {
         Contents::Pattern(pattern) => Some(pattern.at(lba).from(position)),
-        Contents::Words(_) | Contents::Kept | Contents::Ignored => None,
+        Contents::Words(_) | Contents::Captured | Contents::Ignored => None,
     }
 }
