@@ -49,7 +49,7 @@ fn device() -> Device {
         trims: true,
         command: micros(20),
         stripe: STRIPE,
-        window: Bytes::kib(512),
+        read_buffer: Bytes::kib(512),
         look_ahead: true,
         write_cache: WriteCache::Through,
         idle_after: micros(20_000),

@@ -21,7 +21,7 @@
 
 mod bus;
 
-use crate::device::{Data, Reading, Refusal, Storage, Work, WriteCache};
+use crate::device::{Data, ReadOp, Refusal, Storage, Work, WriteCache};
 use crate::link::{Side, Wiring};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
 use boardlab_block as block;
@@ -71,7 +71,7 @@ pub struct Disk<T> {
     geometry: Geometry,
     bus: Bus,
     queue: Queue,
-    reading: Reading,
+    reading: ReadOp,
     /// When the host can make the next command: it does not wait for the drive to accept the last.
     host_free: Instant,
     /// When the drive has accepted the last queued command, so that the next can go to it.
@@ -149,7 +149,7 @@ impl<T: Translation> Disk<T> {
             bus: Bus::new(wiring),
             queue: Queue::new(geometry.depth),
             geometry,
-            reading: Reading::new(),
+            reading: ReadOp::new(),
             host_free: Instant::ZERO,
             drive_free: Instant::ZERO,
             barrier: Instant::ZERO,
@@ -296,19 +296,19 @@ impl<T: Translation> Disk<T> {
 
     /// The Data FISes of a read, each as long as what the flash was asked for. Returns when the drive knows that the last has
     /// come; or when it saw that it cannot go on, and why.
-    fn receive(&mut self, reading: &mut Reading, at: Instant) -> Result<Instant, Failure> {
+    fn receive(&mut self, reading: &mut ReadOp, at: Instant) -> Result<Instant, Failure> {
         let (mut now, mut is_first) = (at, self.is_queued());
         let largest = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
-        while !reading.is_over() {
+        while !reading.is_complete() {
             let ready = reading
-                .first()
+                .next_ready()
                 .map_err(|refusal| Failure { at: now, cause: FailureCause::Refused(refusal) })?;
             now = now.max(ready.unwrap_or(now));
             if std::mem::take(&mut is_first) {
                 now = self.bus.fis(Side::Device, now, DMA_SETUP).acknowledged;
             }
-            let first = reading.next();
-            let end = reading.reach().min(first + largest);
+            let first = reading.next_sector();
+            let end = reading.readable_end().min(first + largest);
             let passed = self.bus.frame(Side::Device, now, dwords(end - first), |start, bus| {
                 last_sent(reading, bus, start, first..end)
             });
@@ -317,7 +317,7 @@ impl<T: Translation> Disk<T> {
             if self.draw_damage() {
                 return Err(Failure { at: now, cause: FailureCause::Damaged });
             }
-            self.storage.sent(reading, now, end - first);
+            self.storage.consume(reading, now, end - first);
         }
         Ok(now)
     }
@@ -351,10 +351,10 @@ impl<T: Translation> Disk<T> {
         let mut first = extent.first.0;
         while first < end {
             let next = (first + FRAME_SECTORS).min(end);
-            let room = if early { now } else { now.max(self.storage.room()) };
+            let room = if early { now } else { now.max(self.storage.room_at()) };
             let activate = self.bus.fis(Side::Device, room, DMA_ACTIVATE);
             // A Data FIS goes to flash when it has come to its end; until there is room for it, it meets HOLD.
-            let (room, length) = (self.storage.room(), dwords(next - first));
+            let (room, length) = (self.storage.room_at(), dwords(next - first));
             let passed = self.bus.frame(Side::Host, activate.received, length, |start, bus| {
                 start.max(room) + bus.span(length)
             });
@@ -543,7 +543,7 @@ const fn dwords(sectors: u64) -> u64 {
 }
 
 /// When the last of the sectors has gone out, if the first can go at `start` and each when it is out of the flash.
-fn last_sent(reading: &Reading, bus: &Bus, start: Instant, sectors: Range<u64>) -> Instant {
+fn last_sent(reading: &ReadOp, bus: &Bus, start: Instant, sectors: Range<u64>) -> Instant {
     let (mut now, mut next) = (start, sectors.start);
     while next < sectors.end {
         let Ok(Some(ready)) = reading.ready(next, now) else { break };

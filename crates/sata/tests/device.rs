@@ -92,7 +92,7 @@ fn large(lba48: bool, all: u64) -> Rig {
     let drive = Drive {
         lba48,
         stripe,
-        window: Bytes::kib(512),
+        read_buffer: Bytes::kib(512),
         ..drive::drive(all, WriteCache::Back(Bytes::mib(1)))
     };
     let storage = Storage::new(drive, layer, true).unwrap();

@@ -4,7 +4,7 @@ use crate::drive;
 use crate::drive::{BLOCK, Layer, PAGE, layer, micros, sectors, storage};
 use boardlab_block::{Extent, Noise};
 use boardlab_ftl::{EmptyBlocks, Policies, Translation};
-use boardlab_sata::device::{Data, Reading, Refusal, Storage, WriteCache};
+use boardlab_sata::device::{Data, ReadOp, Refusal, Storage, WriteCache};
 use boardlab_sata::wire::{Counting, Step};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
@@ -250,15 +250,15 @@ fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
 fn a_read_takes_what_the_window_holds_and_asks_for_more_as_it_is_taken() {
     let mut storage = storage(40, WriteCache::Through);
     let written = sweep(&mut storage, Instant::ZERO, Extent::new(0, 4_096));
-    let (mut reading, mut now) = (Reading::new(), written);
+    let (mut reading, mut now) = (ReadOp::new(), written);
     storage.begin_read(&mut reading, now, Extent::new(3, 2_048));
     let first = reading.ready(3, now).unwrap().unwrap();
     assert_eq!((first.end, first.at.since(now).as_nanos()), (16, 50_000 + 2 * 4_096 * 5));
-    while !reading.is_over() {
-        let ready = reading.ready(reading.next(), now).unwrap().unwrap();
+    while !reading.is_complete() {
+        let ready = reading.ready(reading.next_sector(), now).unwrap().unwrap();
         now = now.max(ready.at);
-        let count = ready.end - reading.next();
-        storage.sent(&mut reading, now, count);
+        let count = ready.end - reading.next_sector();
+        storage.consume(&mut reading, now, count);
     }
     storage.end_read(&mut reading);
     // The two channels carry 200 bytes a microsecond each; a host that takes all at once waits for them alone.
@@ -272,18 +272,18 @@ fn a_read_takes_what_the_window_holds_and_asks_for_more_as_it_is_taken() {
 fn a_command_that_goes_on_finds_what_was_read_ahead() {
     let mut storage = storage(40, WriteCache::Through);
     let mut now = sweep(&mut storage, Instant::ZERO, Extent::new(0, 4_096));
-    let mut reading = Reading::new();
+    let mut reading = ReadOp::new();
     let mut wait = |storage: &mut Storage<Layer>, now: &mut Instant, first: u64| {
         storage.begin_read(&mut reading, *now, Extent::new(first, 64));
         let begun = *now;
         let ready = reading.ready(first, *now).unwrap().unwrap();
         *now = ready.at.max(*now);
         let waited = now.since(begun);
-        while !reading.is_over() {
-            let ready = reading.ready(reading.next(), *now).unwrap().unwrap();
+        while !reading.is_complete() {
+            let ready = reading.ready(reading.next_sector(), *now).unwrap().unwrap();
             *now = ready.at.max(*now);
-            let count = ready.end - reading.next();
-            storage.sent(&mut reading, *now, count);
+            let count = ready.end - reading.next_sector();
+            storage.consume(&mut reading, *now, count);
         }
         storage.end_read(&mut reading);
         *now += micros(1_000);
@@ -304,20 +304,20 @@ fn what_is_written_while_it_is_read_ahead_is_read_anew() {
     for written in [None, Some(Extent::new(80, 8)), Some(Extent::new(1_000, 8))] {
         let mut storage = storage(40, WriteCache::Through);
         let mut now = sweep(&mut storage, Instant::ZERO, Extent::new(0, 2_048));
-        let (mut reading, before) = (Reading::new(), storage.counts().ahead);
+        let (mut reading, before) = (ReadOp::new(), storage.counts().read_ahead_hits);
         for first in [0, 32, 64] {
             storage.begin_read(&mut reading, now, Extent::new(first, 32));
             if let Some(extent) = written.filter(|_| first == 32) {
                 storage.write(now, extent, Data::Repeated(1)).unwrap();
                 now = storage.end_write(now).unwrap();
             }
-            while !reading.is_over() {
-                now = now.max(reading.first().unwrap().unwrap());
-                storage.sent(&mut reading, now, 8);
+            while !reading.is_complete() {
+                now = now.max(reading.next_ready().unwrap().unwrap());
+                storage.consume(&mut reading, now, 8);
             }
             storage.end_read(&mut reading);
         }
-        let found = storage.counts().ahead - before;
+        let found = storage.counts().read_ahead_hits - before;
         let expected = u64::from(written != Some(Extent::new(80, 8)));
         assert_eq!(found, expected, "{written:?}");
     }
@@ -351,7 +351,7 @@ fn a_cache_gathers_pages_that_come_in_parts_and_tells_of_what_it_loses() {
     assert_eq!(storage.counts().merged, 1);
     storage.cut_power(flushed);
     assert_eq!(sector(&mut storage, 100), [7; 512]);
-    assert!(!storage.caches_writes() || storage.cache_writes(flushed, false).is_ok());
+    assert!(!storage.is_write_cache_on() || storage.set_write_cache(flushed, false).is_ok());
     storage.write(flushed, Extent::new(200, 8), Data::Repeated(7)).unwrap();
     assert!(storage.end_write(flushed).unwrap() > flushed + micros(400), "off");
 }
@@ -385,8 +385,8 @@ fn numbers_that_do_not_fit_are_refused_with_what_is_needed() {
     let message = refused(Drive { frame: 2_000, ..good });
     assert_eq!(message, "a drive with 2000 dwords of a Data FIS: expected 2048 to 2048");
     let message = refused(Drive { queue: Some(33), ..good });
-    assert_eq!(message, "a drive with 33 places in the queue: expected 1 to 32");
-    let message = refused(Drive { window: Bytes::kib(4), ..good });
+    assert_eq!(message, "a drive with 33 queue entries: expected 1 to 32");
+    let message = refused(Drive { read_buffer: Bytes::kib(4), ..good });
     assert_eq!(message, "a drive with 8 sectors of the read buffer: expected at least 32");
 }
 

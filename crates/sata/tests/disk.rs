@@ -116,7 +116,7 @@ fn reads_a_second(depth: u32) -> u64 {
     let pages = device.geometry().count / 8;
     let (mut stream, count) = (Seed::new(7).stream("places"), 2_000);
     let mut ends = BinaryHeap::new();
-    let start = device.storage().quiet();
+    let start = device.storage().idle_from();
     let mut last = start;
     for _ in 0..count {
         let mut at = start;
@@ -157,7 +157,7 @@ fn random_reads_scale_with_the_queue_until_dies_are_busy() {
 fn a_fast_flash_is_held_up_by_the_link() {
     // Without dies in the way: everything is in the buffer of a drive that never got it to flash.
     let mut device = filled(Some(32));
-    let start = device.storage().quiet();
+    let start = device.storage().idle_from();
     let extent = Extent::new(0, 16_384);
     let done = device.submit(start, Request::Read { extent, into: Target::Nowhere }).unwrap();
     let bytes = 16_384 * 512 * 1_000_000_000 / done.latency(start).as_nanos();
@@ -189,7 +189,7 @@ fn a_discard_of_several_commands_leaves_no_page_between_them() {
     let medium = Timed::new(&geometry, &drive::timing()).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let sectors = u64::from(pages) * 128;
-    let plan = Drive { window: Bytes::mib(1), ..drive::drive(sectors, WriteCache::Through) };
+    let plan = Drive { read_buffer: Bytes::mib(1), ..drive::drive(sectors, WriteCache::Through) };
     let storage = Storage::new(plan, layer, true).unwrap();
     let mut device = Disk::new(storage, &wiring(), driver(None));
     let mut clock = Clock::new();
@@ -300,7 +300,7 @@ fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
 fn collection_is_named_as_the_cause() {
     let mut device = filled(Some(1));
     let mut clock = Clock::new();
-    clock.advance_to(device.storage().quiet());
+    clock.advance_to(device.storage().idle_from());
     let pages = device.geometry().count / 8;
     let mut stream = Seed::new(3).stream("overwrites");
     let mut causes = 0;

@@ -87,7 +87,10 @@ fn large(sectors: u64, lba48: bool) -> Drives {
     let medium = Timed::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let window = Bytes::kib(256);
-    ssd(Drive { stripe, lba48, window, ..drive::drive(sectors, WriteCache::Through) }, layer)
+    ssd(
+        Drive { stripe, lba48, read_buffer: window, ..drive::drive(sectors, WriteCache::Through) },
+        layer,
+    )
 }
 
 fn run<E: Engine>(build: Build, ssd: Drives, jobs: &[Job]) -> (Vec<Report>, E) {

@@ -3,7 +3,7 @@
 //! Layer: configuration. Main types: [`Drive`], [`WriteCache`], [`Refusal`]. Everything comes from a part file; nothing here
 //! has a default. What lies behind the face, cells, map and erased blocks, comes from `boardlab-ftl`.
 
-use crate::device::outgoing::FRAME;
+use crate::device::read_path::DATA_FIS_SECTORS;
 use crate::wire::error::Error;
 use crate::wire::identify::{SECTORS_28, SECTORS_48};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
@@ -56,7 +56,7 @@ pub struct Drive {
     pub stripe: Stripe,
     /// Buffer for data on their way from flash to the host: so much is read ahead of the link. That for
     /// data on their way to flash is the buffer of the medium below (`slots` of `boardlab_ftl::Timing`).
-    pub window: Bytes,
+    pub read_buffer: Bytes,
     /// Whether the drive goes on reading when a command begins where the last one ended.
     pub look_ahead: bool,
     /// When a write command ends. SET FEATURES may turn a cache off and on again.
@@ -78,26 +78,36 @@ impl Drive {
     /// # Errors
     /// [`Error::Drive`] with the number that does not fit.
     pub fn check(&self, page: Bytes, pages: u32) -> Result<(), Error> {
-        let window = self.window / SECTOR;
+        let read_buffer = self.read_buffer / SECTOR;
         let sectors = page.get() / SECTOR.get();
         let whole = page.is_multiple_of(SECTOR);
         let addressed = if self.lba48 { SECTORS_48 } else { SECTORS_28 };
         let group = u64::from(self.stripe.program_pages()) * sectors;
-        range("sectors of a mapped page", if whole { sectors } else { 0 }, 1, LARGEST_PAGE)?;
-        range("sectors", self.sectors, 1, addressed.min(u64::from(pages) * sectors))?;
-        range("places in the queue", self.queue.unwrap_or(1).into(), 1, TAGS.into())?;
-        range("mapped pages that a die programs at once", group, 1, u64::MAX)?;
+        check_range("sectors per mapped page", if whole { sectors } else { 0 }, 1, LARGEST_PAGE)?;
+        check_range("sectors", self.sectors, 1, addressed.min(u64::from(pages) * sectors))?;
+        check_range("queue entries", self.queue.unwrap_or(1).into(), 1, TAGS.into())?;
+        check_range("sectors that a die programs at once", group, 1, u64::MAX)?;
         let frame = u64::from(self.frame);
         // A Data FIS is whole in the buffer, wherever it begins.
-        let least = group.max(FRAME) + frame / u64::from(SECTOR_DWORDS);
-        range("sectors of the read buffer", window, least, u64::MAX)?;
-        let cut = frame.next_multiple_of(SECTOR_DWORDS.into());
-        range("dwords of a Data FIS", frame, cut.max(SECTOR_DWORDS.into()), LARGEST_DATA.into())?;
-        range("dwords of IDENTIFY data", self.identify_frame.into(), 1, SECTOR_DWORDS.into())
+        let least = group.max(DATA_FIS_SECTORS) + frame / u64::from(SECTOR_DWORDS);
+        check_range("sectors of the read buffer", read_buffer, least, u64::MAX)?;
+        let whole_sectors = frame.next_multiple_of(SECTOR_DWORDS.into());
+        check_range(
+            "dwords of a Data FIS",
+            frame,
+            whole_sectors.max(SECTOR_DWORDS.into()),
+            LARGEST_DATA.into(),
+        )?;
+        check_range(
+            "dwords per Data FIS of IDENTIFY data",
+            self.identify_frame.into(),
+            1,
+            SECTOR_DWORDS.into(),
+        )
     }
 }
 
-fn range(what: &'static str, found: u64, least: u64, most: u64) -> Result<(), Error> {
+fn check_range(what: &'static str, found: u64, least: u64, most: u64) -> Result<(), Error> {
     let fits = (least..=most).contains(&found);
     if fits { Ok(()) } else { Err(Error::Drive { what, found, least, most }) }
 }

@@ -35,7 +35,7 @@ impl Frame {
     }
 
     pub(crate) fn take(&mut self, words: &[u32]) {
-        self.write_out();
+        self.expand();
         let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
         self.dwords = self.dwords.saturating_add(count);
         // What comes beyond the largest frame is refused at its end and need not be kept.
@@ -50,7 +50,7 @@ impl Frame {
             None if self.dwords == 0 => self.described = Some(words),
             Some(all) if all.from(self.dwords.into()) == words => {}
             _ => {
-                self.write_out();
+                self.expand();
                 let fits = self.dwords.saturating_add(dwords) <= LARGEST_DATA;
                 let count = if fits { dwords } else { 0 };
                 self.words.extend((0..count.into()).map(|at| words.word(at)));
@@ -60,7 +60,7 @@ impl Frame {
     }
 
     /// What was described is kept word by word from now on.
-    fn write_out(&mut self) {
+    fn expand(&mut self) {
         if let Some(words) = self.described.take() {
             let count = self.dwords.min(LARGEST_DATA);
             self.words.extend((0..count.into()).map(|at| words.word(at)));
@@ -73,7 +73,7 @@ impl Frame {
         if let Some(words) = self.described {
             return Data::Counting(words);
         }
-        match counting(&self.words) {
+        match counting_pattern(&self.words) {
             Some(words) => Data::Counting(words),
             None => Data::Words(&self.words),
         }
@@ -81,13 +81,13 @@ impl Frame {
 
     /// The payload word by word.
     pub(crate) fn words(&mut self) -> &[u32] {
-        self.write_out();
+        self.expand();
         &self.words
     }
 }
 
 /// The words, if they count.
-fn counting(words: &[u32]) -> Option<Counting> {
+fn counting_pattern(words: &[u32]) -> Option<Counting> {
     let (&first, &second) = (words.first()?, words.get(1)?);
     let step = if second == first.wrapping_add(1) { Step::Up } else { Step::Down };
     let all = Counting { first, step };

@@ -21,10 +21,10 @@
 use crate::agent::{Agent, Gate, Outcome, Outgoing, Reception};
 use crate::device::drive::{Drive, WriteCache};
 use crate::device::frame::Frame;
-use crate::device::outgoing::Reading;
 use crate::device::queue::Queue;
+use crate::device::read_path::ReadOp;
 use crate::device::storage::Storage;
-use crate::device::transfer::Prepared;
+use crate::device::transfer::PayloadBuffer;
 use crate::wire::error::Error;
 use crate::wire::fis::{Fis, RegisterD2h, RegisterH2d, status};
 use crate::wire::identify::{self, Feature, Identify};
@@ -57,7 +57,7 @@ pub(crate) enum Phase {
     /// Sectors that are still to come, for the command in this slot.
     Write {
         slot: usize,
-        rest: Extent,
+        remaining: Extent,
     },
     /// Blocks of ranges that are still to come, and when those before are given up.
     Trim {
@@ -92,18 +92,18 @@ pub struct Ssd<T> {
     pub(crate) command: RegisterH2d,
     pub(crate) busy: bool,
     pub(crate) queue: Queue,
-    pub(crate) readings: Box<[Reading; TAGS + 1]>,
+    pub(crate) reads: Box<[ReadOp; TAGS + 1]>,
     /// Payload of IDENTIFY data, or of a page of the log.
     pub(crate) page: [u32; identify::DWORDS],
     /// Page 10h of the log.
     pub(crate) log: [u32; identify::DWORDS],
     pub(crate) frame: Frame,
-    pub(crate) prepared: Prepared,
+    pub(crate) payload: PayloadBuffer,
     /// What was given to be sent last is a Data FIS.
     offered_data: bool,
     pub(crate) auto_activate: bool,
     /// The host holds the soft reset.
-    held_in_reset: bool,
+    in_soft_reset: bool,
     pub(crate) tally: Tally,
 }
 
@@ -135,17 +135,17 @@ impl<T: Translation> Ssd<T> {
             command: RegisterH2d::default(),
             busy: false,
             queue: Queue::default(),
-            readings: Box::new(std::array::from_fn(|_| Reading::new())),
+            reads: Box::new(std::array::from_fn(|_| ReadOp::new())),
             page: [0; identify::DWORDS],
             log: [0; identify::DWORDS],
             frame: Frame::default(),
-            prepared: Prepared::default(),
+            payload: PayloadBuffer::default(),
             offered_data: false,
             auto_activate: false,
-            held_in_reset: false,
+            in_soft_reset: false,
             tally: Tally::default(),
         };
-        ssd.sign(Tick::ZERO);
+        ssd.send_signature(Tick::ZERO);
         Ok(ssd)
     }
 
@@ -168,8 +168,8 @@ impl<T: Translation> Ssd<T> {
     pub fn cut_power(&mut self, now: Tick) {
         self.storage.cut_power(self.speed.instant(now));
         self.auto_activate = false;
-        self.held_in_reset = false;
-        self.forget(now);
+        self.in_soft_reset = false;
+        self.restart(now);
     }
 
     /// What the drive says of itself now.
@@ -183,37 +183,37 @@ impl<T: Translation> Ssd<T> {
         };
         let caches = drive.write_cache != WriteCache::Through;
         Identify {
-            write_cache: feature(caches, self.storage.caches_writes()),
-            look_ahead: feature(drive.look_ahead, self.storage.looks_ahead()),
+            write_cache: feature(caches, self.storage.is_write_cache_on()),
+            look_ahead: feature(drive.look_ahead, self.storage.is_look_ahead_on()),
             ..self.identity.clone()
         }
     }
 
     /// The signature of a drive that is not a packet device.
-    fn sign(&mut self, now: Tick) {
+    fn send_signature(&mut self, now: Tick) {
         let fis = RegisterD2h { status: READY, error: 1, lba: 1, count: 1, ..Default::default() };
         self.outbox.push_back((Fis::RegisterD2h(fis), now));
     }
 
     /// All that was under way is over, and the drive begins anew.
-    fn forget(&mut self, now: Tick) {
-        self.give_up_all();
+    fn restart(&mut self, now: Tick) {
+        self.abort_all();
         self.outbox.clear();
         self.queue.halted = false;
-        self.sign(now);
+        self.send_signature(now);
     }
 
     /// A change of the control register.
     fn control(&mut self, now: Tick, control: u8) {
         let held = control & SRST != 0;
-        if held && !self.held_in_reset {
-            self.give_up_all();
+        if held && !self.in_soft_reset {
+            self.abort_all();
             self.outbox.clear();
             self.tally.resets += 1;
-        } else if !held && self.held_in_reset {
-            self.forget(now);
+        } else if !held && self.in_soft_reset {
+            self.restart(now);
         }
-        self.held_in_reset = held;
+        self.in_soft_reset = held;
     }
 
     /// The first tick that does not begin before `at`.
@@ -240,7 +240,7 @@ impl<T: Translation> Agent for Ssd<T> {
     #[inline]
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
         if self.outbox.is_empty() && self.phase == Phase::None {
-            self.take_from_queue(now);
+            self.advance_queue(now);
         }
         if self.outbox.is_empty()
             && let Some(data) = self.offer_data(now)
@@ -267,7 +267,7 @@ impl<T: Translation> Agent for Ssd<T> {
         match fis {
             Fis::RegisterH2d(fis) if fis.is_command => {
                 // Held in reset, a drive hears the control register alone.
-                if !self.held_in_reset {
+                if !self.in_soft_reset {
                     self.begin_command(now, fis);
                 }
                 Reception::Accept
@@ -305,7 +305,7 @@ impl<T: Translation> Agent for Ssd<T> {
     #[inline]
     fn drain(&mut self, now: Tick, _taken: u32) -> Gate {
         let at = match self.phase {
-            Phase::Write { .. } => self.tick(self.storage.room()).max(now),
+            Phase::Write { .. } => self.tick(self.storage.room_at()).max(now),
             _ => now,
         };
         Gate { until: u32::MAX, at }
@@ -322,12 +322,12 @@ impl<T: Translation> Agent for Ssd<T> {
 
     #[inline]
     fn end(&mut self, now: Tick, good: bool) -> Reception {
-        self.data_came(now, good)
+        self.data_received(now, good)
     }
 
     fn reset(&mut self, now: Tick) {
         self.tally.resets += 1;
-        self.held_in_reset = false;
-        self.forget(now);
+        self.in_soft_reset = false;
+        self.restart(now);
     }
 }

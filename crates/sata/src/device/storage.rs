@@ -7,7 +7,7 @@
 //! [`Storage::end_write`]. Pieces gather to what a die programs at once, and go to the layer when that
 //! is complete; a page of which only some sectors came is read first. A read ([`Storage::begin_read`]) asks
 //! the flash for so much as the buffer holds, and for more as the host takes it ([`Storage::sent`]);
-//! [`Reading::ready`](crate::device::Reading::ready) says when which sectors are there.
+//! [`ReadOp::ready`](crate::device::Reading::ready) says when which sectors are there.
 //!
 //! ```text
 //!   write --> run of sectors --> groups --------> Translation::write --> accepted: room
@@ -20,9 +20,9 @@
 use crate::SECTOR;
 use crate::device::contents::Contents;
 use crate::device::drive::{Drive, Refusal, WriteCache};
-use crate::device::incoming::Partial;
-use crate::device::outgoing::{Ahead, FRAME};
-use crate::device::store::Held;
+use crate::device::read_path::{DATA_FIS_SECTORS, ReadAhead};
+use crate::device::store::SectorData;
+use crate::device::write_path::PartialPages;
 use crate::wire::Counting;
 use crate::wire::error::Error;
 use boardlab_block::Extent;
@@ -47,7 +47,7 @@ pub struct Counts {
     /// Flushes.
     pub flushes: u64,
     /// Reads that found their first sectors in the buffer.
-    pub ahead: u64,
+    pub read_ahead_hits: u64,
 }
 
 /// What the flash was made to do.
@@ -112,60 +112,60 @@ pub struct Storage<T> {
     /// Lines between mapped pages, between what dies program at once, and between what is read at once.
     pub(crate) pages: Grid,
     pub(crate) groups: Grid,
-    pub(crate) pieces: Grid,
+    pub(crate) fetch_grid: Grid,
     /// Sectors of the read buffer.
-    pub(crate) window: u64,
+    pub(crate) read_buffer: u64,
     /// None where nothing is kept.
     pub(crate) contents: Option<Contents>,
     /// Sectors that came last, one after the other, and were not handed over.
-    pub(crate) open: Extent,
-    pub(crate) partial: Partial,
+    pub(crate) run: Extent,
+    pub(crate) partial: PartialPages,
     /// The layer's place in what its die programs at once.
-    pub(crate) position: u32,
+    pub(crate) group_position: u32,
     /// When more data can come.
-    pub(crate) room: Instant,
+    pub(crate) room_at: Instant,
     /// When all that was handed over is on flash.
-    pub(crate) finished: Instant,
+    pub(crate) programmed_at: Instant,
     /// When the drive was last asked for something, or will be done.
-    pub(crate) quiet: Instant,
+    pub(crate) last_activity: Instant,
     pub(crate) cache_on: bool,
     pub(crate) look_ahead: bool,
     /// Something was handed over since all was durable.
     pub(crate) dirty: bool,
     /// Data of the cache were refused; said once.
-    pub(crate) failed: bool,
-    pub(crate) ahead: Ahead,
+    pub(crate) write_failed: bool,
+    pub(crate) read_ahead: ReadAhead,
     pub(crate) counts: Counts,
     pub(crate) work: Work,
 }
 
 impl<T: Translation> Storage<T> {
-    /// A drive of `drive` over `translation`. Without `kept` no contents are remembered, and every read gives
+    /// A drive of `drive` over `translation`. Without `keep_contents` no contents are remembered, and every read gives
     /// zeros.
     ///
     /// # Errors
     /// As [`Drive::check`].
-    pub fn new(drive: Drive, translation: T, kept: bool) -> Result<Self, Error> {
+    pub fn new(drive: Drive, translation: T, keep_contents: bool) -> Result<Self, Error> {
         drive.check(translation.page_size(), translation.pages())?;
         let page = translation.page_size() / SECTOR;
         let group = page * u64::from(drive.stripe.program_pages());
         Ok(Self {
             pages: Grid::new(page),
             groups: Grid::new(group),
-            pieces: Grid::new(group * FRAME.div_ceil(group)),
-            window: drive.window / SECTOR,
-            contents: kept.then(Contents::default),
-            open: Extent::new(0, 0),
-            partial: Partial::new(page, drive.sectors, drive.write_cache.size()),
-            position: 0,
-            room: Instant::ZERO,
-            finished: Instant::ZERO,
-            quiet: Instant::ZERO,
+            fetch_grid: Grid::new(group * DATA_FIS_SECTORS.div_ceil(group)),
+            read_buffer: drive.read_buffer / SECTOR,
+            contents: keep_contents.then(Contents::default),
+            run: Extent::new(0, 0),
+            partial: PartialPages::new(page, drive.sectors, drive.write_cache.size()),
+            group_position: 0,
+            room_at: Instant::ZERO,
+            programmed_at: Instant::ZERO,
+            last_activity: Instant::ZERO,
             cache_on: drive.write_cache != WriteCache::Through,
             look_ahead: drive.look_ahead,
             dirty: false,
-            failed: false,
-            ahead: Ahead::default(),
+            write_failed: false,
+            read_ahead: ReadAhead::default(),
             counts: Counts::default(),
             work: Work::default(),
             drive,
@@ -200,17 +200,17 @@ impl<T: Translation> Storage<T> {
 
     /// When more data of a write can come.
     #[inline]
-    pub const fn room(&self) -> Instant {
-        self.room
+    pub const fn room_at(&self) -> Instant {
+        self.room_at
     }
 
     /// When the drive has done all that it was asked for.
-    pub fn quiet(&self) -> Instant {
-        self.quiet.max(self.finished)
+    pub fn idle_from(&self) -> Instant {
+        self.last_activity.max(self.programmed_at)
     }
 
     /// Whether a write command ends when its data are in the buffer.
-    pub const fn caches_writes(&self) -> bool {
+    pub const fn is_write_cache_on(&self) -> bool {
         self.cache_on
     }
 
@@ -219,19 +219,19 @@ impl<T: Translation> Storage<T> {
     ///
     /// # Errors
     /// [`Refusal::WornOut`].
-    pub fn cache_writes(&mut self, at: Instant, on: bool) -> Result<Instant, Refusal> {
+    pub fn set_write_cache(&mut self, at: Instant, on: bool) -> Result<Instant, Refusal> {
         let ended = if self.cache_on && !on { self.flush(at)? } else { at };
         self.cache_on = on && self.drive.write_cache != WriteCache::Through;
         Ok(ended)
     }
 
     /// Turns look-ahead on, where the drive has it, or off.
-    pub const fn look_ahead(&mut self, on: bool) {
+    pub const fn set_look_ahead(&mut self, on: bool) {
         self.look_ahead = on && self.drive.look_ahead;
     }
 
     /// Whether the drive goes on reading where a command ended.
-    pub const fn looks_ahead(&self) -> bool {
+    pub const fn is_look_ahead_on(&self) -> bool {
         self.look_ahead
     }
 
@@ -240,29 +240,30 @@ impl<T: Translation> Storage<T> {
     /// # Errors
     /// [`Refusal::WornOut`], also when data of the cache were refused since the last flush.
     pub fn flush(&mut self, at: Instant) -> Result<Instant, Refusal> {
-        self.rest(at);
+        self.catch_up(at);
         self.counts.flushes += 1;
         let ended = self.make_durable(at);
-        match std::mem::take(&mut self.failed) {
+        match std::mem::take(&mut self.write_failed) {
             true => Err(Refusal::WornOut),
             false => ended,
         }
     }
 
     pub(crate) fn make_durable(&mut self, at: Instant) -> Result<Instant, Refusal> {
-        let now = self.write_out(at)?;
+        let now = self.write_back(at)?;
         if !std::mem::take(&mut self.dirty) {
-            return Ok(self.finished.max(now));
+            return Ok(self.programmed_at.max(now));
         }
         let done = self.translation.flush(now);
         self.work.add(&done);
         let units = self.drive.stripe.units;
-        self.position = self.position.next_multiple_of(units) % self.drive.stripe.program_pages();
-        self.finished = self.finished.max(done.finished);
+        self.group_position =
+            self.group_position.next_multiple_of(units) % self.drive.stripe.program_pages();
+        self.programmed_at = self.programmed_at.max(done.finished);
         if let Some(contents) = &mut self.contents {
-            contents.programmed(self.finished);
+            contents.program_submitted(self.programmed_at);
         }
-        Ok(self.finished.max(now))
+        Ok(self.programmed_at.max(now))
     }
 
     /// Gives up what sectors hold: those of whole pages read as zeros then, others keep what they hold. Returns when that is done.
@@ -271,7 +272,7 @@ impl<T: Translation> Storage<T> {
     /// [`Refusal::WornOut`].
     pub fn trim(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
         self.check(extent);
-        self.rest(at);
+        self.catch_up(at);
         let page = self.pages.size;
         let first = extent.first.0.next_multiple_of(page);
         let mut end = self.pages.down(extent.blocks().end);
@@ -282,15 +283,15 @@ impl<T: Translation> Storage<T> {
             return Ok(at);
         }
         let whole = Extent::new(first, end - first);
-        let at = if self.touches_buffer(whole) { self.write_out(at)? } else { at };
-        self.ahead.drop_overlap(whole);
+        let at = if self.overlaps_buffer(whole) { self.write_back(at)? } else { at };
+        self.read_ahead.invalidate(whole);
         let done = self.translation.trim(at, self.pages_of(whole)).map_err(|_| Refusal::WornOut)?;
         self.work.add(&done);
-        self.finished = self.finished.max(done.finished);
+        self.programmed_at = self.programmed_at.max(done.finished);
         self.counts.trimmed += whole.count;
         if let Some(contents) = &mut self.contents {
-            contents.came(whole, Held::ZEROS);
-            contents.handed(whole, Some(done.finished));
+            contents.insert(whole, SectorData::ZEROS);
+            contents.submit(whole, Some(done.finished));
             contents.settle(at);
         }
         Ok(done.finished.max(at))
@@ -301,16 +302,16 @@ impl<T: Translation> Storage<T> {
     pub fn cut_power(&mut self, at: Instant) {
         if let Some(contents) = &mut self.contents {
             let buffer = matches!(self.drive.write_cache, WriteCache::Protected(_));
-            contents.cut(at, buffer);
+            contents.cut_power(at, buffer);
         }
-        self.open = Extent::new(0, 0);
+        self.run = Extent::new(0, 0);
         self.partial.clear();
         self.dirty = false;
-        self.ahead = Ahead::default();
+        self.read_ahead = ReadAhead::default();
         self.cache_on = self.drive.write_cache != WriteCache::Through;
         self.look_ahead = self.drive.look_ahead;
-        self.failed = false;
-        (self.room, self.finished, self.quiet) = (at, at, at);
+        self.write_failed = false;
+        (self.room_at, self.programmed_at, self.last_activity) = (at, at, at);
     }
 
     /// The words that an extent holds, where they count throughout.
@@ -329,21 +330,21 @@ impl<T: Translation> Storage<T> {
 
     /// The host asks for something at `at`: if it was away for long enough, the drive has worked on its own.
     #[inline]
-    pub(crate) fn rest(&mut self, at: Instant) {
-        let from = self.quiet() + self.drive.idle_after;
+    pub(crate) fn catch_up(&mut self, at: Instant) {
+        let from = self.idle_from() + self.drive.idle_after;
         if at > from {
-            self.work_alone(from, at);
+            self.run_in_background(from, at);
         }
-        self.quiet = self.quiet.max(at);
+        self.last_activity = self.last_activity.max(at);
     }
 
     #[cold]
-    fn work_alone(&mut self, from: Instant, until: Instant) {
+    fn run_in_background(&mut self, from: Instant, until: Instant) {
         // What is refused stays refused: the next flush says so.
-        self.failed |= self.make_durable(from).is_err();
-        let from = self.finished.max(from);
+        self.write_failed |= self.make_durable(from).is_err();
+        let from = self.programmed_at.max(from);
         if from < until {
-            self.quiet = self.translation.idle(from, until).min(until);
+            self.last_activity = self.translation.idle(from, until).min(until);
         }
     }
 
@@ -364,7 +365,7 @@ impl<T: Translation> Storage<T> {
 
     /// Forgets which pages wait, for the layer below takes no more.
     pub(crate) const fn worn_out(&mut self) -> Refusal {
-        self.failed |= self.cache_on;
+        self.write_failed |= self.cache_on;
         Refusal::WornOut
     }
 }

@@ -31,7 +31,7 @@ pub enum Data<'a> {
 
 /// What neighbouring sectors hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum SectorData {
     Counting(Counting),
     Repeated(u8),
     Noise(Noise),
@@ -41,12 +41,12 @@ pub(crate) enum Held {
     Lost,
 }
 
-impl Held {
+impl SectorData {
     /// What sectors hold to which nothing was written.
     pub(crate) const ZEROS: Self = Self::Repeated(0);
 
     /// The sectors `part` of `data`, which was brought for `sectors`.
-    pub(crate) fn of(data: Data<'_>, part: Range<u64>) -> Self {
+    pub(crate) fn part_of(data: Data<'_>, part: Range<u64>) -> Self {
         match data {
             Data::Counting(words) => Self::Counting(words.from(words_of(part.start))),
             Data::Repeated(byte) => Self::Repeated(byte),
@@ -61,7 +61,7 @@ impl Held {
     }
 
     /// The same from `sectors` on.
-    pub(crate) fn from(&self, sectors: u64) -> Self {
+    pub(crate) fn skip(&self, sectors: u64) -> Self {
         match self {
             Self::Counting(words) => Self::Counting(words.from(words_of(sectors))),
             Self::Bytes(bytes, first) => Self::Bytes(Arc::clone(bytes), first + sectors),
@@ -70,7 +70,7 @@ impl Held {
     }
 
     /// Whether `next`, so many sectors behind, goes on as this began.
-    fn goes_on(&self, sectors: u64, next: &Self) -> bool {
+    fn is_continued_by(&self, sectors: u64, next: &Self) -> bool {
         match (self, next) {
             (Self::Counting(words), Self::Counting(next)) => words.from(words_of(sectors)) == *next,
             (Self::Bytes(bytes, first), Self::Bytes(next, at)) => {
@@ -119,12 +119,12 @@ fn bytes_of(sectors: Range<u64>) -> Range<usize> {
 #[derive(Debug, Clone)]
 struct Run {
     count: u64,
-    held: Held,
+    data: SectorData,
 }
 
 /// Words that count, and are being written.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenRun {
     first: u64,
     end: u64,
     words: Counting,
@@ -137,19 +137,19 @@ struct Open {
 pub(crate) struct Store {
     runs: BTreeMap<u64, Run>,
     /// Newer than the runs.
-    open: Option<Open>,
+    open: Option<OpenRun>,
     /// The run that was found last, if it counts.
-    found: Option<(Range<u64>, Counting)>,
+    last_lookup: Option<(Range<u64>, Counting)>,
 }
 
 impl Store {
     /// Sectors hold something else from now on.
     #[inline]
-    pub(crate) fn write(&mut self, extent: Extent, held: Held) {
+    pub(crate) fn write(&mut self, extent: Extent, data: SectorData) {
         let (first, end) = (extent.first.0, extent.blocks().end);
-        let Held::Counting(words) = held else {
+        let SectorData::Counting(words) = data else {
             self.close();
-            return self.put(first, extent.count, held);
+            return self.insert(first, extent.count, data);
         };
         let next = words.from(words_of(extent.count));
         match &mut self.open {
@@ -158,42 +158,42 @@ impl Store {
             }
             _ => {
                 self.close();
-                self.open = Some(Open { first, end, words, next });
+                self.open = Some(OpenRun { first, end, words, next });
             }
         }
     }
 
     /// Puts the run that is being written among the others.
     fn close(&mut self) {
-        self.found = None;
-        if let Some(Open { first, end, words, .. }) = self.open.take() {
-            self.put(first, end - first, Held::Counting(words));
+        self.last_lookup = None;
+        if let Some(OpenRun { first, end, words, .. }) = self.open.take() {
+            self.insert(first, end - first, SectorData::Counting(words));
         }
     }
 
-    fn put(&mut self, first: u64, count: u64, held: Held) {
-        self.found = None;
+    fn insert(&mut self, first: u64, count: u64, data: SectorData) {
+        self.last_lookup = None;
         let end = first + count;
         self.split(first);
         self.split(end);
         while let Some((&start, _)) = self.runs.range(first..end).next() {
             self.runs.remove(&start);
         }
-        let (mut first, mut run) = (first, Run { count, held });
+        let (mut first, mut run) = (first, Run { count, data });
         if let Some((&start, before)) = self.runs.range_mut(..first).next_back()
             && start + before.count == first
-            && before.held.goes_on(before.count, &run.held)
+            && before.data.is_continued_by(before.count, &run.data)
         {
-            run = Run { count: before.count + run.count, held: before.held.clone() };
+            run = Run { count: before.count + run.count, data: before.data.clone() };
             first = start;
         }
         if let Some(after) = self.runs.get(&end)
-            && run.held.goes_on(end - first, &after.held)
+            && run.data.is_continued_by(end - first, &after.data)
         {
             run.count += after.count;
             self.runs.remove(&end);
         }
-        if run.held != Held::ZEROS {
+        if run.data != SectorData::ZEROS {
             self.runs.insert(first, run);
         } else {
             self.runs.remove(&first);
@@ -204,7 +204,7 @@ impl Store {
     fn split(&mut self, at: u64) {
         let Some((&start, run)) = self.runs.range_mut(..at).next_back() else { return };
         if start + run.count > at {
-            let rest = Run { count: start + run.count - at, held: run.held.from(at - start) };
+            let rest = Run { count: start + run.count - at, data: run.data.skip(at - start) };
             run.count = at - start;
             self.runs.insert(at, rest);
         }
@@ -214,7 +214,7 @@ impl Store {
     #[inline]
     pub(crate) fn counting(&mut self, extent: Extent) -> Option<Counting> {
         let (first, end) = (extent.first.0, extent.blocks().end);
-        if let Some((range, words)) = &self.found
+        if let Some((range, words)) = &self.last_lookup
             && self.open.is_none()
             && range.start <= first
             && end <= range.end
@@ -223,25 +223,25 @@ impl Store {
         }
         self.close();
         let (&start, run) = self.runs.range(..=first).next_back()?;
-        let Held::Counting(words) = run.held else { return None };
+        let SectorData::Counting(words) = run.data else { return None };
         let range = start..start + run.count;
         if end > range.end {
             return None;
         }
-        self.found = Some((range, words));
+        self.last_lookup = Some((range, words));
         Some(words.from(words_of(first - start)))
     }
 
     /// What one sector holds, and for how many sectors that goes on.
-    pub(crate) fn at(&mut self, sector: u64) -> (Held, u64) {
+    pub(crate) fn at(&mut self, sector: u64) -> (SectorData, u64) {
         self.close();
         if let Some((&start, run)) = self.runs.range(..=sector).next_back()
             && sector < start + run.count
         {
-            return (run.held.from(sector - start), start + run.count - sector);
+            return (run.data.skip(sector - start), start + run.count - sector);
         }
         let next = self.runs.range(sector..).next().map_or(u64::MAX, |(&start, _)| start);
-        (Held::ZEROS, next - sector)
+        (SectorData::ZEROS, next - sector)
     }
 
     /// Runs in the tree, the one that is being written included.
@@ -260,8 +260,8 @@ mod tests {
 
     const UP: Counting = Counting { first: 0, step: Step::Up };
 
-    fn up(sector: u64) -> Held {
-        Held::Counting(UP.from(words_of(sector)))
+    fn up(sector: u64) -> SectorData {
+        SectorData::Counting(UP.from(words_of(sector)))
     }
 
     #[test]
@@ -284,25 +284,25 @@ mod tests {
     fn random_writes_read_back_as_from_a_list_of_sectors() {
         const SECTORS: u64 = 200;
         let mut stream = Seed::new(3).stream("store");
-        let (mut store, mut model) = (Store::default(), vec![Held::ZEROS; 200]);
+        let (mut store, mut model) = (Store::default(), vec![SectorData::ZEROS; 200]);
         for round in 0_u8..200 {
             let first = stream.below(SECTORS);
             let count = 1 + stream.below((SECTORS - first).min(40));
-            let held = match stream.below(5) {
+            let data = match stream.below(5) {
                 0 => up(first),
-                1 => Held::Repeated(round % 3),
-                2 => Held::Noise(Noise::new(7)),
-                3 => Held::Bytes(vec![round; index(count) * 512].into(), 0),
-                _ => Held::Lost,
+                1 => SectorData::Repeated(round % 3),
+                2 => SectorData::Noise(Noise::new(7)),
+                3 => SectorData::Bytes(vec![round; index(count) * 512].into(), 0),
+                _ => SectorData::Lost,
             };
-            store.write(Extent::new(first, count), held.clone());
+            store.write(Extent::new(first, count), data.clone());
             for at in 0..count {
-                model[index(first + at)] = held.from(at);
+                model[index(first + at)] = data.skip(at);
             }
             for sector in 0..SECTORS {
                 let (found, _) = store.at(sector);
                 assert_eq!(found, model[index(sector)], "round {round} sector {sector}");
-                let counts = matches!(found, Held::Counting(_));
+                let counts = matches!(found, SectorData::Counting(_));
                 assert_eq!(store.counting(Extent::new(sector, 1)).is_some(), counts);
             }
         }

@@ -82,7 +82,7 @@ pub fn drive(sectors: u64, write_cache: WriteCache) -> Drive {
         trims: true,
         command: micros(5),
         stripe: STRIPE,
-        window: Bytes::kib(128),
+        read_buffer: Bytes::kib(128),
         look_ahead: true,
         write_cache,
         idle_after: micros(20_000),

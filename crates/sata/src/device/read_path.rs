@@ -1,6 +1,6 @@
 //! How sectors leave the flash: groups asked for ahead of the link, as many as the buffer holds.
 //!
-//! Layer: part of [`Storage`]. Main types: [`Reading`], a read under way; `Ahead`, what was read beyond the end
+//! Layer: part of [`Storage`]. Main types: [`ReadOp`], a read under way; `ReadAhead`, what was read beyond the end
 //! of the last command. The flash is asked for what a die reads at once; when the host has taken
 //! a group, its place in the buffer is free for the next. A command that begins where the last one ended finds what was read
 //! ahead, and has the drive go on beyond its own end.
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Sectors of the longest Data FIS.
-pub(crate) const FRAME: u64 = (LARGEST_DATA / SECTOR_DWORDS) as u64;
+pub(crate) const DATA_FIS_SECTORS: u64 = (LARGEST_DATA / SECTOR_DWORDS) as u64;
 
 /// Neighbouring sectors that come out of the flash together.
 #[derive(Debug, Clone, Copy)]
@@ -29,32 +29,32 @@ struct Group {
 impl Group {
     /// One past the last sector before which all can be read.
     #[inline]
-    fn good(&self) -> u64 {
+    fn readable_end(&self) -> u64 {
         self.bad.unwrap_or(self.end)
     }
 }
 
 /// A read that is under way; kept and used again, it allocates nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct ReadOp {
     extent: Extent,
     /// First sector that the host has not taken, and that the flash was not asked for.
     sent: u64,
-    asked: u64,
+    requested: u64,
     /// How far the flash will be asked.
     limit: u64,
     /// One past the last sector that was asked for and can be read.
-    reach: u64,
+    readable_end: u64,
     groups: VecDeque<Group>,
 }
 
 /// What was read beyond the end of the last command.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct ReadAhead {
     /// First sector of it, and one past the last.
     first: u64,
     end: u64,
-    reach: u64,
+    readable_end: u64,
     groups: VecDeque<Group>,
     /// Where the last read ended.
     expected: Option<u64>,
@@ -64,10 +64,10 @@ pub(crate) struct Ahead {
     written: Option<Range<u64>>,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// What was read ahead is no longer what the sectors hold.
     #[inline]
-    pub(crate) fn drop_overlap(&mut self, extent: Extent) {
+    pub(crate) fn invalidate(&mut self, extent: Extent) {
         let (first, end) = (extent.first.0, extent.blocks().end);
         if !self.groups.is_empty() && first < self.end && self.first < end {
             self.groups.clear();
@@ -79,21 +79,21 @@ impl Ahead {
     }
 
     /// Whether sectors of `range` may have been written since the reads under way began.
-    fn is_written(&self, range: Range<u64>) -> bool {
+    fn may_be_written(&self, range: Range<u64>) -> bool {
         self.written.as_ref().is_some_and(|all| all.start < range.end && range.start < all.end)
     }
 }
 
 /// Sectors that are, or will be, in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ready {
+pub struct ReadySectors {
     /// One past the last of them.
     pub end: u64,
     /// From when on.
     pub at: Instant,
 }
 
-impl Reading {
+impl ReadOp {
     /// None under way.
     #[must_use]
     pub fn new() -> Self {
@@ -108,21 +108,21 @@ impl Reading {
 
     /// The first sector that was not sent.
     #[must_use]
-    pub const fn next(&self) -> u64 {
+    pub const fn next_sector(&self) -> u64 {
         self.sent
     }
 
     /// Whether everything was sent.
     #[must_use]
-    pub const fn is_over(&self) -> bool {
+    pub const fn is_complete(&self) -> bool {
         self.sent >= self.extent.blocks().end
     }
 
     /// One past the last sector that the flash was asked for, if all before it can be read.
     #[must_use]
     #[inline]
-    pub fn reach(&self) -> u64 {
-        self.reach.min(self.extent.blocks().end)
+    pub fn readable_end(&self) -> u64 {
+        self.readable_end.min(self.extent.blocks().end)
     }
 
     /// When the next sector is in the buffer.
@@ -130,9 +130,9 @@ impl Reading {
     /// # Errors
     /// [`Refusal::Unreadable`].
     #[inline]
-    pub fn first(&self) -> Result<Option<Instant>, Refusal> {
+    pub fn next_ready(&self) -> Result<Option<Instant>, Refusal> {
         match self.groups.front() {
-            Some(group) if group.good() <= self.sent => {
+            Some(group) if group.readable_end() <= self.sent => {
                 Err(Refusal::Unreadable { sector: self.sent })
             }
             Some(group) => Ok(Some(group.at)),
@@ -146,20 +146,26 @@ impl Reading {
     /// # Errors
     /// [`Refusal::Unreadable`].
     #[inline]
-    pub fn ready(&self, sector: u64, now: Instant) -> Result<Option<Ready>, Refusal> {
-        let mut found: Option<Ready> = None;
+    pub fn ready(&self, sector: u64, now: Instant) -> Result<Option<ReadySectors>, Refusal> {
+        let mut found: Option<ReadySectors> = None;
         let last = self.extent.blocks().end;
         for group in self.groups.iter().filter(|group| group.end > sector) {
             match &mut found {
-                None if group.good() <= sector => return Err(Refusal::Unreadable { sector }),
-                None => found = Some(Ready { end: group.good().min(last), at: group.at }),
-                Some(ready) if group.at.max(ready.at) <= now => ready.end = group.good().min(last),
+                None if group.readable_end() <= sector => {
+                    return Err(Refusal::Unreadable { sector });
+                }
+                None => {
+                    found = Some(ReadySectors { end: group.readable_end().min(last), at: group.at })
+                }
+                Some(ready) if group.at.max(ready.at) <= now => {
+                    ready.end = group.readable_end().min(last)
+                }
                 Some(_) => break,
             }
             if group.bad.is_some() {
                 break;
             }
-            if group.end >= last.min(sector + FRAME) {
+            if group.end >= last.min(sector + DATA_FIS_SECTORS) {
                 break;
             }
         }
@@ -172,44 +178,45 @@ impl<T: Translation> Storage<T> {
     ///
     /// # Panics
     /// When the drive has fewer sectors.
-    pub fn begin_read(&mut self, reading: &mut Reading, at: Instant, extent: Extent) {
+    pub fn begin_read(&mut self, op: &mut ReadOp, at: Instant, extent: Extent) {
         self.check(extent);
-        self.rest(at);
+        self.catch_up(at);
         self.settle(at);
         let (first, end) = (extent.first.0, extent.blocks().end);
-        reading.groups.clear();
-        (reading.extent, reading.sent, reading.asked) = (extent, first, first);
-        reading.reach = first;
-        if !self.ahead.groups.is_empty() && self.ahead.first == first {
-            std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
-            (reading.asked, reading.reach) = (self.ahead.end, self.ahead.reach);
+        op.groups.clear();
+        (op.extent, op.sent, op.requested) = (extent, first, first);
+        op.readable_end = first;
+        if !self.read_ahead.groups.is_empty() && self.read_ahead.first == first {
+            std::mem::swap(&mut op.groups, &mut self.read_ahead.groups);
+            (op.requested, op.readable_end) = (self.read_ahead.end, self.read_ahead.readable_end);
             // Nobody looks for them before the command is decoded.
-            reading.groups.iter_mut().for_each(|group| group.at = group.at.max(at));
-            self.counts.ahead += 1;
+            op.groups.iter_mut().for_each(|group| group.at = group.at.max(at));
+            self.counts.read_ahead_hits += 1;
         }
-        self.ahead.groups.clear();
-        let goes_on =
-            self.look_ahead && self.ahead.active == 0 && self.ahead.expected == Some(first);
-        reading.limit = if goes_on { self.drive.sectors } else { end }.max(reading.asked);
-        if self.ahead.active == 0 {
-            self.ahead.written = None;
+        self.read_ahead.groups.clear();
+        let is_sequential = self.look_ahead
+            && self.read_ahead.active == 0
+            && self.read_ahead.expected == Some(first);
+        op.limit = if is_sequential { self.drive.sectors } else { end }.max(op.requested);
+        if self.read_ahead.active == 0 {
+            self.read_ahead.written = None;
         }
-        self.ahead.active += 1;
-        self.ahead.expected = Some(end);
-        self.ask(reading, at);
+        self.read_ahead.active += 1;
+        self.read_ahead.expected = Some(end);
+        self.request(op, at);
     }
 
     /// The host has taken the next `sectors` sectors; their place is free at `at`.
     #[inline]
-    pub fn sent(&mut self, reading: &mut Reading, at: Instant, sectors: u64) {
-        reading.sent += sectors;
+    pub fn consume(&mut self, op: &mut ReadOp, at: Instant, sectors: u64) {
+        op.sent += sectors;
         self.counts.read += sectors;
-        while reading.groups.front().is_some_and(|group| group.end <= reading.sent) {
-            reading.groups.pop_front();
+        while op.groups.front().is_some_and(|group| group.end <= op.sent) {
+            op.groups.pop_front();
         }
-        self.quiet = self.quiet.max(at);
+        self.last_activity = self.last_activity.max(at);
         self.settle(at);
-        self.ask(reading, at);
+        self.request(op, at);
     }
 
     /// What was written and is on flash need not be looked for among what is not.
@@ -221,15 +228,15 @@ impl<T: Translation> Storage<T> {
     }
 
     /// A read is over, or given up. What was read beyond its end is kept for the next.
-    pub fn end_read(&mut self, reading: &mut Reading) {
-        self.ahead.active = self.ahead.active.saturating_sub(1);
-        let is_new = !self.ahead.is_written(reading.sent..reading.asked);
-        if reading.is_over() && !reading.groups.is_empty() && is_new {
-            std::mem::swap(&mut reading.groups, &mut self.ahead.groups);
-            (self.ahead.first, self.ahead.end) = (reading.sent, reading.asked);
-            self.ahead.reach = reading.reach;
+    pub fn end_read(&mut self, op: &mut ReadOp) {
+        self.read_ahead.active = self.read_ahead.active.saturating_sub(1);
+        let is_new = !self.read_ahead.may_be_written(op.sent..op.requested);
+        if op.is_complete() && !op.groups.is_empty() && is_new {
+            std::mem::swap(&mut op.groups, &mut self.read_ahead.groups);
+            (self.read_ahead.first, self.read_ahead.end) = (op.sent, op.requested);
+            self.read_ahead.readable_end = op.readable_end;
         }
-        reading.groups.clear();
+        op.groups.clear();
     }
 
     /// Reads sectors at once, whatever the buffer holds. Returns when the last of them is out of the flash.
@@ -241,13 +248,13 @@ impl<T: Translation> Storage<T> {
     /// When the drive has fewer sectors.
     pub fn read(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
         self.check(extent);
-        self.rest(at);
+        self.catch_up(at);
         self.settle(at);
         self.counts.read += extent.count;
         let (mut first, end) = (extent.first.0, extent.blocks().end);
         let mut ready = at;
         while first < end {
-            let boundary = (self.pieces.down(first) + self.pieces.size).min(end);
+            let boundary = (self.fetch_grid.down(first) + self.fetch_grid.size).min(end);
             let group = self.fetch(at, Extent::new(first, boundary - first));
             if let Some(sector) = group.bad {
                 return Err(Refusal::Unreadable { sector });
@@ -255,29 +262,29 @@ impl<T: Translation> Storage<T> {
             ready = ready.max(group.at);
             first = boundary;
         }
-        self.ahead.expected = Some(end);
+        self.read_ahead.expected = Some(end);
         Ok(ready)
     }
 
     /// Asks the flash for as much as the buffer has room for.
     #[inline]
-    fn ask(&mut self, reading: &mut Reading, at: Instant) {
+    fn request(&mut self, op: &mut ReadOp, at: Instant) {
         // Others would wait behind what nobody asked for.
-        if self.ahead.active > 1 {
-            reading.limit = reading.extent.blocks().end.max(reading.asked);
+        if self.read_ahead.active > 1 {
+            op.limit = op.extent.blocks().end.max(op.requested);
         }
-        while reading.asked < reading.limit {
-            let boundary = self.pieces.down(reading.asked) + self.pieces.size;
-            let end = boundary.min(reading.limit);
-            if end > reading.sent + self.window && !reading.groups.is_empty() {
+        while op.requested < op.limit {
+            let boundary = self.fetch_grid.down(op.requested) + self.fetch_grid.size;
+            let end = boundary.min(op.limit);
+            if end > op.sent + self.read_buffer && !op.groups.is_empty() {
                 break;
             }
-            let group = self.fetch(at, Extent::new(reading.asked, end - reading.asked));
-            reading.groups.push_back(group);
-            if reading.reach == reading.asked {
-                reading.reach = group.good();
+            let group = self.fetch(at, Extent::new(op.requested, end - op.requested));
+            op.groups.push_back(group);
+            if op.readable_end == op.requested {
+                op.readable_end = group.readable_end();
             }
-            reading.asked = end;
+            op.requested = end;
         }
     }
 
@@ -295,7 +302,7 @@ impl<T: Translation> Storage<T> {
         let mut at = read.finished;
         let unreadable =
             read.events.has(Event::Unreadable).then(|| self.first_unreadable(&mut at, extent));
-        self.quiet = self.quiet.max(at);
+        self.last_activity = self.last_activity.max(at);
         let bad = unreadable.into_iter().chain(lost).min();
         Group { end, at, bad }
     }
