@@ -1,11 +1,12 @@
-//! A drive on its link as a block device: a recurrence in place of an engine.
+//! A drive on its link as a block device, computed by a recurrence instead of an engine.
 //!
-//! Layer: rank 4, beside the engines. Main types: [`Disk`], [`Driver`]. A request becomes one or more ATA commands of at
-//! most [`Driver::largest`] sectors; each command is followed once, from the host's side to its end: the time
-//! of the host, its FIS on the link, the controller, the flash below [`Storage`], Data FISes on the link, the FIS
-//! that ends it. What others keep busy is known by instants, not by events, so that a queue of commands costs no more than
-//! one. The times are those of the engines but for the place of ALIGNs; the order in which a device serves
-//! its queue is that in which data are ready.
+//! Layer: rank 4, beside the engines. Main types: [`Disk`], [`Driver`]. A request becomes one or more
+//! ATA commands of at most [`Driver::largest`] sectors. Each command is followed once from submission
+//! to completion: the time of the host, its FIS on the link, the controller, the flash below
+//! [`Storage`], Data FISes on the link, and the FIS that completes it. The resources that other
+//! commands occupy are represented by instants, not by events, so a queue of commands costs no more
+//! time to compute than a single one. The times equal those of the engines except for the position of
+//! ALIGNs. A device serves its queue in the order in which data are ready.
 //!
 //! ```text
 //!   request --> queue --> host --> H2D -----> controller --> flash --.
@@ -13,11 +14,11 @@
 //!   ended <-- host <-- D2H or Set Device Bits <-- Data FISes, 8 KiB each
 //! ```
 //!
-//! Source: Linux 6.1 for what becomes which command: `sd_setup_read_write_cmnd` and `ata_build_rw_tf`; FUA is off
-//! (`libata.fua`), so that a durable write is followed by FLUSH CACHE EXT; zeros are written as data; a discard is
-//! DATA SET MANAGEMENT with up to 64 ranges of 65,535 sectors (`ATA_MAX_TRIM_RNUM`). Flushes and discards are not
-//! queued: they wait for the queue, and it for them. Left out: resets of the link, and what an error of
-//! the queue costs the other commands in it.
+//! Source: Linux 6.1 for the choice of commands: `sd_setup_read_write_cmnd` and `ata_build_rw_tf`. FUA
+//! is off (`libata.fua`), so FLUSH CACHE EXT follows a durable write. Zeros are written as data. A
+//! discard is DATA SET MANAGEMENT with up to 64 ranges of 65,535 sectors (`ATA_MAX_TRIM_RNUM`). Flushes
+//! and discards are not queued: they wait for the queue to drain, and later commands wait for them.
+//! Left out: resets of the link, and the cost of an NCQ error for the other commands in the queue.
 
 mod bus;
 
@@ -34,32 +35,32 @@ use std::ops::Range;
 
 use bus::{Bus, DMA_ACTIVATE, DMA_SETUP, Delivery, REGISTER, SET_DEVICE_BITS};
 
-/// Sectors of the payload of a Data FIS.
+/// The sectors in the payload of a Data FIS of maximum size.
 const FRAME_SECTORS: u64 = LARGEST_DATA as u64 / SECTOR_DWORDS as u64;
-/// Sectors that a block of ranges of DATA SET MANAGEMENT names at most.
+/// The maximum number of sectors in one block of ranges of DATA SET MANAGEMENT.
 const TRIM_SECTORS_MAX: u64 = 64 * 65_535;
 
-/// How a host drives a drive.
+/// The parameters of the driver and its controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Driver {
-    /// Commands in the queue at once, where queued commands are used: 1 to 32.
+    /// The queue depth, 1 to 32, if queued commands are used.
     pub queue: Option<u32>,
-    /// Sectors of a command at most. Linux: 65,535.
+    /// The maximum number of sectors per command. Linux: 65,535.
     pub largest: u32,
-    /// From a request to its command: the host does this for one at a time.
+    /// The host's time per command, from the request to the command; one command at a time.
     pub submit: Duration,
-    /// From the FIS that ends a command to the end of the request.
+    /// The time from the FIS that completes a command to the completion of the request.
     pub complete: Duration,
 }
 
-/// What a disk did so far, besides its storage.
+/// Counters of a disk, besides those of its storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Commands.
+    /// Commands sent, reissued ones included.
     pub commands: u64,
     /// Data FISes.
     pub data_fises: u64,
-    /// Commands that were sent again because their data were damaged on the link.
+    /// Commands reissued because their data were damaged on the link.
     pub reissues: u64,
 }
 
@@ -72,18 +73,18 @@ pub struct Disk<T> {
     bus: Bus,
     queue: Queue,
     reading: ReadOp,
-    /// When the host can make the next command: it does not wait for the drive to accept the last.
+    /// When the host can build the next command. It does not wait for the drive to accept the last one.
     host_free: Instant,
-    /// When the drive has accepted the last queued command, so that the next can go to it.
+    /// When the drive has accepted the last queued command, so that the next one can be sent.
     drive_free: Instant,
-    /// When a command that is not queued ends.
+    /// When the last unqueued command completes.
     barrier: Instant,
-    /// One in so many Data FISes is damaged.
+    /// The link damages one in this many Data FISes, drawn from the stream.
     link_damage: Option<(u64, Stream)>,
     counts: Counts,
 }
 
-/// Times that a command is sent before it is given up: those of Linux, `SD_MAX_RETRIES` and one.
+/// The maximum number of attempts of a command: Linux' `SD_MAX_RETRIES` and the first one.
 const TRIES_MAX: u32 = 6;
 
 /// Why a command failed.
@@ -98,7 +99,7 @@ enum FailureCause {
 /// A failed attempt of a command.
 #[derive(Debug, Clone, Copy)]
 struct Failure {
-    /// When the drive, or after the completion the host, knew of it.
+    /// When the failure was detected: by the drive, or after completion by the host.
     at: Instant,
     cause: FailureCause,
 }
@@ -106,24 +107,25 @@ struct Failure {
 /// How a request is split into commands.
 #[derive(Debug, Clone, Copy)]
 struct Split {
-    /// Sectors of a command at most.
+    /// The maximum number of sectors of a command.
     max: u64,
-    /// Commands that do not end the request end at a multiple of this.
+    /// All commands but the last end at a multiple of this number of sectors.
     align: u64,
 }
 
-/// A command under way.
+/// A command in flight.
 #[derive(Debug, Clone, Copy)]
 struct ActiveCommand {
     accepted: Instant,
-    /// When the drive begins to do what it is asked.
+    /// When the drive begins to execute it.
     at: Instant,
 }
 
 impl<T: Translation> Disk<T> {
-    /// A drive of `storage` on a link of `wiring`.
+    /// Creates a drive of `storage` on a link of `wiring`.
     ///
-    /// A queue deeper than the drive's is cut to it, and one that the drive lacks is not used.
+    /// The queue depth is limited to the drive's; if the drive does not support queued commands, none
+    /// are used.
     #[must_use]
     pub fn new(storage: Storage<T>, wiring: &Wiring, driver: Driver) -> Self {
         let drive = *storage.drive();
@@ -158,11 +160,11 @@ impl<T: Translation> Disk<T> {
         }
     }
 
-    /// The same on a link that damages one in `one_in` Data FISes: the drive ends the command with ICRC, and the host
-    /// sends it again.
+    /// Adds damage: the link damages one in `one_in` Data FISes. The drive then aborts the command with
+    /// ICRC, and the host reissues it.
     ///
     /// # Panics
-    /// When `one_in` is zero.
+    /// If `one_in` is zero.
     #[must_use]
     pub fn with_link_damage(mut self, one_in: u64, stream: Stream) -> Self {
         assert!(one_in > 0, "Disk::with_link_damage: one in no frames");
@@ -174,27 +176,28 @@ impl<T: Translation> Disk<T> {
         self.link_damage.as_mut().is_some_and(|(one_in, stream)| stream.chance(1, *one_in))
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// How it is driven; the queue as it is used.
+    /// Returns the driver, with the queue depth that is used.
     pub const fn driver(&self) -> &Driver {
         &self.driver
     }
 
-    /// The drive without its protocol.
+    /// Returns the drive without its protocol.
     pub const fn storage(&self) -> &Storage<T> {
         &self.storage
     }
 
-    /// The same, to be worked on: an aging.
+    /// Returns the drive without its protocol, to prepare it before a run.
     pub const fn storage_mut(&mut self) -> &mut Storage<T> {
         &mut self.storage
     }
 
-    /// Power is lost at `at` and comes back: see [`Storage::cut_power`]. Nothing is under way then.
+    /// Cuts the power at `at` and restores it; see [`Storage::cut_power`]. No command is in flight
+    /// then.
     pub fn cut_power(&mut self, at: Instant) {
         self.storage.cut_power(at);
         self.queue.clear();
@@ -206,13 +209,13 @@ impl<T: Translation> Disk<T> {
         self.driver.queue.is_some()
     }
 
-    /// A command goes to the drive when there is room for it.
+    /// Starts a command as soon as the queue has room for it.
     fn start(&mut self, at: Instant) -> ActiveCommand {
         let accepted = self.queue.accept(at.max(self.barrier));
         ActiveCommand { accepted, at: self.issue(accepted) }
     }
 
-    /// The host makes a command and sends it. Returns when the drive begins to do it.
+    /// Builds a command and sends it. Returns when the drive begins to execute it.
     fn issue(&mut self, at: Instant) -> Instant {
         self.host_free = self.host_free.max(at) + self.driver.submit;
         self.counts.commands += 1;
@@ -224,13 +227,15 @@ impl<T: Translation> Disk<T> {
         begun
     }
 
-    /// The drive is done at `at` and says so. Returns when the host has noticed.
+    /// Sends the completion of a command that the drive has finished at `at`. Returns when the host has
+    /// noticed.
     fn send_completion(&mut self, at: Instant) -> Instant {
         let dwords = if self.is_queued() { SET_DEVICE_BITS } else { REGISTER };
         self.bus.fis(Side::Device, at, dwords).received + self.driver.complete
     }
 
-    /// A command from its start to its end; `transfer` moves its data, and says when the drive is done.
+    /// Executes a command and its retries. `transfer` moves the data and returns when the drive has
+    /// finished.
     fn command(
         &mut self,
         at: Instant,
@@ -259,7 +264,7 @@ impl<T: Translation> Disk<T> {
         }
     }
 
-    /// A command that is not queued goes when all others have ended, and others when it has.
+    /// Starts an unqueued command: it waits for all others to complete, and later ones wait for it.
     fn start_unqueued(&mut self, at: Instant) -> ActiveCommand {
         let accepted = self.queue.last().map_or(at, |last| last.max(at)).max(self.barrier);
         self.queue.clear();
@@ -274,7 +279,7 @@ impl<T: Translation> Disk<T> {
         self.barrier
     }
 
-    /// Reads what one command names.
+    /// Reads the sectors of one command.
     fn read(&mut self, at: Instant, extent: Extent) -> Result<Completion, block::Error> {
         let mut reading = std::mem::take(&mut self.reading);
         let done = self.command(at, |disk, at| {
@@ -294,8 +299,8 @@ impl<T: Translation> Disk<T> {
         })
     }
 
-    /// The Data FISes of a read, each as long as what the flash was asked for. Returns when the drive knows that the last has
-    /// come; or when it saw that it cannot go on, and why.
+    /// Sends the Data FISes of a read. Each contains what was requested from the flash so far, up to
+    /// the drive's maximum. Returns when the drive has received R_OK for the last one.
     fn receive(&mut self, reading: &mut ReadOp, at: Instant) -> Result<Instant, Failure> {
         let (mut now, mut is_first) = (at, self.is_queued());
         let largest = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
@@ -322,7 +327,7 @@ impl<T: Translation> Disk<T> {
         Ok(now)
     }
 
-    /// Writes what one command names.
+    /// Writes the sectors of one command.
     fn write(
         &mut self,
         at: Instant,
@@ -341,7 +346,7 @@ impl<T: Translation> Disk<T> {
         })
     }
 
-    /// The Data FISes of a write. Returns when the last of them has come.
+    /// Sends the Data FISes of a write. Returns when the drive has received the last one.
     fn send(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<Instant, Failure> {
         let (mut now, end) = (at, extent.blocks().end);
         let early = self.storage.drive().activates_early;
@@ -353,7 +358,8 @@ impl<T: Translation> Disk<T> {
             let next = (first + FRAME_SECTORS).min(end);
             let room = if early { now } else { now.max(self.storage.room_at()) };
             let activate = self.bus.fis(Side::Device, room, DMA_ACTIVATE);
-            // A Data FIS goes to flash when it has come to its end; until there is room for it, it meets HOLD.
+            // A Data FIS is passed to the flash once it is complete. Until there is room for it, the
+            // drive sends HOLD.
             let (room, length) = (self.storage.room_at(), dwords(next - first));
             let passed = self.bus.frame(Side::Host, activate.received, length, |start, bus| {
                 start.max(room) + bus.span(length)
@@ -384,7 +390,7 @@ impl<T: Translation> Disk<T> {
         }
     }
 
-    /// Ranges go to the drive as 512 bytes of data.
+    /// Sends the ranges to the drive as 512 bytes of data.
     fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, block::Error> {
         let started = self.start_unqueued(at);
         let activate = self.bus.fis(Side::Device, started.at, DMA_ACTIVATE);
@@ -399,7 +405,8 @@ impl<T: Translation> Disk<T> {
         }
     }
 
-    /// Every command of a request, of at most `most` sectors, cut at multiples of `unit`; the last to end ends it.
+    /// Runs every command of a request, split as `split` says. The request completes with the last
+    /// command.
     fn split(
         &mut self,
         at: Instant,
@@ -446,7 +453,7 @@ impl<T: Translation> Disk<T> {
                 })
             }
             Request::Discard { extent } => {
-                // No page lies in two commands, for neither would give it up.
+                // No page is divided between two commands, since neither would trim it.
                 let page = self.geometry.physical / SECTOR;
                 self.split(at, extent, Split { max: TRIM_SECTORS_MAX, align: page }, Self::trim)
             }
@@ -474,7 +481,7 @@ impl<T: Translation> BlockDevice for Disk<T> {
     }
 }
 
-/// What took most of the flash's time besides the host's own pages.
+/// Returns the cause of most of the flash's busy time besides the host's own pages.
 fn dominant_cause(work: &Work) -> Option<block::Cause> {
     let foreign = work.times.iter().filter(|(cause, time)| *cause != Cause::Host && *time > 0);
     let most = foreign.max_by_key(|&(_, time)| time).and_then(|(cause, _)| block_cause(cause));
@@ -507,7 +514,7 @@ const fn completion(started: ActiveCommand, ended: Instant) -> Completion {
     Completion { accepted: started.accepted, started: started.at, ended, cause: None }
 }
 
-/// What of a request's data a command moves.
+/// Returns the part of a request's payload that a command transfers.
 fn payload_of<'a>(request: Extent, data: Payload<'a>, command: Extent) -> Data<'a> {
     match data {
         Payload::Repeated(byte) => Data::Repeated(byte),
@@ -516,7 +523,7 @@ fn payload_of<'a>(request: Extent, data: Payload<'a>, command: Extent) -> Data<'
     }
 }
 
-/// What a command's data are from sector `from` of it on, for `count` sectors.
+/// Returns `count` sectors of a command's data, beginning with sector `from`.
 fn data_of(data: Data<'_>, from: u64, count: u64) -> Data<'_> {
     let (whole, part) = (Extent::new(0, from + count), Extent::new(from, count));
     match data {
@@ -530,19 +537,20 @@ fn data_of(data: Data<'_>, from: u64, count: u64) -> Data<'_> {
     }
 }
 
-/// The bytes of `part` among those of `whole`.
+/// Returns the bytes of `part`, given those of `whole`.
 fn slice(whole: Extent, bytes: &[u8], part: Extent) -> &[u8] {
     let at = |sectors: u64| (SECTOR * sectors).to_usize();
     let start = at(part.first.0 - whole.first.0);
     &bytes[start..start + at(part.count)]
 }
 
-/// Payload dwords of so many sectors.
+/// Returns the payload dwords of `sectors` sectors.
 const fn dwords(sectors: u64) -> u64 {
     sectors * SECTOR_DWORDS as u64
 }
 
-/// When the last of the sectors has gone out, if the first can go at `start` and each when it is out of the flash.
+/// Returns when the last of the sectors has been sent, if the first can be sent at `start` and each
+/// later one once it has been read from the flash.
 fn last_sent(reading: &ReadOp, bus: &Bus, start: Instant, sectors: Range<u64>) -> Instant {
     let (mut now, mut next) = (start, sectors.start);
     while next < sectors.end {

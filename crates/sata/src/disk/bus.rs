@@ -1,34 +1,36 @@
-//! The link as a timeline: when frames of several commands can pass.
+//! The link as a timeline of frames of several commands.
 //!
-//! Layer: below [`crate::disk::Disk`]. Main type: [`Bus`]. A frame takes what the engines give it, ALIGNs spread evenly
-//! (see [`crate::arithmetic`]): X_RDY until R_RDY was seen, its dwords, WTRM until R_OK was seen, SYNC. Frames that are
-//! ready later than others are placed behind them or in the gaps between, for a device sends what is ready first.
+//! Layer: below [`crate::disk::Disk`]. Main type: [`Bus`]. A frame occupies the link as long as in the
+//! engines, with ALIGNs spread evenly (see [`crate::arithmetic`]): from X_RDY to the arrival of R_RDY,
+//! its dwords, from WTRM to the arrival of R_OK, SYNC. Since a device sends what is ready first, a
+//! frame that becomes ready later is placed behind the frames already reserved or in a gap between
+//! them.
 
 use crate::link::{Side, Wiring};
 use crate::wire::{Speed, align};
 use boardlab_sim::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Dwords of Register, DMA Setup, Set Device Bits and DMA Activate FISes.
+/// The dwords of Register, DMA Setup, Set Device Bits and DMA Activate FISes.
 pub(super) const REGISTER: u64 = 5;
 pub(super) const DMA_SETUP: u64 = 7;
 pub(super) const SET_DEVICE_BITS: u64 = 2;
 pub(super) const DMA_ACTIVATE: u64 = 1;
 
-/// A frame's time on the link.
+/// The time that a frame occupies the link.
 #[derive(Debug, Clone, Copy)]
 struct Reservation {
     start: Instant,
-    /// From when on host and device can begin another.
+    /// When the host and the device can begin another frame.
     free: [Instant; 2],
 }
 
-/// When a frame passed.
+/// The times of a transmitted frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delivery {
-    /// The other end has all of it, and knows that it is good.
+    /// When the other end has received all of it and checked the CRC.
     pub(super) received: Instant,
-    /// The sender knows that.
+    /// When the sender has received R_OK.
     pub(super) acknowledged: Instant,
 }
 
@@ -37,7 +39,7 @@ pub(super) struct Delivery {
 pub(super) struct Bus {
     speed: Speed,
     latency: [u64; 2],
-    /// In the order of their start, none earlier than the first request that may still come.
+    /// Ordered by start. Those that ended before every request still possible are removed.
     reservations: VecDeque<Reservation>,
 }
 
@@ -54,9 +56,9 @@ impl Bus {
         Self { speed: wiring.speed, latency, reservations: VecDeque::new() }
     }
 
-    /// The time of so many dwords, with the ALIGNs among them, to the nearest nanosecond.
+    /// Returns the time of `dwords` including ALIGNs, to the nearest nanosecond.
     pub(super) fn span(&self, dwords: u64) -> Duration {
-        // A dword of the slowest speed takes 80/3 ns; this way all fits u64.
+        // A dword at the lowest speed takes 80/3 ns. With this unit all products fit u64.
         let dwords_per_80_ns = match self.speed {
             Speed::Gen1 => 3,
             Speed::Gen2 => 6,
@@ -67,22 +69,22 @@ impl Bus {
         Duration::from_nanos((numerator + denominator / 2) / denominator)
     }
 
-    /// Nothing more will be asked for before `at`.
+    /// Removes reservations that end by `at`: no later request begins before.
     pub(super) fn prune(&mut self, at: Instant) {
         while self.reservations.front().is_some_and(|reserved| reserved.end() <= at) {
             self.reservations.pop_front();
         }
     }
 
-    /// A FIS of `dwords` without payload that `from` can send from `ready` on.
+    /// Sends a FIS of `dwords` without payload, ready at `ready`.
     pub(super) fn fis(&mut self, from: Side, ready: Instant, dwords: u64) -> Delivery {
-        // Its first dword is what the header is to data.
+        // Its first dword takes the place of the header of a Data FIS.
         self.frame(from, ready, dwords - 1, |first, bus| first + bus.span(dwords - 1))
     }
 
-    /// A Data FIS of `dwords` of payload that `from` can begin from `ready` on. `flow` is given when the first of them
-    /// can pass at the end that decides, the sender's for data to the host and the receiver's for others, and says when all
-    /// have.
+    /// Sends a Data FIS of `dwords` of payload, ready at `ready`. `flow` is given the instant at which
+    /// the first payload dword can pass the end that determines the pace: the sender for data to the
+    /// host, the receiver otherwise. It returns when all dwords have passed.
     pub(super) fn frame(
         &mut self,
         from: Side,
@@ -94,7 +96,7 @@ impl Bus {
             Side::Host => self.latency,
             Side::Device => [self.latency[1], self.latency[0]],
         };
-        // X_RDY there, R_RDY back, SOF, header; and behind the payload CRC, EOF.
+        // X_RDY out, R_RDY back, SOF, header; after the payload CRC and EOF.
         let before = self.span(sender + receiver + 4);
         let start = self.first_gap(from, ready, before + self.span(dwords + 1 + sender));
         let travel = self.span(sender);
@@ -102,7 +104,7 @@ impl Bus {
             Side::Device => flow(start + before, self) + travel,
             Side::Host => flow(start + before + travel, self),
         } + self.span(1);
-        // R_OK back, SYNC there, SYNC back.
+        // R_OK back, SYNC out, SYNC back.
         let acknowledged = received + self.span(1 + receiver);
         let idle = acknowledged + self.span(1 + sender);
         let mut free = [idle + self.span(1); 2];
@@ -111,7 +113,7 @@ impl Bus {
         Delivery { received, acknowledged }
     }
 
-    /// The first instant from `ready` on at which a frame of at least `length` can begin.
+    /// Returns the first instant from `ready` on at which a frame of at least `length` can begin.
     fn first_gap(&self, from: Side, ready: Instant, length: Duration) -> Instant {
         let passed = self.reservations.partition_point(|reserved| reserved.end() <= ready);
         let mut start = ready;
@@ -124,7 +126,8 @@ impl Bus {
         start
     }
 
-    /// Frames between which no other fits become one, so that a stream of them is found at once.
+    /// Adds a reservation. Reservations with no room for a frame between them are merged, so that a
+    /// stream of frames is found in one step.
     fn reserve(&mut self, mut new: Reservation) {
         let least = self.span(self.latency[0] + self.latency[1] + 4);
         let place = self.reservations.partition_point(|other| other.start <= new.start);
@@ -189,10 +192,11 @@ mod tests {
             // Each part is rounded by itself.
             assert!(one.as_nanos().abs_diff(other.as_nanos()) <= 4, "{one} {other}");
         };
-        // Ways of 3, 5 and 3 dwords; X_RDY, R_RDY, SOF and CRC; five of the FIS; then EOF is there.
+        // Latencies of 3, 5 and 3 dwords; X_RDY, R_RDY, SOF and CRC; five of the FIS; then EOF has
+        // arrived.
         let asked = bus.fis(Side::Host, at(1_000), REGISTER).received;
         near(asked, at(1_000) + bus.span(3 + 5 + 3 + 4 + 5));
-        // R_OK, SYNC and SYNC; then the device may begin.
+        // After R_OK, SYNC and SYNC the device may begin.
         let answered = bus.fis(Side::Device, asked, REGISTER).received;
         near(answered, asked + bus.span(1 + 5 + 1 + 3 + 1) + bus.span(5 + 3 + 5 + 4 + 5));
     }

@@ -1,14 +1,14 @@
-//! Jobs cut into commands, and commands as FISes.
+//! The split of jobs into commands, and the FISes of commands.
 //!
-//! Layer: below [`crate::host::Host`]. Main types: [`Command`], [`Plan`]. Source: ACS-2, chapter 7; Linux 6.1
-//! `ata_build_rw_tf` for where LBA, count and tag lie. A count of zero stands for the largest: 256 sectors with 28
-//! bits, 65,536 with 48.
+//! Layer: below [`crate::host::Host`]. Main types: [`Command`], [`Plan`]. Source: ACS-2, chapter 7;
+//! Linux 6.1 `ata_build_rw_tf` for the fields of LBA, count and tag. A count of zero means the maximum:
+//! 256 sectors for 28-bit commands, 65,536 for 48-bit commands.
 
 use crate::SECTOR_DWORDS;
 use crate::host::job::{Addressing, Direction, Job, Transfer};
 use crate::wire::fis::RegisterH2d;
 
-/// How a transfer's command names its sectors.
+/// The command set of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandSet {
     Lba28,
@@ -29,17 +29,18 @@ pub(crate) struct Command {
     pub(crate) code: Code,
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
-    /// How often it was sent and came to nothing through the link's fault.
+    /// Attempts that failed because of the link.
     pub(crate) tries: u32,
 }
 
-/// Device register: LBA addressing; bits 7 and 5 are obsolete, and set by everybody in 28-bit commands.
+/// Values of the device register. DEVICE_LBA selects LBA addressing; bits 7 and 5 are obsolete, and
+/// hosts set them in 28-bit commands.
 const DEVICE_LBA: u8 = 0x40;
 const DEVICE_LBA28: u8 = 0xE0;
 const DEVICE_NONE: u8 = 0xA0;
 
 impl Command {
-    /// Payload dwords that it moves.
+    /// Returns the payload dwords of the command.
     pub(crate) fn dwords(&self) -> u64 {
         match self.code {
             Code::Identify => u64::from(SECTOR_DWORDS),
@@ -56,12 +57,12 @@ impl Command {
         matches!(self.code, Code::Transfer { form: CommandSet::Queued, .. })
     }
 
-    /// Whether its address has 28 bits, of which four are in the device register.
+    /// Whether the address has 28 bits, four of them in the device register.
     pub(crate) const fn is_28_bit(&self) -> bool {
         matches!(self.code, Code::Transfer { form: CommandSet::Lba28, .. })
     }
 
-    /// The same without the queue, as it is sent after an error of the queue.
+    /// Returns the unqueued command for the same sectors, as reissued after an NCQ error.
     pub(crate) fn unqueued(self) -> Self {
         match self.code {
             Code::Transfer { direction, form: CommandSet::Queued } => {
@@ -71,7 +72,7 @@ impl Command {
         }
     }
 
-    /// The command code.
+    /// Returns the command code.
     pub(crate) fn opcode(&self) -> u8 {
         match self.code {
             Code::Identify => 0xEC,
@@ -91,7 +92,7 @@ impl Command {
         }
     }
 
-    /// The FIS that starts it as `tag`.
+    /// Returns the FIS that issues the command with `tag`.
     pub(crate) fn fis(&self, tag: u8) -> RegisterH2d {
         let base =
             RegisterH2d { is_command: true, command: self.opcode(), ..RegisterH2d::default() };
@@ -129,17 +130,17 @@ impl Command {
     }
 }
 
-/// A count as it is written into 16 bits, where the largest becomes zero.
+/// Returns a count as encoded in 16 bits, where the maximum becomes zero.
 fn count_field(sectors: u32) -> u16 {
     u16::try_from(sectors & 0xFFFF).expect("16 bits were kept")
 }
 
-/// Bits 27 to 24 of a 28-bit address.
+/// Returns bits 27 to 24 of a 28-bit address.
 fn high_nibble(lba: u64) -> u8 {
     u8::try_from(lba >> 24 & 0x0F).expect("4 bits were kept")
 }
 
-/// The commands of a job that are still to come.
+/// The remaining commands of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     single: Option<Command>,

@@ -448,7 +448,7 @@ impl Agent for Host {
         }
     }
 
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         // A frame that hung while there was nothing to do is noticed when there is: the job is taken up then, and its
         // time runs.
         let waits = self.active.is_none() && !self.jobs.is_empty();
