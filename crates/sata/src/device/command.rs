@@ -1,71 +1,70 @@
-//! What a command FIS asks for: opcodes, and where each of them carries its address and count.
+//! The decoding of command FISes: opcodes, and the position of each command's address and count.
 //!
-//! Layer: decoding, without state. Main types: [`Request`], [`Move`]. Source: ATA8-ACS, clause 7 (commands), 7.14 for
-//! DATA SET MANAGEMENT, 7.48 for SET FEATURES; Serial ATA Revision 3, 13.6 for queued commands. Left out: PIO reads
-//! and writes, MULTIPLE, cylinders and heads, security, SMART, streaming; they are aborted.
+//! Layer: decoding, without state. Main types: [`Request`], [`DataCommand`]. Source: ATA8-ACS, clause 7
+//! (commands), 7.14 for DATA SET MANAGEMENT, 7.48 for SET FEATURES; Serial ATA Revision 3, 13.6 for
+//! queued commands. Left out, and therefore aborted: PIO reads and writes, MULTIPLE, CHS addressing,
+//! security, SMART, streaming.
 
 use crate::device::drive::Drive;
 use crate::wire::fis::RegisterH2d;
 use boardlab_block::Extent;
 
-/// Sectors of a count of zero.
+/// The sectors that a count of zero stands for.
 const SECTORS_MAX_28: u64 = 256;
 const SECTORS_MAX_48: u64 = 65_536;
-/// Device register: the address is an LBA.
+/// Device register: LBA addressing.
 const LBA: u8 = 0x40;
-/// The page of the log that tells of an error of the queue.
+/// The address of the NCQ command error log.
 const NCQ_ERROR_LOG: u64 = 0x10;
-/// DATA SET MANAGEMENT: give up.
+/// DATA SET MANAGEMENT: the TRIM bit.
 const TRIM: u16 = 1;
-/// DMA Setup that activates by itself, of SET FEATURES for features of Serial ATA.
+/// SET FEATURES, Serial ATA features: DMA Setup auto-activate.
 const AUTO_ACTIVATE: u16 = 2;
 
-/// Data that are moved.
+/// A command that reads or writes sectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DataCommand {
     pub(crate) extent: Extent,
     pub(crate) is_write: bool,
-    /// Of a queued command.
+    /// The tag of a queued command.
     pub(crate) tag: Option<u8>,
-    /// The command's own 28 bits of address.
-    pub(crate) is_28_bit: bool,
 }
 
-/// What SET FEATURES sets.
+/// A feature that SET FEATURES changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     WriteCache(bool),
     LookAhead(bool),
     AutoActivate(bool),
-    /// A transfer mode, of which there is one on a serial link.
+    /// The transfer mode, which has no effect on a serial link.
     TransferMode,
 }
 
-/// What a command asks for.
+/// A decoded command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Request {
     Identify,
     Transfer(DataCommand),
     Flush,
-    /// Goes to a state of less power: what is cached is written.
+    /// Enters a lower power state, after a flush.
     Standby,
     PowerMode,
     SetFeature(Setting),
-    /// So many blocks of ranges to be given up follow.
+    /// TRIM; this number of blocks of ranges follows.
     Trim(u64),
     NativeMax {
         is_28_bit: bool,
     },
     NcqErrorLog,
     Idle,
-    /// Queued, with a tag beyond the queue.
+    /// A queued command whose tag exceeds the queue depth.
     InvalidTag(u8),
-    /// Not known, or not of this drive.
+    /// An unknown command, or one that this drive does not support.
     Unsupported,
 }
 
 impl Request {
-    /// What a command asks of a drive.
+    /// Decodes a command FIS for `drive`.
     pub(crate) fn of(fis: &RegisterH2d, drive: &Drive) -> Self {
         match fis.command {
             0xEC => Self::Identify,
@@ -103,19 +102,17 @@ fn lba28(fis: &RegisterH2d) -> Request {
         count => count.into(),
     };
     let extent = Extent::new(first, count);
-    with_lba(fis, DataCommand { extent, is_write: fis.command == 0xCA, tag: None, is_28_bit: true })
+    with_lba(fis, DataCommand { extent, is_write: fis.command == 0xCA, tag: None })
 }
 
 /// READ DMA EXT, WRITE DMA EXT.
 fn lba48(fis: &RegisterH2d) -> Request {
     let extent = Extent::new(fis.lba, count(fis.count));
-    with_lba(
-        fis,
-        DataCommand { extent, is_write: fis.command == 0x35, tag: None, is_28_bit: false },
-    )
+    with_lba(fis, DataCommand { extent, is_write: fis.command == 0x35, tag: None })
 }
 
-/// READ FPDMA QUEUED, WRITE FPDMA QUEUED: the count is in the features, the tag in the count.
+/// READ FPDMA QUEUED, WRITE FPDMA QUEUED: the count is in the features field, the tag in the count
+/// field.
 fn queued(fis: &RegisterH2d, depth: u32) -> Request {
     let extent = Extent::new(fis.lba, count(fis.features));
     let tag = fis.count.to_le_bytes()[0] >> 3;
@@ -123,10 +120,10 @@ fn queued(fis: &RegisterH2d, depth: u32) -> Request {
         return Request::InvalidTag(tag);
     }
     let is_write = fis.command == 0x61;
-    with_lba(fis, DataCommand { extent, is_write, tag: Some(tag), is_28_bit: false })
+    with_lba(fis, DataCommand { extent, is_write, tag: Some(tag) })
 }
 
-/// Cylinders and heads must not be taken for an LBA.
+/// Rejects CHS addresses, which must not be interpreted as an LBA.
 fn with_lba(fis: &RegisterH2d, command: DataCommand) -> Request {
     if fis.device & LBA == 0 { Request::Unsupported } else { Request::Transfer(command) }
 }

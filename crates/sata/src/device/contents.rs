@@ -1,18 +1,19 @@
-//! What a drive would give back now, and what of it a cut of power would take.
+//! The contents of a drive, and what a power cut removes of them.
 //!
-//! Layer: below the drive, above [`crate::device::store`]. Main type: [`Contents`]. What came lies in a journal until it is on
-//! flash, in the order in which it came; then it goes to the store. A read looks at the journal first. When power
-//! is cut, what was on flash by then is kept, in order, and everything else is forgotten: the sectors hold
-//! what they held before.
+//! Layer: below the drive, above [`crate::device::store`]. Main type: [`Contents`]. Written data are
+//! recorded in a journal, in the order of arrival. Once they are on flash, they move to the store. A
+//! read consults the journal first. At a power cut, the entries on flash at that time are kept, in
+//! order, and all others are dropped, so their sectors keep their previous contents.
 //!
 //! ```text
-//!   came --> waiting --> gathered --> sent, finished at ... --> store
-//!            in the      handed to    its program ends
-//!            buffer      the layer
+//!   write --> buffered --> submitted --> programmed, at ... --> store
+//!             in the       accepted by   its program
+//!             buffer       the layer     completes
 //! ```
 //!
-//! Left out: the flash's own view of an interrupted program. The map is taken to be safe, and a page that was
-//! being programmed reads as before; `boardlab-ftl` models torn pages and the rebuilding of a map.
+//! Left out: the effect of an interrupted program on the flash itself. The mapping is assumed to
+//! survive, and a page whose program was interrupted reads as before. `boardlab-ftl` models torn pages
+//! and the rebuilding of the mapping.
 
 use crate::SECTOR;
 use crate::device::drive::Refusal;
@@ -22,14 +23,14 @@ use boardlab_block::Extent;
 use boardlab_sim::Instant;
 use std::collections::VecDeque;
 
-/// How far what came has got.
+/// The progress of written data on their way to flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// In the buffer of the drive.
     Buffered,
-    /// Handed to the layer below, which waits for more before it programs.
+    /// Accepted by the layer below, which waits for more data before it programs.
     Submitted,
-    /// On flash from then on.
+    /// On flash from this instant on.
     Programmed(Instant),
 }
 
@@ -40,20 +41,20 @@ struct Entry {
     progress: Progress,
 }
 
-/// What the sectors hold, in the buffer and on flash.
+/// The contents of all sectors, in the buffer and on flash.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Contents {
     store: Store,
     journal: VecDeque<Entry>,
-    /// Entries that wait, and that are gathered.
+    /// The numbers of buffered and of submitted entries.
     buffered: usize,
     submitted: usize,
-    /// Something was lost, ever.
+    /// A lost sector was recorded at least once.
     any_lost: bool,
 }
 
 impl Contents {
-    /// Sectors were written; they wait in the buffer.
+    /// Records written sectors, which are in the buffer.
     #[inline]
     pub(crate) fn insert(&mut self, extent: Extent, data: SectorData) {
         self.buffered += 1;
@@ -61,7 +62,7 @@ impl Contents {
         self.journal.push_back(Entry { extent, data, progress: Progress::Buffered });
     }
 
-    /// Sectors were written, and handed to the layer below in one step: see [`Contents::submitted`].
+    /// Records written sectors that the layer below has already accepted; see [`Contents::submit`].
     #[inline]
     pub(crate) fn insert_submitted(
         &mut self,
@@ -74,8 +75,8 @@ impl Contents {
         self.journal.push_back(Entry { extent, data, progress });
     }
 
-    /// What waits of `extent` went to the layer below, which programs it until `finished`, or waits for more. No
-    /// entry lies on both sides of its ends.
+    /// Records that the layer below accepted the buffered data of `extent`. The program completes at
+    /// `finished`, or the layer waits for more data. No entry crosses the ends of `extent`.
     #[inline]
     pub(crate) fn submit(&mut self, extent: Extent, finished: Option<Instant>) {
         let progress = finished.map_or(Progress::Submitted, Progress::Programmed);
@@ -97,7 +98,8 @@ impl Contents {
         }
     }
 
-    /// What waits of `extent` waits no more: the layer below took or refused it, or what overwrites it.
+    /// Records that the layer below accepted or refused the buffered data of `extent`, or data that
+    /// overwrite them.
     pub(crate) fn submit_or_drop(
         &mut self,
         extent: Extent,
@@ -109,7 +111,7 @@ impl Contents {
         }
     }
 
-    /// All that was gathered is programmed until `finished`.
+    /// Records that the program of all submitted data completes at `finished`.
     #[inline]
     pub(crate) fn program_submitted(&mut self, finished: Instant) {
         if self.submitted == 0 {
@@ -127,7 +129,8 @@ impl Contents {
         }
     }
 
-    /// The layer below refused what waits of `extent`: its sectors hold what they held before.
+    /// Drops the buffered data of `extent`, which the layer below refused. The sectors keep their
+    /// previous contents.
     pub(crate) fn drop_buffered(&mut self, extent: Extent) {
         let refused =
             |entry: &Entry| entry.progress == Progress::Buffered && entry.extent.overlaps(extent);
@@ -136,7 +139,7 @@ impl Contents {
         self.buffered = self.journal.iter().filter(waits).count();
     }
 
-    /// What is on flash at `now` goes to the store.
+    /// Moves entries that are on flash at `now` to the store.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant) {
         while let Some(Entry { progress: Progress::Programmed(finished), .. }) =
@@ -148,12 +151,12 @@ impl Contents {
         }
     }
 
-    /// Entries that are not in the store.
+    /// Returns the number of entries in the journal.
     pub(crate) fn unsettled(&self) -> usize {
         self.journal.len()
     }
 
-    /// Power is lost at `at`. With `buffer`, what is in the buffer is still written.
+    /// Cuts the power at `at`. If `buffer` is set, data in the buffer are still written.
     pub(crate) fn cut_power(&mut self, at: Instant, buffer: bool) {
         for Entry { extent, data, progress } in self.journal.drain(..) {
             let durable = matches!(progress, Progress::Programmed(finished) if finished <= at);
@@ -164,7 +167,7 @@ impl Contents {
         (self.buffered, self.submitted) = (0, 0);
     }
 
-    /// The words of an extent, where they count throughout.
+    /// Returns the words of an extent if they are a counting pattern.
     #[inline]
     pub(crate) fn counting(&mut self, extent: Extent) -> Option<Counting> {
         if self.is_settled(extent) {
@@ -183,7 +186,7 @@ impl Contents {
         all
     }
 
-    /// Writes the bytes of an extent.
+    /// Writes the bytes of an extent to `buffer`.
     pub(crate) fn fill(&mut self, extent: Extent, buffer: &mut [u8]) {
         let (mut at, mut rest) = (extent.first.0, buffer);
         let end = extent.blocks().end;
@@ -197,7 +200,7 @@ impl Contents {
         }
     }
 
-    /// The first sector of an extent that is lost.
+    /// Returns the first lost sector of an extent.
     pub(crate) fn first_lost(&mut self, extent: Extent) -> Option<u64> {
         if !self.any_lost {
             return None;
@@ -218,7 +221,7 @@ impl Contents {
         self.journal.iter().all(|entry| !entry.extent.overlaps(extent))
     }
 
-    /// What a sector holds, and for how many sectors that goes on at least.
+    /// Returns the contents of a sector, and a number of sectors for which they continue.
     fn at(&mut self, sector: u64) -> (SectorData, u64) {
         let mut limit = u64::MAX;
         for entry in self.journal.iter().rev() {

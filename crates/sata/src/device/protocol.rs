@@ -1,6 +1,7 @@
-//! Commands: what each of them begins, and how it ends.
+//! The start and the completion of each command.
 //!
-//! Layer: part of [`Ssd`]. Source and what is left out: see [`crate::device::ssd`] and [`crate::device::command`].
+//! Layer: part of [`Ssd`]. Source and what is left out: see [`crate::device::ssd`] and
+//! [`crate::device::command`].
 
 use crate::device::command::{DataCommand, Request, Setting};
 use crate::device::drive::Refusal;
@@ -15,14 +16,14 @@ use boardlab_block::Extent;
 use boardlab_ftl::Translation;
 use boardlab_sim::Instant;
 
-/// Bytes of a page of PIO data.
+/// The bytes of a page of PIO data.
 const PAGE: u16 = 512;
 /// CHECK POWER MODE: active or idle.
 const ACTIVE: u16 = 0xFF;
-/// Page 10h of the log, first byte: the error is not of a queued command.
+/// Log page 10h, first byte: the error is not of a queued command.
 const NOT_QUEUED: u8 = 0x80;
 
-/// An error and the sector that it is about.
+/// The contents of the error register, and the sector that the error concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) error: u8,
@@ -30,15 +31,15 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The command is not known, or cannot be done.
+    /// The command is not supported or cannot be executed.
     pub(crate) const ABORTED: Self = Self { error: error::ABRT, sector: 0 };
 
-    /// Data were damaged on the link.
+    /// The data were damaged on the link.
     pub(crate) const fn damaged(sector: u64) -> Self {
         Self { error: error::ICRC | error::ABRT, sector }
     }
 
-    /// What the storage said.
+    /// Converts a refusal of the storage.
     pub(crate) const fn from_refusal(refusal: Refusal, sector: u64) -> Self {
         match refusal {
             Refusal::WornOut => Self { error: error::ABRT, sector },
@@ -56,8 +57,9 @@ impl<T: Translation> Ssd<T> {
             Request::InvalidTag(tag) => Some(tag),
             _ => None,
         };
-        // A command in the way of another ends both; a queue ends with one that is not queued, and with a tag that
-        // is in use or that there is not. The host waits for a Register FIS: no other one clears BSY.
+        // A command received while an unqueued one is in progress aborts both. The queue fails if an
+        // unqueued command is received, or a tag that is in flight or invalid. The host waits for a
+        // Register FIS: no other one clears BSY.
         let fails_queue = match tag {
             Some(tag) => {
                 self.queue.in_flight() >> tag & 1 == 1 || request == Request::InvalidTag(tag)
@@ -109,7 +111,7 @@ impl<T: Translation> Ssd<T> {
     }
 
     fn begin_transfer(&mut self, at: Instant, command: DataCommand) {
-        let DataCommand { extent, is_write, tag, .. } = command;
+        let DataCommand { extent, is_write, tag } = command;
         let (first, sectors) = (extent.first.0, self.storage.drive().sectors);
         let tick = self.tick(at);
         if first.saturating_add(extent.count) > sectors {
@@ -160,7 +162,7 @@ impl<T: Translation> Ssd<T> {
         self.complete_command(at, ended);
     }
 
-    /// A page of 512 bytes goes to the host.
+    /// Sends a page of 512 bytes to the host.
     fn send_page(&mut self, at: Instant, page: [u32; identify::DWORDS]) {
         self.page = page;
         self.busy = true;
@@ -178,7 +180,8 @@ impl<T: Translation> Ssd<T> {
         self.outbox.push_back((Fis::PioSetup(fis), tick));
     }
 
-    /// The host asks which command failed: before it is told, whatever it still takes for queued is declared over.
+    /// Clears all tags that the host still considers in flight with a Set Device Bits FIS, before the
+    /// log page that it has requested.
     fn clear_queue(&mut self, at: Instant) {
         if std::mem::take(&mut self.queue.halted) {
             let (status, active) = (READY, u32::MAX);
@@ -188,7 +191,7 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// The next Data FIS of a write may come.
+    /// Sends DMA Activate for the next Data FIS of a write.
     #[inline]
     pub(crate) fn activate(&mut self, at: Instant) {
         let early = self.storage.drive().activates_early;
@@ -201,7 +204,7 @@ impl<T: Translation> Ssd<T> {
         self.outbox.push_back((Fis::RegisterD2h(fis), tick));
     }
 
-    /// The command that is not queued ends when the storage says, or fails.
+    /// Completes the unqueued command at the instant of `ended`, or with its error.
     pub(crate) fn complete_command(&mut self, at: Instant, ended: Result<Instant, Refusal>) {
         match ended {
             Ok(ended) => {
@@ -226,7 +229,7 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// The command ends with something to say.
+    /// Completes the unqueued command with these values in its LBA and count registers.
     fn complete_with(&mut self, at: Instant, lba: u64, count: u16) {
         self.command = RegisterH2d { lba, count, ..self.command };
         if self.command.command == 0xF8 {
@@ -240,7 +243,7 @@ impl<T: Translation> Ssd<T> {
         self.fail_command(now, Failure { sector: self.command.lba, ..Failure::ABORTED });
     }
 
-    /// The command that is not queued, or was not taken into the queue, has failed.
+    /// Fails the unqueued command, or a queued one that was not accepted.
     pub(crate) fn fail_command(&mut self, tick: Tick, failure: Failure) {
         self.busy = false;
         self.tally.failed += 1;
@@ -257,7 +260,7 @@ impl<T: Translation> Ssd<T> {
         );
     }
 
-    /// The data phase under way has failed.
+    /// Fails the data phase in progress.
     pub(crate) fn fail_transfer(&mut self, now: Tick, slot: usize, failure: Failure) {
         if matches!(self.phase, Phase::Read { .. }) {
             self.storage.end_read(&mut self.reads[slot]);
@@ -273,7 +276,7 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// A queued command has failed, and with it the queue.
+    /// Fails a queued command, and with it the queue.
     pub(crate) fn halt_queue(&mut self, now: Tick, tag: u8, failure: Failure) {
         self.tally.failed += 1;
         self.log_error(Some(tag), failure);
@@ -282,7 +285,7 @@ impl<T: Translation> Ssd<T> {
         self.outbox.push_back((Fis::SetDeviceBits(fis), now));
     }
 
-    /// Page 10h of the log says which command failed, until it is read nothing else is done.
+    /// Writes the failed command to log page 10h and halts the queue until the host has read it.
     fn log_error(&mut self, tag: Option<u8>, failure: Failure) {
         self.queue.halted = true;
         let mut page = [0_u8; PAGE as usize];
@@ -298,7 +301,7 @@ impl<T: Translation> Ssd<T> {
         self.log.iter_mut().zip(words).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
     }
 
-    /// Everything that is under way is over, and nobody is told.
+    /// Aborts everything in progress without notifying the host.
     pub(crate) fn abort_all(&mut self) {
         let reads = |tag: &u8| !self.queue.slots[usize::from(*tag)].is_write;
         for tag in tags(self.queue.waiting | self.queue.transferring).filter(reads) {
@@ -312,7 +315,8 @@ impl<T: Translation> Ssd<T> {
         self.busy = false;
     }
 
-    /// The data phase of the queued command that is ready begins, or those that ended are told.
+    /// Sends the completions of queued commands, or else begins the data phase of the one that is
+    /// ready.
     pub(crate) fn advance_queue(&mut self, now: Tick) {
         if self.queue.in_flight() == 0 {
             return;
@@ -341,7 +345,8 @@ impl<T: Translation> Ssd<T> {
         ready.min(self.queue.next_completion())
     }
 
-    /// Of those that wait the one whose data, or whose room, are there first; of these, the oldest.
+    /// Returns the waiting command whose data, or whose room, are available first; the oldest of
+    /// several.
     fn first_ready(&self) -> Option<(Tick, u8)> {
         let of = |tag: u8| {
             let slot = &self.queue.slots[usize::from(tag)];
@@ -378,7 +383,7 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// The command in `slot` has moved all its data and ends when the storage says.
+    /// Ends the data phase of the command in `slot`, which completes at the instant of `ended`.
     pub(crate) fn end_transfer(&mut self, now: Tick, slot: usize, ended: Result<Instant, Refusal>) {
         let first = match self.phase {
             Phase::Write { remaining, .. } => remaining.first.0,
@@ -402,8 +407,8 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// Ranges to be given up: 48 bits of address and 16 bits of count each. Those that go on where the one before ends are
-    /// one with it: a page that lies in both is given up.
+    /// Trims the received ranges: 48 bits of address and 16 bits of count each. Adjacent ranges are
+    /// merged, so that a page that lies partly in each of them is trimmed.
     pub(crate) fn trim_ranges(&mut self, at: Instant) -> Result<Instant, Failure> {
         let sectors = self.storage.drive().sectors;
         let mut ranges: Vec<Extent> = Vec::new();
@@ -430,7 +435,7 @@ impl<T: Translation> Ssd<T> {
     }
 }
 
-/// The four highest of 28 bits of address.
+/// Returns the four highest bits of a 28-bit address.
 fn nibble(lba: u64) -> u8 {
     u8::try_from(lba >> 24 & 0x0F).unwrap_or(0)
 }

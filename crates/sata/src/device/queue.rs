@@ -1,7 +1,7 @@
-//! Queued commands: which is ready first, and which have ended.
+//! The queued commands of a drive, by tag and state.
 //!
-//! Layer: part of the command layer. Main type: [`Queue`]. Source: Serial ATA Revision 3, 13.6. Left out: priorities,
-//! data phases of a command in several parts.
+//! Layer: part of the command layer. Main type: [`Queue`]. Source: Serial ATA Revision 3, 13.6. Left
+//! out: priorities, and commands whose data phase is divided into several.
 
 use crate::wire::Tick;
 use boardlab_block::Extent;
@@ -11,26 +11,27 @@ use boardlab_block::Extent;
 pub(crate) struct QueueSlot {
     pub(crate) extent: Extent,
     pub(crate) is_write: bool,
-    /// How many came before.
+    /// The number of queued commands received before.
     pub(crate) order: u64,
-    /// When the controller has seen it; of a write that has all its data, when it ends.
+    /// When the controller has decoded the command; when it completes, once a write has all its data.
     pub(crate) at: Tick,
 }
 
-/// Queued commands by tag.
+/// The queued commands.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     pub(crate) slots: [QueueSlot; 32],
-    /// A bit for each that waits for its data phase, has it, or has ended and waits to be told.
+    /// One bit for each tag that waits for its data phase, is in it, or waits for its completion to be
+    /// sent.
     pub(crate) waiting: u32,
     pub(crate) transferring: u32,
     pub(crate) completing: u32,
     pub(crate) received: u64,
-    /// One has failed: everything is aborted until the host knows which.
+    /// A command has failed. All commands are aborted until the host has read which one.
     pub(crate) halted: bool,
 }
 
-/// The tags of a set of bits.
+/// Returns the tags of a set of bits.
 pub(crate) fn tags(mut bits: u32) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let tag = bits.trailing_zeros();
@@ -40,19 +41,19 @@ pub(crate) fn tags(mut bits: u32) -> impl Iterator<Item = u8> {
 }
 
 impl Queue {
-    /// All that are not over.
+    /// Returns the tags in flight, as bits.
     pub(crate) const fn in_flight(&self) -> u32 {
         self.waiting | self.transferring | self.completing
     }
 
-    /// A command came.
+    /// Adds a received command.
     pub(crate) fn push(&mut self, tag: u8, extent: Extent, is_write: bool, at: Tick) {
         self.slots[usize::from(tag)] = QueueSlot { extent, is_write, order: self.received, at };
         self.received += 1;
         self.waiting |= 1 << tag;
     }
 
-    /// Those that have ended by `now`, as bits; they are forgotten.
+    /// Removes the commands that have completed by `now` and returns their tags, as bits.
     pub(crate) fn take_completed(&mut self, now: Tick) -> u32 {
         let ended = tags(self.completing)
             .filter(|&tag| self.slots[usize::from(tag)].at <= now)
@@ -61,7 +62,7 @@ impl Queue {
         ended
     }
 
-    /// When the first of those that end does.
+    /// Returns when the next command completes.
     pub(crate) fn next_completion(&self) -> Tick {
         tags(self.completing)
             .map(|tag| self.slots[usize::from(tag)].at)

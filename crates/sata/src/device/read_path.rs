@@ -1,9 +1,10 @@
-//! How sectors leave the flash: groups asked for ahead of the link, as many as the buffer holds.
+//! The read path: groups of sectors that the drive requests from the flash ahead of the link.
 //!
-//! Layer: part of [`Storage`]. Main types: [`ReadOp`], a read under way; `ReadAhead`, what was read beyond the end
-//! of the last command. The flash is asked for what a die reads at once; when the host has taken
-//! a group, its place in the buffer is free for the next. A command that begins where the last one ended finds what was read
-//! ahead, and has the drive go on beyond its own end.
+//! Layer: part of [`Storage`]. Main types: [`ReadOp`], a read in progress; `ReadAhead`, sectors read
+//! beyond the end of the last command. The drive requests from the flash what a die reads at once, as
+//! far as the read buffer has room. When the host has received a group, its room is free for the next.
+//! A command that begins where the last one ended finds the sectors read ahead, and makes the drive
+//! read beyond its own end.
 
 use crate::device::drive::Refusal;
 use crate::device::storage::Storage;
@@ -14,58 +15,58 @@ use boardlab_sim::Instant;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Sectors of the longest Data FIS.
+/// The sectors of a Data FIS of maximum size.
 pub(crate) const DATA_FIS_SECTORS: u64 = (LARGEST_DATA / SECTOR_DWORDS) as u64;
 
-/// Neighbouring sectors that come out of the flash together.
+/// Adjacent sectors that the flash returns together.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     end: u64,
     at: Instant,
-    /// The first sector that cannot be read.
+    /// The first unreadable sector.
     bad: Option<u64>,
 }
 
 impl Group {
-    /// One past the last sector before which all can be read.
+    /// One past the last sector before which all are readable.
     #[inline]
     fn readable_end(&self) -> u64 {
         self.bad.unwrap_or(self.end)
     }
 }
 
-/// A read that is under way; kept and used again, it allocates nothing.
+/// A read in progress. A value can be reused, so that a read allocates nothing.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOp {
     extent: Extent,
-    /// First sector that the host has not taken, and that the flash was not asked for.
+    /// The first sector that was not sent to the host, and the first not requested from the flash.
     sent: u64,
     requested: u64,
-    /// How far the flash will be asked.
+    /// The end of what is requested from the flash.
     limit: u64,
-    /// One past the last sector that was asked for and can be read.
+    /// One past the last sector that was requested and is readable.
     readable_end: u64,
     groups: VecDeque<Group>,
 }
 
-/// What was read beyond the end of the last command.
+/// Sectors read beyond the end of the last command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadAhead {
-    /// First sector of it, and one past the last.
+    /// The first of these sectors, and one past the last.
     first: u64,
     end: u64,
     readable_end: u64,
     groups: VecDeque<Group>,
     /// Where the last read ended.
     expected: Option<u64>,
-    /// Reads under way.
+    /// The number of reads in progress.
     active: u32,
-    /// From the first to the last sector that was written while there were any.
+    /// The range from the first to the last sector written while reads were in progress.
     written: Option<Range<u64>>,
 }
 
 impl ReadAhead {
-    /// What was read ahead is no longer what the sectors hold.
+    /// Invalidates sectors read ahead that overlap a write.
     #[inline]
     pub(crate) fn invalidate(&mut self, extent: Extent) {
         let (first, end) = (extent.first.0, extent.blocks().end);
@@ -78,54 +79,54 @@ impl ReadAhead {
         }
     }
 
-    /// Whether sectors of `range` may have been written since the reads under way began.
+    /// Whether sectors of `range` may have been written since the reads in progress began.
     fn may_be_written(&self, range: Range<u64>) -> bool {
         self.written.as_ref().is_some_and(|all| all.start < range.end && range.start < all.end)
     }
 }
 
-/// Sectors that are, or will be, in the buffer.
+/// Sectors that are in the read buffer at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadySectors {
-    /// One past the last of them.
+    /// One past the last of the sectors.
     pub end: u64,
-    /// From when on.
+    /// The instant.
     pub at: Instant,
 }
 
 impl ReadOp {
-    /// None under way.
+    /// Creates a value without a read in progress.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What is read.
+    /// Returns the extent of the read.
     #[must_use]
     pub const fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// The first sector that was not sent.
+    /// Returns the first sector that was not sent.
     #[must_use]
     pub const fn next_sector(&self) -> u64 {
         self.sent
     }
 
-    /// Whether everything was sent.
+    /// Whether all sectors were sent.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.sent >= self.extent.blocks().end
     }
 
-    /// One past the last sector that the flash was asked for, if all before it can be read.
+    /// Returns one past the last sector requested from the flash, up to the first unreadable one.
     #[must_use]
     #[inline]
     pub fn readable_end(&self) -> u64 {
         self.readable_end.min(self.extent.blocks().end)
     }
 
-    /// When the next sector is in the buffer.
+    /// Returns when the next sector is in the buffer, or `None` if it was not requested.
     ///
     /// # Errors
     /// [`Refusal::Unreadable`].
@@ -140,8 +141,8 @@ impl ReadOp {
         }
     }
 
-    /// When `sector`, which was not sent yet, is in the buffer, and up to where; neighbours that are there by
-    /// `now` are told together.
+    /// Returns when `sector`, which was not sent yet, is in the buffer, and the end of its range.
+    /// Adjacent groups that are in the buffer by `now` are included.
     ///
     /// # Errors
     /// [`Refusal::Unreadable`].
@@ -174,10 +175,10 @@ impl ReadOp {
 }
 
 impl<T: Translation> Storage<T> {
-    /// A read begins at `at`.
+    /// Begins a read at `at`.
     ///
     /// # Panics
-    /// When the drive has fewer sectors.
+    /// If the extent exceeds the drive.
     pub fn begin_read(&mut self, op: &mut ReadOp, at: Instant, extent: Extent) {
         self.check(extent);
         self.catch_up(at);
@@ -189,7 +190,7 @@ impl<T: Translation> Storage<T> {
         if !self.read_ahead.groups.is_empty() && self.read_ahead.first == first {
             std::mem::swap(&mut op.groups, &mut self.read_ahead.groups);
             (op.requested, op.readable_end) = (self.read_ahead.end, self.read_ahead.readable_end);
-            // Nobody looks for them before the command is decoded.
+            // The drive looks them up only once the command is decoded.
             op.groups.iter_mut().for_each(|group| group.at = group.at.max(at));
             self.counts.read_ahead_hits += 1;
         }
@@ -206,7 +207,7 @@ impl<T: Translation> Storage<T> {
         self.request(op, at);
     }
 
-    /// The host has taken the next `sectors` sectors; their place is free at `at`.
+    /// Removes the next `sectors` sectors, which the host has received; their room is free at `at`.
     #[inline]
     pub fn consume(&mut self, op: &mut ReadOp, at: Instant, sectors: u64) {
         op.sent += sectors;
@@ -219,7 +220,7 @@ impl<T: Translation> Storage<T> {
         self.request(op, at);
     }
 
-    /// What was written and is on flash need not be looked for among what is not.
+    /// Moves written data that are on flash out of the journal, which makes lookups shorter.
     #[inline]
     fn settle(&mut self, at: Instant) {
         if let Some(contents) = &mut self.contents {
@@ -227,7 +228,7 @@ impl<T: Translation> Storage<T> {
         }
     }
 
-    /// A read is over, or given up. What was read beyond its end is kept for the next.
+    /// Ends or aborts a read. Sectors read beyond its end are kept for the next read.
     pub fn end_read(&mut self, op: &mut ReadOp) {
         self.read_ahead.active = self.read_ahead.active.saturating_sub(1);
         let is_new = !self.read_ahead.may_be_written(op.sent..op.requested);
@@ -239,13 +240,14 @@ impl<T: Translation> Storage<T> {
         op.groups.clear();
     }
 
-    /// Reads sectors at once, whatever the buffer holds. Returns when the last of them is out of the flash.
+    /// Reads sectors at once, regardless of the read buffer. Returns when the flash has returned the
+    /// last one.
     ///
     /// # Errors
     /// [`Refusal::Unreadable`].
     ///
     /// # Panics
-    /// When the drive has fewer sectors.
+    /// If the extent exceeds the drive.
     pub fn read(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
         self.check(extent);
         self.catch_up(at);
@@ -266,10 +268,10 @@ impl<T: Translation> Storage<T> {
         Ok(ready)
     }
 
-    /// Asks the flash for as much as the buffer has room for.
+    /// Requests from the flash as much as the buffer has room for.
     #[inline]
     fn request(&mut self, op: &mut ReadOp, at: Instant) {
-        // Others would wait behind what nobody asked for.
+        // Without read-ahead: other reads would wait for sectors that no command requested.
         if self.read_ahead.active > 1 {
             op.limit = op.extent.blocks().end.max(op.requested);
         }
@@ -288,7 +290,7 @@ impl<T: Translation> Storage<T> {
         }
     }
 
-    /// Asks for neighbouring sectors.
+    /// Requests adjacent sectors from the flash.
     #[inline]
     fn fetch(&mut self, at: Instant, extent: Extent) -> Group {
         let end = extent.blocks().end;
@@ -307,7 +309,8 @@ impl<T: Translation> Storage<T> {
         Group { end, at, bad }
     }
 
-    /// The first sector of an extent that could not be read as a whole: its pages are read one by one.
+    /// Finds the first unreadable sector of an extent that could not be read as a whole, by reading
+    /// page by page.
     #[cold]
     fn first_unreadable(&mut self, now: &mut Instant, extent: Extent) -> u64 {
         let (size, first) = (self.pages.size, extent.first.0);
@@ -319,7 +322,8 @@ impl<T: Translation> Storage<T> {
             *now = read.finished.max(*now);
             read.events.has(Event::Unreadable)
         });
-        // What could be read at the second try is told all the same: the first sector is as good as any.
+        // If every page is readable at the second attempt, the read fails all the same, at its first
+        // sector.
         bad.map_or(first, |page| first.max(page * size))
     }
 }

@@ -1,21 +1,22 @@
-//! The drive without its protocol: sectors in, pages of the translation layer out, and when.
+//! The drive without its protocol: sectors in, operations on mapped pages and their times out.
 //!
-//! Layer: between the command layer, or a block device, and `boardlab-ftl`. Main type: [`Storage`]. All times are
-//! instants; nothing here knows ticks, FISes or tags.
+//! Layer: between the command layer, or a block device, and `boardlab-ftl`. Main type: [`Storage`]. All
+//! times are instants; this module does not know ticks, FISes or tags.
 //!
-//! A write comes in pieces ([`Storage::write`]), each answered with when the next one can come, and ends with
-//! [`Storage::end_write`]. Pieces gather to what a die programs at once, and go to the layer when that
-//! is complete; a page of which only some sectors came is read first. A read ([`Storage::begin_read`]) asks
-//! the flash for so much as the buffer holds, and for more as the host takes it ([`Storage::sent`]);
-//! [`ReadOp::ready`](crate::device::Reading::ready) says when which sectors are there.
+//! A write arrives in pieces ([`Storage::write`]) and ends with [`Storage::end_write`]. Each piece
+//! returns when the next one can arrive. Pieces are gathered to groups, the data that a die programs at
+//! once, and a complete group goes to the layer below. A page of which only some sectors were written
+//! is read first. A read ([`Storage::begin_read`]) requests from the flash as much as the read buffer
+//! holds, and more as the host receives it ([`Storage::consume`]).
+//! [`ReadOp::ready`](crate::device::ReadOp::ready) says when which sectors are available.
 //!
 //! ```text
-//!   write --> run of sectors --> groups --------> Translation::write --> accepted: room
-//!                  `--> pages that are not whole --^ (after a read)  `-> finished: on flash
-//!   begin_read --> groups of the window --> Translation::read --> ready --> sent --> next group
+//!   write --> run of sectors --> groups ---------> Translation::write --> accepted: room
+//!                  `--> incomplete pages (read)--^                    `-> finished: on flash
+//!   begin_read --> groups of the read buffer --> Translation::read --> ready --> consume --> next group
 //! ```
 //!
-//! Left out: a buffer that reads and writes share, and reads that are answered from data of a finished write.
+//! Left out: a buffer shared by reads and writes, and reads served from the data of a completed write.
 
 use crate::SECTOR;
 use crate::device::contents::Contents;
@@ -31,31 +32,31 @@ use boardlab_ftl::{ByCause, Events, Translation};
 use boardlab_sim::Instant;
 use std::ops::Range;
 
-/// What a drive did so far, besides what its translation layer counts.
+/// Counters of a drive, besides those of its translation layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Sectors written.
     pub written: u64,
-    /// Sectors that went to the host.
+    /// Sectors sent to the host.
     pub read: u64,
-    /// Sectors given up.
+    /// Sectors trimmed.
     pub trimmed: u64,
-    /// Pages that were read because only some of their sectors were written.
+    /// Pages read because only some of their sectors were written.
     pub merged: u64,
-    /// Sectors that a merge found unreadable: the drive will say so when they are read.
+    /// Sectors that such a read found unreadable. The drive reports them when they are read.
     pub lost: u64,
     /// Flushes.
     pub flushes: u64,
-    /// Reads that found their first sectors in the buffer.
+    /// Reads whose first sectors were read ahead.
     pub read_ahead_hits: u64,
 }
 
-/// What the flash was made to do.
+/// The work of the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Work {
-    /// Nanoseconds of busy dies.
+    /// The busy time of dies in nanoseconds.
     pub times: ByCause,
-    /// What else was slow.
+    /// Other events that cost time.
     pub events: Events,
 }
 
@@ -67,11 +68,12 @@ impl Work {
     }
 }
 
-/// Lines a number of sectors apart.
+/// A division of the sectors into cells of equal size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
     pub(crate) size: u64,
-    /// Of sizes that are powers of two, nearly all: shifting is ten times as fast as dividing.
+    /// For sizes that are powers of two, which is nearly always: shifting is ten times as fast as
+    /// dividing.
     shift: Option<u32>,
 }
 
@@ -81,7 +83,7 @@ impl Grid {
         Self { size, shift }
     }
 
-    /// The number of lines up to `sector`, the first one not counted.
+    /// Returns the index of the cell of `sector`.
     #[inline]
     pub(crate) const fn index(self, sector: u64) -> u64 {
         match self.shift {
@@ -90,13 +92,13 @@ impl Grid {
         }
     }
 
-    /// The last line that is not beyond `sector`.
+    /// Returns the first sector of the cell of `sector`.
     #[inline]
     pub(crate) const fn down(self, sector: u64) -> u64 {
         self.index(sector) * self.size
     }
 
-    /// What lies between lines, by number, of which `extent` has sectors.
+    /// Returns the indices of the cells that `extent` overlaps.
     #[inline]
     pub(crate) const fn span(self, extent: Extent) -> Range<u64> {
         let end = extent.blocks().end;
@@ -109,30 +111,30 @@ impl Grid {
 pub struct Storage<T> {
     pub(crate) drive: Drive,
     pub(crate) translation: T,
-    /// Lines between mapped pages, between what dies program at once, and between what is read at once.
+    /// The cells of mapped pages, of what a die programs at once, and of what is read at once.
     pub(crate) pages: Grid,
     pub(crate) groups: Grid,
     pub(crate) fetch_grid: Grid,
-    /// Sectors of the read buffer.
+    /// The sectors of the read buffer.
     pub(crate) read_buffer: u64,
-    /// None where nothing is kept.
+    /// None if contents are not kept.
     pub(crate) contents: Option<Contents>,
-    /// Sectors that came last, one after the other, and were not handed over.
+    /// The last consecutive sectors, which were not submitted yet.
     pub(crate) run: Extent,
     pub(crate) partial: PartialPages,
-    /// The layer's place in what its die programs at once.
+    /// The position of the layer below in the group that its die programs next.
     pub(crate) group_position: u32,
-    /// When more data can come.
+    /// When the drive can accept more data.
     pub(crate) room_at: Instant,
-    /// When all that was handed over is on flash.
+    /// When all submitted data are on flash.
     pub(crate) programmed_at: Instant,
-    /// When the drive was last asked for something, or will be done.
+    /// The last request, or the end of the reads and background work so far if that is later.
     pub(crate) last_activity: Instant,
     pub(crate) cache_on: bool,
     pub(crate) look_ahead: bool,
-    /// Something was handed over since all was durable.
+    /// Data were submitted since all data were last durable.
     pub(crate) dirty: bool,
-    /// Data of the cache were refused; said once.
+    /// Cached data were refused; the next flush reports it, once.
     pub(crate) write_failed: bool,
     pub(crate) read_ahead: ReadAhead,
     pub(crate) counts: Counts,
@@ -140,11 +142,11 @@ pub struct Storage<T> {
 }
 
 impl<T: Translation> Storage<T> {
-    /// A drive of `drive` over `translation`. Without `keep_contents` no contents are remembered, and every read gives
-    /// zeros.
+    /// Creates a drive of `drive` over `translation`. Without `keep_contents`, contents are dropped and
+    /// every read returns zeros.
     ///
     /// # Errors
-    /// As [`Drive::check`].
+    /// Those of [`Drive::check`].
     pub fn new(drive: Drive, translation: T, keep_contents: bool) -> Result<Self, Error> {
         drive.check(translation.page_size(), translation.pages())?;
         let page = translation.page_size() / SECTOR;
@@ -173,48 +175,48 @@ impl<T: Translation> Storage<T> {
         })
     }
 
-    /// What the drive is.
+    /// Returns the parameters of the drive.
     pub const fn drive(&self) -> &Drive {
         &self.drive
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What the flash was made to do since this was last asked for.
+    /// Returns the work of the flash since the last call.
     pub fn take_work(&mut self) -> Work {
         std::mem::take(&mut self.work)
     }
 
-    /// The layer below.
+    /// Returns the layer below.
     pub const fn translation(&self) -> &T {
         &self.translation
     }
 
-    /// The layer below, to be worked on: an aging.
+    /// Returns the layer below, to prepare it before a run.
     pub const fn translation_mut(&mut self) -> &mut T {
         &mut self.translation
     }
 
-    /// When more data of a write can come.
+    /// Returns when the drive can accept more data of a write.
     #[inline]
     pub const fn room_at(&self) -> Instant {
         self.room_at
     }
 
-    /// When the drive has done all that it was asked for.
+    /// Returns when the drive has finished all requests.
     pub fn idle_from(&self) -> Instant {
         self.last_activity.max(self.programmed_at)
     }
 
-    /// Whether a write command ends when its data are in the buffer.
+    /// Whether a write command completes when its data are in the buffer.
     pub const fn is_write_cache_on(&self) -> bool {
         self.cache_on
     }
 
-    /// Turns the write cache on, where the drive has one, or off; off, what it holds goes to flash. Returns when
+    /// Turns the write cache on, if the drive has one, or off. Turning it off flushes it. Returns when
     /// that is done.
     ///
     /// # Errors
@@ -225,20 +227,20 @@ impl<T: Translation> Storage<T> {
         Ok(ended)
     }
 
-    /// Turns look-ahead on, where the drive has it, or off.
+    /// Turns read-ahead on, if the drive supports it, or off.
     pub const fn set_look_ahead(&mut self, on: bool) {
         self.look_ahead = on && self.drive.look_ahead;
     }
 
-    /// Whether the drive goes on reading where a command ended.
+    /// Whether the drive reads ahead.
     pub const fn is_look_ahead_on(&self) -> bool {
         self.look_ahead
     }
 
-    /// Makes durable all that was written. Returns when it is.
+    /// Makes all written data durable. Returns when they are.
     ///
     /// # Errors
-    /// [`Refusal::WornOut`], also when data of the cache were refused since the last flush.
+    /// [`Refusal::WornOut`], also if cached data were refused since the last flush.
     pub fn flush(&mut self, at: Instant) -> Result<Instant, Refusal> {
         self.catch_up(at);
         self.counts.flushes += 1;
@@ -266,7 +268,8 @@ impl<T: Translation> Storage<T> {
         Ok(self.programmed_at.max(now))
     }
 
-    /// Gives up what sectors hold: those of whole pages read as zeros then, others keep what they hold. Returns when that is done.
+    /// Discards the contents of sectors. Whole pages read as zeros afterwards; sectors of other pages
+    /// keep their contents. Returns when that is done.
     ///
     /// # Errors
     /// [`Refusal::WornOut`].
@@ -297,8 +300,8 @@ impl<T: Translation> Storage<T> {
         Ok(done.finished.max(at))
     }
 
-    /// Power is lost at `at` and comes back: what was not on flash holds what it held before, unless capacitors
-    /// keep the buffer alive.
+    /// Cuts the power at `at` and restores it. Sectors whose data were not on flash keep their previous
+    /// contents, unless capacitors preserve the buffer.
     pub fn cut_power(&mut self, at: Instant) {
         if let Some(contents) = &mut self.contents {
             let buffer = matches!(self.drive.write_cache, WriteCache::Protected(_));
@@ -314,13 +317,13 @@ impl<T: Translation> Storage<T> {
         (self.room_at, self.programmed_at, self.last_activity) = (at, at, at);
     }
 
-    /// The words that an extent holds, where they count throughout.
+    /// Returns the words of an extent if they are a counting pattern.
     #[inline]
     pub fn counting(&mut self, extent: Extent) -> Option<Counting> {
         self.contents.as_mut()?.counting(extent)
     }
 
-    /// Writes the bytes that an extent holds into a buffer of its size.
+    /// Writes the bytes of an extent into a buffer of its size.
     pub fn fill(&mut self, extent: Extent, buffer: &mut [u8]) {
         match &mut self.contents {
             Some(contents) => contents.fill(extent, buffer),
@@ -328,7 +331,8 @@ impl<T: Translation> Storage<T> {
         }
     }
 
-    /// The host asks for something at `at`: if it was away for long enough, the drive has worked on its own.
+    /// Catches up at a request at `at`: if no request came for long enough, the drive has done
+    /// background work.
     #[inline]
     pub(crate) fn catch_up(&mut self, at: Instant) {
         let from = self.idle_from() + self.drive.idle_after;
@@ -340,7 +344,7 @@ impl<T: Translation> Storage<T> {
 
     #[cold]
     fn run_in_background(&mut self, from: Instant, until: Instant) {
-        // What is refused stays refused: the next flush says so.
+        // Refused data stay refused; the next flush reports it.
         self.write_failed |= self.make_durable(from).is_err();
         let from = self.programmed_at.max(from);
         if from < until {
@@ -348,14 +352,16 @@ impl<T: Translation> Storage<T> {
         }
     }
 
+    /// Checks that an extent lies within the drive, as the layer above guarantees.
+    ///
     /// # Panics
-    /// When the drive has fewer sectors: the layer above has checked that.
+    /// If it does not.
     pub(crate) fn check(&self, extent: Extent) {
         let end = extent.blocks().end;
         assert!(end <= self.drive.sectors, "Storage: sector {end} is beyond the end");
     }
 
-    /// The pages that an extent touches.
+    /// Returns the pages that an extent overlaps.
     #[inline]
     pub(crate) fn pages_of(&self, extent: Extent) -> ftl::Extent {
         let pages = self.pages.span(extent);
@@ -363,7 +369,7 @@ impl<T: Translation> Storage<T> {
         ftl::Extent::new(number(pages.start), number(pages.end - pages.start))
     }
 
-    /// Forgets which pages wait, for the layer below takes no more.
+    /// Records that data of the write cache were refused, if it is on. Returns the refusal.
     pub(crate) const fn worn_out(&mut self) -> Refusal {
         self.write_failed |= self.cache_on;
         Refusal::WornOut

@@ -1,11 +1,11 @@
-//! What the sectors of a drive hold, as briefly as it was told.
+//! The contents of a drive's sectors, in compact form.
 //!
-//! Layer: below the drive. Main types: [`Data`], what a write brings; `Store`, runs of sectors in a tree.
-//! Neighbouring runs that go on as they began are one, so that a drive swept with a pattern takes one run,
-//! and what a sector holds is found in logarithmic time. The run that is being written lies beside the tree until
-//! something else is written or read: a sweep costs an addition a frame.
+//! Layer: below the drive. Main types: [`Data`], the data of a write; `Store`, runs of sectors in a
+//! tree. Runs that continue one another are merged, so a drive filled with one pattern needs one run,
+//! and a lookup takes logarithmic time. The run being written is kept outside the tree until something
+//! else is written or read, so a sequential fill costs one addition per frame.
 //!
-//! Left out: giving back the memory of bytes that were overwritten in part.
+//! Left out: freeing the memory of bytes that were partly overwritten.
 
 use crate::wire::Counting;
 use crate::{SECTOR, SECTOR_DWORDS};
@@ -14,38 +14,38 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is written to sectors.
+/// The data of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Data<'a> {
-    /// Words that count, from the first word of the first sector on.
+    /// A counting pattern that starts with the first word of the first sector.
     Counting(Counting),
-    /// The same byte everywhere.
+    /// One byte, repeated.
     Repeated(u8),
-    /// Random bytes, by number of the sector.
+    /// Random bytes, determined by the sector number.
     Noise(Noise),
-    /// These bytes, as many as the sectors hold.
+    /// Bytes, as many as the sectors hold.
     Bytes(&'a [u8]),
-    /// These words, as many as the sectors hold; the first byte is the lowest of its word.
+    /// Little-endian words, as many as the sectors hold.
     Words(&'a [u32]),
 }
 
-/// What neighbouring sectors hold.
+/// The contents of adjacent sectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SectorData {
     Counting(Counting),
     Repeated(u8),
     Noise(Noise),
-    /// The bytes of a write, and the sector of them that is the first here.
+    /// The bytes of a write, and the index in them of the first of these sectors.
     Bytes(Arc<[u8]>, u64),
-    /// The flash could not give it back.
+    /// Lost, because the flash could not return them.
     Lost,
 }
 
 impl SectorData {
-    /// What sectors hold to which nothing was written.
+    /// The contents of sectors that were never written.
     pub(crate) const ZEROS: Self = Self::Repeated(0);
 
-    /// The sectors `part` of `data`, which was brought for `sectors`.
+    /// Returns the contents of the sectors `part` of `data`.
     pub(crate) fn part_of(data: Data<'_>, part: Range<u64>) -> Self {
         match data {
             Data::Counting(words) => Self::Counting(words.from(words_of(part.start))),
@@ -60,7 +60,7 @@ impl SectorData {
         }
     }
 
-    /// The same from `sectors` on.
+    /// Returns the contents without the first `sectors` sectors.
     pub(crate) fn skip(&self, sectors: u64) -> Self {
         match self {
             Self::Counting(words) => Self::Counting(words.from(words_of(sectors))),
@@ -69,7 +69,7 @@ impl SectorData {
         }
     }
 
-    /// Whether `next`, so many sectors behind, goes on as this began.
+    /// Whether `next`, `sectors` sectors later, continues these contents.
     fn is_continued_by(&self, sectors: u64, next: &Self) -> bool {
         match (self, next) {
             (Self::Counting(words), Self::Counting(next)) => words.from(words_of(sectors)) == *next,
@@ -80,7 +80,8 @@ impl SectorData {
         }
     }
 
-    /// Writes the bytes of the sectors from `number` on, which this is of; what is lost reads as zeros.
+    /// Writes the bytes of these sectors, the first of which is sector `number`. Lost sectors are
+    /// written as zeros.
     pub(crate) fn fill(&self, number: u64, buffer: &mut [u8]) {
         let size = SECTOR.to_usize();
         match self {
@@ -102,7 +103,7 @@ impl SectorData {
     }
 }
 
-/// The number of words of so many sectors.
+/// Returns the words of `sectors` sectors.
 const fn words_of(sectors: u64) -> u64 {
     sectors * SECTOR_DWORDS as u64
 }
@@ -122,28 +123,28 @@ struct Run {
     data: SectorData,
 }
 
-/// Words that count, and are being written.
+/// A counting pattern being written.
 #[derive(Debug, Clone, Copy)]
 struct OpenRun {
     first: u64,
     end: u64,
     words: Counting,
-    /// What comes next if it goes on.
+    /// The words that would continue it.
     next: Counting,
 }
 
-/// What the sectors of a drive hold.
+/// The contents of a drive's sectors.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Store {
     runs: BTreeMap<u64, Run>,
-    /// Newer than the runs.
+    /// The run being written, newer than the others.
     open: Option<OpenRun>,
-    /// The run that was found last, if it counts.
+    /// The counting pattern that was looked up last.
     last_lookup: Option<(Range<u64>, Counting)>,
 }
 
 impl Store {
-    /// Sectors hold something else from now on.
+    /// Replaces the contents of sectors.
     #[inline]
     pub(crate) fn write(&mut self, extent: Extent, data: SectorData) {
         let (first, end) = (extent.first.0, extent.blocks().end);
@@ -163,7 +164,7 @@ impl Store {
         }
     }
 
-    /// Puts the run that is being written among the others.
+    /// Moves the run being written into the tree.
     fn close(&mut self) {
         self.last_lookup = None;
         if let Some(OpenRun { first, end, words, .. }) = self.open.take() {
@@ -200,7 +201,7 @@ impl Store {
         }
     }
 
-    /// No run lies on both sides of `at` any more.
+    /// Splits a run that crosses `at`.
     fn split(&mut self, at: u64) {
         let Some((&start, run)) = self.runs.range_mut(..at).next_back() else { return };
         if start + run.count > at {
@@ -210,7 +211,7 @@ impl Store {
         }
     }
 
-    /// The words of an extent, where they count throughout.
+    /// Returns the words of an extent if they are a counting pattern.
     #[inline]
     pub(crate) fn counting(&mut self, extent: Extent) -> Option<Counting> {
         let (first, end) = (extent.first.0, extent.blocks().end);
@@ -232,7 +233,7 @@ impl Store {
         Some(words.from(words_of(first - start)))
     }
 
-    /// What one sector holds, and for how many sectors that goes on.
+    /// Returns the contents of a sector, and the number of sectors for which they continue.
     pub(crate) fn at(&mut self, sector: u64) -> (SectorData, u64) {
         self.close();
         if let Some((&start, run)) = self.runs.range(..=sector).next_back()
@@ -244,7 +245,7 @@ impl Store {
         (SectorData::ZEROS, next - sector)
     }
 
-    /// Runs in the tree, the one that is being written included.
+    /// Returns the number of runs, including the one being written.
     #[cfg(test)]
     fn runs(&mut self) -> usize {
         self.close();
@@ -270,7 +271,7 @@ mod tests {
         for frame in 0..100_000 {
             store.write(Extent::new(frame * 16, 16), up(frame * 16));
         }
-        // The same again, from the middle on: nothing changes.
+        // Rewriting the same data changes nothing.
         for frame in 40_000..60_000 {
             store.write(Extent::new(frame * 16, 16), up(frame * 16));
         }

@@ -1,7 +1,7 @@
-//! Data phases: what is in a Data FIS, and when it can go or come.
+//! Data phases: the contents of Data FISes, and when they can be sent or accepted.
 //!
-//! Layer: part of [`Ssd`]. Main type: [`PayloadBuffer`], payload that is brought word by word. Source and what is left out: see
-//! [`crate::device::ssd`].
+//! Layer: part of [`Ssd`]. Main type: [`PayloadBuffer`], payload supplied word by word. Source and what
+//! is left out: see [`crate::device::ssd`].
 
 use crate::SECTOR_DWORDS;
 use crate::agent::{Gate, Outcome, Outgoing, Reception};
@@ -11,10 +11,10 @@ use crate::wire::{Counting, Tick};
 use boardlab_block::Extent;
 use boardlab_ftl::Translation;
 
-/// Dwords of a page of PIO data.
+/// The dwords of a page of PIO data.
 const PAGE: u32 = SECTOR_DWORDS;
 
-/// The payload of the Data FIS that goes out, word by word, once somebody asks for it.
+/// The payload of the outgoing Data FIS as words, filled when the link first asks for words.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PayloadBuffer {
     is_filled: bool,
@@ -23,7 +23,7 @@ pub(crate) struct PayloadBuffer {
 }
 
 impl PayloadBuffer {
-    /// Another frame begins.
+    /// Begins a new frame.
     #[inline]
     pub(crate) const fn clear(&mut self) {
         self.is_filled = false;
@@ -39,14 +39,14 @@ impl PayloadBuffer {
     }
 }
 
-/// The words of a payload from `first` on.
+/// Copies the words of a payload from `first` on.
 fn copy(from: &[u32], first: u32, words: &mut [u32]) {
     let start = usize::try_from(first).unwrap_or(usize::MAX).min(from.len());
     from[start..].iter().zip(words).for_each(|(&word, to)| *to = word);
 }
 
 impl<T: Translation> Ssd<T> {
-    /// When the next Data FIS of a read can begin.
+    /// Returns when the next Data FIS of a read can begin.
     #[inline]
     pub(crate) fn read_wake(&self, slot: usize) -> Tick {
         match self.reads[slot].next_ready() {
@@ -56,7 +56,7 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// The Data FIS that can go now.
+    /// Returns the Data FIS that can be sent now.
     #[inline]
     pub(crate) fn offer_data(&mut self, now: Tick) -> Option<Outgoing> {
         match self.phase {
@@ -86,7 +86,7 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// When the payload behind the first `sent` dwords of a read is in the buffer.
+    /// Returns when the payload after the first `sent` dwords of a read is in the buffer.
     #[inline]
     pub(crate) fn read_gate(&self, slot: usize, now: Tick, sent: u32) -> Gate {
         let op = &self.reads[slot];
@@ -96,12 +96,12 @@ impl<T: Translation> Ssd<T> {
                 let until = (ready.end - op.next_sector()) * u64::from(SECTOR_DWORDS);
                 Gate { until: u32::try_from(until).unwrap_or(u32::MAX), at: self.tick(ready.at) }
             }
-            // A frame has only sectors that were asked for and can be read.
+            // A frame contains only sectors that were requested and are readable.
             Ok(None) | Err(_) => Gate { until: u32::MAX, at: Tick::NEVER },
         }
     }
 
-    /// The extent of the Data FIS that was offered.
+    /// Returns the extent of the Data FIS offered to the link.
     #[inline]
     fn offered(&self) -> Option<Extent> {
         let Phase::Read { slot, offered } = self.phase else { return None };
@@ -127,7 +127,7 @@ impl<T: Translation> Ssd<T> {
         copy(&self.payload.words, first, words);
     }
 
-    /// What became of a Data FIS.
+    /// Handles the outcome of sending a Data FIS.
     #[inline]
     pub(crate) fn data_sent(&mut self, now: Tick, outcome: Outcome) {
         match self.phase {
@@ -158,7 +158,7 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// A Data FIS has come to its end.
+    /// Handles the end of an incoming Data FIS.
     #[inline]
     pub(crate) fn data_received(&mut self, now: Tick, good: bool) -> Reception {
         self.tally.damaged += u64::from(!good);

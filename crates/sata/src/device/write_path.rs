@@ -1,9 +1,10 @@
-//! How sectors reach the flash: runs, groups, and pages that are not whole.
+//! The write path: how sectors reach the flash in runs, groups and incomplete pages.
 //!
-//! Layer: part of [`Storage`]. Main type: [`PartialPages`], the pages of which only some sectors came. A run of sectors
-//! that follow each other is handed over at each boundary of what a die programs at once, and when
-//! something else comes. Its whole pages go to the layer; the others wait until they are whole, until there
-//! are too many, or until they must be on flash: then what is missing is read first.
+//! Layer: part of [`Storage`]. Main type: [`PartialPages`], the pages of which only some sectors were
+//! written. A run of consecutive sectors is submitted at each boundary of a group (what a die programs
+//! at once), and when a write does not continue it. Its whole pages go to the layer below. Incomplete
+//! pages wait until they are complete, until there are too many of them, or until they must be made
+//! durable; then their missing sectors are read first.
 
 use crate::SECTOR;
 use crate::device::contents::Contents;
@@ -16,25 +17,26 @@ use boardlab_sim::{Bytes, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Which sectors of a page came.
+/// A mask of the sectors of a page.
 pub(crate) type SectorMask = u128;
 
-/// Entries of the journal above which pages that wait are written out, for they hold back what came after them.
+/// The number of journal entries above which incomplete pages are written back, since they hold back
+/// later entries.
 const UNSETTLED_MAX: usize = 4_096;
 
-/// The bits of the sectors in `sectors`.
+/// Returns the mask of a range of sectors.
 const fn mask_of(sectors: Range<u64>) -> SectorMask {
     let below = if sectors.start >= 128 { SectorMask::MAX } else { (1 << sectors.start) - 1 };
     let all = if sectors.end >= 128 { SectorMask::MAX } else { (1 << sectors.end) - 1 };
     all & !below
 }
 
-/// Pages of which only some sectors came, oldest first.
+/// The incomplete pages, oldest first.
 #[derive(Debug, Clone)]
 pub(crate) struct PartialPages {
-    /// Pages that may wait between commands.
+    /// The number of pages that may wait between commands.
     capacity: usize,
-    /// Sectors of a page, and of the drive.
+    /// The sectors of a page, and of the drive.
     page: u64,
     sectors: u64,
     pages: BTreeMap<u64, SectorMask>,
@@ -42,14 +44,15 @@ pub(crate) struct PartialPages {
 }
 
 impl PartialPages {
-    /// None, of a drive of `sectors`, with room for so many bytes of pages of `page` sectors.
+    /// Creates an empty set for a drive of `sectors` sectors, with `size` bytes for pages of `page`
+    /// sectors.
     pub(crate) fn new(page: u64, sectors: u64, size: Bytes) -> Self {
         let capacity = usize::try_from(size / (SECTOR * page)).unwrap_or(usize::MAX);
         let (pages, order) = (BTreeMap::new(), VecDeque::new());
         Self { capacity, page, sectors, pages, order }
     }
 
-    /// Sectors of a page came; whether it is whole now, and no longer here.
+    /// Adds sectors of a page. Returns whether the page is complete now; it is then removed.
     fn insert(&mut self, page: u64, sectors: SectorMask) -> bool {
         let order = &mut self.order;
         let present = self.pages.entry(page).or_insert_with(|| {
@@ -57,7 +60,7 @@ impl PartialPages {
             0
         });
         *present |= sectors;
-        // Of the last page there may be less.
+        // The last page may have fewer sectors.
         let within = self.page.min(self.sectors - page * self.page);
         let whole = *present == mask_of(0..within);
         if whole {
@@ -88,25 +91,26 @@ impl PartialPages {
         self.order.clear();
     }
 
-    /// Whether one of these pages waits.
+    /// Whether one of the pages is incomplete.
     fn contains_any(&self, pages: Range<u64>) -> bool {
         self.pages.range(pages).next().is_some()
     }
 
-    /// Whether all these sectors of a page wait.
+    /// Whether all these sectors of an incomplete page are present.
     fn contains(&self, page: u64, sectors: SectorMask) -> bool {
         self.pages.get(&page).is_some_and(|present| present & sectors == sectors)
     }
 }
 
 impl<T: Translation> Storage<T> {
-    /// Sectors came, the last of them at `at`. Returns when the next can come.
+    /// Writes sectors, the last of which arrived at `at`. Returns when the drive can accept the next
+    /// ones.
     ///
     /// # Errors
-    /// [`Refusal::WornOut`]: what was not handed over holds what it held before.
+    /// [`Refusal::WornOut`]; sectors that were not submitted keep their previous contents.
     ///
     /// # Panics
-    /// When the drive has fewer sectors.
+    /// If the extent exceeds the drive.
     #[inline]
     pub fn write(
         &mut self,
@@ -143,8 +147,8 @@ impl<T: Translation> Storage<T> {
         Ok(self.room_at)
     }
 
-    /// A write command's data have all come. Returns when the command is over: with a cache now, otherwise when
-    /// all is on flash.
+    /// Ends a write command after all its data arrived. Returns when it completes: at once with a write
+    /// cache, otherwise when all data are on flash.
     ///
     /// # Errors
     /// [`Refusal::WornOut`].
@@ -164,7 +168,7 @@ impl<T: Translation> Storage<T> {
         unsettled > UNSETTLED_MAX && !self.partial.order.is_empty()
     }
 
-    /// Whole pages up to the end of a group came, and nothing before them waits.
+    /// Writes whole pages that end at a group boundary, with no run before them.
     #[inline]
     fn write_whole(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<(), Refusal> {
         let pages = self.pages.index(extent.first.0)..self.pages.index(extent.blocks().end);
@@ -183,7 +187,8 @@ impl<T: Translation> Storage<T> {
         Ok(())
     }
 
-    /// Keeps what sectors hold that neighbours of a write from `start` on, page by page where they are not whole.
+    /// Records the contents of a part of a write that begins at `start`: whole pages together,
+    /// incomplete ones separately.
     #[inline]
     fn record(&mut self, piece: Range<u64>, start: u64, data: Data<'_>) {
         let pages = self.pages;
@@ -202,7 +207,7 @@ impl<T: Translation> Storage<T> {
         }
     }
 
-    /// Hands the whole pages of the open run over; the others wait.
+    /// Submits the whole pages of the run; the incomplete ones wait.
     #[inline]
     fn submit_run(&mut self, at: Instant) -> Result<(), Refusal> {
         let run = std::mem::replace(&mut self.run, Extent::new(0, 0));
@@ -228,7 +233,7 @@ impl<T: Translation> Storage<T> {
         self.program_buffered(at, Extent::new(first * page, (last - first) * page))
     }
 
-    /// Whole pages, which wait, go to the layer below.
+    /// Programs whole pages that are buffered.
     fn program_buffered(&mut self, at: Instant, extent: Extent) -> Result<(), Refusal> {
         let submitted = self.program(at, extent);
         if let Some(contents) = &mut self.contents {
@@ -237,7 +242,8 @@ impl<T: Translation> Storage<T> {
         submitted.map(|_| ())
     }
 
-    /// Whole pages go to the layer below. Returns when they are on flash, unless it waits for more.
+    /// Submits whole pages to the layer below. Returns when they are on flash, unless the layer waits
+    /// for more.
     #[inline]
     fn program(&mut self, at: Instant, extent: Extent) -> Result<Option<Instant>, Refusal> {
         let pages = self.pages_of(extent);
@@ -258,7 +264,7 @@ impl<T: Translation> Storage<T> {
         Ok((position == 0).then_some(done.finished))
     }
 
-    /// All that waits goes to the layer below. Returns when it was handed over.
+    /// Submits all buffered data to the layer below. Returns when it has accepted them.
     pub(crate) fn write_back(&mut self, at: Instant) -> Result<Instant, Refusal> {
         self.submit_run(at)?;
         let mut now = at;
@@ -268,7 +274,7 @@ impl<T: Translation> Storage<T> {
         Ok(now)
     }
 
-    /// The page that has waited longest is read, and written with what came of it.
+    /// Writes back the oldest incomplete page after reading its missing sectors.
     fn write_back_oldest(&mut self, at: Instant) -> Result<Instant, Refusal> {
         let Some((page, sectors)) = self.partial.take_oldest() else { return Ok(at) };
         let size = self.pages.size;
@@ -285,7 +291,7 @@ impl<T: Translation> Storage<T> {
         Ok(now)
     }
 
-    /// What did not come of a page, and could not be read, is lost.
+    /// Records the sectors of an unreadable page that were not written as lost.
     fn record_lost(&mut self, page: Extent, sectors: SectorMask) {
         for at in 0..page.count {
             let exists = page.first.0 + at < self.drive.sectors;
@@ -298,13 +304,13 @@ impl<T: Translation> Storage<T> {
         }
     }
 
-    /// Whether sectors wait that lie in one of the pages of `extent`.
+    /// Whether the buffer holds sectors of the pages of `extent`.
     pub(crate) fn overlaps_buffer(&self, extent: Extent) -> bool {
         let pages = self.pages.span(extent);
         self.run.overlaps(extent) || self.partial.contains_any(pages)
     }
 
-    /// Whether all sectors of `extent` wait.
+    /// Whether the buffer holds all sectors of `extent`.
     pub(crate) fn is_in_buffer(&self, extent: Extent) -> bool {
         let (start, end) = (extent.first.0, extent.blocks().end);
         let open = self.run.blocks();
@@ -330,7 +336,7 @@ mod tests {
     use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
     use boardlab_sim::{Duration, Rate, Seed};
 
-    /// A drive of two dies with pages of 4 KiB and a write cache.
+    /// Returns a drive of two dies with pages of 4 KiB and a write cache.
     fn cached() -> Storage<PageMapped<Timed>> {
         let micros = Duration::from_micros;
         let rate = Rate::new(Bytes::new(200), micros(1)).unwrap();

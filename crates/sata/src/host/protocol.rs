@@ -1,7 +1,7 @@
-//! The host's side of the protocol: what goes to the link, and what the drive's FISes mean.
+//! The host's side of the protocol: which FISes the host sends, and how it handles those of the drive.
 //!
-//! Layer: part of [`Host`]. Source: Serial ATA Revision 3, chapter 11 (the host's side of the command layer) and 10.5;
-//! LiteSATA's experience that drives may split IDENTIFY data over several Data FISes.
+//! Layer: part of [`Host`]. Source: Serial ATA Revision 3, chapter 11 (the host's side of the command
+//! layer) and 10.5; LiteSATA's observation that drives may split IDENTIFY data into several Data FISes.
 
 use crate::LARGEST_DATA;
 use crate::SECTOR_DWORDS;
@@ -17,7 +17,7 @@ use crate::wire::{Counting, Tick};
 const FAILED: u8 = status::ERR | status::DF;
 
 impl Host {
-    /// What can be sent, and from when on.
+    /// Returns what can be sent, and from when on.
     #[inline]
     fn offer(&self) -> (Tick, Offer) {
         let reset = (self.deadline, Offer::Reset);
@@ -32,8 +32,8 @@ impl Host {
             return (Tick::ZERO, Offer::Data(dwords));
         }
         match &self.pending {
-            Some(issue) if self.unaccepted.is_none() && issue.at < self.deadline => {
-                (issue.at, Offer::Command)
+            Some(pending) if self.unaccepted.is_none() && pending.at < self.deadline => {
+                (pending.at, Offer::Command)
             }
             _ => reset,
         }
@@ -43,7 +43,7 @@ impl Host {
         &mut self.slots[usize::from(tag)]
     }
 
-    /// What was waited for did not come in time.
+    /// Handles a timeout: requests a reset, or fails the job if the limit of resets is reached.
     fn time_out(&mut self, now: Tick) {
         if self.reset_sent {
             self.count_reset();
@@ -60,13 +60,14 @@ impl Host {
         self.resets += 1;
     }
 
-    const fn is_busy(&self, tag: u8) -> bool {
-        self.busy >> tag & 1 == 1
+    const fn is_in_flight(&self, tag: u8) -> bool {
+        self.in_flight >> tag & 1 == 1
     }
 
-    /// Whether what is under way is a queue of commands.
+    /// Whether the commands in flight are queued commands.
     fn is_queued(&self) -> bool {
-        self.busy != 0 && self.slots[index(self.busy.trailing_zeros())].command.is_queued()
+        self.in_flight != 0
+            && self.slots[index(self.in_flight.trailing_zeros())].command.is_queued()
     }
 
     fn refuse(&mut self) -> Reception {
@@ -82,22 +83,22 @@ impl Host {
         }
     }
 
-    /// The chosen command has gone.
+    /// Handles the outcome of sending the pending command.
     fn command_sent(&mut self, now: Tick, outcome: Outcome) {
-        let Some(issue) = self.pending.take() else { return };
+        let Some(pending) = self.pending.take() else { return };
         if outcome != Outcome::Accepted {
-            return self.command_damaged(now, issue);
+            return self.command_damaged(now, pending);
         }
-        let PendingCommand { tag, command, timer, .. } = issue;
+        let PendingCommand { tag, command, timer, .. } = pending;
         *self.slot(tag) = Slot::new(command, timer, now.after(self.ticks.timeout));
-        if self.busy == 0
+        if self.in_flight == 0
             && self.settings.build == Build::Single
             && let Some(active) = &mut self.active
             && active.report.timer_ticks == 0
         {
             active.report.start = timer;
         }
-        self.busy |= 1 << tag;
+        self.in_flight |= 1 << tag;
         let left = command.dwords();
         if command.is_queued() {
             self.unaccepted = Some(tag);
@@ -114,22 +115,22 @@ impl Host {
         self.choose_command(now);
     }
 
-    /// The transport could not bring a command over.
-    fn command_damaged(&mut self, now: Tick, mut issue: PendingCommand) {
+    /// Retries a command that the transport failed to send.
+    fn command_damaged(&mut self, now: Tick, mut pending: PendingCommand) {
         self.count_damage();
-        issue.command.tries += 1;
-        if issue.command.tries > self.settings.limits.reissues {
-            let (first, sectors) = (issue.command.lba, issue.command.sectors);
-            let tries = issue.command.tries;
+        pending.command.tries += 1;
+        if pending.command.tries > self.settings.limits.reissues {
+            let (first, sectors) = (pending.command.lba, pending.command.sectors);
+            let tries = pending.command.tries;
             return self.fail_job(now, Failure::Link { first, sectors, tries });
         }
         if let Some(active) = &mut self.active {
             active.report.reissues += 1;
         }
-        self.pending = Some(PendingCommand { at: now, ..issue });
+        self.pending = Some(PendingCommand { at: now, ..pending });
     }
 
-    /// A Data FIS has gone.
+    /// Handles the outcome of sending a Data FIS.
     #[inline]
     fn data_sent(&mut self, dwords: u32, outcome: Outcome) {
         let Phase::Out { tag, left, .. } = self.phase else { return };
@@ -144,7 +145,8 @@ impl Host {
         }
     }
 
-    /// The drive has ended a command that is not queued, or accepted a queued one, or come up.
+    /// Handles a Register FIS: completion of an unqueued command, acceptance of a queued one, or a
+    /// signature.
     fn register(&mut self, now: Tick, fis: &RegisterD2h) -> Reception {
         if fis.status & status::BSY != 0 {
             return Reception::Accept;
@@ -153,12 +155,13 @@ impl Host {
             self.signature_received(now);
             return Reception::Accept;
         }
-        if self.busy == 0 {
-            // Drives may end a PIO command so; it says nothing new.
+        if self.in_flight == 0 {
+            // A drive may complete a PIO command this way after its data. It carries no new
+            // information.
             return Reception::Accept;
         }
         if !self.is_queued() {
-            let tag = u8::try_from(self.busy.trailing_zeros()).expect("there are 32 tags");
+            let tag = u8::try_from(self.in_flight.trailing_zeros()).expect("there are 32 tags");
             self.complete(now, tag, fis);
             return Reception::Accept;
         }
@@ -173,7 +176,7 @@ impl Host {
         Reception::Accept
     }
 
-    /// The drive's signature has come: after the link came up, or because the drive was switched off and on.
+    /// Handles the drive's signature: the link came up, or the drive was power-cycled.
     fn signature_received(&mut self, now: Tick) {
         if self.has_signature {
             self.requeue_in_flight();
@@ -200,7 +203,7 @@ impl Host {
         }
     }
 
-    /// A command has ended as `fis` says.
+    /// Completes a command with the status of `fis`.
     fn complete(&mut self, now: Tick, tag: u8, fis: &RegisterD2h) {
         self.phase = Phase::None;
         let failed = fis.status & FAILED != 0;
@@ -211,7 +214,7 @@ impl Host {
             let Some(active) = &mut self.active else { return };
             active.report.errors += 1;
             active.report.taskfile = Some(taskfile);
-            // Other bits beside ICRC say what the drive could not do for want of the data.
+            // Bits besides ICRC only report consequences of the missing data.
             if fis.error & error::ICRC == 0 && !slot.is_damaged {
                 return self.fail_job(now, Failure::Drive(taskfile));
             }
@@ -220,9 +223,9 @@ impl Host {
         self.complete_good(now, tag);
     }
 
-    /// The slot is free, and the end was noticed.
+    /// Frees the slot and notices the completion.
     fn release_slot(&mut self, now: Tick, tag: u8) {
-        self.busy &= !(1 << tag);
+        self.in_flight &= !(1 << tag);
         self.free_at = self.free_at.max(now).after(self.ticks.poll);
         let timer = self.slot(tag).timer;
         if self.settings.build == Build::Single
@@ -232,7 +235,7 @@ impl Host {
         }
     }
 
-    /// The drive says that a command has succeeded.
+    /// Completes a command that the drive reports as successful.
     #[inline]
     fn complete_good(&mut self, now: Tick, tag: u8) {
         self.release_slot(now, tag);
@@ -253,7 +256,7 @@ impl Host {
         self.choose_command(now);
     }
 
-    /// Keeps IDENTIFY data; false if they are none.
+    /// Stores the IDENTIFY data. Returns false and fails the job if they are invalid.
     fn store_identity(&mut self, now: Tick) -> bool {
         self.identity = identify::words(&self.words).ok().map(Box::new);
         match Identify::parse(&self.words) {
@@ -268,7 +271,7 @@ impl Host {
         }
     }
 
-    /// A command's data were damaged, or did not come: it is sent again, if the limits allow.
+    /// Reissues a command whose data were damaged or missing, unless its retries are used up.
     fn reissue(&mut self, now: Tick, slot: &Slot) {
         let mut command = slot.command;
         command.tries += 1;
@@ -283,9 +286,9 @@ impl Host {
         self.choose_command(now);
     }
 
-    /// The drive has given up its queue.
+    /// Handles an NCQ error, with which the drive has aborted its queue.
     fn fail_queue(&mut self, status: u8, error: u8, lba: u64) {
-        let tag = u8::try_from(self.busy.trailing_zeros()).expect("there are 32 tags");
+        let tag = u8::try_from(self.in_flight.trailing_zeros()).expect("there are 32 tags");
         let fis = RegisterD2h { status, error, lba, ..RegisterD2h::default() };
         let taskfile = self.taskfile(tag, &fis);
         if let Some(active) = &mut self.active {
@@ -298,7 +301,7 @@ impl Host {
     }
 
     fn set_device_bits(&mut self, now: Tick, fis: &SetDeviceBits) -> Reception {
-        if !self.is_queued() || fis.active & !self.busy != 0 {
+        if !self.is_queued() || fis.active & !self.in_flight != 0 {
             return self.refuse();
         }
         let mut bits = fis.active;
@@ -311,15 +314,16 @@ impl Host {
             }
             self.complete_good(now, tag);
         }
-        if fis.status & FAILED != 0 && self.busy != 0 {
+        if fis.status & FAILED != 0 && self.in_flight != 0 {
             self.fail_queue(fis.status, fis.error, 0);
         }
         Reception::Accept
     }
 
-    /// The data phase of a queued command begins.
+    /// Begins the data phase of a queued command.
     fn dma_setup(&mut self, fis: &DmaSetup) -> Reception {
-        let Some(tag) = u8::try_from(fis.buffer).ok().filter(|&tag| tag < 32 && self.is_busy(tag))
+        let Some(tag) =
+            u8::try_from(fis.buffer).ok().filter(|&tag| tag < 32 && self.is_in_flight(tag))
         else {
             return self.refuse();
         };
@@ -354,7 +358,7 @@ impl Host {
         let tag = 0;
         let slot = self.slots[0];
         let left = u64::from(fis.transfer / 4);
-        let fits = self.is_busy(tag)
+        let fits = self.is_in_flight(tag)
             && slot.command.code == Code::Identify
             && fis.to_host
             && (1..=slot.total - slot.moved).contains(&left);
@@ -366,7 +370,7 @@ impl Host {
         Reception::Accept
     }
 
-    /// Words of the frame that is coming.
+    /// Handles payload of the incoming frame.
     #[inline]
     fn receive_words(&mut self, dwords: u32, source: Source<'_>) {
         let Some(tag) = self.frame.tag else { return };
@@ -399,13 +403,14 @@ impl Host {
     }
 }
 
-/// `dwords` words from `position` on.
+/// Returns `dwords` words from `position` on.
 fn part(words: &mut [u32], position: u64, dwords: u32) -> &mut [u32] {
     let at = usize::try_from(position).expect("the words are in memory");
     &mut words[at..at + slot::size(dwords)]
 }
 
-/// What a drive sends when it has come up (ACS-2, 9.12): diagnostics passed, count and LBA of one.
+/// Whether the FIS is the signature of a drive after a reset (ACS-2, 9.12): diagnostics passed, count
+/// and LBA of one.
 fn is_signature(fis: &RegisterD2h) -> bool {
     fis.status & FAILED == 0 && fis.error == 1 && fis.lba == 1 && fis.count == 1
 }
@@ -443,14 +448,14 @@ impl Agent for Host {
             Offer::Data(dwords) => Some(Outgoing::Data(dwords)),
             Offer::Command => self
                 .pending
-                .map(|issue| Outgoing::Fis(Fis::RegisterH2d(issue.command.fis(issue.tag)))),
+                .map(|pending| Outgoing::Fis(Fis::RegisterH2d(pending.command.fis(pending.tag)))),
             Offer::None => None,
         }
     }
 
     fn requests_reset(&self, now: Tick) -> bool {
-        // A frame that hung while there was nothing to do is noticed when there is: the job is taken up then, and its
-        // time runs.
+        // A frame may have hung while the host had no job. It is detected once there is one: the host
+        // then treats the job as started, and its timeout runs.
         let waits = self.active.is_none() && !self.jobs.is_empty();
         let idle = if waits { self.free_at.after(self.ticks.timeout) } else { Tick::NEVER };
         let at = self.deadline.min(idle);

@@ -1,6 +1,6 @@
-//! What became of a job.
+//! The outcome of a job.
 //!
-//! Layer: the lower face of [`crate::host::Host`] towards tables. Main types: [`Report`], [`Failure`], [`Refusal`],
+//! Layer: results of [`crate::host::Host`]. Main types: [`Report`], [`Failure`], [`Refusal`],
 //! [`Mismatch`].
 
 use crate::host::job::SectorRange;
@@ -10,36 +10,36 @@ use crate::{SECTOR, SECTOR_DWORDS};
 use boardlab_sim::{Bytes, Duration};
 use std::fmt;
 
-/// What became of a job.
+/// The outcome of a job, with its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// When the timer was first started.
     pub start: Tick,
-    /// When it was stopped last.
+    /// When the timer was last stopped.
     pub end: Tick,
-    /// Ticks for which it ran.
+    /// Ticks for which the timer ran.
     pub timer_ticks: u64,
-    /// Commands that succeeded.
+    /// Successful commands.
     pub commands: u64,
-    /// Their sectors.
+    /// The sectors of the successful commands.
     pub sectors: u64,
-    /// Commands that were sent again.
+    /// Commands reissued.
     pub reissues: u64,
     /// Resets of the link.
     pub resets: u64,
-    /// Commands that the drive ended with an error, those that were sent again included.
+    /// Commands that the drive completed with an error, including those that were then reissued.
     pub errors: u64,
-    /// Frames that were damaged, refused or given up.
+    /// Frames that were damaged, refused or aborted.
     pub damaged: u64,
-    /// FISes that nothing had called for.
+    /// Unexpected FISes.
     pub unexpected: u64,
-    /// What the drive said with the last error.
+    /// The registers of the last error that the drive reported.
     pub taskfile: Option<Taskfile>,
-    /// Dwords that were read otherwise than expected.
+    /// Dwords that differ from the expected data.
     pub mismatches: u64,
-    /// How it ended.
+    /// Success, or the failure.
     pub outcome: Result<(), Failure>,
-    /// What was read, where it was to be kept.
+    /// The data of a read, if they were captured.
     pub data: Vec<u32>,
 }
 
@@ -63,34 +63,34 @@ impl Report {
         }
     }
 
-    /// For how long the timer ran, rounded down.
+    /// Returns the time for which the timer ran, rounded down.
     #[must_use]
     pub fn time(&self, speed: Speed) -> Duration {
         speed.time_of(self.timer_ticks)
     }
 
-    /// Bytes that were moved.
+    /// Returns the bytes of the successful commands.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         SECTOR * self.sectors
     }
 }
 
-/// What a drive says of a command that failed.
+/// The registers of a failed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Taskfile {
     /// The command code.
     pub command: u8,
-    /// The command's first sector.
+    /// The first sector of the command.
     pub first: u64,
-    /// The command's sectors.
+    /// The number of sectors of the command.
     pub sectors: u32,
-    /// Status.
+    /// The status register.
     pub status: u8,
-    /// Error.
+    /// The error register.
     pub error: u8,
-    /// The LBA registers, and after a command of 28 bits the four in the device register: the sector that failed,
-    /// where there was one.
+    /// The LBA registers, with the four bits of the device register after a 28-bit command: the sector
+    /// that failed, if the error concerns one.
     pub lba: u64,
 }
 
@@ -104,21 +104,21 @@ impl fmt::Display for Taskfile {
     }
 }
 
-/// A dword that was read otherwise than expected.
+/// A dword that differs from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mismatch {
-    /// Its sector.
+    /// The sector.
     pub lba: u64,
-    /// Its number in the sector.
+    /// The index of the dword in the sector.
     pub dword: u32,
-    /// What was read.
+    /// The dword that was read.
     pub found: u32,
-    /// What should have been.
+    /// The expected dword.
     pub expected: u32,
 }
 
 impl Mismatch {
-    /// Of dword `position` of what begins with sector `lba`.
+    /// Creates a mismatch of dword `position`, counted from the beginning of sector `lba`.
     pub(crate) fn new(lba: u64, position: u64, found: u32, expected: u32) -> Self {
         let sector = u64::from(SECTOR_DWORDS);
         let dword = u32::try_from(position % sector).expect("there are 128 dwords in a sector");
@@ -133,32 +133,32 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Why a job did not succeed.
+/// Why a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// It was not begun.
+    /// The job was invalid and did not start.
     Refused(Refusal),
-    /// The drive ended a command with an error that is not the link's.
+    /// The drive completed a command with an error that is not caused by the link.
     Drive(Taskfile),
-    /// A command was sent again as often as the limits allow, and its data were damaged each time.
+    /// The data of a command were damaged at every attempt, and its retries are used up.
     Link {
-        /// Its first sector.
+        /// The first sector of the command.
         first: u64,
-        /// Its sectors.
+        /// The number of sectors of the command.
         sectors: u32,
-        /// How often it was sent.
+        /// The number of attempts.
         tries: u32,
     },
-    /// The drive did not answer, and resets of the link did not help.
+    /// The drive did not respond, not even after resets of the link.
     Timeout {
-        /// When the host gave up.
+        /// When the last timeout expired.
         at: Tick,
-        /// Resets that were tried.
+        /// The number of resets.
         resets: u32,
     },
-    /// The drive's IDENTIFY data cannot be used.
+    /// The drive's IDENTIFY data are invalid.
     Identity(Error),
-    /// Everything was read, but not all of it as expected: the first dword that differs.
+    /// All data were read, but differ from the expected data. This is the first dword that differs.
     Mismatch(Mismatch),
 }
 
@@ -182,47 +182,47 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Why a job is not begun.
+/// Why a job is not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// No sectors.
+    /// The transfer has no sectors.
     Empty,
-    /// More sectors than a command can count.
+    /// More sectors than a command can transfer.
     TooManySectors {
-        /// So many.
+        /// The requested number.
         requested: u32,
-        /// What it can.
+        /// The maximum.
         max: u32,
     },
-    /// Beyond what the commands can address.
+    /// Sectors beyond the address range of the commands.
     BeyondAddress(SectorRange),
-    /// Beyond the end of the drive.
+    /// Sectors beyond the end of the drive.
     BeyondDrive(SectorRange),
-    /// A deeper queue than there is.
+    /// An invalid queue depth.
     Depth {
-        /// So deep.
+        /// The requested depth.
         requested: u32,
-        /// What there is.
+        /// The maximum.
         max: u32,
     },
-    /// The drive lacks this.
+    /// A feature that the drive does not support.
     Unsupported(&'static str),
-    /// The build of the host lacks this.
+    /// A feature that the build of the host does not support.
     UnsupportedByBuild(&'static str),
-    /// Not as many words as the sectors hold.
+    /// The number of words does not match the sectors.
     DataLength {
-        /// What they hold.
+        /// The words that the sectors need.
         expected: u64,
-        /// What was given.
+        /// The words given.
         found: u64,
     },
     /// A write without data.
     NoData,
-    /// A read that is too long to be kept.
+    /// A read that is too long to be captured.
     CaptureTooLong {
-        /// So many sectors.
+        /// The sectors of the read.
         sectors: u64,
-        /// What can be kept.
+        /// The maximum.
         max: u64,
     },
 }

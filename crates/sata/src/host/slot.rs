@@ -1,14 +1,14 @@
-//! A command under way: its data, and whether they are as expected.
+//! A command in flight, and the verification of its data.
 //!
-//! Layer: below [`crate::host::Host`]. Main types: [`Slot`], [`Frame`], [`Contents`]. Described data are compared as
-//! descriptions, in a step for any number of words; words one by one.
+//! Layer: below [`crate::host::Host`]. Main types: [`Slot`], [`Frame`], [`Contents`]. Counting patterns
+//! are compared in one step for any number of words, other data word by word.
 
 use crate::host::command::{Code, Command};
 use crate::host::job::Pattern;
 use crate::host::report::Mismatch;
 use crate::wire::{Counting, Tick};
 
-/// What the words of a job are, or what becomes of them.
+/// The data of a job, or their destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Contents {
     Pattern(Pattern),
@@ -17,7 +17,7 @@ pub(crate) enum Contents {
     Ignored,
 }
 
-/// Words as they come: real ones, or described.
+/// Received payload: words, or a counting pattern.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Words(&'a [u32]),
@@ -33,15 +33,15 @@ impl Source<'_> {
     }
 }
 
-/// A command that was sent and has not ended.
+/// A command in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
     pub(crate) command: Command,
     /// When the timer of a single command was started.
     pub(crate) timer: Tick,
-    /// When the host gives it up.
+    /// When the command times out.
     pub(crate) deadline: Tick,
-    /// Dwords that it moves, and those that were.
+    /// The payload dwords of the command, and those transferred.
     pub(crate) total: u64,
     pub(crate) moved: u64,
     /// Some of its data were damaged.
@@ -66,12 +66,12 @@ impl Slot {
         Self { command, timer, deadline, total: command.dwords(), ..Self::EMPTY }
     }
 
-    /// All data were moved, and none was damaged.
+    /// Whether all data were transferred without damage.
     pub(crate) const fn is_complete(&self) -> bool {
         self.moved == self.total && !self.is_damaged
     }
 
-    /// What a good frame brought counts.
+    /// Adds the counts of an undamaged frame.
     pub(crate) fn add_frame(&mut self, frame: &Frame) {
         self.moved += u64::from(frame.taken);
         self.mismatches += frame.mismatches;
@@ -79,13 +79,13 @@ impl Slot {
     }
 }
 
-/// The Data FIS that is coming.
+/// The incoming Data FIS.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Frame {
-    /// Whose data.
+    /// The command that it belongs to.
     pub(crate) tag: Option<u8>,
     pub(crate) taken: u32,
-    /// Dwords that may come.
+    /// The maximum number of dwords that it may have.
     pub(crate) capacity: u64,
     pub(crate) overflows: bool,
     mismatches: u64,
@@ -97,7 +97,7 @@ impl Frame {
         Self { tag: Some(tag), capacity, ..Self::default() }
     }
 
-    /// Counts `dwords` that came; false when there are more than may come.
+    /// Counts `dwords` received dwords. Returns false if the frame is too long.
     #[inline]
     pub(crate) fn accept(&mut self, dwords: u32) -> bool {
         self.taken += dwords;
@@ -105,8 +105,8 @@ impl Frame {
         !self.overflows
     }
 
-    /// Compares `dwords` words with the pattern that begins with sector `lba`; they are there from dword
-    /// `position` on.
+    /// Compares `dwords` words, from dword `position` on, with the pattern that begins with a sector,
+    /// given with it.
     #[inline]
     pub(crate) fn compare_pattern(
         &mut self,
@@ -128,7 +128,7 @@ impl Frame {
         }
     }
 
-    /// Compares words with `expected`, which are there from dword `position` of sector `lba` on.
+    /// Compares words with `expected`, which begins at dword `position` of sector `lba`.
     pub(crate) fn compare_words(
         &mut self,
         lba: u64,
@@ -151,7 +151,7 @@ impl Frame {
     }
 }
 
-/// Writes `dwords` words to where they are kept.
+/// Copies words to `target`.
 pub(crate) fn copy_words(target: &mut [u32], source: Source<'_>) {
     match source {
         Source::Words(words) => target.copy_from_slice(words),
@@ -172,7 +172,7 @@ fn wide(index: usize) -> u64 {
     u64::try_from(index).expect("u64 holds usize")
 }
 
-/// A pattern's description, for words that are sent.
+/// Returns the outgoing data from `position` on as a counting pattern, if they are one.
 #[inline]
 pub(crate) fn counting_pattern(contents: &Contents, lba: u64, position: u64) -> Option<Counting> {
     match contents {
