@@ -50,13 +50,13 @@ impl<S: Agent, R: Agent> Ends<'_, S, R> {
 #[inline]
 pub(super) fn given_up(agent: &impl Agent, calm: Tick, next: Tick) -> Option<Tick> {
     let last = Tick(next.0 - 1);
-    if last <= calm || !agent.requests_reset(last) {
+    if last <= calm || !agent.gives_up(last) {
         return None;
     }
     let (mut patient, mut over) = (calm.0, last.0);
     while over - patient > 1 {
         let middle = patient + (over - patient) / 2;
-        if agent.requests_reset(Tick(middle)) { over = middle } else { patient = middle }
+        if agent.gives_up(Tick(middle)) { over = middle } else { patient = middle }
     }
     let at = match agent.wake() {
         wake if wake.0 < over => Tick(over | (align::PERIOD - 1)),
@@ -113,8 +113,8 @@ impl Flow {
         };
         if let Some(passed) = course.end(supply, drain)
             && !self.by_events
-            && !ends.sender.requests_reset(passed.taken)
-            && !ends.receiver.requests_reset(passed.taken)
+            && !ends.sender.gives_up(passed.taken)
+            && !ends.receiver.gives_up(passed.taken)
         {
             self.load.fill(ends.sender, dwords);
             self.load.take(ends.receiver, dwords);

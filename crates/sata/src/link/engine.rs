@@ -256,7 +256,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         self.device.arrive(&mut self.device_agent, now, to_device);
         let host_resets = self.host.decide(&mut self.host_agent, now);
         let device_resets = self.device.decide(&mut self.device_agent, now);
-        if !self.powered && self.host_agent.requests_reset(now) {
+        if !self.powered && self.host_agent.gives_up(now) {
             // COMRESETs that nobody answers.
             self.host_agent.next(now);
         }
@@ -313,7 +313,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
     /// The first tick up to `limit` at which the host gives up a device without power.
     fn patience(&self, limit: Tick) -> Tick {
         let (mut patient, mut over) = (self.now.0, limit.0);
-        let ends = |tick| self.host_agent.requests_reset(Tick(tick));
+        let ends = |tick| self.host_agent.gives_up(Tick(tick));
         if ends(patient) || !ends(over) {
             return if ends(patient) { self.now } else { limit };
         }

@@ -84,13 +84,13 @@ pub(super) struct Station {
 /// How long from `now` to `limit` an agent whose wake has passed does not give up yet, to 256 ticks. Who
 /// gives up goes on to.
 fn patience<A: Agent>(agent: &A, now: Tick, limit: Tick) -> Tick {
-    if !agent.requests_reset(limit) {
+    if !agent.gives_up(limit) {
         return limit;
     }
     let (mut patient, mut given_up) = (now, limit);
     while given_up.since(patient) > align::PERIOD {
         let middle = patient.after(given_up.since(patient) / 2);
-        match agent.requests_reset(middle) {
+        match agent.gives_up(middle) {
             true => given_up = middle,
             false => patient = middle,
         }
@@ -363,7 +363,7 @@ impl Station {
         }
         let wake = agent.wake();
         (wake == now || wake < now && now.0 % align::PERIOD == align::PERIOD - 1)
-            && agent.requests_reset(now)
+            && agent.gives_up(now)
             && agent.next(now) == Some(Outgoing::Reset)
     }
 
