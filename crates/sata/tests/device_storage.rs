@@ -1,4 +1,4 @@
-//! The drive without its protocol: nothing is lost silently, and its speed is that of the flash.
+//! The drive without its protocol: no data are lost silently, and its speed is that of the flash.
 use crate::drive;
 
 use crate::drive::{BLOCK, Layer, PAGE, layer, micros, sectors, storage};
@@ -10,11 +10,12 @@ use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 const UP: Counting = Counting { first: 0, step: Step::Up };
 
-/// What each sector may hold, the newest last: before the last that is durable nothing is kept.
+/// The possible contents of each sector, newest last. Contents older than the last durable one are
+/// dropped.
 struct Model {
-    /// Bytes by number of the content.
+    /// The contents, by index.
     contents: Vec<[u8; 512]>,
-    /// By sector: contents, and when each is durable.
+    /// For each sector: indices of contents, and when each becomes durable.
     sectors: Vec<Vec<(usize, Instant)>>,
 }
 
@@ -30,7 +31,7 @@ impl Model {
         self.sectors[usize::try_from(sector).unwrap()].push((number, durable));
     }
 
-    /// All that was written is durable at `at`.
+    /// Makes all written data durable at `at`.
     fn flush(&mut self, at: Instant) {
         for versions in &mut self.sectors {
             for version in versions.iter_mut() {
@@ -44,7 +45,8 @@ impl Model {
         &self.contents[versions.last().unwrap().0]
     }
 
-    /// After a cut at `at`, `sector` reads as `found`: that must be the newest durable content or a later one.
+    /// Checks what `sector` contains after a power cut at `at`: the newest durable content or a later
+    /// one.
     fn survived(&mut self, sector: u64, at: Instant, found: [u8; 512]) -> bool {
         let versions = &mut self.sectors[usize::try_from(sector).unwrap()];
         let safe = versions.iter().rposition(|(_, durable)| *durable <= at).unwrap();
@@ -61,7 +63,7 @@ fn sector(storage: &mut Storage<Layer>, number: u64) -> [u8; 512] {
     bytes
 }
 
-/// Writes an extent with something random; when the command ends, and what it wrote.
+/// Writes an extent with random data. Returns when the command completes, and the data.
 fn write(
     storage: &mut Storage<Layer>,
     stream: &mut Stream,
@@ -81,7 +83,7 @@ fn write(
         3 => Data::Noise(Noise::new(first)),
         _ => Data::Counting(counting),
     };
-    // In two pieces, as frames come.
+    // In two pieces, as frames arrive.
     let cut = stream.below(extent.count);
     let mut now = at;
     if let (1.., Data::Repeated(_) | Data::Noise(_)) = (cut, data) {
@@ -105,7 +107,7 @@ fn write(
     (ended, written)
 }
 
-/// An extent: mostly small, sometimes of whole groups.
+/// Returns a random extent, usually small, sometimes of whole groups.
 fn extent(stream: &mut Stream, sectors: u64) -> Extent {
     let (first, count) = match stream.below(4) {
         0 => (stream.below(sectors / 16) * 16, 16 * (1 + stream.below(4))),
@@ -115,11 +117,11 @@ fn extent(stream: &mut Stream, sectors: u64) -> Extent {
     Extent::new(first, count.min(sectors - first))
 }
 
-/// Random writes, reads, trims, flushes and cuts of power against the trivial map.
+/// Compares random writes, reads, trims, flushes and power cuts with the model.
 fn survives(seed: u64, cache: WriteCache, rounds: u32) {
     const BLOCKS: u32 = 12;
     let mut stream = Seed::new(seed).stream("storage");
-    // Short of a page at the end.
+    // The drive ends within a page.
     let all = sectors(BLOCKS) - 3;
     let drive = drive::drive(all, cache);
     let mut storage = Storage::new(drive, layer(BLOCKS, Policies::default()), true).unwrap();
@@ -142,7 +144,7 @@ fn survives(seed: u64, cache: WriteCache, rounds: u32) {
                 }
             }
             5 => {
-                // Perhaps before what was begun has ended.
+                // Possibly before the commands in progress complete.
                 let at = now + micros(stream.below(3_000));
                 storage.cut_power(at);
                 for number in 0..all {
@@ -190,7 +192,7 @@ fn no_acknowledged_sector_is_lost_by_writes_trims_and_cuts_of_power() {
     }
 }
 
-/// Writes groups one after the other, each when there is room; when all is on flash.
+/// Writes an extent in groups, each as soon as there is room. Returns when all are on flash.
 fn sweep(storage: &mut Storage<Layer>, at: Instant, extent: Extent) -> Instant {
     let mut now = at;
     for first in extent.blocks().step_by(16) {
@@ -205,7 +207,8 @@ fn sequential_writes_run_at_the_speed_of_the_dies() {
     let mut storage = storage(100, WriteCache::Through);
     let extent = Extent::new(0, sectors(80));
     let ended = sweep(&mut storage, Instant::ZERO, extent);
-    // Four dies program two pages of 8 sectors each in 400 us and wait 40.96 us for their data.
+    // Four dies program two pages of 8 sectors each in 400 us, after 40.96 us for the transfer of their
+    // data.
     let rows = extent.count / (4 * 2 * PAGE);
     let expected = Duration::from_nanos(rows * (400_000 + 8_192 * 5));
     let (found, expected) = (ended.as_nanos(), expected.as_nanos());
@@ -226,7 +229,7 @@ fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
         *from = sweep(&mut storage, *from, Extent::new(block_number * block, block));
         (from.since(before), storage.translation().occupancy().free_blocks)
     };
-    // Everything once, and again: then only what idle time makes is erased.
+    // All is written once, then again. From then on only idle time provides erased blocks.
     for number in 0..140 {
         sweep_of(&mut now, number % 70);
     }
@@ -261,7 +264,8 @@ fn a_read_takes_what_the_window_holds_and_asks_for_more_as_it_is_taken() {
         storage.consume(&mut reading, now, count);
     }
     storage.end_read(&mut reading);
-    // The two channels carry 200 bytes a microsecond each; a host that takes all at once waits for them alone.
+    // The two channels transfer 200 bytes per microsecond each and limit a host that accepts all data
+    // at once.
     let expected = 2_048 * 512 * 1_000 / 400;
     let found = now.since(written).as_nanos();
     assert!(found.abs_diff(expected) * 20 < expected, "{found} ns, expected {expected}");
@@ -361,12 +365,12 @@ fn a_page_that_waits_for_the_other_plane_is_not_on_flash() {
     let mut storage = storage(40, WriteCache::Back(Bytes::kib(64)));
     let later = Instant::ZERO + micros(15_000);
     storage.write(Instant::ZERO, Extent::new(0, 8), Data::Repeated(7)).unwrap();
-    // Something else comes: the page is handed over, and its die programs two at once.
+    // Another write follows. The page is submitted, and its die programs two at once.
     storage.write(Instant::ZERO, Extent::new(800, 3), Data::Repeated(7)).unwrap();
     let mut other = storage.clone();
     storage.cut_power(later);
     assert_eq!(sector(&mut storage, 0), [0; 512]);
-    // With its neighbour it is programmed.
+    // It is programmed together with its neighbour.
     other.write(Instant::ZERO, Extent::new(1_600, 8), Data::Repeated(8)).unwrap();
     other.write(Instant::ZERO, Extent::new(2_400, 3), Data::Repeated(7)).unwrap();
     other.cut_power(later);

@@ -1,4 +1,4 @@
-//! The host by itself: its commands, timers, verification and errors, with a toy drive on a toy link.
+//! The host alone: its commands, timers, verification and errors, with a toy drive on a toy link.
 
 use crate::toy::{Bench, Fault, Toy};
 use Direction::{Read, Write};
@@ -25,7 +25,7 @@ fn bench(count: u64) -> Bench {
     Bench::new(host(Build::Firmware), Toy::new(count))
 }
 
-/// Runs jobs and gives the reports of them.
+/// Runs jobs and returns their reports.
 fn run(bench: &mut Bench, jobs: impl IntoIterator<Item = Job>) -> Vec<Report> {
     jobs.into_iter().for_each(|job| bench.host.push(job));
     bench.run();
@@ -294,7 +294,7 @@ fn a_queue_is_as_deep_as_it_was_asked_for() {
 
 #[test]
 fn damaged_data_are_sent_again_and_nothing_else_is() {
-    // Frames: signature, command, 4 Data FISes, the end.
+    // Frames: signature, command, 4 Data FISes, completion.
     for frame in 1..=7 {
         let mut bench = bench(1_000);
         run(&mut bench, [Job::Transfer(job(Write, 0, 64, 1))]);

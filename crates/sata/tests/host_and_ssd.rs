@@ -1,4 +1,4 @@
-//! The host and the SSD together, over both engines: builds, patterns, boundaries, wrong data.
+//! The host and the SSD together, over both engines: builds, patterns, address boundaries, mismatches.
 
 use crate::drive;
 
@@ -17,7 +17,7 @@ use boardlab_sim::{Bytes, Duration, Seed};
 
 type Drives = Ssd<Layer>;
 
-/// What both engines can do.
+/// The common operations of both engines.
 trait Engine {
     fn new(wiring: Wiring, host: Host, ssd: Drives) -> Self;
     fn run(&mut self) -> Stop;
@@ -76,7 +76,7 @@ fn small() -> Drives {
     ssd(drive, drive::layer(40, Policies::default()))
 }
 
-/// A drive of so many sectors with pages of 64 KiB, fast enough for whole sweeps.
+/// Returns drives of `sectors` sectors with pages of 64 KiB, fast enough to be written completely.
 fn large(sectors: u64, lba48: bool) -> Drives {
     let stripe = Stripe { channels: 4, dies: 1, planes: 1, units: 1 };
     let pages = u32::try_from(sectors.div_ceil(128)).unwrap();
@@ -197,7 +197,7 @@ fn sectors_on_both_sides_of_twenty_eight_bits_are_told_apart() {
     let jobs = [
         Job::Identify,
         make(Write, Addressing::LinuxChoice),
-        // Where an address cut to 28 bits would go.
+        // The sector that an address truncated to 28 bits would reach.
         Job::Transfer(low),
         make(Read, Addressing::Lba48),
         make(Read, Addressing::LinuxChoice),

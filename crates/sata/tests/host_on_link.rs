@@ -1,4 +1,4 @@
-//! The host on a real link: the same jobs over the engines, and every kind of damage to each frame of a job.
+//! The host on a real link: the same jobs over both engines, with every kind of damage to every frame.
 
 use crate::drive;
 

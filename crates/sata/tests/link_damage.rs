@@ -1,4 +1,4 @@
-//! A link with faults under a protocol: it never hangs and never gives wrong words.
+//! A faulty link under a protocol: it never hangs and never delivers wrong words.
 //!
 //! `BOARDLAB_FULL=1` runs 100,000 random cases.
 

@@ -1,4 +1,4 @@
-//! Faults of a link one by one: what each does to a frame, and how the ends get over it.
+//! Single faults of a link: the effect of each on a frame, and the recovery of both ends.
 
 use crate::link_rig::{Event, Pace, Talker, activate, command, finish, status, wiring};
 use boardlab_sata::link::{

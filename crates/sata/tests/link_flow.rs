@@ -1,4 +1,4 @@
-//! Flow control: HOLD and HOLDA between a sender, a FIFO and an agent that takes when it can.
+//! Flow control: HOLD and HOLDA between a sender, a FIFO and an agent with varying speed.
 //!
 //! `BOARDLAB_FULL=1` runs twenty times as many random cases.
 

@@ -1,4 +1,4 @@
-//! The engine's short cuts against single steps: the same ticks, records and counts.
+//! The dword engine's shortcuts compared with single steps: the same ticks, records and counts.
 //!
 //! `BOARDLAB_FULL=1` runs twenty times as many random cases.
 

@@ -1,4 +1,5 @@
-//! What goes over the wire, against vectors of two independent implementations, and every single wrong bit.
+//! Byte formats, compared with vectors of two independent implementations, and the detection of every
+//! single bit error.
 use boardlab_sata::Error;
 use boardlab_sata::wire::crc::crc;
 use boardlab_sata::wire::fis::{

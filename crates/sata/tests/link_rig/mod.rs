@@ -1,4 +1,4 @@
-//! Agents without a protocol: they send what they are told to and keep what they get.
+//! Agents without a protocol: they send scripted frames and record what they receive.
 
 #![allow(dead_code, reason = "each test binary uses its part of the rig")]
 
