@@ -167,7 +167,7 @@ impl<T: Translation> Disk<T> {
     /// If `one_in` is zero.
     #[must_use]
     pub fn with_link_damage(mut self, one_in: u64, stream: Stream) -> Self {
-        assert!(one_in > 0, "Disk::with_link_damage: one in no frames");
+        assert!(one_in > 0, "Disk::with_link_damage: `one_in` is zero");
         self.link_damage = Some((one_in, stream));
         self
     }

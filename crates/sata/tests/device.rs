@@ -218,7 +218,7 @@ fn a_read_that_the_host_refuses_ends_with_a_crc_error() {
 }
 
 #[test]
-fn data_that_nobody_asked_for_and_other_fises_are_refused() {
+fn unexpected_data_and_other_fises_are_refused() {
     let mut rig = small();
     let now = Tick(rig.now);
     rig.ssd.begin(now);
@@ -242,7 +242,7 @@ fn data_that_nobody_asked_for_and_other_fises_are_refused() {
 }
 
 #[test]
-fn a_command_in_the_way_of_another_ends_both() {
+fn a_command_during_another_aborts_both() {
     let mut rig = small();
     rig.issue(RegisterH2d { command: 0x25, device: 0x40, count: 64, ..Default::default() });
     rig.issue(RegisterH2d { command: 0xEC, ..Default::default() });
@@ -251,7 +251,7 @@ fn a_command_in_the_way_of_another_ends_both() {
 }
 
 #[test]
-fn resets_give_up_what_is_under_way_and_bring_the_signature() {
+fn resets_abort_commands_in_flight_and_send_the_signature() {
     let mut rig = small();
     rig.lba48(0x35, 0, 64);
     rig.issue(RegisterH2d { command: 0x25, device: 0x40, count: 64, ..Default::default() });
@@ -332,7 +332,7 @@ fn queued_writes_are_activated_or_activate_themselves() {
 }
 
 #[test]
-fn an_error_of_the_queue_ends_all_and_the_log_tells_which() {
+fn an_ncq_error_aborts_the_queue_and_the_log_names_the_command() {
     let mut rig = small();
     rig.lba48(0x35, 0, 1_024);
     for tag in 0..4 {
@@ -390,7 +390,7 @@ fn a_tag_beyond_the_queue_halts_it() {
 }
 
 #[test]
-fn ranges_that_are_given_up_read_as_zeros() {
+fn trimmed_ranges_read_as_zeros() {
     let mut rig = small();
     rig.lba48(0x35, 0, 256);
     let mut ranges = vec![0; 128];
@@ -414,7 +414,7 @@ fn ranges_that_are_given_up_read_as_zeros() {
 }
 
 #[test]
-fn words_that_are_not_described_come_back_as_they_went() {
+fn words_that_are_no_pattern_read_back_as_written() {
     let mut rig = small();
     let mut stream = Seed::new(4).stream("words");
     let words: Vec<u32> =
@@ -455,7 +455,7 @@ fn the_whole_drive_is_swept_in_244480_commands() {
 }
 
 #[test]
-fn a_cut_of_power_leaves_a_drive_that_can_be_used() {
+fn a_drive_is_usable_after_a_power_cut() {
     let mut rig = small();
     rig.lba48(0x35, 0, 64);
     rig.issue(RegisterH2d { command: 0x35, device: 0x40, count: 64, ..Default::default() });
@@ -466,7 +466,7 @@ fn a_cut_of_power_leaves_a_drive_that_can_be_used() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_what_is_lost_stays_told_until_it_is_written() {
+fn unreadable_sectors_are_reported_and_lost_ones_until_they_are_rewritten() {
     use crate::drive::{UnreadablePages, layer};
     use boardlab_ftl::Policies;
     use boardlab_sata::Speed;
@@ -557,7 +557,7 @@ fn disturb(rig: &mut Rig, stream: &mut Stream) {
 }
 
 #[test]
-fn no_order_of_commands_data_and_resets_stops_a_drive_or_spoils_what_it_holds() {
+fn no_order_of_commands_data_and_resets_hangs_a_drive_or_corrupts_its_contents() {
     let seeds = if std::env::var_os("BOARDLAB_FULL").is_some() { 100_000 } else { 1_000 };
     for seed in 0..seeds {
         let mut stream = Seed::new(seed).stream("disturb");

@@ -45,8 +45,8 @@ impl Model {
         &self.contents[versions.last().unwrap().0]
     }
 
-    /// Checks what `sector` contains after a power cut at `at`: the newest durable content or a later
-    /// one.
+    /// Whether `found` may be the content of `sector` after a power cut at `at`: the newest durable content, or
+    /// a later one.
     fn survived(&mut self, sector: u64, at: Instant, found: [u8; 512]) -> bool {
         let versions = &mut self.sectors[usize::try_from(sector).unwrap()];
         let safe = versions.iter().rposition(|(_, durable)| *durable <= at).unwrap();
@@ -183,7 +183,7 @@ fn survives(seed: u64, cache: WriteCache, rounds: u32) {
 }
 
 #[test]
-fn no_acknowledged_sector_is_lost_by_writes_trims_and_cuts_of_power() {
+fn no_acknowledged_sector_is_lost_by_writes_trims_and_power_cuts() {
     let full = std::env::var_os("BOARDLAB_FULL").is_some();
     for seed in 0..if full { 200 } else { 3 } {
         survives(seed, WriteCache::Through, 2_000);
@@ -218,7 +218,7 @@ fn sequential_writes_run_at_the_speed_of_the_dies() {
 }
 
 #[test]
-fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
+fn erases_delay_writes_when_the_erased_blocks_are_used_up() {
     let policies = Policies { emptied: EmptyBlocks::Kept, idle_blocks: 20, ..Policies::default() };
     let drive = drive::drive(sectors(100), WriteCache::Through);
     let mut storage = Storage::new(drive, layer(100, policies), true).unwrap();
@@ -250,7 +250,7 @@ fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
 }
 
 #[test]
-fn a_read_takes_what_the_window_holds_and_asks_for_more_as_it_is_taken() {
+fn a_read_fills_the_read_buffer_and_requests_more_as_the_host_receives_data() {
     let mut storage = storage(40, WriteCache::Through);
     let written = sweep(&mut storage, Instant::ZERO, Extent::new(0, 4_096));
     let (mut reading, mut now) = (ReadOp::new(), written);
@@ -273,7 +273,7 @@ fn a_read_takes_what_the_window_holds_and_asks_for_more_as_it_is_taken() {
 }
 
 #[test]
-fn a_command_that_goes_on_finds_what_was_read_ahead() {
+fn a_sequential_command_uses_sectors_read_ahead() {
     let mut storage = storage(40, WriteCache::Through);
     let mut now = sweep(&mut storage, Instant::ZERO, Extent::new(0, 4_096));
     let mut reading = ReadOp::new();
@@ -304,7 +304,7 @@ fn a_command_that_goes_on_finds_what_was_read_ahead() {
 }
 
 #[test]
-fn what_is_written_while_it_is_read_ahead_is_read_anew() {
+fn sectors_written_while_they_are_read_ahead_are_read_again() {
     for written in [None, Some(Extent::new(80, 8)), Some(Extent::new(1_000, 8))] {
         let mut storage = storage(40, WriteCache::Through);
         let mut now = sweep(&mut storage, Instant::ZERO, Extent::new(0, 2_048));
@@ -341,7 +341,7 @@ fn a_page_of_which_a_part_is_written_is_read_first() {
 }
 
 #[test]
-fn a_cache_gathers_pages_that_come_in_parts_and_tells_of_what_it_loses() {
+fn a_cache_gathers_incomplete_pages_and_reports_data_that_it_loses() {
     let mut storage = storage(40, WriteCache::Back(Bytes::kib(64)));
     for sector in (0..64).rev() {
         storage.write(Instant::ZERO, Extent::new(sector, 1), Data::Repeated(7)).unwrap();
@@ -379,7 +379,7 @@ fn a_page_that_waits_for_the_other_plane_is_not_on_flash() {
 }
 
 #[test]
-fn numbers_that_do_not_fit_are_refused_with_what_is_needed() {
+fn inconsistent_parameters_are_refused_with_the_expected_range() {
     let good = drive::drive(sectors(40), WriteCache::Through);
     let refused =
         |drive| Storage::new(drive, layer(40, Policies::default()), true).unwrap_err().to_string();

@@ -221,7 +221,7 @@ fn a_durable_write_waits_for_the_flash_behind_a_cache() {
 }
 
 #[test]
-fn the_face_says_what_the_drive_promises() {
+fn the_block_device_reports_the_geometry_of_the_drive() {
     let geometry = |cache| disk(Some(64), cache).geometry().clone();
     let through = geometry(WriteCache::Through);
     assert!(through.is_sound());
@@ -234,7 +234,7 @@ fn the_face_says_what_the_drive_promises() {
 }
 
 #[test]
-fn what_lies_beyond_the_end_is_refused() {
+fn sectors_beyond_the_end_are_refused() {
     let mut device = disk(Some(4), WriteCache::Through);
     let count = device.geometry().count;
     let extent = Extent::new(count - 1, 2);
@@ -244,7 +244,7 @@ fn what_lies_beyond_the_end_is_refused() {
 }
 
 #[test]
-fn a_cut_of_power_takes_what_only_the_cache_held() {
+fn a_power_cut_loses_data_that_only_the_cache_held() {
     let mut device = disk(Some(4), WriteCache::Back(Bytes::kib(256)));
     let mut clock = Clock::new();
     device.write(&mut clock, Extent::new(0, 8), &[1; 4_096]).unwrap();
@@ -475,7 +475,7 @@ fn times_of_reads(each: u32, depth: u32, submit: Duration) -> [u64; 2] {
 const READS: u64 = 400;
 
 #[test]
-fn a_queue_hides_what_the_host_takes_for_a_command_as_over_an_engine() {
+fn a_queue_hides_the_hosts_time_per_command_as_over_an_engine() {
     for (each, depth) in [8, 64].into_iter().flat_map(|each| [1, 2, 4, 32].map(|n| (each, n))) {
         let mut free = 0;
         for submit in [0, 1, 3, 10] {

@@ -340,7 +340,7 @@ fn faults_never_hang_the_host_or_pass_wrong_data() {
 }
 
 #[test]
-fn a_drive_that_knows_only_sectors_fares_no_better() {
+fn faults_never_hang_the_host_or_pass_wrong_data_with_a_toy_drive() {
     check(&all_runs("faults of a toy", |_| Toy::new(1_000)));
 }
 

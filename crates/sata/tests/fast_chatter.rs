@@ -179,7 +179,7 @@ impl Case {
 }
 
 #[test]
-fn frames_that_collide_or_are_refused_come_out_alike() {
+fn frames_that_collide_or_are_refused_end_alike_in_both_engines() {
     let mut refused = 0;
     for seed in 0..2_000 {
         let mut stream = Seed::new(seed).stream("chatter");
@@ -193,7 +193,7 @@ fn frames_that_collide_or_are_refused_come_out_alike() {
 }
 
 #[test]
-fn frames_that_hang_are_given_up_alike() {
+fn frames_that_hang_are_aborted_alike_by_both_engines() {
     let mut resets = 0;
     for seed in 0..1_000 {
         let mut stream = Seed::new(seed).stream("hang");
@@ -254,7 +254,7 @@ impl Agent for Reactive {
 }
 
 #[test]
-fn an_agent_with_nothing_to_say_at_its_wake_is_asked_again_when_something_has_come() {
+fn an_agent_with_nothing_to_send_at_its_wake_is_polled_again_after_it_has_received_something() {
     let mut stream = Seed::new(1).stream("shy");
     let wiring = random_wiring(&mut stream);
     let mut shy = Chatter::new(&mut stream, None, 0);

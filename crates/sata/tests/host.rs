@@ -143,7 +143,7 @@ fn identify_data_may_come_in_several_data_fises() {
 }
 
 #[test]
-fn identify_data_with_a_wrong_checksum_are_not_believed() {
+fn identify_data_with_a_wrong_checksum_are_rejected() {
     let mut bench = bench(1_000);
     bench.drive.flaw = 1 << 8;
     let reports = run(&mut bench, [Job::Identify]);
@@ -172,7 +172,7 @@ fn short_and_long_commands_meet_at_the_boundary_of_twenty_eight_bits() {
 }
 
 #[test]
-fn what_the_drive_does_not_have_is_refused_before_it_is_asked() {
+fn what_the_drive_does_not_support_is_refused_before_a_command_is_sent() {
     let mut bench = bench(1_000);
     bench.drive.has_48 = false;
     bench.drive.depth = Some(8);
@@ -214,7 +214,7 @@ fn what_the_drive_does_not_have_is_refused_before_it_is_asked() {
 }
 
 #[test]
-fn a_drive_that_says_no_is_quoted() {
+fn an_error_of_the_drive_is_reported_with_its_registers() {
     let mut bench = bench(1_000);
     let reports = run(&mut bench, [Job::Transfer(job(Read, 999, 2, 1)), Job::Flush]);
     let Err(Failure::Drive(taskfile)) = &reports[0].outcome else { panic!("{reports:?}") };
@@ -251,7 +251,7 @@ fn words_that_differ_are_found_and_named() {
 }
 
 #[test]
-fn a_pattern_is_not_taken_for_the_other_one() {
+fn a_pattern_does_not_pass_as_the_other_one() {
     let mut bench = bench(1_000);
     let make = |way, pattern| Job::Transfer(job(way, 8, 8, 2).with_data(Data::Pattern(pattern)));
     run(&mut bench, [make(Write, Pattern::Decrement)]);
@@ -281,7 +281,7 @@ fn words_are_kept_as_they_were_written() {
 }
 
 #[test]
-fn a_queue_is_as_deep_as_it_was_asked_for() {
+fn a_queue_is_no_deeper_than_requested() {
     for depth in [1, 2, 32] {
         let mut bench = bench(100_000);
         let make = |way| job(way, 0, 8, 100).with_addressing(Addressing::Queued(depth));
@@ -293,7 +293,7 @@ fn a_queue_is_as_deep_as_it_was_asked_for() {
 }
 
 #[test]
-fn damaged_data_are_sent_again_and_nothing_else_is() {
+fn commands_are_reissued_for_damaged_data_and_for_nothing_else() {
     // Frames: signature, command, 4 Data FISes, completion.
     for frame in 1..=7 {
         let mut bench = bench(1_000);
@@ -309,7 +309,7 @@ fn damaged_data_are_sent_again_and_nothing_else_is() {
 }
 
 #[test]
-fn a_command_is_given_up_after_as_many_tries_as_the_limits_allow() {
+fn a_command_fails_after_as_many_retries_as_the_limits_allow() {
     for (way, error) in [(Read, 0x84), (Write, 0x84), (Read, 0x80)] {
         let mut bench = bench(1_000);
         run(&mut bench, [Job::Transfer(job(Write, 0, 8, 1))]);
@@ -335,7 +335,7 @@ fn success_after_half_of_the_data_is_no_success() {
 }
 
 #[test]
-fn a_silent_drive_is_reset_and_asked_again() {
+fn a_silent_drive_is_reset_and_its_commands_reissued() {
     for addressing in [Addressing::Lba48, Addressing::Queued(4)] {
         let mut bench = bench(1_000);
         run(&mut bench, [Job::Transfer(job(Write, 0, 16, 8))]);
@@ -352,7 +352,7 @@ fn a_silent_drive_is_reset_and_asked_again() {
 }
 
 #[test]
-fn a_dead_drive_is_given_up_after_as_many_resets_as_the_limits_allow() {
+fn a_dead_drive_fails_the_job_after_as_many_resets_as_the_limits_allow() {
     let mut bench = bench(1_000);
     run(&mut bench, [Job::Flush]);
     bench.drive.is_dead = true;
@@ -368,7 +368,7 @@ fn a_dead_drive_is_given_up_after_as_many_resets_as_the_limits_allow() {
 }
 
 #[test]
-fn an_error_of_the_queue_is_told_of_the_right_command() {
+fn an_ncq_error_is_attributed_to_the_right_command() {
     for way in [Read, Write] {
         let mut bench = bench(1_000);
         bench.drive.bad = Some(35);
@@ -388,7 +388,7 @@ fn an_error_of_the_queue_is_told_of_the_right_command() {
 }
 
 #[test]
-fn after_an_error_that_passes_the_queue_is_used_again() {
+fn the_queue_is_used_again_after_a_transient_error() {
     let mut bench = bench(1_000);
     bench.drive.faults.insert(2, Fault::Error(0x41, 0x84));
     let transfer = job(Write, 0, 8, 20).with_addressing(Addressing::Queued(4));

@@ -178,7 +178,7 @@ fn the_end_of_the_drive_is_reached_and_not_passed() {
 }
 
 #[test]
-fn a_sector_that_failed_is_told_with_all_its_bits() {
+fn a_failed_sector_is_reported_with_all_its_address_bits() {
     let drive = large(20_000_000, true);
     for addressing in [Addressing::Lba28, Addressing::Lba48] {
         let beyond = job(Read, 19_999_900, 256, 1).with_addressing(addressing);
@@ -189,7 +189,7 @@ fn a_sector_that_failed_is_told_with_all_its_bits() {
 }
 
 #[test]
-fn sectors_on_both_sides_of_twenty_eight_bits_are_told_apart() {
+fn sectors_on_both_sides_of_the_28_bit_limit_are_distinct() {
     let edge = 1 << 28;
     let make =
         |way, addressing| Job::Transfer(job(way, edge - 600, 200, 6).with_addressing(addressing));

@@ -119,7 +119,7 @@ fn survive<D: Agent>(drive: impl Fn() -> D) -> [u64; 3] {
 }
 
 #[test]
-fn no_damage_to_a_frame_is_taken_for_data_or_stops_the_host() {
+fn no_damage_to_a_frame_passes_as_data_or_hangs_the_host() {
     for [reissues, errors, resets] in [survive(toy), survive(ssd)] {
         assert!(reissues > 0 && errors > 0 && resets > 0, "{reissues} {errors} {resets}");
     }
@@ -152,7 +152,7 @@ fn patterns_are_the_same_words_on_the_link() {
 }
 
 #[test]
-fn a_drive_whose_power_stays_away_is_given_up() {
+fn a_drive_that_stays_without_power_fails_the_job() {
     let mut engine = Engine::new(wiring(), host(), ssd());
     engine.run(Tick(50_000));
     engine.cut_device();

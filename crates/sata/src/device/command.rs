@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_counts_are_found_where_each_command_has_them() {
+    fn each_command_is_decoded_with_its_own_address_and_count_fields() {
         let drive = drive(true, Some(8));
         let short = transfer(Request::of(&fis(0xC8, 0xFF12_3456, 0xFF00), &drive));
         assert_eq!(
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_drive_has_not_is_not_known() {
+    fn a_drive_without_a_feature_does_not_support_its_commands() {
         let old = drive(false, None);
         for command in [0x25, 0x35, 0x60, 0x61, 0xEA, 0x27, 0x06, 0x2F, 0x20, 0x30, 0xB0] {
             assert_eq!(

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_keeps_what_was_on_flash_and_gives_back_what_was_there_before() {
+    fn a_power_cut_keeps_data_on_flash_and_restores_older_data_elsewhere() {
         let mut contents = Contents::default();
         let write = |contents: &mut Contents, first, count, byte, finished| {
             contents.insert(Extent::new(first, count), SectorData::Repeated(byte));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_is_found_in_the_store_and_what_follows_waits_for_its_turn() {
+    fn entries_move_to_the_store_in_order() {
         let mut contents = Contents::default();
         contents.insert(Extent::new(0, 1), SectorData::Repeated(1));
         contents.insert(Extent::new(1, 1), SectorData::Repeated(2));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_across_older_and_newer_writes_ends_each_where_the_next_begins() {
+    fn a_read_combines_older_and_newer_writes() {
         let mut contents = Contents::default();
         contents.insert(Extent::new(0, 8), SectorData::Repeated(1));
         contents.insert(Extent::new(2, 2), SectorData::Repeated(2));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_write_leaves_what_was_there() {
+    fn a_refused_write_keeps_the_previous_contents() {
         let mut contents = Contents::default();
         contents.insert(Extent::new(0, 2), SectorData::Repeated(1));
         contents.insert(Extent::new(4, 2), SectorData::Repeated(2));

@@ -101,7 +101,7 @@ mod tests {
     const UP: Counting = Counting { first: u32::MAX - 5, step: Step::Up };
 
     #[test]
-    fn words_that_count_are_found_out() {
+    fn a_counting_pattern_is_recognised_in_words() {
         let mut frame = Frame::default();
         for step in [Step::Up, Step::Down] {
             frame.clear();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_told_and_brought_come_out_in_order() {
+    fn patterns_and_words_of_one_frame_keep_their_order() {
         let mut frame = Frame::default();
         frame.take_described(100, UP);
         frame.take_described(28, UP.from(100));

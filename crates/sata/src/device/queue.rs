@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_end_together_are_told_together() {
+    fn commands_that_complete_together_are_reported_together() {
         let mut queue = Queue::default();
         for tag in 0..3 {
             queue.push(tag, Extent::new(0, 1), true, Tick(u64::from(tag) * 10));

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_only_told_when_all_of_it_does() {
+    fn an_extent_is_a_counting_pattern_only_as_a_whole() {
         let mut store = Store::default();
         store.write(Extent::new(0, 32), up(0));
         store.write(Extent::new(16, 1), up(17));

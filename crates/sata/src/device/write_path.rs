@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_of_a_page_does_not_wait_on_when_the_page_is_overwritten() {
+    fn an_incomplete_page_no_longer_waits_once_it_is_overwritten() {
         let mut storage = cached();
         let words = |sector| Data::Counting(Counting { first: sector, step: Step::Up });
         storage.write(Instant::ZERO, Extent::new(3, 1), words(0)).unwrap();

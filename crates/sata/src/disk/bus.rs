@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_of_dwords_takes_the_time_of_its_aligns_too() {
+    fn a_span_of_dwords_includes_its_aligns() {
         for speed in Speed::ALL {
             for dwords in [0, 127, 254, 25_400, 254_000_000] {
                 let exact = speed.time_of(dwords * 256 / 254).as_nanos();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_without_a_gap_between_them_are_one() {
+    fn frames_without_a_gap_between_them_are_merged() {
         let mut bus = bus(Speed::Gen3);
         let mut now = at(0);
         for _ in 0..1_000 {

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_address_goes_on_in_the_device_register() {
+    fn a_28_bit_address_continues_in_the_device_register() {
         let last = (1 << 28) - 2;
         let transfer = Transfer::looped(Read, last, 1, 1).with_addressing(Addressing::Lba28);
         let fis = only(&transfer);

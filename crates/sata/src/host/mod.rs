@@ -268,7 +268,7 @@ impl Host {
                 Data::Ignored => Contents::Ignored,
                 Data::Captured => {
                     let dwords = transfer.sectors * u64::from(SECTOR_DWORDS);
-                    report.data = vec![0; usize::try_from(dwords).expect("it was checked")];
+                    report.data = vec![0; usize::try_from(dwords).expect("the length was checked")];
                     Contents::Captured
                 }
             };

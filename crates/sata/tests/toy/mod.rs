@@ -55,7 +55,7 @@ pub struct Toy {
     pub faults: BTreeMap<usize, Fault>,
     /// The dwords of a Data FIS of IDENTIFY data.
     pub piece: usize,
-    /// The bits of IDENTIFY data that are sent inverted.
+    /// The bits of dword 20 of the IDENTIFY data that are sent inverted.
     pub flaw: u32,
     /// Queued commands complete in reverse order.
     pub reverses: bool,
