@@ -164,7 +164,7 @@ impl<T: Translation> Ssd<T> {
         self.tally.damaged += u64::from(!good);
         match self.phase {
             Phase::Write { slot, remaining } => {
-                self.write_data_received(now, good, (slot, remaining))
+                self.write_data_received(now, good, slot, remaining)
             }
             Phase::Trim { blocks, done } => {
                 let failure = match (good, self.frame.sectors()) {
@@ -208,7 +208,8 @@ impl<T: Translation> Ssd<T> {
         &mut self,
         now: Tick,
         good: bool,
-        (slot, remaining): (usize, Extent),
+        slot: usize,
+        remaining: Extent,
     ) -> Reception {
         let fits = self.frame.sectors().filter(|&received| received <= remaining.count);
         let sectors = match (good, fits) {

@@ -388,7 +388,8 @@ impl Host {
         let in_job = (lba - active.first) * u64::from(SECTOR_DWORDS) + position;
         match &active.contents {
             Contents::Pattern(pattern) => {
-                self.frame.compare_pattern((*pattern, lba), position, dwords, source);
+                let expected = pattern.at(lba).from(position);
+                self.frame.compare_pattern(lba, position, dwords, expected, source);
             }
             Contents::Words(words) => {
                 let at = usize::try_from(in_job).expect("the words are in memory");

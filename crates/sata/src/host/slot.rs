@@ -105,25 +105,23 @@ impl Frame {
         !self.overflows
     }
 
-    /// Compares `dwords` words, from dword `position` on, with the pattern that begins with a sector,
-    /// given with it.
+    /// Compares `dwords` words with `expected`, which begins at dword `position` of sector `lba`.
     #[inline]
     pub(crate) fn compare_pattern(
         &mut self,
-        expected: (Pattern, u64),
+        lba: u64,
         position: u64,
         dwords: u32,
+        expected: Counting,
         source: Source<'_>,
     ) {
-        let (pattern, lba) = expected;
-        let counting = pattern.at(lba).from(position);
         if let Source::Counting(found) = source
-            && equal(found, counting, dwords)
+            && equal(found, expected, dwords)
         {
             return;
         }
         for index in 0..size(dwords) {
-            let word = counting.word(wide(index));
+            let word = expected.word(wide(index));
             self.compare_word(lba, position + wide(index), source.word(index), word);
         }
     }
