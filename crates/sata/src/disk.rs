@@ -335,10 +335,10 @@ impl<T: Translation> Disk<T> {
         data: Data<'_>,
     ) -> Result<Completion, block::Error> {
         let done = self.command(at, |disk, at| {
-            let came = disk.send(at, extent, data)?;
+            let received = disk.send(at, extent, data)?;
             disk.storage
-                .end_write(came)
-                .map_err(|refusal| Failure { at: came, cause: FailureCause::Refused(refusal) })
+                .end_write(received)
+                .map_err(|refusal| Failure { at: received, cause: FailureCause::Refused(refusal) })
         });
         done.map_err(|Failure { at: ended, cause }| match cause {
             FailureCause::Refused(_) => block::Error::ReadOnly { extent },
@@ -370,8 +370,8 @@ impl<T: Translation> Disk<T> {
             if self.draw_damage() {
                 return Err(Failure { at: passed.received, cause: FailureCause::Damaged });
             }
-            let wrote = self.storage.write(passed.received, piece, data);
-            wrote.map_err(|refusal| Failure {
+            let written = self.storage.write(passed.received, piece, data);
+            written.map_err(|refusal| Failure {
                 at: passed.received,
                 cause: FailureCause::Refused(refusal),
             })?;
