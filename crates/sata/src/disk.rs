@@ -245,7 +245,7 @@ impl<T: Translation> Disk<T> {
         let (mut now, mut tries) = (started.at, 1);
         loop {
             let done = transfer(self, now);
-            let known = done.map_or_else(|failure| failure.at, |at| at);
+            let known = done.unwrap_or_else(|failure| failure.at);
             let completed = self.send_completion(known);
             match done {
                 Err(Failure { cause: FailureCause::Damaged, .. }) if tries < TRIES_MAX => {

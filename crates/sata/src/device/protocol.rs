@@ -391,7 +391,7 @@ impl<T: Translation> Ssd<T> {
         };
         match (ended, u8::try_from(slot).ok().filter(|_| slot < TAGS)) {
             (Err(refusal), _) => {
-                self.fail_transfer(now, slot, Failure::from_refusal(refusal, first))
+                self.fail_transfer(now, slot, Failure::from_refusal(refusal, first));
             }
             (Ok(ended), None) => {
                 self.phase = Phase::None;

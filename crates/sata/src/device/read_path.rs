@@ -156,10 +156,11 @@ impl ReadOp {
                     return Err(Refusal::Unreadable { sector });
                 }
                 None => {
-                    found = Some(ReadySectors { end: group.readable_end().min(last), at: group.at })
+                    found =
+                        Some(ReadySectors { end: group.readable_end().min(last), at: group.at });
                 }
                 Some(ready) if group.at.max(ready.at) <= now => {
-                    ready.end = group.readable_end().min(last)
+                    ready.end = group.readable_end().min(last);
                 }
                 Some(_) => break,
             }

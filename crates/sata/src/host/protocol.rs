@@ -397,7 +397,7 @@ impl Host {
                 self.frame.compare_words(lba, position, expected, source);
             }
             Contents::Captured => {
-                slot::copy_words(part(&mut active.report.data, in_job, dwords), source)
+                slot::copy_words(part(&mut active.report.data, in_job, dwords), source);
             }
             Contents::Ignored => {}
         }
