@@ -78,7 +78,7 @@ pub trait Agent {
     /// Whether the agent aborts whatever is in progress and resets the link. The engine also asks while
     /// the link is busy, since a frame may hang: at the agent's wake and every 256 ticks after it. Once
     /// true, the answer stays true until [`Agent::next`] has returned [`Outgoing::Reset`].
-    fn gives_up(&self, _now: Tick) -> bool {
+    fn requests_reset(&self, _now: Tick) -> bool {
         false
     }
 

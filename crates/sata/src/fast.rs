@@ -26,9 +26,9 @@ mod receiver;
 mod sender;
 
 use crate::agent::{Agent, Outcome, Outgoing, Reception};
-use crate::link::{End, RESET, RETRIES, Side, Stop, Wiring};
+use crate::link::transport::{self, Retry};
+use crate::link::{End, RESET, Side, Stop, Wiring};
 use crate::shares::{Ledger, Shares};
-use crate::wire::fis::Fis;
 use crate::wire::{Speed, Tick, align};
 use flow::{Ends, Flow, given_up};
 
@@ -41,19 +41,18 @@ struct Port<A> {
     free: Tick,
     /// It was asked at its wake and had nothing; until something comes or goes.
     silent: bool,
-    /// A FIS that was refused, and how often it may yet be sent again.
-    again: Option<(Fis, u8)>,
+    retry: Retry,
 }
 
 impl<A: Agent> Port<A> {
-    const fn new(agent: A, end: End) -> Self {
-        Self { agent, end, free: Tick::ZERO, silent: false, again: None }
+    fn new(agent: A, end: End) -> Self {
+        Self { agent, end, free: Tick::ZERO, silent: false, retry: Retry::default() }
     }
 
     /// When it may have something to send.
     #[inline]
     fn wake(&self) -> Tick {
-        if self.again.is_some() {
+        if self.retry.pending().is_some() {
             return self.free;
         }
         match self.agent.wake() {
@@ -66,12 +65,17 @@ impl<A: Agent> Port<A> {
     #[inline]
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
         self.free = now;
-        if let Some((fis, _)) = self.again {
+        if let Some(fis) = self.retry.pending() {
             return Some(Outgoing::Fis(fis));
         }
         let next = self.agent.next(now);
         self.silent = next.is_none();
         next
+    }
+
+    /// The link was reset, and is free at `free`.
+    fn reset(&mut self, free: Tick) {
+        (self.free, self.silent, self.retry) = (free, false, Retry::default());
     }
 }
 
@@ -253,8 +257,8 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         self.now = at.after(self.speed.ticks_in(RESET));
         self.ledger.idle(self.now);
         let free = align::settle(self.now);
-        (self.host.free, self.host.silent, self.host.again) = (free, false, None);
-        (self.device.free, self.device.silent, self.device.again) = (free, false, None);
+        self.host.reset(free);
+        self.device.reset(free);
         self.host.agent.reset(self.now);
         self.device.agent.reset(self.now);
     }
@@ -292,7 +296,7 @@ impl Parts<'_> {
                 let eof = align::tick_of(sof + u64::from(fis.dwords()) + 2);
                 let came = eof.after(u64::from(from.end.latency));
                 let reception = to.agent.received(came, &fis);
-                let free = acknowledge(from, to, came, reception, Some(fis));
+                let free = acknowledge(from, to, came, reception, what);
                 self.ledger.turn(from.free);
                 Ok(free)
             }
@@ -321,15 +325,12 @@ impl Parts<'_> {
             receiver: &mut to.agent,
         };
         let passed = self.flow.pass(&mut ends, dwords, sof)?;
-        let reception = match to.agent.end(passed.taken, passed.good) {
-            Reception::Accept if passed.good => Reception::Accept,
-            _ => Reception::Refuse,
-        };
+        let reception = transport::end(&mut to.agent, passed.taken, passed.good);
         let known = answered(passed.taken, to.end.latency);
         if let Some(at) = given_up(&from.agent, passed.taken, known) {
             return Err(at);
         }
-        let free = acknowledge(from, to, passed.taken, reception, None);
+        let free = acknowledge(from, to, passed.taken, reception, Outgoing::Data(dwords));
         // Slots between SOF and EOF that nothing went in, and the wait after EOF.
         let came = align::tick_of(passed.eof).after(latency);
         let waited = align::slots_before(passed.taken) - align::slots_before(came);
@@ -346,7 +347,7 @@ fn acknowledge<S: Agent, R: Agent>(
     to: &mut Port<R>,
     came: Tick,
     reception: Reception,
-    fis: Option<Fis>,
+    frame: Outgoing,
 ) -> Tick {
     let known = answered(came, to.end.latency);
     let over = answered(known, from.end.latency);
@@ -354,20 +355,12 @@ fn acknowledge<S: Agent, R: Agent>(
     to.free = align::settle(over.after(1));
     from.free = answered(over, to.end.latency);
     (from.silent, to.silent) = (false, false);
-    let left = from.again.map_or(RETRIES, |(_, left)| left);
-    from.again = match (reception, fis) {
-        (Reception::Refuse, Some(fis)) if left > 0 => Some((fis, left - 1)),
-        _ => None,
-    };
-    if from.again.is_none() {
-        from.agent.sent(known, outcome(reception));
-    }
-    from.free
-}
-
-const fn outcome(reception: Reception) -> Outcome {
-    match reception {
+    let outcome = match reception {
         Reception::Accept => Outcome::Accepted,
         Reception::Refuse => Outcome::Refused,
+    };
+    if !from.retry.after(Some(frame), outcome) {
+        from.agent.sent(known, outcome);
     }
+    from.free
 }

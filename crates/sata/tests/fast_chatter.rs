@@ -88,7 +88,7 @@ impl Agent for Chatter {
         if self.script.is_empty() { self.deadline } else { self.ready.min(self.deadline) }
     }
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
-        if self.gives_up(now) {
+        if self.requests_reset(now) {
             self.note(now, Call::Next(true));
             return Some(Outgoing::Reset);
         }
@@ -96,7 +96,7 @@ impl Agent for Chatter {
         self.note(now, Call::Next(next.is_some()));
         next
     }
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         self.deadline <= now
     }
     fn sent(&mut self, now: Tick, outcome: Outcome) {

@@ -12,7 +12,7 @@
 //! ```
 
 use super::flow::Passed;
-use super::sender::REPEATS;
+use super::sender::resume;
 use crate::LARGEST_DATA;
 use crate::agent::Gate;
 use crate::link::End;
@@ -28,12 +28,6 @@ pub(super) struct Course<'a> {
     pub(super) dwords: u32,
     /// The slot in which payload could first go.
     pub(super) first: u64,
-}
-
-/// The slot of the first dword after HOLD or HOLDA from slot `since` on, `slot` if CONT need not be ended.
-#[inline]
-fn resume(end: &End, since: u64, slot: u64) -> u64 {
-    slot + u64::from(end.continues && slot - since >= REPEATS)
 }
 
 impl Course<'_> {
@@ -63,7 +57,7 @@ impl Course<'_> {
     /// Slots for which HOLD stops the payload that begins in slot `start`, if it does so not more than once.
     #[inline]
     fn held(&self, start: u64, open: Tick) -> Option<u64> {
-        let hold_from = self.to.hold_from.max(2);
+        let hold_from = self.to.hold_start();
         if hold_from > self.dwords {
             // The FIFO holds it all, if it is as large as it should be.
             return (self.dwords <= self.to.fifo).then_some(0);
@@ -73,14 +67,13 @@ impl Course<'_> {
         if full >= open {
             return (hold_from <= self.to.fifo).then_some(0);
         }
-        let stop = self.heard(full, self.back)
-            + u64::from(self.from.holda_after.clamp(1, End::LONGEST_HOLDA) - 1);
+        let stop = self.heard(full, self.back) + self.from.holda_slots() - 1;
         let sent = u32::try_from(stop - start).unwrap_or(u32::MAX);
         if sent >= self.dwords {
             return (self.dwords <= self.to.fifo).then_some(0);
         }
         // All that was sent has come and lies in the FIFO when the gate opens.
-        let hold_to = self.to.hold_to.max(1);
+        let hold_to = self.to.hold_end();
         if sent > self.to.fifo || came(sent) > open {
             return None;
         }

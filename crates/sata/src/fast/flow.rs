@@ -9,7 +9,7 @@ use super::load::Load;
 use super::receiver::Receiver;
 use super::sender::{Change, Sender};
 use crate::agent::Agent;
-use crate::link::End;
+use crate::link::{End, timeout, transport};
 use crate::wire::{Tick, align};
 use std::collections::VecDeque;
 
@@ -49,20 +49,8 @@ impl<S: Agent, R: Agent> Ends<'_, S, R> {
 /// in 256 ticks after that; what else happens in that tick comes first. It is taken for granted that who gives up does not change its mind.
 #[inline]
 pub(super) fn given_up(agent: &impl Agent, calm: Tick, next: Tick) -> Option<Tick> {
-    let last = Tick(next.0 - 1);
-    if last <= calm || !agent.gives_up(last) {
-        return None;
-    }
-    let (mut patient, mut over) = (calm.0, last.0);
-    while over - patient > 1 {
-        let middle = patient + (over - patient) / 2;
-        if agent.gives_up(Tick(middle)) { over = middle } else { patient = middle }
-    }
-    let at = match agent.wake() {
-        wake if wake.0 < over => Tick(over | (align::PERIOD - 1)),
-        wake => wake,
-    };
-    (at < next).then_some(at)
+    let first = timeout::first_abort(agent, calm.after(1), Tick(next.0 - 1))?;
+    Some(timeout::next_asked(agent.wake(), first)).filter(|&at| at < next)
 }
 
 /// How a data phase ended.
@@ -96,13 +84,12 @@ impl Flow {
         dwords: u32,
         sof: u64,
     ) -> Result<Passed, Tick> {
-        let supply = ends.sender.supply(align::tick_of(sof), 0);
-        assert!(supply.until > 0, "Agent::supply: a gate that promises nothing");
+        let supply = transport::supply(ends.sender, align::tick_of(sof), 0);
         self.load.begin(ends.sender, dwords);
         // The header tells the receiver what comes.
         let begin = align::tick_of(sof + 1).after(ends.forth);
         ends.receiver.begin(begin);
-        let drain = ends.receiver.drain(begin, 0);
+        let drain = transport::drain(ends.receiver, begin, 0);
         let course = Course {
             from: &ends.from,
             to: &ends.to,
@@ -113,8 +100,8 @@ impl Flow {
         };
         if let Some(passed) = course.end(supply, drain)
             && !self.by_events
-            && !ends.sender.gives_up(passed.taken)
-            && !ends.receiver.gives_up(passed.taken)
+            && !ends.sender.requests_reset(passed.taken)
+            && !ends.receiver.requests_reset(passed.taken)
         {
             self.load.fill(ends.sender, dwords);
             self.load.take(ends.receiver, dwords);

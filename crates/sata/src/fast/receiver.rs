@@ -16,7 +16,7 @@ use super::load::Load;
 use super::sender::Change;
 use crate::LARGEST_DATA;
 use crate::agent::{Agent, Gate};
-use crate::link::End;
+use crate::link::{End, transport};
 use crate::wire::{Tick, align};
 
 /// The stream as it comes, the CRC as the dword after the payload.
@@ -35,10 +35,7 @@ pub(super) struct Receiver {
     dwords: u32,
     /// Ticks that a dword travels.
     latency: u64,
-    /// Room of the FIFO and of the register in which the CRC is recognised.
-    room: u32,
-    hold_from: u32,
-    hold_to: u32,
+    end: End,
     stream: Stream,
     /// Dwords that were taken before `from`.
     taken: u32,
@@ -63,9 +60,7 @@ impl Receiver {
         let mut new = Self {
             dwords,
             latency,
-            room: end.fifo.saturating_add(1),
-            hold_from: end.hold_from.max(2),
-            hold_to: end.hold_to.max(1),
+            end: *end,
             stream: Stream::Still(0),
             taken: 0,
             from: now.after(1),
@@ -102,7 +97,6 @@ impl Receiver {
     }
 
     fn promise(&mut self, gate: Gate) {
-        assert!(gate.until > self.taken, "Agent::drain: a gate that promises nothing");
         self.promised = gate.until;
         self.from = self.from.max(gate.at);
     }
@@ -162,7 +156,7 @@ impl Receiver {
     fn settle(&mut self, now: Tick, arrived: u32) {
         // The FIFO is at its fullest when the first dword is about to be taken.
         let fullest = if now > self.from { self.arrived(self.from) } else { arrived };
-        self.overflown |= fullest.saturating_sub(self.taken) > self.room;
+        self.overflown |= self.end.overflows(fullest.saturating_sub(self.taken));
         self.taken = self.taken_by(now, arrived);
         self.from = self.from.max(now.after(1));
     }
@@ -181,11 +175,11 @@ impl Receiver {
         let last = if self.ended { self.dwords } else { LARGEST_DATA.max(self.dwords) };
         if self.taken == self.promised && self.taken < last && !self.is_done() {
             load.take(agent, self.taken);
-            self.promise(agent.drain(now, self.taken));
+            self.promise(transport::drain(agent, now, self.taken));
         }
         let fill = arrived - self.taken;
         let was = self.holding;
-        self.holding = if was { fill > self.hold_to } else { fill >= self.hold_from };
+        self.holding = self.end.holds(was, fill);
         self.due = self.exhausted(arrived).min(self.crossing(arrived));
         (was != self.holding).then_some(self.holding)
     }
@@ -222,7 +216,7 @@ impl Receiver {
 
     /// When the FIFO has filled up to `hold_from` in the stream that goes on.
     fn full(&self, slot: u64, from: u32) -> Tick {
-        let dword = self.taken.saturating_add(self.hold_from - 1);
+        let dword = self.taken.saturating_add(self.end.hold_start() - 1);
         if dword > self.dwords {
             return Tick::NEVER;
         }
@@ -232,7 +226,7 @@ impl Receiver {
 
     /// When the FIFO is down to `hold_to` if `arrived` dwords are all that come.
     fn emptied(&self, arrived: u32) -> Tick {
-        let over = u64::from((arrived - self.taken).saturating_sub(self.hold_to));
+        let over = u64::from((arrived - self.taken).saturating_sub(self.end.hold_end()));
         self.from.after(over.saturating_sub(1))
     }
 
@@ -242,7 +236,7 @@ impl Receiver {
         // ALIGNs before y; so fill(t) = level - aligns_before(y).
         let first = self.from.0 + 1 - self.latency;
         let level = self.from.0 + u64::from(from) - self.latency - slot - u64::from(self.taken);
-        let need = level.saturating_sub(u64::from(self.hold_to));
+        let need = level.saturating_sub(u64::from(self.end.hold_end()));
         if need <= first - align::slots_before(Tick(first)) {
             return self.from;
         }

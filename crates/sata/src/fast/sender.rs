@@ -16,11 +16,16 @@
 
 use super::load::Load;
 use crate::agent::{Agent, Gate};
-use crate::link::End;
-use crate::wire::{Tick, align};
+use crate::link::hold::HoldAnswer;
+use crate::link::{End, State, transport};
+use crate::wire::{Tick, align, cont};
 
-/// Slots after which a primitive that goes on is not on the wire itself any more: CONT is.
-pub(super) const REPEATS: u64 = 3;
+/// The slot of the first dword after HOLD or HOLDA from slot `since` on: `slot`, or the next one if CONT has replaced the
+/// primitive, which then goes once more.
+#[inline]
+pub(super) fn resume(end: &End, since: u64, slot: u64) -> u64 {
+    slot + u64::from(end.continues && slot - since >= cont::SUPPRESSED_AFTER)
+}
 
 /// What the stream of dwords does from a tick on, as it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +41,10 @@ pub(super) enum Change {
 /// What it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// A dword goes in each slot.
+    /// LT3, with a dword in each slot.
     Going,
-    /// One will, unless something stands in the way.
-    Ready,
-    /// HOLD: the gate is closed.
-    Dry,
-    /// HOLDA.
-    Held,
+    /// LT3 to LT5: the next slot decides whether a dword, HOLDA or HOLD is sent.
+    Stopped(State),
     /// The CRC has gone.
     Ended,
 }
@@ -53,10 +54,7 @@ enum Mode {
 pub(super) struct Sender {
     /// Payload dwords of the frame.
     dwords: u32,
-    /// Slots from HOLD heard to HOLDA sent.
-    answers_after: u64,
-    /// Repeated primitives are replaced by CONT.
-    continues: bool,
+    end: End,
     mode: Mode,
     /// The payload dword that goes next.
     next: u32,
@@ -65,10 +63,9 @@ pub(super) struct Sender {
     gate: Gate,
     /// HOLD is what was heard last.
     hears_hold: bool,
-    /// The slot in which HOLDA answers it.
-    answer: Option<u64>,
-    /// The mode whose primitive goes on, and its first slot.
-    repeats: Option<(Mode, u64)>,
+    answer: HoldAnswer,
+    /// The state whose primitive goes on, and its first slot.
+    repeats: Option<(State, u64)>,
     /// When it does something by itself.
     due: Tick,
 }
@@ -79,14 +76,13 @@ impl Sender {
     pub(super) fn new(end: &End, dwords: u32, slot: u64, gate: Gate) -> Self {
         Self {
             dwords,
-            answers_after: end.holda_after.clamp(1, End::LONGEST_HOLDA).into(),
-            continues: end.continues,
-            mode: Mode::Ready,
+            end: *end,
+            mode: Mode::Stopped(State::SendData),
             next: 0,
             slot,
             gate,
             hears_hold: false,
-            answer: None,
+            answer: HoldAnswer::default(),
             repeats: None,
             due: align::tick_of(slot),
         }
@@ -108,12 +104,14 @@ impl Sender {
             // The slot of the last promised dword, in which the agent is asked; or that of HOLDA before it.
             Mode::Going => {
                 let last = self.slot + u64::from(self.promised() - self.next) - 1;
-                Some(self.answer.map_or(last, |answer| answer.min(last)))
+                Some(self.answer.slot().map_or(last, |answer| answer.min(last)))
             }
-            Mode::Ready => Some(self.slot),
-            Mode::Dry if self.gate.at == Tick::NEVER => None,
-            Mode::Dry => Some(self.slot.max(align::slots_before(self.gate.at))),
-            Mode::Held | Mode::Ended => None,
+            Mode::Stopped(State::RcvrHold) | Mode::Ended => None,
+            Mode::Stopped(State::SendHold) if self.gate.at == Tick::NEVER => None,
+            Mode::Stopped(State::SendHold) => {
+                Some(self.slot.max(align::slots_before(self.gate.at)))
+            }
+            Mode::Stopped(_) => Some(self.slot),
         }
     }
 
@@ -125,9 +123,10 @@ impl Sender {
     ) -> Option<(u64, Change)> {
         let slot = self.next_slot()?;
         let change = match self.mode {
-            Mode::Going if self.answer == Some(slot) => Some(self.held(slot)),
+            Mode::Going if self.answer.slot() == Some(slot) => Some(self.held(slot)),
             Mode::Going => self.exhausted(slot, agent, load),
-            _ => self.start(slot, agent, load),
+            Mode::Stopped(state) => self.start(state, slot, agent, load),
+            Mode::Ended => None,
         };
         self.due = self.next_slot().map_or(Tick::NEVER, align::tick_of);
         change
@@ -146,59 +145,57 @@ impl Sender {
             // The CRC goes in between.
             return Some((slot + 2, Change::End));
         }
-        self.gate = agent.supply(align::tick_of(slot), self.next);
-        assert!(self.gate.until > self.next, "Agent::supply: a gate that promises nothing");
+        self.gate = transport::supply(agent, align::tick_of(slot), self.next);
         if self.gate.at <= align::tick_of(slot + 1) {
             load.fill(agent, self.promised());
             return None;
         }
         // Whether HOLD or HOLDA goes in the next slot is seen then.
-        self.mode = Mode::Ready;
+        self.mode = Mode::Stopped(State::SendData);
         Some((slot + 1, Change::Stop { sent: self.next }))
     }
 
     /// HOLDA goes from `slot` on.
     fn held(&mut self, slot: u64) -> (u64, Change) {
         self.next += u32::try_from(slot - self.slot).expect("no more than were promised");
-        self.wait(slot, Mode::Held);
+        self.wait(slot, State::RcvrHold);
         (slot, Change::Stop { sent: self.next })
     }
 
-    fn wait(&mut self, slot: u64, mode: Mode) {
-        (self.mode, self.answer) = (mode, None);
+    fn wait(&mut self, slot: u64, state: State) {
+        self.mode = Mode::Stopped(state);
+        self.answer.clear();
         // What was decided for this slot can change in the next one.
         self.slot = slot + 1;
-        if self.repeats.is_none_or(|(repeated, _)| repeated != mode) {
-            self.repeats = Some((mode, slot));
+        if self.repeats.is_none_or(|(repeated, _)| repeated != state) {
+            self.repeats = Some((state, slot));
         }
     }
 
     /// Data could go in `slot`, if nothing stands in the way.
     fn start(
         &mut self,
+        state: State,
         slot: u64,
         agent: &mut impl Agent,
         load: &mut Load,
     ) -> Option<(u64, Change)> {
-        let must_answer = match self.mode {
-            Mode::Dry => self.hears_hold,
-            _ => self.answer.is_some_and(|answer| answer <= slot),
-        };
-        if must_answer {
-            self.wait(slot, Mode::Held);
-        } else if self.gate.at > align::tick_of(slot) {
-            self.wait(slot, Mode::Dry);
-        } else if let Some((_, since)) = self.repeats.take()
-            && self.continues
-            && slot - since >= REPEATS
-        {
-            self.slot = slot + 1;
-        } else {
-            (self.slot, self.mode) = (slot, Mode::Going);
-            load.fill(agent, self.promised());
-            return Some((slot, Change::Go { slot, from: self.next }));
+        let ready = self.gate.at <= align::tick_of(slot);
+        match self.answer.next_state(state, slot, ready, self.hears_hold) {
+            State::SendData => {}
+            waits => {
+                self.wait(slot, waits);
+                return None;
+            }
         }
-        None
+        let since = self.repeats.take().map_or(slot, |(_, since)| since);
+        self.slot = resume(&self.end, since, slot);
+        if self.slot > slot {
+            return None;
+        }
+        self.mode = Mode::Going;
+        load.fill(agent, self.promised());
+        Some((slot, Change::Go { slot, from: self.next }))
     }
 
     /// HOLD begins or ends to be heard at `now`.
@@ -206,12 +203,13 @@ impl Sender {
         self.hears_hold = hold;
         let slot = align::slots_before(now.after(1));
         match self.mode {
-            Mode::Going | Mode::Ready if hold => {
-                self.answer = Some(slot + self.answers_after - 1);
+            Mode::Going | Mode::Stopped(State::SendData) => {
+                self.answer.receive(&self.end, hold, slot);
             }
-            Mode::Going | Mode::Ready => self.answer = None,
-            Mode::Held if !hold => (self.mode, self.slot) = (Mode::Ready, slot),
-            Mode::Held | Mode::Dry | Mode::Ended => {}
+            Mode::Stopped(State::RcvrHold) if !hold => {
+                (self.mode, self.slot) = (Mode::Stopped(State::SendData), slot);
+            }
+            Mode::Stopped(_) | Mode::Ended => {}
         }
         self.due = self.next_slot().map_or(Tick::NEVER, align::tick_of);
     }

@@ -454,7 +454,7 @@ impl Agent for Host {
         }
     }
 
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         // A frame may have hung while the host had no job. It is detected once there is one: the host
         // then treats the job as started, and its timeout runs.
         let waits = self.active.is_none() && !self.jobs.is_empty();

@@ -11,7 +11,7 @@ use super::lane::Symbol;
 use super::state::State;
 use super::station::{Census, Station, Tally};
 use super::trace::{Recorder, Trace};
-use super::{Side, Wiring};
+use super::{Side, Wiring, timeout};
 use crate::agent::Agent;
 use crate::wire::{Primitive, Tick, align};
 use boardlab_sim::Duration;
@@ -223,7 +223,9 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         if self.host.state == State::NoComm {
             return !self.powered && asleep(self.host_agent.wake());
         }
-        let rests = |station: &Station| station.state == State::Idle && !station.sending.again;
+        let rests = |station: &Station| {
+            station.state == State::Idle && station.sending.retry.pending().is_none()
+        };
         let free = self.faults.is_empty() && self.host.is_free() && self.device.is_free();
         rests(&self.host)
             && rests(&self.device)
@@ -256,7 +258,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         self.device.arrive(&mut self.device_agent, now, to_device);
         let host_resets = self.host.decide(&mut self.host_agent, now);
         let device_resets = self.device.decide(&mut self.device_agent, now);
-        if !self.powered && self.host_agent.gives_up(now) {
+        if !self.powered && self.host_agent.requests_reset(now) {
             // COMRESETs that nobody answers.
             self.host_agent.next(now);
         }
@@ -310,25 +312,15 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         true
     }
 
-    /// The first tick up to `limit` at which the host gives up a device without power.
-    fn patience(&self, limit: Tick) -> Tick {
-        let (mut patient, mut over) = (self.now.0, limit.0);
-        let ends = |tick| self.host_agent.gives_up(Tick(tick));
-        if ends(patient) || !ends(over) {
-            return if ends(patient) { self.now } else { limit };
-        }
-        while over - patient > 1 {
-            let middle = patient + (over - patient) / 2;
-            if ends(middle) { over = middle } else { patient = middle }
-        }
-        Tick(over)
-    }
-
     /// The first tick up to `limit` at which the agents, the gates or the faults may do something.
     fn next_event(&self, limit: Tick) -> Tick {
         let limit = limit.min(self.up).min(self.faults.first_tick());
         if self.host.state == State::NoComm {
-            return if self.powered { limit } else { self.patience(limit) };
+            if self.powered {
+                return limit;
+            }
+            // The host may abort what it waits for: the device has no power.
+            return timeout::first_abort(&self.host_agent, self.now, limit).unwrap_or(limit);
         }
         let limit = self.host.next_event(&self.host_agent, self.now, limit);
         self.device.next_event(&self.device_agent, self.now, limit)

@@ -36,14 +36,17 @@
 
 mod engine;
 mod fault;
+mod frame;
+pub(crate) mod hold;
 mod lane;
 mod receiving;
 mod sending;
 mod state;
 mod station;
 mod stride;
+pub(crate) mod timeout;
 mod trace;
-mod transport;
+pub(crate) mod transport;
 
 pub use engine::{Engine, RESET, Stop};
 pub use fault::{Fault, Part, Place, What};

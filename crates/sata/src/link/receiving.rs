@@ -4,9 +4,10 @@
 //!
 //! Source: Serial ATA Revision 3, 9.7.3.
 
+use super::frame::Incoming;
 use super::state::State;
 use super::station::{Heard, Station};
-use super::transport::Incoming;
+use super::transport;
 use crate::agent::{Agent, Reception};
 use crate::wire::fis::Fis;
 use crate::wire::{Primitive, Tick};
@@ -33,7 +34,7 @@ impl Station {
     #[inline]
     fn dword<A: Agent>(&mut self, agent: &mut A, now: Tick, dword: u32) {
         self.active = true;
-        if self.receiving.dword(agent, now, dword, self.end.fifo) {
+        if self.receiving.dword(agent, now, dword, &self.end) {
             self.tally.overflows += 1;
         }
         self.tally.fullest = self.tally.fullest.max(self.receiving.fill());
@@ -70,7 +71,7 @@ impl Station {
     pub(super) fn lose_frame<A: Agent>(&mut self, agent: &mut A, now: Tick, next: State) {
         if self.receiving.kind == Incoming::Data {
             self.receiving.give(agent);
-            let _refused = agent.end(now, false);
+            let _refused = transport::end(agent, now, false);
         }
         if next == State::BadEnd {
             self.tally.refusals += 1;
@@ -86,18 +87,17 @@ impl Station {
             return;
         }
         self.active |= self.receiving.drain(agent, now);
-        let fill = self.receiving.fill();
+        let holding = self.state == State::Hold;
+        let holds = self.end.holds(holding, self.receiving.fill());
         match self.state {
-            State::RcvData | State::RcvHold if fill >= self.end.hold_from.max(2) => {
-                self.enter(State::Hold);
-            }
-            State::Hold if fill <= self.end.hold_to.max(1) => {
+            State::RcvData | State::RcvHold if holds => self.enter(State::Hold),
+            State::Hold if !holds => {
                 let held = self.seen == Some(Primitive::Hold);
                 self.enter(if held { State::RcvHold } else { State::RcvData });
             }
             State::RcvEof if self.receiving.is_drained() => {
                 self.receiving.give(agent);
-                let answer = agent.end(now, true);
+                let answer = transport::end(agent, now, true);
                 self.answer(answer);
             }
             _ => {}

@@ -8,9 +8,8 @@ use super::lane::Symbol;
 use super::state::State;
 use super::station::{Heard, Station};
 use super::trace::Item;
-use super::transport::RETRIES;
 use crate::agent::{Agent, Outcome, Outgoing};
-use crate::wire::{Primitive, Tick};
+use crate::wire::{Primitive, Tick, align};
 
 impl Station {
     pub(super) fn emit_sof<A: Agent>(&mut self, agent: &mut A, now: Tick) -> Symbol {
@@ -23,19 +22,25 @@ impl Station {
     /// In LT3 and LT5: a dword of the frame, or HOLD while there is none, or HOLDA when its time has come.
     #[inline]
     pub(super) fn emit_data<A: Agent>(&mut self, agent: &mut A, now: Tick) -> Symbol {
-        if self.must_answer_hold(now) {
-            self.plain = now.after(1);
-            self.enter(State::RcvrHold);
-            return self.primitive(now, Primitive::Holda);
-        }
-        if !self.sending.is_ready(now) {
-            if self.state == State::SendData {
+        let (slot, ready) = (align::slots_before(now), self.sending.is_ready(now));
+        let hold = self.seen == Some(Primitive::Hold);
+        match self.sending.answer.next_state(self.state, slot, ready, hold) {
+            State::RcvrHold => {
                 self.plain = now.after(1);
-                // LT5 looks at what is heard then; a HOLD that is over by that time is not answered.
-                self.sending.hold_in = None;
-                self.enter(State::SendHold);
+                self.sending.answer.clear();
+                self.enter(State::RcvrHold);
+                return self.primitive(now, Primitive::Holda);
             }
-            return self.primitive(now, Primitive::Hold);
+            State::SendHold => {
+                if self.state == State::SendData {
+                    self.plain = now.after(1);
+                    // LT5 looks at what is heard then; a HOLD that is over by that time is not answered.
+                    self.sending.answer.clear();
+                    self.enter(State::SendHold);
+                }
+                return self.primitive(now, Primitive::Hold);
+            }
+            _ => {}
         }
         if let Some(primitive) = self.before_data(now) {
             self.active = true;
@@ -45,22 +50,6 @@ impl Station {
         self.note_dword(now);
         self.census.data += 1;
         Symbol::Data(self.sending.dword(agent, now))
-    }
-
-    /// In LT3 so many dwords after HOLD was seen; in LT5 when there would be data again.
-    #[inline]
-    fn must_answer_hold(&mut self, now: Tick) -> bool {
-        if self.state == State::SendHold {
-            return self.seen == Some(Primitive::Hold) && self.sending.is_ready(now);
-        }
-        match &mut self.sending.hold_in {
-            None => false,
-            Some(0) => true,
-            Some(left) => {
-                *left -= 1;
-                false
-            }
-        }
     }
 
     #[inline]
@@ -92,20 +81,16 @@ impl Station {
         use Heard::Primitive as P;
         use Primitive::{Dmat, Hold, RErr, ROk, Sync};
         match (self.state, heard) {
-            (_, P(Sync)) => self.fail(agent, now, Outcome::Escaped),
+            (_, P(Sync)) => self.conclude(agent, now, Outcome::Escaped),
             (State::Wait, P(ROk)) => self.succeed(agent, now),
-            (State::Wait, P(RErr)) => self.fail(agent, now, Outcome::Refused),
+            (State::Wait, P(RErr)) => self.conclude(agent, now, Outcome::Refused),
             (State::SendData | State::RcvrHold | State::SendHold, P(Dmat)) => self.cut_short(),
-            (State::SendData, P(Hold)) => {
-                let after = self.end.holda_after.clamp(1, crate::link::End::LONGEST_HOLDA);
-                self.sending.hold_in.get_or_insert(after - 1);
+            (State::SendData, _) => {
+                let next = align::slots_before(now.after(1));
+                self.sending.answer.receive(&self.end, heard == P(Hold), next);
             }
-            (State::SendData, _) => self.sending.hold_in = None,
             (State::RcvrHold, P(Hold) | Heard::Invalid) => {}
-            (State::RcvrHold, _) => {
-                self.sending.hold_in = None;
-                self.enter(State::SendData);
-            }
+            (State::RcvrHold, _) => self.enter(State::SendData),
             _ => {}
         }
     }
@@ -119,28 +104,18 @@ impl Station {
     }
 
     fn succeed<A: Agent>(&mut self, agent: &mut A, now: Tick) {
-        if self.sending.cut {
-            return self.fail(agent, now, Outcome::Escaped);
-        }
-        self.conclude(agent, now, Outcome::Accepted);
-    }
-
-    /// The frame did not get through: it is sent again, or the agent is told.
-    pub(super) fn fail<A: Agent>(&mut self, agent: &mut A, now: Tick, outcome: Outcome) {
-        let repeats = matches!(self.sending.outgoing, Some(Outgoing::Fis(_)));
-        if repeats && self.sending.retries < RETRIES {
-            self.sending.retries += 1;
-            self.sending.again = true;
-            self.tally.retries += 1;
-            self.enter(State::Idle);
-            return;
-        }
+        let outcome = if self.sending.cut { Outcome::Escaped } else { Outcome::Accepted };
         self.conclude(agent, now, outcome);
     }
 
-    fn conclude<A: Agent>(&mut self, agent: &mut A, now: Tick, outcome: Outcome) {
-        (self.sending.outgoing, self.sending.again) = (None, false);
+    /// The frame has ended: it is sent again, or the agent is told.
+    pub(super) fn conclude<A: Agent>(&mut self, agent: &mut A, now: Tick, outcome: Outcome) {
+        let outgoing = self.sending.outgoing.take();
         self.enter(State::Idle);
-        agent.sent(now, outcome);
+        if self.sending.retry.after(outgoing, outcome) {
+            self.tally.retries += 1;
+        } else {
+            agent.sent(now, outcome);
+        }
     }
 }

@@ -6,14 +6,15 @@
 //!
 //! Source: Serial ATA Revision 3, 9.7.
 
+use super::frame::{Receiving, Sending};
 use super::lane::{Lane, Symbol};
 use super::state::State;
 use super::trace::{Item, Recorder};
-use super::transport::{Receiving, Sending};
-use super::{End, Side};
+use super::transport::Retry;
+use super::{End, Side, timeout};
 use crate::agent::{Agent, Outcome, Outgoing};
 use crate::wire::cont::{Dword, Expander, Suppressor};
-use crate::wire::{Primitive, Tick, align};
+use crate::wire::{Primitive, Tick};
 
 /// What an end has met so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -81,23 +82,6 @@ pub(super) struct Station {
     pub(super) recorder: Option<Recorder>,
 }
 
-/// How long from `now` to `limit` an agent whose wake has passed does not give up yet, to 256 ticks. Who
-/// gives up goes on to.
-fn patience<A: Agent>(agent: &A, now: Tick, limit: Tick) -> Tick {
-    if !agent.gives_up(limit) {
-        return limit;
-    }
-    let (mut patient, mut given_up) = (now, limit);
-    while given_up.since(patient) > align::PERIOD {
-        let middle = patient.after(given_up.since(patient) / 2);
-        match agent.gives_up(middle) {
-            true => given_up = middle,
-            false => patient = middle,
-        }
-    }
-    patient
-}
-
 impl Station {
     pub(super) fn new(side: Side, end: End) -> Self {
         Self {
@@ -123,7 +107,7 @@ impl Station {
     /// The link goes down: whatever was under way is forgotten.
     pub(super) fn go_down(&mut self) {
         self.enter(State::NoComm);
-        (self.sending.outgoing, self.sending.again) = (None, false);
+        (self.sending.outgoing, self.sending.retry) = (None, Retry::default());
         self.receiving.begin();
     }
 
@@ -212,7 +196,7 @@ impl Station {
         match wake < now {
             false => gate.min(wake),
             true if self.state == State::Idle => now,
-            true => patience(agent, now, gate),
+            true => timeout::first_abort(agent, now, gate).unwrap_or(gate),
         }
     }
 
@@ -336,7 +320,8 @@ impl Station {
         if !self.is_free() {
             return self.poll(agent, now);
         }
-        if self.sending.again {
+        if let Some(fis) = self.sending.retry.pending() {
+            self.sending.outgoing = Some(Outgoing::Fis(fis));
             self.enter(State::SendChkRdy);
             return false;
         }
@@ -348,7 +333,7 @@ impl Station {
             None => false,
             Some(Outgoing::Reset) => true,
             outgoing => {
-                (self.sending.outgoing, self.sending.retries) = (outgoing, 0);
+                self.sending.outgoing = outgoing;
                 self.enter(State::SendChkRdy);
                 false
             }
@@ -358,12 +343,9 @@ impl Station {
     /// Whether the agent gives up what hangs: asked at its wake, and after that once in 256 ticks.
     #[inline]
     fn poll<A: Agent>(&self, agent: &mut A, now: Tick) -> bool {
-        if self.state == State::NoComm {
-            return false;
-        }
-        let wake = agent.wake();
-        (wake == now || wake < now && now.0 % align::PERIOD == align::PERIOD - 1)
-            && agent.gives_up(now)
+        self.state != State::NoComm
+            && timeout::is_asked(agent.wake(), now)
+            && agent.requests_reset(now)
             && agent.next(now) == Some(Outgoing::Reset)
     }
 
@@ -371,7 +353,7 @@ impl Station {
     pub(super) fn escape<A: Agent>(&mut self, agent: &mut A, now: Tick) {
         match self.state {
             State::NoComm | State::Idle => return,
-            state if state.sends() => self.fail(agent, now, Outcome::Escaped),
+            state if state.sends() => self.conclude(agent, now, Outcome::Escaped),
             state if state.receives() => self.lose_frame(agent, now, State::Idle),
             State::RcvEof => self.lose_frame(agent, now, State::Idle),
             _ => {}

@@ -11,6 +11,9 @@
 use crate::wire::primitive::Primitive;
 use crate::wire::scrambler;
 
+/// Repetitions of a primitive after which it is not on the wire itself any more: twice it, then CONT.
+pub const SUPPRESSED_AFTER: u64 = 3;
+
 /// What is sent in a tick, as the decoder of line characters tells it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dword {

@@ -186,7 +186,7 @@ impl Agent for Talker {
         self.posts.front().filter(|post| post.from <= now).map(|post| post.what)
     }
 
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         self.patience <= now
     }
 

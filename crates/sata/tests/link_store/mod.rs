@@ -105,12 +105,12 @@ impl Agent for Client {
         if is_due { Tick::ZERO } else { self.deadline }
     }
 
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         self.deadline <= now
     }
 
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
-        if self.gives_up(now) {
+        if self.requests_reset(now) {
             return Some(Outgoing::Reset);
         }
         let operation = self.operations.front()?;

@@ -387,8 +387,8 @@ impl Bench {
     pub fn run(&mut self) {
         for _ in 0..10_000_000 {
             let now = Tick(self.now);
-            let gives_up = self.host.gives_up(now);
-            if !gives_up && let Some(out) = self.drive.next(now) {
+            let requests_reset = self.host.requests_reset(now);
+            if !requests_reset && let Some(out) = self.drive.next(now) {
                 self.now += self.frame_ticks(out);
                 let bad = self.damaged.remove(&self.frames);
                 pass(&mut self.drive, &mut self.host, out, (Tick(self.now), bad));
