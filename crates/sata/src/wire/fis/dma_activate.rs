@@ -8,48 +8,28 @@
 //! ```
 //! Source: Serial ATA Revision 3, 10.5.8.
 
+use super::Kind;
 use super::field::{Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
 /// Bits that mean nothing.
 const RESERVED: [u32; 1] = [0xFFFF_F000];
 
-/// A dword that is such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct DmaActivateView<'a>(&'a [u32]);
+impl Format for DmaActivate {
+    const KIND: Kind = Kind::DmaActivate;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> DmaActivateView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::DmaActivate).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type DmaActivateView<'a> = View<'a, DmaActivate>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there is none.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::DmaActivate, self.0, &RESERVED)
-    }
-
+impl DmaActivateView<'_> {
     /// All fields.
     #[must_use]
     pub fn parse(&self) -> DmaActivate {
-        DmaActivate { port: PORT.byte(self.0) }
+        DmaActivate { port: PORT.byte(self.words) }
     }
 }
 
@@ -79,6 +59,7 @@ impl fmt::Display for DmaActivate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     #[test]
     fn the_dword_is_that_of_the_standard() {

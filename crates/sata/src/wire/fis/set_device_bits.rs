@@ -11,9 +11,9 @@
 //!
 //! Source: Serial ATA Revision 3, 10.5.7.
 
+use super::Kind;
 use super::field::{Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
@@ -27,50 +27,30 @@ const RESERVED: [u32; 2] = [0x0088_3000, 0];
 /// Status bits that travel.
 const STATUS_MASK: u8 = 0x77;
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct SetDeviceBitsView<'a>(&'a [u32]);
+impl Format for SetDeviceBits {
+    const KIND: Kind = Kind::SetDeviceBits;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> SetDeviceBitsView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::SetDeviceBits).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type SetDeviceBitsView<'a> = View<'a, SetDeviceBits>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there are fewer than two.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::SetDeviceBits, self.0, &RESERVED)
-    }
-
+impl SetDeviceBitsView<'_> {
     /// SActive: a bit for each tag that has ended.
     #[must_use]
     pub const fn active(&self) -> u32 {
-        ACTIVE.get(self.0)
+        ACTIVE.get(self.words)
     }
 
     /// All fields.
     #[must_use]
     pub fn parse(&self) -> SetDeviceBits {
         SetDeviceBits {
-            port: PORT.byte(self.0),
-            interrupt: INTERRUPT.flag(self.0),
-            notification: NOTIFICATION.flag(self.0),
-            status: STATUS.byte(self.0) & STATUS_MASK,
-            error: ERROR.byte(self.0),
+            port: PORT.byte(self.words),
+            interrupt: INTERRUPT.flag(self.words),
+            notification: NOTIFICATION.flag(self.words),
+            status: STATUS.byte(self.words) & STATUS_MASK,
+            error: ERROR.byte(self.words),
             active: self.active(),
         }
     }
@@ -118,6 +98,7 @@ impl fmt::Display for SetDeviceBits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     #[test]
     fn fields_are_where_the_standard_has_them() {
