@@ -60,7 +60,7 @@
 //!     Identify::new("EXAMPLE SSD", drive.sectors, Speed::Gen2),
 //! )?;
 //! let end =
-//!     End { latency: 12, holda_after: 10, fifo: 128, hold_from: 64, hold_to: 32, continues: true };
+//!     End { latency: 12, holda_after: 10, fifo: 128, hold_from: 64, hold_to: 32, cont: true };
 //! let wiring = Wiring { speed: Speed::Gen2, host: end, device: end };
 //! let host = Host::new(Speed::Gen2, Settings::without_costs(Build::Sequencer));
 //! let mut engine = fast::Engine::new(wiring, host, ssd);

@@ -14,14 +14,8 @@ use boardlab_sim::{Bytes, Rate, Seed};
 
 /// A link whose two latencies sum to 24 dwords.
 fn wiring() -> Wiring {
-    let end = End {
-        latency: 12,
-        holda_after: 4,
-        fifo: 256,
-        hold_from: 128,
-        hold_to: 64,
-        continues: true,
-    };
+    let end =
+        End { latency: 12, holda_after: 4, fifo: 256, hold_from: 128, hold_to: 64, cont: true };
     Wiring { speed: Speed::Gen2, host: end, device: end }
 }
 

@@ -15,7 +15,7 @@ use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Report, Settings,
     Transfer,
 };
-use boardlab_sata::link::{End, Engine, Fault, Part, Place, Side, What, Wiring};
+use boardlab_sata::link::{Effect, End, Engine, Fault, Part, Place, Side, Wiring};
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Tick};
@@ -37,7 +37,7 @@ fn wiring(stream: &mut Stream) -> Wiring {
         fifo: 160,
         hold_from: 64,
         hold_to: 32,
-        continues: stream.chance(1, 2),
+        cont: stream.chance(1, 2),
     };
     Wiring { speed: Speed::Gen2, host: end(), device: end() }
 }
@@ -99,24 +99,24 @@ fn fault(stream: &mut Stream) -> Fault {
         0 => Part::Sof,
         1 => Part::Crc,
         2 => Part::Eof,
-        3 => Part::Word(0),
-        _ => Part::Word(u32::try_from(stream.below(500)).unwrap()),
+        3 => Part::Dword(0),
+        _ => Part::Dword(u32::try_from(stream.below(500)).unwrap()),
     };
     let place = if stream.chance(2, 3) {
         Place::Frame(stream.below(40), part)
     } else {
         Place::Tick(Tick(stream.below(60_000)))
     };
-    let what = match stream.below(8) {
-        0 | 1 => What::Flip(byte % 32),
-        2 => What::Primitive(primitive),
-        3 => What::Data(number),
-        4 => What::Invalid,
-        5 => What::Lost,
-        6 => What::Type(byte),
-        _ => What::Escape,
+    let effect = match stream.below(8) {
+        0 | 1 => Effect::Flip(byte % 32),
+        2 => Effect::Primitive(primitive),
+        3 => Effect::Data(number),
+        4 => Effect::Invalid,
+        5 => Effect::Lost,
+        6 => Effect::Type(byte),
+        _ => Effect::SyncEscape,
     };
-    Fault { from, place, what }
+    Fault { from, place, effect }
 }
 
 /// A drive whose power can be cut.

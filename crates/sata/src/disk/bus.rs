@@ -164,7 +164,7 @@ mod tests {
             fifo: 64,
             hold_from: 32,
             hold_to: 16,
-            continues: false,
+            cont: false,
         };
         Bus::new(&Wiring { speed, host: end(3), device: end(5) })
     }

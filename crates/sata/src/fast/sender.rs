@@ -1,77 +1,79 @@
-//! The sending end of a data phase.
+//! The sender of a data phase.
 //!
-//! Main type: [`Sender`]. In slots (ticks without ALIGN) its arithmetic is plain: while it is going, a dword
-//! goes in each. It stops where its agent has promised no more, or so many slots after HOLD was heard, and
-//! tells each stop and each start to the other end.
+//! Main type: [`Sender`]. Its arithmetic is in slots (ticks without ALIGN): while it streams, it sends
+//! a dword in each. It stops where the agent's grant ends, or in the slot of HOLDA after it has
+//! received HOLD, and reports each start and stop to the receiver.
 //!
 //! ```text
-//!   Going   -- promise exhausted, gate closed -->  Dry (sends HOLD)
-//!   Going   -- HOLD heard, its slots are over -->  Held (sends HOLDA)
-//!   Held    -- HOLD no longer heard           -->  Ready
-//!   Dry     -- gate opens                     -->  Going, or Held if HOLD is heard
-//!   Ready   -- gate open                      -->  Going, or Dry
+//!   streaming         -- grant ends, gate closed -->  stopped, SendHold (sends HOLD)
+//!   streaming         -- slot of HOLDA           -->  stopped, RcvrHold (sends HOLDA)
+//!   stopped, RcvrHold -- HOLD has ended          -->  stopped, SendData
+//!   stopped, SendHold -- gate opens              -->  streaming, or RcvrHold if HOLD is received
+//!   stopped, SendData -- gate open               -->  streaming, or SendHold
 //! ```
 //!
-//! A primitive that went for more than two slots was replaced by CONT: it goes once more before data.
+//! A primitive that was sent in more than two slots was replaced by CONT; it is sent once more before
+//! data.
 
-use super::load::Load;
+use super::payload::Payload;
 use crate::agent::{Agent, Gate};
 use crate::link::hold::HoldAnswer;
 use crate::link::{End, State, transport};
 use crate::wire::{Tick, align, cont};
 
-/// The slot of the first dword after HOLD or HOLDA from slot `since` on: `slot`, or the next one if CONT has replaced the
-/// primitive, which then goes once more.
+/// The slot of the first dword after HOLD or HOLDA from slot `since` on: `slot`, or the next one if
+/// CONT has replaced the primitive, which is then sent once more.
 #[inline]
 pub(super) fn resume(end: &End, since: u64, slot: u64) -> u64 {
-    slot + u64::from(end.continues && slot - since >= cont::SUPPRESSED_AFTER)
+    slot + u64::from(end.cont && slot - since >= cont::SUPPRESSED_AFTER)
 }
 
-/// What the stream of dwords does from a tick on, as it is sent.
+/// A change of the stream of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Payload dword `from` goes in slot `slot`, the next ones in the slots after it.
+    /// Payload dword `from` is sent in slot `slot`, its successors in the slots after that.
     Go { slot: u64, from: u32 },
-    /// No payload any more, after the first `sent` dwords.
+    /// Payload stops after the first `sent` dwords.
     Stop { sent: u32 },
     /// EOF.
     End,
 }
 
-/// What it does.
+/// The mode of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// LT3, with a dword in each slot.
-    Going,
+    /// LT3: sends a dword in each slot.
+    Streaming,
     /// LT3 to LT5: the next slot decides whether a dword, HOLDA or HOLD is sent.
     Stopped(State),
-    /// The CRC has gone.
+    /// The CRC is sent.
     Ended,
 }
 
-/// The sending end.
+/// The sender.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sender {
     /// Payload dwords of the frame.
     dwords: u32,
     end: End,
     mode: Mode,
-    /// The payload dword that goes next.
+    /// The next payload dword.
     next: u32,
-    /// While it is going, the slot of that dword; else the first one in which anything can change.
+    /// The slot of the next dword while the sender streams; otherwise the first slot in which something
+    /// can change.
     slot: u64,
     gate: Gate,
-    /// HOLD is what was heard last.
-    hears_hold: bool,
+    /// Whether HOLD was received last.
+    hold_received: bool,
     answer: HoldAnswer,
-    /// The state whose primitive goes on, and its first slot.
+    /// The state whose primitive is repeated, and its first slot.
     repeats: Option<(State, u64)>,
-    /// When it does something by itself.
+    /// The tick of its next event.
     due: Tick,
 }
 
 impl Sender {
-    /// With `dwords` to be sent by `end` from slot `slot` on, as `gate` allows.
+    /// Creates the sender `end` of `dwords` from slot `slot` on, as `gate` grants them.
     #[inline]
     pub(super) fn new(end: &End, dwords: u32, slot: u64, gate: Gate) -> Self {
         Self {
@@ -81,7 +83,7 @@ impl Sender {
             next: 0,
             slot,
             gate,
-            hears_hold: false,
+            hold_received: false,
             answer: HoldAnswer::default(),
             repeats: None,
             due: align::tick_of(slot),
@@ -93,17 +95,18 @@ impl Sender {
         self.due
     }
 
-    /// Payload dwords that the agent has promised so far.
-    fn promised(&self) -> u32 {
+    /// The payload dwords that the agent has granted so far.
+    fn granted(&self) -> u32 {
         self.gate.until.min(self.dwords)
     }
 
-    /// The slot of the next thing that it does by itself.
+    /// The slot of its next event.
     fn next_slot(&self) -> Option<u64> {
         match self.mode {
-            // The slot of the last promised dword, in which the agent is asked; or that of HOLDA before it.
-            Mode::Going => {
-                let last = self.slot + u64::from(self.promised() - self.next) - 1;
+            // The slot of the last granted dword, in which the agent is asked; or an earlier slot of
+            // HOLDA.
+            Mode::Streaming => {
+                let last = self.slot + u64::from(self.granted() - self.next) - 1;
                 Some(self.answer.slot().map_or(last, |answer| answer.min(last)))
             }
             Mode::Stopped(State::RcvrHold) | Mode::Ended => None,
@@ -115,49 +118,49 @@ impl Sender {
         }
     }
 
-    /// Does what is due: a change, and its slot.
+    /// Executes the next event. Returns the change, if there is one, and its slot.
     pub(super) fn step(
         &mut self,
         agent: &mut impl Agent,
-        load: &mut Load,
+        payload: &mut Payload,
     ) -> Option<(u64, Change)> {
         let slot = self.next_slot()?;
         let change = match self.mode {
-            Mode::Going if self.answer.slot() == Some(slot) => Some(self.held(slot)),
-            Mode::Going => self.exhausted(slot, agent, load),
-            Mode::Stopped(state) => self.start(state, slot, agent, load),
+            Mode::Streaming if self.answer.slot() == Some(slot) => Some(self.held(slot)),
+            Mode::Streaming => self.end_of_grant(slot, agent, payload),
+            Mode::Stopped(state) => self.start(state, slot, agent, payload),
             Mode::Ended => None,
         };
         self.due = self.next_slot().map_or(Tick::NEVER, align::tick_of);
         change
     }
 
-    /// The last promised dword goes in `slot`.
-    fn exhausted(
+    /// Sends the last granted dword in `slot`.
+    fn end_of_grant(
         &mut self,
         slot: u64,
         agent: &mut impl Agent,
-        load: &mut Load,
+        payload: &mut Payload,
     ) -> Option<(u64, Change)> {
-        (self.next, self.slot) = (self.promised(), slot + 1);
+        (self.next, self.slot) = (self.granted(), slot + 1);
         if self.next == self.dwords {
             self.mode = Mode::Ended;
-            // The CRC goes in between.
+            // The CRC is sent in between.
             return Some((slot + 2, Change::End));
         }
         self.gate = transport::supply(agent, align::tick_of(slot), self.next);
         if self.gate.at <= align::tick_of(slot + 1) {
-            load.fill(agent, self.promised());
+            payload.fill(agent, self.granted());
             return None;
         }
-        // Whether HOLD or HOLDA goes in the next slot is seen then.
+        // The next slot decides between HOLD and HOLDA.
         self.mode = Mode::Stopped(State::SendData);
         Some((slot + 1, Change::Stop { sent: self.next }))
     }
 
-    /// HOLDA goes from `slot` on.
+    /// Sends HOLDA from `slot` on.
     fn held(&mut self, slot: u64) -> (u64, Change) {
-        self.next += u32::try_from(slot - self.slot).expect("no more than were promised");
+        self.next += u32::try_from(slot - self.slot).expect("no more than were granted");
         self.wait(slot, State::RcvrHold);
         (slot, Change::Stop { sent: self.next })
     }
@@ -165,23 +168,23 @@ impl Sender {
     fn wait(&mut self, slot: u64, state: State) {
         self.mode = Mode::Stopped(state);
         self.answer.clear();
-        // What was decided for this slot can change in the next one.
+        // The next slot can decide differently.
         self.slot = slot + 1;
         if self.repeats.is_none_or(|(repeated, _)| repeated != state) {
             self.repeats = Some((state, slot));
         }
     }
 
-    /// Data could go in `slot`, if nothing stands in the way.
+    /// Sends data from `slot` on, unless HOLD, HOLDA or the end of CONT must be sent.
     fn start(
         &mut self,
         state: State,
         slot: u64,
         agent: &mut impl Agent,
-        load: &mut Load,
+        payload: &mut Payload,
     ) -> Option<(u64, Change)> {
-        let ready = self.gate.at <= align::tick_of(slot);
-        match self.answer.next_state(state, slot, ready, self.hears_hold) {
+        let now = align::tick_of(slot);
+        match self.answer.next_state(state, now, self.gate.at <= now, self.hold_received) {
             State::SendData => {}
             waits => {
                 self.wait(slot, waits);
@@ -193,19 +196,20 @@ impl Sender {
         if self.slot > slot {
             return None;
         }
-        self.mode = Mode::Going;
-        load.fill(agent, self.promised());
+        self.mode = Mode::Streaming;
+        payload.fill(agent, self.granted());
         Some((slot, Change::Go { slot, from: self.next }))
     }
 
-    /// HOLD begins or ends to be heard at `now`.
-    pub(super) fn hear(&mut self, now: Tick, hold: bool) {
-        self.hears_hold = hold;
+    /// Receives the start or the end of HOLD at `now`.
+    pub(super) fn receive(&mut self, now: Tick, hold: bool) {
+        self.hold_received = hold;
         let slot = align::slots_before(now.after(1));
         match self.mode {
-            Mode::Going | Mode::Stopped(State::SendData) => {
-                self.answer.receive(&self.end, hold, slot);
+            Mode::Streaming | Mode::Stopped(State::SendData) if hold => {
+                self.answer.receive(&self.end, now);
             }
+            Mode::Streaming | Mode::Stopped(State::SendData) => self.answer.clear(),
             Mode::Stopped(State::RcvrHold) if !hold => {
                 (self.mode, self.slot) = (Mode::Stopped(State::SendData), slot);
             }

@@ -1,8 +1,11 @@
-//! The transport layer of an end: what a frame on its way carries, and what a frame that came was.
+//! The frames that an end sends and receives: payload, CRC, scrambling, and the receive FIFO.
 //!
-//! Layer: between link layer and agent. Main types: [`Sending`], [`Receiving`]. Frames of up to
-//! [`crate::LARGEST_DATA`] payload dwords, CRC, scrambling, the gates of the agents, and the receive FIFO, which is the
-//! part of the frame that has arrived and was not taken.
+//! Layer: the data of the transport layer, between link layer and agent; its rules are in `transport`.
+//! Main types: [`TxFrame`], [`RxFrame`]. A frame has up to [`crate::LARGEST_DATA`] payload dwords. The
+//! receive FIFO is the part of a frame that has arrived and that the agent has not taken.
+//!
+//! The FIS engine does not share these buffers: each end here has a copy of its own, which is scrambled
+//! in place, because a fault may damage the payload between them.
 //!
 //! Source: Serial ATA Revision 3, 10.
 
@@ -20,23 +23,23 @@ fn index(dwords: u32) -> usize {
     usize::try_from(dwords).expect("dwords of a frame fit memory")
 }
 
-/// What an end sends.
+/// The frame that an end sends.
 #[derive(Debug, Clone)]
-pub(super) struct Sending {
-    /// What the agent gave; `None` while there is nothing.
+pub(super) struct TxFrame {
+    /// What the agent sends; `None` if there is nothing.
     pub(super) outgoing: Option<Outgoing>,
     pub(super) retry: Retry,
-    /// The receiver asked for an early end.
-    pub(super) cut: bool,
-    /// Frames begun.
+    /// Whether the receiver has terminated the frame by DMAT.
+    pub(super) terminated: bool,
+    /// The number of frames begun.
     pub(super) frames: u64,
     pub(super) answer: HoldAnswer,
-    /// The FIS or the header, `head` dwords.
+    /// The FIS, or the header of a Data FIS: `head` dwords.
     fis: [u32; Fis::LONGEST],
     head: u32,
-    /// Dwords sent after SOF.
+    /// The dwords sent after SOF.
     at: u32,
-    /// Payload; of which so many are filled in.
+    /// The payload, of which the first `filled` dwords are valid.
     pub(super) words: Vec<u32>,
     filled: u32,
     total: u32,
@@ -45,12 +48,12 @@ pub(super) struct Sending {
     pub(super) scrambler: Scrambler,
 }
 
-impl Sending {
+impl TxFrame {
     pub(super) fn new() -> Self {
         Self {
             outgoing: None,
             retry: Retry::default(),
-            cut: false,
+            terminated: false,
             frames: 0,
             answer: HoldAnswer::default(),
             fis: [0; Fis::LONGEST],
@@ -65,11 +68,11 @@ impl Sending {
         }
     }
 
-    /// SOF goes: the frame begins, with another type where a fault says so.
+    /// Begins the frame as SOF is sent.
     pub(super) fn begin<A: Agent>(&mut self, agent: &mut A, now: Tick) {
         self.frames += 1;
         (self.crc, self.scrambler, self.at, self.filled) = (Crc::new(), Scrambler::new(), 0, 0);
-        (self.cut, self.answer, self.total) = (false, HoldAnswer::default(), 0);
+        (self.terminated, self.answer, self.total) = (false, HoldAnswer::default(), 0);
         match self.outgoing {
             Some(Outgoing::Data(dwords)) => {
                 self.fis[0] = DataHeader::default().emit();
@@ -83,21 +86,21 @@ impl Sending {
                 let dwords = fis.emit(&mut self.fis);
                 self.head = u32::try_from(dwords).expect("a FIS of seven dwords at most");
             }
-            Some(Outgoing::Reset) | None => unreachable!("Sending::begin: nothing to send"),
+            Some(Outgoing::Reset) | None => unreachable!("TxFrame::begin: nothing to send"),
         }
     }
 
-    /// Another type than it has.
-    pub(super) fn retype(&mut self, code: u8) {
+    /// Changes the type of the FIS.
+    pub(super) fn set_type(&mut self, code: u8) {
         self.fis[0] = self.fis[0] & !0xFF | u32::from(code);
     }
 
-    /// Payload dwords that went.
+    /// The payload dwords sent.
     pub(super) fn payload_sent(&self) -> u32 {
         self.at.saturating_sub(self.head)
     }
 
-    /// Dwords of the FIS that went, header included.
+    /// The dwords of the FIS sent, header included.
     pub(super) const fn sent(&self) -> u32 {
         self.at
     }
@@ -108,25 +111,25 @@ impl Sending {
         self.at >= self.head
     }
 
-    /// Whether the next dword can go.
+    /// Whether the next dword can be sent at `now`.
     #[inline]
     pub(super) fn is_ready(&self, now: Tick) -> bool {
         !self.in_payload() || (self.at - self.head < self.gate.until && self.gate.at <= now)
     }
 
-    /// Whether the next dword is the last before the CRC.
+    /// Whether the next dword is the last one before the CRC.
     #[inline]
     pub(super) const fn is_last(&self) -> bool {
         self.at + 1 >= self.head + self.total
     }
 
-    /// Whether all have gone.
+    /// Whether all dwords are sent.
     #[inline]
     const fn is_done(&self) -> bool {
         self.at >= self.head + self.total
     }
 
-    /// The next dword, scrambled.
+    /// Returns the next dword, scrambled.
     #[inline]
     pub(super) fn dword<A: Agent>(&mut self, agent: &mut A, now: Tick) -> u32 {
         let word = if self.in_payload() {
@@ -146,17 +149,17 @@ impl Sending {
         word ^ self.scrambler.key()
     }
 
-    /// Payload dwords that the gate has promised from the next one on, without the last of them and
-    /// without the last of the frame, after which things happen.
-    pub(super) fn run(&self, now: Tick) -> u32 {
+    /// The payload dwords that a burst may send: those that the gate grants, without the last of them
+    /// and without the last of the frame, which have further effects.
+    pub(super) fn burst_limit(&self, now: Tick) -> u32 {
         if !self.in_payload() || self.gate.at > now {
             return 0;
         }
         (self.gate.until.min(self.total) - 1).saturating_sub(self.payload_sent())
     }
 
-    /// The next `count` dwords of payload, at most [`Sending::run`], all at once and scrambled.
-    pub(super) fn slice<A: Agent>(&mut self, agent: &mut A, count: u32) -> &[u32] {
+    /// Returns the next `count` payload dwords, scrambled; at most [`TxFrame::burst_limit`].
+    pub(super) fn burst<A: Agent>(&mut self, agent: &mut A, count: u32) -> &[u32] {
         let first = self.payload_sent();
         if first + count > self.filled {
             self.fill(agent);
@@ -168,57 +171,57 @@ impl Sending {
         slice
     }
 
-    /// Fills in all that the gate has promised.
+    /// Fills in all dwords that the gate grants.
     fn fill<A: Agent>(&mut self, agent: &mut A) {
         let until = self.gate.until.min(self.total);
         agent.fill(self.filled, &mut self.words[index(self.filled)..index(until)]);
         self.filled = until;
     }
 
-    /// The CRC, scrambled.
+    /// Returns the CRC, scrambled.
     pub(super) fn crc(&mut self) -> u32 {
         self.crc.value() ^ self.scrambler.key()
     }
 }
 
-/// What kind of frame comes.
+/// The kind of an incoming frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Incoming {
-    /// None of its dwords is there yet.
+pub(super) enum RxKind {
+    /// Its first dword has not arrived.
     Unknown,
     /// A Data FIS.
     Data,
-    /// Another.
+    /// Any other FIS.
     Fis,
 }
 
-/// What an end receives.
+/// The frame that an end receives.
 #[derive(Debug, Clone)]
-pub(super) struct Receiving {
-    pub(super) kind: Incoming,
-    /// Of a FIS all dwords, of a Data FIS those after the header; the CRC included.
+pub(super) struct RxFrame {
+    pub(super) kind: RxKind,
+    /// All dwords of a FIS, or those of a Data FIS after its header; the CRC included.
     pub(super) words: Vec<u32>,
-    /// So many were taken from the FIFO; given to the agent were less, if it is to get them together.
+    /// The dwords taken from the FIFO. The agent gets them in pieces: `delivered` of them so far.
     pub(super) taken: u32,
-    given: u32,
-    /// Longer than a frame may be.
+    delivered: u32,
+    /// The frame exceeds the largest length.
     pub(super) overlong: bool,
-    /// More came than the FIFO has room for.
+    /// The FIFO has overflowed.
     overflow: bool,
-    /// EOF came, and the CRC was taken off.
+    /// EOF has arrived, and the CRC is removed.
     pub(super) complete: bool,
     pub(super) gate: Gate,
     pub(super) crc: Crc,
     pub(super) scrambler: Scrambler,
 }
 
-impl Receiving {
+impl RxFrame {
     pub(super) fn new() -> Self {
         Self {
-            kind: Incoming::Unknown,
+            kind: RxKind::Unknown,
             words: Vec::with_capacity(LARGEST + 1),
             taken: 0,
-            given: 0,
+            delivered: 0,
             overlong: false,
             overflow: false,
             complete: false,
@@ -228,27 +231,27 @@ impl Receiving {
         }
     }
 
-    /// SOF came.
+    /// Begins a frame as SOF arrives.
     pub(super) fn begin(&mut self) {
         self.words.clear();
-        (self.kind, self.taken, self.given) = (Incoming::Unknown, 0, 0);
+        (self.kind, self.taken, self.delivered) = (RxKind::Unknown, 0, 0);
         (self.overlong, self.overflow, self.complete) = (false, false, false);
         (self.crc, self.scrambler) = (Crc::new(), Scrambler::new());
     }
 
-    /// Dwords that came, the header left out.
+    /// The dwords that have arrived, without the header.
     #[inline]
     pub(super) fn arrived(&self) -> u32 {
         u32::try_from(self.words.len()).expect("a frame of bounded length")
     }
 
-    /// Dwords in the FIFO.
+    /// The dwords in the FIFO.
     #[inline]
     pub(super) fn fill(&self) -> u32 {
-        if self.kind == Incoming::Data { self.arrived() - self.taken } else { 0 }
+        if self.kind == RxKind::Data { self.arrived() - self.taken } else { 0 }
     }
 
-    /// A dword came; true if there was no room for it.
+    /// Stores an incoming dword of the receiver `end`. Returns whether it overflows the FIFO.
     #[inline]
     pub(super) fn dword<A: Agent>(
         &mut self,
@@ -260,49 +263,49 @@ impl Receiving {
         let dword = dword ^ self.scrambler.key();
         self.crc.update(dword);
         let room = match self.kind {
-            Incoming::Unknown => {
+            RxKind::Unknown => {
                 if Kind::of(dword) == Ok(Kind::Data) {
-                    self.kind = Incoming::Data;
+                    self.kind = RxKind::Data;
                     agent.begin(now);
                     self.gate = drain(agent, now, self.taken);
                     return false;
                 }
-                self.kind = Incoming::Fis;
+                self.kind = RxKind::Fis;
                 Fis::LONGEST
             }
-            Incoming::Fis => Fis::LONGEST,
-            Incoming::Data => LARGEST,
+            RxKind::Fis => Fis::LONGEST,
+            RxKind::Data => LARGEST,
         };
         if self.words.len() > room {
             self.overlong = true;
             return false;
         }
         self.words.push(dword);
-        let lost = self.kind == Incoming::Data && end.overflows(self.fill());
+        let lost = self.kind == RxKind::Data && end.overflows(self.fill());
         self.overflow |= lost;
         lost
     }
 
-    /// Dwords of payload that are known to be payload.
+    /// The dwords that are known to be payload.
     #[inline]
     fn payload(&self) -> u32 {
         if self.complete { self.arrived() } else { self.arrived().saturating_sub(1) }
     }
 
-    /// Dwords that can go through the FIFO from `now` on without the agent being asked, and without the
-    /// frame getting overlong; none while it is empty, or full.
-    pub(super) fn run(&self, now: Tick, fifo: u32) -> u32 {
+    /// The dwords that a burst may pass through the FIFO from `now` on without a question to the agent
+    /// and without an overlong frame: none if the FIFO is empty or full.
+    pub(super) fn burst_limit(&self, now: Tick, fifo: u32) -> u32 {
         let fill = self.fill();
-        if self.kind != Incoming::Data || fill == 0 || fill > fifo || self.gate.at > now {
+        if self.kind != RxKind::Data || fill == 0 || fill > fifo || self.gate.at > now {
             return 0;
         }
         let asked = self.gate.until - self.taken - 1;
         asked.min(LARGEST_DATA - self.arrived().min(LARGEST_DATA))
     }
 
-    /// Scrambled payload came in `ticks` ticks, of which some carried ALIGN; the agent took a dword in
-    /// each tick that found one.
-    pub(super) fn pass(&mut self, ticks: u32, scrambled: impl Iterator<Item = u32>) {
+    /// Receives scrambled payload during `ticks` ticks, some of which may carry ALIGN. The agent takes
+    /// a dword in each tick in which there is one.
+    pub(super) fn burst(&mut self, ticks: u32, scrambled: impl Iterator<Item = u32>) {
         let (before, fill) = (self.words.len(), self.fill());
         self.words.extend(scrambled);
         let new = &mut self.words[before..];
@@ -312,10 +315,10 @@ impl Receiving {
         self.taken += count + (fill - 1).min(ticks - count);
     }
 
-    /// The agent takes a dword, if it can and there is one.
+    /// Lets the agent take a dword, if its gate is open and there is one. Returns whether it did.
     #[inline]
     pub(super) fn drain<A: Agent>(&mut self, agent: &mut A, now: Tick) -> bool {
-        if self.kind != Incoming::Data
+        if self.kind != RxKind::Data
             || self.taken >= self.payload()
             || self.gate.at > now
             || self.taken >= self.gate.until
@@ -325,29 +328,29 @@ impl Receiving {
         self.taken += 1;
         let last = if self.complete { self.arrived() } else { LARGEST_DATA };
         if self.taken == self.gate.until && self.taken < last {
-            self.give(agent);
+            self.deliver(agent);
             self.gate = drain(agent, now, self.taken);
         }
         true
     }
 
-    /// Gives the agent what was taken for it.
-    pub(super) fn give<A: Agent>(&mut self, agent: &mut A) {
-        let words = &self.words[index(self.given)..index(self.taken)];
+    /// Delivers the dwords taken to the agent.
+    pub(super) fn deliver<A: Agent>(&mut self, agent: &mut A) {
+        let words = &self.words[index(self.delivered)..index(self.taken)];
         if !words.is_empty() {
             agent.take(words);
-            self.given = self.taken;
+            self.delivered = self.taken;
         }
     }
 
-    /// EOF came: whether the frame is good. The CRC is taken off.
+    /// Ends the frame as EOF arrives: removes the CRC and returns whether the frame is good.
     pub(super) fn complete(&mut self) -> bool {
         self.complete = self.words.pop().is_some();
-        // A frame of a header alone has no payload to take; one of a CRC alone has no type.
+        // A frame that consists of a header has no payload; one that consists of a CRC has no type.
         self.crc.is_residue() && !self.overlong && !self.overflow && !self.words.is_empty()
     }
 
-    /// Whether all of a complete frame has been taken.
+    /// Whether all dwords of a complete frame are taken.
     pub(super) fn is_drained(&self) -> bool {
         self.taken >= self.arrived()
     }

@@ -1,12 +1,13 @@
-//! Flow control of a data phase: when an end sends HOLD, and when it answers HOLD with HOLDA.
+//! Flow control of a data phase: when a receiver sends HOLD, and when a sender answers it with HOLDA.
 //!
-//! Layer: rules of the link layer. Main type: [`HoldAnswer`]; the receiver's thresholds are methods of [`End`].
-//! Both engines apply them: the dword engine in each slot, the FIS engine in the slots in which their outcome can
-//! change.
+//! Layer: rules of the link layer. Main type: [`HoldAnswer`]; the receiver's thresholds are methods of
+//! [`End`]. Both engines apply these rules: the dword engine in each slot, the FIS engine in the slots
+//! in which the outcome can change.
 //!
 //! Source: Serial ATA Revision 3, 9.7.2 (LT3 to LT5) and 9.7.3 (LR3 to LR5).
 
 use super::{End, State};
+use crate::wire::{Tick, align};
 
 impl End {
     /// The fill of its FIFO at which a receiver begins to send HOLD.
@@ -15,7 +16,7 @@ impl End {
         self.hold_from.max(2)
     }
 
-    /// The fill of its FIFO at which a receiver stops sending HOLD.
+    /// The fill of its FIFO at which a receiver stops tx HOLD.
     #[inline]
     pub(crate) fn hold_end(&self) -> u32 {
         self.hold_to.max(1)
@@ -40,43 +41,41 @@ impl End {
     }
 }
 
-/// The slot in which a sender answers HOLD with HOLDA.
+/// The tick at which a sender answers HOLD with HOLDA.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct HoldAnswer {
-    slot: Option<u64>,
+    tick: Option<Tick>,
 }
 
 impl HoldAnswer {
-    /// Notes in LT3 that `end` received HOLD, or something else, before slot `next`. The first HOLD sets the slot;
-    /// anything else cancels the answer.
+    /// Handles HOLD that `end` receives at `now` in LT3. The first HOLD sets the tick of the answer.
     #[inline]
-    pub(crate) fn receive(&mut self, end: &End, hold: bool, next: u64) {
-        match self.slot {
-            None if hold => self.slot = Some(next + end.holda_slots() - 1),
-            Some(_) if hold => {}
-            _ => self.slot = None,
+    pub(crate) fn receive(&mut self, end: &End, now: Tick) {
+        if self.tick.is_none() {
+            self.tick = Some(align::advance(now.after(1), end.holda_slots() - 1));
         }
     }
 
-    /// Drops the answer: it was sent, or LT3 is left.
+    /// Drops the answer: it was sent, HOLD has ended, or LT3 is left.
     #[inline]
     pub(crate) const fn clear(&mut self) {
-        self.slot = None;
+        self.tick = None;
     }
 
-    /// The slot, if HOLD was received.
+    /// The slot of the answer, if HOLD was received.
     #[inline]
-    pub(crate) const fn slot(&self) -> Option<u64> {
-        self.slot
+    pub(crate) fn slot(&self) -> Option<u64> {
+        self.tick.map(align::slots_before)
     }
 
-    /// The state in which a sender that was in `state` (LT3 or LT5) sends in slot `slot`: LT3 a dword, LT4 HOLDA, LT5
-    /// HOLD. `ready` says whether the agent has a dword, `hold` whether HOLD was received last.
+    /// The state in which a sender that was in `state` (LT3 or LT5) sends at `now`: LT3 a dword, LT4
+    /// HOLDA, LT5 HOLD. `ready` says whether the agent has a dword, `hold` whether HOLD was received
+    /// last.
     #[inline]
-    pub(crate) fn next_state(&self, state: State, slot: u64, ready: bool, hold: bool) -> State {
+    pub(crate) fn next_state(&self, state: State, now: Tick, ready: bool, hold: bool) -> State {
         let answers = match state {
             State::SendHold => hold && ready,
-            _ => self.slot.is_some_and(|answer| answer <= slot),
+            _ => self.tick.is_some_and(|answer| answer <= now),
         };
         match (answers, ready) {
             (true, _) => State::RcvrHold,

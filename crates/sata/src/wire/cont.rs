@@ -21,6 +21,8 @@ pub enum Dword {
     Primitive(Primitive),
     /// Data, or filler.
     Data(u32),
+    /// Neither: a decoding error. Never sent.
+    Invalid,
 }
 
 /// Filler: any value is legal.
@@ -57,7 +59,7 @@ impl Suppressor {
         if primitive == Primitive::Align {
             return Dword::Primitive(primitive);
         }
-        if self.last != Some(primitive) || !primitive.continues() {
+        if self.last != Some(primitive) || !primitive.is_repeatable() {
             (self.last, self.repeats) = (Some(primitive), 1);
             return Dword::Primitive(primitive);
         }
@@ -109,14 +111,14 @@ impl Expander {
     #[inline]
     pub const fn dword(&mut self, dword: Dword) -> Dword {
         match (dword, self.last) {
-            (Dword::Primitive(Primitive::Align), _) => dword,
+            (Dword::Primitive(Primitive::Align) | Dword::Invalid, _) => dword,
             (Dword::Primitive(Primitive::Cont), Some(last)) => {
                 self.continued = true;
                 Dword::Primitive(last)
             }
             (Dword::Primitive(primitive), _) => {
                 self.continued = false;
-                self.last = if primitive.continues() { Some(primitive) } else { None };
+                self.last = if primitive.is_repeatable() { Some(primitive) } else { None };
                 dword
             }
             (Dword::Data(_), Some(last)) if self.continued => Dword::Primitive(last),
@@ -165,6 +167,7 @@ mod tests {
                 Dword::Primitive(primitive) => {
                     assert_eq!(expander.dword(suppressor.primitive(primitive)), dword);
                 }
+                Dword::Invalid => unreachable!("no end sends it"),
                 Dword::Data(data) => {
                     let sent = suppressor.data(data);
                     if expander.dword(sent) != dword {
@@ -176,6 +179,14 @@ mod tests {
             }
         }
         assert_eq!(again, 1, "only the HOLD that was continued is sent once more before data");
+    }
+
+    #[test]
+    fn a_dword_that_cannot_be_decoded_does_not_end_a_continued_primitive() {
+        let mut expander = Expander::new();
+        let [hold, cont] = [Hold, Cont].map(Dword::Primitive);
+        let received = [hold, cont, Dword::Invalid, Dword::Data(7)].map(|d| expander.dword(d));
+        assert_eq!(received, [hold, hold, Dword::Invalid, hold]);
     }
 
     #[test]

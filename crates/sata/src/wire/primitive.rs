@@ -154,7 +154,7 @@ impl Primitive {
     /// Whether it may be sent for a while, and so be replaced by CONT and filler.
     #[must_use]
     #[inline]
-    pub const fn continues(self) -> bool {
+    pub const fn is_repeatable(self) -> bool {
         matches!(
             self,
             Self::Hold
@@ -212,8 +212,8 @@ mod tests {
     fn what_is_sent_once_is_not_continued() {
         use Primitive as P;
         for once in [P::Align, P::Cont, P::Dmat, P::Sof, P::Eof, P::Pmack, P::Pmnak] {
-            assert!(!once.continues(), "{once}");
+            assert!(!once.is_repeatable(), "{once}");
         }
-        assert_eq!(P::ALL.iter().filter(|primitive| primitive.continues()).count(), 11);
+        assert_eq!(P::ALL.iter().filter(|primitive| primitive.is_repeatable()).count(), 11);
     }
 }

@@ -30,14 +30,8 @@ pub fn micros(count: u64) -> Duration {
 
 /// A link of 3 Gb/s with equal ends.
 pub fn wiring() -> Wiring {
-    let end = End {
-        latency: 12,
-        holda_after: 10,
-        fifo: 128,
-        hold_from: 64,
-        hold_to: 32,
-        continues: true,
-    };
+    let end =
+        End { latency: 12, holda_after: 10, fifo: 128, hold_from: 64, hold_to: 32, cont: true };
     Wiring { speed: Speed::Gen2, host: end, device: end }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn end(latency: u32, other: u32, room: u32) -> End {
         fifo: room + headroom,
         hold_from: room,
         hold_to: room / 2,
-        continues: false,
+        cont: false,
     }
 }
 

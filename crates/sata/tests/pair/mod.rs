@@ -465,7 +465,7 @@ pub(crate) fn random_wiring(stream: &mut Stream) -> Wiring {
             hold_from,
             hold_to: u32::try_from(stream.below(u64::from(hold_from))).unwrap(),
             holda_after: 1 + u32::try_from(stream.below(20)).unwrap(),
-            continues: stream.chance(1, 2),
+            cont: stream.chance(1, 2),
         }
     };
     let (host, device) = (end(host, device), end(device, host));
@@ -475,8 +475,7 @@ pub(crate) fn random_wiring(stream: &mut Stream) -> Wiring {
 
 /// Both ends without waits, at a latency of `latency` dwords each way.
 pub(crate) fn plain_wiring(speed: Speed, latency: u32) -> Wiring {
-    let end =
-        End { latency, holda_after: 8, fifo: 256, hold_from: 128, hold_to: 64, continues: true };
+    let end = End { latency, holda_after: 8, fifo: 256, hold_from: 128, hold_to: 64, cont: true };
     Wiring { speed, host: end, device: end }
 }
 
