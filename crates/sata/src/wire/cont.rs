@@ -1,31 +1,31 @@
-//! CONT: a primitive that goes on is sent twice, then CONT, then filler that means nothing.
+//! CONT: a repeated primitive is sent twice, then CONT, then meaningless filler.
 //!
-//! Layer: rules of the wire. Main types: [`Suppressor`] at the sending end, [`Expander`] at the receiving
-//! one, [`Dword`] between them. Filler spreads the spectrum of a primitive that would repeat; it comes
-//! from a scrambler of its own that is never set back, and its values are thrown away. After CONT the
-//! receiver takes every dword that is no primitive for the primitive before; so the primitive is sent once
-//! more before data, which loses a dword. ALIGN passes through and changes nothing.
+//! Layer: rules of the wire. Main types: [`Suppressor`] at the sending end, [`Expander`] at the
+//! receiving one, [`Dword`] between them. Filler spreads the spectrum of a primitive that would repeat.
+//! It comes from a separate scrambler that is never reset, and receivers discard its values. After
+//! CONT, a receiver takes every dword that is no primitive for the primitive before CONT. So the
+//! primitive is sent once more before data, which costs a slot. ALIGN passes unchanged.
 //!
 //! Source: Serial ATA Revision 3, 9.4.
 
 use crate::wire::primitive::Primitive;
 use crate::wire::scrambler;
 
-/// Repetitions of a primitive after which it is not on the wire itself any more: twice it, then CONT.
+/// The slots after which CONT has replaced a repeated primitive: two of the primitive, and CONT.
 pub const SUPPRESSED_AFTER: u64 = 3;
 
-/// What is sent in a tick, as the decoder of line characters tells it apart.
+/// A dword on the wire, as the decoder of line characters distinguishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dword {
-    /// With a control character in its first byte.
+    /// A control character is its first byte.
     Primitive(Primitive),
     /// Data, or filler.
     Data(u32),
-    /// Neither: a decoding error. Never sent.
+    /// A decoding error. Never sent.
     Invalid,
 }
 
-/// Filler: any value is legal.
+/// The source of filler: any value is legal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Filler(u32);
 
@@ -37,23 +37,23 @@ impl Filler {
     }
 }
 
-/// Replaces what repeats on its way out.
+/// Replaces repetitions at the sending end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Suppressor {
     last: Option<Primitive>,
-    /// Times that it was sent, up to two, and one more once CONT was.
+    /// The times that the primitive was sent, up to two; three once CONT was sent.
     repeats: u8,
     filler: Filler,
 }
 
 impl Suppressor {
-    /// At the start of a link.
+    /// Creates the state at the start of a link.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: None, repeats: 0, filler: Filler(u32::MAX) }
     }
 
-    /// What is sent for `primitive`.
+    /// Returns what is sent for `primitive`.
     #[inline]
     pub fn primitive(&mut self, primitive: Primitive) -> Dword {
         if primitive == Primitive::Align {
@@ -76,8 +76,9 @@ impl Suppressor {
         }
     }
 
-    /// What is sent for a data dword: itself, or, where it would be taken for filler, once more the
-    /// primitive that went on. Then the data dword has not gone and is to be offered again.
+    /// Returns what is sent for a data dword: the dword itself; or, if the receiver would take it for
+    /// filler, the repeated primitive once more. In the latter case the data dword must be offered
+    /// again.
     #[inline]
     pub const fn data(&mut self, dword: u32) -> Dword {
         match self.last.take() {
@@ -93,7 +94,7 @@ impl Default for Suppressor {
     }
 }
 
-/// Puts back what was replaced.
+/// Restores replaced repetitions at the receiving end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Expander {
     last: Option<Primitive>,
@@ -101,13 +102,13 @@ pub struct Expander {
 }
 
 impl Expander {
-    /// At the start of a link.
+    /// Creates the state at the start of a link.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: None, continued: false }
     }
 
-    /// What a received dword means. CONT with no primitive before it means itself.
+    /// Returns the meaning of a received dword. CONT without a primitive before it stands for itself.
     #[inline]
     pub const fn dword(&mut self, dword: Dword) -> Dword {
         match (dword, self.last) {

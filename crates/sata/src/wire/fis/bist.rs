@@ -18,7 +18,7 @@ use std::fmt;
 const PORT: Field = bits(0, 8, 4);
 const PATTERN: Field = bits(0, 16, 8);
 const DATA: [Field; 2] = [bits(1, 0, 32), bits(2, 0, 32)];
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 3] = [0xFF02_F000, 0, 0];
 /// Letters of the pattern bits from bit 7 down.
 const LETTERS: [char; 8] = ['T', 'A', 'S', 'L', 'F', 'P', '-', 'V'];
@@ -34,7 +34,7 @@ impl Format for Bist {
 pub type BistView<'a> = View<'a, Bist>;
 
 impl BistView<'_> {
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> Bist {
         Bist {
@@ -57,7 +57,7 @@ pub struct Bist {
 }
 
 impl Bist {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 3] {
         let mut words = [Kind::Bist.dword(), 0, 0];

@@ -17,9 +17,9 @@ use crate::LARGEST_DATA;
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
-/// Bits of the header that mean nothing.
+/// The reserved bits of the header.
 const RESERVED: [u32; 1] = [0xFFFF_F000];
-/// The most dwords of such a FIS.
+/// The length of the longest Data FIS in dwords.
 pub const LARGEST: usize = LARGEST_DATA as usize + 1;
 
 impl Format for DataHeader {
@@ -52,7 +52,7 @@ pub struct DataHeader {
 }
 
 impl DataHeader {
-    /// Its dword.
+    /// Returns the dword.
     #[must_use]
     pub fn emit(&self) -> u32 {
         let mut words = [Kind::Data.dword()];

@@ -1,4 +1,4 @@
-//! DMA Activate (39h): the device takes a Data FIS of a write.
+//! DMA Activate (39h): the device is ready for a Data FIS of a write.
 //!
 //! Layer: format. Main types: [`DmaActivateView`] over a dword, [`DmaActivate`].
 //!
@@ -14,7 +14,7 @@ use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
-/// Bits that mean nothing.
+/// The reserved bits.
 const RESERVED: [u32; 1] = [0xFFFF_F000];
 
 impl Format for DmaActivate {
@@ -26,14 +26,14 @@ impl Format for DmaActivate {
 pub type DmaActivateView<'a> = View<'a, DmaActivate>;
 
 impl DmaActivateView<'_> {
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> DmaActivate {
         DmaActivate { port: PORT.byte(self.words) }
     }
 }
 
-/// DMA Activate (39h, 1 dword): the device takes a Data FIS of a write.
+/// DMA Activate (39h, 1 dword): the device is ready for a Data FIS of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct DmaActivate {
     /// Port multiplier port.
@@ -41,7 +41,7 @@ pub struct DmaActivate {
 }
 
 impl DmaActivate {
-    /// Its dword, without CRC.
+    /// Returns the dword, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 1] {
         let mut words = [Kind::DmaActivate.dword()];

@@ -27,7 +27,7 @@ const BUFFER: Field = bits(1, 0, 32);
 const BUFFER_HIGH: Field = bits(2, 0, 32);
 const OFFSET: Field = bits(4, 0, 32);
 const COUNT: Field = bits(5, 0, 32);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 7] = [0xFFFF_1000, 0, 0, u32::MAX, 0, 0, u32::MAX];
 
 impl Format for DmaSetup {
@@ -45,7 +45,7 @@ impl DmaSetupView<'_> {
         u64::from(BUFFER.get(self.words)) | u64::from(BUFFER_HIGH.get(self.words)) << 32
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> DmaSetup {
         DmaSetup {
@@ -65,7 +65,7 @@ impl DmaSetupView<'_> {
 pub struct DmaSetup {
     /// Port multiplier port.
     pub port: u8,
-    /// D: data go to the host.
+    /// D: the data are sent to the host.
     pub to_host: bool,
     /// I: interrupt.
     pub interrupt: bool,
@@ -75,12 +75,12 @@ pub struct DmaSetup {
     pub buffer: u64,
     /// Offset into the buffer, bytes.
     pub offset: u32,
-    /// Bytes to be moved.
+    /// Bytes to be transferred.
     pub count: u32,
 }
 
 impl DmaSetup {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 7] {
         let mut words = [Kind::DmaSetup.dword(), 0, 0, 0, 0, 0, 0];

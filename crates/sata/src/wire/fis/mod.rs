@@ -1,12 +1,13 @@
-//! The frame information structures (FIS): what the two ends tell each other.
+//! The frame information structures (FIS): the messages between the two ends.
 //!
-//! Layer: format. Main types: [`Kind`]; [`View`], a FIS as it lies in dwords; and [`Fis`], any FIS but Data, whose
-//! payload never passes through a representation.
+//! Layer: format. Main types: [`Kind`]; [`View`], a FIS in its dwords; and [`Fis`], any FIS but Data,
+//! whose payload never passes through a representation.
 //!
-//! Each type has a file of five parts: field ranges, view, representation, printer, tests on literal dwords. What all
-//! views do alike, checking type, length and reserved bits, is in `view`. The field ranges are repeated
-//! where two types agree, as Register - Device to Host and PIO Setup do: each file can be compared with its clause of
-//! the standard by itself, and a range that is wrong in one type does not move with the other.
+//! Each type has a file of five parts: field ranges, view, representation, printer, tests on literal
+//! dwords. What all views have in common, the check of type, length and reserved bits, is in `view`.
+//! Field ranges are repeated where two types agree, such as Register - Device to Host and PIO Setup:
+//! each file can be compared with its clause of the standard by itself, and a correction to one type
+//! does not change another.
 //!
 //! Source: Serial ATA Revision 3, 10.5.
 
@@ -76,7 +77,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every type, by code.
+    /// All types, ordered by code.
     pub const ALL: [Self; 8] = [
         Self::RegisterH2d,
         Self::RegisterD2h,
@@ -88,7 +89,7 @@ impl Kind {
         Self::SetDeviceBits,
     ];
 
-    /// The byte that stands for it.
+    /// The first byte of such a FIS.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -103,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// Its name in the standard.
+    /// The name in the standard.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -131,7 +132,7 @@ impl Kind {
         }
     }
 
-    /// The type that the first dword of a FIS says.
+    /// The type in the first dword of a FIS.
     ///
     /// # Errors
     /// [`Error::UnknownFis`].
@@ -154,17 +155,17 @@ impl fmt::Display for Kind {
 
 /// Bits of the status register.
 pub mod status {
-    /// The device works on a command.
+    /// The device executes a command.
     pub const BSY: u8 = 0x80;
     /// The device is ready.
     pub const DRDY: u8 = 0x40;
-    /// The device has failed.
+    /// Device fault.
     pub const DF: u8 = 0x20;
     /// Obsolete, and set by every device: seek complete.
     pub const DSC: u8 = 0x10;
-    /// Data are to be moved.
+    /// The device requests a data transfer.
     pub const DRQ: u8 = 0x08;
-    /// The command has failed; see the error register.
+    /// The command has failed; the error register says why.
     pub const ERR: u8 = 0x01;
 }
 
@@ -172,19 +173,19 @@ pub mod status {
 pub mod error {
     /// A CRC error on the link.
     pub const ICRC: u8 = 0x80;
-    /// Data could not be read.
+    /// Uncorrectable data.
     pub const UNC: u8 = 0x40;
-    /// There is no such sector.
+    /// The sector does not exist.
     pub const IDNF: u8 = 0x10;
     /// The command was aborted.
     pub const ABRT: u8 = 0x04;
 }
 
 impl Fis {
-    /// Dwords of the longest one, without CRC.
+    /// The length of the longest FIS without payload in dwords, without CRC.
     pub const LONGEST: usize = 7;
 
-    /// Its type.
+    /// The type.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
@@ -205,17 +206,18 @@ impl Fis {
         u32::try_from(*self.kind().lengths().end()).expect("seven dwords at most")
     }
 
-    /// Its name in the standard.
+    /// The name in the standard.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.kind().name()
     }
 
-    /// The FIS in `words`, which are without CRC. Reserved bits are passed over, as the standard asks.
+    /// Parses the FIS in `words`, which exclude the CRC. Reserved bits are ignored, as the standard
+    /// requires.
     ///
     /// # Errors
-    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::FisLength`]; [`Error::WrongFis`] for a Data FIS,
-    /// which is no `Fis`.
+    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::FisLength`]; [`Error::WrongFis`] for a
+    /// Data FIS, which is no `Fis`.
     pub fn parse(words: &[u32]) -> Result<Self, Error> {
         let first = *words.first().ok_or(Error::ShortFrame { found: 0 })?;
         Ok(match Kind::of(first)? {
@@ -232,10 +234,10 @@ impl Fis {
         })
     }
 
-    /// Writes its dwords without CRC to the first of `words`, and says how many they are.
+    /// Writes the dwords without CRC to the start of `words`, and returns their number.
     ///
     /// # Panics
-    /// When an LBA needs more than 48 bits.
+    /// If an LBA needs more than 48 bits.
     pub fn emit(&self, words: &mut [u32; Self::LONGEST]) -> usize {
         match self {
             Self::RegisterH2d(fis) => copy(words, fis.emit()),

@@ -28,7 +28,7 @@ const LBA_HIGH: Field = bits(2, 0, 24);
 const COUNT: Field = bits(3, 0, 16);
 const ENDING_STATUS: Field = bits(3, 24, 8);
 const TRANSFER: Field = bits(4, 0, 16);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 5] = [0x9000, 0, 0xFF00_0000, 0x00FF_0000, 0xFFFF_0000];
 
 impl Format for PioSetup {
@@ -40,13 +40,13 @@ impl Format for PioSetup {
 pub type PioSetupView<'a> = View<'a, PioSetup>;
 
 impl PioSetupView<'_> {
-    /// Bytes to be moved.
+    /// Bytes to be transferred.
     #[must_use]
     pub fn transfer(&self) -> u16 {
         TRANSFER.half(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> PioSetup {
         PioSetup {
@@ -69,7 +69,7 @@ impl PioSetupView<'_> {
 pub struct PioSetup {
     /// Port multiplier port.
     pub port: u8,
-    /// D: data go to the host.
+    /// D: the data are sent to the host.
     pub to_host: bool,
     /// I: interrupt.
     pub interrupt: bool,
@@ -83,17 +83,17 @@ pub struct PioSetup {
     pub device: u8,
     /// Sector count, both bytes.
     pub count: u16,
-    /// Status at its end.
+    /// Status at the end of the transfer.
     pub ending_status: u8,
-    /// Bytes to be moved.
+    /// Bytes to be transferred.
     pub transfer: u16,
 }
 
 impl PioSetup {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     ///
     /// # Panics
-    /// When the LBA needs more than 48 bits.
+    /// If the LBA needs more than 48 bits.
     #[must_use]
     pub fn emit(&self) -> [u32; 5] {
         let mut words = [Kind::PioSetup.dword(), 0, 0, 0, 0];

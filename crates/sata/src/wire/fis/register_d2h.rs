@@ -25,7 +25,7 @@ const LBA: Field = bits(1, 0, 24);
 const DEVICE: Field = bits(1, 24, 8);
 const LBA_HIGH: Field = bits(2, 0, 24);
 const COUNT: Field = bits(3, 0, 16);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 5] = [0xB000, 0, 0xFF00_0000, 0xFFFF_0000, u32::MAX];
 
 impl Format for RegisterD2h {
@@ -49,7 +49,7 @@ impl RegisterD2hView<'_> {
         ERROR.byte(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> RegisterD2h {
         RegisterD2h {
@@ -84,10 +84,10 @@ pub struct RegisterD2h {
 }
 
 impl RegisterD2h {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     ///
     /// # Panics
-    /// When the LBA needs more than 48 bits.
+    /// If the LBA needs more than 48 bits.
     #[must_use]
     pub fn emit(&self) -> [u32; 5] {
         let mut words = [Kind::RegisterD2h.dword(), 0, 0, 0, 0];

@@ -28,7 +28,7 @@ const FEATURES_HIGH: Field = bits(2, 24, 8);
 const COUNT: Field = bits(3, 0, 16);
 const ICC: Field = bits(3, 16, 8);
 const CONTROL: Field = bits(3, 24, 8);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 5] = [0x7000, 0, 0, 0, u32::MAX];
 
 impl Format for RegisterH2d {
@@ -64,7 +64,7 @@ impl RegisterH2dView<'_> {
         COUNT.half(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> RegisterH2d {
         RegisterH2d {
@@ -89,7 +89,7 @@ impl RegisterH2dView<'_> {
 pub struct RegisterH2d {
     /// Port multiplier port.
     pub port: u8,
-    /// C: a command; otherwise only `control` counts.
+    /// C: a command; otherwise only `control` is valid.
     pub is_command: bool,
     /// Command.
     pub command: u8,
@@ -108,10 +108,10 @@ pub struct RegisterH2d {
 }
 
 impl RegisterH2d {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     ///
     /// # Panics
-    /// When the LBA needs more than 48 bits.
+    /// If the LBA needs more than 48 bits.
     #[must_use]
     pub fn emit(&self) -> [u32; 5] {
         let mut words = [Kind::RegisterH2d.dword(), 0, 0, 0, 0];

@@ -1,4 +1,4 @@
-//! Set Device Bits (A1h): queued commands have ended.
+//! Set Device Bits (A1h): queued commands have completed.
 //!
 //! Layer: format. Main types: [`SetDeviceBitsView`] over dwords, [`SetDeviceBits`].
 //!
@@ -7,7 +7,7 @@
 //!  0  | error      | -| st 6:4| -| st 2:0| N| I| -  -| port | A1h  |
 //!  1  | SActive                                                   |
 //! ```
-//! Of the status only the bits 6 to 4 and 2 to 0 travel: BSY and DRQ stay as they are.
+//! Only the bits 6 to 4 and 2 to 0 of the status are transferred: BSY and DRQ stay as they are.
 //!
 //! Source: Serial ATA Revision 3, 10.5.7.
 
@@ -22,9 +22,9 @@ const NOTIFICATION: Field = bits(0, 15, 1);
 const STATUS: Field = bits(0, 16, 8);
 const ERROR: Field = bits(0, 24, 8);
 const ACTIVE: Field = bits(1, 0, 32);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 2] = [0x0088_3000, 0];
-/// Status bits that travel.
+/// The status bits that are transferred.
 const STATUS_MASK: u8 = 0x77;
 
 impl Format for SetDeviceBits {
@@ -36,13 +36,13 @@ impl Format for SetDeviceBits {
 pub type SetDeviceBitsView<'a> = View<'a, SetDeviceBits>;
 
 impl SetDeviceBitsView<'_> {
-    /// SActive: a bit for each tag that has ended.
+    /// SActive: a bit for each tag whose command has completed.
     #[must_use]
     pub const fn active(&self) -> u32 {
         ACTIVE.get(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> SetDeviceBits {
         SetDeviceBits {
@@ -56,7 +56,7 @@ impl SetDeviceBitsView<'_> {
     }
 }
 
-/// Set Device Bits (A1h, 2 dwords): queued commands have ended.
+/// Set Device Bits (A1h, 2 dwords): queued commands have completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SetDeviceBits {
     /// Port multiplier port.
@@ -65,16 +65,16 @@ pub struct SetDeviceBits {
     pub interrupt: bool,
     /// N: notification.
     pub notification: bool,
-    /// Status, of which bits 6 to 4 and 2 to 0 travel.
+    /// Status, of which bits 6 to 4 and 2 to 0 are transferred.
     pub status: u8,
     /// Error.
     pub error: u8,
-    /// SActive: a bit for each tag that has ended.
+    /// SActive: a bit for each tag whose command has completed.
     pub active: u32,
 }
 
 impl SetDeviceBits {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 2] {
         let mut words = [Kind::SetDeviceBits.dword(), 0];
