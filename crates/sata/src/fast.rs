@@ -17,19 +17,18 @@
 //! primitives, and a stop within a frame: [`Engine::run`] completes a frame that it has begun.
 //!
 //! # What is shared with the dword engine
-//! Both engines call the same functions for flow control ([`crate::link::hold`]), retries and questions
-//! to the agents ([`crate::link::transport`]), and timeouts ([`crate::link::timeout`]). The following
-//! stays separate:
+//! Both engines call the same functions for flow control (`link::hold`), retries and questions to the
+//! agents (`link::transport`), and timeouts (`link::timeout`). The following stays separate:
 //!
-//! - The state machine. The dword engine takes a transition for each dword received, any of which a fault may have
-//!   changed: R_ERR, DMAT, SYNC, a lost EOF. This engine knows all primitives of a frame in advance and
-//!   computes the tick of the next decision; a transition table would be used only to be inverted.
-//! - Reception. The dword engine counts the fill of the FIFO in each tick. Here the fill is a piecewise linear function
-//!   of time, solved for the tick of its next threshold.
-//! - Payload. Each end of the dword engine has a copy, which is scrambled, covered by a CRC, and perhaps damaged on
-//!   the way. Here one buffer or one description passes through (`payload`).
-//! - Arbitration. The dword engine lets X_RDY of both ends meet. Here the earlier wake decides, with the latency in
-//!   which a device may still overtake the host.
+//! - The state machine. The dword engine takes a transition for each dword received, which a fault may
+//!   have changed: R_ERR, DMAT, SYNC, a lost EOF. Here nothing is damaged, so the sequence of a frame's
+//!   primitives is known, and only the tick of each has to be computed.
+//! - Reception. The dword engine counts the fill of the FIFO tick by tick. Here the fill is a piecewise
+//!   linear function of time, solved for the tick at which it reaches the next threshold.
+//! - Payload. In the dword engine each end has its own copy, since the payload is scrambled and perhaps
+//!   damaged in between. Here one buffer, or one description, serves both ends (`payload`).
+//! - Arbitration. In the dword engine the X_RDY of both ends meet. Here the earlier wake decides, and
+//!   the latency of X_RDY says how long a device may still overtake the host.
 //!
 //! Source: Serial ATA Revision 3, 9.7 (link layer state machine), 9.4 (primitives).
 

@@ -51,7 +51,7 @@ impl<S: Agent, R: Agent> Ends<'_, S, R> {
 /// events of that tick come first.
 #[inline]
 pub(super) fn reset_request(agent: &impl Agent, checked: Tick, next: Tick) -> Option<Tick> {
-    let first = timeout::first_abort(agent, checked.after(1), Tick(next.0 - 1))?;
+    let first = timeout::first_request(agent, checked.after(1), Tick(next.0 - 1))?;
     Some(timeout::next_asked(agent.wake(), first)).filter(|&at| at < next)
 }
 

@@ -321,7 +321,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
                 return limit;
             }
             // The host may abort its wait, since the device has no power.
-            return timeout::first_abort(&self.host_agent, self.now, limit).unwrap_or(limit);
+            return timeout::first_request(&self.host_agent, self.now, limit).unwrap_or(limit);
         }
         let limit = self.host.next_event(&self.host_agent, self.now, limit);
         self.device.next_event(&self.device_agent, self.now, limit)

@@ -22,7 +22,8 @@ impl End {
         self.hold_to.max(1)
     }
 
-    /// Whether a receiver whose FIFO holds `fill` dwords sends HOLD; `holding` says whether it did before.
+    /// Whether a receiver whose FIFO holds `fill` dwords sends HOLD; `holding` says whether it did
+    /// before.
     #[inline]
     pub(crate) fn holds(&self, holding: bool, fill: u32) -> bool {
         if holding { fill > self.hold_end() } else { fill >= self.hold_start() }

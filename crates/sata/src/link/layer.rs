@@ -189,7 +189,7 @@ impl LinkLayer {
         match wake < now {
             false => gate.min(wake),
             true if self.state == State::Idle => now,
-            true => timeout::first_abort(agent, now, gate).unwrap_or(gate),
+            true => timeout::first_request(agent, now, gate).unwrap_or(gate),
         }
     }
 

@@ -1,28 +1,28 @@
 //! Timeouts of agents: when an engine asks an agent whether it aborts a frame that hangs.
 //!
-//! Layer: between an engine and its agents. Both engines ask at the agent's wake, and after that in the last of every
-//! 256 ticks. The dword engine asks in each such tick; the FIS engine, and the dword engine before it skips ticks,
-//! search for the first tick at which the answer is yes. The search relies on [`Agent::requests_reset`]: an agent that
-//! aborts at a tick does so at every later one.
+//! Layer: between an engine and its agents. Both engines ask at the agent's wake, and after that in the
+//! last of every 256 ticks. The dword engine asks in each of these ticks. The FIS engine, and the dword
+//! engine before it skips ticks, search for the first tick at which the answer is yes. The search
+//! relies on the contract of [`Agent::requests_reset`]: the answer stays yes.
 
 use crate::agent::Agent;
 use crate::wire::{Tick, align};
 
-/// Whether an engine asks at `now` an agent whose wake is `wake`.
+/// Whether an engine asks an agent with this `wake` at `now`.
 #[inline]
 pub(crate) fn is_asked(wake: Tick, now: Tick) -> bool {
     wake == now || wake < now && now.0 % align::PERIOD == align::PERIOD - 1
 }
 
-/// The first tick from `from` on at which an engine asks an agent whose wake is `wake`.
+/// The first tick from `from` on at which an engine asks an agent with this `wake`.
 #[inline]
 pub(crate) fn next_asked(wake: Tick, from: Tick) -> Tick {
     if wake < from { Tick(from.0 | (align::PERIOD - 1)) } else { wake }
 }
 
-/// The first tick from `from` to `last` at which `agent` would abort.
+/// The first tick from `from` to `last` at which `agent`, if asked, requests a reset.
 #[inline]
-pub(crate) fn first_abort(agent: &impl Agent, from: Tick, last: Tick) -> Option<Tick> {
+pub(crate) fn first_request(agent: &impl Agent, from: Tick, last: Tick) -> Option<Tick> {
     if last < from || !agent.requests_reset(last) {
         return None;
     }

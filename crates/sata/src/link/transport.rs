@@ -2,8 +2,8 @@
 //!
 //! Layer: between link layer and agent; both engines apply them. Main type: [`Retry`].
 //!
-//! Source: Serial ATA Revision 3, 10. That any FIS but Data may be retried is the standard's rule; the number of
-//! retries is not: [`RETRIES`] is `assumed`.
+//! Source: Serial ATA Revision 3, 10, which permits retries of any FIS but Data. It sets no number of
+//! retries: [`RETRIES`] is `assumed`.
 
 use crate::agent::{Agent, Gate, Outcome, Outgoing, Reception};
 use crate::wire::Tick;

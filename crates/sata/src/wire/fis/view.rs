@@ -1,17 +1,17 @@
-//! A FIS as it lies in dwords: what the views of all types have in common.
+//! A FIS in its dwords: what the views of all types have in common.
 //!
-//! Layer: format. Main types: [`View`], and [`Format`], by which a type of FIS says how long it is and which of its
-//! bits are reserved. The fields of a type are read by methods in its own file.
+//! Layer: format. Main types: [`View`], and [`Format`], which gives the kind and the reserved bits of a
+//! type of FIS. The methods that read the fields of a type are in its own file.
 
 use super::Kind;
 use crate::wire::error::Error;
 use std::marker::PhantomData;
 
-/// A type of FIS.
+/// The format of a type of FIS.
 pub trait Format {
-    /// Its type.
+    /// The type.
     const KIND: Kind;
-    /// The reserved bits of its first dwords; the dwords after these have none.
+    /// The reserved bits of the first dwords; all other dwords have none.
     const RESERVED: &'static [u32];
 }
 
