@@ -1,8 +1,9 @@
-//! A drive by the Data FIS of 8 KiB: commands, buffer and translation layer, without a link and a host.
+//! The drive's time per Data FIS of 8 KiB: commands, buffer and translation layer, without link and
+//! host.
 //!
-//! Target: 50 ns for one whose data are described, on one core, so that a sweep of 32 GB takes 0.2 s of the
-//! time of a run. The drive has ten channels of two dies, of which each programs 8 KiB at once. Criterion measures wall
-//! time: run it on a machine that does nothing else.
+//! Target: 50 ns per Data FIS with a counting pattern, on one core, so that writing 32 GB takes 0.2 s
+//! of a run. The drive has ten channels of two dies, each of which programs 8 KiB at once. Criterion
+//! measures wall time: run it on an idle machine.
 
 use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
@@ -14,10 +15,10 @@ use boardlab_sim::{Bytes, Duration, Rate, Seed};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
-/// Data FISes of one command: 32 MiB.
+/// The Data FISes of one command: 32 MiB.
 const FRAMES: u64 = 4_096;
 const SECTORS: u64 = FRAMES * 16;
-/// 8 GiB of which the host sees 7.
+/// 8 GiB, of which the host can address 7.
 const BLOCKS: u32 = 819;
 const STRIPE: Stripe = Stripe { channels: 10, dies: 2, planes: 2, units: 1 };
 
@@ -49,7 +50,7 @@ fn device() -> Device {
         trims: true,
         command: micros(20),
         stripe: STRIPE,
-        window: Bytes::kib(512),
+        read_buffer: Bytes::kib(512),
         look_ahead: true,
         write_cache: WriteCache::Through,
         idle_after: micros(20_000),
@@ -61,7 +62,7 @@ fn device() -> Device {
     Ssd::new(Speed::Gen2, storage, Identify::new("BENCH", 1, Speed::Gen2)).expect("a sound name")
 }
 
-/// Sends a command, and takes or gives its data as fast as the drive can.
+/// Sends a command, and transfers its data as fast as the drive allows.
 fn command(device: &mut Device, now: &mut u64, code: u8, lba: u64) -> u64 {
     let fis = RegisterH2d {
         is_command: true,

@@ -1,4 +1,4 @@
-//! Requests to a disk: random reads of 4 KiB with a queue, and writes of 128 KiB one behind the other.
+//! The disk's time per request: random reads of 4 KiB with a queue, and sequential writes of 128 KiB.
 
 #![allow(clippy::unwrap_used, reason = "the drive of the tests")]
 
@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 
 const REQUESTS: u64 = 10_000;
 
-/// A full disk, its pages, and when it is quiet.
+/// Returns a full disk, its pages, and when it is idle.
 fn disk() -> (Disk<Layer>, u64, Instant) {
     let submit = Duration::from_micros(2);
     let driver = Driver { queue: Some(32), largest: 65_535, submit, complete: submit };

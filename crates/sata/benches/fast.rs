@@ -120,7 +120,7 @@ fn wiring() -> Wiring {
         fifo: 256,
         hold_from: 128,
         hold_to: 64,
-        continues: true,
+        cont: true,
     };
     Wiring { speed: Speed::Gen2, host: end(13), device: end(12) }
 }

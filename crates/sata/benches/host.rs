@@ -1,4 +1,5 @@
-//! The host's share of a Data FIS: what an engine asks of it, described data verified.
+//! The host's time per Data FIS: the calls that an engine makes, and the verification of counting
+//! patterns.
 
 use boardlab_sata::host::{Build, Data, Direction, Host, Job, Pattern, Settings, Transfer};
 use boardlab_sata::wire::fis::{DmaActivate, Fis, RegisterD2h};
@@ -15,9 +16,9 @@ fn good(error: u8) -> Fis {
     Fis::RegisterD2h(RegisterD2h { status: 0x50, error, lba, count, ..Default::default() })
 }
 
-/// A host with a loop of large commands that does not end soon.
+/// Returns a host with a loop of large commands that is long enough for the benchmark.
 fn host(direction: Direction) -> Host {
-    let mut host = Host::new(Speed::Gen2, Settings::free(Build::Sequencer));
+    let mut host = Host::new(Speed::Gen2, Settings::without_costs(Build::Sequencer));
     let transfer = Transfer::looped(direction, 0, SECTORS, 1 << 30);
     host.push(Job::Transfer(transfer.with_data(Data::Pattern(Pattern::Increment))));
     host.received(Tick::ZERO, &good(1));

@@ -100,7 +100,7 @@ impl Agent for Party {
 }
 
 fn end() -> End {
-    End { latency: 12, holda_after: 20, fifo: 128, hold_from: 64, hold_to: 32, continues: true }
+    End { latency: 12, holda_after: 20, fifo: 128, hold_from: 64, hold_to: 32, cont: true }
 }
 
 fn read(drain: (u64, u64), piece: u32) -> Engine<Party, Party> {

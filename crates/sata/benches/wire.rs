@@ -34,11 +34,11 @@ fn wire(criterion: &mut Criterion) {
     });
     group.bench_function("check a received frame", |bencher| {
         let mut sealed = words[..scrambler::FRAME - 1].to_vec();
-        frame::seal(&mut sealed);
+        frame::encode(&mut sealed);
         let mut received = sealed.clone();
         bencher.iter(|| {
             received.copy_from_slice(black_box(&sealed));
-            frame::open(&mut received).is_ok()
+            frame::decode(&mut received).is_ok()
         });
     });
     group.finish();

@@ -1,14 +1,14 @@
-//! Link rates in closed form: what a link can carry at best, from dwords counted on paper.
+//! Link rates in closed form: the best throughput of a link, computed by counting dwords.
 //!
-//! Layer: facts about frames, no state. Main types: [`Link`], [`Direction`]. A Data FIS of `n` payload
-//! dwords takes `n + 4` dwords on the wire (SOF, header, CRC, EOF) and then the turnaround `T`:
-//! everything from its EOF to the next SOF. A FIS without payload takes its dwords, three more (SOF,
-//! CRC, EOF) and a turnaround of its own; a write needs one DMA Activate for each Data FIS. Of each 256
-//! dwords two are ALIGN, so that all of it is stretched by 256/254 on average. Every result is an
-//! exact ratio in u128, rounded once.
+//! Layer: facts about frames, without state. Main types: [`Link`], [`Direction`]. A Data FIS of `n`
+//! payload dwords occupies `n + 4` dwords on the wire (SOF, header, CRC, EOF), followed by the
+//! turnaround `T`: everything from its EOF to the next SOF. A FIS without payload occupies its own
+//! dwords, three more (SOF, CRC, EOF) and a turnaround. A write needs one DMA Activate for each Data
+//! FIS. Two of each 256 dwords are ALIGN, which stretches everything by 256/254 on average. Every
+//! result is an exact ratio in u128, rounded once.
 //!
-//! The engines insert ALIGNs where they fall and draw the turnaround from latencies; these formulas are
-//! what they are compared with.
+//! The engines insert ALIGNs where they fall and derive the turnaround from latencies. Tests compare
+//! the engines with these formulas.
 //!
 //! Source: Serial ATA Revision 3, 7.2 (rates), 9.4.6 (ALIGN), 10.5 (FISes), 11 (command protocols).
 
@@ -17,70 +17,72 @@ use crate::wire::{Speed, align};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
 use boardlab_sim::{Bytes, Duration};
 
-/// Dwords around the payload of a Data FIS: SOF, header, CRC, EOF.
+/// The dwords around the payload of a Data FIS: SOF, header, CRC, EOF.
 pub const DATA_FRAMING: u64 = 4;
-/// Dwords around a FIS without payload: SOF, CRC, EOF.
+/// The dwords around a FIS without payload: SOF, CRC, EOF.
 pub const FIS_FRAMING: u64 = 3;
 
-/// Dwords of the FISes of a DMA command: Register both ways, and DMA Activate.
+/// The dwords of the FISes of a DMA command: Register in either direction, and DMA Activate.
 const REGISTER: u64 = 5;
 const DMA_ACTIVATE: u64 = 1;
 
-/// Which way data go.
+/// The direction of a data transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// To the host: Data FISes one after the other.
+    /// Device to host: consecutive Data FISes.
     Read,
-    /// To the device: a DMA Activate before each Data FIS.
+    /// Host to device: a DMA Activate before each Data FIS.
     Write,
 }
 
-/// A link on paper.
+/// The parameters of a link that determine its rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// Its speed.
+    /// The speed.
     pub speed: Speed,
-    /// Dwords from the EOF of a frame to the SOF of the next one, ALIGNs not counted.
+    /// The dwords from the EOF of a frame to the SOF of the next, without ALIGNs.
     pub turnaround: u64,
-    /// Dwords by which two turnarounds together are shorter when each time the end that received sends
-    /// next: it sees SYNC earlier than the end that sent. Zero where only one number is known.
-    pub replies_save: u64,
+    /// The dwords saved by two turnarounds if the receiver of each frame sends the next: it sees SYNC
+    /// earlier than the sender. Zero if only one number is known.
+    pub reply_saving: u64,
 }
 
 impl Link {
-    /// A link on which every turnaround takes `turnaround` dwords.
+    /// Returns a link on which every turnaround takes `turnaround` dwords.
     #[must_use]
     pub const fn new(speed: Speed, turnaround: u64) -> Self {
-        Self { speed, turnaround, replies_save: 0 }
+        Self { speed, turnaround, reply_saving: 0 }
     }
 
-    /// The link that `wiring` makes when both agents answer at once. A frame needs three round trips:
-    /// X_RDY and R_RDY, EOF and R_OK, SYNC and SYNC; each of the six dwords travels for a latency and
-    /// is answered in the tick after the one in which it came. The last of them need not be waited for by
-    /// the end that received.
+    /// Returns the link of `wiring` if both agents respond at once. A frame needs three round trips:
+    /// X_RDY and R_RDY, EOF and R_OK, SYNC and SYNC. Each of the six dwords travels for a latency and
+    /// is answered in the tick after its arrival. The receiver of the frame does not wait for the last
+    /// of them.
     #[must_use]
     pub const fn of(wiring: &Wiring) -> Self {
         let round_trip = wiring.host.latency as u64 + wiring.device.latency as u64;
-        Self { speed: wiring.speed, turnaround: 3 * round_trip + 5, replies_save: round_trip }
+        Self { speed: wiring.speed, turnaround: 3 * round_trip + 5, reply_saving: round_trip }
     }
 
-    /// Dwords of one Data FIS of `payload` dwords and what it waits for, ALIGNs not counted.
+    /// Returns the dwords of one Data FIS of `payload` dwords and the FIS that it waits for, without
+    /// ALIGNs.
     #[must_use]
     pub const fn data_frame(self, direction: Direction, payload: u64) -> u64 {
         let frame = payload + DATA_FRAMING + self.turnaround;
         match direction {
             Direction::Read => frame,
-            Direction::Write => frame + self.short_frame(DMA_ACTIVATE) - self.replies_save,
+            Direction::Write => frame + self.short_frame(DMA_ACTIVATE) - self.reply_saving,
         }
     }
 
-    /// Dwords of a FIS of `dwords` without payload, ALIGNs not counted.
+    /// Returns the dwords of a FIS of `dwords` without payload, without ALIGNs.
     #[must_use]
     pub const fn short_frame(self, dwords: u64) -> u64 {
         dwords + FIS_FRAMING + self.turnaround
     }
 
-    /// Dwords of the data phase of `sectors` sectors in Data FISes as large as they may be, ALIGNs not counted.
+    /// Returns the dwords of the data phase of `sectors` sectors in Data FISes of maximum size, without
+    /// ALIGNs.
     #[must_use]
     pub fn data_phase(self, direction: Direction, sectors: u64) -> u64 {
         let (largest, payload) = (u64::from(LARGEST_DATA), sectors * u64::from(SECTOR_DWORDS));
@@ -91,20 +93,20 @@ impl Link {
         payload / largest * self.data_frame(direction, largest) + last
     }
 
-    /// Dwords of a DMA command: Register FISes both ways and the data phase, ALIGNs not counted.
+    /// Returns the dwords of a DMA command: both Register FISes and the data phase, without ALIGNs.
     #[must_use]
     pub fn command(self, direction: Direction, sectors: u64) -> u64 {
-        2 * self.short_frame(REGISTER) - self.replies_save + self.data_phase(direction, sectors)
+        2 * self.short_frame(REGISTER) - self.reply_saving + self.data_phase(direction, sectors)
     }
 
-    /// The time of `dwords` with the ALIGNs among them, rounded to the nearest nanosecond.
+    /// Returns the time of `dwords` including ALIGNs, rounded to the nearest nanosecond.
     #[must_use]
     pub fn time_of(self, dwords: u64) -> Duration {
         let nanos = u128::from(dwords) * u128::from(align::PERIOD) * 1_000_000_000;
         Duration::from_nanos(nearest(nanos, self.dwords_a_second()))
     }
 
-    /// Bytes a second of Data FISes of 8 KiB one after the other, rounded to the nearest.
+    /// Returns the rate of consecutive Data FISes of 8 KiB in bytes per second, rounded to the nearest.
     #[must_use]
     pub fn rate(self, direction: Direction) -> u64 {
         let largest = u64::from(LARGEST_DATA);
@@ -113,8 +115,8 @@ impl Link {
         nearest(bytes, u128::from(dwords) * u128::from(align::PERIOD))
     }
 
-    /// Bytes a second of DMA commands of `sectors` sectors, each of which costs `overhead` besides the
-    /// link's time; rounded to the nearest.
+    /// Returns the rate of DMA commands of `sectors` sectors in bytes per second, rounded to the
+    /// nearest. Each command costs `overhead` besides the time on the link.
     #[must_use]
     pub fn command_rate(self, direction: Direction, sectors: u64, overhead: Duration) -> u64 {
         const SECOND: u128 = 1_000_000_000;
@@ -125,13 +127,13 @@ impl Link {
         nearest(scaled, wire * SECOND + aside)
     }
 
-    /// Dwords a second that are not ALIGN, times the period of ALIGNs.
+    /// Returns the dwords per second that are not ALIGN, times the period of ALIGNs.
     fn dwords_a_second(self) -> u128 {
         u128::from(self.speed.dword_clock().get()) * u128::from(align::SLOTS)
     }
 }
 
-/// `numerator / denominator`, halves up; u64::MAX where it does not fit.
+/// Returns `numerator / denominator`, halves rounded up, or `u64::MAX` on overflow.
 fn nearest(numerator: u128, denominator: u128) -> u64 {
     u64::try_from((numerator + denominator / 2) / denominator).unwrap_or(u64::MAX)
 }
@@ -144,7 +146,7 @@ mod tests {
         Link::new(Speed::Gen2, turnaround)
     }
 
-    /// Asserts a rate in units of 10,000 bytes a second, half a unit either way.
+    /// Asserts that a rate is within 5,000 bytes per second of `hundredths`, in units of 10,000.
     fn close(rate: u64, hundredths: u64) {
         assert!(rate.abs_diff(hundredths * 10_000) <= 5_000, "{rate} is not {hundredths}");
     }

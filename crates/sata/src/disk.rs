@@ -1,11 +1,12 @@
-//! A drive on its link as a block device: a recurrence in place of an engine.
+//! A drive on its link as a block device, computed by a recurrence instead of an engine.
 //!
-//! Layer: rank 4, beside the engines. Main types: [`Disk`], [`Driver`]. A request becomes one or more ATA commands of at
-//! most [`Driver::largest`] sectors; each command is followed once, from the host's side to its end: the time
-//! of the host, its FIS on the link, the controller, the flash below [`Storage`], Data FISes on the link, the FIS
-//! that ends it. What others keep busy is known by instants, not by events, so that a queue of commands costs no more than
-//! one. The times are those of the engines but for the place of ALIGNs; the order in which a device serves
-//! its queue is that in which data are ready.
+//! Layer: rank 4, beside the engines. Main types: [`Disk`], [`Driver`]. A request becomes one or more
+//! ATA commands of at most [`Driver::largest`] sectors. Each command is followed once from submission
+//! to completion: the time of the host, its FIS on the link, the controller, the flash below
+//! [`Storage`], Data FISes on the link, and the FIS that completes it. The resources that other
+//! commands occupy are represented by instants, not by events, so a queue of commands costs no more
+//! time to compute than a single one. The times equal those of the engines except for the position of
+//! ALIGNs. A device serves its queue in the order in which data are ready.
 //!
 //! ```text
 //!   request --> queue --> host --> H2D -----> controller --> flash --.
@@ -13,15 +14,15 @@
 //!   ended <-- host <-- D2H or Set Device Bits <-- Data FISes, 8 KiB each
 //! ```
 //!
-//! Source: Linux 6.1 for what becomes which command: `sd_setup_read_write_cmnd` and `ata_build_rw_tf`; FUA is off
-//! (`libata.fua`), so that a durable write is followed by FLUSH CACHE EXT; zeros are written as data; a discard is
-//! DATA SET MANAGEMENT with up to 64 ranges of 65,535 sectors (`ATA_MAX_TRIM_RNUM`). Flushes and discards are not
-//! queued: they wait for the queue, and it for them. Left out: resets of the link, and what an error of
-//! the queue costs the other commands in it.
+//! Source: Linux 6.1 for the choice of commands: `sd_setup_read_write_cmnd` and `ata_build_rw_tf`. FUA
+//! is off (`libata.fua`), so FLUSH CACHE EXT follows a durable write. Zeros are written as data. A
+//! discard is DATA SET MANAGEMENT with up to 64 ranges of 65,535 sectors (`ATA_MAX_TRIM_RNUM`). Flushes
+//! and discards are not queued: they wait for the queue to drain, and later commands wait for them.
+//! Left out: resets of the link, and the cost of an NCQ error for the other commands in the queue.
 
 mod bus;
 
-use crate::device::{Data, Reading, Refusal, Storage, Work, WriteCache};
+use crate::device::{Data, ReadOp, Refusal, Storage, Work, WriteCache};
 use crate::link::{Side, Wiring};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
 use boardlab_block as block;
@@ -32,34 +33,34 @@ use boardlab_ftl::{Cause, Event, Translation};
 use boardlab_sim::{Duration, Instant, Stream};
 use std::ops::Range;
 
-use bus::{ACTIVATE, Bus, DEVICE_BITS, DMA_SETUP, Passed, REGISTER};
+use bus::{Bus, DMA_ACTIVATE, DMA_SETUP, Delivery, REGISTER, SET_DEVICE_BITS};
 
-/// Sectors of the payload of a Data FIS.
-const FRAME: u64 = LARGEST_DATA as u64 / SECTOR_DWORDS as u64;
-/// Sectors that a block of ranges of DATA SET MANAGEMENT names at most.
-const RANGES: u64 = 64 * 65_535;
+/// The sectors in the payload of a Data FIS of maximum size.
+const FRAME_SECTORS: u64 = LARGEST_DATA as u64 / SECTOR_DWORDS as u64;
+/// The maximum number of sectors in one block of ranges of DATA SET MANAGEMENT.
+const TRIM_SECTORS_MAX: u64 = 64 * 65_535;
 
-/// How a host drives a drive.
+/// The parameters of the driver and its controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Driver {
-    /// Commands in the queue at once, where queued commands are used: 1 to 32.
+    /// The queue depth, 1 to 32, if queued commands are used.
     pub queue: Option<u32>,
-    /// Sectors of a command at most. Linux: 65,535.
+    /// The maximum number of sectors per command. Linux: 65,535.
     pub largest: u32,
-    /// From a request to its command: the host does this for one at a time.
+    /// The host's time per command, from the request to the command; one command at a time.
     pub submit: Duration,
-    /// From the FIS that ends a command to the end of the request.
+    /// The time from the FIS that completes a command to the completion of the request.
     pub complete: Duration,
 }
 
-/// What a disk did so far, besides its storage.
+/// Counters of a disk, besides those of its storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Commands.
+    /// Commands sent, reissued ones included.
     pub commands: u64,
     /// Data FISes.
-    pub data: u64,
-    /// Commands that were sent again because their data were damaged on the link.
+    pub data_fises: u64,
+    /// Commands reissued because their data were damaged on the link.
     pub reissues: u64,
 }
 
@@ -71,44 +72,60 @@ pub struct Disk<T> {
     geometry: Geometry,
     bus: Bus,
     queue: Queue,
-    reading: Reading,
-    /// When the host can make the next command: it does not wait for the drive to accept the last.
-    host: Instant,
-    /// When the drive has accepted the last queued command, so that the next can go to it.
-    port: Instant,
-    /// When a command that is not queued ends.
+    reading: ReadOp,
+    /// When the host can build the next command. It does not wait for the drive to accept the last one.
+    host_free: Instant,
+    /// When the drive has accepted the last queued command, so that the next one can be sent.
+    drive_free: Instant,
+    /// When the last unqueued command completes.
     barrier: Instant,
-    /// One in so many Data FISes is damaged.
-    damage: Option<(u64, Stream)>,
+    /// The link damages one in this many Data FISes, drawn from the stream.
+    link_damage: Option<(u64, Stream)>,
     counts: Counts,
 }
 
-/// Times that a command is sent before it is given up: those of Linux, `SD_MAX_RETRIES` and one.
-const TRIES: u32 = 6;
+/// The maximum number of attempts of a command: Linux' `SD_MAX_RETRIES` and the first one.
+const TRIES_MAX: u32 = 6;
 
-/// Why a command came to no good end.
+/// Why a command failed.
 #[derive(Debug, Clone, Copy)]
-enum Why {
+enum FailureCause {
+    /// The storage refused it.
     Refused(Refusal),
-    /// A Data FIS was damaged.
+    /// A Data FIS was damaged on the link.
     Damaged,
 }
 
-/// When the drive saw that, and why.
-type Broken = (Instant, Why);
-
-/// A command under way.
+/// A failed attempt of a command.
 #[derive(Debug, Clone, Copy)]
-struct Started {
+struct Failure {
+    /// When the failure was detected: by the drive, or after completion by the host.
+    at: Instant,
+    cause: FailureCause,
+}
+
+/// How a request is split into commands.
+#[derive(Debug, Clone, Copy)]
+struct Split {
+    /// The maximum number of sectors of a command.
+    max: u64,
+    /// All commands but the last end at a multiple of this number of sectors.
+    align: u64,
+}
+
+/// A command in flight.
+#[derive(Debug, Clone, Copy)]
+struct ActiveCommand {
     accepted: Instant,
-    /// When the drive begins to do what it is asked.
+    /// When the drive begins to execute it.
     at: Instant,
 }
 
 impl<T: Translation> Disk<T> {
-    /// A drive of `storage` on a link of `wiring`.
+    /// Creates a drive of `storage` on a link of `wiring`.
     ///
-    /// A queue deeper than the drive's is cut to it, and one that the drive lacks is not used.
+    /// The queue depth is limited to the drive's; if the drive does not support queued commands, none
+    /// are used.
     #[must_use]
     pub fn new(storage: Storage<T>, wiring: &Wiring, driver: Driver) -> Self {
         let drive = *storage.drive();
@@ -134,128 +151,135 @@ impl<T: Translation> Disk<T> {
             bus: Bus::new(wiring),
             queue: Queue::new(geometry.depth),
             geometry,
-            reading: Reading::new(),
-            host: Instant::ZERO,
-            port: Instant::ZERO,
+            reading: ReadOp::new(),
+            host_free: Instant::ZERO,
+            drive_free: Instant::ZERO,
             barrier: Instant::ZERO,
-            damage: None,
+            link_damage: None,
             counts: Counts::default(),
         }
     }
 
-    /// The same on a link that damages one in `one_in` Data FISes: the drive ends the command with ICRC, and the host
-    /// sends it again.
+    /// Adds damage: the link damages one in `one_in` Data FISes. The drive then aborts the command with
+    /// ICRC, and the host reissues it.
     ///
     /// # Panics
-    /// When `one_in` is zero.
+    /// If `one_in` is zero.
     #[must_use]
-    pub fn damaged(mut self, one_in: u64, stream: Stream) -> Self {
-        assert!(one_in > 0, "Disk::damaged: one in no frames");
-        self.damage = Some((one_in, stream));
+    pub fn with_link_damage(mut self, one_in: u64, stream: Stream) -> Self {
+        assert!(one_in > 0, "Disk::with_link_damage: `one_in` is zero");
+        self.link_damage = Some((one_in, stream));
         self
     }
 
-    fn is_damaged(&mut self) -> bool {
-        self.damage.as_mut().is_some_and(|(one_in, stream)| stream.chance(1, *one_in))
+    fn draw_damage(&mut self) -> bool {
+        self.link_damage.as_mut().is_some_and(|(one_in, stream)| stream.chance(1, *one_in))
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// How it is driven; the queue as it is used.
+    /// Returns the driver, with the queue depth that is used.
     pub const fn driver(&self) -> &Driver {
         &self.driver
     }
 
-    /// The drive without its protocol.
+    /// Returns the drive without its protocol.
     pub const fn storage(&self) -> &Storage<T> {
         &self.storage
     }
 
-    /// The same, to be worked on: an aging.
+    /// Returns the drive without its protocol, to prepare it before a run.
     pub const fn storage_mut(&mut self) -> &mut Storage<T> {
         &mut self.storage
     }
 
-    /// Power is lost at `at` and comes back: see [`Storage::cut_power`]. Nothing is under way then.
+    /// Cuts the power at `at` and restores it; see [`Storage::cut_power`]. No command is in flight
+    /// then.
     pub fn cut_power(&mut self, at: Instant) {
         self.storage.cut_power(at);
         self.queue.clear();
-        self.bus.forget(Instant::MAX);
-        (self.host, self.port, self.barrier) = (at, at, at);
+        self.bus.prune(Instant::MAX);
+        (self.host_free, self.drive_free, self.barrier) = (at, at, at);
     }
 
     const fn is_queued(&self) -> bool {
         self.driver.queue.is_some()
     }
 
-    /// A command goes to the drive when there is room for it.
-    fn start(&mut self, at: Instant) -> Started {
+    /// Starts a command as soon as the queue has room for it.
+    fn start(&mut self, at: Instant) -> ActiveCommand {
         let accepted = self.queue.accept(at.max(self.barrier));
-        Started { accepted, at: self.issue(accepted) }
+        ActiveCommand { accepted, at: self.issue(accepted) }
     }
 
-    /// The host makes a command and sends it. Returns when the drive begins to do it.
+    /// Builds a command and sends it. Returns when the drive begins to execute it.
     fn issue(&mut self, at: Instant) -> Instant {
-        self.host = self.host.max(at) + self.driver.submit;
+        self.host_free = self.host_free.max(at) + self.driver.submit;
         self.counts.commands += 1;
-        let command = self.bus.fis(Side::Host, self.host.max(self.port), REGISTER);
-        let begun = command.came + self.storage.drive().command;
+        let command = self.bus.fis(Side::Host, self.host_free.max(self.drive_free), REGISTER);
+        let begun = command.received + self.storage.drive().command;
         if self.is_queued() {
-            self.port = self.bus.fis(Side::Device, begun, REGISTER).came;
+            self.drive_free = self.bus.fis(Side::Device, begun, REGISTER).received;
         }
         begun
     }
 
-    /// The drive is done at `at` and says so. Returns when the host has noticed.
-    fn tell(&mut self, at: Instant) -> Instant {
-        let dwords = if self.is_queued() { DEVICE_BITS } else { REGISTER };
-        self.bus.fis(Side::Device, at, dwords).came + self.driver.complete
+    /// Sends the completion of a command that the drive has finished at `at`. Returns when the host has
+    /// noticed.
+    fn send_completion(&mut self, at: Instant) -> Instant {
+        let dwords = if self.is_queued() { SET_DEVICE_BITS } else { REGISTER };
+        self.bus.fis(Side::Device, at, dwords).received + self.driver.complete
     }
 
-    /// A command from its start to its end; `once` moves its data, and says when the drive is done.
+    /// Executes a command and its retries. `transfer` moves the data and returns when the drive has
+    /// finished.
     fn command(
         &mut self,
         at: Instant,
-        mut once: impl FnMut(&mut Self, Instant) -> Result<Instant, Broken>,
-    ) -> Result<Completion, Broken> {
+        mut transfer: impl FnMut(&mut Self, Instant) -> Result<Instant, Failure>,
+    ) -> Result<Completion, Failure> {
         let started = self.start(at);
         let (mut now, mut tries) = (started.at, 1);
         loop {
-            let done = once(self, now);
-            let told = self.tell(*done.as_ref().unwrap_or_else(|(at, _)| at));
+            let done = transfer(self, now);
+            let known = done.unwrap_or_else(|failure| failure.at);
+            let completed = self.send_completion(known);
             match done {
-                Err((_, Why::Damaged)) if tries < TRIES => {
+                Err(Failure { cause: FailureCause::Damaged, .. }) if tries < TRIES_MAX => {
                     tries += 1;
                     self.counts.reissues += 1;
-                    now = self.issue(told);
+                    now = self.issue(completed);
                 }
                 done => {
-                    self.queue.hold(told);
-                    return done.map(|_| completion(started, told)).map_err(|(_, why)| (told, why));
+                    self.queue.hold(completed);
+                    return match done {
+                        Ok(_) => Ok(completion(started, completed)),
+                        Err(failure) => Err(Failure { at: completed, ..failure }),
+                    };
                 }
             }
         }
     }
 
-    /// A command that is not queued goes when all others have ended, and others when it has.
-    fn start_alone(&mut self, at: Instant) -> Started {
+    /// Starts an unqueued command: it waits for all others to complete, and later ones wait for it.
+    fn start_unqueued(&mut self, at: Instant) -> ActiveCommand {
         let accepted = self.queue.last().map_or(at, |last| last.max(at)).max(self.barrier);
         self.queue.clear();
-        self.host = self.host.max(accepted) + self.driver.submit;
+        self.host_free = self.host_free.max(accepted) + self.driver.submit;
         self.counts.commands += 1;
-        let command = self.bus.fis(Side::Host, self.host, REGISTER);
-        Started { accepted, at: command.came + self.storage.drive().command }
+        let command = self.bus.fis(Side::Host, self.host_free, REGISTER);
+        ActiveCommand { accepted, at: command.received + self.storage.drive().command }
     }
 
-    fn end_alone(&mut self, at: Instant) -> Instant {
-        self.barrier = self.bus.fis(Side::Device, at, REGISTER).came + self.driver.complete;
+    fn end_unqueued(&mut self, at: Instant) -> Instant {
+        self.barrier = self.bus.fis(Side::Device, at, REGISTER).received + self.driver.complete;
         self.barrier
     }
 
-    /// Reads what one command names.
+    /// Reads the sectors of one command.
     fn read(&mut self, at: Instant, extent: Extent) -> Result<Completion, block::Error> {
         let mut reading = std::mem::take(&mut self.reading);
         let done = self.command(at, |disk, at| {
@@ -265,43 +289,45 @@ impl<T: Translation> Disk<T> {
             moved
         });
         self.reading = reading;
-        done.map_err(|(ended, why)| match why {
-            Why::Refused(Refusal::Unreadable { sector }) => {
+        done.map_err(|Failure { at: ended, cause }| match cause {
+            FailureCause::Refused(Refusal::Unreadable { sector }) => {
                 block::Error::Uncorrectable { extent: Extent::new(sector, 1), ended }
             }
-            Why::Refused(Refusal::WornOut) | Why::Damaged => {
+            FailureCause::Refused(Refusal::WornOut) | FailureCause::Damaged => {
                 block::Error::Uncorrectable { extent, ended }
             }
         })
     }
 
-    /// The Data FISes of a read, each as long as what the flash was asked for. Returns when the drive knows that the last has
-    /// come; or when it saw that it cannot go on, and why.
-    fn receive(&mut self, reading: &mut Reading, at: Instant) -> Result<Instant, Broken> {
+    /// Sends the Data FISes of a read. Each contains what was requested from the flash so far, up to
+    /// the drive's maximum. Returns when the drive has received R_OK for the last one.
+    fn receive(&mut self, reading: &mut ReadOp, at: Instant) -> Result<Instant, Failure> {
         let (mut now, mut is_first) = (at, self.is_queued());
         let largest = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
-        while !reading.is_over() {
-            let ready = reading.first().map_err(|refusal| (now, Why::Refused(refusal)))?;
+        while !reading.is_complete() {
+            let ready = reading
+                .next_ready()
+                .map_err(|refusal| Failure { at: now, cause: FailureCause::Refused(refusal) })?;
             now = now.max(ready.unwrap_or(now));
             if std::mem::take(&mut is_first) {
-                now = self.bus.fis(Side::Device, now, DMA_SETUP).known;
+                now = self.bus.fis(Side::Device, now, DMA_SETUP).acknowledged;
             }
-            let first = reading.next();
-            let end = reading.reach().min(first + largest);
+            let first = reading.next_sector();
+            let end = reading.readable_end().min(first + largest);
             let passed = self.bus.frame(Side::Device, now, dwords(end - first), |start, bus| {
-                as_ready(reading, bus, start, first..end)
+                last_sent(reading, bus, start, first..end)
             });
-            self.counts.data += 1;
-            now = passed.known;
-            if self.is_damaged() {
-                return Err((now, Why::Damaged));
+            self.counts.data_fises += 1;
+            now = passed.acknowledged;
+            if self.draw_damage() {
+                return Err(Failure { at: now, cause: FailureCause::Damaged });
             }
-            self.storage.sent(reading, now, end - first);
+            self.storage.consume(reading, now, end - first);
         }
         Ok(now)
     }
 
-    /// Writes what one command names.
+    /// Writes the sectors of one command.
     fn write(
         &mut self,
         at: Instant,
@@ -309,82 +335,90 @@ impl<T: Translation> Disk<T> {
         data: Data<'_>,
     ) -> Result<Completion, block::Error> {
         let done = self.command(at, |disk, at| {
-            let came = disk.send(at, extent, data)?;
-            disk.storage.end_write(came).map_err(|refusal| (came, Why::Refused(refusal)))
+            let received = disk.send(at, extent, data)?;
+            disk.storage
+                .end_write(received)
+                .map_err(|refusal| Failure { at: received, cause: FailureCause::Refused(refusal) })
         });
-        done.map_err(|(ended, why)| match why {
-            Why::Refused(_) => block::Error::ReadOnly { extent },
-            Why::Damaged => block::Error::WriteFailed { extent, ended },
+        done.map_err(|Failure { at: ended, cause }| match cause {
+            FailureCause::Refused(_) => block::Error::ReadOnly { extent },
+            FailureCause::Damaged => block::Error::WriteFailed { extent, ended },
         })
     }
 
-    /// The Data FISes of a write. Returns when the last of them has come.
-    fn send(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<Instant, Broken> {
+    /// Sends the Data FISes of a write. Returns when the drive has received the last one.
+    fn send(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<Instant, Failure> {
         let (mut now, end) = (at, extent.blocks().end);
         let early = self.storage.drive().activates_early;
         if self.is_queued() {
-            now = self.bus.fis(Side::Device, now, DMA_SETUP).known;
+            now = self.bus.fis(Side::Device, now, DMA_SETUP).acknowledged;
         }
         let mut first = extent.first.0;
         while first < end {
-            let next = (first + FRAME).min(end);
-            let room = if early { now } else { now.max(self.storage.room()) };
-            let activate = self.bus.fis(Side::Device, room, ACTIVATE);
-            // A Data FIS goes to flash when it has come to its end; until there is room for it, it meets HOLD.
-            let (room, length) = (self.storage.room(), dwords(next - first));
-            let passed = self.bus.frame(Side::Host, activate.came, length, |start, bus| {
+            let next = (first + FRAME_SECTORS).min(end);
+            let room = if early { now } else { now.max(self.storage.room_at()) };
+            let activate = self.bus.fis(Side::Device, room, DMA_ACTIVATE);
+            // A Data FIS is passed to the flash once it is complete. Until there is room for it, the
+            // drive sends HOLD.
+            let (room, length) = (self.storage.room_at(), dwords(next - first));
+            let passed = self.bus.frame(Side::Host, activate.received, length, |start, bus| {
                 start.max(room) + bus.span(length)
             });
-            self.counts.data += 1;
+            self.counts.data_fises += 1;
             let piece = Extent::new(first, next - first);
-            let data = within(data, first - extent.first.0, piece.count);
-            if self.is_damaged() {
-                return Err((passed.came, Why::Damaged));
+            let data = data_of(data, first - extent.first.0, piece.count);
+            if self.draw_damage() {
+                return Err(Failure { at: passed.received, cause: FailureCause::Damaged });
             }
-            let wrote = self.storage.write(passed.came, piece, data);
-            wrote.map_err(|refusal| (passed.came, Why::Refused(refusal)))?;
-            (now, first) = (passed.came, next);
+            let written = self.storage.write(passed.received, piece, data);
+            written.map_err(|refusal| Failure {
+                at: passed.received,
+                cause: FailureCause::Refused(refusal),
+            })?;
+            (now, first) = (passed.received, next);
         }
         Ok(now)
     }
 
     fn flush(&mut self, at: Instant) -> Result<Completion, block::Error> {
-        let started = self.start_alone(at);
+        let started = self.start_unqueued(at);
         let done = self.storage.flush(started.at);
-        let ended = self.end_alone(done.unwrap_or(started.at));
+        let ended = self.end_unqueued(done.unwrap_or(started.at));
         match done {
             Ok(_) => Ok(completion(started, ended)),
             Err(_) => Err(block::Error::WriteFailed { extent: Extent::new(0, 0), ended }),
         }
     }
 
-    /// Ranges go to the drive as 512 bytes of data.
+    /// Sends the ranges to the drive as 512 bytes of data.
     fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, block::Error> {
-        let started = self.start_alone(at);
-        let activate = self.bus.fis(Side::Device, started.at, ACTIVATE);
+        let started = self.start_unqueued(at);
+        let activate = self.bus.fis(Side::Device, started.at, DMA_ACTIVATE);
         let flow = |start, bus: &Bus| start + bus.span(dwords(1));
-        let Passed { came, .. } = self.bus.frame(Side::Host, activate.came, dwords(1), flow);
-        let done = self.storage.trim(came, extent);
-        let ended = self.end_alone(done.unwrap_or(came));
+        let Delivery { received, .. } =
+            self.bus.frame(Side::Host, activate.received, dwords(1), flow);
+        let done = self.storage.trim(received, extent);
+        let ended = self.end_unqueued(done.unwrap_or(received));
         match done {
             Ok(_) => Ok(completion(started, ended)),
             Err(_) => Err(block::Error::WriteFailed { extent, ended }),
         }
     }
 
-    /// Every command of a request, of at most `most` sectors, cut at multiples of `unit`; the last to end ends it.
-    fn each(
+    /// Runs every command of a request, split as `split` says. The request completes with the last
+    /// command.
+    fn split(
         &mut self,
         at: Instant,
         extent: Extent,
-        (most, unit): (u64, u64),
+        split: Split,
         mut command: impl FnMut(&mut Self, Instant, Extent) -> Result<Completion, block::Error>,
     ) -> Result<Completion, block::Error> {
         let (mut all, end) = (None::<Completion>, extent.blocks().end);
         let mut first = extent.first.0;
         while first < end {
-            let cut = first + most;
-            let count = if cut < end { cut - cut % unit } else { end } - first;
+            let cut = first + split.max;
+            let count = if cut < end { cut - cut % split.align } else { end } - first;
             let one = command(self, at, Extent::new(first, count))?;
             let ended = all.map_or(one.ended, |all| all.ended.max(one.ended));
             all = Some(Completion { ended, ..all.unwrap_or(one) });
@@ -393,19 +427,19 @@ impl<T: Translation> Disk<T> {
         Ok(all.unwrap_or(Completion::instant(at)))
     }
 
-    fn carry_out(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, block::Error> {
-        let largest = (u64::from(self.driver.largest), 1);
+    fn execute(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, block::Error> {
+        let largest = Split { max: u64::from(self.driver.largest), align: 1 };
         match request {
             Request::Read { extent, into } => {
-                let done = self.each(at, extent, largest, Self::read)?;
+                let done = self.split(at, extent, largest, Self::read)?;
                 if let Target::Buffer(buffer) = into {
                     self.storage.fill(extent, buffer);
                 }
                 Ok(done)
             }
             Request::Write { extent, data, durable } => {
-                let done = self.each(at, extent, largest, |disk, at, command| {
-                    disk.write(at, command, part(extent, data, command))
+                let done = self.split(at, extent, largest, |disk, at, command| {
+                    disk.write(at, command, payload_of(extent, data, command))
                 })?;
                 if !durable || self.geometry.cache == block::Cache::None {
                     return Ok(done);
@@ -414,14 +448,14 @@ impl<T: Translation> Disk<T> {
                 Ok(Completion { ended: flushed.ended, ..done })
             }
             Request::WriteZeroes { extent } => {
-                self.each(at, extent, largest, |disk, at, command| {
+                self.split(at, extent, largest, |disk, at, command| {
                     disk.write(at, command, Data::Repeated(0))
                 })
             }
             Request::Discard { extent } => {
-                // No page lies in two commands, for neither would give it up.
+                // No page is divided between two commands, since neither would trim it.
                 let page = self.geometry.physical / SECTOR;
-                self.each(at, extent, (RANGES, page), Self::trim)
+                self.split(at, extent, Split { max: TRIM_SECTORS_MAX, align: page }, Self::trim)
             }
             Request::Flush => self.flush(at),
         }
@@ -435,23 +469,26 @@ impl<T: Translation> BlockDevice for Disk<T> {
 
     fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, block::Error> {
         request.check(&self.geometry)?;
-        self.bus.forget(at);
+        self.bus.prune(at);
         self.storage.take_work();
         let before = self.counts.reissues;
-        let done = self.carry_out(at, request)?;
+        let done = self.execute(at, request)?;
         let again = (self.counts.reissues > before).then_some(block::Cause::Link);
-        Ok(Completion { cause: again.or_else(|| cause(&self.storage.take_work())), ..done })
+        Ok(Completion {
+            cause: again.or_else(|| dominant_cause(&self.storage.take_work())),
+            ..done
+        })
     }
 }
 
-/// What took most of the flash's time besides the host's own pages.
-fn cause(work: &Work) -> Option<block::Cause> {
+/// Returns the cause of most of the flash's busy time besides the host's own pages.
+fn dominant_cause(work: &Work) -> Option<block::Cause> {
     let foreign = work.times.iter().filter(|(cause, time)| *cause != Cause::Host && *time > 0);
-    let most = foreign.max_by_key(|&(_, time)| time).and_then(|(cause, _)| named(cause));
-    most.or_else(|| work.events.iter().map(event).next())
+    let most = foreign.max_by_key(|&(_, time)| time).and_then(|(cause, _)| block_cause(cause));
+    most.or_else(|| work.events.iter().map(event_cause).next())
 }
 
-const fn named(cause: Cause) -> Option<block::Cause> {
+const fn block_cause(cause: Cause) -> Option<block::Cause> {
     Some(match cause {
         Cause::Host | Cause::Padding => return None,
         Cause::Collection => block::Cause::Collection,
@@ -464,7 +501,7 @@ const fn named(cause: Cause) -> Option<block::Cause> {
     })
 }
 
-const fn event(event: Event) -> block::Cause {
+const fn event_cause(event: Event) -> block::Cause {
     match event {
         Event::CacheFull | Event::PastCache => block::Cause::Cache,
         Event::MapMiss => block::Cause::Mapping,
@@ -473,12 +510,12 @@ const fn event(event: Event) -> block::Cause {
     }
 }
 
-const fn completion(started: Started, ended: Instant) -> Completion {
+const fn completion(started: ActiveCommand, ended: Instant) -> Completion {
     Completion { accepted: started.accepted, started: started.at, ended, cause: None }
 }
 
-/// What of a request's data a command moves.
-fn part<'a>(request: Extent, data: Payload<'a>, command: Extent) -> Data<'a> {
+/// Returns the part of a request's payload that a command transfers.
+fn payload_of<'a>(request: Extent, data: Payload<'a>, command: Extent) -> Data<'a> {
     match data {
         Payload::Repeated(byte) => Data::Repeated(byte),
         Payload::Noise(noise) => Data::Noise(noise),
@@ -486,8 +523,8 @@ fn part<'a>(request: Extent, data: Payload<'a>, command: Extent) -> Data<'a> {
     }
 }
 
-/// What a command's data are from sector `from` of it on, for `count` sectors.
-fn within(data: Data<'_>, from: u64, count: u64) -> Data<'_> {
+/// Returns `count` sectors of a command's data, beginning with sector `from`.
+fn data_of(data: Data<'_>, from: u64, count: u64) -> Data<'_> {
     let (whole, part) = (Extent::new(0, from + count), Extent::new(from, count));
     match data {
         Data::Counting(words) => Data::Counting(words.from(dwords(from))),
@@ -500,20 +537,21 @@ fn within(data: Data<'_>, from: u64, count: u64) -> Data<'_> {
     }
 }
 
-/// The bytes of `part` among those of `whole`.
+/// Returns the bytes of `part`, given those of `whole`.
 fn slice(whole: Extent, bytes: &[u8], part: Extent) -> &[u8] {
     let at = |sectors: u64| (SECTOR * sectors).to_usize();
     let start = at(part.first.0 - whole.first.0);
     &bytes[start..start + at(part.count)]
 }
 
-/// Payload dwords of so many sectors.
+/// Returns the payload dwords of `sectors` sectors.
 const fn dwords(sectors: u64) -> u64 {
     sectors * SECTOR_DWORDS as u64
 }
 
-/// When the last of the sectors has gone out, if the first can go at `start` and each when it is out of the flash.
-fn as_ready(reading: &Reading, bus: &Bus, start: Instant, sectors: Range<u64>) -> Instant {
+/// Returns when the last of the sectors has been sent, if the first can be sent at `start` and each
+/// later one once it has been read from the flash.
+fn last_sent(reading: &ReadOp, bus: &Bus, start: Instant, sectors: Range<u64>) -> Instant {
     let (mut now, mut next) = (start, sectors.start);
     while next < sectors.end {
         let Ok(Some(ready)) = reading.ready(next, now) else { break };

@@ -1,14 +1,14 @@
-//! SATA: what goes over the wire, the two ends of a link, a host and an SSD over a translation layer.
+//! SATA: byte formats, the two ends of a link, a host, and an SSD over a translation layer.
 //!
 //! Layer: rank 4. In reading order:
 //!
-//! - [`wire`]: [`Speed`], [`Tick`] (a dword's time), primitives, CRC, scrambler, FISes, IDENTIFY data.
-//!   [`Error`] says what of it cannot be.
-//! - [`agent`]: [`Agent`], what stands above a link end: a host's sequencer or a device's command layer.
+//! - [`wire`]: [`Speed`], [`Tick`] (the time of a dword), primitives, CRC, scrambler, FISes, IDENTIFY data.
+//!   [`Error`] says which input or parameter is invalid.
+//! - [`agent`]: [`Agent`], the protocol above a link end: a host's sequencer or a device's command layer.
 //!   Both engines below run the same agents.
 //! - [`link`]: the dword engine: link and transport of both ends, dword by dword, with faults.
-//! - [`fast`]: the FIS engine: the same times from one step a FIS.
-//! - [`arithmetic`]: link rates in closed form. [`shares`]: [`Shares`], where a link's time goes.
+//! - [`fast`]: the FIS engine, which computes the same times in one step per FIS.
+//! - [`arithmetic`]: link rates in closed form. [`shares`]: [`Shares`], the division of a link's time.
 //! - [`device`]: the SSD: commands, buffer, translation layer. [`host`]: the builds of a host.
 //! - [`disk`]: the same drive on its link as a block device.
 //!
@@ -23,7 +23,7 @@
 //!
 //! let micros = Duration::from_micros;
 //! let rate = |bytes| Rate::new(Bytes::new(bytes), micros(1)).expect("neither is zero");
-//! // Flash: eight dies on four channels of 200 MB/s, with a buffer of 64 groups; 100,000 pages of 4 KiB.
+//! // Flash: eight dies on four channels of 200 MB/s, a buffer of 64 groups, 100,000 pages of 4 KiB.
 //! let stripe = Stripe { channels: 4, dies: 2, planes: 2, units: 1 };
 //! let geometry = Geometry::new(128, 1_024, Bytes::kib(4), 100_000)?.striped(stripe)?;
 //! let cells = CellTimes::uniform(micros(25), micros(200), micros(1_500));
@@ -38,7 +38,7 @@
 //! };
 //! let medium = Timed::new(&geometry, &timing)?;
 //! let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1))?;
-//! // The drive before them, and both on a link.
+//! // The drive, with that flash behind it.
 //! let drive = Drive {
 //!     sectors: 800_000,
 //!     lba48: true,
@@ -46,7 +46,7 @@
 //!     trims: true,
 //!     command: micros(5),
 //!     stripe,
-//!     window: Bytes::kib(256),
+//!     read_buffer: Bytes::kib(256),
 //!     look_ahead: true,
 //!     write_cache: WriteCache::Through,
 //!     idle_after: Duration::from_millis(100),
@@ -60,11 +60,11 @@
 //!     Identify::new("EXAMPLE SSD", drive.sectors, Speed::Gen2),
 //! )?;
 //! let end =
-//!     End { latency: 12, holda_after: 10, fifo: 128, hold_from: 64, hold_to: 32, continues: true };
+//!     End { latency: 12, holda_after: 10, fifo: 128, hold_from: 64, hold_to: 32, cont: true };
 //! let wiring = Wiring { speed: Speed::Gen2, host: end, device: end };
-//! let host = Host::new(Speed::Gen2, Settings::free(Build::Sequencer));
+//! let host = Host::new(Speed::Gen2, Settings::without_costs(Build::Sequencer));
 //! let mut engine = fast::Engine::new(wiring, host, ssd);
-//! // Four commands of 32 MiB each way, in a pattern that the host verifies.
+//! // Four commands of 32 MiB in each direction, with a pattern that the host verifies.
 //! for direction in [Direction::Write, Direction::Read] {
 //!     engine.host_mut().push(Job::Transfer(Transfer::looped(direction, 0, 65_536, 4)));
 //! }
@@ -77,8 +77,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The key decision: an end of the link is an [`Agent`] that says when it can go on, and does not know which engine
-//! asks. So what is checked dword by dword for a thousand frames is computed frame by frame for millions.
+//! The key decision: an end of the link is an [`Agent`] that says when it can proceed, and does not know which
+//! engine drives it. So behaviour verified dword by dword for a thousand frames is computed frame by frame for
+//! millions.
 
 pub mod agent;
 pub mod arithmetic;
@@ -99,9 +100,9 @@ pub use wire::{Counting, Speed, Tick};
 
 use boardlab_sim::Bytes;
 
-/// The sector that commands count in.
+/// The size of a sector: the unit of addresses and counts of commands.
 pub const SECTOR: Bytes = Bytes::new(512);
-/// Dwords of a sector.
+/// The dwords of a sector.
 pub const SECTOR_DWORDS: u32 = 128;
-/// Payload dwords that a Data FIS carries at most: 8 KiB.
+/// The maximum payload of a Data FIS in dwords: 8 KiB.
 pub const LARGEST_DATA: u32 = 2_048;

@@ -1,46 +1,47 @@
-//! Where the time of a link goes.
+//! The division of a link's time by use.
 //!
-//! Layer: accounting, used by the engines. Main type: [`Shares`]. Every tick of a run belongs to one of six
-//! kinds, so that they sum to the time that has passed:
+//! Layer: accounting for the engines. Main type: [`Shares`]. Every tick of a run belongs to one of six
+//! kinds, so the kinds sum to the elapsed time:
 //!
 //! ```text
 //!   idle  X_RDY R_RDY  SOF hdr payload.. HOLD.. payload.. CRC EOF  (FIFO) R_OK SYNC  idle
 //!   |over-|turnaround-|framing|payload--|hold--|payload--|framing-|hold--|turnaround|overhead
 //! ```
 //!
-//! FISes without payload are turnaround as a whole: they move no data. ALIGNs are counted apart wherever
-//! the link is not idle. What the wait for a FIFO that is emptied after EOF costs is HOLD too: the
-//! receiver is behind.
+//! A FIS without payload counts as turnaround as a whole, since it transfers no data. ALIGNs are
+//! counted separately unless the link is idle. The time in which the receiver drains its FIFO after EOF
+//! also counts as HOLD: the receiver is behind.
 
 use crate::wire::{Tick, align};
 use std::ops::{Add, AddAssign, Sub};
 
-/// Ticks by what they were spent on.
+/// Ticks by use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Shares {
     /// Payload dwords of Data FISes.
     pub payload: u64,
     /// SOF, header, CRC and EOF of Data FISes.
     pub framing: u64,
-    /// ALIGNs while the link is not idle.
+    /// ALIGNs, unless the link is idle.
     pub align: u64,
-    /// Handshakes of all frames, and FISes without payload as a whole.
+    /// The handshakes of all frames, and FISes without payload as a whole.
     pub turnaround: u64,
-    /// Frames of data that stand still: the sender or the receiver waits, or empties its FIFO after EOF.
+    /// Stalls of Data FISes: the sender or the receiver waits, or the receiver drains its FIFO after
+    /// EOF.
     pub hold: u64,
-    /// The link is idle, or down: neither end has anything to send. A frame that was given up counts here
-    /// from its beginning on.
+    /// Time in which the link is idle or down: neither end has anything to send. An aborted frame
+    /// counts here from its beginning on.
     pub overhead: u64,
 }
 
 impl Shares {
-    /// All ticks.
+    /// Returns the sum of all kinds.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.payload + self.framing + self.align + self.turnaround + self.hold + self.overhead
     }
 
-    /// Each kind with its name, in the order of the fields.
+    /// Returns each kind with its name, in the order of the fields.
     #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 6] {
         [
@@ -76,7 +77,7 @@ impl AddAssign for Shares {
 
 impl Sub for Shares {
     type Output = Self;
-    /// What came in between: `self` read later than `earlier`.
+    /// Returns the shares of an interval: `self` at its end, `earlier` at its beginning.
     fn sub(self, earlier: Self) -> Self {
         Self {
             payload: self.payload - earlier.payload,
@@ -89,23 +90,23 @@ impl Sub for Shares {
     }
 }
 
-/// Shares that grow as time goes on.
+/// Shares that accumulate over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Ledger {
     shares: Shares,
-    /// Up to here every tick is booked.
+    /// Every tick before this one is accounted for.
     booked: Tick,
 }
 
 impl Ledger {
-    /// The shares as they stand at `now`, the time since the last frame idle.
+    /// Returns the shares at `now`. The time since the last frame counts as idle.
     pub(crate) const fn at(&self, now: Tick) -> Shares {
         let mut shares = self.shares;
         shares.overhead += now.since(self.booked);
         shares
     }
 
-    /// The link is idle, or down, up to `until`.
+    /// Accounts for the time up to `until`, in which the link is idle or down.
     #[inline]
     pub(crate) const fn idle(&mut self, until: Tick) {
         self.shares.overhead += until.since(self.booked);
@@ -114,7 +115,8 @@ impl Ledger {
         }
     }
 
-    /// From what is booked up to `until`: slots that are not ALIGN, these counted.
+    /// Accounts for the ALIGNs up to `until`. Returns the number of other slots, which the caller
+    /// accounts for.
     #[inline]
     const fn busy(&mut self, until: Tick) -> u64 {
         let slots = align::slots_before(until) - align::slots_before(self.booked);
@@ -123,14 +125,14 @@ impl Ledger {
         slots
     }
 
-    /// A frame without payload, or a handshake, up to `until`.
+    /// Accounts for a frame without payload, or a handshake, up to `until`.
     #[inline]
     pub(crate) const fn turn(&mut self, until: Tick) {
         self.shares.turnaround += self.busy(until);
     }
 
-    /// A Data FIS of `payload` dwords with its handshakes up to `until`, which had `stalled` slots in which
-    /// it stood still.
+    /// Accounts for a Data FIS of `payload` dwords and its handshakes up to `until`, of which `stalled`
+    /// slots were stalls.
     #[inline]
     pub(crate) const fn data(&mut self, until: Tick, payload: u32, stalled: u64) {
         let (slots, payload) = (self.busy(until), payload as u64);

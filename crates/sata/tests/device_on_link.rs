@@ -1,4 +1,4 @@
-//! A drive on a link: its flow control is nothing but its buffer and its flash.
+//! A drive on a link: only its buffer and its flash determine the flow control.
 use crate::drive;
 
 use crate::drive::{BLOCK, Layer, STRIPE, micros};
@@ -12,20 +12,14 @@ use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Speed, Tick};
 use boardlab_sim::{Bytes, Rate, Seed};
 
-/// Both ends together 24 dwords.
+/// A link whose two latencies sum to 24 dwords.
 fn wiring() -> Wiring {
-    let end = End {
-        latency: 12,
-        holda_after: 4,
-        fifo: 256,
-        hold_from: 128,
-        hold_to: 64,
-        continues: true,
-    };
+    let end =
+        End { latency: 12, holda_after: 4, fifo: 256, hold_from: 128, hold_to: 64, cont: true };
     Wiring { speed: Speed::Gen2, host: end, device: end }
 }
 
-/// A drive of four dies that read in `read` us and program in `program` us, 8 KiB at once.
+/// Returns a drive of four dies that read 8 KiB in `read` us and program 8 KiB in `program` us.
 fn ssd(read: u64, program: u64, blocks: u32) -> Ssd<Layer> {
     let geometry = Geometry::new(blocks, BLOCK, Bytes::kib(4), blocks * BLOCK / 10 * 7).unwrap();
     let geometry = geometry.striped(STRIPE).unwrap();
@@ -44,18 +38,18 @@ fn ssd(read: u64, program: u64, blocks: u32) -> Ssd<Layer> {
 }
 
 fn host(direction: Direction, each: u32) -> Host {
-    let mut host = Host::new(Speed::Gen2, Settings::free(Build::Single));
+    let mut host = Host::new(Speed::Gen2, Settings::without_costs(Build::Single));
     host.push(Job::Transfer(Transfer::looped(direction, 0, each, 1)));
     host
 }
 
-/// Bytes per second, 10^3, of one command of 65,536 sectors.
+/// Returns the rate of one command of 65,536 sectors in 1,000 bytes per second.
 fn rate(report: &Report) -> u64 {
     assert_eq!((report.outcome.clone(), report.mismatches), (Ok(()), 0));
     report.bytes().get() * 1_000_000 / report.time(Speed::Gen2).as_nanos()
 }
 
-/// A write and a read of 32 MiB.
+/// Returns the rates of a write and a read of 32 MiB.
 fn rates(read: u64, program: u64) -> (u64, u64) {
     let mut engine =
         fast::Engine::new(wiring(), host(Direction::Write, 0), ssd(read, program, 300));
@@ -70,15 +64,15 @@ fn rates(read: u64, program: u64) -> (u64, u64) {
 
 #[test]
 fn a_slow_flash_shows_on_the_link_as_its_own_rate_and_a_fast_one_as_that_of_the_link() {
-    // Four dies take 8 KiB each in 400 us and 20.48 us on their channel, which two of them share.
+    // Four dies program 8 KiB each in 400 us, plus 20.48 us on a channel that two of them share.
     let (write, read) = rates(25, 400);
     let expected = 4 * 8_192 * 1_000_000 / 420_480;
     assert!(write.abs_diff(expected) * 100 < expected, "{write}, expected {expected}");
-    // Reads: 8 KiB of a die in 25 us and 20.48 us on the channel are faster than the link.
+    // Reads: 8 KiB of a die in 25 us, plus 20.48 us on the channel, are faster than the link.
     let link = |direction| Link::of(&wiring()).rate(direction) / 1_000;
     let limit = link(arithmetic::Direction::Read);
     assert!(read.abs_diff(limit) * 1_000 < limit, "{read} kB/s, the link alone {limit}");
-    // Four dies read 8 KiB each in 180 us, and send it while they read the next.
+    // Four dies read 8 KiB each in 180 us, and transfer it while they read the next.
     let (write, read) = rates(180, 50);
     let expected = 4 * 8_192 * 1_000_000 / 180_000;
     assert!(read.abs_diff(expected) * 100 < expected, "{read}, expected {expected}");
@@ -95,7 +89,7 @@ fn both_engines_carry_the_same_bytes_at_the_same_ticks() {
             let mut slow =
                 link::Engine::new(wiring(), host(direction, 500), ssd(read, program, 300));
             if direction == Direction::Read {
-                // What was never written is zeros; written first, it is what is expected.
+                // Sectors never written hold zeros; after the write they hold the expected data.
                 for host in [fast.host_mut(), slow.host_mut()] {
                     *host = self::host(Direction::Write, 500);
                     host.push(Job::Transfer(Transfer::looped(direction, 0, 500, 1)));

@@ -1,20 +1,21 @@
-//! The drive without its protocol: nothing is lost silently, and its speed is that of the flash.
+//! The drive without its protocol: no data are lost silently, and its speed is that of the flash.
 use crate::drive;
 
 use crate::drive::{BLOCK, Layer, PAGE, layer, micros, sectors, storage};
 use boardlab_block::{Extent, Noise};
 use boardlab_ftl::{EmptyBlocks, Policies, Translation};
-use boardlab_sata::device::{Data, Reading, Refusal, Storage, WriteCache};
+use boardlab_sata::device::{Data, ReadOp, Refusal, Storage, WriteCache};
 use boardlab_sata::wire::{Counting, Step};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 const UP: Counting = Counting { first: 0, step: Step::Up };
 
-/// What each sector may hold, the newest last: before the last that is durable nothing is kept.
+/// The possible contents of each sector, newest last. Contents older than the last durable one are
+/// dropped.
 struct Model {
-    /// Bytes by number of the content.
+    /// The contents, by index.
     contents: Vec<[u8; 512]>,
-    /// By sector: contents, and when each is durable.
+    /// For each sector: indices of contents, and when each becomes durable.
     sectors: Vec<Vec<(usize, Instant)>>,
 }
 
@@ -30,7 +31,7 @@ impl Model {
         self.sectors[usize::try_from(sector).unwrap()].push((number, durable));
     }
 
-    /// All that was written is durable at `at`.
+    /// Makes all written data durable at `at`.
     fn flush(&mut self, at: Instant) {
         for versions in &mut self.sectors {
             for version in versions.iter_mut() {
@@ -44,7 +45,8 @@ impl Model {
         &self.contents[versions.last().unwrap().0]
     }
 
-    /// After a cut at `at`, `sector` reads as `found`: that must be the newest durable content or a later one.
+    /// Whether `found` may be the content of `sector` after a power cut at `at`: the newest durable content, or
+    /// a later one.
     fn survived(&mut self, sector: u64, at: Instant, found: [u8; 512]) -> bool {
         let versions = &mut self.sectors[usize::try_from(sector).unwrap()];
         let safe = versions.iter().rposition(|(_, durable)| *durable <= at).unwrap();
@@ -61,7 +63,7 @@ fn sector(storage: &mut Storage<Layer>, number: u64) -> [u8; 512] {
     bytes
 }
 
-/// Writes an extent with something random; when the command ends, and what it wrote.
+/// Writes an extent with random data. Returns when the command completes, and the data.
 fn write(
     storage: &mut Storage<Layer>,
     stream: &mut Stream,
@@ -81,7 +83,7 @@ fn write(
         3 => Data::Noise(Noise::new(first)),
         _ => Data::Counting(counting),
     };
-    // In two pieces, as frames come.
+    // In two pieces, as frames arrive.
     let cut = stream.below(extent.count);
     let mut now = at;
     if let (1.., Data::Repeated(_) | Data::Noise(_)) = (cut, data) {
@@ -105,7 +107,7 @@ fn write(
     (ended, written)
 }
 
-/// An extent: mostly small, sometimes of whole groups.
+/// Returns a random extent, usually small, sometimes of whole groups.
 fn extent(stream: &mut Stream, sectors: u64) -> Extent {
     let (first, count) = match stream.below(4) {
         0 => (stream.below(sectors / 16) * 16, 16 * (1 + stream.below(4))),
@@ -115,11 +117,11 @@ fn extent(stream: &mut Stream, sectors: u64) -> Extent {
     Extent::new(first, count.min(sectors - first))
 }
 
-/// Random writes, reads, trims, flushes and cuts of power against the trivial map.
+/// Compares random writes, reads, trims, flushes and power cuts with the model.
 fn survives(seed: u64, cache: WriteCache, rounds: u32) {
     const BLOCKS: u32 = 12;
     let mut stream = Seed::new(seed).stream("storage");
-    // Short of a page at the end.
+    // The drive ends within a page.
     let all = sectors(BLOCKS) - 3;
     let drive = drive::drive(all, cache);
     let mut storage = Storage::new(drive, layer(BLOCKS, Policies::default()), true).unwrap();
@@ -142,7 +144,7 @@ fn survives(seed: u64, cache: WriteCache, rounds: u32) {
                 }
             }
             5 => {
-                // Perhaps before what was begun has ended.
+                // Possibly before the commands in progress complete.
                 let at = now + micros(stream.below(3_000));
                 storage.cut_power(at);
                 for number in 0..all {
@@ -181,7 +183,7 @@ fn survives(seed: u64, cache: WriteCache, rounds: u32) {
 }
 
 #[test]
-fn no_acknowledged_sector_is_lost_by_writes_trims_and_cuts_of_power() {
+fn no_acknowledged_sector_is_lost_by_writes_trims_and_power_cuts() {
     let full = std::env::var_os("BOARDLAB_FULL").is_some();
     for seed in 0..if full { 200 } else { 3 } {
         survives(seed, WriteCache::Through, 2_000);
@@ -190,7 +192,7 @@ fn no_acknowledged_sector_is_lost_by_writes_trims_and_cuts_of_power() {
     }
 }
 
-/// Writes groups one after the other, each when there is room; when all is on flash.
+/// Writes an extent in groups, each as soon as there is room. Returns when all are on flash.
 fn sweep(storage: &mut Storage<Layer>, at: Instant, extent: Extent) -> Instant {
     let mut now = at;
     for first in extent.blocks().step_by(16) {
@@ -205,7 +207,8 @@ fn sequential_writes_run_at_the_speed_of_the_dies() {
     let mut storage = storage(100, WriteCache::Through);
     let extent = Extent::new(0, sectors(80));
     let ended = sweep(&mut storage, Instant::ZERO, extent);
-    // Four dies program two pages of 8 sectors each in 400 us and wait 40.96 us for their data.
+    // Four dies program two pages of 8 sectors each in 400 us, after 40.96 us for the transfer of their
+    // data.
     let rows = extent.count / (4 * 2 * PAGE);
     let expected = Duration::from_nanos(rows * (400_000 + 8_192 * 5));
     let (found, expected) = (ended.as_nanos(), expected.as_nanos());
@@ -215,7 +218,7 @@ fn sequential_writes_run_at_the_speed_of_the_dies() {
 }
 
 #[test]
-fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
+fn erases_delay_writes_when_the_erased_blocks_are_used_up() {
     let policies = Policies { emptied: EmptyBlocks::Kept, idle_blocks: 20, ..Policies::default() };
     let drive = drive::drive(sectors(100), WriteCache::Through);
     let mut storage = Storage::new(drive, layer(100, policies), true).unwrap();
@@ -226,7 +229,7 @@ fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
         *from = sweep(&mut storage, *from, Extent::new(block_number * block, block));
         (from.since(before), storage.translation().occupancy().free_blocks)
     };
-    // Everything once, and again: then only what idle time makes is erased.
+    // All is written once, then again. From then on only idle time provides erased blocks.
     for number in 0..140 {
         sweep_of(&mut now, number % 70);
     }
@@ -247,21 +250,22 @@ fn erases_get_in_the_way_when_the_erased_blocks_are_used_up() {
 }
 
 #[test]
-fn a_read_takes_what_the_window_holds_and_asks_for_more_as_it_is_taken() {
+fn a_read_fills_the_read_buffer_and_requests_more_as_the_host_receives_data() {
     let mut storage = storage(40, WriteCache::Through);
     let written = sweep(&mut storage, Instant::ZERO, Extent::new(0, 4_096));
-    let (mut reading, mut now) = (Reading::new(), written);
+    let (mut reading, mut now) = (ReadOp::new(), written);
     storage.begin_read(&mut reading, now, Extent::new(3, 2_048));
     let first = reading.ready(3, now).unwrap().unwrap();
     assert_eq!((first.end, first.at.since(now).as_nanos()), (16, 50_000 + 2 * 4_096 * 5));
-    while !reading.is_over() {
-        let ready = reading.ready(reading.next(), now).unwrap().unwrap();
+    while !reading.is_complete() {
+        let ready = reading.ready(reading.next_sector(), now).unwrap().unwrap();
         now = now.max(ready.at);
-        let count = ready.end - reading.next();
-        storage.sent(&mut reading, now, count);
+        let count = ready.end - reading.next_sector();
+        storage.consume(&mut reading, now, count);
     }
     storage.end_read(&mut reading);
-    // The two channels carry 200 bytes a microsecond each; a host that takes all at once waits for them alone.
+    // The two channels transfer 200 bytes per microsecond each and limit a host that accepts all data
+    // at once.
     let expected = 2_048 * 512 * 1_000 / 400;
     let found = now.since(written).as_nanos();
     assert!(found.abs_diff(expected) * 20 < expected, "{found} ns, expected {expected}");
@@ -269,21 +273,21 @@ fn a_read_takes_what_the_window_holds_and_asks_for_more_as_it_is_taken() {
 }
 
 #[test]
-fn a_command_that_goes_on_finds_what_was_read_ahead() {
+fn a_sequential_command_uses_sectors_read_ahead() {
     let mut storage = storage(40, WriteCache::Through);
     let mut now = sweep(&mut storage, Instant::ZERO, Extent::new(0, 4_096));
-    let mut reading = Reading::new();
+    let mut reading = ReadOp::new();
     let mut wait = |storage: &mut Storage<Layer>, now: &mut Instant, first: u64| {
         storage.begin_read(&mut reading, *now, Extent::new(first, 64));
         let begun = *now;
         let ready = reading.ready(first, *now).unwrap().unwrap();
         *now = ready.at.max(*now);
         let waited = now.since(begun);
-        while !reading.is_over() {
-            let ready = reading.ready(reading.next(), *now).unwrap().unwrap();
+        while !reading.is_complete() {
+            let ready = reading.ready(reading.next_sector(), *now).unwrap().unwrap();
             *now = ready.at.max(*now);
-            let count = ready.end - reading.next();
-            storage.sent(&mut reading, *now, count);
+            let count = ready.end - reading.next_sector();
+            storage.consume(&mut reading, *now, count);
         }
         storage.end_read(&mut reading);
         *now += micros(1_000);
@@ -300,24 +304,24 @@ fn a_command_that_goes_on_finds_what_was_read_ahead() {
 }
 
 #[test]
-fn what_is_written_while_it_is_read_ahead_is_read_anew() {
+fn sectors_written_while_they_are_read_ahead_are_read_again() {
     for written in [None, Some(Extent::new(80, 8)), Some(Extent::new(1_000, 8))] {
         let mut storage = storage(40, WriteCache::Through);
         let mut now = sweep(&mut storage, Instant::ZERO, Extent::new(0, 2_048));
-        let (mut reading, before) = (Reading::new(), storage.counts().ahead);
+        let (mut reading, before) = (ReadOp::new(), storage.counts().read_ahead_hits);
         for first in [0, 32, 64] {
             storage.begin_read(&mut reading, now, Extent::new(first, 32));
             if let Some(extent) = written.filter(|_| first == 32) {
                 storage.write(now, extent, Data::Repeated(1)).unwrap();
                 now = storage.end_write(now).unwrap();
             }
-            while !reading.is_over() {
-                now = now.max(reading.first().unwrap().unwrap());
-                storage.sent(&mut reading, now, 8);
+            while !reading.is_complete() {
+                now = now.max(reading.next_ready().unwrap().unwrap());
+                storage.consume(&mut reading, now, 8);
             }
             storage.end_read(&mut reading);
         }
-        let found = storage.counts().ahead - before;
+        let found = storage.counts().read_ahead_hits - before;
         let expected = u64::from(written != Some(Extent::new(80, 8)));
         assert_eq!(found, expected, "{written:?}");
     }
@@ -337,7 +341,7 @@ fn a_page_of_which_a_part_is_written_is_read_first() {
 }
 
 #[test]
-fn a_cache_gathers_pages_that_come_in_parts_and_tells_of_what_it_loses() {
+fn a_cache_gathers_incomplete_pages_and_reports_data_that_it_loses() {
     let mut storage = storage(40, WriteCache::Back(Bytes::kib(64)));
     for sector in (0..64).rev() {
         storage.write(Instant::ZERO, Extent::new(sector, 1), Data::Repeated(7)).unwrap();
@@ -351,7 +355,7 @@ fn a_cache_gathers_pages_that_come_in_parts_and_tells_of_what_it_loses() {
     assert_eq!(storage.counts().merged, 1);
     storage.cut_power(flushed);
     assert_eq!(sector(&mut storage, 100), [7; 512]);
-    assert!(!storage.caches_writes() || storage.cache_writes(flushed, false).is_ok());
+    assert!(!storage.is_write_cache_on() || storage.set_write_cache(flushed, false).is_ok());
     storage.write(flushed, Extent::new(200, 8), Data::Repeated(7)).unwrap();
     assert!(storage.end_write(flushed).unwrap() > flushed + micros(400), "off");
 }
@@ -361,12 +365,12 @@ fn a_page_that_waits_for_the_other_plane_is_not_on_flash() {
     let mut storage = storage(40, WriteCache::Back(Bytes::kib(64)));
     let later = Instant::ZERO + micros(15_000);
     storage.write(Instant::ZERO, Extent::new(0, 8), Data::Repeated(7)).unwrap();
-    // Something else comes: the page is handed over, and its die programs two at once.
+    // Another write follows. The page is submitted, and its die programs two at once.
     storage.write(Instant::ZERO, Extent::new(800, 3), Data::Repeated(7)).unwrap();
     let mut other = storage.clone();
     storage.cut_power(later);
     assert_eq!(sector(&mut storage, 0), [0; 512]);
-    // With its neighbour it is programmed.
+    // It is programmed together with its neighbour.
     other.write(Instant::ZERO, Extent::new(1_600, 8), Data::Repeated(8)).unwrap();
     other.write(Instant::ZERO, Extent::new(2_400, 3), Data::Repeated(7)).unwrap();
     other.cut_power(later);
@@ -375,7 +379,7 @@ fn a_page_that_waits_for_the_other_plane_is_not_on_flash() {
 }
 
 #[test]
-fn numbers_that_do_not_fit_are_refused_with_what_is_needed() {
+fn inconsistent_parameters_are_refused_with_the_expected_range() {
     let good = drive::drive(sectors(40), WriteCache::Through);
     let refused =
         |drive| Storage::new(drive, layer(40, Policies::default()), true).unwrap_err().to_string();
@@ -385,8 +389,8 @@ fn numbers_that_do_not_fit_are_refused_with_what_is_needed() {
     let message = refused(Drive { frame: 2_000, ..good });
     assert_eq!(message, "a drive with 2000 dwords of a Data FIS: expected 2048 to 2048");
     let message = refused(Drive { queue: Some(33), ..good });
-    assert_eq!(message, "a drive with 33 places in the queue: expected 1 to 32");
-    let message = refused(Drive { window: Bytes::kib(4), ..good });
+    assert_eq!(message, "a drive with 33 queue entries: expected 1 to 32");
+    let message = refused(Drive { read_buffer: Bytes::kib(4), ..good });
     assert_eq!(message, "a drive with 8 sectors of the read buffer: expected at least 32");
 }
 

@@ -1,7 +1,8 @@
-//! The drive as a block device: contents against a plain vector, times against engines and arithmetic.
+//! The drive as a block device: contents compared with a plain vector, times with engines and
+//! arithmetic.
 //!
-//! Each random run prints its seed when it fails; replay it with `cargo test -p boardlab-sata --test sata disk`
-//! after setting `FIRST_SEED` to it.
+//! A random run prints its seed when it fails. To replay it, set `FIRST_SEED` to the seed and run
+//! `cargo test -p boardlab-sata --test sata disk`.
 
 use crate::drive;
 
@@ -39,7 +40,7 @@ fn extent(stream: &mut Stream, count: u64) -> Extent {
     Extent::new(stream.below(count + 20), stream.below(longest))
 }
 
-/// Makes a random request on the device and on the model.
+/// Executes a random request on the device and on the model.
 fn step(device: &mut Disk<Layer>, at: Instant, image: &mut [u8], stream: &mut Stream) {
     let geometry = device.geometry().clone();
     let extent = extent(stream, 1_200);
@@ -110,13 +111,13 @@ fn a_disk_holds_what_was_written() {
     }
 }
 
-/// Reads of 4 KiB at random places, as many a second as the queue gives.
+/// Returns the random reads of 4 KiB per second at a queue depth.
 fn reads_a_second(depth: u32) -> u64 {
     let mut device = filled(Some(depth));
     let pages = device.geometry().count / 8;
     let (mut stream, count) = (Seed::new(7).stream("places"), 2_000);
     let mut ends = BinaryHeap::new();
-    let start = device.storage().quiet();
+    let start = device.storage().idle_from();
     let mut last = start;
     for _ in 0..count {
         let mut at = start;
@@ -133,7 +134,7 @@ fn reads_a_second(depth: u32) -> u64 {
     count * 1_000_000_000 / last.since(start).as_nanos()
 }
 
-/// A disk of which every page was written.
+/// Returns a disk all of whose pages were written.
 fn filled(queue: Option<u32>) -> Disk<Layer> {
     let mut device = disk(queue, WriteCache::Through);
     let extent = device.geometry().whole();
@@ -145,7 +146,7 @@ fn filled(queue: Option<u32>) -> Disk<Layer> {
 #[test]
 fn random_reads_scale_with_the_queue_until_dies_are_busy() {
     let rates = [1, 2, 4, 8, 32].map(reads_a_second);
-    // 4 dies of 50 us and 20.5 us on one of two channels: at most one read in 17.6 us or so.
+    // 4 dies with 50 us each, plus 20.5 us on one of two channels: at most one read in about 17.6 us.
     assert!(rates[1] * 10 > rates[0] * 17, "{rates:?}");
     assert!(rates[2] * 10 > rates[0] * 27, "{rates:?}");
     assert!(rates[3] > rates[2] && rates[4] >= rates[3], "{rates:?}");
@@ -155,13 +156,13 @@ fn random_reads_scale_with_the_queue_until_dies_are_busy() {
 
 #[test]
 fn a_fast_flash_is_held_up_by_the_link() {
-    // Without dies in the way: everything is in the buffer of a drive that never got it to flash.
+    // Without dies as a limit: all data are still in the drive's buffer.
     let mut device = filled(Some(32));
-    let start = device.storage().quiet();
+    let start = device.storage().idle_from();
     let extent = Extent::new(0, 16_384);
     let done = device.submit(start, Request::Read { extent, into: Target::Nowhere }).unwrap();
     let bytes = 16_384 * 512 * 1_000_000_000 / done.latency(start).as_nanos();
-    // Four dies of 2 pages in 50 us and channels of 200 MB/s: 400 MB/s would be there.
+    // Four dies read 2 pages in 50 us over channels of 200 MB/s: 400 MB/s would be available.
     assert!((270_000_000..297_100_000).contains(&bytes), "{bytes} B/s");
 }
 
@@ -189,11 +190,11 @@ fn a_discard_of_several_commands_leaves_no_page_between_them() {
     let medium = Timed::new(&geometry, &drive::timing()).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let sectors = u64::from(pages) * 128;
-    let plan = Drive { window: Bytes::mib(1), ..drive::drive(sectors, WriteCache::Through) };
+    let plan = Drive { read_buffer: Bytes::mib(1), ..drive::drive(sectors, WriteCache::Through) };
     let storage = Storage::new(plan, layer, true).unwrap();
     let mut device = Disk::new(storage, &wiring(), driver(None));
     let mut clock = Clock::new();
-    // The first command ends between these sectors, wherever it is cut.
+    // The first command ends between these sectors, wherever the discard is split.
     let middle = Extent::new(64 * 65_535 - 512, 1_024);
     device.write(&mut clock, middle, &[7; 512 * 1_024]).unwrap();
     let discard = Request::Discard { extent: Extent::new(1, sectors - 1) };
@@ -220,7 +221,7 @@ fn a_durable_write_waits_for_the_flash_behind_a_cache() {
 }
 
 #[test]
-fn the_face_says_what_the_drive_promises() {
+fn the_block_device_reports_the_geometry_of_the_drive() {
     let geometry = |cache| disk(Some(64), cache).geometry().clone();
     let through = geometry(WriteCache::Through);
     assert!(through.is_sound());
@@ -233,7 +234,7 @@ fn the_face_says_what_the_drive_promises() {
 }
 
 #[test]
-fn what_lies_beyond_the_end_is_refused() {
+fn sectors_beyond_the_end_are_refused() {
     let mut device = disk(Some(4), WriteCache::Through);
     let count = device.geometry().count;
     let extent = Extent::new(count - 1, 2);
@@ -243,7 +244,7 @@ fn what_lies_beyond_the_end_is_refused() {
 }
 
 #[test]
-fn a_cut_of_power_takes_what_only_the_cache_held() {
+fn a_power_cut_loses_data_that_only_the_cache_held() {
     let mut device = disk(Some(4), WriteCache::Back(Bytes::kib(256)));
     let mut clock = Clock::new();
     device.write(&mut clock, Extent::new(0, 8), &[1; 4_096]).unwrap();
@@ -281,7 +282,7 @@ fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
     let (clean, _) = write(disk(Some(4), cache));
     let mut hit = 0;
     for seed in 0..20 {
-        let device = disk(Some(4), cache).damaged(8, Seed::new(seed).stream("damage"));
+        let device = disk(Some(4), cache).with_link_damage(8, Seed::new(seed).stream("damage"));
         let (done, counts) = write(device);
         let (done, clean) = (done.unwrap(), clean.clone().unwrap());
         let again = counts.reissues > 0;
@@ -290,7 +291,8 @@ fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
         assert_eq!(done.cause, again.then_some(boardlab_block::Cause::Link), "seed {seed}");
     }
     assert!((2..18).contains(&hit), "four Data FISes, one in eight damaged: {hit} of 20");
-    let (refused, counts) = write(disk(Some(4), cache).damaged(1, Seed::new(0).stream("all")));
+    let (refused, counts) =
+        write(disk(Some(4), cache).with_link_damage(1, Seed::new(0).stream("all")));
     assert!(matches!(refused, Err(Error::WriteFailed { .. })), "{refused:?}");
     assert_eq!((counts.commands, counts.reissues), (6, 5));
 }
@@ -299,7 +301,7 @@ fn a_damaged_data_fis_costs_a_command_and_names_the_link() {
 fn collection_is_named_as_the_cause() {
     let mut device = filled(Some(1));
     let mut clock = Clock::new();
-    clock.advance_to(device.storage().quiet());
+    clock.advance_to(device.storage().idle_from());
     let pages = device.geometry().count / 8;
     let mut stream = Seed::new(3).stream("overwrites");
     let mut causes = 0;
@@ -312,8 +314,8 @@ fn collection_is_named_as_the_cause() {
     assert!(causes > 0, "the drive is full and overwritten");
 }
 
-/// Times of jobs over the FIS engine: a command after the other, the end of one the start of the next; the host makes
-/// one in `submit`.
+/// Returns the times of jobs over the FIS engine, each starting when the one before ends. The host
+/// spends `submit` per command.
 fn over_the_engine(
     (wiring, drive): (Wiring, Drive),
     submit: Duration,
@@ -322,7 +324,8 @@ fn over_the_engine(
     let storage = Storage::new(drive, layer(40, Policies::default()), true).unwrap();
     let ssd = Ssd::new(wiring.speed, storage, Identify::new("SSD", 1, wiring.speed)).unwrap();
     let costs = Costs { update_read: submit, update_write: submit, ..Costs::default() };
-    let host = Host::new(wiring.speed, Settings { costs, ..Settings::free(Build::Sequencer) });
+    let host =
+        Host::new(wiring.speed, Settings { costs, ..Settings::without_costs(Build::Sequencer) });
     let mut engine = fast::Engine::new(wiring, host, ssd);
     jobs.iter().for_each(|job| engine.host_mut().push(Job::Transfer(job.clone())));
     assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
@@ -331,7 +334,7 @@ fn over_the_engine(
     reports.iter().map(|report| report.time(wiring.speed)).collect()
 }
 
-/// The same as requests, so many at once.
+/// Returns the times of the same jobs as requests at a queue depth.
 fn as_requests(
     (wiring, drive): (Wiring, Drive),
     submit: Duration,
@@ -351,7 +354,10 @@ fn as_requests(
                 let Reverse(first) = ends.pop().unwrap();
                 now = first;
             }
-            let extent = Extent::new(job.first + number * u64::from(job.each), job.each.into());
+            let extent = Extent::new(
+                job.first + number * u64::from(job.command_sectors),
+                job.command_sectors.into(),
+            );
             let request = match job.direction {
                 Direction::Read => Request::Read { extent, into: Target::Nowhere },
                 Direction::Write => {
@@ -374,7 +380,7 @@ fn a_queue_takes_about_as_long_as_over_an_engine_and_as_long_where_link_or_flash
         (Direction::Read, 64, WriteCache::Through, 32, 10),
         (Direction::Read, 8, WriteCache::Through, 2, 10),
         (Direction::Read, 8, WriteCache::Through, 32, 20),
-        // Here the engine's device serves what is ready first, and keeps commands off the link.
+        // Here the engine's device serves what is ready first, and delays commands on the link.
         (Direction::Read, 8, WriteCache::Through, 4, 300),
         (Direction::Write, 8, back, 4, 10),
         (Direction::Write, 64, back, 32, 10),
@@ -401,7 +407,7 @@ fn a_queue_takes_about_as_long_as_over_an_engine_and_as_long_where_link_or_flash
 #[test]
 fn one_command_at_a_time_takes_as_long_as_over_an_engine() {
     let mut stream = Seed::new(5).stream("sizes");
-    /// A hundredth, in ten-thousandths.
+    /// One per cent, in ten-thousandths.
     const WORST: u64 = 100;
     let mut worst = 0;
     for number in 0..120 {
@@ -440,7 +446,7 @@ fn one_command_at_a_time_takes_as_long_as_over_an_engine() {
         let jobs = jobs.map(&mut job);
         let times =
             [over_the_engine, as_requests].map(|run| run((wiring, drive), Duration::ZERO, &jobs));
-        // Over the engine the first one waits for the signature.
+        // Over the engine, the first job waits for the signature.
         for ((job, expected), found) in jobs.iter().zip(&times[0]).zip(&times[1]).skip(1) {
             let (expected, found) = (expected.as_nanos(), found.as_nanos());
             let off = expected.abs_diff(found) * 10_000 / expected;
@@ -452,7 +458,8 @@ fn one_command_at_a_time_takes_as_long_as_over_an_engine() {
     assert!(worst > 0, "they are two computations");
 }
 
-/// The time of [`READS`] reads of so many sectors one behind the other, over an engine and as requests, in nanoseconds.
+/// Returns the times in nanoseconds of [`READS`] sequential reads of a number of sectors, over an
+/// engine and as requests.
 fn times_of_reads(each: u32, depth: u32, submit: Duration) -> [u64; 2] {
     let drive = drive::drive(drive::sectors(40), WriteCache::Through);
     let drive = Drive { look_ahead: false, ..drive };
@@ -468,16 +475,16 @@ fn times_of_reads(each: u32, depth: u32, submit: Duration) -> [u64; 2] {
 const READS: u64 = 400;
 
 #[test]
-fn a_queue_hides_what_the_host_takes_for_a_command_as_over_an_engine() {
+fn a_queue_hides_the_hosts_time_per_command_as_over_an_engine() {
     for (each, depth) in [8, 64].into_iter().flat_map(|each| [1, 2, 4, 32].map(|n| (each, n))) {
         let mut free = 0;
         for submit in [0, 1, 3, 10] {
             let [engine, disk] = times_of_reads(each, depth, micros(submit));
             let most = match (each, depth, submit) {
-                // The engine's device serves what is ready first, and keeps commands off the link.
+                // The engine's device serves what is ready first, and delays commands on the link.
                 (8, 4, _) => 300,
-                // So its host, which has one command ready and not a queue of them, makes all others while the drive has
-                // nothing to do.
+                // So its host, which prepares one command at a time, builds all others while the drive
+                // is idle.
                 (8, 32, 10) => 150,
                 (64, 32, 10) => 35,
                 _ => 20,
@@ -488,9 +495,9 @@ fn a_queue_hides_what_the_host_takes_for_a_command_as_over_an_engine() {
             free = if submit == 0 { disk } else { free };
             let (added, all) = (disk.saturating_sub(free), READS * submit * 1_000);
             match depth {
-                // Nothing else is under way but what the flash began for the command before.
+                // No other work overlaps but what the flash began for the command before.
                 1 => assert!(added * 2 >= all && added <= all, "{what}: {added} of {all} ns"),
-                // Link or flash are busy all the time.
+                // The link or the flash is busy all the time.
                 32 => assert!(added * 500 <= free, "{what}: {added} ns in {free}"),
                 _ => assert!(added * 10 <= all * 11, "{what}: {added} of {all} ns"),
             }

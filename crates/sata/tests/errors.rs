@@ -1,10 +1,11 @@
-//! Faults of the link and of the power, at random: the host comes to an end, and no data are wrong in silence.
+//! Random faults of the link and power cuts: the host always finishes, and wrong data never pass
+//! unnoticed.
 //!
-//! A run is a handful of jobs over the dword engine, with faults on the wire and perhaps a power cut. What each sector may
-//! hold is known from what the host reported: new data after a success, old or new after a failure or a power
-//! cut, nothing but what was flushed before a cut. A failing run prints its seed; replay it with
-//! `FIRST_SEED` set to it and `SEEDS` to 1, `cargo test -p boardlab-sata --test sata errors`. A hundred thousand seeds run when
-//! `BOARDLAB_FULL` is set.
+//! A run is a handful of jobs over the dword engine, with faults on the wire and possibly a power cut.
+//! The reports of the host determine the possible contents of each sector: the new data after a
+//! success, the old or the new ones after a failure or a power cut, only flushed data before a cut. A
+//! failing run prints its seed. To replay it, set `FIRST_SEED` to it and `SEEDS` to 1, and run `cargo
+//! test -p boardlab-sata --test sata errors`. With `BOARDLAB_FULL` a hundred thousand seeds run.
 
 use crate::drive;
 
@@ -14,7 +15,7 @@ use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Report, Settings,
     Transfer,
 };
-use boardlab_sata::link::{End, Engine, Fault, Part, Place, Side, What, Wiring};
+use boardlab_sata::link::{Effect, End, Engine, Fault, Part, Place, Side, Wiring};
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Tick};
@@ -24,9 +25,9 @@ use std::collections::BTreeSet;
 const FIRST_SEED: u64 = 0;
 const SEEDS: u64 = 400;
 const ALL_SEEDS: u64 = 100_000;
-/// Sectors that the jobs write.
+/// The sectors that the jobs write.
 const SECTORS: u64 = 96;
-/// By then every run must have ended: sixteen jobs may each wait for three timeouts of 10 ms.
+/// Every run must end by this tick: sixteen jobs may each wait for three timeouts of 10 ms.
 const LIMIT: Tick = Tick(75_000 * 10 * 3 * 16 * 2);
 
 fn wiring(stream: &mut Stream) -> Wiring {
@@ -36,7 +37,7 @@ fn wiring(stream: &mut Stream) -> Wiring {
         fifo: 160,
         hold_from: 64,
         hold_to: 32,
-        continues: stream.chance(1, 2),
+        cont: stream.chance(1, 2),
     };
     Wiring { speed: Speed::Gen2, host: end(), device: end() }
 }
@@ -46,7 +47,7 @@ fn host() -> Host {
     Host::new(Speed::Gen2, Settings { build: Build::Sequencer, costs: Costs::default(), limits })
 }
 
-/// The words of a sector in a version.
+/// Returns a word of a sector in a version.
 fn word(lba: u64, dword: u64, version: u32) -> u32 {
     let place = u32::try_from(lba * 128 + dword).unwrap();
     if version == 0 { 0 } else { version << 16 ^ place }
@@ -67,7 +68,7 @@ fn transfer(stream: &mut Stream, direction: Direction) -> Transfer {
     let each = 1 + u32::try_from(stream.below(24)).unwrap();
     let mut transfer = Transfer::looped(direction, first, each, 1);
     transfer.sectors = sectors;
-    transfer.with_addressing(addressing(stream)).with_data(Data::Kept)
+    transfer.with_addressing(addressing(stream)).with_data(Data::Captured)
 }
 
 fn jobs(stream: &mut Stream) -> Vec<Job> {
@@ -98,35 +99,35 @@ fn fault(stream: &mut Stream) -> Fault {
         0 => Part::Sof,
         1 => Part::Crc,
         2 => Part::Eof,
-        3 => Part::Word(0),
-        _ => Part::Word(u32::try_from(stream.below(500)).unwrap()),
+        3 => Part::Dword(0),
+        _ => Part::Dword(u32::try_from(stream.below(500)).unwrap()),
     };
     let place = if stream.chance(2, 3) {
         Place::Frame(stream.below(40), part)
     } else {
         Place::Tick(Tick(stream.below(60_000)))
     };
-    let what = match stream.below(8) {
-        0 | 1 => What::Flip(byte % 32),
-        2 => What::Primitive(primitive),
-        3 => What::Data(number),
-        4 => What::Invalid,
-        5 => What::Lost,
-        6 => What::Type(byte),
-        _ => What::Escape,
+    let effect = match stream.below(8) {
+        0 | 1 => Effect::Flip(byte % 32),
+        2 => Effect::Primitive(primitive),
+        3 => Effect::Data(number),
+        4 => Effect::Invalid,
+        5 => Effect::Lost,
+        6 => Effect::Type(byte),
+        _ => Effect::SyncEscape,
     };
-    Fault { from, place, what }
+    Fault { from, place, effect }
 }
 
-/// A drive that can lose its power.
+/// A drive whose power can be cut.
 trait Drive: Agent {
-    /// Whether a command that has ended may yet be lost.
-    fn forgets(&self) -> bool;
+    /// Whether a power cut can lose the data of completed commands.
+    fn is_volatile(&self) -> bool;
     fn cut(&mut self, at: Tick);
 }
 
 impl Drive for Toy {
-    fn forgets(&self) -> bool {
+    fn is_volatile(&self) -> bool {
         false
     }
 
@@ -134,7 +135,7 @@ impl Drive for Toy {
 }
 
 impl Drive for Ssd<drive::Layer> {
-    fn forgets(&self) -> bool {
+    fn is_volatile(&self) -> bool {
         matches!(self.storage().drive().write_cache, WriteCache::Back(_))
     }
 
@@ -143,34 +144,34 @@ impl Drive for Ssd<drive::Layer> {
     }
 }
 
-/// What a sector may hold: versions that are read now, and that are there after a power cut.
+/// The possible versions of a sector: those read now, and those after a power cut.
 #[derive(Debug, Clone)]
 struct Sector {
     now: BTreeSet<u32>,
     survives: BTreeSet<u32>,
 }
 
-/// What all sectors may hold.
+/// The possible versions of all sectors.
 struct Model {
     sectors: Vec<Sector>,
-    forgets: bool,
+    is_volatile: bool,
     cut: Option<Tick>,
 }
 
 impl Model {
-    fn new(forgets: bool) -> Self {
+    fn new(is_volatile: bool) -> Self {
         let zeros = BTreeSet::from([0]);
         let sector = Sector { now: zeros.clone(), survives: zeros };
-        Self { sectors: vec![sector; usize::try_from(SECTORS).unwrap()], forgets, cut: None }
+        Self { sectors: vec![sector; usize::try_from(SECTORS).unwrap()], is_volatile, cut: None }
     }
 
-    fn of(&mut self, transfer: &Transfer) -> &mut [Sector] {
+    fn sectors_of(&mut self, transfer: &Transfer) -> &mut [Sector] {
         let at = |lba| usize::try_from(lba).unwrap();
         &mut self.sectors[at(transfer.first)..at(transfer.first + transfer.sectors)]
     }
 
-    /// What job number `version` did, as its report says.
-    fn learn(&mut self, job: &Job, version: u32, report: &Report) {
+    /// Applies the effect of job number `version` according to its report.
+    fn apply(&mut self, job: &Job, version: u32, report: &Report) {
         let mut was_cut = false;
         if self.cut.is_some_and(|cut| report.end >= cut) {
             self.cut = None;
@@ -181,14 +182,14 @@ impl Model {
             }
         }
         let good = report.outcome == Ok(());
-        let forgets = self.forgets;
+        let is_volatile = self.is_volatile;
         match job {
             Job::Transfer(transfer) if transfer.direction == Direction::Write => {
-                for Sector { now, survives } in self.of(transfer) {
-                    if good && !(forgets && was_cut) {
+                for Sector { now, survives } in self.sectors_of(transfer) {
+                    if good && !(is_volatile && was_cut) {
                         now.clear();
                     }
-                    if good && !forgets {
+                    if good && !is_volatile {
                         survives.clear();
                     }
                     now.insert(version);
@@ -205,7 +206,7 @@ impl Model {
 
     fn check(&mut self, transfer: &Transfer, data: &[u32]) {
         let lbas = transfer.first..;
-        for ((lba, sector), words) in lbas.zip(self.of(transfer)).zip(data.chunks(128)) {
+        for ((lba, sector), words) in lbas.zip(self.sectors_of(transfer)).zip(data.chunks(128)) {
             let is = |version: &&u32| {
                 (0..).zip(words).all(|(at, &found)| found == word(lba, at, **version))
             };
@@ -219,30 +220,30 @@ impl Model {
     }
 }
 
-/// What happened in all runs.
+/// Counts over all runs.
 #[derive(Debug, Default)]
-struct Seen {
+struct Totals {
     reissues: u64,
     resets: u64,
     errors: u64,
     unexpected: u64,
     cuts: u64,
     good: u64,
-    refused_by_drive: u64,
-    given_up: u64,
+    drive_errors: u64,
+    link_failures: u64,
     timeouts: u64,
 }
 
-impl Seen {
-    fn note(&mut self, report: &Report) {
+impl Totals {
+    fn add(&mut self, report: &Report) {
         self.reissues += report.reissues;
         self.resets += report.resets;
         self.errors += report.errors;
         self.unexpected += report.unexpected;
         match &report.outcome {
             Ok(()) => self.good += 1,
-            Err(Failure::Drive(_)) => self.refused_by_drive += 1,
-            Err(Failure::Link { .. }) => self.given_up += 1,
+            Err(Failure::Drive(_)) => self.drive_errors += 1,
+            Err(Failure::Link { .. }) => self.link_failures += 1,
             Err(Failure::Timeout { .. }) => self.timeouts += 1,
             Err(other) => panic!("{other}"),
         }
@@ -250,10 +251,10 @@ impl Seen {
     }
 }
 
-/// One run.
-fn run<D: Drive>(stream: &mut Stream, drive: D, seen: &mut Seen) {
+/// Executes one run.
+fn run<D: Drive>(stream: &mut Stream, drive: D, totals: &mut Totals) {
     let jobs = jobs(stream);
-    let mut model = Model::new(drive.forgets());
+    let mut model = Model::new(drive.is_volatile());
     let mut engine = Engine::new(wiring(stream), host(), drive);
     jobs.iter().for_each(|job| engine.host_mut().push(job.clone()));
     let faults = if stream.chance(1, 10) { 60 } else { stream.below(6) };
@@ -266,22 +267,22 @@ fn run<D: Drive>(stream: &mut Stream, drive: D, seen: &mut Seen) {
         engine.device_mut().cut(cut);
         engine.run(cut.after(stream.below(10_000)));
         engine.restore_device();
-        seen.cuts += 1;
+        totals.cuts += 1;
     }
     engine.run(LIMIT);
     assert!(engine.host().is_done(), "the host hangs: {:?}", engine.host());
     let reports = engine.host_mut().take_reports();
     assert_eq!(reports.len(), jobs.len());
     for ((version, job), report) in (1..).zip(&jobs).zip(&reports) {
-        seen.note(report);
-        model.learn(job, version, report);
+        totals.add(report);
+        model.apply(job, version, report);
     }
-    // A cut in the time after the last job still counts.
+    // A power cut after the last job counts as well.
     let mut idle = Report { end: Tick::NEVER, ..reports[0].clone() };
     idle.outcome = Ok(());
-    model.learn(&Job::Identify, 0, &idle);
-    let all = Transfer::looped(Direction::Read, 0, 32, SECTORS / 32).with_data(Data::Kept);
-    // Faults that are left may strike here, each once.
+    model.apply(&Job::Identify, 0, &idle);
+    let all = Transfer::looped(Direction::Read, 0, 32, SECTORS / 32).with_data(Data::Captured);
+    // Remaining faults may occur here, each once.
     let found = (0..8).find_map(|_| {
         engine.host_mut().push(Job::Transfer(all.clone()));
         engine.run(engine.now().after(LIMIT.0));
@@ -297,20 +298,20 @@ fn seeds() -> std::ops::Range<u64> {
     FIRST_SEED..FIRST_SEED + if full { ALL_SEEDS } else { SEEDS }
 }
 
-fn all_runs<D: Drive>(name: &str, drive: impl Fn(&mut Stream) -> D) -> Seen {
-    let mut seen = Seen::default();
+fn all_runs<D: Drive>(name: &str, drive: impl Fn(&mut Stream) -> D) -> Totals {
+    let mut totals = Totals::default();
     for seed in seeds() {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut stream = Seed::new(seed).stream(name);
             let drive = drive(&mut stream);
-            run(&mut stream, drive, &mut seen);
+            run(&mut stream, drive, &mut totals);
         }));
         assert!(result.is_ok(), "replay with FIRST_SEED = {seed}, SEEDS = 1");
     }
-    seen
+    totals
 }
 
-/// A drive of a kind that the stream chooses.
+/// Returns a drive with random parameters.
 fn ssd(stream: &mut Stream) -> Ssd<drive::Layer> {
     const BLOCKS: u32 = 12;
     let size = Bytes::kib(4 << stream.below(5));
@@ -334,19 +335,19 @@ fn ssd(stream: &mut Stream) -> Ssd<drive::Layer> {
 
 #[test]
 fn faults_never_hang_the_host_or_pass_wrong_data() {
-    let seen = all_runs("faults", ssd);
-    check(&seen);
+    let totals = all_runs("faults", ssd);
+    check(&totals);
 }
 
 #[test]
-fn a_drive_that_knows_only_sectors_fares_no_better() {
+fn faults_never_hang_the_host_or_pass_wrong_data_with_a_toy_drive() {
     check(&all_runs("faults of a toy", |_| Toy::new(1_000)));
 }
 
-/// Everything was met.
-fn check(seen: &Seen) {
-    let Seen { reissues, resets, errors, unexpected, cuts, good, given_up, .. } = *seen;
-    for count in [reissues, resets, errors, unexpected, cuts, good, given_up] {
-        assert!(count > 0, "{seen:?}");
+/// Checks that every kind of event occurred.
+fn check(totals: &Totals) {
+    let Totals { reissues, resets, errors, unexpected, cuts, good, link_failures, .. } = *totals;
+    for count in [reissues, resets, errors, unexpected, cuts, good, link_failures] {
+        assert!(count > 0, "{totals:?}");
     }
 }

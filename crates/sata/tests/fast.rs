@@ -1,4 +1,4 @@
-//! The FIS engine: its rates are those of the arithmetic, its shares sum to the time, its data arrive.
+//! The FIS engine: rates equal to the arithmetic, shares that sum to the time, data that arrive.
 use crate::pair::{Command, Device, Flow, Host, Kind, plain_wiring, prompt, random_wiring, skewed};
 use boardlab_sata::arithmetic::{Direction, Link};
 use boardlab_sata::fast::Engine;

@@ -1,5 +1,5 @@
-//! The FIS engine against the dword engine: the same calls at the same ticks, the same bytes.
-use crate::pair::{Command, Common, Device, Flow, Host, Kind, Told, random_wiring, skewed};
+//! The FIS engine compared with the dword engine: the same calls at the same ticks, the same bytes.
+use crate::pair::{Call, Command, Common, Device, Flow, Host, Kind, random_wiring, skewed};
 use boardlab_sata::link::{self, End, Item, Run, Stop, Wiring};
 use boardlab_sata::wire::{Primitive, align};
 use boardlab_sata::{Shares, Tick, fast};
@@ -57,7 +57,7 @@ fn assert_equal(seed: u64, which: &str, fast: &Common, slow: &Common) {
     let differ = fast.log.iter().zip(&slow.log).position(|(fast, slow)| fast != slow);
     if let Some(at) = differ {
         let around = at.saturating_sub(6)..at + 3;
-        let show = |log: &[(Tick, Told)]| format!("{:?}", log.get(around.clone()));
+        let show = |log: &[(Tick, Call)]| format!("{:?}", log.get(around.clone()));
         panic!("seed {seed}, {which}, call {at}:\n{}\n{}", show(&fast.log), show(&slow.log));
     }
     assert_eq!(fast.log.len(), slow.log.len(), "seed {seed}, {which}");
@@ -106,7 +106,7 @@ fn frames_that_a_fifo_has_no_room_for_are_refused_alike() {
         }
         let (host, device) = case.compare(seed);
         let log = host.common.log.iter().chain(&device.common.log);
-        refused += log.filter(|(_, told)| *told == Told::Ended(false)).count();
+        refused += log.filter(|(_, call)| *call == Call::End(false)).count();
     }
     assert!(refused > 100, "{refused}");
 }

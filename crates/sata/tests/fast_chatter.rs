@@ -1,4 +1,4 @@
-//! Both engines with agents that speak at the same time, refuse what they get, hang and give up.
+//! Both engines with agents that send at the same time, refuse frames, hang and reset the link.
 use crate::pair::{random_wiring, skewed};
 use boardlab_sata::link::{self, Stop, Wiring};
 use boardlab_sata::wire::fis::SetDeviceBits;
@@ -6,33 +6,33 @@ use boardlab_sata::{Agent, Counting, Fis, Gate, Outcome, Outgoing, Reception, Ti
 use boardlab_sim::{Seed, Stream};
 use std::collections::VecDeque;
 
-/// What was told to an end, or asked.
+/// A call to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Call {
     Next(bool),
     Sent(Outcome),
     Received(u32, Reception),
-    Begun,
+    Begin,
     Supply(u32),
     Drain(u32),
-    Ended(bool),
+    End(bool),
     Reset,
 }
 
-/// Says what it has to say after a pause, whatever the other end does.
+/// An agent that sends its frames after pauses, regardless of the other end.
 #[derive(Debug, Clone)]
 struct Chatter {
     stream: Stream,
     script: VecDeque<Outgoing>,
     pause: u64,
     ready: Tick,
-    /// In a hundred: FISes refused, gates that never open.
+    /// Per cent of FISes refused, and of gates that never open.
     refuses: u64,
     hangs: u64,
-    /// Gives up so long after something happened; hosts only.
+    /// The time after the last event at which it resets the link; hosts only.
     patience: Option<u64>,
     deadline: Tick,
-    log: Vec<(Tick, Told)>,
+    log: Vec<(Tick, Call)>,
     digest: u64,
 }
 
@@ -54,9 +54,9 @@ impl Chatter {
         }
     }
 
-    fn note(&mut self, now: Tick, told: Told) {
-        assert!(self.log.last().is_none_or(|&(at, _)| at <= now), "time goes back: {told:?}");
-        self.log.push((now, told));
+    fn note(&mut self, now: Tick, call: Call) {
+        assert!(self.log.last().is_none_or(|&(at, _)| at <= now), "time goes back: {call:?}");
+        self.log.push((now, call));
     }
 
     fn pause(&mut self, now: Tick) {
@@ -88,19 +88,19 @@ impl Agent for Chatter {
         if self.script.is_empty() { self.deadline } else { self.ready.min(self.deadline) }
     }
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
-        if self.gives_up(now) {
-            self.note(now, Told::Next(true));
+        if self.requests_reset(now) {
+            self.note(now, Call::Next(true));
             return Some(Outgoing::Reset);
         }
         let next = self.script.front().copied().filter(|_| self.ready <= now);
-        self.note(now, Told::Next(next.is_some()));
+        self.note(now, Call::Next(next.is_some()));
         next
     }
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         self.deadline <= now
     }
     fn sent(&mut self, now: Tick, outcome: Outcome) {
-        self.note(now, Told::Sent(outcome));
+        self.note(now, Call::Sent(outcome));
         self.script.pop_front();
         self.pause(now);
     }
@@ -108,12 +108,12 @@ impl Agent for Chatter {
         let Fis::SetDeviceBits(bits) = fis else { panic!("never sent: {fis}") };
         let refused = self.stream.below(100) < self.refuses;
         let reception = if refused { Reception::Refuse } else { Reception::Accept };
-        self.note(now, Told::Received(bits.active, reception));
+        self.note(now, Call::Received(bits.active, reception));
         self.pause(now);
         reception
     }
     fn supply(&mut self, now: Tick, sent: u32) -> Gate {
-        self.note(now, Told::Supply(sent));
+        self.note(now, Call::Supply(sent));
         self.deadline = self.patience.map_or(Tick::NEVER, |ticks| now.after(ticks));
         self.gate(now, sent)
     }
@@ -124,11 +124,11 @@ impl Agent for Chatter {
         None
     }
     fn begin(&mut self, now: Tick) {
-        self.note(now, Told::Begun);
+        self.note(now, Call::Begin);
         self.deadline = self.patience.map_or(Tick::NEVER, |ticks| now.after(ticks));
     }
     fn drain(&mut self, now: Tick, taken: u32) -> Gate {
-        self.note(now, Told::Drain(taken));
+        self.note(now, Call::Drain(taken));
         self.gate(now, taken)
     }
     fn take(&mut self, words: &[u32]) {
@@ -139,13 +139,13 @@ impl Agent for Chatter {
         panic!("nothing is described");
     }
     fn end(&mut self, now: Tick, good: bool) -> Reception {
-        self.note(now, Told::Ended(good));
+        self.note(now, Call::End(good));
         self.pause(now);
         let refused = self.stream.below(100) < self.refuses;
         if refused { Reception::Refuse } else { Reception::Accept }
     }
     fn reset(&mut self, now: Tick) {
-        self.note(now, Told::Reset);
+        self.note(now, Call::Reset);
         self.script.pop_front();
         self.pause(now);
     }
@@ -158,7 +158,7 @@ struct Case {
 }
 
 impl Case {
-    fn compare(&self, seed: u64) -> Vec<(Tick, Told)> {
+    fn compare(&self, seed: u64) -> Vec<(Tick, Call)> {
         let mut fast = fast::Engine::new(self.wiring, self.host.clone(), self.device.clone());
         assert_eq!(fast.run(Tick::NEVER), Stop::Idle, "seed {seed}");
         assert_eq!(fast.shares().total(), fast.now().0, "seed {seed}");
@@ -169,7 +169,7 @@ impl Case {
             let differ = fast.log.iter().zip(&slow.log).position(|(fast, slow)| fast != slow);
             if let Some(at) = differ {
                 let around = at.saturating_sub(6)..(at + 3).min(fast.log.len()).min(slow.log.len());
-                let show = |log: &[(Tick, Told)]| format!("{:?}", &log[around.clone()]);
+                let show = |log: &[(Tick, Call)]| format!("{:?}", &log[around.clone()]);
                 panic!("seed {seed}, call {at}:\n{}\n{}", show(&fast.log), show(&slow.log));
             }
             assert_eq!((fast.log.len(), fast.digest), (slow.log.len(), slow.digest), "seed {seed}");
@@ -179,7 +179,7 @@ impl Case {
 }
 
 #[test]
-fn frames_that_collide_or_are_refused_come_out_alike() {
+fn frames_that_collide_or_are_refused_end_alike_in_both_engines() {
     let mut refused = 0;
     for seed in 0..2_000 {
         let mut stream = Seed::new(seed).stream("chatter");
@@ -187,13 +187,13 @@ fn frames_that_collide_or_are_refused_come_out_alike() {
         let host = Chatter::new(&mut stream, None, 0);
         let device = Chatter::new(&mut stream, None, 0);
         let log = Case { wiring, host, device }.compare(seed);
-        refused += log.iter().filter(|(_, told)| *told == Told::Sent(Outcome::Refused)).count();
+        refused += log.iter().filter(|(_, call)| *call == Call::Sent(Outcome::Refused)).count();
     }
     assert!(refused > 100, "{refused}");
 }
 
 #[test]
-fn frames_that_hang_are_given_up_alike() {
+fn frames_that_hang_are_aborted_alike_by_both_engines() {
     let mut resets = 0;
     for seed in 0..1_000 {
         let mut stream = Seed::new(seed).stream("hang");
@@ -202,16 +202,16 @@ fn frames_that_hang_are_given_up_alike() {
         let host = Chatter::new(&mut stream, Some(patience), 5);
         let device = Chatter::new(&mut stream, None, 5);
         let log = Case { wiring, host, device }.compare(seed);
-        resets += log.iter().filter(|(_, told)| *told == Told::Reset).count();
+        resets += log.iter().filter(|(_, call)| *call == Call::Reset).count();
     }
     assert!(resets > 100, "{resets}");
 }
 
-/// A chatter whose wake has always come, and who says nothing before it has heard something.
+/// An agent whose wake is always in the past, and which sends nothing before it has received something.
 #[derive(Debug, Clone)]
-struct Shy(Chatter);
+struct Reactive(Chatter);
 
-impl Agent for Shy {
+impl Agent for Reactive {
     fn wake(&self) -> Tick {
         Tick::ZERO
     }
@@ -254,19 +254,19 @@ impl Agent for Shy {
 }
 
 #[test]
-fn an_agent_with_nothing_to_say_at_its_wake_is_asked_again_when_something_has_come() {
+fn an_agent_with_nothing_to_send_at_its_wake_is_polled_again_after_it_has_received_something() {
     let mut stream = Seed::new(1).stream("shy");
     let wiring = random_wiring(&mut stream);
     let mut shy = Chatter::new(&mut stream, None, 0);
     (shy.refuses, shy.pause) = (0, 1);
     let mut other = shy.clone();
     other.ready = Tick(5_000);
-    let mut engine = fast::Engine::new(wiring, Shy(shy.clone()), other);
+    let mut engine = fast::Engine::new(wiring, Reactive(shy.clone()), other);
     assert_eq!(engine.run(Tick(2_000)), Stop::Limit);
     assert_eq!(engine.run(Tick::NEVER), Stop::Idle);
     let (host, device) = engine.into_agents();
     assert!(host.0.script.is_empty() && device.script.is_empty());
-    let heard = |told: &&(Tick, Told)| matches!(told.1, Told::Received(..) | Told::Ended(_));
+    let heard = |call: &&(Tick, Call)| matches!(call.1, Call::Received(..) | Call::End(_));
     assert_eq!(host.0.log.iter().filter(heard).count(), shy.script.len());
     assert_eq!(device.log.iter().filter(heard).count(), shy.script.len());
 }

@@ -1,10 +1,10 @@
-//! The host by itself: its commands, timers, verification and errors, with a toy drive on a toy link.
+//! The host alone: its commands, timers, verification and errors, with a toy drive on a toy link.
 
 use crate::toy::{Bench, Fault, Toy};
 use Direction::{Read, Write};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
-    Range, Refusal, Report, Settings, Transfer,
+    Refusal, Report, SectorRange, Settings, Transfer,
 };
 use boardlab_sata::{Error, Speed};
 use boardlab_sim::Duration;
@@ -25,7 +25,7 @@ fn bench(count: u64) -> Bench {
     Bench::new(host(Build::Firmware), Toy::new(count))
 }
 
-/// Runs jobs and gives the reports of them.
+/// Runs jobs and returns their reports.
 fn run(bench: &mut Bench, jobs: impl IntoIterator<Item = Job>) -> Vec<Report> {
     jobs.into_iter().for_each(|job| bench.host.push(job));
     bench.run();
@@ -43,7 +43,8 @@ fn opcodes(drive: &Toy) -> Vec<u8> {
 
 #[test]
 fn every_build_writes_and_reads_both_patterns_with_all_commands() {
-    let all = [Addressing::Lba28, Addressing::Lba48, Addressing::Either, Addressing::Queued(4)];
+    let all =
+        [Addressing::Lba28, Addressing::Lba48, Addressing::LinuxChoice, Addressing::Queued(4)];
     for build in BUILDS {
         for pattern in [Pattern::Increment, Pattern::Decrement] {
             for addressing in all {
@@ -86,7 +87,7 @@ fn the_timer_runs_where_the_build_has_it() {
         run(&mut bench, [Job::Transfer(job(Write, 0, 256, 8).with_data(data))]);
         let reports = run(&mut bench, [Job::Transfer(job(direction, 0, 256, loops))]);
         assert_eq!(reports[0].outcome, Ok(()));
-        reports[0].timed
+        reports[0].timer_ticks
     };
     let tick = |span| Speed::Gen2.ticks_in(span);
     for direction in [Read, Write] {
@@ -105,8 +106,10 @@ fn the_timer_runs_where_the_build_has_it() {
 
 #[test]
 fn the_largest_command_moves_thirty_two_megabytes() {
-    let mut bench =
-        Bench::new(Host::new(Speed::Gen2, Settings::free(Build::Single)), Toy::new(65_540));
+    let mut bench = Bench::new(
+        Host::new(Speed::Gen2, Settings::without_costs(Build::Single)),
+        Toy::new(65_540),
+    );
     let reports = run(
         &mut bench,
         [Job::Identify, Job::Transfer(job(Read, 4, 65_536, 1).with_data(Data::Ignored))],
@@ -140,7 +143,7 @@ fn identify_data_may_come_in_several_data_fises() {
 }
 
 #[test]
-fn identify_data_with_a_wrong_checksum_are_not_believed() {
+fn identify_data_with_a_wrong_checksum_are_rejected() {
     let mut bench = bench(1_000);
     bench.drive.flaw = 1 << 8;
     let reports = run(&mut bench, [Job::Identify]);
@@ -154,7 +157,7 @@ fn short_and_long_commands_meet_at_the_boundary_of_twenty_eight_bits() {
     let end = (1 << 28) - 1;
     let mut bench = bench(1 << 29);
     let transfer =
-        |way| Job::Transfer(job(way, end - 20, 8, 5).with_addressing(Addressing::Either));
+        |way| Job::Transfer(job(way, end - 20, 8, 5).with_addressing(Addressing::LinuxChoice));
     for report in run(&mut bench, [Job::Identify, transfer(Write), transfer(Read)]) {
         assert_eq!(report.outcome, Ok(()));
     }
@@ -163,13 +166,13 @@ fn short_and_long_commands_meet_at_the_boundary_of_twenty_eight_bits() {
     assert_eq!(bench.drive.sectors.len(), 40);
     let short = job(Read, end - 1, 1, 1).with_addressing(Addressing::Lba28);
     assert_eq!(short.check(None), Ok(()));
-    let range = Range { first: end - 1, sectors: 2, end };
+    let range = SectorRange { first: end - 1, sectors: 2, limit: end };
     let beyond = job(Read, end - 1, 2, 1).with_addressing(Addressing::Lba28);
     assert_eq!(beyond.check(None), Err(Refusal::BeyondAddress(range)));
 }
 
 #[test]
-fn what_the_drive_does_not_have_is_refused_before_it_is_asked() {
+fn what_the_drive_does_not_support_is_refused_before_a_command_is_sent() {
     let mut bench = bench(1_000);
     bench.drive.has_48 = false;
     bench.drive.depth = Some(8);
@@ -177,24 +180,29 @@ fn what_the_drive_does_not_have_is_refused_before_it_is_asked() {
     let short =
         |first, each, loops| job(Read, first, each, loops).with_addressing(Addressing::Lba28);
     let queued = |depth| job(Read, 0, 1, 1).with_addressing(Addressing::Queued(depth));
-    let beyond = |first, sectors| Refusal::BeyondDrive(Range { first, sectors, end: 1_000 });
+    let beyond =
+        |first, sectors| Refusal::BeyondDrive(SectorRange { first, sectors, limit: 1_000 });
     let words = Data::Words(vec![0; 100]);
     for (transfer, refusal) in [
         (short(999, 2, 1), beyond(999, 2)),
         (short(0, 100, 11), beyond(0, 1_100)),
         (
             short(u64::MAX, 2, 1),
-            Refusal::BeyondAddress(Range { first: u64::MAX, sectors: 2, end: (1 << 28) - 1 }),
+            Refusal::BeyondAddress(SectorRange {
+                first: u64::MAX,
+                sectors: 2,
+                limit: (1 << 28) - 1,
+            }),
         ),
-        (short(0, 257, 1), Refusal::TooManySectors { asked: 257, most: 256 }),
-        (job(Read, 0, 65_537, 1), Refusal::TooManySectors { asked: 65_537, most: 65_536 }),
-        (job(Read, 0, 1, 1), Refusal::Lacks("48-bit commands")),
+        (short(0, 257, 1), Refusal::TooManySectors { requested: 257, max: 256 }),
+        (job(Read, 0, 65_537, 1), Refusal::TooManySectors { requested: 65_537, max: 65_536 }),
+        (job(Read, 0, 1, 1), Refusal::Unsupported("48-bit commands")),
         (short(0, 0, 1), Refusal::Empty),
         (short(0, 1, 0), Refusal::Empty),
-        (queued(9), Refusal::Depth { asked: 9, most: 8 }),
-        (queued(0), Refusal::Depth { asked: 0, most: 32 }),
-        (short(0, 1, 1).with_data(words), Refusal::Words { expected: 128, found: 100 }),
-        (job(Write, 0, 1, 1).with_data(Data::Kept), Refusal::NothingToWrite),
+        (queued(9), Refusal::Depth { requested: 9, max: 8 }),
+        (queued(0), Refusal::Depth { requested: 0, max: 32 }),
+        (short(0, 1, 1).with_data(words), Refusal::DataLength { expected: 128, found: 100 }),
+        (job(Write, 0, 1, 1).with_data(Data::Captured), Refusal::NoData),
     ] {
         let reports = run(&mut bench, [Job::Transfer(transfer.clone())]);
         assert_eq!(reports[0].outcome, Err(Failure::Refused(refusal)), "{transfer:?}");
@@ -206,7 +214,7 @@ fn what_the_drive_does_not_have_is_refused_before_it_is_asked() {
 }
 
 #[test]
-fn a_drive_that_says_no_is_quoted() {
+fn an_error_of_the_drive_is_reported_with_its_registers() {
     let mut bench = bench(1_000);
     let reports = run(&mut bench, [Job::Transfer(job(Read, 999, 2, 1)), Job::Flush]);
     let Err(Failure::Drive(taskfile)) = &reports[0].outcome else { panic!("{reports:?}") };
@@ -243,7 +251,7 @@ fn words_that_differ_are_found_and_named() {
 }
 
 #[test]
-fn a_pattern_is_not_taken_for_the_other_one() {
+fn a_pattern_does_not_pass_as_the_other_one() {
     let mut bench = bench(1_000);
     let make = |way, pattern| Job::Transfer(job(way, 8, 8, 2).with_data(Data::Pattern(pattern)));
     run(&mut bench, [make(Write, Pattern::Decrement)]);
@@ -265,7 +273,7 @@ fn words_are_kept_as_they_were_written() {
             transfer.sectors = 300;
             Job::Transfer(transfer)
         };
-        let jobs = [make(Write, Data::Words(words.clone())), make(Read, Data::Kept)];
+        let jobs = [make(Write, Data::Words(words.clone())), make(Read, Data::Captured)];
         let reports = run(&mut bench, jobs);
         assert_eq!((&reports[0].outcome, &reports[1].outcome), (&Ok(()), &Ok(())));
         assert_eq!(reports[1].data, words);
@@ -273,7 +281,7 @@ fn words_are_kept_as_they_were_written() {
 }
 
 #[test]
-fn a_queue_is_as_deep_as_it_was_asked_for() {
+fn a_queue_is_no_deeper_than_requested() {
     for depth in [1, 2, 32] {
         let mut bench = bench(100_000);
         let make = |way| job(way, 0, 8, 100).with_addressing(Addressing::Queued(depth));
@@ -285,8 +293,8 @@ fn a_queue_is_as_deep_as_it_was_asked_for() {
 }
 
 #[test]
-fn damaged_data_are_sent_again_and_nothing_else_is() {
-    // Frames: signature, command, 4 Data FISes, the end.
+fn commands_are_reissued_for_damaged_data_and_for_nothing_else() {
+    // Frames: signature, command, 4 Data FISes, completion.
     for frame in 1..=7 {
         let mut bench = bench(1_000);
         run(&mut bench, [Job::Transfer(job(Write, 0, 64, 1))]);
@@ -301,7 +309,7 @@ fn damaged_data_are_sent_again_and_nothing_else_is() {
 }
 
 #[test]
-fn a_command_is_given_up_after_as_many_tries_as_the_limits_allow() {
+fn a_command_fails_after_as_many_retries_as_the_limits_allow() {
     for (way, error) in [(Read, 0x84), (Write, 0x84), (Read, 0x80)] {
         let mut bench = bench(1_000);
         run(&mut bench, [Job::Transfer(job(Write, 0, 8, 1))]);
@@ -327,7 +335,7 @@ fn success_after_half_of_the_data_is_no_success() {
 }
 
 #[test]
-fn a_silent_drive_is_reset_and_asked_again() {
+fn a_silent_drive_is_reset_and_its_commands_reissued() {
     for addressing in [Addressing::Lba48, Addressing::Queued(4)] {
         let mut bench = bench(1_000);
         run(&mut bench, [Job::Transfer(job(Write, 0, 16, 8))]);
@@ -344,7 +352,7 @@ fn a_silent_drive_is_reset_and_asked_again() {
 }
 
 #[test]
-fn a_dead_drive_is_given_up_after_as_many_resets_as_the_limits_allow() {
+fn a_dead_drive_fails_the_job_after_as_many_resets_as_the_limits_allow() {
     let mut bench = bench(1_000);
     run(&mut bench, [Job::Flush]);
     bench.drive.is_dead = true;
@@ -352,7 +360,7 @@ fn a_dead_drive_is_given_up_after_as_many_resets_as_the_limits_allow() {
     for report in &reports {
         let Err(Failure::Timeout { resets: 2, .. }) = report.outcome else { panic!("{report:?}") };
     }
-    let waited = reports[0].timed;
+    let waited = reports[0].timer_ticks;
     assert_eq!(waited / Speed::Gen2.ticks_in(Duration::from_millis(100)), 3);
     bench.drive.is_dead = false;
     let reports = run(&mut bench, [Job::Transfer(job(Write, 0, 1, 1))]);
@@ -360,7 +368,7 @@ fn a_dead_drive_is_given_up_after_as_many_resets_as_the_limits_allow() {
 }
 
 #[test]
-fn an_error_of_the_queue_is_told_of_the_right_command() {
+fn an_ncq_error_is_attributed_to_the_right_command() {
     for way in [Read, Write] {
         let mut bench = bench(1_000);
         bench.drive.bad = Some(35);
@@ -380,7 +388,7 @@ fn an_error_of_the_queue_is_told_of_the_right_command() {
 }
 
 #[test]
-fn after_an_error_that_passes_the_queue_is_used_again() {
+fn the_queue_is_used_again_after_a_transient_error() {
     let mut bench = bench(1_000);
     bench.drive.faults.insert(2, Fault::Error(0x41, 0x84));
     let transfer = job(Write, 0, 8, 20).with_addressing(Addressing::Queued(4));

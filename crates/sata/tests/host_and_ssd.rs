@@ -1,4 +1,4 @@
-//! The host and the SSD together, over both engines: builds, patterns, boundaries, wrong data.
+//! The host and the SSD together, over both engines: builds, patterns, address boundaries, mismatches.
 
 use crate::drive;
 
@@ -8,7 +8,7 @@ use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Tim
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
-    Range, Refusal, Report, Settings, Transfer,
+    Refusal, Report, SectorRange, Settings, Transfer,
 };
 use boardlab_sata::link::Wiring;
 use boardlab_sata::wire::identify::Identify;
@@ -17,7 +17,7 @@ use boardlab_sim::{Bytes, Duration, Seed};
 
 type Drives = Ssd<Layer>;
 
-/// What both engines can do.
+/// The common operations of both engines.
 trait Engine {
     fn new(wiring: Wiring, host: Host, ssd: Drives) -> Self;
     fn run(&mut self) -> Stop;
@@ -76,7 +76,7 @@ fn small() -> Drives {
     ssd(drive, drive::layer(40, Policies::default()))
 }
 
-/// A drive of so many sectors with pages of 64 KiB, fast enough for whole sweeps.
+/// Returns drives of `sectors` sectors with pages of 64 KiB, fast enough to be written completely.
 fn large(sectors: u64, lba48: bool) -> Drives {
     let stripe = Stripe { channels: 4, dies: 1, planes: 1, units: 1 };
     let pages = u32::try_from(sectors.div_ceil(128)).unwrap();
@@ -87,7 +87,10 @@ fn large(sectors: u64, lba48: bool) -> Drives {
     let medium = Timed::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let window = Bytes::kib(256);
-    ssd(Drive { stripe, lba48, window, ..drive::drive(sectors, WriteCache::Through) }, layer)
+    ssd(
+        Drive { stripe, lba48, read_buffer: window, ..drive::drive(sectors, WriteCache::Through) },
+        layer,
+    )
 }
 
 fn run<E: Engine>(build: Build, ssd: Drives, jobs: &[Job]) -> (Vec<Report>, E) {
@@ -104,7 +107,8 @@ fn job(direction: Direction, first: u64, each: u32, loops: u64) -> Transfer {
 
 #[test]
 fn builds_patterns_and_commands_agree_over_both_engines() {
-    let all = [Addressing::Lba28, Addressing::Lba48, Addressing::Either, Addressing::Queued(8)];
+    let all =
+        [Addressing::Lba28, Addressing::Lba48, Addressing::LinuxChoice, Addressing::Queued(8)];
     for build in [Build::Single, Build::Firmware, Build::Sequencer] {
         for pattern in [Pattern::Increment, Pattern::Decrement] {
             for addressing in all {
@@ -168,13 +172,13 @@ fn the_end_of_the_drive_is_reached_and_not_passed() {
     let jobs = [Job::Identify, Job::Transfer(last), Job::Transfer(beyond)];
     let (reports, engine) = run::<Dwords>(Build::Sequencer, small(), &jobs);
     assert_eq!(reports[1].outcome, Ok(()));
-    let refusal = Refusal::BeyondDrive(Range { first: end - 5, sectors: 6, end });
+    let refusal = Refusal::BeyondDrive(SectorRange { first: end - 5, sectors: 6, limit: end });
     assert_eq!(reports[2].outcome, Err(Failure::Refused(refusal)));
     assert_eq!(engine.ssd().tally().commands, 2, "it was not asked");
 }
 
 #[test]
-fn a_sector_that_failed_is_told_with_all_its_bits() {
+fn a_failed_sector_is_reported_with_all_its_address_bits() {
     let drive = large(20_000_000, true);
     for addressing in [Addressing::Lba28, Addressing::Lba48] {
         let beyond = job(Read, 19_999_900, 256, 1).with_addressing(addressing);
@@ -185,18 +189,18 @@ fn a_sector_that_failed_is_told_with_all_its_bits() {
 }
 
 #[test]
-fn sectors_on_both_sides_of_twenty_eight_bits_are_told_apart() {
+fn sectors_on_both_sides_of_the_28_bit_limit_are_distinct() {
     let edge = 1 << 28;
     let make =
         |way, addressing| Job::Transfer(job(way, edge - 600, 200, 6).with_addressing(addressing));
     let low = job(Write, 0, 200, 6).with_data(Data::Pattern(Pattern::Decrement));
     let jobs = [
         Job::Identify,
-        make(Write, Addressing::Either),
-        // Where an address cut to 28 bits would go.
+        make(Write, Addressing::LinuxChoice),
+        // The sector that an address truncated to 28 bits would reach.
         Job::Transfer(low),
         make(Read, Addressing::Lba48),
-        make(Read, Addressing::Either),
+        make(Read, Addressing::LinuxChoice),
         make(Read, Addressing::Queued(4)),
     ];
     let (reports, _) = run::<Fises>(Build::Sequencer, large(edge + 1_000, true), &jobs);
@@ -231,7 +235,7 @@ fn long_commands_are_refused_by_a_drive_that_has_none() {
     let (reports, engine) = run::<Dwords>(Build::Sequencer, large(10_000, false), &jobs);
     let Err(Failure::Drive(taskfile)) = reports[0].outcome else { panic!("{reports:?}") };
     assert_eq!((taskfile.command, taskfile.error), (0x35, 0x04));
-    let refusal = Refusal::Lacks("48-bit commands");
+    let refusal = Refusal::Unsupported("48-bit commands");
     assert_eq!(reports[2].outcome, Err(Failure::Refused(refusal)));
     assert_eq!(reports[3].outcome, Ok(()), "FLUSH CACHE with 28 bits");
     assert_eq!(engine.device().wake(), Tick::NEVER);

@@ -1,4 +1,4 @@
-//! The host on a real link: the same jobs over the engines, and every kind of damage to each frame of a job.
+//! The host on a real link: the same jobs over both engines, with every kind of damage to every frame.
 
 use crate::drive;
 
@@ -9,7 +9,7 @@ use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Pattern, Report,
     Settings, Transfer,
 };
-use boardlab_sata::link::{Engine, Fault, Part, Place, Side, What};
+use boardlab_sata::link::{Effect, Engine, Fault, Part, Place, Side};
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sata::{Agent, Speed, Stop, Tick, fast};
@@ -76,28 +76,28 @@ fn jobs_run_over_the_dword_engine() {
 }
 
 /// What is done to frames.
-const DAMAGES: [(Part, What); 12] = [
-    (Part::Word(0), What::Flip(3)),
-    (Part::Word(1), What::Flip(31)),
-    (Part::Crc, What::Flip(0)),
-    (Part::Sof, What::Lost),
-    (Part::Sof, What::Type(0x27)),
-    (Part::Sof, What::Type(0x99)),
-    (Part::Eof, What::Lost),
-    (Part::Eof, What::Primitive(Primitive::Sync)),
-    (Part::Word(0), What::Primitive(Primitive::Sync)),
-    (Part::Word(0), What::Primitive(Primitive::XRdy)),
-    (Part::Crc, What::Invalid),
-    (Part::Word(0), What::Escape),
+const DAMAGES: [(Part, Effect); 12] = [
+    (Part::Dword(0), Effect::Flip(3)),
+    (Part::Dword(1), Effect::Flip(31)),
+    (Part::Crc, Effect::Flip(0)),
+    (Part::Sof, Effect::Lost),
+    (Part::Sof, Effect::Type(0x27)),
+    (Part::Sof, Effect::Type(0x99)),
+    (Part::Eof, Effect::Lost),
+    (Part::Eof, Effect::Primitive(Primitive::Sync)),
+    (Part::Dword(0), Effect::Primitive(Primitive::Sync)),
+    (Part::Dword(0), Effect::Primitive(Primitive::XRdy)),
+    (Part::Crc, Effect::Invalid),
+    (Part::Dword(0), Effect::SyncEscape),
 ];
 
 /// Every one of them to every frame of the jobs.
 fn all_faults<D: Agent>(addressing: Addressing, drive: D) -> impl Iterator<Item = Fault> {
     let (_, engine) = run(addressing, &[], drive);
     let frames = [Side::Host, Side::Device]
-        .map(|from| (0..engine.tally(from).frames).map(move |number| (from, number)));
+        .map(|from| (0..engine.counters(from).frames).map(move |number| (from, number)));
     frames.into_iter().flatten().flat_map(|(from, number)| {
-        DAMAGES.map(|(part, what)| Fault { from, place: Place::Frame(number, part), what })
+        DAMAGES.map(|(part, effect)| Fault { from, place: Place::Frame(number, part), effect })
     })
 }
 
@@ -119,7 +119,7 @@ fn survive<D: Agent>(drive: impl Fn() -> D) -> [u64; 3] {
 }
 
 #[test]
-fn no_damage_to_a_frame_is_taken_for_data_or_stops_the_host() {
+fn no_damage_to_a_frame_passes_as_data_or_hangs_the_host() {
     for [reissues, errors, resets] in [survive(toy), survive(ssd)] {
         assert!(reissues > 0 && errors > 0 && resets > 0, "{reissues} {errors} {resets}");
     }
@@ -152,7 +152,7 @@ fn patterns_are_the_same_words_on_the_link() {
 }
 
 #[test]
-fn a_drive_whose_power_stays_away_is_given_up() {
+fn a_drive_that_stays_without_power_fails_the_job() {
     let mut engine = Engine::new(wiring(), host(), ssd());
     engine.run(Tick(50_000));
     engine.cut_device();

@@ -52,18 +52,18 @@ fn reads(wiring: Wiring, frames: usize) -> Engine<Talker, Talker> {
 
 #[test]
 fn two_of_each_256_dwords_are_aligns_whatever_goes_on() {
-    for continues in [false, true] {
+    for cont in [false, true] {
         let mut wiring = wiring(13, 12, 64);
-        (wiring.host.continues, wiring.device.continues) = (continues, continues);
+        (wiring.host.cont, wiring.device.cont) = (cont, cont);
         let mut engine = reads(wiring, 100);
         // Data, HOLD and waiting: the host takes half of what could come.
         engine.host_mut().drain = Pace::rate(1, 2);
         assert_eq!(engine.run(Tick(256 * 1_000)), Stop::Limit);
         for side in [Side::Host, Side::Device] {
-            let census = engine.census(side);
-            let others = census.primitives + census.fillers + census.data;
-            assert_eq!((census.aligns, others), (2 * 1_000, 254 * 1_000), "{side}");
-            assert_eq!(census.fillers > 0, continues);
+            let traffic = engine.traffic(side);
+            let others = traffic.primitives + traffic.fillers + traffic.data;
+            assert_eq!((traffic.aligns, others), (2 * 1_000, 254 * 1_000), "{side}");
+            assert_eq!(traffic.fillers > 0, cont);
         }
     }
 }
@@ -121,13 +121,13 @@ fn frames_follow_one_another_after_three_round_trips() {
 
 #[test]
 fn cont_changes_no_tick_without_hold() {
-    let run = |continues| {
+    let run = |cont| {
         let mut wiring = wiring(13, 12, 64);
-        (wiring.host.continues, wiring.device.continues) = (continues, continues);
+        (wiring.host.cont, wiring.device.cont) = (cont, cont);
         let mut engine = reads(wiring, 10);
         engine.record();
         finish(&mut engine, 1_000_000);
-        (engine.trace(), engine.host().log.clone(), engine.census(Side::Host).fillers > 0)
+        (engine.trace(), engine.host().log.clone(), engine.traffic(Side::Host).fillers > 0)
     };
     let (with, without) = (run(true), run(false));
     assert!(with.0 == without.0 && with.1 == without.1);

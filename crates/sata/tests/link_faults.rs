@@ -1,8 +1,8 @@
-//! Faults of a link one by one: what each does to a frame, and how the ends get over it.
+//! Single faults of a link: the effect of each on a frame, and the recovery of both ends.
 
 use crate::link_rig::{Event, Pace, Talker, activate, command, finish, status, wiring};
 use boardlab_sata::link::{
-    Engine, Fault, Item, Part, Place, RESET, RETRIES, Side, State, Stop, Tally, What, Wiring,
+    Counters, Effect, Engine, Fault, Item, Part, Place, RESET, RETRIES, Side, State, Stop, Wiring,
 };
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::wire::fis::{Bist, DmaSetup, Kind, PioSetup, SetDeviceBits};
@@ -32,8 +32,8 @@ fn run(host: Talker, faults: &[Fault]) -> Link {
 }
 
 /// A fault at a part of the host's frame `number`.
-fn at(number: u64, part: Part, what: What) -> Fault {
-    Fault { from: Side::Host, place: Place::Frame(number, part), what }
+fn at(number: u64, part: Part, effect: Effect) -> Fault {
+    Fault { from: Side::Host, place: Place::Frame(number, part), effect }
 }
 
 fn every_fis() -> [Fis; 7] {
@@ -49,19 +49,19 @@ fn every_fis() -> [Fis; 7] {
 }
 
 fn refused(engine: &Link) -> u64 {
-    engine.tally(Side::Device).refusals
+    engine.counters(Side::Device).refusals
 }
 
 #[test]
 fn a_fis_with_a_bad_crc_is_refused_and_sent_again() {
     for fis in every_fis() {
-        let words = (0..fis.dwords()).map(Part::Word);
+        let words = (0..fis.dwords()).map(Part::Dword);
         for part in words.chain([Part::Crc]) {
             for bit in [0, 7, 31] {
-                let engine = send(fis, &[at(0, part, What::Flip(bit))]);
+                let engine = send(fis, &[at(0, part, Effect::Flip(bit))]);
                 assert_eq!(engine.device().events(), [Event::Fis(fis)], "{part:?}");
                 assert_eq!(engine.host().outcomes(), [Outcome::Accepted]);
-                assert_eq!((refused(&engine), engine.tally(Side::Host).retries), (1, 1));
+                assert_eq!((refused(&engine), engine.counters(Side::Host).retries), (1, 1));
             }
         }
     }
@@ -69,11 +69,11 @@ fn a_fis_with_a_bad_crc_is_refused_and_sent_again() {
 
 #[test]
 fn a_data_fis_with_a_bad_crc_is_refused_and_not_sent_again() {
-    for part in [Part::Word(1), Part::Word(70), Part::Word(100), Part::Crc] {
+    for part in [Part::Dword(1), Part::Dword(70), Part::Dword(100), Part::Crc] {
         let host = Talker::new().data(0, words(100));
-        let engine = run(host, &[at(0, part, What::Flip(3))]);
+        let engine = run(host, &[at(0, part, Effect::Flip(3))]);
         assert_eq!(engine.host().outcomes(), [Outcome::Refused]);
-        assert_eq!(engine.tally(Side::Host), &Tally { frames: 1, ..Tally::default() });
+        assert_eq!(engine.counters(Side::Host), &Counters { frames: 1, ..Counters::default() });
         assert_eq!(engine.device().log.len(), 2, "it began and was bad");
         assert!(matches!(&engine.device().log[1].1, Event::Data(_, false)));
     }
@@ -83,20 +83,20 @@ fn a_data_fis_with_a_bad_crc_is_refused_and_not_sent_again() {
 fn retries_have_an_end() {
     let damage = |times: u8| -> Link {
         let numbers = 0..u64::from(times);
-        let faults: Vec<_> = numbers.map(|n| at(n, Part::Crc, What::Flip(0))).collect();
+        let faults: Vec<_> = numbers.map(|n| at(n, Part::Crc, Effect::Flip(0))).collect();
         send(command(), &faults)
     };
     let engine = damage(RETRIES);
     assert_eq!(engine.host().outcomes(), [Outcome::Accepted]);
     let engine = damage(RETRIES + 1);
     assert_eq!(engine.host().outcomes(), [Outcome::Refused]);
-    assert_eq!(engine.tally(Side::Host).frames, u64::from(RETRIES) + 1);
+    assert_eq!(engine.counters(Side::Host).frames, u64::from(RETRIES) + 1);
     assert!(engine.device().log.is_empty());
 }
 
 #[test]
 fn a_lost_sof_ends_in_an_escape() {
-    let lost = at(0, Part::Sof, What::Lost);
+    let lost = at(0, Part::Sof, Effect::Lost);
     let engine = run(Talker::new().data(0, words(50)), &[lost]);
     assert_eq!(engine.host().outcomes(), [Outcome::Escaped]);
     assert!(engine.device().log.is_empty(), "no frame has begun");
@@ -108,17 +108,17 @@ fn a_lost_sof_ends_in_an_escape() {
 
 #[test]
 fn a_lost_eof_is_noticed_at_wtrm() {
-    let engine = run(Talker::new().data(0, words(50)), &[at(0, Part::Eof, What::Lost)]);
+    let engine = run(Talker::new().data(0, words(50)), &[at(0, Part::Eof, Effect::Lost)]);
     assert_eq!(engine.host().outcomes(), [Outcome::Refused]);
     assert!(engine.device().payloads().is_empty());
-    let engine = send(command(), &[at(0, Part::Eof, What::Lost)]);
+    let engine = send(command(), &[at(0, Part::Eof, Effect::Lost)]);
     assert_eq!(engine.device().events(), [Event::Fis(command())], "once, from the retry");
 }
 
 #[test]
 fn a_lost_dword_is_noticed_by_the_crc() {
-    for part in [Part::Word(0), Part::Word(20), Part::Word(50), Part::Crc] {
-        let engine = run(Talker::new().data(0, words(50)), &[at(0, part, What::Lost)]);
+    for part in [Part::Dword(0), Part::Dword(20), Part::Dword(50), Part::Crc] {
+        let engine = run(Talker::new().data(0, words(50)), &[at(0, part, Effect::Lost)]);
         assert_eq!(engine.host().outcomes(), [Outcome::Refused], "{part:?}");
         assert!(engine.device().payloads().is_empty());
     }
@@ -126,8 +126,8 @@ fn a_lost_dword_is_noticed_by_the_crc() {
 
 #[test]
 fn sync_in_mid_frame_gives_the_frame_up() {
-    let sync = What::Primitive(Primitive::Sync);
-    for part in [Part::Word(0), Part::Word(20), Part::Crc, Part::Eof] {
+    let sync = Effect::Primitive(Primitive::Sync);
+    for part in [Part::Dword(0), Part::Dword(20), Part::Crc, Part::Eof] {
         let engine = run(Talker::new().data(0, words(50)), &[at(0, part, sync)]);
         // The receiver falls idle, and its SYNC tells the sender.
         assert_eq!(engine.host().outcomes(), [Outcome::Escaped], "{part:?}");
@@ -138,7 +138,7 @@ fn sync_in_mid_frame_gives_the_frame_up() {
 #[test]
 fn either_end_can_escape() {
     for from in [Side::Host, Side::Device] {
-        let fault = Fault { from, place: Place::Tick(Tick(60)), what: What::Escape };
+        let fault = Fault { from, place: Place::Tick(Tick(60)), effect: Effect::SyncEscape };
         let engine = run(Talker::new().data(0, words(200)), &[fault]);
         assert_eq!(engine.host().outcomes(), [Outcome::Escaped], "{from}");
         assert!(matches!(engine.device().log.last().unwrap().1, Event::Data(_, false)));
@@ -153,7 +153,7 @@ fn either_end_can_escape() {
 fn an_unknown_fis_is_refused_although_its_crc_is_right() {
     let known = Kind::ALL.map(Kind::code);
     for code in (0..=255).filter(|code| !known.contains(code)) {
-        let faults = [0, 1, 2, 3].map(|number| at(number, Part::Sof, What::Type(code)));
+        let faults = [0, 1, 2, 3].map(|number| at(number, Part::Sof, Effect::Type(code)));
         let engine = send(command(), &faults);
         assert_eq!(engine.host().outcomes(), [Outcome::Refused], "{code:02x}h");
         assert!(engine.device().log.is_empty());
@@ -163,7 +163,7 @@ fn an_unknown_fis_is_refused_although_its_crc_is_right() {
 #[test]
 fn a_fis_of_a_wrong_length_is_refused() {
     for (fis, code) in [(command(), 0x39), (activate(), 0x27), (status(), 0x41)] {
-        let faults = [0, 1, 2, 3].map(|number| at(number, Part::Sof, What::Type(code)));
+        let faults = [0, 1, 2, 3].map(|number| at(number, Part::Sof, Effect::Type(code)));
         let engine = send(fis, &faults);
         assert_eq!(engine.host().outcomes(), [Outcome::Refused]);
         assert!(engine.device().log.is_empty());
@@ -187,8 +187,8 @@ fn a_frame_that_is_too_long_is_asked_to_end_and_refused() {
 
 #[test]
 fn dmat_ends_a_data_fis_early_and_its_sender_knows() {
-    let what = What::Primitive(Primitive::Dmat);
-    let fault = Fault { from: Side::Device, place: Place::Tick(Tick(80)), what };
+    let effect = Effect::Primitive(Primitive::Dmat);
+    let fault = Fault { from: Side::Device, place: Place::Tick(Tick(80)), effect };
     let engine = run(Talker::new().data(0, words(200)), &[fault]);
     assert_eq!(engine.host().outcomes(), [Outcome::Escaped]);
     let came = engine.device().payloads();
@@ -200,8 +200,8 @@ fn dmat_ends_a_data_fis_early_and_its_sender_knows() {
 #[test]
 fn wrong_primitives_do_no_harm() {
     for wrong in Primitive::ALL {
-        for part in [Part::Sof, Part::Word(2), Part::Crc, Part::Eof] {
-            let engine = send(command(), &[at(0, part, What::Primitive(wrong))]);
+        for part in [Part::Sof, Part::Dword(2), Part::Crc, Part::Eof] {
+            let engine = send(command(), &[at(0, part, Effect::Primitive(wrong))]);
             assert_eq!(engine.host().outcomes(), [Outcome::Accepted], "{wrong} at {part:?}");
             assert_eq!(engine.device().events(), [Event::Fis(command())]);
         }
@@ -220,7 +220,11 @@ fn a_host_yields_to_a_device() {
         let (host, device) = (engine.host().events(), engine.device().events());
         // X_RDY of the host takes six ticks; until then the device may begin.
         let yields = later <= 6;
-        assert_eq!(engine.tally(Side::Host).collisions, u64::from(yields), "{later} ticks later");
+        assert_eq!(
+            engine.counters(Side::Host).collisions,
+            u64::from(yields),
+            "{later} ticks later"
+        );
         assert_eq!(host[0] == Event::Fis(status()), yields);
         assert_eq!(device[0] == Event::Fis(command()), !yields);
     }
@@ -270,23 +274,23 @@ fn an_agent_that_refuses_a_frame_makes_it_refused() {
     let mut engine = Engine::new(link(), Talker::new().data(0, words(10)), device);
     finish(&mut engine, 10_000);
     assert_eq!(engine.host().outcomes(), [Outcome::Refused]);
-    assert_eq!(engine.tally(Side::Device).refusals, 1);
+    assert_eq!(engine.counters(Side::Device).refusals, 1);
 }
 
 #[test]
 fn filler_whose_cont_was_lost_does_not_shut_a_free_end_off() {
     // The device says SYNC, SYNC, CONT, and filler from then on.
-    for (tick, what) in
-        [(2, What::Lost), (50, What::Primitive(Primitive::XRdy)), (2, What::Data(5))]
+    for (tick, effect) in
+        [(2, Effect::Lost), (50, Effect::Primitive(Primitive::XRdy)), (2, Effect::Data(5))]
     {
         let mut wiring = link();
-        wiring.device.continues = true;
+        wiring.device.cont = true;
         let mut engine = Engine::new(wiring, Talker::new().fis(100, command()), Talker::new());
-        engine.inject(Fault { from: Side::Device, place: Place::Tick(Tick(tick)), what });
+        engine.inject(Fault { from: Side::Device, place: Place::Tick(Tick(tick)), effect });
         finish(&mut engine, 10_000);
         // As without the fault: X_RDY a tick later, two ways and their answer, SOF, seven dwords, a way.
         let received = 100 + 1 + 15 + 2 + 7 + 6;
-        assert_eq!(engine.device().log, [(Tick(received), Event::Fis(command()))], "{what:?}");
+        assert_eq!(engine.device().log, [(Tick(received), Event::Fis(command()))], "{effect:?}");
         assert_eq!(engine.resets(), 0);
     }
 }
@@ -294,8 +298,8 @@ fn filler_whose_cont_was_lost_does_not_shut_a_free_end_off() {
 #[test]
 fn what_was_to_be_sent_again_is_forgotten_with_the_link() {
     let mut engine = Engine::new(link(), Talker::new().fis(0, command()), Talker::new());
-    engine.inject(at(0, Part::Crc, What::Flip(1)));
-    while engine.tally(Side::Host).retries == 0 {
+    engine.inject(at(0, Part::Crc, Effect::Flip(1)));
+    while engine.counters(Side::Host).retries == 0 {
         engine.run(engine.now().after(1));
     }
     engine.cut_device();

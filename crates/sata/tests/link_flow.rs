@@ -1,4 +1,4 @@
-//! Flow control: HOLD and HOLDA between a sender, a FIFO and an agent that takes when it can.
+//! Flow control: HOLD and HOLDA between a sender, a FIFO and an agent with varying speed.
 //!
 //! `BOARDLAB_FULL=1` runs twenty times as many random cases.
 
@@ -28,7 +28,7 @@ fn write_all(wiring: Wiring, from: u64, words: &[u32], drain: Pace) -> Engine<Ta
     finish(&mut engine, LIMIT);
     assert_eq!(engine.device().payloads(), [words], "{wiring:?}");
     assert_eq!(engine.host().outcomes(), [Outcome::Accepted]);
-    assert_eq!(engine.tally(Side::Device).overflows, 0, "{wiring:?}");
+    assert_eq!(engine.counters(Side::Device).overflows, 0, "{wiring:?}");
     engine
 }
 
@@ -74,7 +74,7 @@ fn a_device_that_takes_nothing_any_more_holds_and_does_not_overflow() {
         let mut engine = write(wiring, 0, words(2_048), Pace::Never(10));
         engine.record();
         assert_eq!(engine.run(Tick(1_000_000)), Stop::Limit);
-        assert_eq!(engine.tally(Side::Device).overflows, 0);
+        assert_eq!(engine.counters(Side::Device).overflows, 0);
         let trace = engine.trace();
         assert_eq!(trace.device.last().unwrap().item, Item::Primitive(Hold));
         assert_eq!(trace.host.last().unwrap().item, Item::Primitive(Holda));
@@ -92,7 +92,7 @@ fn no_random_drain_overflows_the_fifo() {
         let mut wiring = wiring(there, back, room);
         wiring.device.hold_to = 1 + draw(room.into());
         wiring.host.holda_after = 1 + draw(20);
-        (wiring.host.continues, wiring.device.continues) = (draw(2) == 0, draw(2) == 0);
+        (wiring.host.cont, wiring.device.cont) = (draw(2) == 0, draw(2) == 0);
         let (count, from) = (1 + draw(900), draw(256));
         let to_host = draw(2) == 0;
         let words = random_words(&mut stream, count.try_into().unwrap());
@@ -129,7 +129,7 @@ fn transfer(case: u64, wiring: Wiring, way: (u64, bool), words: &[u32], paces: [
     }
     let mut engine = Engine::new(wiring, host, device);
     assert_eq!(engine.run(Tick(LIMIT)), Stop::Idle, "seed {case}: {wiring:?}");
-    assert_eq!(engine.tally(side).overflows, 0, "seed {case}: {wiring:?}");
+    assert_eq!(engine.counters(side).overflows, 0, "seed {case}: {wiring:?}");
     let receiver = if way.1 { engine.host() } else { engine.device() };
     assert_eq!(receiver.payloads(), [words], "seed {case}: {wiring:?}");
 }
@@ -142,10 +142,14 @@ fn fullest(wiring: Wiring) -> (u32, u64) {
             let drain = Pace::Rate { dwords: 1, ticks: 1, pause: (0, 2_000) };
             let mut engine = write(wiring, from, words(count), drain);
             finish(&mut engine, LIMIT);
-            let tally = engine.tally(Side::Device);
-            fullest = fullest.max(tally.fullest);
-            overflows += tally.overflows;
-            assert_eq!(tally.refusals, u64::from(tally.overflows > 0), "an overflow is found");
+            let counters = engine.counters(Side::Device);
+            fullest = fullest.max(counters.fullest);
+            overflows += counters.overflows;
+            assert_eq!(
+                counters.refusals,
+                u64::from(counters.overflows > 0),
+                "an overflow is found"
+            );
         }
     }
     (fullest, overflows)
@@ -171,7 +175,7 @@ fn an_overflow_is_refused_and_never_passes_for_good() {
     let drain = Pace::Rate { dwords: 1, ticks: 1, pause: (0, 2_000) };
     let mut engine = write(wiring, 0, words(500), drain);
     finish(&mut engine, LIMIT);
-    assert!(engine.tally(Side::Device).overflows > 0);
+    assert!(engine.counters(Side::Device).overflows > 0);
     assert_eq!(engine.host().outcomes(), [Outcome::Refused]);
     assert!(engine.device().payloads().is_empty());
 }
@@ -197,9 +201,9 @@ fn hold_is_kept_while_holda_is_received() {
 fn hold_hold_data_eof_without_cont_loses_nothing() {
     // The sender runs dry before its last dword for so many ticks. SOF and header take two.
     for dry in 1..6 {
-        for continues in [false, true] {
+        for cont in [false, true] {
             let mut wiring = wiring(5, 5, 64);
-            wiring.host.continues = continues;
+            wiring.host.cont = cont;
             let host = Talker::new().data(0, words(128)).supplies(Pace::Rate {
                 dwords: 1,
                 ticks: 1,
@@ -212,7 +216,7 @@ fn hold_hold_data_eof_without_cont_loses_nothing() {
             let trace = engine.trace();
             let at = trace.host.iter().position(|run| run.item == Item::Primitive(Hold)).unwrap();
             // After CONT one more HOLD ends the filler.
-            let ended = u64::from(continues && dry >= 3);
+            let ended = u64::from(cont && dry >= 3);
             assert_eq!(trace.host[at].ticks(), dry + ended);
             let items: Vec<_> = trace.host[at + 1..at + 4].iter().map(|run| run.item).collect();
             use boardlab_sata::wire::Primitive::Eof;
@@ -248,9 +252,9 @@ fn both_ends_hold_at_once() {
     // The device takes nothing for long after dword 40, the host has nothing for a while after each
     // of the dwords that it can still send.
     for dry_at in 50..100 {
-        for continues in [false, true] {
+        for cont in [false, true] {
             let mut wiring = wiring(7, 11, 16);
-            (wiring.host.continues, wiring.device.continues) = (continues, continues);
+            (wiring.host.cont, wiring.device.cont) = (cont, cont);
             let pause = (dry_at, u64::from(dry_at) * 4);
             let host = Talker::new().data(0, words(300)).supplies(Pace::Rate {
                 dwords: 1,
@@ -262,7 +266,7 @@ fn both_ends_hold_at_once() {
             engine.record();
             finish(&mut engine, LIMIT);
             assert_eq!(engine.device().payloads(), [words(300)], "dry at {dry_at}");
-            assert_eq!(engine.tally(Side::Device).overflows, 0, "dry at {dry_at}");
+            assert_eq!(engine.counters(Side::Device).overflows, 0, "dry at {dry_at}");
             let trace = engine.trace();
             both += (0..engine.now().0)
                 .filter(|&tick| sends(&trace.host, Hold, tick) && sends(&trace.device, Hold, tick))

@@ -1,11 +1,11 @@
-//! The engine's short cuts against single steps: the same ticks, records and counts.
+//! The dword engine's shortcuts compared with single steps: the same ticks, records and counts.
 //!
 //! `BOARDLAB_FULL=1` runs twenty times as many random cases.
 
 use crate::link_rig;
 
 use crate::link_rig::{Event, Pace, Talker, activate, command, end, random_words, status};
-use boardlab_sata::link::{Engine, Fault, Part, Place, Side, Stop, What, Wiring};
+use boardlab_sata::link::{Effect, Engine, Fault, Part, Place, Side, Stop, Wiring};
 use boardlab_sata::wire::Primitive;
 use boardlab_sata::{Speed, Tick};
 use boardlab_sim::{Seed, Stream};
@@ -32,8 +32,8 @@ fn compare(case: u64, engine: Link, stops: &[u64]) {
         assert_eq!(quick.run(Tick(stop)), slow.run(Tick(stop)), "seed {case}");
         assert_eq!(quick.now(), slow.now(), "seed {case}");
         for side in [Side::Host, Side::Device] {
-            assert_eq!(quick.tally(side), slow.tally(side), "seed {case}, {side}");
-            assert_eq!(quick.census(side), slow.census(side), "seed {case}, {side}");
+            assert_eq!(quick.counters(side), slow.counters(side), "seed {case}, {side}");
+            assert_eq!(quick.traffic(side), slow.traffic(side), "seed {case}, {side}");
         }
         assert!(log(quick.host()) == log(slow.host()), "seed {case}: the host met other things");
         assert!(log(quick.device()) == log(slow.device()), "seed {case}: the device did");
@@ -55,7 +55,7 @@ fn random_link(stream: &mut Stream) -> Link {
         end.holda_after = 1 + draw(20);
         // Often HOLD for a few ticks only.
         end.hold_to = if draw(2) == 0 { room - 1 } else { 1 + draw(room.into()) };
-        end.continues = draw(2) == 0;
+        end.cont = draw(2) == 0;
         // Now and then a FIFO that overflows.
         end.fifo -= if draw(8) == 0 { draw(end.fifo.into()) } else { 0 };
     }
@@ -103,21 +103,21 @@ fn random_fault(stream: &mut Stream) -> Fault {
         0 => Place::Tick(Tick(stream.below(30_000))),
         _ => {
             let parts =
-                [Part::Sof, Part::Crc, Part::Eof, Part::Word(0), Part::Word(5), Part::Word(700)];
+                [Part::Sof, Part::Crc, Part::Eof, Part::Dword(0), Part::Dword(5), Part::Dword(700)];
             Place::Frame(stream.below(4), parts[usize::try_from(stream.below(6)).unwrap()])
         }
     };
     let any = Primitive::ALL[usize::try_from(stream.below(18)).unwrap()];
-    let what = match stream.below(7) {
-        0 => What::Flip(u8::try_from(stream.below(32)).unwrap()),
-        1 => What::Primitive(any),
-        2 => What::Data(7),
-        3 => What::Invalid,
-        4 => What::Lost,
-        5 => What::Type(0x46),
-        _ => What::Escape,
+    let effect = match stream.below(7) {
+        0 => Effect::Flip(u8::try_from(stream.below(32)).unwrap()),
+        1 => Effect::Primitive(any),
+        2 => Effect::Data(7),
+        3 => Effect::Invalid,
+        4 => Effect::Lost,
+        5 => Effect::Type(0x46),
+        _ => Effect::SyncEscape,
     };
-    Fault { from, place, what }
+    Fault { from, place, effect }
 }
 
 fn cases() -> u64 {

@@ -1,4 +1,5 @@
-//! What goes over the wire, against vectors of two independent implementations, and every single wrong bit.
+//! Byte formats, compared with vectors of two independent implementations, and the detection of every
+//! single bit error.
 use boardlab_sata::Error;
 use boardlab_sata::wire::crc::crc;
 use boardlab_sata::wire::fis::{
@@ -29,7 +30,7 @@ fn words(fis: &Fis) -> Vec<u32> {
 
 fn sealed(words: &[u32]) -> Vec<u32> {
     let mut words = words.to_vec();
-    frame::seal(&mut words);
+    frame::encode(&mut words);
     words
 }
 
@@ -150,7 +151,7 @@ fn a_sealed_frame_has_residue_zero_and_opens_to_what_it_was() {
     for length in [1, 2, 5, 7, 100, data::LARGEST, 2_100] {
         let original = &original[..length];
         let mut wire = sealed(original);
-        assert_eq!(frame::open(&mut wire), Ok(original), "{length} dwords");
+        assert_eq!(frame::decode(&mut wire), Ok(original), "{length} dwords");
         assert_eq!(crc(&wire), 0, "{length} dwords");
     }
 }
@@ -161,7 +162,7 @@ fn assert_refused(wire: &[u32], received: &mut [u32], flips: &[(usize, u32)]) {
     for (at, bit) in flips {
         received[*at] ^= 1 << bit;
     }
-    let opened = frame::open(received);
+    let opened = frame::decode(received);
     assert!(matches!(opened, Err(Error::Crc { .. })), "{flips:?} passed: wrong data accepted");
 }
 
@@ -172,7 +173,7 @@ fn every_single_wrong_bit_of_the_longest_frame_is_refused() {
     let wire = sealed(&original);
     assert_eq!(wire.len(), 2_050);
     let mut received = wire.clone();
-    let opened = frame::open(&mut received).unwrap();
+    let opened = frame::decode(&mut received).unwrap();
     assert_eq!(DataView::new(opened).unwrap().payload(), &original[1..]);
     let mut refused = 0;
     for flip in bits(&wire) {
@@ -200,7 +201,7 @@ fn a_lost_dword_is_refused() {
     for at in 0..wire.len() {
         let mut received = wire.clone();
         received.remove(at);
-        assert!(frame::open(&mut received).is_err(), "without dword {at}");
+        assert!(frame::decode(&mut received).is_err(), "without dword {at}");
     }
 }
 
@@ -269,7 +270,7 @@ fn any_words_are_a_drive_that_is_written_as_it_was_read_or_an_error() {
 fn every_type_has_its_name_in_an_error() {
     for kind in Kind::ALL {
         let mut frame = sealed(&[u32::from(kind.code()); 9]);
-        let error = Fis::parse(frame::open(&mut frame).unwrap()).unwrap_err().to_string();
+        let error = Fis::parse(frame::decode(&mut frame).unwrap()).unwrap_err().to_string();
         assert!(error.contains(kind.name()), "{error}");
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn end(section: &Section<'_>) -> Read<End> {
         fifo: u32 => within(32, limits::FIFO),
         hold_from: u32 => within(2, limits::FIFO),
         hold_to: u32 => up_to(limits::FIFO),
-        continues as "cont": bool,
+        cont: bool,
     })
 }
 

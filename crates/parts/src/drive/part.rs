@@ -104,7 +104,7 @@ fn check(section: &Section<'_>, part: &DrivePart) -> Read<()> {
     }
     part.managed.check(section, part.capacity())?;
     let group = part.managed.page * u64::from(part.drive.stripe.program_pages());
-    if part.drive.window < group {
+    if part.drive.read_buffer < group {
         let problem = format!("does not hold the {group} that a die reads at once");
         let expected = format!("at least {group}");
         return Err(refuse_in(section, ["controller", "read_buffer"], &problem, &expected));
@@ -149,7 +149,7 @@ section! {
 fn controller(section: Section<'_>) -> Read<Drive> {
     fields!(section => Drive {
         command: Duration => up_to(limits::COMMAND),
-        window as "read_buffer": Bytes => within(SECTOR, MEMORY),
+        read_buffer: Bytes => within(SECTOR, MEMORY),
         look_ahead: bool,
         write_cache: WriteCache => with(write_cache),
         idle_after: Duration => up_to(AWAY),

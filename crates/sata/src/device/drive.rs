@@ -1,9 +1,10 @@
-//! What a drive is, as plain data, checked once against the layer that it stands on.
+//! The parameters of a drive, as plain data, checked once against the layer below.
 //!
-//! Layer: configuration. Main types: [`Drive`], [`WriteCache`], [`Refusal`]. Everything comes from a part file; nothing here
-//! has a default. What lies behind the face, cells, map and erased blocks, comes from `boardlab-ftl`.
+//! Layer: configuration. Main types: [`Drive`], [`WriteCache`], [`Refusal`]. All values come from a
+//! part file; there are no defaults here. The flash behind the interface (cells, mapping, erased
+//! blocks) is `boardlab-ftl`.
 
-use crate::device::outgoing::FRAME;
+use crate::device::read_path::DATA_FIS_SECTORS;
 use crate::wire::error::Error;
 use crate::wire::identify::{SECTORS_28, SECTORS_48};
 use crate::{LARGEST_DATA, SECTOR, SECTOR_DWORDS};
@@ -11,25 +12,25 @@ use boardlab_ftl::Stripe;
 use boardlab_sim::{Bytes, Duration};
 use std::fmt;
 
-/// A page has no more sectors than a set of them has bits.
+/// The maximum number of sectors per page: the bits of a sector mask.
 const LARGEST_PAGE: u64 = 128;
-/// Commands that 5 bits of a tag can tell apart.
+/// The number of tags, which have 5 bits.
 const TAGS: u32 = 32;
 
-/// When a write command ends, and what of it a cut of power takes.
+/// When a write command completes, and whether a power cut loses its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WriteCache {
-    /// When its data are on flash.
+    /// Write through: the command completes when its data are on flash.
     Through,
-    /// When its data are in the buffer; they are lost with the power. So much of it may hold pages that are not
-    /// whole and wait for the rest.
+    /// Write back: the command completes when its data are in the buffer, and a power cut loses them.
+    /// This much of the buffer may hold incomplete pages that wait for their other sectors.
     Back(Bytes),
-    /// The same with capacitors, so that nothing is lost.
+    /// Write back with capacitors, so that a power cut loses nothing.
     Protected(Bytes),
 }
 
 impl WriteCache {
-    /// What may be held for pages that are not whole.
+    /// Returns the buffer for incomplete pages.
     #[must_use]
     pub const fn size(self) -> Bytes {
         match self {
@@ -39,77 +40,89 @@ impl WriteCache {
     }
 }
 
-/// A drive.
+/// The parameters of a drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drive {
-    /// Sectors that the host can address.
+    /// The sectors that the host can address.
     pub sectors: u64,
-    /// Commands with 48-bit addresses are known; without them the drive has fewer than 2^28 sectors.
+    /// Whether 48-bit commands are supported; otherwise the drive has fewer than 2^28 sectors.
     pub lba48: bool,
-    /// Commands that can be queued, 1 to 32; `None` where queueing is not known.
+    /// The queue depth, 1 to 32; `None` if queued commands are not supported.
     pub queue: Option<u32>,
-    /// DATA SET MANAGEMENT with TRIM is known; whole pages that were given up read as zeros.
+    /// Whether DATA SET MANAGEMENT with TRIM is supported. Whole trimmed pages read as zeros.
     pub trims: bool,
-    /// From a command to its first effect: the controller's own time.
+    /// The controller's time from a command to its first effect.
     pub command: Duration,
-    /// How mapped pages lie over the dies.
+    /// How mapped pages are distributed over the dies.
     pub stripe: Stripe,
-    /// Buffer for data on their way from flash to the host: so much is read ahead of the link. That for
-    /// data on their way to flash is the buffer of the medium below (`slots` of `boardlab_ftl::Timing`).
-    pub window: Bytes,
-    /// Whether the drive goes on reading when a command begins where the last one ended.
+    /// The buffer for data on their way from flash to the host, which limits prefetching. The buffer
+    /// for data on their way to flash belongs to the medium below (`slots` of `boardlab_ftl::Timing`).
+    pub read_buffer: Bytes,
+    /// Whether the drive reads ahead if a command begins where the last one ended.
     pub look_ahead: bool,
-    /// When a write command ends. SET FEATURES may turn a cache off and on again.
+    /// The write cache. SET FEATURES may turn it off and on again.
     pub write_cache: WriteCache,
-    /// For how long the host must be away before the drive works on its own.
+    /// The time without commands after which background work starts.
     pub idle_after: Duration,
-    /// DMA Activate is sent while there is no room yet, and the Data FIS meets HOLD; otherwise it is sent when
-    /// there is room.
+    /// Whether DMA Activate is sent before there is room for the Data FIS, which then meets HOLD.
+    /// Otherwise it is sent when there is room.
     pub activates_early: bool,
-    /// Dwords of a Data FIS to the host at most, whole sectors.
+    /// The maximum payload of a Data FIS to the host in dwords, a multiple of a sector.
     pub frame: u32,
-    /// Dwords of a Data FIS with IDENTIFY data: 128 where they come at once.
+    /// The maximum payload of a Data FIS of IDENTIFY data in dwords; 128 for all at once.
     pub identify_frame: u32,
 }
 
 impl Drive {
-    /// Whether all numbers fit together, over a layer of `pages` mapped pages of `page` bytes.
+    /// Checks that all values are consistent, with a layer below of `pages` mapped pages of `page`
+    /// bytes.
     ///
     /// # Errors
-    /// [`Error::Drive`] with the number that does not fit.
+    /// [`Error::Drive`] with the value that is out of range.
     pub fn check(&self, page: Bytes, pages: u32) -> Result<(), Error> {
-        let window = self.window / SECTOR;
+        let read_buffer = self.read_buffer / SECTOR;
         let sectors = page.get() / SECTOR.get();
         let whole = page.is_multiple_of(SECTOR);
         let addressed = if self.lba48 { SECTORS_48 } else { SECTORS_28 };
         let group = u64::from(self.stripe.program_pages()) * sectors;
-        range("sectors of a mapped page", if whole { sectors } else { 0 }, 1, LARGEST_PAGE)?;
-        range("sectors", self.sectors, 1, addressed.min(u64::from(pages) * sectors))?;
-        range("places in the queue", self.queue.unwrap_or(1).into(), 1, TAGS.into())?;
-        range("mapped pages that a die programs at once", group, 1, u64::MAX)?;
+        check_range("sectors per mapped page", if whole { sectors } else { 0 }, 1, LARGEST_PAGE)?;
+        check_range("sectors", self.sectors, 1, addressed.min(u64::from(pages) * sectors))?;
+        check_range("queue entries", self.queue.unwrap_or(1).into(), 1, TAGS.into())?;
+        check_range("sectors that a die programs at once", group, 1, u64::MAX)?;
         let frame = u64::from(self.frame);
-        // A Data FIS is whole in the buffer, wherever it begins.
-        let least = group.max(FRAME) + frame / u64::from(SECTOR_DWORDS);
-        range("sectors of the read buffer", window, least, u64::MAX)?;
-        let cut = frame.next_multiple_of(SECTOR_DWORDS.into());
-        range("dwords of a Data FIS", frame, cut.max(SECTOR_DWORDS.into()), LARGEST_DATA.into())?;
-        range("dwords of IDENTIFY data", self.identify_frame.into(), 1, SECTOR_DWORDS.into())
+        // The buffer must hold a whole Data FIS, wherever it begins.
+        let least = group.max(DATA_FIS_SECTORS) + frame / u64::from(SECTOR_DWORDS);
+        check_range("sectors of the read buffer", read_buffer, least, u64::MAX)?;
+        let whole_sectors = frame.next_multiple_of(SECTOR_DWORDS.into());
+        check_range(
+            "dwords of a Data FIS",
+            frame,
+            whole_sectors.max(SECTOR_DWORDS.into()),
+            LARGEST_DATA.into(),
+        )?;
+        check_range(
+            "dwords per Data FIS of IDENTIFY data",
+            self.identify_frame.into(),
+            1,
+            SECTOR_DWORDS.into(),
+        )
     }
 }
 
-fn range(what: &'static str, found: u64, least: u64, most: u64) -> Result<(), Error> {
+fn check_range(what: &'static str, found: u64, least: u64, most: u64) -> Result<(), Error> {
     let fits = (least..=most).contains(&found);
     if fits { Ok(()) } else { Err(Error::Drive { what, found, least, most }) }
 }
 
-/// Why a drive does not do what it was asked for.
+/// Why a drive refuses a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// Too few blocks are good: it takes no more data. What it had taken into a volatile cache may be lost.
+    /// Too few good blocks remain: the drive accepts no more data. Data in a volatile cache may be
+    /// lost.
     WornOut,
-    /// A sector cannot be read.
+    /// A sector is unreadable.
     Unreadable {
-        /// The first of them.
+        /// The first unreadable sector.
         sector: u64,
     },
 }

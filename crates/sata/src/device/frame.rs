@@ -1,7 +1,7 @@
-//! The payload of a Data FIS that comes, until its CRC was seen.
+//! The payload of an incoming Data FIS, until its CRC is checked.
 //!
-//! Layer: below the command layer. Main type: [`Frame`]. Words that count are found out, so that a drive that got
-//! them one by one holds the same, in the same few bytes, as one that was told.
+//! Layer: below the command layer. Main type: [`Frame`]. It recognises counting patterns in words, so
+//! that a drive stores them as compactly if they arrive word by word as if they arrive as a pattern.
 
 use crate::device::store::Data;
 use crate::wire::{Counting, Step};
@@ -11,14 +11,14 @@ use crate::{LARGEST_DATA, SECTOR_DWORDS};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Frame {
     dwords: u32,
-    /// All of it, if it was described.
+    /// The whole payload, if it is a counting pattern.
     described: Option<Counting>,
-    /// All of it otherwise.
+    /// The whole payload otherwise.
     words: Vec<u32>,
 }
 
 impl Frame {
-    /// Another one begins.
+    /// Begins a new frame.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.dwords = 0;
@@ -26,7 +26,7 @@ impl Frame {
         self.words.clear();
     }
 
-    /// Sectors that came, if they are whole, and there are any, and not too many.
+    /// Returns the number of sectors, if it is whole, not zero and within the maximum.
     #[inline]
     pub(crate) fn sectors(&self) -> Option<u64> {
         let fits = (1..=LARGEST_DATA).contains(&self.dwords);
@@ -35,10 +35,10 @@ impl Frame {
     }
 
     pub(crate) fn take(&mut self, words: &[u32]) {
-        self.write_out();
+        self.expand();
         let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
         self.dwords = self.dwords.saturating_add(count);
-        // What comes beyond the largest frame is refused at its end and need not be kept.
+        // A frame above the maximum is refused at its end, so the excess is not stored.
         if self.dwords <= LARGEST_DATA {
             self.words.extend_from_slice(words);
         }
@@ -50,7 +50,7 @@ impl Frame {
             None if self.dwords == 0 => self.described = Some(words),
             Some(all) if all.from(self.dwords.into()) == words => {}
             _ => {
-                self.write_out();
+                self.expand();
                 let fits = self.dwords.saturating_add(dwords) <= LARGEST_DATA;
                 let count = if fits { dwords } else { 0 };
                 self.words.extend((0..count.into()).map(|at| words.word(at)));
@@ -59,35 +59,35 @@ impl Frame {
         self.dwords = self.dwords.saturating_add(dwords);
     }
 
-    /// What was described is kept word by word from now on.
-    fn write_out(&mut self) {
+    /// Converts a counting pattern into words.
+    fn expand(&mut self) {
         if let Some(words) = self.described.take() {
             let count = self.dwords.min(LARGEST_DATA);
             self.words.extend((0..count.into()).map(|at| words.word(at)));
         }
     }
 
-    /// The payload.
+    /// Returns the payload.
     #[inline]
     pub(crate) fn data(&self) -> Data<'_> {
         if let Some(words) = self.described {
             return Data::Counting(words);
         }
-        match counting(&self.words) {
+        match counting_pattern(&self.words) {
             Some(words) => Data::Counting(words),
             None => Data::Words(&self.words),
         }
     }
 
-    /// The payload word by word.
+    /// Returns the payload as words.
     pub(crate) fn words(&mut self) -> &[u32] {
-        self.write_out();
+        self.expand();
         &self.words
     }
 }
 
-/// The words, if they count.
-fn counting(words: &[u32]) -> Option<Counting> {
+/// Returns the words as a counting pattern, if they are one.
+fn counting_pattern(words: &[u32]) -> Option<Counting> {
     let (&first, &second) = (words.first()?, words.get(1)?);
     let step = if second == first.wrapping_add(1) { Step::Up } else { Step::Down };
     let all = Counting { first, step };
@@ -101,7 +101,7 @@ mod tests {
     const UP: Counting = Counting { first: u32::MAX - 5, step: Step::Up };
 
     #[test]
-    fn words_that_count_are_found_out() {
+    fn a_counting_pattern_is_recognised_in_words() {
         let mut frame = Frame::default();
         for step in [Step::Up, Step::Down] {
             frame.clear();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_told_and_brought_come_out_in_order() {
+    fn patterns_and_words_of_one_frame_keep_their_order() {
         let mut frame = Frame::default();
         frame.take_described(100, UP);
         frame.take_described(28, UP.from(100));

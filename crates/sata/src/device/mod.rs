@@ -2,27 +2,28 @@
 //!
 //! In reading order:
 //!
-//! - [`ssd`]: [`Ssd`], the device end of a link. `command` decodes, `protocol` begins and ends commands, `queue` knows
-//!   the queued ones, `transfer` and `frame` move data.
-//! - [`drive`]: [`Drive`], what a drive is, as plain data; [`Refusal`], why it does not do something.
-//! - [`storage`]: [`Storage`], the drive without its protocol: sectors in, flash operations out, and when. Its two
-//!   ways are `incoming` and [`outgoing`], what it holds `contents` and [`store`].
+//! - [`ssd`]: [`Ssd`], the device end of a link. `command` decodes commands, `protocol` begins and
+//!   completes them, `queue` holds the queued ones, `transfer` and `frame` transfer data.
+//! - [`drive`]: [`Drive`], the parameters of a drive; [`Refusal`], why it refuses a request.
+//! - [`storage`]: [`Storage`], the drive without its protocol: sectors in, flash operations and their
+//!   times out. `write_path` and [`read_path`] are its two directions, `contents` and [`store`] its
+//!   contents.
 
 mod command;
 mod contents;
 pub mod drive;
 mod frame;
-mod incoming;
-pub mod outgoing;
 mod protocol;
 mod queue;
+pub mod read_path;
 pub mod ssd;
 pub mod storage;
 pub mod store;
 mod transfer;
+mod write_path;
 
 pub use drive::{Drive, Refusal, WriteCache};
-pub use outgoing::{Reading, Ready};
+pub use read_path::{ReadOp, ReadySectors};
 pub use ssd::{Ssd, Tally};
 pub use storage::{Counts, Storage, Work};
 pub use store::Data;

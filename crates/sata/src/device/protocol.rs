@@ -1,8 +1,9 @@
-//! Commands: what each of them begins, and how it ends.
+//! The start and the completion of each command.
 //!
-//! Layer: part of [`Ssd`]. Source and what is left out: see [`crate::device::ssd`] and [`crate::device::command`].
+//! Layer: part of [`Ssd`]. Source and what is left out: see [`crate::device::ssd`] and
+//! [`crate::device::command`].
 
-use crate::device::command::{Move, Request, Setting};
+use crate::device::command::{DataCommand, Request, Setting};
 use crate::device::drive::Refusal;
 use crate::device::queue::tags;
 use crate::device::ssd::{Phase, READY, Ssd, TAGS};
@@ -15,14 +16,14 @@ use boardlab_block::Extent;
 use boardlab_ftl::Translation;
 use boardlab_sim::Instant;
 
-/// Bytes of a page of PIO data.
+/// The bytes of a page of PIO data.
 const PAGE: u16 = 512;
 /// CHECK POWER MODE: active or idle.
 const ACTIVE: u16 = 0xFF;
-/// Page 10h of the log, first byte: the error is not of a queued command.
+/// Log page 10h, first byte: the error is not of a queued command.
 const NOT_QUEUED: u8 = 0x80;
 
-/// An error and the sector that it is about.
+/// The contents of the error register, and the sector that the error concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) error: u8,
@@ -30,16 +31,16 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The command is not known, or cannot be done.
+    /// The command is not supported or cannot be executed.
     pub(crate) const ABORTED: Self = Self { error: error::ABRT, sector: 0 };
 
-    /// Data were damaged on the link.
+    /// The data were damaged on the link.
     pub(crate) const fn damaged(sector: u64) -> Self {
         Self { error: error::ICRC | error::ABRT, sector }
     }
 
-    /// What the storage said.
-    pub(crate) const fn of(refusal: Refusal, sector: u64) -> Self {
+    /// Converts a refusal of the storage.
+    pub(crate) const fn from_refusal(refusal: Refusal, sector: u64) -> Self {
         match refusal {
             Refusal::WornOut => Self { error: error::ABRT, sector },
             Refusal::Unreadable { sector } => Self { error: error::UNC, sector },
@@ -52,36 +53,39 @@ impl<T: Translation> Ssd<T> {
         self.tally.commands += 1;
         let request = Request::of(fis, self.storage.drive());
         let tag = match request {
-            Request::Move(what) => what.tag,
-            Request::NoSuchTag(tag) => Some(tag),
+            Request::Transfer(command) => command.tag,
+            Request::InvalidTag(tag) => Some(tag),
             _ => None,
         };
-        // A command in the way of another ends both; a queue ends with one that is not queued, and with a tag that
-        // is in use or that there is not. The host waits for a Register FIS: no other one clears BSY.
-        let is_wrong = match tag {
-            Some(tag) => self.queue.all() >> tag & 1 == 1 || request == Request::NoSuchTag(tag),
-            None => self.queue.all() != 0,
+        // A command received while an unqueued one is in progress aborts both. The queue fails if an
+        // unqueued command is received, or a tag that is in flight or invalid. The host waits for a
+        // Register FIS: no other one clears BSY.
+        let fails_queue = match tag {
+            Some(tag) => {
+                self.queue.in_flight() >> tag & 1 == 1 || request == Request::InvalidTag(tag)
+            }
+            None => self.queue.in_flight() != 0,
         };
-        if self.busy || is_wrong {
-            self.give_up_all();
+        if self.busy || fails_queue {
+            self.abort_all();
             self.command = *fis;
-            if is_wrong {
-                self.note_in_log(tag, Failure::ABORTED);
+            if fails_queue {
+                self.log_error(tag, Failure::ABORTED);
             }
             return self.abort(now);
         }
         self.command = *fis;
-        if self.queue.halted && request != Request::QueueLog {
+        if self.queue.halted && request != Request::NcqErrorLog {
             return self.abort(now);
         }
         let at = self.speed.instant(now) + self.storage.drive().command;
         match request {
-            Request::Move(what) => self.begin_move(at, what),
+            Request::Transfer(command) => self.begin_transfer(at, command),
             Request::Identify => match self.identity().emit_payload() {
                 Ok(page) => self.send_page(at, page),
                 Err(_) => self.abort(now),
             },
-            Request::QueueLog => {
+            Request::NcqErrorLog => {
                 self.clear_queue(at);
                 self.send_page(at, self.log);
             }
@@ -90,46 +94,46 @@ impl<T: Translation> Ssd<T> {
                 self.phase = Phase::Trim { blocks, done: at };
                 self.activate(at);
             }
-            Request::Flush | Request::Rest => {
+            Request::Flush | Request::Standby => {
                 let ended = self.storage.flush(at);
-                self.end_when(at, ended);
+                self.complete_command(at, ended);
             }
-            Request::Set(setting) => self.set(at, setting),
-            Request::Nothing => self.end_when(at, Ok(at)),
-            Request::PowerMode => self.answer(at, 0, ACTIVE),
-            Request::NativeMax { short } => {
+            Request::SetFeature(setting) => self.set(at, setting),
+            Request::Idle => self.complete_command(at, Ok(at)),
+            Request::PowerMode => self.complete_with(at, 0, ACTIVE),
+            Request::NativeMax { is_28_bit } => {
                 let last = self.storage.drive().sectors - 1;
-                let last = if short { last.min(identify::SECTORS_28) } else { last };
-                self.answer(at, last, 0);
+                let last = if is_28_bit { last.min(identify::SECTORS_28) } else { last };
+                self.complete_with(at, last, 0);
             }
-            Request::Unknown | Request::NoSuchTag(_) => self.abort(now),
+            Request::Unsupported | Request::InvalidTag(_) => self.abort(now),
         }
     }
 
-    fn begin_move(&mut self, at: Instant, what: Move) {
-        let Move { extent, writes, tag, .. } = what;
+    fn begin_transfer(&mut self, at: Instant, command: DataCommand) {
+        let DataCommand { extent, is_write, tag } = command;
         let (first, sectors) = (extent.first.0, self.storage.drive().sectors);
         let tick = self.tick(at);
         if first.saturating_add(extent.count) > sectors {
             let failure = Failure { error: error::IDNF | error::ABRT, sector: first.max(sectors) };
             if tag.is_some() {
-                self.give_up_all();
-                self.note_in_log(tag, failure);
+                self.abort_all();
+                self.log_error(tag, failure);
             }
             return self.fail_command(tick, failure);
         }
         let slot = tag.map_or(TAGS, usize::from);
-        if !writes {
-            self.storage.begin_read(&mut self.readings[slot], at, extent);
+        if !is_write {
+            self.storage.begin_read(&mut self.reads[slot], at, extent);
         }
         match tag {
             Some(tag) => {
-                self.queue.push(tag, extent, writes, tick);
-                self.tell(tick, RegisterD2h { status: READY, ..RegisterD2h::default() });
+                self.queue.push(tag, extent, is_write, tick);
+                self.send_register(tick, RegisterD2h { status: READY, ..RegisterD2h::default() });
             }
-            None if writes => {
+            None if is_write => {
                 self.busy = true;
-                self.phase = Phase::Write { slot, rest: extent };
+                self.phase = Phase::Write { slot, remaining: extent };
                 self.activate(at);
             }
             None => {
@@ -142,23 +146,23 @@ impl<T: Translation> Ssd<T> {
     fn set(&mut self, at: Instant, setting: Setting) {
         let ended = match setting {
             Setting::WriteCache(on) => {
-                let ended = self.storage.cache_writes(at, on);
-                if on && !self.storage.caches_writes() { Err(Refusal::WornOut) } else { ended }
+                let ended = self.storage.set_write_cache(at, on);
+                if on && !self.storage.is_write_cache_on() { Err(Refusal::WornOut) } else { ended }
             }
             Setting::LookAhead(on) => {
-                self.storage.look_ahead(on);
-                if on && !self.storage.looks_ahead() { Err(Refusal::WornOut) } else { Ok(at) }
+                self.storage.set_look_ahead(on);
+                if on && !self.storage.is_look_ahead_on() { Err(Refusal::WornOut) } else { Ok(at) }
             }
             Setting::AutoActivate(on) => {
                 self.auto_activate = on;
                 Ok(at)
             }
-            Setting::Mode => Ok(at),
+            Setting::TransferMode => Ok(at),
         };
-        self.end_when(at, ended);
+        self.complete_command(at, ended);
     }
 
-    /// A page of 512 bytes goes to the host.
+    /// Sends a page of 512 bytes to the host.
     fn send_page(&mut self, at: Instant, page: [u32; identify::DWORDS]) {
         self.page = page;
         self.busy = true;
@@ -176,7 +180,8 @@ impl<T: Translation> Ssd<T> {
         self.outbox.push_back((Fis::PioSetup(fis), tick));
     }
 
-    /// The host asks which command failed: before it is told, whatever it still takes for queued is declared over.
+    /// Clears all tags that the host still considers in flight with a Set Device Bits FIS, before the
+    /// log page that it has requested.
     fn clear_queue(&mut self, at: Instant) {
         if std::mem::take(&mut self.queue.halted) {
             let (status, active) = (READY, u32::MAX);
@@ -186,21 +191,21 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// The next Data FIS of a write may come.
+    /// Sends DMA Activate for the next Data FIS of a write.
     #[inline]
     pub(crate) fn activate(&mut self, at: Instant) {
         let early = self.storage.drive().activates_early;
-        let at = if early { at } else { at.max(self.storage.room()) };
+        let at = if early { at } else { at.max(self.storage.room_at()) };
         let tick = self.tick(at);
         self.outbox.push_back((Fis::DmaActivate(DmaActivate::default()), tick));
     }
 
-    fn tell(&mut self, tick: Tick, fis: RegisterD2h) {
+    fn send_register(&mut self, tick: Tick, fis: RegisterD2h) {
         self.outbox.push_back((Fis::RegisterD2h(fis), tick));
     }
 
-    /// The command that is not queued ends when the storage says, or fails.
-    pub(crate) fn end_when(&mut self, at: Instant, ended: Result<Instant, Refusal>) {
+    /// Completes the unqueued command at the instant of `ended`, or with its error.
+    pub(crate) fn complete_command(&mut self, at: Instant, ended: Result<Instant, Refusal>) {
         match ended {
             Ok(ended) => {
                 self.busy = false;
@@ -215,30 +220,30 @@ impl<T: Translation> Ssd<T> {
                     device,
                     ..RegisterD2h::default()
                 };
-                self.tell(tick, fis);
+                self.send_register(tick, fis);
             }
             Err(refusal) => {
                 let tick = self.tick(at);
-                self.fail_command(tick, Failure::of(refusal, self.command.lba));
+                self.fail_command(tick, Failure::from_refusal(refusal, self.command.lba));
             }
         }
     }
 
-    /// The command ends with something to say.
-    fn answer(&mut self, at: Instant, lba: u64, count: u16) {
+    /// Completes the unqueued command with these values in its LBA and count registers.
+    fn complete_with(&mut self, at: Instant, lba: u64, count: u16) {
         self.command = RegisterH2d { lba, count, ..self.command };
         if self.command.command == 0xF8 {
             let nibble = self.command.device & 0xF0 | nibble(lba);
             self.command = RegisterH2d { lba: lba & 0xFF_FFFF, device: nibble, ..self.command };
         }
-        self.end_when(at, Ok(at));
+        self.complete_command(at, Ok(at));
     }
 
     fn abort(&mut self, now: Tick) {
         self.fail_command(now, Failure { sector: self.command.lba, ..Failure::ABORTED });
     }
 
-    /// The command that is not queued, or was not taken into the queue, has failed.
+    /// Fails the unqueued command, or a queued one that was not accepted.
     pub(crate) fn fail_command(&mut self, tick: Tick, failure: Failure) {
         self.busy = false;
         self.tally.failed += 1;
@@ -249,39 +254,39 @@ impl<T: Translation> Ssd<T> {
             false => (failure.sector, device),
         };
         let (status, error) = (READY | status::ERR, failure.error);
-        self.tell(
+        self.send_register(
             tick,
             RegisterD2h { interrupt: true, status, error, lba, device, ..RegisterD2h::default() },
         );
     }
 
-    /// The data phase under way has failed.
-    pub(crate) fn fail_move(&mut self, now: Tick, slot: usize, failure: Failure) {
+    /// Fails the data phase in progress.
+    pub(crate) fn fail_transfer(&mut self, now: Tick, slot: usize, failure: Failure) {
         if matches!(self.phase, Phase::Read { .. }) {
-            self.storage.end_read(&mut self.readings[slot]);
+            self.storage.end_read(&mut self.reads[slot]);
         }
         self.phase = Phase::None;
         match u8::try_from(slot).ok().filter(|_| slot < TAGS) {
             None => self.fail_command(now, failure),
             Some(tag) => {
-                self.queue.moving &= !(1 << tag);
-                self.give_up_all();
-                self.halt(now, tag, failure);
+                self.queue.transferring &= !(1 << tag);
+                self.abort_all();
+                self.halt_queue(now, tag, failure);
             }
         }
     }
 
-    /// A queued command has failed, and with it the queue.
-    pub(crate) fn halt(&mut self, now: Tick, tag: u8, failure: Failure) {
+    /// Fails a queued command, and with it the queue.
+    pub(crate) fn halt_queue(&mut self, now: Tick, tag: u8, failure: Failure) {
         self.tally.failed += 1;
-        self.note_in_log(Some(tag), failure);
+        self.log_error(Some(tag), failure);
         let (status, error) = (READY | status::ERR, failure.error);
         let fis = SetDeviceBits { interrupt: true, status, error, ..SetDeviceBits::default() };
         self.outbox.push_back((Fis::SetDeviceBits(fis), now));
     }
 
-    /// Page 10h of the log says which command failed, until it is read nothing else is done.
-    fn note_in_log(&mut self, tag: Option<u8>, failure: Failure) {
+    /// Writes the failed command to log page 10h and halts the queue until the host has read it.
+    fn log_error(&mut self, tag: Option<u8>, failure: Failure) {
         self.queue.halted = true;
         let mut page = [0_u8; PAGE as usize];
         let lba = failure.sector.to_le_bytes();
@@ -296,26 +301,27 @@ impl<T: Translation> Ssd<T> {
         self.log.iter_mut().zip(words).for_each(|(word, bytes)| *word = u32::from_le_bytes(*bytes));
     }
 
-    /// Everything that is under way is over, and nobody is told.
-    pub(crate) fn give_up_all(&mut self) {
-        let reads = |tag: &u8| !self.queue.slots[usize::from(*tag)].writes;
-        for tag in tags(self.queue.waiting | self.queue.moving).filter(reads) {
-            self.storage.end_read(&mut self.readings[usize::from(tag)]);
+    /// Aborts everything in progress without notifying the host.
+    pub(crate) fn abort_all(&mut self) {
+        let reads = |tag: &u8| !self.queue.slots[usize::from(*tag)].is_write;
+        for tag in tags(self.queue.waiting | self.queue.transferring).filter(reads) {
+            self.storage.end_read(&mut self.reads[usize::from(tag)]);
         }
         if let Phase::Read { slot: TAGS, .. } = self.phase {
-            self.storage.end_read(&mut self.readings[TAGS]);
+            self.storage.end_read(&mut self.reads[TAGS]);
         }
         self.queue.clear();
         self.phase = Phase::None;
         self.busy = false;
     }
 
-    /// The data phase of the queued command that is ready begins, or those that ended are told.
-    pub(crate) fn take_from_queue(&mut self, now: Tick) {
-        if self.queue.all() == 0 {
+    /// Sends the completions of queued commands, or else begins the data phase of the one that is
+    /// ready.
+    pub(crate) fn advance_queue(&mut self, now: Tick) {
+        if self.queue.in_flight() == 0 {
             return;
         }
-        let ended = self.queue.take_ended(now);
+        let ended = self.queue.take_completed(now);
         if ended != 0 {
             let fis = SetDeviceBits {
                 interrupt: true,
@@ -332,19 +338,20 @@ impl<T: Translation> Ssd<T> {
     }
 
     pub(crate) fn queue_wake(&self) -> Tick {
-        if self.queue.all() == 0 {
+        if self.queue.in_flight() == 0 {
             return Tick::NEVER;
         }
         let ready = self.first_ready().map_or(Tick::NEVER, |(ready, _)| ready);
-        ready.min(self.queue.first_end())
+        ready.min(self.queue.next_completion())
     }
 
-    /// Of those that wait the one whose data, or whose room, are there first; of these, the oldest.
+    /// Returns the waiting command whose data, or whose room, are available first; the oldest of
+    /// several.
     fn first_ready(&self) -> Option<(Tick, u8)> {
         let of = |tag: u8| {
             let slot = &self.queue.slots[usize::from(tag)];
-            let ready = match slot.writes {
-                true => self.tick(self.storage.room()),
+            let ready = match slot.is_write {
+                true => self.tick(self.storage.room_at()),
                 false => self.read_wake(usize::from(tag)),
             };
             (ready.max(slot.at), slot.order, tag)
@@ -354,20 +361,20 @@ impl<T: Translation> Ssd<T> {
 
     fn begin_phase(&mut self, now: Tick, tag: u8) {
         let slot = usize::from(tag);
-        let (extent, writes) = (self.queue.slots[slot].extent, self.queue.slots[slot].writes);
+        let (extent, is_write) = (self.queue.slots[slot].extent, self.queue.slots[slot].is_write);
         self.queue.waiting &= !(1 << tag);
-        self.queue.moving |= 1 << tag;
+        self.queue.transferring |= 1 << tag;
         let bytes = extent.count * crate::SECTOR.get();
         let fis = crate::wire::fis::DmaSetup {
-            to_host: !writes,
-            auto_activate: writes && self.auto_activate,
+            to_host: !is_write,
+            auto_activate: is_write && self.auto_activate,
             buffer: tag.into(),
             count: u32::try_from(bytes).unwrap_or(u32::MAX),
             ..Default::default()
         };
         self.outbox.push_back((Fis::DmaSetup(fis), now));
-        if writes {
-            self.phase = Phase::Write { slot, rest: extent };
+        if is_write {
+            self.phase = Phase::Write { slot, remaining: extent };
             if !self.auto_activate {
                 self.activate(self.speed.instant(now));
             }
@@ -376,30 +383,32 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// The command in `slot` has moved all its data and ends when the storage says.
-    pub(crate) fn end_move(&mut self, now: Tick, slot: usize, ended: Result<Instant, Refusal>) {
+    /// Ends the data phase of the command in `slot`, which completes at the instant of `ended`.
+    pub(crate) fn end_transfer(&mut self, now: Tick, slot: usize, ended: Result<Instant, Refusal>) {
         let first = match self.phase {
-            Phase::Write { rest, .. } => rest.first.0,
+            Phase::Write { remaining, .. } => remaining.first.0,
             _ => 0,
         };
         match (ended, u8::try_from(slot).ok().filter(|_| slot < TAGS)) {
-            (Err(refusal), _) => self.fail_move(now, slot, Failure::of(refusal, first)),
+            (Err(refusal), _) => {
+                self.fail_transfer(now, slot, Failure::from_refusal(refusal, first));
+            }
             (Ok(ended), None) => {
                 self.phase = Phase::None;
                 let at = self.speed.instant(now);
-                self.end_when(at, Ok(ended));
+                self.complete_command(at, Ok(ended));
             }
             (Ok(ended), Some(tag)) => {
                 self.phase = Phase::None;
                 self.queue.slots[slot].at = self.tick(ended).max(now);
-                self.queue.moving &= !(1 << tag);
-                self.queue.ending |= 1 << tag;
+                self.queue.transferring &= !(1 << tag);
+                self.queue.completing |= 1 << tag;
             }
         }
     }
 
-    /// Ranges to be given up: 48 bits of address and 16 bits of count each. Those that go on where the one before ends are
-    /// one with it: a page that lies in both is given up.
+    /// Trims the received ranges: 48 bits of address and 16 bits of count each. Adjacent ranges are
+    /// merged, so that a page that lies partly in each of them is trimmed.
     pub(crate) fn trim_ranges(&mut self, at: Instant) -> Result<Instant, Failure> {
         let sectors = self.storage.drive().sectors;
         let mut ranges: Vec<Extent> = Vec::new();
@@ -420,13 +429,13 @@ impl<T: Translation> Ssd<T> {
                 return Err(Failure { error: error::IDNF | error::ABRT, sector });
             }
             let ended = self.storage.trim(at, range);
-            done = done.max(ended.map_err(|refusal| Failure::of(refusal, first))?);
+            done = done.max(ended.map_err(|refusal| Failure::from_refusal(refusal, first))?);
         }
         Ok(done)
     }
 }
 
-/// The four highest of 28 bits of address.
+/// Returns the four highest bits of a 28-bit address.
 fn nibble(lba: u64) -> u8 {
     u8::try_from(lba >> 24 & 0x0F).unwrap_or(0)
 }

@@ -1,36 +1,37 @@
-//! Queued commands: which is ready first, and which have ended.
+//! The queued commands of a drive, by tag and state.
 //!
-//! Layer: part of the command layer. Main type: [`Queue`]. Source: Serial ATA Revision 3, 13.6. Left out: priorities,
-//! data phases of a command in several parts.
+//! Layer: part of the command layer. Main type: [`Queue`]. Source: Serial ATA Revision 3, 13.6. Left
+//! out: priorities, and commands whose data phase is divided into several.
 
 use crate::wire::Tick;
 use boardlab_block::Extent;
 
 /// A queued command.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Queued {
+pub(crate) struct QueueSlot {
     pub(crate) extent: Extent,
-    pub(crate) writes: bool,
-    /// How many came before.
+    pub(crate) is_write: bool,
+    /// The number of queued commands received before.
     pub(crate) order: u64,
-    /// When the controller has seen it; of a write that has all its data, when it ends.
+    /// When the controller has decoded the command; when it completes, once a write has all its data.
     pub(crate) at: Tick,
 }
 
-/// Queued commands by tag.
+/// The queued commands.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
-    pub(crate) slots: [Queued; 32],
-    /// A bit for each that waits for its data phase, has it, or has ended and waits to be told.
+    pub(crate) slots: [QueueSlot; 32],
+    /// One bit for each tag that waits for its data phase, is in it, or waits for its completion to be
+    /// sent.
     pub(crate) waiting: u32,
-    pub(crate) moving: u32,
-    pub(crate) ending: u32,
-    pub(crate) came: u64,
-    /// One has failed: everything is aborted until the host knows which.
+    pub(crate) transferring: u32,
+    pub(crate) completing: u32,
+    pub(crate) received: u64,
+    /// A command has failed. All commands are aborted until the host has read which one.
     pub(crate) halted: bool,
 }
 
-/// The tags of a set of bits.
+/// Returns the tags of a set of bits.
 pub(crate) fn tags(mut bits: u32) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let tag = bits.trailing_zeros();
@@ -40,34 +41,37 @@ pub(crate) fn tags(mut bits: u32) -> impl Iterator<Item = u8> {
 }
 
 impl Queue {
-    /// All that are not over.
-    pub(crate) const fn all(&self) -> u32 {
-        self.waiting | self.moving | self.ending
+    /// Returns the tags in flight, as bits.
+    pub(crate) const fn in_flight(&self) -> u32 {
+        self.waiting | self.transferring | self.completing
     }
 
-    /// A command came.
-    pub(crate) fn push(&mut self, tag: u8, extent: Extent, writes: bool, at: Tick) {
-        self.slots[usize::from(tag)] = Queued { extent, writes, order: self.came, at };
-        self.came += 1;
+    /// Adds a received command.
+    pub(crate) fn push(&mut self, tag: u8, extent: Extent, is_write: bool, at: Tick) {
+        self.slots[usize::from(tag)] = QueueSlot { extent, is_write, order: self.received, at };
+        self.received += 1;
         self.waiting |= 1 << tag;
     }
 
-    /// Those that have ended by `now`, as bits; they are forgotten.
-    pub(crate) fn take_ended(&mut self, now: Tick) -> u32 {
-        let ended = tags(self.ending)
+    /// Removes the commands that have completed by `now` and returns their tags, as bits.
+    pub(crate) fn take_completed(&mut self, now: Tick) -> u32 {
+        let ended = tags(self.completing)
             .filter(|&tag| self.slots[usize::from(tag)].at <= now)
             .fold(0, |bits, tag| bits | 1 << tag);
-        self.ending &= !ended;
+        self.completing &= !ended;
         ended
     }
 
-    /// When the first of those that end does.
-    pub(crate) fn first_end(&self) -> Tick {
-        tags(self.ending).map(|tag| self.slots[usize::from(tag)].at).min().unwrap_or(Tick::NEVER)
+    /// Returns when the next command completes.
+    pub(crate) fn next_completion(&self) -> Tick {
+        tags(self.completing)
+            .map(|tag| self.slots[usize::from(tag)].at)
+            .min()
+            .unwrap_or(Tick::NEVER)
     }
 
     pub(crate) const fn clear(&mut self) {
-        (self.waiting, self.moving, self.ending) = (0, 0, 0);
+        (self.waiting, self.transferring, self.completing) = (0, 0, 0);
     }
 }
 
@@ -82,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn those_that_end_together_are_told_together() {
+    fn commands_that_complete_together_are_reported_together() {
         let mut queue = Queue::default();
         for tag in 0..3 {
             queue.push(tag, Extent::new(0, 1), true, Tick(u64::from(tag) * 10));
         }
-        (queue.ending, queue.waiting) = (0b111, 0);
-        assert_eq!(queue.take_ended(Tick(10)), 0b11);
-        assert_eq!((queue.all(), queue.first_end()), (0b100, Tick(20)));
+        (queue.completing, queue.waiting) = (0b111, 0);
+        assert_eq!(queue.take_completed(Tick(10)), 0b11);
+        assert_eq!((queue.in_flight(), queue.next_completion()), (0b100, Tick(20)));
     }
 }

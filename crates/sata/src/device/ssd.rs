@@ -1,30 +1,33 @@
-//! The device end: what an SSD says and does on its link.
+//! The device end of a link: the protocol of an SSD.
 //!
-//! Layer: an [`Agent`] over [`Storage`]. Main type: [`Ssd`]. What it has to say goes through one outbox, in order; then come the
-//! ends of queued commands; then the data phase under way; then the queued command that is ready first.
+//! Layer: an [`Agent`] over [`Storage`]. Main type: [`Ssd`]. It sends the FISes of its outbox first, in
+//! order; then the data phase in progress; if there is none, the completions of queued commands; then
+//! it begins the data phase of the queued command that is ready first.
 //!
 //! ```text
 //!   reads:   H2D -> Data ... -> D2H                    a Data FIS begins when its first group is in the buffer,
-//!                                                      and goes on as the groups behind it arrive (supply)
-//!   writes:  H2D -> [DMA Activate -> Data] ... -> D2H  a Data FIS is taken when there is room (drain)
+//!                                                      and continues as later groups arrive (supply)
+//!   writes:  H2D -> [DMA Activate -> Data] ... -> D2H  a Data FIS is accepted when there is room (drain)
 //!   queued:  H2D -> D2H ...  DMA Setup -> data phase as above ... Set Device Bits
 //! ```
 //!
-//! A Data FIS waits in a buffer of its own until its CRC was seen: what came with a wrong one is never written. The
-//! command then ends with ICRC; frames before it stay written. An error of a queued command ends all of
-//! them, and until the host has read log page 10h or resets the drive, other commands are aborted. The signature is
-//! sent at tick 0, after COMRESET and after a soft reset.
+//! A Data FIS waits in a buffer of its own until its CRC is checked. Data with a wrong CRC are never
+//! written: the command is aborted with ICRC, and its earlier frames stay written. An error of a queued
+//! command aborts all of them. Until the host has read log page 10h or has reset the drive, other
+//! commands are aborted as well. The drive sends its signature at tick 0, after COMRESET and after a
+//! soft reset.
 //!
-//! Source: Serial ATA Revision 3, clauses 11 (device command layer) and 13.6 (queueing); ATA8-ACS. Left out: PIO
-//! data other than IDENTIFY and the log, interrupts, power management of the link, and time for a reset.
+//! Source: Serial ATA Revision 3, clauses 11 (device command layer) and 13.6 (queueing); ATA8-ACS. Left
+//! out: PIO data other than IDENTIFY and the log, interrupts, link power management, and the duration
+//! of a reset.
 
 use crate::agent::{Agent, Gate, Outcome, Outgoing, Reception};
 use crate::device::drive::{Drive, WriteCache};
 use crate::device::frame::Frame;
-use crate::device::outgoing::Reading;
 use crate::device::queue::Queue;
+use crate::device::read_path::ReadOp;
 use crate::device::storage::Storage;
-use crate::device::transfer::Prepared;
+use crate::device::transfer::PayloadBuffer;
 use crate::wire::error::Error;
 use crate::wire::fis::{Fis, RegisterD2h, RegisterH2d, status};
 use crate::wire::identify::{self, Feature, Identify};
@@ -34,46 +37,46 @@ use boardlab_ftl::Translation;
 use boardlab_sim::Instant;
 use std::collections::VecDeque;
 
-/// Commands that 5 bits of a tag can tell apart; the slot behind them is that of the one that is not queued.
+/// The number of tags, which have 5 bits. The slot after the last tag belongs to the unqueued command.
 pub(crate) const TAGS: usize = 32;
-/// Status of a drive that is ready.
+/// The status of a drive that is ready.
 pub(crate) const READY: u8 = status::DRDY | status::DSC;
-/// Device control: soft reset.
+/// Device control: the soft reset bit.
 const SRST: u8 = 0x04;
 
-/// The data phase under way.
+/// The data phase in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     None,
-    /// Dwords of [`Ssd::page`] that were sent.
+    /// The dwords of [`Ssd::page`] sent so far.
     Pio {
         sent: u32,
     },
-    /// The reading in this slot, and the dwords of the Data FIS that was offered.
+    /// The slot of the read, and the dwords of the Data FIS that was offered to the link.
     Read {
         slot: usize,
         offered: u32,
     },
-    /// Sectors that are still to come, for the command in this slot.
+    /// The slot of the write, and the sectors still to be received.
     Write {
         slot: usize,
-        rest: Extent,
+        remaining: Extent,
     },
-    /// Blocks of ranges that are still to come, and when those before are given up.
+    /// The blocks of ranges still to be received, and when the trims so far are done.
     Trim {
         blocks: u64,
         done: Instant,
     },
 }
 
-/// What a drive did on its link.
+/// Counters of a drive's link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Commands.
+    /// Commands received.
     pub commands: u64,
-    /// Of these, aborted, or ended with an error.
+    /// Commands aborted or completed with an error.
     pub failed: u64,
-    /// Data FISes that came with a wrong CRC.
+    /// Data FISes received with a wrong CRC.
     pub damaged: u64,
     /// Soft resets and COMRESETs.
     pub resets: u64,
@@ -85,31 +88,31 @@ pub struct Ssd<T> {
     pub(crate) speed: Speed,
     pub(crate) storage: Storage<T>,
     pub(crate) identity: Identify,
-    /// FISes to be sent in order, and not before.
+    /// The FISes to send, in order, each with the earliest tick.
     pub(crate) outbox: VecDeque<(Fis, Tick)>,
     pub(crate) phase: Phase,
-    /// The command under way that is not queued, and where it was decoded.
+    /// The current unqueued command, or the last command received.
     pub(crate) command: RegisterH2d,
     pub(crate) busy: bool,
     pub(crate) queue: Queue,
-    pub(crate) readings: Box<[Reading; TAGS + 1]>,
-    /// Payload of IDENTIFY data, or of a page of the log.
+    pub(crate) reads: Box<[ReadOp; TAGS + 1]>,
+    /// The payload of IDENTIFY data, or of a log page.
     pub(crate) page: [u32; identify::DWORDS],
-    /// Page 10h of the log.
+    /// Log page 10h, the NCQ command error log.
     pub(crate) log: [u32; identify::DWORDS],
     pub(crate) frame: Frame,
-    pub(crate) prepared: Prepared,
-    /// What was given to be sent last is a Data FIS.
+    pub(crate) payload: PayloadBuffer,
+    /// The last thing offered to the link is a Data FIS.
     offered_data: bool,
     pub(crate) auto_activate: bool,
-    /// The host holds the soft reset.
-    held_in_reset: bool,
+    /// The host holds the soft reset bit.
+    in_soft_reset: bool,
     pub(crate) tally: Tally,
 }
 
 impl<T: Translation> Ssd<T> {
-    /// A drive on a link of `speed`, which calls itself `identity`; what of that the drive itself decides, sectors,
-    /// commands, caches, is put in here.
+    /// Creates a drive on a link of `speed` with the IDENTIFY data `identity`. Sectors, command sets
+    /// and caches in them are replaced by those of the drive.
     ///
     /// # Errors
     /// Those of [`Identify::emit`].
@@ -135,44 +138,45 @@ impl<T: Translation> Ssd<T> {
             command: RegisterH2d::default(),
             busy: false,
             queue: Queue::default(),
-            readings: Box::new(std::array::from_fn(|_| Reading::new())),
+            reads: Box::new(std::array::from_fn(|_| ReadOp::new())),
             page: [0; identify::DWORDS],
             log: [0; identify::DWORDS],
             frame: Frame::default(),
-            prepared: Prepared::default(),
+            payload: PayloadBuffer::default(),
             offered_data: false,
             auto_activate: false,
-            held_in_reset: false,
+            in_soft_reset: false,
             tally: Tally::default(),
         };
-        ssd.sign(Tick::ZERO);
+        ssd.send_signature(Tick::ZERO);
         Ok(ssd)
     }
 
-    /// The drive behind the protocol.
+    /// Returns the drive without its protocol.
     pub const fn storage(&self) -> &Storage<T> {
         &self.storage
     }
 
-    /// The drive behind the protocol, to be worked on.
+    /// Returns the drive without its protocol, to prepare it before a run.
     pub const fn storage_mut(&mut self) -> &mut Storage<T> {
         &mut self.storage
     }
 
-    /// What it did on its link.
+    /// Returns the counters of its link.
     pub const fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Power is lost at `now` and comes back: what was not on flash is gone, and so is all that was under way.
+    /// Cuts the power at `now` and restores it: commands in progress and data that are not durable are
+    /// lost.
     pub fn cut_power(&mut self, now: Tick) {
         self.storage.cut_power(self.speed.instant(now));
         self.auto_activate = false;
-        self.held_in_reset = false;
-        self.forget(now);
+        self.in_soft_reset = false;
+        self.restart(now);
     }
 
-    /// What the drive says of itself now.
+    /// Returns the current IDENTIFY data.
     #[must_use]
     pub fn identity(&self) -> Identify {
         let drive: &Drive = self.storage.drive();
@@ -183,40 +187,40 @@ impl<T: Translation> Ssd<T> {
         };
         let caches = drive.write_cache != WriteCache::Through;
         Identify {
-            write_cache: feature(caches, self.storage.caches_writes()),
-            look_ahead: feature(drive.look_ahead, self.storage.looks_ahead()),
+            write_cache: feature(caches, self.storage.is_write_cache_on()),
+            look_ahead: feature(drive.look_ahead, self.storage.is_look_ahead_on()),
             ..self.identity.clone()
         }
     }
 
-    /// The signature of a drive that is not a packet device.
-    fn sign(&mut self, now: Tick) {
+    /// Sends the signature of a drive that is not a packet device.
+    fn send_signature(&mut self, now: Tick) {
         let fis = RegisterD2h { status: READY, error: 1, lba: 1, count: 1, ..Default::default() };
         self.outbox.push_back((Fis::RegisterD2h(fis), now));
     }
 
-    /// All that was under way is over, and the drive begins anew.
-    fn forget(&mut self, now: Tick) {
-        self.give_up_all();
+    /// Aborts everything in progress and starts again with the signature.
+    fn restart(&mut self, now: Tick) {
+        self.abort_all();
         self.outbox.clear();
         self.queue.halted = false;
-        self.sign(now);
+        self.send_signature(now);
     }
 
-    /// A change of the control register.
+    /// Handles a change of the device control register.
     fn control(&mut self, now: Tick, control: u8) {
         let held = control & SRST != 0;
-        if held && !self.held_in_reset {
-            self.give_up_all();
+        if held && !self.in_soft_reset {
+            self.abort_all();
             self.outbox.clear();
             self.tally.resets += 1;
-        } else if !held && self.held_in_reset {
-            self.forget(now);
+        } else if !held && self.in_soft_reset {
+            self.restart(now);
         }
-        self.held_in_reset = held;
+        self.in_soft_reset = held;
     }
 
-    /// The first tick that does not begin before `at`.
+    /// Returns the first tick that does not begin before `at`.
     #[inline]
     pub(crate) fn tick(&self, at: Instant) -> Tick {
         self.speed.tick_from(at)
@@ -240,7 +244,7 @@ impl<T: Translation> Agent for Ssd<T> {
     #[inline]
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
         if self.outbox.is_empty() && self.phase == Phase::None {
-            self.take_from_queue(now);
+            self.advance_queue(now);
         }
         if self.outbox.is_empty()
             && let Some(data) = self.offer_data(now)
@@ -255,7 +259,8 @@ impl<T: Translation> Agent for Ssd<T> {
 
     #[inline]
     fn sent(&mut self, now: Tick, outcome: Outcome) {
-        // What is not taken even when it was repeated is given up: the host resets the link.
+        // A FIS that is refused despite the transport's retries is dropped; the host times out and
+        // resets the link.
         if self.offered_data {
             self.data_sent(now, outcome);
         } else {
@@ -266,8 +271,8 @@ impl<T: Translation> Agent for Ssd<T> {
     fn received(&mut self, now: Tick, fis: &Fis) -> Reception {
         match fis {
             Fis::RegisterH2d(fis) if fis.is_command => {
-                // Held in reset, a drive hears the control register alone.
-                if !self.held_in_reset {
+                // During a soft reset, a drive reacts only to the device control register.
+                if !self.in_soft_reset {
                     self.begin_command(now, fis);
                 }
                 Reception::Accept
@@ -305,7 +310,7 @@ impl<T: Translation> Agent for Ssd<T> {
     #[inline]
     fn drain(&mut self, now: Tick, _taken: u32) -> Gate {
         let at = match self.phase {
-            Phase::Write { .. } => self.tick(self.storage.room()).max(now),
+            Phase::Write { .. } => self.tick(self.storage.room_at()).max(now),
             _ => now,
         };
         Gate { until: u32::MAX, at }
@@ -322,12 +327,12 @@ impl<T: Translation> Agent for Ssd<T> {
 
     #[inline]
     fn end(&mut self, now: Tick, good: bool) -> Reception {
-        self.data_came(now, good)
+        self.data_received(now, good)
     }
 
     fn reset(&mut self, now: Tick) {
         self.tally.resets += 1;
-        self.held_in_reset = false;
-        self.forget(now);
+        self.in_soft_reset = false;
+        self.restart(now);
     }
 }

@@ -1,28 +1,29 @@
-//! The drive without its protocol: sectors in, pages of the translation layer out, and when.
+//! The drive without its protocol: sectors in, operations on mapped pages and their times out.
 //!
-//! Layer: between the command layer, or a block device, and `boardlab-ftl`. Main type: [`Storage`]. All times are
-//! instants; nothing here knows ticks, FISes or tags.
+//! Layer: between the command layer, or a block device, and `boardlab-ftl`. Main type: [`Storage`]. All
+//! times are instants; this module does not know ticks, FISes or tags.
 //!
-//! A write comes in pieces ([`Storage::write`]), each answered with when the next one can come, and ends with
-//! [`Storage::end_write`]. Pieces gather to what a die programs at once, and go to the layer when that
-//! is complete; a page of which only some sectors came is read first. A read ([`Storage::begin_read`]) asks
-//! the flash for so much as the buffer holds, and for more as the host takes it ([`Storage::sent`]);
-//! [`Reading::ready`](crate::device::Reading::ready) says when which sectors are there.
+//! A write arrives in pieces ([`Storage::write`]) and ends with [`Storage::end_write`]. Each piece
+//! returns when the next one can arrive. Pieces are gathered to groups, the data that a die programs at
+//! once, and a complete group goes to the layer below. A page of which only some sectors were written
+//! is read first. A read ([`Storage::begin_read`]) requests from the flash as much as the read buffer
+//! holds, and more as the host receives it ([`Storage::consume`]).
+//! [`ReadOp::ready`](crate::device::ReadOp::ready) says when which sectors are available.
 //!
 //! ```text
-//!   write --> run of sectors --> groups --------> Translation::write --> accepted: room
-//!                  `--> pages that are not whole --^ (after a read)  `-> finished: on flash
-//!   begin_read --> groups of the window --> Translation::read --> ready --> sent --> next group
+//!   write --> run of sectors --> groups ---------> Translation::write --> accepted: room
+//!                  `--> incomplete pages (read)--^                    `-> finished: on flash
+//!   begin_read --> groups of the read buffer --> Translation::read --> ready --> consume --> next group
 //! ```
 //!
-//! Left out: a buffer that reads and writes share, and reads that are answered from data of a finished write.
+//! Left out: a buffer shared by reads and writes, and reads served from the data of a completed write.
 
 use crate::SECTOR;
 use crate::device::contents::Contents;
 use crate::device::drive::{Drive, Refusal, WriteCache};
-use crate::device::incoming::Partial;
-use crate::device::outgoing::{Ahead, FRAME};
-use crate::device::store::Held;
+use crate::device::read_path::{DATA_FIS_SECTORS, ReadAhead};
+use crate::device::store::SectorData;
+use crate::device::write_path::PartialPages;
 use crate::wire::Counting;
 use crate::wire::error::Error;
 use boardlab_block::Extent;
@@ -31,31 +32,31 @@ use boardlab_ftl::{ByCause, Events, Translation};
 use boardlab_sim::Instant;
 use std::ops::Range;
 
-/// What a drive did so far, besides what its translation layer counts.
+/// Counters of a drive, besides those of its translation layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Sectors written.
     pub written: u64,
-    /// Sectors that went to the host.
+    /// Sectors sent to the host.
     pub read: u64,
-    /// Sectors given up.
+    /// Sectors trimmed.
     pub trimmed: u64,
-    /// Pages that were read because only some of their sectors were written.
+    /// Pages read because only some of their sectors were written.
     pub merged: u64,
-    /// Sectors that a merge found unreadable: the drive will say so when they are read.
+    /// Sectors that such a read found unreadable. The drive reports them when they are read.
     pub lost: u64,
     /// Flushes.
     pub flushes: u64,
-    /// Reads that found their first sectors in the buffer.
-    pub ahead: u64,
+    /// Reads whose first sectors were read ahead.
+    pub read_ahead_hits: u64,
 }
 
-/// What the flash was made to do.
+/// The work of the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Work {
-    /// Nanoseconds of busy dies.
+    /// The busy time of dies in nanoseconds.
     pub times: ByCause,
-    /// What else was slow.
+    /// Other events that cost time.
     pub events: Events,
 }
 
@@ -67,11 +68,12 @@ impl Work {
     }
 }
 
-/// Lines a number of sectors apart.
+/// A division of the sectors into cells of equal size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
     pub(crate) size: u64,
-    /// Of sizes that are powers of two, nearly all: shifting is ten times as fast as dividing.
+    /// For sizes that are powers of two, which is nearly always: shifting is ten times as fast as
+    /// dividing.
     shift: Option<u32>,
 }
 
@@ -81,7 +83,7 @@ impl Grid {
         Self { size, shift }
     }
 
-    /// The number of lines up to `sector`, the first one not counted.
+    /// Returns the index of the cell of `sector`.
     #[inline]
     pub(crate) const fn index(self, sector: u64) -> u64 {
         match self.shift {
@@ -90,13 +92,13 @@ impl Grid {
         }
     }
 
-    /// The last line that is not beyond `sector`.
+    /// Returns the first sector of the cell of `sector`.
     #[inline]
     pub(crate) const fn down(self, sector: u64) -> u64 {
         self.index(sector) * self.size
     }
 
-    /// What lies between lines, by number, of which `extent` has sectors.
+    /// Returns the indices of the cells that `extent` overlaps.
     #[inline]
     pub(crate) const fn span(self, extent: Extent) -> Range<u64> {
         let end = extent.blocks().end;
@@ -109,63 +111,63 @@ impl Grid {
 pub struct Storage<T> {
     pub(crate) drive: Drive,
     pub(crate) translation: T,
-    /// Lines between mapped pages, between what dies program at once, and between what is read at once.
+    /// The cells of mapped pages, of what a die programs at once, and of what is read at once.
     pub(crate) pages: Grid,
     pub(crate) groups: Grid,
-    pub(crate) pieces: Grid,
-    /// Sectors of the read buffer.
-    pub(crate) window: u64,
-    /// None where nothing is kept.
+    pub(crate) fetch_grid: Grid,
+    /// The sectors of the read buffer.
+    pub(crate) read_buffer: u64,
+    /// None if contents are not kept.
     pub(crate) contents: Option<Contents>,
-    /// Sectors that came last, one after the other, and were not handed over.
-    pub(crate) open: Extent,
-    pub(crate) partial: Partial,
-    /// The layer's place in what its die programs at once.
-    pub(crate) position: u32,
-    /// When more data can come.
-    pub(crate) room: Instant,
-    /// When all that was handed over is on flash.
-    pub(crate) finished: Instant,
-    /// When the drive was last asked for something, or will be done.
-    pub(crate) quiet: Instant,
+    /// The last consecutive sectors, which were not submitted yet.
+    pub(crate) run: Extent,
+    pub(crate) partial: PartialPages,
+    /// The position of the layer below in the group that its die programs next.
+    pub(crate) group_position: u32,
+    /// When the drive can accept more data.
+    pub(crate) room_at: Instant,
+    /// When all submitted data are on flash.
+    pub(crate) programmed_at: Instant,
+    /// The last request, or the end of the reads and background work so far if that is later.
+    pub(crate) last_activity: Instant,
     pub(crate) cache_on: bool,
     pub(crate) look_ahead: bool,
-    /// Something was handed over since all was durable.
+    /// Data were submitted since all data were last durable.
     pub(crate) dirty: bool,
-    /// Data of the cache were refused; said once.
-    pub(crate) failed: bool,
-    pub(crate) ahead: Ahead,
+    /// Cached data were refused; the next flush reports it, once.
+    pub(crate) write_failed: bool,
+    pub(crate) read_ahead: ReadAhead,
     pub(crate) counts: Counts,
     pub(crate) work: Work,
 }
 
 impl<T: Translation> Storage<T> {
-    /// A drive of `drive` over `translation`. Without `kept` no contents are remembered, and every read gives
-    /// zeros.
+    /// Creates a drive of `drive` over `translation`. Without `keep_contents`, contents are dropped and
+    /// every read returns zeros.
     ///
     /// # Errors
-    /// As [`Drive::check`].
-    pub fn new(drive: Drive, translation: T, kept: bool) -> Result<Self, Error> {
+    /// Those of [`Drive::check`].
+    pub fn new(drive: Drive, translation: T, keep_contents: bool) -> Result<Self, Error> {
         drive.check(translation.page_size(), translation.pages())?;
         let page = translation.page_size() / SECTOR;
         let group = page * u64::from(drive.stripe.program_pages());
         Ok(Self {
             pages: Grid::new(page),
             groups: Grid::new(group),
-            pieces: Grid::new(group * FRAME.div_ceil(group)),
-            window: drive.window / SECTOR,
-            contents: kept.then(Contents::default),
-            open: Extent::new(0, 0),
-            partial: Partial::new(page, drive.sectors, drive.write_cache.size()),
-            position: 0,
-            room: Instant::ZERO,
-            finished: Instant::ZERO,
-            quiet: Instant::ZERO,
+            fetch_grid: Grid::new(group * DATA_FIS_SECTORS.div_ceil(group)),
+            read_buffer: drive.read_buffer / SECTOR,
+            contents: keep_contents.then(Contents::default),
+            run: Extent::new(0, 0),
+            partial: PartialPages::new(page, drive.sectors, drive.write_cache.size()),
+            group_position: 0,
+            room_at: Instant::ZERO,
+            programmed_at: Instant::ZERO,
+            last_activity: Instant::ZERO,
             cache_on: drive.write_cache != WriteCache::Through,
             look_ahead: drive.look_ahead,
             dirty: false,
-            failed: false,
-            ahead: Ahead::default(),
+            write_failed: false,
+            read_ahead: ReadAhead::default(),
             counts: Counts::default(),
             work: Work::default(),
             drive,
@@ -173,105 +175,107 @@ impl<T: Translation> Storage<T> {
         })
     }
 
-    /// What the drive is.
+    /// Returns the parameters of the drive.
     pub const fn drive(&self) -> &Drive {
         &self.drive
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What the flash was made to do since this was last asked for.
+    /// Returns the work of the flash since the last call.
     pub fn take_work(&mut self) -> Work {
         std::mem::take(&mut self.work)
     }
 
-    /// The layer below.
+    /// Returns the layer below.
     pub const fn translation(&self) -> &T {
         &self.translation
     }
 
-    /// The layer below, to be worked on: an aging.
+    /// Returns the layer below, to prepare it before a run.
     pub const fn translation_mut(&mut self) -> &mut T {
         &mut self.translation
     }
 
-    /// When more data of a write can come.
+    /// Returns when the drive can accept more data of a write.
     #[inline]
-    pub const fn room(&self) -> Instant {
-        self.room
+    pub const fn room_at(&self) -> Instant {
+        self.room_at
     }
 
-    /// When the drive has done all that it was asked for.
-    pub fn quiet(&self) -> Instant {
-        self.quiet.max(self.finished)
+    /// Returns when the drive has finished all requests.
+    pub fn idle_from(&self) -> Instant {
+        self.last_activity.max(self.programmed_at)
     }
 
-    /// Whether a write command ends when its data are in the buffer.
-    pub const fn caches_writes(&self) -> bool {
+    /// Whether a write command completes when its data are in the buffer.
+    pub const fn is_write_cache_on(&self) -> bool {
         self.cache_on
     }
 
-    /// Turns the write cache on, where the drive has one, or off; off, what it holds goes to flash. Returns when
+    /// Turns the write cache on, if the drive has one, or off. Turning it off flushes it. Returns when
     /// that is done.
     ///
     /// # Errors
     /// [`Refusal::WornOut`].
-    pub fn cache_writes(&mut self, at: Instant, on: bool) -> Result<Instant, Refusal> {
+    pub fn set_write_cache(&mut self, at: Instant, on: bool) -> Result<Instant, Refusal> {
         let ended = if self.cache_on && !on { self.flush(at)? } else { at };
         self.cache_on = on && self.drive.write_cache != WriteCache::Through;
         Ok(ended)
     }
 
-    /// Turns look-ahead on, where the drive has it, or off.
-    pub const fn look_ahead(&mut self, on: bool) {
+    /// Turns read-ahead on, if the drive supports it, or off.
+    pub const fn set_look_ahead(&mut self, on: bool) {
         self.look_ahead = on && self.drive.look_ahead;
     }
 
-    /// Whether the drive goes on reading where a command ended.
-    pub const fn looks_ahead(&self) -> bool {
+    /// Whether the drive reads ahead.
+    pub const fn is_look_ahead_on(&self) -> bool {
         self.look_ahead
     }
 
-    /// Makes durable all that was written. Returns when it is.
+    /// Makes all written data durable. Returns when they are.
     ///
     /// # Errors
-    /// [`Refusal::WornOut`], also when data of the cache were refused since the last flush.
+    /// [`Refusal::WornOut`], also if cached data were refused since the last flush.
     pub fn flush(&mut self, at: Instant) -> Result<Instant, Refusal> {
-        self.rest(at);
+        self.catch_up(at);
         self.counts.flushes += 1;
         let ended = self.make_durable(at);
-        match std::mem::take(&mut self.failed) {
+        match std::mem::take(&mut self.write_failed) {
             true => Err(Refusal::WornOut),
             false => ended,
         }
     }
 
     pub(crate) fn make_durable(&mut self, at: Instant) -> Result<Instant, Refusal> {
-        let now = self.write_out(at)?;
+        let now = self.write_back(at)?;
         if !std::mem::take(&mut self.dirty) {
-            return Ok(self.finished.max(now));
+            return Ok(self.programmed_at.max(now));
         }
         let done = self.translation.flush(now);
         self.work.add(&done);
         let units = self.drive.stripe.units;
-        self.position = self.position.next_multiple_of(units) % self.drive.stripe.program_pages();
-        self.finished = self.finished.max(done.finished);
+        self.group_position =
+            self.group_position.next_multiple_of(units) % self.drive.stripe.program_pages();
+        self.programmed_at = self.programmed_at.max(done.finished);
         if let Some(contents) = &mut self.contents {
-            contents.programmed(self.finished);
+            contents.program_submitted(self.programmed_at);
         }
-        Ok(self.finished.max(now))
+        Ok(self.programmed_at.max(now))
     }
 
-    /// Gives up what sectors hold: those of whole pages read as zeros then, others keep what they hold. Returns when that is done.
+    /// Discards the contents of sectors. Whole pages read as zeros afterwards; sectors of other pages
+    /// keep their contents. Returns when that is done.
     ///
     /// # Errors
     /// [`Refusal::WornOut`].
     pub fn trim(&mut self, at: Instant, extent: Extent) -> Result<Instant, Refusal> {
         self.check(extent);
-        self.rest(at);
+        self.catch_up(at);
         let page = self.pages.size;
         let first = extent.first.0.next_multiple_of(page);
         let mut end = self.pages.down(extent.blocks().end);
@@ -282,44 +286,44 @@ impl<T: Translation> Storage<T> {
             return Ok(at);
         }
         let whole = Extent::new(first, end - first);
-        let at = if self.touches_buffer(whole) { self.write_out(at)? } else { at };
-        self.ahead.drop_overlap(whole);
+        let at = if self.overlaps_buffer(whole) { self.write_back(at)? } else { at };
+        self.read_ahead.invalidate(whole);
         let done = self.translation.trim(at, self.pages_of(whole)).map_err(|_| Refusal::WornOut)?;
         self.work.add(&done);
-        self.finished = self.finished.max(done.finished);
+        self.programmed_at = self.programmed_at.max(done.finished);
         self.counts.trimmed += whole.count;
         if let Some(contents) = &mut self.contents {
-            contents.came(whole, Held::ZEROS);
-            contents.handed(whole, Some(done.finished));
+            contents.insert(whole, SectorData::ZEROS);
+            contents.submit(whole, Some(done.finished));
             contents.settle(at);
         }
         Ok(done.finished.max(at))
     }
 
-    /// Power is lost at `at` and comes back: what was not on flash holds what it held before, unless capacitors
-    /// keep the buffer alive.
+    /// Cuts the power at `at` and restores it. Sectors whose data were not on flash keep their previous
+    /// contents, unless capacitors preserve the buffer.
     pub fn cut_power(&mut self, at: Instant) {
         if let Some(contents) = &mut self.contents {
             let buffer = matches!(self.drive.write_cache, WriteCache::Protected(_));
-            contents.cut(at, buffer);
+            contents.cut_power(at, buffer);
         }
-        self.open = Extent::new(0, 0);
+        self.run = Extent::new(0, 0);
         self.partial.clear();
         self.dirty = false;
-        self.ahead = Ahead::default();
+        self.read_ahead = ReadAhead::default();
         self.cache_on = self.drive.write_cache != WriteCache::Through;
         self.look_ahead = self.drive.look_ahead;
-        self.failed = false;
-        (self.room, self.finished, self.quiet) = (at, at, at);
+        self.write_failed = false;
+        (self.room_at, self.programmed_at, self.last_activity) = (at, at, at);
     }
 
-    /// The words that an extent holds, where they count throughout.
+    /// Returns the words of an extent if they are a counting pattern.
     #[inline]
     pub fn counting(&mut self, extent: Extent) -> Option<Counting> {
         self.contents.as_mut()?.counting(extent)
     }
 
-    /// Writes the bytes that an extent holds into a buffer of its size.
+    /// Writes the bytes of an extent into a buffer of its size.
     pub fn fill(&mut self, extent: Extent, buffer: &mut [u8]) {
         match &mut self.contents {
             Some(contents) => contents.fill(extent, buffer),
@@ -327,34 +331,37 @@ impl<T: Translation> Storage<T> {
         }
     }
 
-    /// The host asks for something at `at`: if it was away for long enough, the drive has worked on its own.
+    /// Catches up at a request at `at`: if no request came for long enough, the drive has done
+    /// background work.
     #[inline]
-    pub(crate) fn rest(&mut self, at: Instant) {
-        let from = self.quiet() + self.drive.idle_after;
+    pub(crate) fn catch_up(&mut self, at: Instant) {
+        let from = self.idle_from() + self.drive.idle_after;
         if at > from {
-            self.work_alone(from, at);
+            self.run_in_background(from, at);
         }
-        self.quiet = self.quiet.max(at);
+        self.last_activity = self.last_activity.max(at);
     }
 
     #[cold]
-    fn work_alone(&mut self, from: Instant, until: Instant) {
-        // What is refused stays refused: the next flush says so.
-        self.failed |= self.make_durable(from).is_err();
-        let from = self.finished.max(from);
+    fn run_in_background(&mut self, from: Instant, until: Instant) {
+        // Refused data stay refused; the next flush reports it.
+        self.write_failed |= self.make_durable(from).is_err();
+        let from = self.programmed_at.max(from);
         if from < until {
-            self.quiet = self.translation.idle(from, until).min(until);
+            self.last_activity = self.translation.idle(from, until).min(until);
         }
     }
 
+    /// Checks that an extent lies within the drive, as the layer above guarantees.
+    ///
     /// # Panics
-    /// When the drive has fewer sectors: the layer above has checked that.
+    /// If it does not.
     pub(crate) fn check(&self, extent: Extent) {
         let end = extent.blocks().end;
         assert!(end <= self.drive.sectors, "Storage: sector {end} is beyond the end");
     }
 
-    /// The pages that an extent touches.
+    /// Returns the pages that an extent overlaps.
     #[inline]
     pub(crate) fn pages_of(&self, extent: Extent) -> ftl::Extent {
         let pages = self.pages.span(extent);
@@ -362,9 +369,9 @@ impl<T: Translation> Storage<T> {
         ftl::Extent::new(number(pages.start), number(pages.end - pages.start))
     }
 
-    /// Forgets which pages wait, for the layer below takes no more.
+    /// Records that data of the write cache were refused, if it is on. Returns the refusal.
     pub(crate) const fn worn_out(&mut self) -> Refusal {
-        self.failed |= self.cache_on;
+        self.write_failed |= self.cache_on;
         Refusal::WornOut
     }
 }

@@ -1,11 +1,11 @@
-//! What the sectors of a drive hold, as briefly as it was told.
+//! The contents of a drive's sectors, in compact form.
 //!
-//! Layer: below the drive. Main types: [`Data`], what a write brings; `Store`, runs of sectors in a tree.
-//! Neighbouring runs that go on as they began are one, so that a drive swept with a pattern takes one run,
-//! and what a sector holds is found in logarithmic time. The run that is being written lies beside the tree until
-//! something else is written or read: a sweep costs an addition a frame.
+//! Layer: below the drive. Main types: [`Data`], the data of a write; `Store`, runs of sectors in a
+//! tree. Runs that continue one another are merged, so a drive filled with one pattern needs one run,
+//! and a lookup takes logarithmic time. The run being written is kept outside the tree until something
+//! else is written or read, so a sequential fill costs one addition per frame.
 //!
-//! Left out: giving back the memory of bytes that were overwritten in part.
+//! Left out: freeing the memory of bytes that were partly overwritten.
 
 use crate::wire::Counting;
 use crate::{SECTOR, SECTOR_DWORDS};
@@ -14,39 +14,39 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is written to sectors.
+/// The data of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Data<'a> {
-    /// Words that count, from the first word of the first sector on.
+    /// A counting pattern that starts with the first word of the first sector.
     Counting(Counting),
-    /// The same byte everywhere.
+    /// One byte, repeated.
     Repeated(u8),
-    /// Random bytes, by number of the sector.
+    /// Random bytes, determined by the sector number.
     Noise(Noise),
-    /// These bytes, as many as the sectors hold.
+    /// Bytes, as many as the sectors hold.
     Bytes(&'a [u8]),
-    /// These words, as many as the sectors hold; the first byte is the lowest of its word.
+    /// Little-endian words, as many as the sectors hold.
     Words(&'a [u32]),
 }
 
-/// What neighbouring sectors hold.
+/// The contents of adjacent sectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum SectorData {
     Counting(Counting),
     Repeated(u8),
     Noise(Noise),
-    /// The bytes of a write, and the sector of them that is the first here.
+    /// The bytes of a write, and the index in them of the first of these sectors.
     Bytes(Arc<[u8]>, u64),
-    /// The flash could not give it back.
+    /// Lost, because the flash could not return them.
     Lost,
 }
 
-impl Held {
-    /// What sectors hold to which nothing was written.
+impl SectorData {
+    /// The contents of sectors that were never written.
     pub(crate) const ZEROS: Self = Self::Repeated(0);
 
-    /// The sectors `part` of `data`, which was brought for `sectors`.
-    pub(crate) fn of(data: Data<'_>, part: Range<u64>) -> Self {
+    /// Returns the contents of the sectors `part` of `data`.
+    pub(crate) fn part_of(data: Data<'_>, part: Range<u64>) -> Self {
         match data {
             Data::Counting(words) => Self::Counting(words.from(words_of(part.start))),
             Data::Repeated(byte) => Self::Repeated(byte),
@@ -60,8 +60,8 @@ impl Held {
         }
     }
 
-    /// The same from `sectors` on.
-    pub(crate) fn from(&self, sectors: u64) -> Self {
+    /// Returns the contents without the first `sectors` sectors.
+    pub(crate) fn skip(&self, sectors: u64) -> Self {
         match self {
             Self::Counting(words) => Self::Counting(words.from(words_of(sectors))),
             Self::Bytes(bytes, first) => Self::Bytes(Arc::clone(bytes), first + sectors),
@@ -69,8 +69,8 @@ impl Held {
         }
     }
 
-    /// Whether `next`, so many sectors behind, goes on as this began.
-    fn goes_on(&self, sectors: u64, next: &Self) -> bool {
+    /// Whether `next`, `sectors` sectors later, continues these contents.
+    fn is_continued_by(&self, sectors: u64, next: &Self) -> bool {
         match (self, next) {
             (Self::Counting(words), Self::Counting(next)) => words.from(words_of(sectors)) == *next,
             (Self::Bytes(bytes, first), Self::Bytes(next, at)) => {
@@ -80,7 +80,8 @@ impl Held {
         }
     }
 
-    /// Writes the bytes of the sectors from `number` on, which this is of; what is lost reads as zeros.
+    /// Writes the bytes of these sectors, the first of which is sector `number`. Lost sectors are
+    /// written as zeros.
     pub(crate) fn fill(&self, number: u64, buffer: &mut [u8]) {
         let size = SECTOR.to_usize();
         match self {
@@ -102,7 +103,7 @@ impl Held {
     }
 }
 
-/// The number of words of so many sectors.
+/// Returns the words of `sectors` sectors.
 const fn words_of(sectors: u64) -> u64 {
     sectors * SECTOR_DWORDS as u64
 }
@@ -119,37 +120,37 @@ fn bytes_of(sectors: Range<u64>) -> Range<usize> {
 #[derive(Debug, Clone)]
 struct Run {
     count: u64,
-    held: Held,
+    data: SectorData,
 }
 
-/// Words that count, and are being written.
+/// A counting pattern being written.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenRun {
     first: u64,
     end: u64,
     words: Counting,
-    /// What comes next if it goes on.
+    /// The words that would continue it.
     next: Counting,
 }
 
-/// What the sectors of a drive hold.
+/// The contents of a drive's sectors.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Store {
     runs: BTreeMap<u64, Run>,
-    /// Newer than the runs.
-    open: Option<Open>,
-    /// The run that was found last, if it counts.
-    found: Option<(Range<u64>, Counting)>,
+    /// The run being written, newer than the others.
+    open: Option<OpenRun>,
+    /// The counting pattern that was looked up last.
+    last_lookup: Option<(Range<u64>, Counting)>,
 }
 
 impl Store {
-    /// Sectors hold something else from now on.
+    /// Replaces the contents of sectors.
     #[inline]
-    pub(crate) fn write(&mut self, extent: Extent, held: Held) {
+    pub(crate) fn write(&mut self, extent: Extent, data: SectorData) {
         let (first, end) = (extent.first.0, extent.blocks().end);
-        let Held::Counting(words) = held else {
+        let SectorData::Counting(words) = data else {
             self.close();
-            return self.put(first, extent.count, held);
+            return self.insert(first, extent.count, data);
         };
         let next = words.from(words_of(extent.count));
         match &mut self.open {
@@ -158,63 +159,63 @@ impl Store {
             }
             _ => {
                 self.close();
-                self.open = Some(Open { first, end, words, next });
+                self.open = Some(OpenRun { first, end, words, next });
             }
         }
     }
 
-    /// Puts the run that is being written among the others.
+    /// Moves the run being written into the tree.
     fn close(&mut self) {
-        self.found = None;
-        if let Some(Open { first, end, words, .. }) = self.open.take() {
-            self.put(first, end - first, Held::Counting(words));
+        self.last_lookup = None;
+        if let Some(OpenRun { first, end, words, .. }) = self.open.take() {
+            self.insert(first, end - first, SectorData::Counting(words));
         }
     }
 
-    fn put(&mut self, first: u64, count: u64, held: Held) {
-        self.found = None;
+    fn insert(&mut self, first: u64, count: u64, data: SectorData) {
+        self.last_lookup = None;
         let end = first + count;
         self.split(first);
         self.split(end);
         while let Some((&start, _)) = self.runs.range(first..end).next() {
             self.runs.remove(&start);
         }
-        let (mut first, mut run) = (first, Run { count, held });
+        let (mut first, mut run) = (first, Run { count, data });
         if let Some((&start, before)) = self.runs.range_mut(..first).next_back()
             && start + before.count == first
-            && before.held.goes_on(before.count, &run.held)
+            && before.data.is_continued_by(before.count, &run.data)
         {
-            run = Run { count: before.count + run.count, held: before.held.clone() };
+            run = Run { count: before.count + run.count, data: before.data.clone() };
             first = start;
         }
         if let Some(after) = self.runs.get(&end)
-            && run.held.goes_on(end - first, &after.held)
+            && run.data.is_continued_by(end - first, &after.data)
         {
             run.count += after.count;
             self.runs.remove(&end);
         }
-        if run.held != Held::ZEROS {
+        if run.data != SectorData::ZEROS {
             self.runs.insert(first, run);
         } else {
             self.runs.remove(&first);
         }
     }
 
-    /// No run lies on both sides of `at` any more.
+    /// Splits a run that crosses `at`.
     fn split(&mut self, at: u64) {
         let Some((&start, run)) = self.runs.range_mut(..at).next_back() else { return };
         if start + run.count > at {
-            let rest = Run { count: start + run.count - at, held: run.held.from(at - start) };
+            let rest = Run { count: start + run.count - at, data: run.data.skip(at - start) };
             run.count = at - start;
             self.runs.insert(at, rest);
         }
     }
 
-    /// The words of an extent, where they count throughout.
+    /// Returns the words of an extent if they are a counting pattern.
     #[inline]
     pub(crate) fn counting(&mut self, extent: Extent) -> Option<Counting> {
         let (first, end) = (extent.first.0, extent.blocks().end);
-        if let Some((range, words)) = &self.found
+        if let Some((range, words)) = &self.last_lookup
             && self.open.is_none()
             && range.start <= first
             && end <= range.end
@@ -223,28 +224,28 @@ impl Store {
         }
         self.close();
         let (&start, run) = self.runs.range(..=first).next_back()?;
-        let Held::Counting(words) = run.held else { return None };
+        let SectorData::Counting(words) = run.data else { return None };
         let range = start..start + run.count;
         if end > range.end {
             return None;
         }
-        self.found = Some((range, words));
+        self.last_lookup = Some((range, words));
         Some(words.from(words_of(first - start)))
     }
 
-    /// What one sector holds, and for how many sectors that goes on.
-    pub(crate) fn at(&mut self, sector: u64) -> (Held, u64) {
+    /// Returns the contents of a sector, and the number of sectors for which they continue.
+    pub(crate) fn at(&mut self, sector: u64) -> (SectorData, u64) {
         self.close();
         if let Some((&start, run)) = self.runs.range(..=sector).next_back()
             && sector < start + run.count
         {
-            return (run.held.from(sector - start), start + run.count - sector);
+            return (run.data.skip(sector - start), start + run.count - sector);
         }
         let next = self.runs.range(sector..).next().map_or(u64::MAX, |(&start, _)| start);
-        (Held::ZEROS, next - sector)
+        (SectorData::ZEROS, next - sector)
     }
 
-    /// Runs in the tree, the one that is being written included.
+    /// Returns the number of runs, including the one being written.
     #[cfg(test)]
     fn runs(&mut self) -> usize {
         self.close();
@@ -260,8 +261,8 @@ mod tests {
 
     const UP: Counting = Counting { first: 0, step: Step::Up };
 
-    fn up(sector: u64) -> Held {
-        Held::Counting(UP.from(words_of(sector)))
+    fn up(sector: u64) -> SectorData {
+        SectorData::Counting(UP.from(words_of(sector)))
     }
 
     #[test]
@@ -270,7 +271,7 @@ mod tests {
         for frame in 0..100_000 {
             store.write(Extent::new(frame * 16, 16), up(frame * 16));
         }
-        // The same again, from the middle on: nothing changes.
+        // Rewriting the same data changes nothing.
         for frame in 40_000..60_000 {
             store.write(Extent::new(frame * 16, 16), up(frame * 16));
         }
@@ -284,32 +285,32 @@ mod tests {
     fn random_writes_read_back_as_from_a_list_of_sectors() {
         const SECTORS: u64 = 200;
         let mut stream = Seed::new(3).stream("store");
-        let (mut store, mut model) = (Store::default(), vec![Held::ZEROS; 200]);
+        let (mut store, mut model) = (Store::default(), vec![SectorData::ZEROS; 200]);
         for round in 0_u8..200 {
             let first = stream.below(SECTORS);
             let count = 1 + stream.below((SECTORS - first).min(40));
-            let held = match stream.below(5) {
+            let data = match stream.below(5) {
                 0 => up(first),
-                1 => Held::Repeated(round % 3),
-                2 => Held::Noise(Noise::new(7)),
-                3 => Held::Bytes(vec![round; index(count) * 512].into(), 0),
-                _ => Held::Lost,
+                1 => SectorData::Repeated(round % 3),
+                2 => SectorData::Noise(Noise::new(7)),
+                3 => SectorData::Bytes(vec![round; index(count) * 512].into(), 0),
+                _ => SectorData::Lost,
             };
-            store.write(Extent::new(first, count), held.clone());
+            store.write(Extent::new(first, count), data.clone());
             for at in 0..count {
-                model[index(first + at)] = held.from(at);
+                model[index(first + at)] = data.skip(at);
             }
             for sector in 0..SECTORS {
                 let (found, _) = store.at(sector);
                 assert_eq!(found, model[index(sector)], "round {round} sector {sector}");
-                let counts = matches!(found, Held::Counting(_));
+                let counts = matches!(found, SectorData::Counting(_));
                 assert_eq!(store.counting(Extent::new(sector, 1)).is_some(), counts);
             }
         }
     }
 
     #[test]
-    fn what_counts_is_only_told_when_all_of_it_does() {
+    fn an_extent_is_a_counting_pattern_only_as_a_whole() {
         let mut store = Store::default();
         store.write(Extent::new(0, 32), up(0));
         store.write(Extent::new(16, 1), up(17));

@@ -1,7 +1,7 @@
-//! Data phases: what is in a Data FIS, and when it can go or come.
+//! Data phases: the contents of Data FISes, and when they can be sent or accepted.
 //!
-//! Layer: part of [`Ssd`]. Main type: [`Prepared`], payload that is brought word by word. Source and what is left out: see
-//! [`crate::device::ssd`].
+//! Layer: part of [`Ssd`]. Main type: [`PayloadBuffer`], payload supplied word by word. Source and what
+//! is left out: see [`crate::device::ssd`].
 
 use crate::SECTOR_DWORDS;
 use crate::agent::{Gate, Outcome, Outgoing, Reception};
@@ -11,19 +11,19 @@ use crate::wire::{Counting, Tick};
 use boardlab_block::Extent;
 use boardlab_ftl::Translation;
 
-/// Dwords of a page of PIO data.
+/// The dwords of a page of PIO data.
 const PAGE: u32 = SECTOR_DWORDS;
 
-/// The payload of the Data FIS that goes out, word by word, once somebody asks for it.
+/// The payload of the outgoing Data FIS as words, filled when the link first asks for words.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Prepared {
+pub(crate) struct PayloadBuffer {
     is_filled: bool,
     bytes: Vec<u8>,
     words: Vec<u32>,
 }
 
-impl Prepared {
-    /// Another frame begins.
+impl PayloadBuffer {
+    /// Begins a new frame.
     #[inline]
     pub(crate) const fn clear(&mut self) {
         self.is_filled = false;
@@ -39,24 +39,24 @@ impl Prepared {
     }
 }
 
-/// The words of a payload from `first` on.
+/// Copies the words of a payload from `first` on.
 fn copy(from: &[u32], first: u32, words: &mut [u32]) {
     let start = usize::try_from(first).unwrap_or(usize::MAX).min(from.len());
     from[start..].iter().zip(words).for_each(|(&word, to)| *to = word);
 }
 
 impl<T: Translation> Ssd<T> {
-    /// When the next Data FIS of a read can begin.
+    /// Returns when the next Data FIS of a read can begin.
     #[inline]
     pub(crate) fn read_wake(&self, slot: usize) -> Tick {
-        match self.readings[slot].first() {
+        match self.reads[slot].next_ready() {
             Ok(Some(at)) => self.tick(at),
             Ok(None) => Tick::NEVER,
             Err(_) => Tick::ZERO,
         }
     }
 
-    /// The Data FIS that can go now.
+    /// Returns the Data FIS that can be sent now.
     #[inline]
     pub(crate) fn offer_data(&mut self, now: Tick) -> Option<Outgoing> {
         match self.phase {
@@ -64,20 +64,20 @@ impl<T: Translation> Ssd<T> {
                 Some(Outgoing::Data(self.storage.drive().identify_frame.min(PAGE - sent)))
             }
             Phase::Read { slot, .. } => {
-                let reading = &self.readings[slot];
-                match reading.first() {
+                let op = &self.reads[slot];
+                match op.next_ready() {
                     Ok(Some(at)) if self.tick(at) <= now => {
                         let most = u64::from(self.storage.drive().frame / SECTOR_DWORDS);
-                        let sectors = (reading.reach() - reading.next()).min(most);
+                        let sectors = (op.readable_end() - op.next_sector()).min(most);
                         let offered = u32::try_from(sectors).unwrap_or(0) * SECTOR_DWORDS;
                         self.phase = Phase::Read { slot, offered };
-                        self.prepared.clear();
+                        self.payload.clear();
                         Some(Outgoing::Data(offered))
                     }
                     Ok(_) => None,
                     Err(refusal) => {
-                        let failure = Failure::of(refusal, reading.next());
-                        self.fail_move(now, slot, failure);
+                        let failure = Failure::from_refusal(refusal, op.next_sector());
+                        self.fail_transfer(now, slot, failure);
                         None
                     }
                 }
@@ -86,27 +86,27 @@ impl<T: Translation> Ssd<T> {
         }
     }
 
-    /// When the payload behind the first `sent` dwords of a read is in the buffer.
+    /// Returns when the payload after the first `sent` dwords of a read is in the buffer.
     #[inline]
     pub(crate) fn read_gate(&self, slot: usize, now: Tick, sent: u32) -> Gate {
-        let reading = &self.readings[slot];
-        let sector = reading.next() + u64::from(sent / SECTOR_DWORDS);
-        match reading.ready(sector, self.speed.instant(now)) {
+        let op = &self.reads[slot];
+        let sector = op.next_sector() + u64::from(sent / SECTOR_DWORDS);
+        match op.ready(sector, self.speed.instant(now)) {
             Ok(Some(ready)) => {
-                let until = (ready.end - reading.next()) * u64::from(SECTOR_DWORDS);
+                let until = (ready.end - op.next_sector()) * u64::from(SECTOR_DWORDS);
                 Gate { until: u32::try_from(until).unwrap_or(u32::MAX), at: self.tick(ready.at) }
             }
-            // A frame has only sectors that were asked for and can be read.
+            // A frame contains only sectors that were requested and are readable.
             Ok(None) | Err(_) => Gate { until: u32::MAX, at: Tick::NEVER },
         }
     }
 
-    /// The extent of the Data FIS that was offered.
+    /// Returns the extent of the Data FIS offered to the link.
     #[inline]
     fn offered(&self) -> Option<Extent> {
         let Phase::Read { slot, offered } = self.phase else { return None };
         let sectors = u64::from(offered / SECTOR_DWORDS);
-        Some(Extent::new(self.readings[slot].next(), sectors))
+        Some(Extent::new(self.reads[slot].next_sector(), sectors))
     }
 
     #[inline]
@@ -120,14 +120,14 @@ impl<T: Translation> Ssd<T> {
             return copy(&self.page, sent + first, words);
         }
         let Some(extent) = self.offered() else { return words.fill(0) };
-        if !self.prepared.is_filled {
+        if !self.payload.is_filled {
             let dwords = u32::try_from(extent.count).unwrap_or(0) * SECTOR_DWORDS;
-            self.prepared.fill(dwords, |bytes| self.storage.fill(extent, bytes));
+            self.payload.fill(dwords, |bytes| self.storage.fill(extent, bytes));
         }
-        copy(&self.prepared.words, first, words);
+        copy(&self.payload.words, first, words);
     }
 
-    /// What became of a Data FIS.
+    /// Handles the outcome of sending a Data FIS.
     #[inline]
     pub(crate) fn data_sent(&mut self, now: Tick, outcome: Outcome) {
         match self.phase {
@@ -143,31 +143,33 @@ impl<T: Translation> Ssd<T> {
                 }
             }
             Phase::Read { slot, .. } if outcome != Outcome::Accepted => {
-                self.fail_move(now, slot, Failure::damaged(self.readings[slot].next()));
+                self.fail_transfer(now, slot, Failure::damaged(self.reads[slot].next_sector()));
             }
             Phase::Read { slot, offered } => {
                 let (at, sectors) = (self.speed.instant(now), u64::from(offered / SECTOR_DWORDS));
-                let reading = &mut self.readings[slot];
-                self.storage.sent(reading, at, sectors);
-                if reading.is_over() {
-                    self.storage.end_read(reading);
-                    self.end_move(now, slot, Ok(at));
+                let op = &mut self.reads[slot];
+                self.storage.consume(op, at, sectors);
+                if op.is_complete() {
+                    self.storage.end_read(op);
+                    self.end_transfer(now, slot, Ok(at));
                 }
             }
             Phase::None | Phase::Write { .. } | Phase::Trim { .. } => {}
         }
     }
 
-    /// A Data FIS has come to its end.
+    /// Handles the end of an incoming Data FIS.
     #[inline]
-    pub(crate) fn data_came(&mut self, now: Tick, good: bool) -> Reception {
+    pub(crate) fn data_received(&mut self, now: Tick, good: bool) -> Reception {
         self.tally.damaged += u64::from(!good);
         match self.phase {
-            Phase::Write { slot, rest } => self.write_came(now, good, (slot, rest)),
+            Phase::Write { slot, remaining } => {
+                self.write_data_received(now, good, slot, remaining)
+            }
             Phase::Trim { blocks, done } => {
                 let failure = match (good, self.frame.sectors()) {
                     (false, _) => Some(Failure::damaged(self.command.lba)),
-                    (true, Some(came)) if came <= blocks => None,
+                    (true, Some(received)) if received <= blocks => None,
                     (true, _) => Some(Failure::ABORTED),
                 };
                 if let Some(failure) = failure {
@@ -175,14 +177,14 @@ impl<T: Translation> Ssd<T> {
                     self.fail_command(now, failure);
                     return Reception::Refuse;
                 }
-                self.ranges_came(now, blocks, done);
+                self.trim_data_received(now, blocks, done);
                 Reception::Accept
             }
             Phase::None | Phase::Pio { .. } | Phase::Read { .. } => Reception::Refuse,
         }
     }
 
-    fn ranges_came(&mut self, now: Tick, blocks: u64, done: boardlab_sim::Instant) {
+    fn trim_data_received(&mut self, now: Tick, blocks: u64, done: boardlab_sim::Instant) {
         let at = self.speed.instant(now);
         let blocks = blocks - self.frame.sectors().unwrap_or(blocks);
         match self.trim_ranges(at) {
@@ -192,7 +194,7 @@ impl<T: Translation> Ssd<T> {
             }
             Ok(ended) if blocks == 0 => {
                 self.phase = Phase::None;
-                self.end_when(at, Ok(ended.max(done)));
+                self.complete_command(at, Ok(ended.max(done)));
             }
             Ok(ended) => {
                 self.phase = Phase::Trim { blocks, done: ended.max(done) };
@@ -202,30 +204,40 @@ impl<T: Translation> Ssd<T> {
     }
 
     #[inline]
-    fn write_came(&mut self, now: Tick, good: bool, (slot, rest): (usize, Extent)) -> Reception {
-        let fits = self.frame.sectors().filter(|&came| came <= rest.count);
+    fn write_data_received(
+        &mut self,
+        now: Tick,
+        good: bool,
+        slot: usize,
+        remaining: Extent,
+    ) -> Reception {
+        let fits = self.frame.sectors().filter(|&received| received <= remaining.count);
         let sectors = match (good, fits) {
             (true, Some(sectors)) => sectors,
             (false, _) => {
-                self.fail_move(now, slot, Failure::damaged(rest.first.0));
+                self.fail_transfer(now, slot, Failure::damaged(remaining.first.0));
                 return Reception::Refuse;
             }
             (true, None) => {
-                self.fail_move(now, slot, Failure { sector: rest.first.0, ..Failure::ABORTED });
+                self.fail_transfer(
+                    now,
+                    slot,
+                    Failure { sector: remaining.first.0, ..Failure::ABORTED },
+                );
                 return Reception::Refuse;
             }
         };
-        let (at, first) = (self.speed.instant(now), rest.first.0);
-        let wrote = self.storage.write(at, Extent::new(first, sectors), self.frame.data());
-        if let Err(refusal) = wrote {
-            self.fail_move(now, slot, Failure::of(refusal, first));
+        let (at, first) = (self.speed.instant(now), remaining.first.0);
+        let written = self.storage.write(at, Extent::new(first, sectors), self.frame.data());
+        if let Err(refusal) = written {
+            self.fail_transfer(now, slot, Failure::from_refusal(refusal, first));
             return Reception::Accept;
         }
-        let rest = Extent::new(first + sectors, rest.count - sectors);
-        self.phase = Phase::Write { slot, rest };
-        if rest.count == 0 {
+        let remaining = Extent::new(first + sectors, remaining.count - sectors);
+        self.phase = Phase::Write { slot, remaining };
+        if remaining.count == 0 {
             let ended = self.storage.end_write(at);
-            self.end_move(now, slot, ended);
+            self.end_transfer(now, slot, ended);
         } else {
             self.activate(at);
         }

@@ -1,35 +1,37 @@
-//! The link as a timeline: when frames of several commands can pass.
+//! The link as a timeline of frames of several commands.
 //!
-//! Layer: below [`crate::disk::Disk`]. Main type: [`Bus`]. A frame takes what the engines give it, ALIGNs spread evenly
-//! (see [`crate::arithmetic`]): X_RDY until R_RDY was seen, its dwords, WTRM until R_OK was seen, SYNC. Frames that are
-//! ready later than others are placed behind them or in the gaps between, for a device sends what is ready first.
+//! Layer: below [`crate::disk::Disk`]. Main type: [`Bus`]. A frame occupies the link as long as in the
+//! engines, with ALIGNs spread evenly (see [`crate::arithmetic`]): from X_RDY to the arrival of R_RDY,
+//! its dwords, from WTRM to the arrival of R_OK, SYNC. Since a device sends what is ready first, a
+//! frame that becomes ready later is placed behind the frames already reserved or in a gap between
+//! them.
 
 use crate::link::{Side, Wiring};
 use crate::wire::{Speed, align};
 use boardlab_sim::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Dwords of Register, DMA Setup, Set Device Bits and DMA Activate FISes.
+/// The dwords of Register, DMA Setup, Set Device Bits and DMA Activate FISes.
 pub(super) const REGISTER: u64 = 5;
 pub(super) const DMA_SETUP: u64 = 7;
-pub(super) const DEVICE_BITS: u64 = 2;
-pub(super) const ACTIVATE: u64 = 1;
+pub(super) const SET_DEVICE_BITS: u64 = 2;
+pub(super) const DMA_ACTIVATE: u64 = 1;
 
-/// A frame's time on the link.
+/// The time that a frame occupies the link.
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct Reservation {
     start: Instant,
-    /// From when on host and device can begin another.
+    /// When the host and the device can begin another frame.
     free: [Instant; 2],
 }
 
-/// When a frame passed.
+/// The times of a transmitted frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Passed {
-    /// The other end has all of it, and knows that it is good.
-    pub(super) came: Instant,
-    /// The sender knows that.
-    pub(super) known: Instant,
+pub(super) struct Delivery {
+    /// When the other end has received all of it and checked the CRC.
+    pub(super) received: Instant,
+    /// When the sender has received R_OK.
+    pub(super) acknowledged: Instant,
 }
 
 /// The link.
@@ -37,8 +39,8 @@ pub(super) struct Passed {
 pub(super) struct Bus {
     speed: Speed,
     latency: [u64; 2],
-    /// In the order of their start, none earlier than the first request that may still come.
-    taken: VecDeque<Taken>,
+    /// Ordered by start. Those that ended before every request still possible are removed.
+    reservations: VecDeque<Reservation>,
 }
 
 const fn index(side: Side) -> usize {
@@ -51,99 +53,101 @@ const fn index(side: Side) -> usize {
 impl Bus {
     pub(super) fn new(wiring: &Wiring) -> Self {
         let latency = [wiring.host.latency.into(), wiring.device.latency.into()];
-        Self { speed: wiring.speed, latency, taken: VecDeque::new() }
+        Self { speed: wiring.speed, latency, reservations: VecDeque::new() }
     }
 
-    /// The time of so many dwords, with the ALIGNs among them, to the nearest nanosecond.
+    /// Returns the time of `dwords` including ALIGNs, to the nearest nanosecond.
     pub(super) fn span(&self, dwords: u64) -> Duration {
-        // A dword of the slowest speed takes 80/3 ns; this way all fits u64.
-        let in_80_ns = match self.speed {
+        // A dword at the lowest speed takes 80/3 ns. With this unit all products fit u64.
+        let dwords_per_80_ns = match self.speed {
             Speed::Gen1 => 3,
             Speed::Gen2 => 6,
             Speed::Gen3 => 12,
         };
-        let (numerator, denominator) = (dwords * align::PERIOD * 80, align::SLOTS * in_80_ns);
+        let (numerator, denominator) =
+            (dwords * align::PERIOD * 80, align::SLOTS * dwords_per_80_ns);
         Duration::from_nanos((numerator + denominator / 2) / denominator)
     }
 
-    /// Nothing more will be asked for before `at`.
-    pub(super) fn forget(&mut self, at: Instant) {
-        while self.taken.front().is_some_and(|taken| taken.latest() <= at) {
-            self.taken.pop_front();
+    /// Removes reservations that end by `at`: no later request begins before.
+    pub(super) fn prune(&mut self, at: Instant) {
+        while self.reservations.front().is_some_and(|reserved| reserved.end() <= at) {
+            self.reservations.pop_front();
         }
     }
 
-    /// A FIS of `dwords` without payload that `from` can send from `ready` on.
-    pub(super) fn fis(&mut self, from: Side, ready: Instant, dwords: u64) -> Passed {
-        // Its first dword is what the header is to data.
+    /// Sends a FIS of `dwords` without payload, ready at `ready`.
+    pub(super) fn fis(&mut self, from: Side, ready: Instant, dwords: u64) -> Delivery {
+        // Its first dword takes the place of the header of a Data FIS.
         self.frame(from, ready, dwords - 1, |first, bus| first + bus.span(dwords - 1))
     }
 
-    /// A Data FIS of `dwords` of payload that `from` can begin from `ready` on. `flow` is given when the first of them
-    /// can pass at the end that decides, the sender's for data to the host and the receiver's for others, and says when all
-    /// have.
+    /// Sends a Data FIS of `dwords` of payload, ready at `ready`. `flow` is given the instant at which
+    /// the first payload dword can pass the end that determines the pace: the sender for data to the
+    /// host, the receiver otherwise. It returns when all dwords have passed.
     pub(super) fn frame(
         &mut self,
         from: Side,
         ready: Instant,
         dwords: u64,
         flow: impl FnOnce(Instant, &Self) -> Instant,
-    ) -> Passed {
-        let [ours, theirs] = match from {
+    ) -> Delivery {
+        let [sender, receiver] = match from {
             Side::Host => self.latency,
             Side::Device => [self.latency[1], self.latency[0]],
         };
-        // X_RDY there, R_RDY back, SOF, header; and behind the payload CRC, EOF.
-        let before = self.span(ours + theirs + 4);
-        let start = self.gap(from, ready, before + self.span(dwords + 1 + ours));
-        let way = self.span(ours);
-        let came = match from {
-            Side::Device => flow(start + before, self) + way,
-            Side::Host => flow(start + before + way, self),
+        // X_RDY out, R_RDY back, SOF, header; after the payload CRC and EOF.
+        let before = self.span(sender + receiver + 4);
+        let start = self.first_gap(from, ready, before + self.span(dwords + 1 + sender));
+        let travel = self.span(sender);
+        let received = match from {
+            Side::Device => flow(start + before, self) + travel,
+            Side::Host => flow(start + before + travel, self),
         } + self.span(1);
-        // R_OK back, SYNC there, SYNC back.
-        let known = came + self.span(1 + theirs);
-        let over = known + self.span(1 + ours);
-        let mut free = [over + self.span(1); 2];
-        free[index(from)] = over + self.span(2 + theirs);
-        self.take(Taken { start, free });
-        Passed { came, known }
+        // R_OK back, SYNC out, SYNC back.
+        let acknowledged = received + self.span(1 + receiver);
+        let idle = acknowledged + self.span(1 + sender);
+        let mut free = [idle + self.span(1); 2];
+        free[index(from)] = idle + self.span(2 + receiver);
+        self.reserve(Reservation { start, free });
+        Delivery { received, acknowledged }
     }
 
-    /// The first instant from `ready` on at which a frame of at least `length` can begin.
-    fn gap(&self, from: Side, ready: Instant, length: Duration) -> Instant {
-        let passed = self.taken.partition_point(|taken| taken.latest() <= ready);
+    /// Returns the first instant from `ready` on at which a frame of at least `length` can begin.
+    fn first_gap(&self, from: Side, ready: Instant, length: Duration) -> Instant {
+        let passed = self.reservations.partition_point(|reserved| reserved.end() <= ready);
         let mut start = ready;
-        for taken in self.taken.range(passed..) {
-            if start + length <= taken.start {
+        for reserved in self.reservations.range(passed..) {
+            if start + length <= reserved.start {
                 break;
             }
-            start = start.max(taken.free[index(from)]);
+            start = start.max(reserved.free[index(from)]);
         }
         start
     }
 
-    /// Frames between which no other fits become one, so that a stream of them is found at once.
-    fn take(&mut self, mut new: Taken) {
+    /// Adds a reservation. Reservations with no room for a frame between them are merged, so that a
+    /// stream of frames is found in one step.
+    fn reserve(&mut self, mut new: Reservation) {
         let least = self.span(self.latency[0] + self.latency[1] + 4);
-        let place = self.taken.partition_point(|other| other.start <= new.start);
-        if let Some(after) = self.taken.get(place).copied()
-            && after.start < new.latest() + least
+        let place = self.reservations.partition_point(|other| other.start <= new.start);
+        if let Some(after) = self.reservations.get(place).copied()
+            && after.start < new.end() + least
         {
             new.free = [0, 1].map(|end| new.free[end].max(after.free[end]));
-            self.taken.remove(place);
+            self.reservations.remove(place);
         }
-        match place.checked_sub(1).and_then(|before| self.taken.get_mut(before)) {
-            Some(before) if new.start < before.latest() + least => {
+        match place.checked_sub(1).and_then(|before| self.reservations.get_mut(before)) {
+            Some(before) if new.start < before.end() + least => {
                 before.free = [0, 1].map(|end| new.free[end].max(before.free[end]));
             }
-            _ => self.taken.insert(place, new),
+            _ => self.reservations.insert(place, new),
         }
     }
 }
 
-impl Taken {
-    fn latest(&self) -> Instant {
+impl Reservation {
+    fn end(&self) -> Instant {
         self.free[0].max(self.free[1])
     }
 }
@@ -160,7 +164,7 @@ mod tests {
             fifo: 64,
             hold_from: 32,
             hold_to: 16,
-            continues: false,
+            cont: false,
         };
         Bus::new(&Wiring { speed, host: end(3), device: end(5) })
     }
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_of_dwords_takes_the_time_of_its_aligns_too() {
+    fn a_span_of_dwords_includes_its_aligns() {
         for speed in Speed::ALL {
             for dwords in [0, 127, 254, 25_400, 254_000_000] {
                 let exact = speed.time_of(dwords * 256 / 254).as_nanos();
@@ -188,11 +192,12 @@ mod tests {
             // Each part is rounded by itself.
             assert!(one.as_nanos().abs_diff(other.as_nanos()) <= 4, "{one} {other}");
         };
-        // Ways of 3, 5 and 3 dwords; X_RDY, R_RDY, SOF and CRC; five of the FIS; then EOF is there.
-        let asked = bus.fis(Side::Host, at(1_000), REGISTER).came;
+        // Latencies of 3, 5 and 3 dwords; X_RDY, R_RDY, SOF and CRC; five of the FIS; then EOF has
+        // arrived.
+        let asked = bus.fis(Side::Host, at(1_000), REGISTER).received;
         near(asked, at(1_000) + bus.span(3 + 5 + 3 + 4 + 5));
-        // R_OK, SYNC and SYNC; then the device may begin.
-        let answered = bus.fis(Side::Device, asked, REGISTER).came;
+        // After R_OK, SYNC and SYNC the device may begin.
+        let answered = bus.fis(Side::Device, asked, REGISTER).received;
         near(answered, asked + bus.span(1 + 5 + 1 + 3 + 1) + bus.span(5 + 3 + 5 + 4 + 5));
     }
 
@@ -201,22 +206,24 @@ mod tests {
         let mut bus = bus(Speed::Gen2);
         let first = bus.fis(Side::Device, at(0), 1);
         let far = bus.fis(Side::Device, at(50_000), 1);
-        let short = bus.fis(Side::Device, first.known, 7);
-        assert!(short.known < at(50_000));
-        let long =
-            bus.frame(Side::Device, first.known, 4_000, |start, bus| start + bus.span(4_000));
-        assert!(long.came > far.known + bus.span(4_000));
-        bus.forget(Instant::MAX);
-        assert_eq!(bus.taken.len(), 0);
+        let short = bus.fis(Side::Device, first.acknowledged, 7);
+        assert!(short.acknowledged < at(50_000));
+        let long = bus
+            .frame(Side::Device, first.acknowledged, 4_000, |start, bus| start + bus.span(4_000));
+        assert!(long.received > far.acknowledged + bus.span(4_000));
+        bus.prune(Instant::MAX);
+        assert_eq!(bus.reservations.len(), 0);
     }
 
     #[test]
-    fn frames_without_a_gap_between_them_are_one() {
+    fn frames_without_a_gap_between_them_are_merged() {
         let mut bus = bus(Speed::Gen3);
         let mut now = at(0);
         for _ in 0..1_000 {
-            now = bus.frame(Side::Device, now, 2_048, |start, bus| start + bus.span(2_048)).known;
+            now = bus
+                .frame(Side::Device, now, 2_048, |start, bus| start + bus.span(2_048))
+                .acknowledged;
         }
-        assert_eq!(bus.taken.len(), 1);
+        assert_eq!(bus.reservations.len(), 1);
     }
 }

@@ -1,19 +1,19 @@
-//! The data phase of a frame: from its SOF to the tick in which everything has been taken.
+//! The data phase of a frame: from its SOF to the tick in which every dword is taken.
 //!
-//! Main type: [`Flow`]. Both ends act on what they see, and see what the other end did a latency before. So
-//! the earlier of the two acts next, and what it changes travels in a queue: starts, stops and EOF one way,
-//! HOLD the other way.
+//! Main type: [`Flow`]. Both ends act on what they receive, which the other end sent a latency earlier.
+//! So the end whose next event is earlier acts next, and its changes travel in a queue: start, stop and
+//! EOF of the payload in one direction, HOLD in the other.
 
-use super::closed::Course;
-use super::load::Load;
+use super::closed::ClosedForm;
+use super::payload::Payload;
 use super::receiver::Receiver;
 use super::sender::{Change, Sender};
 use crate::agent::Agent;
-use crate::link::End;
+use crate::link::{End, timeout, transport};
 use crate::wire::{Tick, align};
 use std::collections::VecDeque;
 
-/// What a data phase is between.
+/// The ends of a data phase.
 #[derive(Debug)]
 pub(super) struct Ends<'a, S, R> {
     pub(super) sender: &'a mut S,
@@ -21,109 +21,98 @@ pub(super) struct Ends<'a, S, R> {
     pub(super) from: End,
     pub(super) to: End,
     /// Ticks that a dword travels from the sender to the receiver.
-    pub(super) forth: u64,
-    /// And from the receiver to the sender.
-    pub(super) back: u64,
-    /// Up to here neither agent gives the frame up.
-    pub(super) calm: Tick,
+    pub(super) forward: u64,
+    /// Ticks that a dword travels from the receiver to the sender.
+    pub(super) backward: u64,
+    /// Neither agent aborts the frame up to this tick.
+    pub(super) checked: Tick,
 }
 
 impl<S: Agent, R: Agent> Ends<'_, S, R> {
-    /// Whether time may go on to `next`: an error says when an agent gives up before that, or that nothing
-    /// comes any more.
+    /// Advances time to `next`. The error is the tick at which an agent aborts the frame before that,
+    /// or `NEVER` if nothing more happens.
     #[inline]
-    fn go_on(&mut self, next: Tick) -> Result<(), Tick> {
-        if next.0 - 1 > self.calm.0 {
-            let given_up =
-                [given_up(self.sender, self.calm, next), given_up(self.receiver, self.calm, next)];
-            if let Some(at) = given_up.into_iter().flatten().min() {
+    fn advance(&mut self, next: Tick) -> Result<(), Tick> {
+        if next.0 - 1 > self.checked.0 {
+            let reset_request = [
+                reset_request(self.sender, self.checked, next),
+                reset_request(self.receiver, self.checked, next),
+            ];
+            if let Some(at) = reset_request.into_iter().flatten().min() {
                 return Err(at);
             }
-            self.calm = Tick(next.0 - 1);
+            self.checked = Tick(next.0 - 1);
         }
         if next == Tick::NEVER { Err(next) } else { Ok(()) }
     }
 }
 
-/// When after `calm` and before `next` `agent` is asked and gives a frame up: at its wake, and once
-/// in 256 ticks after that; what else happens in that tick comes first. It is taken for granted that who gives up does not change its mind.
+/// The tick after `checked` and before `next` at which `agent` is asked and aborts the frame. Other
+/// events of that tick come first.
 #[inline]
-pub(super) fn given_up(agent: &impl Agent, calm: Tick, next: Tick) -> Option<Tick> {
-    let last = Tick(next.0 - 1);
-    if last <= calm || !agent.gives_up(last) {
-        return None;
-    }
-    let (mut patient, mut over) = (calm.0, last.0);
-    while over - patient > 1 {
-        let middle = patient + (over - patient) / 2;
-        if agent.gives_up(Tick(middle)) { over = middle } else { patient = middle }
-    }
-    let at = match agent.wake() {
-        wake if wake.0 < over => Tick(over | (align::PERIOD - 1)),
-        wake => wake,
-    };
-    (at < next).then_some(at)
+pub(super) fn reset_request(agent: &impl Agent, checked: Tick, next: Tick) -> Option<Tick> {
+    let first = timeout::first_request(agent, checked.after(1), Tick(next.0 - 1))?;
+    Some(timeout::next_asked(agent.wake(), first)).filter(|&at| at < next)
 }
 
-/// How a data phase ended.
+/// The end of a data phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct Completion {
     /// The slot of EOF.
     pub(super) eof: u64,
-    /// When EOF had come and every dword was taken.
+    /// The tick at which EOF has arrived and every dword is taken.
     pub(super) taken: Tick,
-    /// Nothing was lost.
+    /// Whether no dword was lost.
     pub(super) good: bool,
 }
 
-/// What is on its way.
+/// The changes in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
     changes: VecDeque<(Tick, Change)>,
-    /// When HOLD begins or ends to be heard.
+    /// The ticks at which the sender receives the start or the end of HOLD.
     holds: VecDeque<(Tick, bool)>,
-    load: Load,
-    /// No frame in closed form.
+    payload: Payload,
+    /// Whether frames in closed form are computed event by event as well.
     pub(super) by_events: bool,
 }
 
 impl Flow {
-    /// Moves `dwords` in a frame whose SOF goes in slot `sof`. A frame that does not end is an error: when an
-    /// agent gives it up, or never.
+    /// Transfers the `dwords` of a frame whose SOF is sent in slot `sof`. The error of a frame that
+    /// never ends is the tick at which an agent aborts it, or `NEVER`.
     pub(super) fn pass<S: Agent, R: Agent>(
         &mut self,
         ends: &mut Ends<'_, S, R>,
         dwords: u32,
         sof: u64,
-    ) -> Result<Passed, Tick> {
-        let supply = ends.sender.supply(align::tick_of(sof), 0);
-        assert!(supply.until > 0, "Agent::supply: a gate that promises nothing");
-        self.load.begin(ends.sender, dwords);
-        // The header tells the receiver what comes.
-        let begin = align::tick_of(sof + 1).after(ends.forth);
+    ) -> Result<Completion, Tick> {
+        let supply = transport::supply(ends.sender, align::tick_of(sof), 0);
+        self.payload.begin(ends.sender, dwords);
+        // The header announces the frame to the receiver.
+        let begin = align::tick_of(sof + 1).after(ends.forward);
         ends.receiver.begin(begin);
-        let drain = ends.receiver.drain(begin, 0);
-        let course = Course {
+        let drain = transport::drain(ends.receiver, begin, 0);
+        let closed = ClosedForm {
             from: &ends.from,
             to: &ends.to,
-            forth: ends.forth,
-            back: ends.back,
+            forward: ends.forward,
+            backward: ends.backward,
             dwords,
             first: sof + 2,
         };
-        if let Some(passed) = course.end(supply, drain)
+        if let Some(completion) = closed.end(supply, drain)
             && !self.by_events
-            && !ends.sender.gives_up(passed.taken)
-            && !ends.receiver.gives_up(passed.taken)
+            && !ends.sender.requests_reset(completion.taken)
+            && !ends.receiver.requests_reset(completion.taken)
         {
-            self.load.fill(ends.sender, dwords);
-            self.load.take(ends.receiver, dwords);
-            return Ok(passed);
+            self.payload.fill(ends.sender, dwords);
+            self.payload.take(ends.receiver, dwords);
+            return Ok(completion);
         }
         self.changes.clear();
         self.holds.clear();
         let sender = Sender::new(&ends.from, dwords, sof + 2, supply);
-        let receiver = Receiver::new(&ends.to, ends.forth, dwords, begin, drain);
+        let receiver = Receiver::new(&ends.to, ends.forward, dwords, begin, drain);
         self.events(ends, sender, receiver)
     }
 
@@ -132,43 +121,43 @@ impl Flow {
         ends: &mut Ends<'_, S, R>,
         mut sender: Sender,
         mut receiver: Receiver,
-    ) -> Result<Passed, Tick> {
+    ) -> Result<Completion, Tick> {
         let mut eof = 0;
         loop {
-            let heard = self.holds.front().map_or(Tick::NEVER, |&(at, _)| at);
+            let received = self.holds.front().map_or(Tick::NEVER, |&(at, _)| at);
             let came = self.changes.front().map_or(Tick::NEVER, |&(at, _)| at);
             let (sends, takes) = (sender.due(), came.min(receiver.due()));
-            ends.go_on(sends.min(heard).min(takes))?;
-            if sends <= heard && sends <= takes {
-                if let Some((slot, change)) = sender.step(ends.sender, &mut self.load) {
+            ends.advance(sends.min(received).min(takes))?;
+            if sends <= received && sends <= takes {
+                if let Some((slot, change)) = sender.step(ends.sender, &mut self.payload) {
                     eof = slot;
-                    self.changes.push_back((align::tick_of(slot).after(ends.forth), change));
+                    self.changes.push_back((align::tick_of(slot).after(ends.forward), change));
                 }
-            } else if heard <= takes {
-                self.holds.pop_front().into_iter().for_each(|(at, hold)| sender.hear(at, hold));
+            } else if received <= takes {
+                self.holds.pop_front().into_iter().for_each(|(at, hold)| sender.receive(at, hold));
             } else {
                 self.take(ends, &mut receiver, takes);
                 if receiver.is_done() {
-                    self.load.take(ends.receiver, receiver.taken());
-                    return Ok(Passed { eof, taken: takes, good: receiver.is_good() });
+                    self.payload.take(ends.receiver, receiver.taken());
+                    return Ok(Completion { eof, taken: takes, good: receiver.is_good() });
                 }
             }
         }
     }
 
-    /// The receiver's next act, at `now`.
+    /// Executes the receiver's next event, at `now`.
     fn take<S, R: Agent>(&mut self, ends: &mut Ends<'_, S, R>, receiver: &mut Receiver, now: Tick) {
         while let Some(&(at, change)) = self.changes.front()
             && at == now
         {
             self.changes.pop_front();
-            receiver.hear(now, change);
+            receiver.receive(now, change);
         }
-        if let Some(hold) = receiver.step(now, ends.receiver, &mut self.load) {
-            let heard = align::settle(now.after(1)).after(ends.back);
-            // What is taken back before the ALIGNs have gone is never on the wire.
-            if self.holds.pop_back_if(|&mut (last, _)| last == heard).is_none() {
-                self.holds.push_back((heard, hold));
+        if let Some(hold) = receiver.step(now, ends.receiver, &mut self.payload) {
+            let received = align::settle(now.after(1)).after(ends.backward);
+            // A change that is reversed before the ALIGNs have passed is never sent.
+            if self.holds.pop_back_if(|&mut (last, _)| last == received).is_none() {
+                self.holds.push_back((received, hold));
             }
         }
     }

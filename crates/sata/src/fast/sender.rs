@@ -1,92 +1,90 @@
-//! The sending end of a data phase.
+//! The sender of a data phase.
 //!
-//! Main type: [`Sender`]. In slots (ticks without ALIGN) its arithmetic is plain: while it is going, a dword
-//! goes in each. It stops where its agent has promised no more, or so many slots after HOLD was heard, and
-//! tells each stop and each start to the other end.
+//! Main type: [`Sender`]. Its arithmetic is in slots (ticks without ALIGN): while it streams, it sends
+//! a dword in each. It stops where the agent's grant ends, or in the slot of HOLDA after it has
+//! received HOLD, and reports each start and stop to the receiver.
 //!
 //! ```text
-//!   Going   -- promise exhausted, gate closed -->  Dry (sends HOLD)
-//!   Going   -- HOLD heard, its slots are over -->  Held (sends HOLDA)
-//!   Held    -- HOLD no longer heard           -->  Ready
-//!   Dry     -- gate opens                     -->  Going, or Held if HOLD is heard
-//!   Ready   -- gate open                      -->  Going, or Dry
+//!   streaming         -- grant ends, gate closed -->  stopped, SendHold (sends HOLD)
+//!   streaming         -- slot of HOLDA           -->  stopped, RcvrHold (sends HOLDA)
+//!   stopped, RcvrHold -- HOLD has ended          -->  stopped, SendData
+//!   stopped, SendHold -- gate opens              -->  streaming, or RcvrHold if HOLD is received
+//!   stopped, SendData -- gate open               -->  streaming, or SendHold
 //! ```
 //!
-//! A primitive that went for more than two slots was replaced by CONT: it goes once more before data.
+//! A primitive that was sent in more than two slots was replaced by CONT; it is sent once more before
+//! data.
 
-use super::load::Load;
+use super::payload::Payload;
 use crate::agent::{Agent, Gate};
-use crate::link::End;
-use crate::wire::{Tick, align};
+use crate::link::hold::HoldAnswer;
+use crate::link::{End, State, transport};
+use crate::wire::{Tick, align, cont};
 
-/// Slots after which a primitive that goes on is not on the wire itself any more: CONT is.
-pub(super) const REPEATS: u64 = 3;
+/// The slot of the first dword after HOLD or HOLDA from slot `since` on: `slot`, or the next one if
+/// CONT has replaced the primitive, which is then sent once more.
+#[inline]
+pub(super) fn resume(end: &End, since: u64, slot: u64) -> u64 {
+    slot + u64::from(end.cont && slot - since >= cont::SUPPRESSED_AFTER)
+}
 
-/// What the stream of dwords does from a tick on, as it is sent.
+/// A change of the stream of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Payload dword `from` goes in slot `slot`, the next ones in the slots after it.
+    /// Payload dword `from` is sent in slot `slot`, its successors in the slots after that.
     Go { slot: u64, from: u32 },
-    /// No payload any more, after the first `sent` dwords.
+    /// Payload stops after the first `sent` dwords.
     Stop { sent: u32 },
     /// EOF.
     End,
 }
 
-/// What it does.
+/// The mode of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// A dword goes in each slot.
-    Going,
-    /// One will, unless something stands in the way.
-    Ready,
-    /// HOLD: the gate is closed.
-    Dry,
-    /// HOLDA.
-    Held,
-    /// The CRC has gone.
+    /// LT3: sends a dword in each slot.
+    Streaming,
+    /// LT3 to LT5: the next slot decides whether a dword, HOLDA or HOLD is sent.
+    Stopped(State),
+    /// The CRC is sent.
     Ended,
 }
 
-/// The sending end.
+/// The sender.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sender {
     /// Payload dwords of the frame.
     dwords: u32,
-    /// Slots from HOLD heard to HOLDA sent.
-    answers_after: u64,
-    /// Repeated primitives are replaced by CONT.
-    continues: bool,
+    end: End,
     mode: Mode,
-    /// The payload dword that goes next.
+    /// The next payload dword.
     next: u32,
-    /// While it is going, the slot of that dword; else the first one in which anything can change.
+    /// The slot of the next dword while the sender streams; otherwise the first slot in which something
+    /// can change.
     slot: u64,
     gate: Gate,
-    /// HOLD is what was heard last.
-    hears_hold: bool,
-    /// The slot in which HOLDA answers it.
-    answer: Option<u64>,
-    /// The mode whose primitive goes on, and its first slot.
-    repeats: Option<(Mode, u64)>,
-    /// When it does something by itself.
+    /// Whether HOLD was received last.
+    hold_received: bool,
+    answer: HoldAnswer,
+    /// The state whose primitive is repeated, and its first slot.
+    repeats: Option<(State, u64)>,
+    /// The tick of its next event.
     due: Tick,
 }
 
 impl Sender {
-    /// With `dwords` to be sent by `end` from slot `slot` on, as `gate` allows.
+    /// Creates the sender `end` of `dwords` from slot `slot` on, as `gate` grants them.
     #[inline]
     pub(super) fn new(end: &End, dwords: u32, slot: u64, gate: Gate) -> Self {
         Self {
             dwords,
-            answers_after: end.holda_after.clamp(1, End::LONGEST_HOLDA).into(),
-            continues: end.continues,
-            mode: Mode::Ready,
+            end: *end,
+            mode: Mode::Stopped(State::SendData),
             next: 0,
             slot,
             gate,
-            hears_hold: false,
-            answer: None,
+            hold_received: false,
+            answer: HoldAnswer::default(),
             repeats: None,
             due: align::tick_of(slot),
         }
@@ -97,121 +95,125 @@ impl Sender {
         self.due
     }
 
-    /// Payload dwords that the agent has promised so far.
-    fn promised(&self) -> u32 {
+    /// The payload dwords that the agent has granted so far.
+    fn granted(&self) -> u32 {
         self.gate.until.min(self.dwords)
     }
 
-    /// The slot of the next thing that it does by itself.
+    /// The slot of its next event.
     fn next_slot(&self) -> Option<u64> {
         match self.mode {
-            // The slot of the last promised dword, in which the agent is asked; or that of HOLDA before it.
-            Mode::Going => {
-                let last = self.slot + u64::from(self.promised() - self.next) - 1;
-                Some(self.answer.map_or(last, |answer| answer.min(last)))
+            // The slot of the last granted dword, in which the agent is asked; or an earlier slot of
+            // HOLDA.
+            Mode::Streaming => {
+                let last = self.slot + u64::from(self.granted() - self.next) - 1;
+                Some(self.answer.slot().map_or(last, |answer| answer.min(last)))
             }
-            Mode::Ready => Some(self.slot),
-            Mode::Dry if self.gate.at == Tick::NEVER => None,
-            Mode::Dry => Some(self.slot.max(align::slots_before(self.gate.at))),
-            Mode::Held | Mode::Ended => None,
+            Mode::Stopped(State::RcvrHold) | Mode::Ended => None,
+            Mode::Stopped(State::SendHold) if self.gate.at == Tick::NEVER => None,
+            Mode::Stopped(State::SendHold) => {
+                Some(self.slot.max(align::slots_before(self.gate.at)))
+            }
+            Mode::Stopped(_) => Some(self.slot),
         }
     }
 
-    /// Does what is due: a change, and its slot.
+    /// Executes the next event. Returns the change, if there is one, and its slot.
     pub(super) fn step(
         &mut self,
         agent: &mut impl Agent,
-        load: &mut Load,
+        payload: &mut Payload,
     ) -> Option<(u64, Change)> {
         let slot = self.next_slot()?;
         let change = match self.mode {
-            Mode::Going if self.answer == Some(slot) => Some(self.held(slot)),
-            Mode::Going => self.exhausted(slot, agent, load),
-            _ => self.start(slot, agent, load),
+            Mode::Streaming if self.answer.slot() == Some(slot) => Some(self.held(slot)),
+            Mode::Streaming => self.end_of_grant(slot, agent, payload),
+            Mode::Stopped(state) => self.start(state, slot, agent, payload),
+            Mode::Ended => None,
         };
         self.due = self.next_slot().map_or(Tick::NEVER, align::tick_of);
         change
     }
 
-    /// The last promised dword goes in `slot`.
-    fn exhausted(
+    /// Sends the last granted dword in `slot`.
+    fn end_of_grant(
         &mut self,
         slot: u64,
         agent: &mut impl Agent,
-        load: &mut Load,
+        payload: &mut Payload,
     ) -> Option<(u64, Change)> {
-        (self.next, self.slot) = (self.promised(), slot + 1);
+        (self.next, self.slot) = (self.granted(), slot + 1);
         if self.next == self.dwords {
             self.mode = Mode::Ended;
-            // The CRC goes in between.
+            // The CRC is sent in between.
             return Some((slot + 2, Change::End));
         }
-        self.gate = agent.supply(align::tick_of(slot), self.next);
-        assert!(self.gate.until > self.next, "Agent::supply: a gate that promises nothing");
+        self.gate = transport::supply(agent, align::tick_of(slot), self.next);
         if self.gate.at <= align::tick_of(slot + 1) {
-            load.fill(agent, self.promised());
+            payload.fill(agent, self.granted());
             return None;
         }
-        // Whether HOLD or HOLDA goes in the next slot is seen then.
-        self.mode = Mode::Ready;
+        // The next slot decides between HOLD and HOLDA.
+        self.mode = Mode::Stopped(State::SendData);
         Some((slot + 1, Change::Stop { sent: self.next }))
     }
 
-    /// HOLDA goes from `slot` on.
+    /// Sends HOLDA from `slot` on.
     fn held(&mut self, slot: u64) -> (u64, Change) {
-        self.next += u32::try_from(slot - self.slot).expect("no more than were promised");
-        self.wait(slot, Mode::Held);
+        self.next += u32::try_from(slot - self.slot).expect("no more than were granted");
+        self.wait(slot, State::RcvrHold);
         (slot, Change::Stop { sent: self.next })
     }
 
-    fn wait(&mut self, slot: u64, mode: Mode) {
-        (self.mode, self.answer) = (mode, None);
-        // What was decided for this slot can change in the next one.
+    fn wait(&mut self, slot: u64, state: State) {
+        self.mode = Mode::Stopped(state);
+        self.answer.clear();
+        // The next slot can decide differently.
         self.slot = slot + 1;
-        if self.repeats.is_none_or(|(repeated, _)| repeated != mode) {
-            self.repeats = Some((mode, slot));
+        if self.repeats.is_none_or(|(repeated, _)| repeated != state) {
+            self.repeats = Some((state, slot));
         }
     }
 
-    /// Data could go in `slot`, if nothing stands in the way.
+    /// Sends data from `slot` on, unless HOLD, HOLDA or the end of CONT must be sent.
     fn start(
         &mut self,
+        state: State,
         slot: u64,
         agent: &mut impl Agent,
-        load: &mut Load,
+        payload: &mut Payload,
     ) -> Option<(u64, Change)> {
-        let must_answer = match self.mode {
-            Mode::Dry => self.hears_hold,
-            _ => self.answer.is_some_and(|answer| answer <= slot),
-        };
-        if must_answer {
-            self.wait(slot, Mode::Held);
-        } else if self.gate.at > align::tick_of(slot) {
-            self.wait(slot, Mode::Dry);
-        } else if let Some((_, since)) = self.repeats.take()
-            && self.continues
-            && slot - since >= REPEATS
-        {
-            self.slot = slot + 1;
-        } else {
-            (self.slot, self.mode) = (slot, Mode::Going);
-            load.fill(agent, self.promised());
-            return Some((slot, Change::Go { slot, from: self.next }));
+        let now = align::tick_of(slot);
+        match self.answer.next_state(state, now, self.gate.at <= now, self.hold_received) {
+            State::SendData => {}
+            waits => {
+                self.wait(slot, waits);
+                return None;
+            }
         }
-        None
+        let since = self.repeats.take().map_or(slot, |(_, since)| since);
+        self.slot = resume(&self.end, since, slot);
+        if self.slot > slot {
+            return None;
+        }
+        self.mode = Mode::Streaming;
+        payload.fill(agent, self.granted());
+        Some((slot, Change::Go { slot, from: self.next }))
     }
 
-    /// HOLD begins or ends to be heard at `now`.
-    pub(super) fn hear(&mut self, now: Tick, hold: bool) {
-        self.hears_hold = hold;
+    /// Receives the start or the end of HOLD at `now`.
+    pub(super) fn receive(&mut self, now: Tick, hold: bool) {
+        self.hold_received = hold;
         let slot = align::slots_before(now.after(1));
         match self.mode {
-            Mode::Going | Mode::Ready if hold => {
-                self.answer = Some(slot + self.answers_after - 1);
+            Mode::Streaming | Mode::Stopped(State::SendData) if hold => {
+                self.answer.receive(&self.end, now);
             }
-            Mode::Going | Mode::Ready => self.answer = None,
-            Mode::Held if !hold => (self.mode, self.slot) = (Mode::Ready, slot),
-            Mode::Held | Mode::Dry | Mode::Ended => {}
+            Mode::Streaming | Mode::Stopped(State::SendData) => self.answer.clear(),
+            Mode::Stopped(State::RcvrHold) if !hold => {
+                (self.mode, self.slot) = (Mode::Stopped(State::SendData), slot);
+            }
+            Mode::Stopped(_) | Mode::Ended => {}
         }
         self.due = self.next_slot().map_or(Tick::NEVER, align::tick_of);
     }

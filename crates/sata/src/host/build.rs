@@ -1,82 +1,88 @@
-//! What a host is built of: who sequences its commands, what that costs, and what it bears.
+//! The parameters of a host: what sequences its commands, what that costs, and how it handles errors.
 //!
-//! Layer: parameters of [`crate::host::Host`]. Main types: [`Build`], [`Costs`], [`Limits`]. The three builds are those
-//! of the evaluation of 2009 (SATA-IP application note 1): their hardware timer runs in different places, and
-//! their costs are the only other difference. Time that software takes apart from these, an interrupt's way
-//! through a kernel for one, is left out.
+//! Layer: parameters of [`crate::host::Host`]. Main types: [`Build`], [`Costs`], [`Limits`]. The three
+//! builds are those of the evaluation of 2009 (SATA-IP application note 1). They differ only in their
+//! costs and in what their hardware timer measures. Left out: other time spent in software, for example
+//! the interrupt path through a kernel.
 
 use crate::wire::Speed;
 use boardlab_sim::Duration;
 
-/// Who sends the next command, and where the timer runs.
+/// What sequences the commands, and what the timer measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Build {
     /// Firmware sends single commands. The timer starts when a command has been set up, just before its
-    /// DMA is started, and stops when its end was noticed: of several commands the times are added.
+    /// DMA is started, and stops when its completion has been noticed. The times of several commands
+    /// are added.
     Single,
-    /// Firmware sends one command after the other. The timer starts before the first command's
-    /// parameters are updated and stops when the end of the last was noticed: everything between counts.
+    /// Firmware sends one command after another. The timer starts before the parameters of the first
+    /// command are updated and stops when the completion of the last one has been noticed, so
+    /// everything between counts.
     Firmware,
-    /// The same with a state machine in the place of the firmware: other costs.
+    /// As `Firmware`, with a state machine in place of the firmware and therefore other costs.
     Sequencer,
 }
 
-/// What the host's side of a command costs.
+/// The host's time per job or command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Costs {
-    /// Firmware sets a job up: before the timer starts. [`Build::Single`] does so for every command.
+    /// The time in which firmware sets up a job, before the timer starts. [`Build::Single`] spends it
+    /// on every command.
     pub setup: Duration,
-    /// From the start of the DMA until the command can go to the link.
+    /// The time from the start of the DMA until the command can be sent.
     pub start: Duration,
-    /// From the FIS that ends a command until its end was noticed.
+    /// The time from the FIS that completes a command until its completion has been noticed.
     pub poll: Duration,
-    /// The parameters of a read are updated: for every command of a loop, the first one too.
-    /// [`Build::Single`] has none: its commands are set up.
+    /// The time to update the parameters of a read, for every command of a loop including the first.
+    /// [`Build::Single`] has none: it sets up its commands.
     pub update_read: Duration,
-    /// The same of a write.
+    /// The time to update the parameters of a write.
     pub update_write: Duration,
 }
 
-/// How long the host waits and how often it tries.
+/// Timeout and limits of retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Without an end, or a beginning, of a command for so long the link is reset. Linux waits 30 s.
+    /// The time after which the link is reset if a command was not sent or not completed, or if the
+    /// signature did not come. Linux waits 30 s.
     pub timeout: Duration,
-    /// So often a command is sent again after its data were damaged on the link.
+    /// The maximum number of times that a command is reissued after its data were damaged on the link.
     pub reissues: u32,
-    /// So many resets in a row, without a command that succeeded between them, are borne.
+    /// The maximum number of consecutive resets without a successful command between them. The next
+    /// timeout fails the job.
     pub resets: u32,
 }
 
 impl Default for Limits {
-    /// Those of Linux 6.1: 30 s (`SD_TIMEOUT`) and five tries (`SD_MAX_RETRIES`, `drivers/scsi/sd.h`).
+    /// Returns the limits of Linux 6.1: 30 s (`SD_TIMEOUT`) and five retries (`SD_MAX_RETRIES`,
+    /// `drivers/scsi/sd.h`).
     fn default() -> Self {
         Self { timeout: Duration::from_secs(30), reissues: 5, resets: 5 }
     }
 }
 
-/// A host.
+/// The settings of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// Who sequences.
+    /// What sequences its commands.
     pub build: Build,
-    /// What it costs.
+    /// Its costs.
     pub costs: Costs,
-    /// What it bears.
+    /// Its timeout and limits.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// A host of `build` that takes no time itself.
+    /// Returns a host of `build` without costs and with the default limits.
     #[must_use]
-    pub fn free(build: Build) -> Self {
+    pub fn without_costs(build: Build) -> Self {
         Self { build, costs: Costs::default(), limits: Limits::default() }
     }
 }
 
 /// Costs and timeout in ticks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct TickCosts {
     pub(crate) setup: u64,
     pub(crate) start: u64,
     pub(crate) poll: u64,
@@ -85,7 +91,7 @@ pub(crate) struct Pace {
     pub(crate) timeout: u64,
 }
 
-impl Pace {
+impl TickCosts {
     pub(crate) fn new(speed: Speed, settings: &Settings) -> Self {
         let ticks = |span| speed.ticks_in(span);
         let Costs { setup, start, poll, update_read, update_write } = settings.costs;

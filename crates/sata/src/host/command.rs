@@ -1,18 +1,18 @@
-//! Jobs cut into commands, and commands as FISes.
+//! The split of jobs into commands, and the FISes of commands.
 //!
-//! Layer: below [`crate::host::Host`]. Main types: [`Command`], [`Plan`]. Source: ACS-2, chapter 7; Linux 6.1
-//! `ata_build_rw_tf` for where LBA, count and tag lie. A count of zero stands for the largest: 256 sectors with 28
-//! bits, 65,536 with 48.
+//! Layer: below [`crate::host::Host`]. Main types: [`Command`], [`Plan`]. Source: ACS-2, chapter 7;
+//! Linux 6.1 `ata_build_rw_tf` for the fields of LBA, count and tag. A count of zero means the maximum:
+//! 256 sectors for 28-bit commands, 65,536 for 48-bit commands.
 
 use crate::SECTOR_DWORDS;
 use crate::host::job::{Addressing, Direction, Job, Transfer};
 use crate::wire::fis::RegisterH2d;
 
-/// How a transfer's command names its sectors.
+/// The command set of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Short,
-    Extended,
+pub(crate) enum CommandSet {
+    Lba28,
+    Lba48,
     Queued,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Code {
     Identify,
     Flush { extended: bool },
     SetFeatures { feature: u8, value: u8 },
-    Transfer { direction: Direction, form: Form },
+    Transfer { direction: Direction, form: CommandSet },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +29,18 @@ pub(crate) struct Command {
     pub(crate) code: Code,
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
-    /// How often it was sent and came to nothing through the link's fault.
+    /// Attempts that failed because of the link.
     pub(crate) tries: u32,
 }
 
-/// Device register: LBA addressing; bits 7 and 5 are obsolete, and set by everybody in 28-bit commands.
+/// Values of the device register. DEVICE_LBA selects LBA addressing; bits 7 and 5 are obsolete, and
+/// hosts set them in 28-bit commands.
 const DEVICE_LBA: u8 = 0x40;
-const DEVICE_SHORT: u8 = 0xE0;
+const DEVICE_LBA28: u8 = 0xE0;
 const DEVICE_NONE: u8 = 0xA0;
 
 impl Command {
-    /// Payload dwords that it moves.
+    /// Returns the payload dwords of the command.
     pub(crate) fn dwords(&self) -> u64 {
         match self.code {
             Code::Identify => u64::from(SECTOR_DWORDS),
@@ -53,25 +54,25 @@ impl Command {
     }
 
     pub(crate) fn is_queued(&self) -> bool {
-        matches!(self.code, Code::Transfer { form: Form::Queued, .. })
+        matches!(self.code, Code::Transfer { form: CommandSet::Queued, .. })
     }
 
-    /// Whether its address has 28 bits, of which four are in the device register.
-    pub(crate) const fn is_short(&self) -> bool {
-        matches!(self.code, Code::Transfer { form: Form::Short, .. })
+    /// Whether the address has 28 bits, four of them in the device register.
+    pub(crate) const fn is_28_bit(&self) -> bool {
+        matches!(self.code, Code::Transfer { form: CommandSet::Lba28, .. })
     }
 
-    /// The same without the queue, as it is sent after an error of the queue.
+    /// Returns the unqueued command for the same sectors, as reissued after an NCQ error.
     pub(crate) fn unqueued(self) -> Self {
         match self.code {
-            Code::Transfer { direction, form: Form::Queued } => {
-                Self { code: Code::Transfer { direction, form: Form::Extended }, ..self }
+            Code::Transfer { direction, form: CommandSet::Queued } => {
+                Self { code: Code::Transfer { direction, form: CommandSet::Lba48 }, ..self }
             }
             _ => self,
         }
     }
 
-    /// The command code.
+    /// Returns the command code.
     pub(crate) fn opcode(&self) -> u8 {
         match self.code {
             Code::Identify => 0xEC,
@@ -79,19 +80,19 @@ impl Command {
             Code::Flush { extended: false } => 0xE7,
             Code::SetFeatures { .. } => 0xEF,
             Code::Transfer { direction: Direction::Read, form } => match form {
-                Form::Short => 0xC8,
-                Form::Extended => 0x25,
-                Form::Queued => 0x60,
+                CommandSet::Lba28 => 0xC8,
+                CommandSet::Lba48 => 0x25,
+                CommandSet::Queued => 0x60,
             },
             Code::Transfer { direction: Direction::Write, form } => match form {
-                Form::Short => 0xCA,
-                Form::Extended => 0x35,
-                Form::Queued => 0x61,
+                CommandSet::Lba28 => 0xCA,
+                CommandSet::Lba48 => 0x35,
+                CommandSet::Queued => 0x61,
             },
         }
     }
 
-    /// The FIS that starts it as `tag`.
+    /// Returns the FIS that issues the command with `tag`.
     pub(crate) fn fis(&self, tag: u8) -> RegisterH2d {
         let base =
             RegisterH2d { is_command: true, command: self.opcode(), ..RegisterH2d::default() };
@@ -106,22 +107,22 @@ impl Command {
                 device: DEVICE_NONE,
                 ..base
             },
-            Code::Transfer { form: Form::Short, .. } => RegisterH2d {
+            Code::Transfer { form: CommandSet::Lba28, .. } => RegisterH2d {
                 lba: self.lba & 0xFF_FFFF,
-                device: DEVICE_SHORT | high_nibble(self.lba),
-                count: count_of(self.sectors) & 0xFF,
+                device: DEVICE_LBA28 | high_nibble(self.lba),
+                count: count_field(self.sectors) & 0xFF,
                 ..base
             },
-            Code::Transfer { form: Form::Extended, .. } => RegisterH2d {
+            Code::Transfer { form: CommandSet::Lba48, .. } => RegisterH2d {
                 lba: self.lba,
                 device: DEVICE_LBA,
-                count: count_of(self.sectors),
+                count: count_field(self.sectors),
                 ..base
             },
-            Code::Transfer { form: Form::Queued, .. } => RegisterH2d {
+            Code::Transfer { form: CommandSet::Queued, .. } => RegisterH2d {
                 lba: self.lba,
                 device: DEVICE_LBA,
-                features: count_of(self.sectors),
+                features: count_field(self.sectors),
                 count: u16::from(tag) << 3,
                 ..base
             },
@@ -129,58 +130,65 @@ impl Command {
     }
 }
 
-/// A count as it is written into 16 bits, where the largest becomes zero.
-fn count_of(sectors: u32) -> u16 {
+/// Returns a count as encoded in 16 bits, where the maximum becomes zero.
+fn count_field(sectors: u32) -> u16 {
     u16::try_from(sectors & 0xFFFF).expect("16 bits were kept")
 }
 
-/// Bits 27 to 24 of a 28-bit address.
+/// Returns bits 27 to 24 of a 28-bit address.
 fn high_nibble(lba: u64) -> u8 {
     u8::try_from(lba >> 24 & 0x0F).expect("4 bits were kept")
 }
 
-/// The commands of a job that are still to come.
+/// The remaining commands of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    other: Option<Command>,
+    single: Option<Command>,
     direction: Direction,
     addressing: Addressing,
-    each: u32,
-    next: u64,
-    left: u64,
+    command_sectors: u32,
+    next_lba: u64,
+    remaining: u64,
 }
 
 impl Plan {
     pub(crate) fn new(job: &Job, extended: bool) -> Self {
         let one = |code| Some(Command { code, lba: 0, sectors: 0, tries: 0 });
-        let other = match *job {
+        let single = match *job {
             Job::Identify => one(Code::Identify),
             Job::Flush => one(Code::Flush { extended }),
             Job::SetFeatures { feature, value } => one(Code::SetFeatures { feature, value }),
-            Job::Transfer(ref transfer) => return Self::of(transfer),
+            Job::Transfer(ref transfer) => return Self::for_transfer(transfer),
         };
         let (direction, addressing) = (Direction::Read, Addressing::Lba48);
-        Self { other, direction, addressing, each: 1, next: 0, left: 0 }
+        Self { single, direction, addressing, command_sectors: 1, next_lba: 0, remaining: 0 }
     }
 
-    fn of(transfer: &Transfer) -> Self {
-        let Transfer { direction, first, sectors, each, addressing, .. } = *transfer;
-        Self { other: None, direction, addressing, each, next: first, left: sectors }
+    fn for_transfer(transfer: &Transfer) -> Self {
+        let Transfer { direction, first, sectors, command_sectors, addressing, .. } = *transfer;
+        Self {
+            single: None,
+            direction,
+            addressing,
+            command_sectors,
+            next_lba: first,
+            remaining: sectors,
+        }
     }
 
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<Command> {
-        if self.left == 0 {
-            return self.other.take();
+    pub(crate) fn next_command(&mut self) -> Option<Command> {
+        if self.remaining == 0 {
+            return self.single.take();
         }
-        let left = u32::try_from(self.left).unwrap_or(u32::MAX);
-        let (lba, sectors) = (self.next, self.each.min(left));
-        self.next += u64::from(sectors);
-        self.left -= u64::from(sectors);
+        let remaining = u32::try_from(self.remaining).unwrap_or(u32::MAX);
+        let (lba, sectors) = (self.next_lba, self.command_sectors.min(remaining));
+        self.next_lba += u64::from(sectors);
+        self.remaining -= u64::from(sectors);
         let form = match self.addressing {
-            Addressing::Queued(_) => Form::Queued,
-            addressing if addressing.is_short(lba, sectors) => Form::Short,
-            _ => Form::Extended,
+            Addressing::Queued(_) => CommandSet::Queued,
+            addressing if addressing.is_28_bit(lba, sectors) => CommandSet::Lba28,
+            _ => CommandSet::Lba48,
         };
         let code = Code::Transfer { direction: self.direction, form };
         Some(Command { code, lba, sectors, tries: 0 })
@@ -193,8 +201,8 @@ mod tests {
     use Direction::{Read, Write};
 
     fn commands(transfer: &Transfer) -> Vec<Command> {
-        let mut plan = Plan::of(transfer);
-        std::iter::from_fn(|| plan.take()).collect()
+        let mut plan = Plan::for_transfer(transfer);
+        std::iter::from_fn(|| plan.next_command()).collect()
     }
 
     fn only(transfer: &Transfer) -> RegisterH2d {
@@ -215,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_address_goes_on_in_the_device_register() {
+    fn a_28_bit_address_continues_in_the_device_register() {
         let last = (1 << 28) - 2;
         let transfer = Transfer::looped(Read, last, 1, 1).with_addressing(Addressing::Lba28);
         let fis = only(&transfer);
@@ -224,9 +232,9 @@ mod tests {
 
     #[test]
     fn linux_leaves_short_commands_before_the_last_short_sector() {
-        let opcodes = |first, each, loops| {
-            let transfer = Transfer::looped(Write, first, each, loops);
-            let both = commands(&transfer.with_addressing(Addressing::Either));
+        let opcodes = |first, command_sectors, loops| {
+            let transfer = Transfer::looped(Write, first, command_sectors, loops);
+            let both = commands(&transfer.with_addressing(Addressing::LinuxChoice));
             both.iter().map(Command::opcode).collect::<Vec<_>>()
         };
         let end = (1 << 28) - 1;

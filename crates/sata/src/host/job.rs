@@ -1,10 +1,11 @@
-//! What a host is told to do.
+//! The jobs of a host.
 //!
-//! Layer: the upper face of [`crate::host::Host`]. Main types: [`Job`], [`Transfer`], [`Addressing`], [`Pattern`].
+//! Layer: the upper interface of [`crate::host::Host`]. Main types: [`Job`], [`Transfer`],
+//! [`Addressing`], [`Pattern`].
 //!
-//! Source: ATA/ATAPI-8 ACS for commands; Linux 6.1 `ata_build_rw_tf` and `lba_28_ok` (`drivers/ata/libata-core.c`,
-//! `include/linux/ata.h`) for [`Addressing::Either`]. Left out: forced unit access, PIO reads and writes, power
-//! management.
+//! Source: ATA/ATAPI-8 ACS for commands; Linux 6.1 `ata_build_rw_tf` and `lba_28_ok`
+//! (`drivers/ata/libata-core.c`, `include/linux/ata.h`) for [`Addressing::LinuxChoice`]. Left out:
+//! forced unit access, PIO reads and writes, power management.
 
 pub use crate::arithmetic::Direction;
 
@@ -14,163 +15,171 @@ use crate::wire::{Counting, Step};
 use crate::{SECTOR, SECTOR_DWORDS};
 use boardlab_sim::Bytes;
 
-/// One thing to do.
+/// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
-    /// IDENTIFY DEVICE. What the drive says of itself is kept, and later jobs are checked against it.
+    /// IDENTIFY DEVICE. The host keeps the drive's data and checks later jobs against them.
     Identify,
-    /// Reads or writes.
+    /// Reads or writes sectors.
     Transfer(Transfer),
-    /// FLUSH CACHE EXT, or FLUSH CACHE for a drive that is known to have no 48-bit commands.
+    /// FLUSH CACHE EXT, or FLUSH CACHE if the drive is known not to support 48-bit commands.
     Flush,
     /// SET FEATURES.
     SetFeatures {
-        /// What: the features register. 02h and 82h are the write cache on and off, 03h the transfer mode.
+        /// The subcommand, in the features register. 02h and 82h turn the write cache on and off, 03h
+        /// sets the transfer mode.
         feature: u8,
-        /// With what value: the count register.
+        /// The value, in the count register.
         value: u8,
     },
 }
 
-/// With which commands sectors are named.
+/// The commands that address the sectors of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Addressing {
-    /// READ DMA and WRITE DMA: at most 256 sectors a command, below sector 2^28 - 1.
+    /// READ DMA and WRITE DMA: at most 256 sectors per command, below sector 2^28 - 1.
     Lba28,
-    /// READ DMA EXT and WRITE DMA EXT: at most 65,536 sectors a command.
+    /// READ DMA EXT and WRITE DMA EXT: at most 65,536 sectors per command.
     Lba48,
-    /// As Linux chooses: 28 bits for up to 256 sectors that end before sector 2^28 - 1, 48 bits for others.
-    Either,
-    /// READ and WRITE FPDMA QUEUED, so many commands at once: 1 to 32.
+    /// The choice of Linux: 28-bit commands for up to 256 sectors that end before sector 2^28 - 1,
+    /// 48-bit commands otherwise.
+    LinuxChoice,
+    /// READ and WRITE FPDMA QUEUED with this queue depth: 1 to 32.
     Queued(u32),
 }
 
-/// Data that follow from where they lie: dword `i` of sector `s` is `128 s + i`, or its negation, modulo 2^32. Commands
-/// on neighbouring sectors continue each other.
+/// Data determined by their position: dword `i` of sector `s` is `128 s + i`, or its negation, modulo
+/// 2^32. Commands on adjacent sectors continue the pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// Inc32: words count up.
+    /// Inc32: incrementing words.
     Increment,
-    /// Dec32: words count down.
+    /// Dec32: decrementing words.
     Decrement,
 }
 
 impl Pattern {
-    /// The words from the first one of sector `lba` on.
+    /// Returns the words from the first one of sector `lba` on.
     #[must_use]
     pub const fn at(self, lba: u64) -> Counting {
         let (first, step) = match self {
             Self::Increment => (0, Step::Up),
             Self::Decrement => (0, Step::Down),
         };
-        // Words wrap at 2^32, and so may the number of the first one.
+        // Words wrap at 2^32, so the index of the first one may wrap as well.
         Counting { first, step }.from(lba.wrapping_mul(SECTOR_DWORDS as u64))
     }
 }
 
-/// What is written, or what is expected to be read.
+/// The data to write, or the data expected from a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
     /// A pattern.
     Pattern(Pattern),
-    /// These words, for the whole transfer: the first byte of four is the lowest.
+    /// The words of the whole transfer, little-endian.
     Words(Vec<u32>),
-    /// A read's words are kept, unseen, in its report.
-    Kept,
-    /// A read's words are not looked at.
+    /// The words of a read go unverified into its report.
+    Captured,
+    /// The words of a read are ignored.
     Ignored,
 }
 
-/// Reads or writes of neighbouring sectors, in one or many commands.
+/// A read or write of adjacent sectors in one or more commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// The first sector.
     pub first: u64,
-    /// Sectors in all.
+    /// The total number of sectors.
     pub sectors: u64,
-    /// Sectors of a command; the last may have fewer.
-    pub each: u32,
-    /// With which commands.
+    /// The sectors of each command; the last one may have fewer.
+    pub command_sectors: u32,
+    /// The commands used.
     pub addressing: Addressing,
-    /// What is moved.
+    /// The data.
     pub data: Data,
 }
 
-/// The longest transfer whose words are kept: a quarter of a gigabyte.
-const KEPT: u64 = 1 << 19;
-/// The first sector that no 28-bit command reaches: FFFFFFFh is not a valid address.
-const END_28: u64 = (1 << 28) - 1;
+/// The longest transfer whose words are captured: a quarter of a gibibyte.
+const CAPTURE_SECTORS_MAX: u64 = 1 << 19;
+/// The first sector that 28-bit commands do not reach: FFFFFFFh is not a valid address.
+const LBA28_LIMIT: u64 = (1 << 28) - 1;
 
 impl Transfer {
-    /// `loops` commands of `each` sectors, one behind the other from sector `first` on.
+    /// Returns a transfer of `loops` commands of `command_sectors` sectors, one after another from
+    /// sector `first` on.
     #[must_use]
-    pub const fn looped(direction: Direction, first: u64, each: u32, loops: u64) -> Self {
+    pub const fn looped(
+        direction: Direction,
+        first: u64,
+        command_sectors: u32,
+        loops: u64,
+    ) -> Self {
         Self {
             direction,
             first,
-            sectors: (each as u64).saturating_mul(loops),
-            each,
+            sectors: (command_sectors as u64).saturating_mul(loops),
+            command_sectors,
             addressing: Addressing::Lba48,
             data: Data::Pattern(Pattern::Increment),
         }
     }
 
-    /// The same with other commands.
+    /// Returns the transfer with other commands.
     #[must_use]
     pub fn with_addressing(self, addressing: Addressing) -> Self {
         Self { addressing, ..self }
     }
 
-    /// The same with other data.
+    /// Returns the transfer with other data.
     #[must_use]
     pub fn with_data(self, data: Data) -> Self {
         Self { data, ..self }
     }
 
-    /// Commands that it takes.
+    /// Returns the number of commands.
     #[must_use]
     pub fn commands(&self) -> u64 {
-        self.sectors.div_ceil(u64::from(self.each.max(1)))
+        self.sectors.div_ceil(u64::from(self.command_sectors.max(1)))
     }
 
-    /// Bytes that it moves.
+    /// Returns the number of bytes.
     ///
     /// # Panics
-    /// Beyond u64.
+    /// If it exceeds u64.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         SECTOR * self.sectors
     }
 
-    /// That it can be asked of a drive; `None` where nothing is known of it.
+    /// Checks that the transfer is valid, also for `drive` if its data are known.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it is not valid.
     pub fn check(&self, drive: Option<&Identify>) -> Result<(), Refusal> {
-        let most = self.addressing.most();
-        if self.sectors == 0 || self.each == 0 {
+        let max = self.addressing.sectors_max();
+        if self.sectors == 0 || self.command_sectors == 0 {
             return Err(Refusal::Empty);
         }
-        if self.each > most {
-            return Err(Refusal::TooManySectors { asked: self.each, most });
+        if self.command_sectors > max {
+            return Err(Refusal::TooManySectors { requested: self.command_sectors, max });
         }
-        self.check_end(self.addressing.end(), Refusal::BeyondAddress)?;
+        self.check_end(self.addressing.lba_limit(), Refusal::BeyondAddress)?;
         self.check_data()?;
         if let Addressing::Queued(depth) = self.addressing
             && !(1..=32).contains(&depth)
         {
-            return Err(Refusal::Depth { asked: depth, most: 32 });
+            return Err(Refusal::Depth { requested: depth, max: 32 });
         }
         drive.map_or(Ok(()), |drive| self.check_drive(drive))
     }
 
-    fn check_end(&self, end: u64, refusal: fn(Range) -> Refusal) -> Result<(), Refusal> {
+    fn check_end(&self, end: u64, refusal: fn(SectorRange) -> Refusal) -> Result<(), Refusal> {
         let Self { first, sectors, .. } = *self;
         match first.checked_add(sectors) {
             Some(last) if last <= end => Ok(()),
-            _ => Err(refusal(Range { first, sectors, end })),
+            _ => Err(refusal(SectorRange { first, sectors, limit: end })),
         }
     }
 
@@ -179,13 +188,17 @@ impl Transfer {
             Data::Words(words) => {
                 let found = u64::try_from(words.len()).unwrap_or(u64::MAX);
                 let expected = self.sectors.saturating_mul(u64::from(SECTOR_DWORDS));
-                if found == expected { Ok(()) } else { Err(Refusal::Words { expected, found }) }
+                if found == expected {
+                    Ok(())
+                } else {
+                    Err(Refusal::DataLength { expected, found })
+                }
             }
-            Data::Kept | Data::Ignored if self.direction == Direction::Write => {
-                Err(Refusal::NothingToWrite)
+            Data::Captured | Data::Ignored if self.direction == Direction::Write => {
+                Err(Refusal::NoData)
             }
-            Data::Kept if self.sectors > KEPT => {
-                Err(Refusal::TooMuchKept { sectors: self.sectors, most: KEPT })
+            Data::Captured if self.sectors > CAPTURE_SECTORS_MAX => {
+                Err(Refusal::CaptureTooLong { sectors: self.sectors, max: CAPTURE_SECTORS_MAX })
             }
             _ => Ok(()),
         }
@@ -194,10 +207,10 @@ impl Transfer {
     fn check_drive(&self, drive: &Identify) -> Result<(), Refusal> {
         self.check_end(drive.sectors, Refusal::BeyondDrive)?;
         match self.addressing {
-            Addressing::Lba48 if !drive.lba_48 => Err(Refusal::Lacks("48-bit commands")),
-            Addressing::Queued(asked) => match drive.queue_depth.map(u32::from) {
-                None => Err(Refusal::Lacks("queued commands")),
-                Some(most) if asked > most => Err(Refusal::Depth { asked, most }),
+            Addressing::Lba48 if !drive.lba_48 => Err(Refusal::Unsupported("48-bit commands")),
+            Addressing::Queued(requested) => match drive.queue_depth.map(u32::from) {
+                None => Err(Refusal::Unsupported("queued commands")),
+                Some(max) if requested > max => Err(Refusal::Depth { requested, max }),
                 Some(_) => Ok(()),
             },
             _ => Ok(()),
@@ -205,42 +218,42 @@ impl Transfer {
     }
 }
 
-/// Sectors that were asked for, and where they should have ended.
+/// Requested sectors that exceed a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Range {
-    /// The first.
+pub struct SectorRange {
+    /// The first sector.
     pub first: u64,
-    /// How many.
+    /// The number of sectors.
     pub sectors: u64,
-    /// The first that does not exist.
-    pub end: u64,
+    /// The first sector that does not exist or cannot be addressed.
+    pub limit: u64,
 }
 
 impl Addressing {
-    /// Sectors of the largest command.
+    /// Returns the maximum number of sectors per command.
     #[must_use]
-    pub const fn most(self) -> u32 {
+    pub const fn sectors_max(self) -> u32 {
         match self {
             Self::Lba28 => 256,
-            Self::Lba48 | Self::Either | Self::Queued(_) => 65_536,
+            Self::Lba48 | Self::LinuxChoice | Self::Queued(_) => 65_536,
         }
     }
 
-    /// The first sector that it cannot name.
+    /// Returns the first sector that these commands cannot address.
     #[must_use]
-    pub const fn end(self) -> u64 {
+    pub const fn lba_limit(self) -> u64 {
         match self {
-            Self::Lba28 => END_28,
-            Self::Lba48 | Self::Either | Self::Queued(_) => 1 << 48,
+            Self::Lba28 => LBA28_LIMIT,
+            Self::Lba48 | Self::LinuxChoice | Self::Queued(_) => 1 << 48,
         }
     }
 
-    /// Whether so many sectors from `lba` on go in a 28-bit command.
-    pub(crate) fn is_short(self, lba: u64, sectors: u32) -> bool {
+    /// Whether `sectors` sectors from `lba` on are transferred by a 28-bit command.
+    pub(crate) fn is_28_bit(self, lba: u64, sectors: u32) -> bool {
         match self {
             Self::Lba28 => true,
-            // Linux asks for strictly less, and thus leaves the last sector to 48 bits.
-            Self::Either => sectors <= 256 && lba + u64::from(sectors) < END_28,
+            // Linux requires strictly less, so it uses a 48-bit command for the last sector.
+            Self::LinuxChoice => sectors <= 256 && lba + u64::from(sectors) < LBA28_LIMIT,
             Self::Lba48 | Self::Queued(_) => false,
         }
     }

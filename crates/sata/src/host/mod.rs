@@ -2,23 +2,26 @@
 //!
 //! Layer: rank 4, an [`Agent`](crate::agent::Agent) above a link end. In reading order:
 //!
-//! - [`job`]: [`Job`] and [`Transfer`], what it is told; [`Pattern`], the data.
-//! - [`build`]: [`Build`], [`Costs`] and [`Limits`], what it is built of.
-//! - [`report`]: [`Report`], what became of a job.
-//! - `command`: jobs cut into commands. `slot`: a command under way. `protocol`: FISes.
+//! - [`job`]: [`Job`] and [`Transfer`], the work of a host; [`Pattern`], the data.
+//! - [`build`]: [`Build`], [`Costs`] and [`Limits`], the parameters of a host.
+//! - [`report`]: [`Report`], the outcome of a job.
+//! - `command`: the split of jobs into commands. `slot`: a command in flight. `protocol`: FISes.
 //!
-//! Jobs are done one after the other. Before each command the sequencer spends its [`Costs`]; it is one server, so
-//! that with a queue it issues one command at a time, and notices the end of one at a time.
+//! Jobs run one after another. Before each command the sequencer spends its [`Costs`]. It is a single
+//! server: even with queued commands it issues one command at a time and handles one completion at a
+//! time.
 //!
-//! Errors: a command whose data were damaged on the link, which the drive says (ICRC) or the host has seen, is sent
-//! again; FISes without data are retried by the transport. A command that does not end in time has the link reset, and
-//! all that was under way is sent again when the drive's signature has come. All of that is bounded by
-//! [`Limits`]. Any other error of the drive ends the job. After an error of the queue the link is
-//! reset and what was under way is sent one by one without the queue, so that the error is told of the right command;
-//! Linux reads the log page 10h of the drive instead, which is left out. So are soft resets, hot plug, interrupts and
-//! power management of the link.
+//! Errors: a command whose data were damaged on the link, as reported by the drive (ICRC) or detected
+//! by the host, is reissued. The transport retries FISes without data. If a command times out, the host
+//! resets the link and, after the drive's signature, reissues all commands in flight. [`Limits`] bounds
+//! the retries and resets. Any other error of the drive ends the job. After an NCQ error the host
+//! resets the link and reissues the commands in flight one by one as unqueued commands, so that the
+//! error is attributed to the right command.
 //!
-//! A complete example is at the head of the crate.
+//! Left out: Linux instead reads the drive's log page 10h after an NCQ error; soft resets, hot plug,
+//! interrupts and link power management.
+//!
+//! A complete example is in the crate's documentation.
 
 pub mod build;
 mod command;
@@ -28,30 +31,30 @@ pub mod report;
 mod slot;
 
 pub use build::{Build, Costs, Limits, Settings};
-pub use job::{Addressing, Data, Direction, Job, Pattern, Range, Transfer};
+pub use job::{Addressing, Data, Direction, Job, Pattern, SectorRange, Transfer};
 pub use report::{Failure, Mismatch, Refusal, Report, Taskfile};
 
 use crate::SECTOR_DWORDS;
-use crate::host::build::Pace;
+use crate::host::build::TickCosts;
 use crate::host::command::{Command, Plan};
 use crate::host::slot::{Contents, Frame, Slot};
 use crate::wire::identify::{self, Identify};
 use crate::wire::{Speed, Tick};
 use std::collections::VecDeque;
 
-/// Tags of queued commands.
+/// The number of tags of queued commands.
 const TAGS: usize = 32;
 
-/// Where data are being moved.
+/// The data phase in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     None,
-    /// The drive may send so many dwords of a command.
+    /// The drive may send `left` more dwords of a command.
     In {
         tag: u8,
         left: u64,
     },
-    /// The drive takes so many; the next Data FIS can go if it `is_ready`.
+    /// The drive accepts `left` more dwords of a command; the next Data FIS can be sent if `is_ready`.
     Out {
         tag: u8,
         left: u64,
@@ -59,42 +62,42 @@ enum Phase {
     },
 }
 
-/// A command that has been chosen.
+/// The command that is sent next.
 #[derive(Debug, Clone, Copy)]
-struct Issue {
-    /// When it can go.
+struct PendingCommand {
+    /// When it can be sent.
     at: Tick,
     timer: Tick,
     tag: u8,
     command: Command,
 }
 
-/// What was offered to the link.
+/// The last thing that [`Agent::next`](crate::agent::Agent::next) returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Offer {
-    Nothing,
+    None,
     Reset,
     Data(u32),
     Command,
 }
 
-/// The job under way.
+/// The job in progress.
 #[derive(Debug, Clone)]
-struct Run {
+struct ActiveJob {
     report: Report,
     plan: Plan,
     contents: Contents,
-    /// First sector.
+    /// The first sector.
     first: u64,
-    /// Commands at once.
+    /// The queue depth.
     depth: u32,
-    /// Ticks before each command.
-    update: u64,
-    /// Commands to be sent again, first.
-    again: VecDeque<Command>,
-    /// They go one by one, without the queue.
+    /// The ticks that the sequencer spends before each command.
+    update_ticks: u64,
+    /// Commands to reissue, before any new command.
+    reissues: VecDeque<Command>,
+    /// Commands are reissued one by one and unqueued.
     is_serial: bool,
-    first_wrong: Option<Mismatch>,
+    first_mismatch: Option<Mismatch>,
 }
 
 /// A host.
@@ -102,120 +105,122 @@ struct Run {
 pub struct Host {
     speed: Speed,
     settings: Settings,
-    pace: Pace,
+    ticks: TickCosts,
     jobs: VecDeque<Job>,
     reports: Vec<Report>,
-    run: Option<Run>,
+    active: Option<ActiveJob>,
     drive: Option<Identify>,
     identity: Option<Box<[u16; identify::WORDS]>>,
-    /// IDENTIFY data as they come.
+    /// IDENTIFY data received so far.
     words: [u32; identify::DWORDS],
-    /// The status that the last PIO Setup gave for the end of its data.
+    /// The ending status of the last PIO Setup.
     ending_status: u8,
-    /// The drive's signature has come.
-    is_up: bool,
-    wants_reset: bool,
-    /// It has asked for a reset, and none came: nobody is there.
-    has_asked: bool,
-    /// Resets since a command last succeeded.
+    /// The drive's signature was received.
+    has_signature: bool,
+    needs_reset: bool,
+    /// The reset was requested but has not happened, as without a drive on the link.
+    reset_sent: bool,
+    /// Resets since the last successful command.
     resets: u32,
     /// When the sequencer is free.
-    free: Tick,
-    /// When the host gives up waiting.
+    free_at: Tick,
+    /// When the host times out.
     deadline: Tick,
     slots: Box<[Slot; TAGS]>,
-    /// A bit for each slot in use.
-    busy: u32,
-    /// A queued command was sent and the drive has not said that it can take the next.
-    accepting: Option<u8>,
-    issue: Option<Issue>,
+    /// One bit for each slot whose command is in flight.
+    in_flight: u32,
+    /// The tag of a queued command that the drive has not accepted yet. Until then no other command is
+    /// sent.
+    unaccepted: Option<u8>,
+    pending: Option<PendingCommand>,
     phase: Phase,
     frame: Frame,
     offered: Offer,
 }
 
 impl Host {
-    /// A host on a link of `speed`. It waits for the drive's signature before its first command.
+    /// Creates a host on a link of `speed`. It waits for the drive's signature before its first
+    /// command.
     #[must_use]
     pub fn new(speed: Speed, settings: Settings) -> Self {
         Self {
             speed,
             settings,
-            pace: Pace::new(speed, &settings),
+            ticks: TickCosts::new(speed, &settings),
             jobs: VecDeque::new(),
             reports: Vec::new(),
-            run: None,
+            active: None,
             drive: None,
             identity: None,
             words: [0; identify::DWORDS],
             ending_status: 0,
-            is_up: false,
-            wants_reset: false,
-            has_asked: false,
+            has_signature: false,
+            needs_reset: false,
+            reset_sent: false,
             resets: 0,
-            free: Tick::ZERO,
+            free_at: Tick::ZERO,
             deadline: Tick::NEVER,
             slots: Box::new([Slot::EMPTY; TAGS]),
-            busy: 0,
-            accepting: None,
-            issue: None,
+            in_flight: 0,
+            unaccepted: None,
+            pending: None,
             phase: Phase::None,
             frame: Frame::default(),
-            offered: Offer::Nothing,
+            offered: Offer::None,
         }
     }
 
-    /// The speed that it counts time with.
+    /// Returns the speed that its ticks are based on.
     #[must_use]
     pub const fn speed(&self) -> Speed {
         self.speed
     }
 
-    /// What it is built of.
+    /// Returns its settings.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Gives it one more job, after all others.
+    /// Appends a job.
     pub fn push(&mut self, job: Job) {
         self.jobs.push_back(job);
     }
 
-    /// What became of the jobs that have ended, in their order.
+    /// Returns the reports of the finished jobs, in order.
     #[must_use]
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }
 
-    /// The same, taken away.
+    /// Removes the reports of the finished jobs and returns them.
     pub fn take_reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Whether all jobs have ended.
+    /// Whether all jobs are finished.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.run.is_none() && self.jobs.is_empty()
+        self.active.is_none() && self.jobs.is_empty()
     }
 
-    /// What is known of the drive since [`Job::Identify`].
+    /// Returns the drive's parameters, known since [`Job::Identify`].
     #[must_use]
     pub const fn drive(&self) -> Option<&Identify> {
         self.drive.as_ref()
     }
 
-    /// Its IDENTIFY data, as they came.
+    /// Returns the drive's IDENTIFY data as received.
     #[must_use]
     pub fn identity(&self) -> Option<&[u16; identify::WORDS]> {
         self.identity.as_deref()
     }
 
-    /// Takes up the next job that can be done; from `at` on.
-    fn take_up(&mut self, at: Tick) {
-        self.free = self.free.max(at);
+    /// Starts the next valid job at `at` or later; the jobs that are refused finish at once.
+    fn start_next_job(&mut self, at: Tick) {
+        self.free_at = self.free_at.max(at);
         while let Some(job) = self.jobs.pop_front() {
-            let start = self.free;
+            let start = self.free_at;
             if let Err(refusal) = self.check(&job) {
                 let outcome = Err(Failure::Refused(refusal));
                 self.reports.push(Report { outcome, ..Report::new(start) });
@@ -223,12 +228,12 @@ impl Host {
             }
             let is_single = self.settings.build == Build::Single;
             if !is_single {
-                self.free = self.free.after(self.pace.setup);
+                self.free_at = self.free_at.after(self.ticks.setup);
             }
-            self.run = Some(self.run_of(job));
+            self.active = Some(self.activate(job));
             self.resets = 0;
-            self.deadline = self.free.after(self.pace.timeout);
-            self.prepare(self.free);
+            self.deadline = self.free_at.after(self.ticks.timeout);
+            self.choose_command(self.free_at);
             return;
         }
     }
@@ -238,85 +243,86 @@ impl Host {
         if self.settings.build == Build::Single
             && matches!(transfer.addressing, Addressing::Queued(_))
         {
-            return Err(Refusal::BuildLacks("queue"));
+            return Err(Refusal::UnsupportedByBuild("queued commands"));
         }
         transfer.check(self.drive.as_ref())
     }
 
-    fn run_of(&self, job: Job) -> Run {
+    fn activate(&self, job: Job) -> ActiveJob {
         let extended = self.drive.as_ref().is_none_or(|drive| drive.lba_48);
         let plan = Plan::new(&job, extended);
-        let (mut contents, mut first, mut depth, mut update) = (Contents::Ignored, 0, 1, 0);
-        let mut report = Report::new(self.free);
+        let (mut contents, mut first, mut depth, mut update_ticks) = (Contents::Ignored, 0, 1, 0);
+        let mut report = Report::new(self.free_at);
         if let Job::Transfer(transfer) = job {
             first = transfer.first;
-            if let Addressing::Queued(asked) = transfer.addressing {
-                depth = asked;
+            if let Addressing::Queued(requested) = transfer.addressing {
+                depth = requested;
             }
-            update = match transfer.direction {
-                Direction::Read => self.pace.update_read,
-                Direction::Write => self.pace.update_write,
+            update_ticks = match transfer.direction {
+                Direction::Read => self.ticks.update_read,
+                Direction::Write => self.ticks.update_write,
             };
             contents = match transfer.data {
                 Data::Pattern(pattern) => Contents::Pattern(pattern),
                 Data::Words(words) => Contents::Words(words),
                 Data::Ignored => Contents::Ignored,
-                Data::Kept => {
+                Data::Captured => {
                     let dwords = transfer.sectors * u64::from(SECTOR_DWORDS);
-                    report.data = vec![0; usize::try_from(dwords).expect("it was checked")];
-                    Contents::Kept
+                    report.data = vec![0; usize::try_from(dwords).expect("the length was checked")];
+                    Contents::Captured
                 }
             };
         }
         if self.settings.build == Build::Single {
-            update = self.pace.setup;
+            update_ticks = self.ticks.setup;
         }
-        Run {
+        ActiveJob {
             report,
             plan,
             contents,
             first,
             depth,
-            update,
-            again: VecDeque::new(),
+            update_ticks,
+            reissues: VecDeque::new(),
             is_serial: false,
-            first_wrong: None,
+            first_mismatch: None,
         }
     }
 
-    /// Chooses the next command if there is room for one, or ends the job.
-    fn prepare(&mut self, now: Tick) {
-        let Some(run) = &mut self.run else { return };
-        if !self.is_up || self.wants_reset || self.issue.is_some() {
+    /// Chooses the next command if the queue depth allows it, or finishes the job.
+    fn choose_command(&mut self, now: Tick) {
+        let Some(active) = &mut self.active else { return };
+        if !self.has_signature || self.needs_reset || self.pending.is_some() {
             return;
         }
-        if run.is_serial && run.again.is_empty() && self.busy == 0 {
-            run.is_serial = false;
+        if active.is_serial && active.reissues.is_empty() && self.in_flight == 0 {
+            active.is_serial = false;
         }
-        if self.busy.count_ones() >= if run.is_serial { 1 } else { run.depth } {
+        if self.in_flight.count_ones() >= if active.is_serial { 1 } else { active.depth } {
             return;
         }
-        let again = run.again.pop_front();
-        let Some(command) = again.or_else(|| run.plan.take()) else {
-            if self.busy == 0 {
-                self.finish();
+        let reissue = active.reissues.pop_front();
+        let Some(command) = reissue.or_else(|| active.plan.next_command()) else {
+            if self.in_flight == 0 {
+                self.finish_job();
             }
             return;
         };
-        let command = if run.is_serial { command.unqueued() } else { command };
-        let timer = self.free.max(now).after(run.update);
-        let at = timer.after(self.pace.start);
-        let tag = (!self.busy).trailing_zeros();
+        let command = if active.is_serial { command.unqueued() } else { command };
+        let timer = self.free_at.max(now).after(active.update_ticks);
+        let at = timer.after(self.ticks.start);
+        let tag = (!self.in_flight).trailing_zeros();
         let tag = u8::try_from(tag).expect("a slot is free");
-        self.free = at;
-        self.issue = Some(Issue { at, timer, tag, command });
-        self.renew();
+        self.free_at = at;
+        self.pending = Some(PendingCommand { at, timer, tag, command });
+        self.update_deadline();
     }
 
-    /// When the host gives up: the first of what it waits for.
-    fn renew(&mut self) {
-        let waiting = self.issue.map_or(Tick::NEVER, |issue| issue.at.after(self.pace.timeout));
-        let mut bits = self.busy;
+    /// Sets the deadline to the earliest timeout.
+    fn update_deadline(&mut self) {
+        let waiting =
+            self.pending.map_or(Tick::NEVER, |pending| pending.at.after(self.ticks.timeout));
+        let mut bits = self.in_flight;
         self.deadline = waiting;
         while bits != 0 {
             let deadline = self.slots[index(bits.trailing_zeros())].deadline;
@@ -325,51 +331,51 @@ impl Host {
         }
     }
 
-    /// The job under way has ended; the next begins at once.
-    fn finish(&mut self) {
-        let Some(mut run) = self.run.take() else { return };
-        let mut report = std::mem::replace(&mut run.report, Report::new(Tick::ZERO));
-        report.end = self.free;
+    /// Finishes the active job and starts the next.
+    fn finish_job(&mut self) {
+        let Some(mut active) = self.active.take() else { return };
+        let mut report = std::mem::replace(&mut active.report, Report::new(Tick::ZERO));
+        report.end = self.free_at;
         if self.settings.build != Build::Single {
-            report.timed = report.end.since(report.start);
+            report.timer_ticks = report.end.since(report.start);
         }
-        if let (Ok(()), Some(mismatch)) = (&report.outcome, run.first_wrong) {
+        if let (Ok(()), Some(mismatch)) = (&report.outcome, active.first_mismatch) {
             report.outcome = Err(Failure::Mismatch(mismatch));
         }
         self.reports.push(report);
         self.deadline = Tick::NEVER;
-        if !self.wants_reset {
-            self.take_up(self.free);
+        if !self.needs_reset {
+            self.start_next_job(self.free_at);
         }
     }
 
-    /// Ends the job under way with `failure`. What the drive still does is stopped by a reset.
-    fn fail(&mut self, now: Tick, failure: Failure) {
-        let Some(run) = &mut self.run else { return };
-        run.report.outcome = Err(failure);
-        run.again.clear();
-        if self.busy != 0 {
-            (self.wants_reset, self.has_asked) = (true, false);
+    /// Fails the active job with `failure`. If commands are in flight, the link is reset to abort them.
+    fn fail_job(&mut self, now: Tick, failure: Failure) {
+        let Some(active) = &mut self.active else { return };
+        active.report.outcome = Err(failure);
+        active.reissues.clear();
+        if self.in_flight != 0 {
+            (self.needs_reset, self.reset_sent) = (true, false);
         }
-        (self.busy, self.issue, self.accepting) = (0, None, None);
+        (self.in_flight, self.pending, self.unaccepted) = (0, None, None);
         self.phase = Phase::None;
-        self.free = self.free.max(now);
-        self.finish();
+        self.free_at = self.free_at.max(now);
+        self.finish_job();
     }
 
-    /// All that was under way is to be sent again.
-    fn recall(&mut self) {
-        let Some(run) = &mut self.run else { return };
-        let mut bits = self.busy;
-        run.report.reissues += u64::from(bits.count_ones());
+    /// Queues all commands in flight to be reissued.
+    fn requeue_in_flight(&mut self) {
+        let Some(active) = &mut self.active else { return };
+        let mut bits = self.in_flight;
+        active.report.reissues += u64::from(bits.count_ones());
         while bits != 0 {
-            run.again.push_back(self.slots[index(bits.trailing_zeros())].command);
+            active.reissues.push_back(self.slots[index(bits.trailing_zeros())].command);
             bits &= bits - 1;
         }
-        run.again.extend(self.issue.map(|issue| issue.command));
-        // Commands lie one behind the other: this is the order in which they were chosen.
-        run.again.make_contiguous().sort_by_key(|command| command.lba);
-        (self.busy, self.issue, self.accepting) = (0, None, None);
+        active.reissues.extend(self.pending.map(|pending| pending.command));
+        // A job's commands have ascending addresses, so this restores their original order.
+        active.reissues.make_contiguous().sort_by_key(|command| command.lba);
+        (self.in_flight, self.pending, self.unaccepted) = (0, None, None);
         self.phase = Phase::None;
     }
 }

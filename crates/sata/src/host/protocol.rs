@@ -1,7 +1,7 @@
-//! The host's side of the protocol: what goes to the link, and what the drive's FISes mean.
+//! The host's side of the protocol: which FISes the host sends, and how it handles those of the drive.
 //!
-//! Layer: part of [`Host`]. Source: Serial ATA Revision 3, chapter 11 (the host's side of the command layer) and 10.5;
-//! LiteSATA's experience that drives may split IDENTIFY data over several Data FISes.
+//! Layer: part of [`Host`]. Source: Serial ATA Revision 3, chapter 11 (the host's side of the command
+//! layer) and 10.5; LiteSATA's observation that drives may split IDENTIFY data into several Data FISes.
 
 use crate::LARGEST_DATA;
 use crate::SECTOR_DWORDS;
@@ -9,31 +9,31 @@ use crate::agent::{Agent, Gate, Outcome, Outgoing, Reception};
 use crate::host::command::Code;
 use crate::host::report::{Failure, Taskfile};
 use crate::host::slot::{self, Contents, Frame, Slot, Source};
-use crate::host::{Build, Host, Issue, Offer, Phase, index};
+use crate::host::{Build, Host, Offer, PendingCommand, Phase, index};
 use crate::wire::fis::{DmaSetup, Fis, PioSetup, RegisterD2h, SetDeviceBits, error, status};
 use crate::wire::identify::{self, Identify};
 use crate::wire::{Counting, Tick};
 
-const BAD: u8 = status::ERR | status::DF;
+const FAILED: u8 = status::ERR | status::DF;
 
 impl Host {
-    /// What can be sent, and from when on.
+    /// Returns what can be sent, and from when on.
     #[inline]
     fn offer(&self) -> (Tick, Offer) {
         let reset = (self.deadline, Offer::Reset);
-        if self.wants_reset {
-            return if self.has_asked { reset } else { (Tick::ZERO, Offer::Reset) };
+        if self.needs_reset {
+            return if self.reset_sent { reset } else { (Tick::ZERO, Offer::Reset) };
         }
-        if !self.is_up {
+        if !self.has_signature {
             return reset;
         }
         if let Phase::Out { left, is_ready: true, .. } = self.phase {
             let dwords = u32::try_from(left).unwrap_or(LARGEST_DATA).min(LARGEST_DATA);
             return (Tick::ZERO, Offer::Data(dwords));
         }
-        match &self.issue {
-            Some(issue) if self.accepting.is_none() && issue.at < self.deadline => {
-                (issue.at, Offer::Command)
+        match &self.pending {
+            Some(pending) if self.unaccepted.is_none() && pending.at < self.deadline => {
+                (pending.at, Offer::Command)
             }
             _ => reset,
         }
@@ -43,64 +43,65 @@ impl Host {
         &mut self.slots[usize::from(tag)]
     }
 
-    /// What was waited for did not come in time.
+    /// Handles a timeout: requests a reset, or fails the job if the limit of resets is reached.
     fn time_out(&mut self, now: Tick) {
-        if self.has_asked {
+        if self.reset_sent {
             self.count_reset();
         }
-        (self.wants_reset, self.has_asked) = (true, false);
+        (self.needs_reset, self.reset_sent) = (true, false);
         if self.resets >= self.settings.limits.resets {
-            self.fail(now, Failure::Timeout { at: now, resets: self.resets });
+            self.fail_job(now, Failure::Timeout { at: now, resets: self.resets });
         }
     }
 
     fn count_reset(&mut self) {
-        let Some(run) = &mut self.run else { return };
-        run.report.resets += 1;
+        let Some(active) = &mut self.active else { return };
+        active.report.resets += 1;
         self.resets += 1;
     }
 
-    const fn is_busy(&self, tag: u8) -> bool {
-        self.busy >> tag & 1 == 1
+    const fn is_in_flight(&self, tag: u8) -> bool {
+        self.in_flight >> tag & 1 == 1
     }
 
-    /// Whether what is under way is a queue of commands.
+    /// Whether the commands in flight are queued commands.
     fn is_queued(&self) -> bool {
-        self.busy != 0 && self.slots[index(self.busy.trailing_zeros())].command.is_queued()
+        self.in_flight != 0
+            && self.slots[index(self.in_flight.trailing_zeros())].command.is_queued()
     }
 
     fn refuse(&mut self) -> Reception {
-        if let Some(run) = &mut self.run {
-            run.report.unexpected += 1;
+        if let Some(active) = &mut self.active {
+            active.report.unexpected += 1;
         }
         Reception::Refuse
     }
 
     fn count_damage(&mut self) {
-        if let Some(run) = &mut self.run {
-            run.report.damaged += 1;
+        if let Some(active) = &mut self.active {
+            active.report.damaged += 1;
         }
     }
 
-    /// The chosen command has gone.
+    /// Handles the outcome of sending the pending command.
     fn command_sent(&mut self, now: Tick, outcome: Outcome) {
-        let Some(issue) = self.issue.take() else { return };
+        let Some(pending) = self.pending.take() else { return };
         if outcome != Outcome::Accepted {
-            return self.command_damaged(now, issue);
+            return self.command_damaged(now, pending);
         }
-        let Issue { tag, command, timer, .. } = issue;
-        *self.slot(tag) = Slot::new(command, timer, now.after(self.pace.timeout));
-        if self.busy == 0
+        let PendingCommand { tag, command, timer, .. } = pending;
+        *self.slot(tag) = Slot::new(command, timer, now.after(self.ticks.timeout));
+        if self.in_flight == 0
             && self.settings.build == Build::Single
-            && let Some(run) = &mut self.run
-            && run.report.timed == 0
+            && let Some(active) = &mut self.active
+            && active.report.timer_ticks == 0
         {
-            run.report.start = timer;
+            active.report.start = timer;
         }
-        self.busy |= 1 << tag;
+        self.in_flight |= 1 << tag;
         let left = command.dwords();
         if command.is_queued() {
-            self.accepting = Some(tag);
+            self.unaccepted = Some(tag);
         } else {
             self.phase = match command.code {
                 Code::Transfer { .. } if command.is_write() => {
@@ -110,26 +111,26 @@ impl Host {
                 _ => Phase::None,
             };
         }
-        self.renew();
-        self.prepare(now);
+        self.update_deadline();
+        self.choose_command(now);
     }
 
-    /// The transport could not bring a command over.
-    fn command_damaged(&mut self, now: Tick, mut issue: Issue) {
+    /// Retries a command that the transport failed to send.
+    fn command_damaged(&mut self, now: Tick, mut pending: PendingCommand) {
         self.count_damage();
-        issue.command.tries += 1;
-        if issue.command.tries > self.settings.limits.reissues {
-            let (first, sectors) = (issue.command.lba, issue.command.sectors);
-            let tries = issue.command.tries;
-            return self.fail(now, Failure::Link { first, sectors, tries });
+        pending.command.tries += 1;
+        if pending.command.tries > self.settings.limits.reissues {
+            let (first, sectors) = (pending.command.lba, pending.command.sectors);
+            let tries = pending.command.tries;
+            return self.fail_job(now, Failure::Link { first, sectors, tries });
         }
-        if let Some(run) = &mut self.run {
-            run.report.reissues += 1;
+        if let Some(active) = &mut self.active {
+            active.report.reissues += 1;
         }
-        self.issue = Some(Issue { at: now, ..issue });
+        self.pending = Some(PendingCommand { at: now, ..pending });
     }
 
-    /// A Data FIS has gone.
+    /// Handles the outcome of sending a Data FIS.
     #[inline]
     fn data_sent(&mut self, dwords: u32, outcome: Outcome) {
         let Phase::Out { tag, left, .. } = self.phase else { return };
@@ -139,54 +140,56 @@ impl Host {
             self.phase = Phase::Out { tag, left: left - dwords, is_ready: false };
         } else {
             self.count_damage();
-            self.slot(tag).is_bad = true;
+            self.slot(tag).is_damaged = true;
             self.phase = Phase::Out { tag, left, is_ready: false };
         }
     }
 
-    /// The drive has ended a command that is not queued, or accepted a queued one, or come up.
+    /// Handles a Register FIS: completion of an unqueued command, acceptance of a queued one, or a
+    /// signature.
     fn register(&mut self, now: Tick, fis: &RegisterD2h) -> Reception {
         if fis.status & status::BSY != 0 {
             return Reception::Accept;
         }
-        if !self.is_up || is_signature(fis) {
-            self.drive_is_up(now);
+        if !self.has_signature || is_signature(fis) {
+            self.signature_received(now);
             return Reception::Accept;
         }
-        if self.busy == 0 {
-            // Drives may end a PIO command so; it says nothing new.
+        if self.in_flight == 0 {
+            // A drive may complete a PIO command this way after its data. It carries no new
+            // information.
             return Reception::Accept;
         }
         if !self.is_queued() {
-            let tag = u8::try_from(self.busy.trailing_zeros()).expect("there are 32 tags");
-            self.ended(now, tag, fis);
+            let tag = u8::try_from(self.in_flight.trailing_zeros()).expect("there are 32 tags");
+            self.complete(now, tag, fis);
             return Reception::Accept;
         }
-        if fis.status & BAD != 0 {
-            self.queue_failed(fis.status, fis.error, fis.lba);
+        if fis.status & FAILED != 0 {
+            self.fail_queue(fis.status, fis.error, fis.lba);
             return Reception::Accept;
         }
-        if self.accepting.take().is_none() {
+        if self.unaccepted.take().is_none() {
             return self.refuse();
         }
-        self.prepare(now);
+        self.choose_command(now);
         Reception::Accept
     }
 
-    /// The drive's signature has come: after the link came up, or because the drive was switched off and on.
-    fn drive_is_up(&mut self, now: Tick) {
-        if self.is_up {
-            self.recall();
+    /// Handles the drive's signature: the link came up, or the drive was power-cycled.
+    fn signature_received(&mut self, now: Tick) {
+        if self.has_signature {
+            self.requeue_in_flight();
         }
-        self.is_up = true;
-        (self.wants_reset, self.has_asked) = (false, false);
-        self.free = self.free.max(now);
-        self.prepare(now);
+        self.has_signature = true;
+        (self.needs_reset, self.reset_sent) = (false, false);
+        self.free_at = self.free_at.max(now);
+        self.choose_command(now);
     }
 
     fn taskfile(&self, tag: u8, fis: &RegisterD2h) -> Taskfile {
         let command = &self.slots[usize::from(tag)].command;
-        let lba = match command.is_short() {
+        let lba = match command.is_28_bit() {
             true => fis.lba & 0xFF_FFFF | u64::from(fis.device & 0x0F) << 24,
             false => fis.lba,
         };
@@ -200,61 +203,61 @@ impl Host {
         }
     }
 
-    /// A command has ended as `fis` says.
-    fn ended(&mut self, now: Tick, tag: u8, fis: &RegisterD2h) {
+    /// Completes a command with the status of `fis`.
+    fn complete(&mut self, now: Tick, tag: u8, fis: &RegisterD2h) {
         self.phase = Phase::None;
-        let failed = fis.status & BAD != 0;
+        let failed = fis.status & FAILED != 0;
         if failed {
             let taskfile = self.taskfile(tag, fis);
             let slot = *self.slot(tag);
-            self.leave(now, tag);
-            let Some(run) = &mut self.run else { return };
-            run.report.errors += 1;
-            run.report.taskfile = Some(taskfile);
-            // Other bits beside ICRC say what the drive could not do for want of the data.
-            if fis.error & error::ICRC == 0 && !slot.is_bad {
-                return self.fail(now, Failure::Drive(taskfile));
+            self.release_slot(now, tag);
+            let Some(active) = &mut self.active else { return };
+            active.report.errors += 1;
+            active.report.taskfile = Some(taskfile);
+            // Bits besides ICRC only report consequences of the missing data.
+            if fis.error & error::ICRC == 0 && !slot.is_damaged {
+                return self.fail_job(now, Failure::Drive(taskfile));
             }
             return self.reissue(now, &slot);
         }
-        self.succeeded(now, tag);
+        self.complete_good(now, tag);
     }
 
-    /// The slot is free, and the end was noticed.
-    fn leave(&mut self, now: Tick, tag: u8) {
-        self.busy &= !(1 << tag);
-        self.free = self.free.max(now).after(self.pace.poll);
+    /// Frees the slot and notices the completion.
+    fn release_slot(&mut self, now: Tick, tag: u8) {
+        self.in_flight &= !(1 << tag);
+        self.free_at = self.free_at.max(now).after(self.ticks.poll);
         let timer = self.slot(tag).timer;
         if self.settings.build == Build::Single
-            && let Some(run) = &mut self.run
+            && let Some(active) = &mut self.active
         {
-            run.report.timed += self.free.since(timer);
+            active.report.timer_ticks += self.free_at.since(timer);
         }
     }
 
-    /// The drive says that a command has succeeded.
+    /// Completes a command that the drive reports as successful.
     #[inline]
-    fn succeeded(&mut self, now: Tick, tag: u8) {
-        self.leave(now, tag);
+    fn complete_good(&mut self, now: Tick, tag: u8) {
+        self.release_slot(now, tag);
         let slot = *self.slot(tag);
-        if !slot.is_whole() {
+        if !slot.is_complete() {
             return self.reissue(now, &slot);
         }
-        if slot.command.code == Code::Identify && !self.identified(now) {
+        if slot.command.code == Code::Identify && !self.store_identity(now) {
             return;
         }
         self.resets = 0;
-        let Some(run) = &mut self.run else { return };
-        run.report.commands += 1;
-        run.report.sectors += u64::from(slot.command.sectors);
-        run.report.mismatches += slot.wrong;
-        run.first_wrong = run.first_wrong.or(slot.first_wrong);
-        self.renew();
-        self.prepare(now);
+        let Some(active) = &mut self.active else { return };
+        active.report.commands += 1;
+        active.report.sectors += u64::from(slot.command.sectors);
+        active.report.mismatches += slot.mismatches;
+        active.first_mismatch = active.first_mismatch.or(slot.first_mismatch);
+        self.update_deadline();
+        self.choose_command(now);
     }
 
-    /// Keeps IDENTIFY data; false if they are none.
-    fn identified(&mut self, now: Tick) -> bool {
+    /// Stores the IDENTIFY data. Returns false and fails the job if they are invalid.
+    fn store_identity(&mut self, now: Tick) -> bool {
         self.identity = identify::words(&self.words).ok().map(Box::new);
         match Identify::parse(&self.words) {
             Ok(drive) => {
@@ -262,64 +265,65 @@ impl Host {
                 true
             }
             Err(error) => {
-                self.fail(now, Failure::Identity(error));
+                self.fail_job(now, Failure::Identity(error));
                 false
             }
         }
     }
 
-    /// A command's data were damaged, or did not come: it is sent again, if the limits allow.
+    /// Reissues a command whose data were damaged or missing, unless its retries are used up.
     fn reissue(&mut self, now: Tick, slot: &Slot) {
         let mut command = slot.command;
         command.tries += 1;
-        let Some(run) = &mut self.run else { return };
+        let Some(active) = &mut self.active else { return };
         if command.tries > self.settings.limits.reissues {
             let (first, sectors, tries) = (command.lba, command.sectors, command.tries);
-            return self.fail(now, Failure::Link { first, sectors, tries });
+            return self.fail_job(now, Failure::Link { first, sectors, tries });
         }
-        run.report.reissues += 1;
-        run.again.push_back(command);
-        self.renew();
-        self.prepare(now);
+        active.report.reissues += 1;
+        active.reissues.push_back(command);
+        self.update_deadline();
+        self.choose_command(now);
     }
 
-    /// The drive has given up its queue.
-    fn queue_failed(&mut self, status: u8, error: u8, lba: u64) {
-        let tag = u8::try_from(self.busy.trailing_zeros()).expect("there are 32 tags");
+    /// Handles an NCQ error, with which the drive has aborted its queue.
+    fn fail_queue(&mut self, status: u8, error: u8, lba: u64) {
+        let tag = u8::try_from(self.in_flight.trailing_zeros()).expect("there are 32 tags");
         let fis = RegisterD2h { status, error, lba, ..RegisterD2h::default() };
         let taskfile = self.taskfile(tag, &fis);
-        if let Some(run) = &mut self.run {
-            run.report.errors += 1;
-            run.report.taskfile = Some(taskfile);
-            run.is_serial = true;
+        if let Some(active) = &mut self.active {
+            active.report.errors += 1;
+            active.report.taskfile = Some(taskfile);
+            active.is_serial = true;
         }
-        self.recall();
-        (self.wants_reset, self.has_asked) = (true, false);
+        self.requeue_in_flight();
+        (self.needs_reset, self.reset_sent) = (true, false);
     }
 
     fn set_device_bits(&mut self, now: Tick, fis: &SetDeviceBits) -> Reception {
-        if !self.is_queued() || fis.active & !self.busy != 0 {
+        if !self.is_queued() || fis.active & !self.in_flight != 0 {
             return self.refuse();
         }
         let mut bits = fis.active;
         while bits != 0 {
             let tag = u8::try_from(bits.trailing_zeros()).expect("there are 32 tags");
             bits &= bits - 1;
-            if matches!(self.phase, Phase::In { tag: of, .. } | Phase::Out { tag: of, .. } if of == tag)
+            if matches!(self.phase, Phase::In { tag: moving, .. } | Phase::Out { tag: moving, .. } if moving == tag)
             {
                 self.phase = Phase::None;
             }
-            self.succeeded(now, tag);
+            self.complete_good(now, tag);
         }
-        if fis.status & BAD != 0 && self.busy != 0 {
-            self.queue_failed(fis.status, fis.error, 0);
+        if fis.status & FAILED != 0 && self.in_flight != 0 {
+            self.fail_queue(fis.status, fis.error, 0);
         }
         Reception::Accept
     }
 
-    /// The data phase of a queued command begins.
+    /// Begins the data phase of a queued command.
     fn dma_setup(&mut self, fis: &DmaSetup) -> Reception {
-        let Some(tag) = u8::try_from(fis.buffer).ok().filter(|&tag| tag < 32 && self.is_busy(tag))
+        let Some(tag) =
+            u8::try_from(fis.buffer).ok().filter(|&tag| tag < 32 && self.is_in_flight(tag))
         else {
             return self.refuse();
         };
@@ -354,7 +358,7 @@ impl Host {
         let tag = 0;
         let slot = self.slots[0];
         let left = u64::from(fis.transfer / 4);
-        let fits = self.is_busy(tag)
+        let fits = self.is_in_flight(tag)
             && slot.command.code == Code::Identify
             && fis.to_host
             && (1..=slot.total - slot.moved).contains(&left);
@@ -366,52 +370,56 @@ impl Host {
         Reception::Accept
     }
 
-    /// Words of the frame that is coming.
+    /// Handles payload of the incoming frame.
     #[inline]
-    fn absorb(&mut self, dwords: u32, source: Source<'_>) {
+    fn receive_words(&mut self, dwords: u32, source: Source<'_>) {
         let Some(tag) = self.frame.tag else { return };
         let before = self.frame.taken;
-        if !self.frame.count(dwords) {
+        if !self.frame.accept(dwords) {
             return;
         }
         let slot = &self.slots[usize::from(tag)];
         let position = slot.moved + u64::from(before);
         if slot.command.code == Code::Identify {
-            return slot::keep(part(&mut self.words, position, dwords), source);
+            return slot::copy_words(part(&mut self.words, position, dwords), source);
         }
-        let Some(run) = &mut self.run else { return };
+        let Some(active) = &mut self.active else { return };
         let lba = slot.command.lba;
-        let of_job = (lba - run.first) * u64::from(SECTOR_DWORDS) + position;
-        match &run.contents {
+        let in_job = (lba - active.first) * u64::from(SECTOR_DWORDS) + position;
+        match &active.contents {
             Contents::Pattern(pattern) => {
-                self.frame.compare_pattern((*pattern, lba), position, dwords, source);
+                let expected = pattern.at(lba).from(position);
+                self.frame.compare_pattern(lba, position, dwords, expected, source);
             }
             Contents::Words(words) => {
-                let at = usize::try_from(of_job).expect("the words are in memory");
+                let at = usize::try_from(in_job).expect("the words are in memory");
                 let expected = &words[at..at + slot::size(dwords)];
                 self.frame.compare_words(lba, position, expected, source);
             }
-            Contents::Kept => slot::keep(part(&mut run.report.data, of_job, dwords), source),
+            Contents::Captured => {
+                slot::copy_words(part(&mut active.report.data, in_job, dwords), source);
+            }
             Contents::Ignored => {}
         }
     }
 }
 
-/// `dwords` words from `position` on.
+/// Returns `dwords` words from `position` on.
 fn part(words: &mut [u32], position: u64, dwords: u32) -> &mut [u32] {
     let at = usize::try_from(position).expect("the words are in memory");
     &mut words[at..at + slot::size(dwords)]
 }
 
-/// What a drive sends when it has come up (ACS-2, 9.12): diagnostics passed, count and LBA of one.
+/// Whether the FIS is the signature of a drive after a reset (ACS-2, 9.12): diagnostics passed, count
+/// and LBA of one.
 fn is_signature(fis: &RegisterD2h) -> bool {
-    fis.status & BAD == 0 && fis.error == 1 && fis.lba == 1 && fis.count == 1
+    fis.status & FAILED == 0 && fis.error == 1 && fis.lba == 1 && fis.count == 1
 }
 
 impl Agent for Host {
     #[inline]
     fn wake(&self) -> Tick {
-        if self.run.is_none() && !self.jobs.is_empty() {
+        if self.active.is_none() && !self.jobs.is_empty() {
             return Tick::ZERO;
         }
         self.offer().0
@@ -419,9 +427,9 @@ impl Agent for Host {
 
     #[inline]
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
-        let may_begin = !self.wants_reset || self.has_asked;
-        if self.run.is_none() && may_begin && !self.jobs.is_empty() {
-            self.take_up(now);
+        let may_begin = !self.needs_reset || self.reset_sent;
+        if self.active.is_none() && may_begin && !self.jobs.is_empty() {
+            self.start_next_job(now);
         }
         if self.deadline <= now {
             self.time_out(now);
@@ -433,34 +441,34 @@ impl Agent for Host {
         self.offered = offer;
         match offer {
             Offer::Reset => {
-                self.has_asked = true;
-                let waits = self.run.is_some();
-                self.deadline = if waits { now.after(self.pace.timeout) } else { Tick::NEVER };
+                self.reset_sent = true;
+                let waits = self.active.is_some();
+                self.deadline = if waits { now.after(self.ticks.timeout) } else { Tick::NEVER };
                 Some(Outgoing::Reset)
             }
             Offer::Data(dwords) => Some(Outgoing::Data(dwords)),
             Offer::Command => self
-                .issue
-                .map(|issue| Outgoing::Fis(Fis::RegisterH2d(issue.command.fis(issue.tag)))),
-            Offer::Nothing => None,
+                .pending
+                .map(|pending| Outgoing::Fis(Fis::RegisterH2d(pending.command.fis(pending.tag)))),
+            Offer::None => None,
         }
     }
 
-    fn gives_up(&self, now: Tick) -> bool {
-        // A frame that hung while there was nothing to do is noticed when there is: the job is taken up then, and its
-        // time runs.
-        let waits = self.run.is_none() && !self.jobs.is_empty();
-        let idle = if waits { self.free.after(self.pace.timeout) } else { Tick::NEVER };
+    fn requests_reset(&self, now: Tick) -> bool {
+        // A frame may have hung while the host had no job. It is detected once there is one: the host
+        // then treats the job as started, and its timeout runs.
+        let waits = self.active.is_none() && !self.jobs.is_empty();
+        let idle = if waits { self.free_at.after(self.ticks.timeout) } else { Tick::NEVER };
         let at = self.deadline.min(idle);
-        (self.wants_reset && !self.has_asked) || (at != Tick::NEVER && at <= now)
+        (self.needs_reset && !self.reset_sent) || (at != Tick::NEVER && at <= now)
     }
 
     #[inline]
     fn sent(&mut self, now: Tick, outcome: Outcome) {
-        match std::mem::replace(&mut self.offered, Offer::Nothing) {
+        match std::mem::replace(&mut self.offered, Offer::None) {
             Offer::Data(dwords) => self.data_sent(dwords, outcome),
             Offer::Command => self.command_sent(now, outcome),
-            Offer::Reset | Offer::Nothing => {}
+            Offer::Reset | Offer::None => {}
         }
     }
 
@@ -485,12 +493,15 @@ impl Agent for Host {
         let Phase::Out { tag, .. } = self.phase else { return words.fill(0) };
         let slot = &self.slots[usize::from(tag)];
         let position = slot.moved + u64::from(first);
-        let Some(run) = &self.run else { return words.fill(0) };
-        let of_job = (slot.command.lba - run.first) * u64::from(SECTOR_DWORDS) + position;
-        match (&run.contents, slot::described(&run.contents, slot.command.lba, position)) {
+        let Some(active) = &self.active else { return words.fill(0) };
+        let in_job = (slot.command.lba - active.first) * u64::from(SECTOR_DWORDS) + position;
+        match (
+            &active.contents,
+            slot::counting_pattern(&active.contents, slot.command.lba, position),
+        ) {
             (_, Some(counting)) => counting.fill(0, words),
             (Contents::Words(all), None) => {
-                let at = usize::try_from(of_job).expect("the words are in memory");
+                let at = usize::try_from(in_job).expect("the words are in memory");
                 words.copy_from_slice(&all[at..at + words.len()]);
             }
             _ => words.fill(0),
@@ -501,14 +512,14 @@ impl Agent for Host {
     fn describe(&mut self) -> Option<Counting> {
         let Phase::Out { tag, .. } = self.phase else { return None };
         let slot = &self.slots[usize::from(tag)];
-        let run = self.run.as_ref()?;
-        slot::described(&run.contents, slot.command.lba, slot.moved)
+        let active = self.active.as_ref()?;
+        slot::counting_pattern(&active.contents, slot.command.lba, slot.moved)
     }
 
     #[inline]
     fn begin(&mut self, _now: Tick) {
         self.frame = match self.phase {
-            Phase::In { tag, left } => Frame::of(tag, left),
+            Phase::In { tag, left } => Frame::new(tag, left),
             _ => Frame::default(),
         };
     }
@@ -521,12 +532,12 @@ impl Agent for Host {
     #[inline]
     fn take(&mut self, words: &[u32]) {
         let dwords = u32::try_from(words.len()).expect("a frame holds few words");
-        self.absorb(dwords, Source::Words(words));
+        self.receive_words(dwords, Source::Words(words));
     }
 
     #[inline]
     fn take_described(&mut self, dwords: u32, words: Counting) {
-        self.absorb(dwords, Source::Counting(words));
+        self.receive_words(dwords, Source::Counting(words));
     }
 
     #[inline]
@@ -537,31 +548,31 @@ impl Agent for Host {
         };
         if !good || frame.overflows {
             self.count_damage();
-            self.slot(tag).is_bad = true;
+            self.slot(tag).is_damaged = true;
             return Reception::Refuse;
         }
         let slot = self.slot(tag);
-        slot.add(&frame);
-        let identified = slot.command.code == Code::Identify && slot.is_whole();
+        slot.add_frame(&frame);
+        let identified = slot.command.code == Code::Identify && slot.is_complete();
         self.phase = Phase::In { tag, left: left - u64::from(frame.taken) };
         if identified {
             let status = self.ending_status;
-            self.ended(now, tag, &RegisterD2h { status, ..RegisterD2h::default() });
+            self.complete(now, tag, &RegisterD2h { status, ..RegisterD2h::default() });
         }
         Reception::Accept
     }
 
     fn reset(&mut self, now: Tick) {
-        self.is_up = false;
-        (self.wants_reset, self.has_asked) = (false, false);
+        self.has_signature = false;
+        (self.needs_reset, self.reset_sent) = (false, false);
         self.frame = Frame::default();
-        self.offered = Offer::Nothing;
+        self.offered = Offer::None;
         self.deadline = Tick::NEVER;
-        self.recall();
-        self.free = self.free.max(now);
+        self.requeue_in_flight();
+        self.free_at = self.free_at.max(now);
         self.count_reset();
-        if self.run.is_some() {
-            self.deadline = now.after(self.pace.timeout);
+        if self.active.is_some() {
+            self.deadline = now.after(self.ticks.timeout);
         }
     }
 }

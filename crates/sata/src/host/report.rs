@@ -1,45 +1,45 @@
-//! What became of a job.
+//! The outcome of a job.
 //!
-//! Layer: the lower face of [`crate::host::Host`] towards tables. Main types: [`Report`], [`Failure`], [`Refusal`],
+//! Layer: results of [`crate::host::Host`]. Main types: [`Report`], [`Failure`], [`Refusal`],
 //! [`Mismatch`].
 
-use crate::host::job::Range;
+use crate::host::job::SectorRange;
 use crate::wire::error::Error;
 use crate::wire::{Speed, Tick};
 use crate::{SECTOR, SECTOR_DWORDS};
 use boardlab_sim::{Bytes, Duration};
 use std::fmt;
 
-/// What became of a job.
+/// The outcome of a job, with its counters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// When the timer was first started.
     pub start: Tick,
-    /// When it was stopped last.
+    /// When the timer was last stopped.
     pub end: Tick,
-    /// Ticks for which it ran.
-    pub timed: u64,
-    /// Commands that succeeded.
+    /// Ticks for which the timer ran.
+    pub timer_ticks: u64,
+    /// Successful commands.
     pub commands: u64,
-    /// Their sectors.
+    /// The sectors of the successful commands.
     pub sectors: u64,
-    /// Commands that were sent again.
+    /// Commands reissued.
     pub reissues: u64,
     /// Resets of the link.
     pub resets: u64,
-    /// Commands that the drive ended with an error, those that were sent again included.
+    /// Commands that the drive completed with an error, including those that were then reissued.
     pub errors: u64,
-    /// Frames that were damaged, refused or given up.
+    /// Frames that were damaged, refused or aborted.
     pub damaged: u64,
-    /// FISes that nothing had called for.
+    /// Unexpected FISes.
     pub unexpected: u64,
-    /// What the drive said with the last error.
+    /// The registers of the last error that the drive reported.
     pub taskfile: Option<Taskfile>,
-    /// Dwords that were read otherwise than expected.
+    /// Dwords that differ from the expected data.
     pub mismatches: u64,
-    /// How it ended.
+    /// Success, or the failure.
     pub outcome: Result<(), Failure>,
-    /// What was read, where it was to be kept.
+    /// The data of a read, if they were captured.
     pub data: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ impl Report {
         Self {
             start,
             end: start,
-            timed: 0,
+            timer_ticks: 0,
             commands: 0,
             sectors: 0,
             reissues: 0,
@@ -63,34 +63,34 @@ impl Report {
         }
     }
 
-    /// For how long the timer ran, rounded down.
+    /// Returns the time for which the timer ran, rounded down.
     #[must_use]
     pub fn time(&self, speed: Speed) -> Duration {
-        speed.time_of(self.timed)
+        speed.time_of(self.timer_ticks)
     }
 
-    /// Bytes that were moved.
+    /// Returns the bytes of the successful commands.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         SECTOR * self.sectors
     }
 }
 
-/// What a drive says of a command that failed.
+/// The registers of a failed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Taskfile {
     /// The command code.
     pub command: u8,
-    /// The command's first sector.
+    /// The first sector of the command.
     pub first: u64,
-    /// The command's sectors.
+    /// The number of sectors of the command.
     pub sectors: u32,
-    /// Status.
+    /// The status register.
     pub status: u8,
-    /// Error.
+    /// The error register.
     pub error: u8,
-    /// The LBA registers, and after a command of 28 bits the four in the device register: the sector that failed,
-    /// where there was one.
+    /// The LBA registers, with the four bits of the device register after a 28-bit command: the sector
+    /// that failed, if the error concerns one.
     pub lba: u64,
 }
 
@@ -104,21 +104,21 @@ impl fmt::Display for Taskfile {
     }
 }
 
-/// A dword that was read otherwise than expected.
+/// A dword that differs from the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mismatch {
-    /// Its sector.
+    /// The sector.
     pub lba: u64,
-    /// Its number in the sector.
+    /// The index of the dword in the sector.
     pub dword: u32,
-    /// What was read.
+    /// The dword that was read.
     pub found: u32,
-    /// What should have been.
+    /// The expected dword.
     pub expected: u32,
 }
 
 impl Mismatch {
-    /// Of dword `position` of what begins with sector `lba`.
+    /// Creates a mismatch of dword `position`, counted from the beginning of sector `lba`.
     pub(crate) fn new(lba: u64, position: u64, found: u32, expected: u32) -> Self {
         let sector = u64::from(SECTOR_DWORDS);
         let dword = u32::try_from(position % sector).expect("there are 128 dwords in a sector");
@@ -133,32 +133,32 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Why a job did not succeed.
+/// Why a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// It was not begun.
+    /// The job was invalid and did not start.
     Refused(Refusal),
-    /// The drive ended a command with an error that is not the link's.
+    /// The drive completed a command with an error that is not caused by the link.
     Drive(Taskfile),
-    /// A command was sent again as often as the limits allow, and its data were damaged each time.
+    /// The data of a command were damaged at every attempt, and its retries are used up.
     Link {
-        /// Its first sector.
+        /// The first sector of the command.
         first: u64,
-        /// Its sectors.
+        /// The number of sectors of the command.
         sectors: u32,
-        /// How often it was sent.
+        /// The number of attempts.
         tries: u32,
     },
-    /// The drive did not answer, and resets of the link did not help.
+    /// The drive did not respond, not even after resets of the link.
     Timeout {
-        /// When the host gave up.
+        /// When the last timeout expired.
         at: Tick,
-        /// Resets that were tried.
+        /// The number of resets.
         resets: u32,
     },
-    /// The drive's IDENTIFY data cannot be used.
+    /// The drive's IDENTIFY data are invalid.
     Identity(Error),
-    /// Everything was read, but not all of it as expected: the first dword that differs.
+    /// All data were read, but differ from the expected data. This is the first dword that differs.
     Mismatch(Mismatch),
 }
 
@@ -172,7 +172,7 @@ impl fmt::Display for Failure {
                 "the data of {sectors} sectors at sector {first} were damaged on the link {tries} times"
             ),
             Self::Timeout { at, resets } => {
-                write!(f, "no answer from the drive by tick {at}, after {resets} resets")
+                write!(f, "the drive did not answer by tick {at}, after {resets} resets")
             }
             Self::Identity(error) => error.fmt(f),
             Self::Mismatch(mismatch) => mismatch.fmt(f),
@@ -182,77 +182,79 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Why a job is not begun.
+/// Why a job is not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// No sectors.
+    /// The transfer has no sectors.
     Empty,
-    /// More sectors than a command can count.
+    /// More sectors than a command can transfer.
     TooManySectors {
-        /// So many.
-        asked: u32,
-        /// What it can.
-        most: u32,
+        /// The requested number.
+        requested: u32,
+        /// The maximum.
+        max: u32,
     },
-    /// Beyond what the commands can address.
-    BeyondAddress(Range),
-    /// Beyond the end of the drive.
-    BeyondDrive(Range),
-    /// A deeper queue than there is.
+    /// Sectors beyond the address range of the commands.
+    BeyondAddress(SectorRange),
+    /// Sectors beyond the end of the drive.
+    BeyondDrive(SectorRange),
+    /// An invalid queue depth.
     Depth {
-        /// So deep.
-        asked: u32,
-        /// What there is.
-        most: u32,
+        /// The requested depth.
+        requested: u32,
+        /// The maximum.
+        max: u32,
     },
-    /// The drive lacks this.
-    Lacks(&'static str),
-    /// The build of the host lacks this.
-    BuildLacks(&'static str),
-    /// Not as many words as the sectors hold.
-    Words {
-        /// What they hold.
+    /// A feature that the drive does not support.
+    Unsupported(&'static str),
+    /// A feature that the build of the host does not support.
+    UnsupportedByBuild(&'static str),
+    /// The number of words does not match the sectors.
+    DataLength {
+        /// The words that the sectors need.
         expected: u64,
-        /// What was given.
+        /// The words given.
         found: u64,
     },
     /// A write without data.
-    NothingToWrite,
-    /// A read that is too long to be kept.
-    TooMuchKept {
-        /// So many sectors.
+    NoData,
+    /// A read that is too long to be captured.
+    CaptureTooLong {
+        /// The sectors of the read.
         sectors: u64,
-        /// What can be kept.
-        most: u64,
+        /// The maximum.
+        max: u64,
     },
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a transfer of no sectors"),
-            Self::TooManySectors { asked, most } => {
-                write!(f, "a command of {asked} sectors: it counts at most {most}")
+            Self::Empty => f.write_str("a transfer of zero sectors"),
+            Self::TooManySectors { requested, max } => {
+                write!(f, "{requested} sectors per command: the command allows at most {max}")
             }
-            Self::BeyondAddress(Range { first, sectors, end }) => write!(
+            Self::BeyondAddress(SectorRange { first, sectors, limit }) => write!(
                 f,
-                "{sectors} sectors from sector {first} on: the command addresses sectors below {end}"
+                "{sectors} sectors from sector {first} on: the command can address only sectors below {limit}"
             ),
-            Self::BeyondDrive(Range { first, sectors, end }) => write!(
+            Self::BeyondDrive(SectorRange { first, sectors, limit }) => write!(
                 f,
-                "{sectors} sectors from sector {first} on do not lie within the drive of {end} sectors"
+                "{sectors} sectors from sector {first} on: the drive has only {limit} sectors"
             ),
-            Self::Depth { asked, most } => {
-                write!(f, "a queue of {asked} commands: expected 1 to {most}")
+            Self::Depth { requested, max } => {
+                write!(f, "a queue depth of {requested}: expected 1 to {max}")
             }
-            Self::Lacks(what) => write!(f, "the drive has no {what}"),
-            Self::BuildLacks(what) => write!(f, "this build of the host has no {what}"),
-            Self::Words { expected, found } => {
-                write!(f, "{found} words of data: the sectors hold {expected}")
+            Self::Unsupported(what) => write!(f, "the drive does not support {what}"),
+            Self::UnsupportedByBuild(what) => {
+                write!(f, "this build of the host does not support {what}")
             }
-            Self::NothingToWrite => f.write_str("a write without data"),
-            Self::TooMuchKept { sectors, most } => {
-                write!(f, "{sectors} sectors are too many to be kept: at most {most}")
+            Self::DataLength { expected, found } => {
+                write!(f, "{found} words of data: the sectors need {expected}")
+            }
+            Self::NoData => f.write_str("a write without data"),
+            Self::CaptureTooLong { sectors, max } => {
+                write!(f, "a read of {sectors} sectors cannot be captured: at most {max}")
             }
         }
     }

@@ -1,23 +1,23 @@
-//! A command under way: its data, and whether they are as expected.
+//! A command in flight, and the verification of its data.
 //!
-//! Layer: below [`crate::host::Host`]. Main types: [`Slot`], [`Frame`], [`Contents`]. Described data are compared as
-//! descriptions, in a step for any number of words; words one by one.
+//! Layer: below [`crate::host::Host`]. Main types: [`Slot`], [`Frame`], [`Contents`]. Counting patterns
+//! are compared in one step for any number of words, other data word by word.
 
 use crate::host::command::{Code, Command};
 use crate::host::job::Pattern;
 use crate::host::report::Mismatch;
 use crate::wire::{Counting, Tick};
 
-/// What the words of a job are, or what becomes of them.
+/// The data of a job, or their destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Contents {
     Pattern(Pattern),
     Words(Vec<u32>),
-    Kept,
+    Captured,
     Ignored,
 }
 
-/// Words as they come: real ones, or described.
+/// Received payload: words, or a counting pattern.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Words(&'a [u32]),
@@ -33,21 +33,21 @@ impl Source<'_> {
     }
 }
 
-/// A command that was sent and has not ended.
+/// A command in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
     pub(crate) command: Command,
     /// When the timer of a single command was started.
     pub(crate) timer: Tick,
-    /// When the host gives it up.
+    /// When the command times out.
     pub(crate) deadline: Tick,
-    /// Dwords that it moves, and those that were.
+    /// The payload dwords of the command, and those transferred.
     pub(crate) total: u64,
     pub(crate) moved: u64,
     /// Some of its data were damaged.
-    pub(crate) is_bad: bool,
-    pub(crate) wrong: u64,
-    pub(crate) first_wrong: Option<Mismatch>,
+    pub(crate) is_damaged: bool,
+    pub(crate) mismatches: u64,
+    pub(crate) first_mismatch: Option<Mismatch>,
 }
 
 impl Slot {
@@ -57,78 +57,76 @@ impl Slot {
         deadline: Tick::NEVER,
         total: 0,
         moved: 0,
-        is_bad: false,
-        wrong: 0,
-        first_wrong: None,
+        is_damaged: false,
+        mismatches: 0,
+        first_mismatch: None,
     };
 
     pub(crate) fn new(command: Command, timer: Tick, deadline: Tick) -> Self {
         Self { command, timer, deadline, total: command.dwords(), ..Self::EMPTY }
     }
 
-    /// All data were moved, and none was damaged.
-    pub(crate) const fn is_whole(&self) -> bool {
-        self.moved == self.total && !self.is_bad
+    /// Whether all data were transferred without damage.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.moved == self.total && !self.is_damaged
     }
 
-    /// What a good frame brought counts.
-    pub(crate) fn add(&mut self, frame: &Frame) {
+    /// Adds the counts of an undamaged frame.
+    pub(crate) fn add_frame(&mut self, frame: &Frame) {
         self.moved += u64::from(frame.taken);
-        self.wrong += frame.wrong;
-        self.first_wrong = self.first_wrong.or(frame.first_wrong);
+        self.mismatches += frame.mismatches;
+        self.first_mismatch = self.first_mismatch.or(frame.first_mismatch);
     }
 }
 
-/// The Data FIS that is coming.
+/// The incoming Data FIS.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Frame {
-    /// Whose data.
+    /// The command that it belongs to.
     pub(crate) tag: Option<u8>,
     pub(crate) taken: u32,
-    /// Dwords that may come.
-    pub(crate) room: u64,
+    /// The maximum number of dwords that it may have.
+    pub(crate) capacity: u64,
     pub(crate) overflows: bool,
-    wrong: u64,
-    first_wrong: Option<Mismatch>,
+    mismatches: u64,
+    first_mismatch: Option<Mismatch>,
 }
 
 impl Frame {
-    pub(crate) fn of(tag: u8, room: u64) -> Self {
-        Self { tag: Some(tag), room, ..Self::default() }
+    pub(crate) fn new(tag: u8, capacity: u64) -> Self {
+        Self { tag: Some(tag), capacity, ..Self::default() }
     }
 
-    /// Counts `dwords` that came; false when there are more than may come.
+    /// Counts `dwords` received dwords. Returns false if the frame is too long.
     #[inline]
-    pub(crate) fn count(&mut self, dwords: u32) -> bool {
+    pub(crate) fn accept(&mut self, dwords: u32) -> bool {
         self.taken += dwords;
-        self.overflows |= u64::from(self.taken) > self.room;
+        self.overflows |= u64::from(self.taken) > self.capacity;
         !self.overflows
     }
 
-    /// Compares `dwords` words with the pattern that begins with sector `lba`; they are there from dword
-    /// `position` on.
+    /// Compares `dwords` words with `expected`, which begins at dword `position` of sector `lba`.
     #[inline]
     pub(crate) fn compare_pattern(
         &mut self,
-        expected: (Pattern, u64),
+        lba: u64,
         position: u64,
         dwords: u32,
+        expected: Counting,
         source: Source<'_>,
     ) {
-        let (pattern, lba) = expected;
-        let counting = pattern.at(lba).from(position);
         if let Source::Counting(found) = source
-            && equal(found, counting, dwords)
+            && equal(found, expected, dwords)
         {
             return;
         }
         for index in 0..size(dwords) {
-            let word = counting.word(wide(index));
-            self.compare(lba, position + wide(index), source.word(index), word);
+            let word = expected.word(wide(index));
+            self.compare_word(lba, position + wide(index), source.word(index), word);
         }
     }
 
-    /// Compares words with `expected`, which are there from dword `position` of sector `lba` on.
+    /// Compares words with `expected`, which begins at dword `position` of sector `lba`.
     pub(crate) fn compare_words(
         &mut self,
         lba: u64,
@@ -137,25 +135,25 @@ impl Frame {
         source: Source<'_>,
     ) {
         for (index, &word) in expected.iter().enumerate() {
-            self.compare(lba, position + wide(index), source.word(index), word);
+            self.compare_word(lba, position + wide(index), source.word(index), word);
         }
     }
 
     #[inline]
-    fn compare(&mut self, lba: u64, position: u64, found: u32, expected: u32) {
+    fn compare_word(&mut self, lba: u64, position: u64, found: u32, expected: u32) {
         if found != expected {
-            self.wrong += 1;
-            self.first_wrong =
-                self.first_wrong.or_else(|| Some(Mismatch::new(lba, position, found, expected)));
+            self.mismatches += 1;
+            self.first_mismatch =
+                self.first_mismatch.or_else(|| Some(Mismatch::new(lba, position, found, expected)));
         }
     }
 }
 
-/// Writes `dwords` words to where they are kept.
-pub(crate) fn keep(kept: &mut [u32], source: Source<'_>) {
+/// Copies words to `target`.
+pub(crate) fn copy_words(target: &mut [u32], source: Source<'_>) {
     match source {
-        Source::Words(words) => kept.copy_from_slice(words),
-        Source::Counting(counting) => counting.fill(0, kept),
+        Source::Words(words) => target.copy_from_slice(words),
+        Source::Counting(counting) => counting.fill(0, target),
     }
 }
 
@@ -172,11 +170,11 @@ fn wide(index: usize) -> u64 {
     u64::try_from(index).expect("u64 holds usize")
 }
 
-/// A pattern's description, for words that are sent.
+/// Returns the outgoing data from `position` on as a counting pattern, if they are one.
 #[inline]
-pub(crate) fn described(contents: &Contents, lba: u64, position: u64) -> Option<Counting> {
+pub(crate) fn counting_pattern(contents: &Contents, lba: u64, position: u64) -> Option<Counting> {
     match contents {
         Contents::Pattern(pattern) => Some(pattern.at(lba).from(position)),
-        Contents::Words(_) | Contents::Kept | Contents::Ignored => None,
+        Contents::Words(_) | Contents::Captured | Contents::Ignored => None,
     }
 }

@@ -1,52 +1,53 @@
-//! The engine: both ends, their agents, time.
+//! The engine: both ends, their agents, and time.
 //!
-//! Layer: top of the dword engine. Main types: [`Engine`], [`Stop`]. A tick at a time, except where
-//! nothing but repetition is under way, which is leapt over, and where payload runs through, which `stride`
-//! moves in slices. Both give the same ticks as single steps do; [`Engine::step_singly`] turns them off.
+//! Layer: top of the dword engine. Main types: [`Engine`], [`Stop`]. The engine advances tick by tick,
+//! with two short cuts: it skips ticks in which both ends only repeat what they send, and `burst` moves
+//! streaming payload in slices. Both give the same results as single steps; [`Engine::step_singly`]
+//! turns them off.
 //!
-//! Speed negotiation and OOB signals are not modelled: the link is up at tick 0, and a reset takes [`RESET`].
+//! Left out: speed negotiation and OOB signals. The link is up at tick 0, and a reset takes [`RESET`].
 
-use super::fault::{Fault, Part, Schedule, What};
-use super::lane::Symbol;
+use super::fault::{Effect, Fault, Part, Schedule};
+use super::layer::{Counters, LinkLayer, Traffic};
 use super::state::State;
-use super::station::{Census, Station, Tally};
 use super::trace::{Recorder, Trace};
-use super::{Side, Wiring};
+use super::{Side, Wiring, timeout};
 use crate::agent::Agent;
-use crate::wire::{Primitive, Tick, align};
+use crate::wire::{Dword, Primitive, Tick, align};
 use boardlab_sim::Duration;
 
-/// From COMRESET to the first SYNC.
+/// The time from COMRESET to the first SYNC.
 ///
-/// `assumed`: COMRESET, COMINIT and COMWAKE of six bursts each take 10 us with their calibration, and one
-/// speed of negotiation 54.6 us (2,048 dwords at 1.5 Gb/s); with what receivers need to lock, 200 us.
+/// `assumed`: COMRESET, COMINIT and COMWAKE of six bursts each take 10 us with their calibration, and
+/// the negotiation of one speed takes 54.6 us (2,048 dwords at 1.5 Gb/s). With the time that receivers
+/// need to lock, this makes 200 us.
 pub const RESET: Duration = Duration::from_micros(200);
 
-/// Ticks after which a primitive that repeats has become filler, ALIGNs included.
+/// The ticks after which CONT and filler have replaced a repeated primitive, ALIGNs included.
 pub(super) const SETTLED: u64 = 6;
 
-/// Why [`Engine::run`] came back.
+/// The reason why [`Engine::run`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stop {
     /// Neither end sends or receives anything, and neither agent's wake is finite.
     Idle,
-    /// The tick that was given is reached.
+    /// The limit is reached.
     Limit,
 }
 
-/// A link with both its ends, and the agents above them.
+/// A link with both its ends and their agents.
 #[derive(Debug, Clone)]
 pub struct Engine<H: Agent, D: Agent> {
     pub(super) wiring: Wiring,
     pub(super) now: Tick,
-    pub(super) host: Station,
-    pub(super) device: Station,
+    pub(super) host: LinkLayer,
+    pub(super) device: LinkLayer,
     pub(super) host_agent: H,
     pub(super) device_agent: D,
     pub(super) faults: Schedule,
-    /// Since when nothing but repetition was sent and heard.
+    /// The tick since which both ends have only sent and received repetitions.
     pub(super) quiet: Tick,
-    /// When a link that is down comes up.
+    /// The tick at which a link that is down comes up.
     up: Tick,
     powered: bool,
     resets: u64,
@@ -54,14 +55,14 @@ pub struct Engine<H: Agent, D: Agent> {
 }
 
 impl<H: Agent, D: Agent> Engine<H, D> {
-    /// A link that comes up at tick 0.
+    /// Creates a link that comes up at tick 0.
     #[must_use]
     pub fn new(wiring: Wiring, host: H, device: D) -> Self {
         Self {
             wiring,
             now: Tick::ZERO,
-            host: Station::new(Side::Host, wiring.host),
-            device: Station::new(Side::Device, wiring.device),
+            host: LinkLayer::new(Side::Host, wiring.host),
+            device: LinkLayer::new(Side::Device, wiring.device),
             host_agent: host,
             device_agent: device,
             faults: Schedule::default(),
@@ -73,13 +74,13 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         }
     }
 
-    /// Goes on until nothing is left to do, or `limit` is reached.
+    /// Runs until nothing is left to do, or until `limit` is reached.
     pub fn run(&mut self, limit: Tick) -> Stop {
         while !self.is_idle() {
             if self.now >= limit {
                 return Stop::Limit;
             }
-            if self.singly || !(self.leap(limit) || self.stride(limit)) {
+            if self.singly || !(self.skip(limit) || self.burst(limit)) {
                 self.step();
             }
         }
@@ -92,68 +93,68 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         self.now
     }
 
-    /// The host.
+    /// The host's agent.
     #[must_use]
     pub const fn host(&self) -> &H {
         &self.host_agent
     }
 
-    /// The host, to be given work.
+    /// The host's agent, mutable: to give it work.
     #[must_use]
     pub const fn host_mut(&mut self) -> &mut H {
         &mut self.host_agent
     }
 
-    /// The device.
+    /// The device's agent.
     #[must_use]
     pub const fn device(&self) -> &D {
         &self.device_agent
     }
 
-    /// The device, to be changed.
+    /// The device's agent, mutable.
     #[must_use]
     pub const fn device_mut(&mut self) -> &mut D {
         &mut self.device_agent
     }
 
-    /// The agents.
+    /// Returns both agents.
     #[must_use]
     pub fn into_agents(self) -> (H, D) {
         (self.host_agent, self.device_agent)
     }
 
-    /// What the link is built of.
+    /// The parameters of the link.
     #[must_use]
     pub const fn wiring(&self) -> &Wiring {
         &self.wiring
     }
 
-    /// Adds a fault to those that are to come.
+    /// Adds a pending fault.
     pub fn inject(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
 
-    /// Records from now on what both ends send.
+    /// Starts to record what both ends send.
     pub fn record(&mut self) {
         self.host.recorder = Some(Recorder::default());
         self.device.recorder = Some(Recorder::default());
     }
 
-    /// What was recorded so far.
+    /// Returns the record so far.
     #[must_use]
     pub fn trace(&self) -> Trace {
-        let runs = |station: &Station| {
-            station.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.runs(self.now))
+        let runs = |layer: &LinkLayer| {
+            layer.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.runs(self.now))
         };
         Trace { host: runs(&self.host), device: runs(&self.device) }
     }
 
-    /// Each tick as a step of its own: slow, and the same.
+    /// Makes every tick a single step, without short cuts: slower, with the same results.
     pub const fn step_singly(&mut self, singly: bool) {
         self.singly = singly;
     }
 
-    /// What the link layer of an end does.
+    /// The state of the link layer of `side`.
     #[must_use]
     pub const fn state(&self, side: Side) -> State {
         match side {
@@ -162,39 +163,40 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         }
     }
 
-    /// What an end has met.
+    /// The event counters of `side`.
     #[must_use]
-    pub const fn tally(&self, side: Side) -> &Tally {
+    pub const fn counters(&self, side: Side) -> &Counters {
         match side {
-            Side::Host => &self.host.tally,
-            Side::Device => &self.device.tally,
+            Side::Host => &self.host.counters,
+            Side::Device => &self.device.counters,
         }
     }
 
-    /// What an end has put on the wire.
+    /// The number of dwords that `side` has sent, by kind.
     #[must_use]
-    pub const fn census(&self, side: Side) -> Census {
+    pub const fn traffic(&self, side: Side) -> Traffic {
         match side {
-            Side::Host => self.host.census,
-            Side::Device => self.device.census,
+            Side::Host => self.host.traffic,
+            Side::Device => self.device.traffic,
         }
     }
 
-    /// Times that the link was reset.
+    /// The number of link resets.
     #[must_use]
     pub const fn resets(&self) -> u64 {
         self.resets
     }
 
-    /// The device's power fails: nothing more comes from it, and what was on its way is lost. Its agent is
-    /// not told; the caller does what a power cut does to it.
+    /// Cuts the power of the device: it sends nothing more, and dwords in flight are lost. The caller
+    /// informs the device's agent of the power cut.
     pub fn cut_device(&mut self) {
         self.powered = false;
         self.go_down();
         self.up = Tick::NEVER;
     }
 
-    /// The device has power again: the link comes up as after a reset, and both agents are told then.
+    /// Restores the power of the device. The link comes up as after a reset, and both agents are
+    /// informed then.
     pub fn restore_device(&mut self) {
         if !self.powered {
             self.powered = true;
@@ -210,20 +212,21 @@ impl<H: Agent, D: Agent> Engine<H, D> {
 
     fn reset(&mut self, now: Tick) {
         self.resets += 1;
-        // A second one while the link is down, or one without a device, brings nothing.
+        // A reset while the link is down, or without a device, has no effect.
         if self.powered && self.host.state != State::NoComm {
             self.go_down();
             self.up = now.after(self.wiring.speed.ticks_in(RESET));
         }
     }
 
-    /// Nothing to do, and nothing on its way that would change that.
+    /// Whether nothing is left to do, and nothing in flight changes that.
     fn is_idle(&self) -> bool {
         let asleep = |wake: Tick| wake == Tick::NEVER;
         if self.host.state == State::NoComm {
             return !self.powered && asleep(self.host_agent.wake());
         }
-        let rests = |station: &Station| station.state == State::Idle && !station.sending.again;
+        let rests =
+            |layer: &LinkLayer| layer.state == State::Idle && layer.tx.retry.pending().is_none();
         let free = self.faults.is_empty() && self.host.is_free() && self.device.is_free();
         rests(&self.host)
             && rests(&self.device)
@@ -232,14 +235,14 @@ impl<H: Agent, D: Agent> Engine<H, D> {
             && asleep(self.device_agent.wake())
     }
 
-    /// Whether all that is on its way repeats what was heard already.
+    /// Whether everything in flight repeats what was received already.
     #[inline]
     fn is_quiet(&self) -> bool {
         let longest = self.host.lane.latency().max(self.device.lane.latency());
         self.now.since(self.quiet) >= longest + SETTLED
     }
 
-    /// One tick.
+    /// Executes one tick.
     fn step(&mut self) {
         let now = self.now;
         if now == self.up {
@@ -256,8 +259,8 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         self.device.arrive(&mut self.device_agent, now, to_device);
         let host_resets = self.host.decide(&mut self.host_agent, now);
         let device_resets = self.device.decide(&mut self.device_agent, now);
-        if !self.powered && self.host_agent.gives_up(now) {
-            // COMRESETs that nobody answers.
+        if !self.powered && self.host_agent.requests_reset(now) {
+            // The host sends COMRESETs that nobody answers.
             self.host_agent.next(now);
         }
         self.now = now.after(1);
@@ -287,12 +290,12 @@ impl<H: Agent, D: Agent> Engine<H, D> {
             return;
         }
         let faults = &mut self.faults;
-        emit_harmed(faults, &mut self.host, &mut self.host_agent, now);
-        emit_harmed(faults, &mut self.device, &mut self.device_agent, now);
+        emit_with_faults(faults, &mut self.host, &mut self.host_agent, now);
+        emit_with_faults(faults, &mut self.device, &mut self.device_agent, now);
     }
 
-    /// Leaps over repetition to near the next tick at which something can happen.
-    fn leap(&mut self, limit: Tick) -> bool {
+    /// Skips repetitions, to shortly before the next tick at which something can happen.
+    fn skip(&mut self, limit: Tick) -> bool {
         if !self.is_quiet() {
             return false;
         }
@@ -302,7 +305,7 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         if ticks == 0 {
             return false;
         }
-        // What is on its way lies in the rings at the same places after whole periods.
+        // After whole periods, the dwords in flight are at the same places of the rings.
         let slots = align::slots_before(self.now.after(ticks)) - align::slots_before(self.now);
         self.host.repeat(slots, ticks - slots);
         self.device.repeat(slots, ticks - slots);
@@ -310,69 +313,64 @@ impl<H: Agent, D: Agent> Engine<H, D> {
         true
     }
 
-    /// The first tick up to `limit` at which the host gives up a device without power.
-    fn patience(&self, limit: Tick) -> Tick {
-        let (mut patient, mut over) = (self.now.0, limit.0);
-        let ends = |tick| self.host_agent.gives_up(Tick(tick));
-        if ends(patient) || !ends(over) {
-            return if ends(patient) { self.now } else { limit };
-        }
-        while over - patient > 1 {
-            let middle = patient + (over - patient) / 2;
-            if ends(middle) { over = middle } else { patient = middle }
-        }
-        Tick(over)
-    }
-
-    /// The first tick up to `limit` at which the agents, the gates or the faults may do something.
+    /// The first tick up to `limit` at which agents, gates or faults may do something.
     fn next_event(&self, limit: Tick) -> Tick {
         let limit = limit.min(self.up).min(self.faults.first_tick());
         if self.host.state == State::NoComm {
-            return if self.powered { limit } else { self.patience(limit) };
+            if self.powered {
+                return limit;
+            }
+            // The host may abort its wait, since the device has no power.
+            return timeout::first_request(&self.host_agent, self.now, limit).unwrap_or(limit);
         }
         let limit = self.host.next_event(&self.host_agent, self.now, limit);
         self.device.next_event(&self.device_agent, self.now, limit)
     }
 }
 
-/// What `station` sends, and what the faults make of it.
-fn emit_harmed<A: Agent>(faults: &mut Schedule, station: &mut Station, agent: &mut A, now: Tick) {
-    let number = station.sending.frames;
-    let (state, dword) = (station.state, station.sending.sent());
-    let symbol = station.emit(agent, now);
-    let sent = station.sending.sent();
+/// Sends the next dword of `layer`, as faults change it.
+fn emit_with_faults<A: Agent>(
+    faults: &mut Schedule,
+    layer: &mut LinkLayer,
+    agent: &mut A,
+    now: Tick,
+) {
+    let number = layer.tx.frames;
+    let (state, dword) = (layer.state, layer.tx.sent());
+    let symbol = layer.emit(agent, now);
+    let sent = layer.tx.sent();
     let part = match (state, symbol) {
         (State::SendSof, _) => Some((number, Part::Sof)),
-        (State::SendData | State::SendHold, Symbol::Data(_)) if sent > dword => {
-            Some((number - 1, Part::Word(dword)))
+        (State::SendData | State::SendHold, Dword::Data(_)) if sent > dword => {
+            Some((number - 1, Part::Dword(dword)))
         }
-        (State::SendCrc, Symbol::Data(_)) => Some((number - 1, Part::Crc)),
+        (State::SendCrc, Dword::Data(_)) => Some((number - 1, Part::Crc)),
         (State::SendEof, _) => Some((number - 1, Part::Eof)),
         _ => None,
     };
-    let harmed = match faults.strike(station.side, now, part) {
+    let corrupted = match faults.trigger(layer.side, now, part) {
         None => symbol,
-        Some(what) => {
-            station.active = true;
-            station.plain = now.after(1);
-            match what {
-                What::Escape => station.escape(agent, now),
-                What::Type(code) if state == State::SendSof => station.sending.retype(code),
+        Some(effect) => {
+            layer.active = true;
+            layer.steady = now.after(1);
+            match effect {
+                Effect::SyncEscape => layer.sync_escape(agent, now),
+                Effect::Type(code) if state == State::SendSof => layer.tx.set_type(code),
                 _ => {}
             }
-            harm(symbol, what)
+            corrupt(symbol, effect)
         }
     };
-    station.lane.send(now, harmed);
+    layer.lane.send(now, corrupted);
 }
 
-fn harm(symbol: Symbol, what: What) -> Symbol {
-    match (what, symbol) {
-        (What::Flip(bit), Symbol::Data(word)) => Symbol::Data(word ^ 1 << (bit % 32)),
-        (What::Flip(_) | What::Invalid, _) => Symbol::Invalid,
-        (What::Primitive(primitive), _) => Symbol::Primitive(primitive),
-        (What::Data(word), _) => Symbol::Data(word),
-        (What::Lost, _) => Symbol::Primitive(Primitive::Align),
-        (What::Type(_) | What::Escape, symbol) => symbol,
+fn corrupt(symbol: Dword, effect: Effect) -> Dword {
+    match (effect, symbol) {
+        (Effect::Flip(bit), Dword::Data(word)) => Dword::Data(word ^ 1 << (bit % 32)),
+        (Effect::Flip(_) | Effect::Invalid, _) => Dword::Invalid,
+        (Effect::Primitive(primitive), _) => Dword::Primitive(primitive),
+        (Effect::Data(word), _) => Dword::Data(word),
+        (Effect::Lost, _) => Dword::Primitive(Primitive::Align),
+        (Effect::Type(_) | Effect::SyncEscape, symbol) => symbol,
     }
 }

@@ -1,29 +1,29 @@
-//! Faults of a link, as data: where, from which end, and what happens there.
+//! Faults of a link, as data: which dword of which end, and the effect on it.
 //!
-//! Layer: what a scenario says to the engine. Main types: [`Fault`], [`Place`], [`What`]. A fault strikes once.
-//! Faults change what is on the wire behind the sending link layer, which knows nothing of them; two of
-//! them, said at their variants, act before it.
+//! Layer: input of the engine. Main types: [`Fault`], [`Place`], [`Effect`]. A fault is triggered once.
+//! Faults change dwords on the wire, after the sending link layer, which does not notice them. Two
+//! effects act earlier, as their variants say.
 
 use super::Side;
 use crate::wire::{Primitive, Tick};
 
-/// One fault.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fault {
-    /// The end whose dword it strikes.
+    /// The end that sends the dword.
     pub from: Side,
-    /// Which dword.
+    /// The place of the dword.
     pub place: Place,
-    /// What becomes of it.
-    pub what: What,
+    /// The effect on the dword.
+    pub effect: Effect,
 }
 
-/// Which dword of an end.
+/// The place of a dword in what an end sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The one that is sent at this tick. One that carries ALIGN is passed by unharmed, and the fault with it.
+    /// The dword that is sent at this tick. If the tick carries ALIGN, the fault has no effect.
     Tick(Tick),
-    /// A dword of the frame with this number, counted from zero by SOFs that this end sent.
+    /// A dword of the frame with this number, which counts the SOFs of this end from zero.
     Frame(u64, Part),
 }
 
@@ -32,42 +32,42 @@ pub enum Place {
 pub enum Part {
     /// SOF.
     Sof,
-    /// A dword of the FIS, the first being 0.
-    Word(u32),
+    /// A dword of the FIS; the first is 0.
+    Dword(u32),
     /// The CRC.
     Crc,
     /// EOF.
     Eof,
 }
 
-/// What becomes of a dword.
+/// The effect of a fault on a dword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum What {
-    /// One of its 32 bits is turned over. Of a primitive nothing remains that can be decoded.
+pub enum Effect {
+    /// One of its 32 bits flips. A primitive can then no longer be decoded.
     Flip(u8),
-    /// A primitive comes instead.
+    /// This primitive replaces it.
     Primitive(Primitive),
-    /// A data dword comes instead.
+    /// This data dword replaces it.
     Data(u32),
     /// The receiver cannot decode it.
     Invalid,
-    /// It gets lost: the receiver's elastic buffer puts an ALIGN there.
+    /// It is lost: the elastic buffer of the receiver inserts an ALIGN instead.
     Lost,
-    /// The type of the frame is this, with a CRC that is right. Only at a SOF; acts before the link
+    /// The frame has this type, with a correct CRC. Applies to SOF only, and acts before the link
     /// layer.
     Type(u8),
-    /// The end gives up what it is doing and sends SYNC, as after a request of its transport; the dword
-    /// itself goes.
-    Escape,
+    /// The end aborts what it is doing by a SYNC escape, as on request of its transport. The dword
+    /// itself is sent.
+    SyncEscape,
 }
 
-/// The faults that are still to come.
+/// The pending faults.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Schedule {
     faults: Vec<Fault>,
-    /// The first of their ticks.
+    /// The first tick of a fault that is placed by its tick.
     first: Option<Tick>,
-    /// The lowest frame number of each end.
+    /// The lowest frame number of the faults of each end.
     frames: [Option<u64>; 2],
 }
 
@@ -97,24 +97,24 @@ impl Schedule {
         self.faults.is_empty()
     }
 
-    /// The first tick at which one strikes, whatever frames are sent.
+    /// The first tick at which a fault triggers, whichever frames are sent.
     pub(super) fn first_tick(&self) -> Tick {
         self.first.unwrap_or(Tick::NEVER)
     }
 
-    /// Whether one may strike the frame that `side` sends, or one of its frames before.
+    /// Whether a fault may trigger in frame `number` of `side`, or in an earlier one.
     pub(super) fn in_frame(&self, side: Side, number: u64) -> bool {
         self.frames[side.index()].is_some_and(|first| first <= number)
     }
 
-    /// Takes the first that strikes what `from` sends at `now`, a part of frame `number` or none; those whose
-    /// tick has gone by are dropped.
-    pub(super) fn strike(
+    /// Removes and returns the effect of the first fault that applies to what `from` sends at `now`,
+    /// which is a part of frame `number` if `part` is given. Drops faults whose tick has passed.
+    pub(super) fn trigger(
         &mut self,
         from: Side,
         now: Tick,
         part: Option<(u64, Part)>,
-    ) -> Option<What> {
+    ) -> Option<Effect> {
         if self.first.is_none_or(|first| first > now) && part.is_none() {
             return None;
         }
@@ -127,10 +127,10 @@ impl Schedule {
                     Place::Frame(number, which) => part == Some((number, which)),
                 }
         });
-        let struck = position.map(|position| self.faults.remove(position).what);
+        let triggered = position.map(|position| self.faults.remove(position).effect);
         if self.faults.len() != before {
             self.index();
         }
-        struck
+        triggered
     }
 }

@@ -1,44 +1,34 @@
-//! One direction of the wire: a delay of so many dwords.
+//! One direction of the wire: a delay line of dwords.
 //!
-//! Layer: time only. Main types: [`Symbol`], [`Lane`]. What is sent at tick t arrives at t + latency.
+//! Layer: time only. Main type: [`Lane`]. A dword sent at tick t arrives at t + latency.
 
-use crate::wire::{Primitive, Tick};
-
-/// What a receiver's decoder makes of a dword.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Symbol {
-    /// A data dword, scrambled; or filler after CONT.
-    Data(u32),
-    /// A primitive.
-    Primitive(Primitive),
-    /// Neither: a decoding error.
-    Invalid,
-}
+use crate::wire::{Dword, Primitive, Tick};
 
 /// The delay line.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
-    /// A power of two of them, more than the latency and a run of the fast path together.
-    ring: Vec<Symbol>,
+    /// A ring whose length is a power of two above the sum of the latency and the longest burst.
+    ring: Vec<Dword>,
     latency: u64,
 }
 
 impl Lane {
-    /// Ticks that may be written before those of them that have arrived are read.
-    pub(super) const RUN: u64 = 256;
+    /// The longest burst: ticks that may be written before their arriving dwords are read.
+    pub(super) const BURST: u64 = 256;
 
     pub(super) fn new(latency: u32) -> Self {
-        let room = usize::try_from(u64::from(latency) + Self::RUN + 1).expect("dwords fit memory");
-        let ring = vec![Symbol::Primitive(Primitive::Sync); room.next_power_of_two()];
+        let room =
+            usize::try_from(u64::from(latency) + Self::BURST + 1).expect("dwords fit memory");
+        let ring = vec![Dword::Primitive(Primitive::Sync); room.next_power_of_two()];
         Self { ring, latency: latency.into() }
     }
 
-    /// As it is when the link comes up: SYNC arrives.
+    /// Resets the lane to the state in which the link comes up: SYNC arrives.
     pub(super) fn clear(&mut self) {
-        self.ring.fill(Symbol::Primitive(Primitive::Sync));
+        self.ring.fill(Dword::Primitive(Primitive::Sync));
     }
 
-    /// Time may leap by multiples of this without moving what is on its way.
+    /// Skipping a multiple of this number of ticks leaves the dwords in flight where they are.
     pub(super) fn period(&self) -> u64 {
         self.ring.len() as u64
     }
@@ -54,14 +44,14 @@ impl Lane {
     }
 
     #[inline]
-    pub(super) fn send(&mut self, now: Tick, symbol: Symbol) {
+    pub(super) fn send(&mut self, now: Tick, dword: Dword) {
         let slot = self.slot(now.0);
-        self.ring[slot] = symbol;
+        self.ring[slot] = dword;
     }
 
-    /// What arrives at `now`; what was sent then may have to be sent first.
+    /// The dword that arrives at `now`. With a latency of zero, that of `now` must be sent before.
     #[inline]
-    pub(super) fn arriving(&self, now: Tick) -> Symbol {
+    pub(super) fn arriving(&self, now: Tick) -> Dword {
         self.ring[self.slot(now.0.wrapping_sub(self.latency))]
     }
 
@@ -71,19 +61,19 @@ impl Lane {
         let near = words.len().min(self.ring.len() - start);
         let (ends, starts) = words.split_at(near);
         for (slot, &word) in self.ring[start..].iter_mut().zip(ends) {
-            *slot = Symbol::Data(word);
+            *slot = Dword::Data(word);
         }
         for (slot, &word) in self.ring.iter_mut().zip(starts) {
-            *slot = Symbol::Data(word);
+            *slot = Dword::Data(word);
         }
     }
 
-    /// Sends `symbol` in each of `count` ticks from `now` on.
-    pub(super) fn send_same(&mut self, now: Tick, count: usize, symbol: Symbol) {
+    /// Sends `dword` in each of `count` ticks from `now` on.
+    pub(super) fn send_repeated(&mut self, now: Tick, count: usize, dword: Dword) {
         let start = self.slot(now.0);
         let near = count.min(self.ring.len() - start);
-        self.ring[start..start + near].fill(symbol);
-        self.ring[..count - near].fill(symbol);
+        self.ring[start..start + near].fill(dword);
+        self.ring[..count - near].fill(dword);
     }
 
     /// The data dwords that arrive in `count` ticks from `now` on.
@@ -91,9 +81,9 @@ impl Lane {
         let start = self.slot(now.0.wrapping_sub(self.latency));
         let near = count.min(self.ring.len() - start);
         let symbols = self.ring[start..start + near].iter().chain(&self.ring[..count - near]);
-        symbols.filter_map(|symbol| match symbol {
-            Symbol::Data(word) => Some(*word),
-            Symbol::Primitive(_) | Symbol::Invalid => None,
+        symbols.filter_map(|dword| match dword {
+            Dword::Data(word) => Some(*word),
+            Dword::Primitive(_) | Dword::Invalid => None,
         })
     }
 }

@@ -1,7 +1,8 @@
-//! The states of a link layer, by the standard's names, and what each sends.
+//! The states of a link layer, named as in the standard, and what each sends.
 //!
-//! Layer: facts. Main type: [`State`]. One state machine an end: a link layer sends or receives a frame, never
-//! both. Transitions are in `station` (idle and hand-over), `sending` and `receiving`.
+//! Layer: facts. Main type: [`State`]. Each end has one state machine: a link layer sends or receives a
+//! frame, never both. The transitions are in `layer` (idle states and arbitration), `transmit` and
+//! `receive`.
 //!
 //! ```text
 //!  Idle -> SendChkRdy -> SendSof -> SendData -> SendCrc -> SendEof -> Wait -> Idle
@@ -24,44 +25,44 @@ use crate::wire::Primitive;
 pub enum State {
     /// LS2: the link is down.
     NoComm,
-    /// L1: nothing to do.
+    /// L1: idle.
     Idle,
-    /// L2: gives up what it did; SYNC until SYNC or X_RDY was seen.
+    /// L2: has aborted; sends SYNC until SYNC or X_RDY arrives.
     SyncEscape,
     /// LT1: waits for R_RDY.
     SendChkRdy,
     /// LT2: begins the frame.
     SendSof,
-    /// LT3: its dwords.
+    /// LT3: sends the dwords of the frame.
     SendData,
-    /// LT4: was asked to hold.
+    /// LT4: answers HOLD of the receiver.
     RcvrHold,
-    /// LT5: has no data.
+    /// LT5: has no data, and sends HOLD.
     SendHold,
-    /// LT6: the CRC.
+    /// LT6: sends the CRC.
     SendCrc,
     /// LT7: ends the frame.
     SendEof,
-    /// LT8: waits for the answer.
+    /// LT8: waits for R_OK or R_ERR.
     Wait,
     /// LR1: ready for a frame.
     RcvChkRdy,
     /// LR3: receives.
     RcvData,
-    /// LR4: its FIFO has no more room than what may be on its way.
+    /// LR4: sends HOLD, because its FIFO is filled to its threshold.
     Hold,
-    /// LR5: was told that there are no data now.
+    /// LR5: answers HOLD of the sender.
     RcvHold,
-    /// LR6 and LR7: the frame has ended, and its data are being taken from the FIFO.
+    /// LR6 and LR7: the frame has ended, and the agent empties the FIFO.
     RcvEof,
-    /// LR8: it was good.
+    /// LR8: the frame is good.
     GoodEnd,
-    /// LR9: it was not.
+    /// LR9: the frame is damaged or refused.
     BadEnd,
 }
 
 impl State {
-    /// The primitive that is sent in it; none where dwords of a frame are, or nothing.
+    /// The primitive that this state sends; `None` if it sends dwords of a frame, or nothing.
     #[must_use]
     #[inline]
     pub const fn primitive(self) -> Option<Primitive> {
@@ -81,7 +82,7 @@ impl State {
         })
     }
 
-    /// Whether a frame is under way from this end, from SOF to its answer.
+    /// Whether this end sends a frame, from SOF to the answer.
     #[must_use]
     #[inline]
     pub const fn sends(self) -> bool {
@@ -97,7 +98,7 @@ impl State {
         )
     }
 
-    /// Whether a frame is under way to this end, from SOF to EOF.
+    /// Whether this end receives a frame, from SOF to EOF.
     #[must_use]
     #[inline]
     pub const fn receives(self) -> bool {

@@ -1,14 +1,14 @@
-//! What went over a link, run by run.
+//! A record of what both ends of a link sent, as runs.
 //!
-//! Layer: a record beside the engine. Main types: [`Trace`], [`Run`], [`Item`]. One lane an end: what its link
-//! layer sent, before CONT replaced what repeats. ALIGNs are not recorded: they are at known ticks, and
-//! runs go on across them.
+//! Layer: a record beside the engine. Main types: [`Trace`], [`Run`], [`Item`]. Each end has one lane,
+//! which shows what its link layer sent before CONT replaced repetitions. ALIGNs are not recorded:
+//! their ticks are known, and runs extend across them.
 
 use crate::wire::fis::Fis;
 use crate::wire::{Primitive, Tick};
 use std::fmt;
 
-/// What an end sends for one tick or for many.
+/// What an end sends during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Item {
     /// A primitive.
@@ -38,44 +38,44 @@ impl fmt::Display for Item {
     }
 }
 
-/// The same for a while.
+/// Consecutive ticks in which an end sends the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Run {
-    /// First tick.
+    /// The first tick.
     pub from: Tick,
-    /// One past the last.
+    /// One past the last tick.
     pub until: Tick,
-    /// What was sent.
+    /// What is sent.
     pub item: Item,
 }
 
 impl Run {
-    /// Its length, ALIGNs in it included.
+    /// The length in ticks, ALIGNs included.
     #[must_use]
     pub const fn ticks(&self) -> u64 {
         self.until.since(self.from)
     }
 }
 
-/// Both lanes of a link, each from the first recorded tick on without a gap.
+/// The record of both lanes, each without gaps from its first recorded tick on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// What the host sent.
+    /// The runs of the host.
     pub host: Vec<Run>,
-    /// What the device sent.
+    /// The runs of the device.
     pub device: Vec<Run>,
 }
 
-/// One lane while it is being recorded.
+/// The recorder of one lane.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Recorder {
     runs: Vec<Run>,
 }
 
 impl Recorder {
-    /// From `now` on `item` is sent.
+    /// Records that `item` is sent from `now` on.
     #[inline]
-    pub(super) fn note(&mut self, now: Tick, item: Item) {
+    pub(super) fn record(&mut self, now: Tick, item: Item) {
         if let Some(last) = self.runs.last_mut() {
             if last.item == item {
                 return;

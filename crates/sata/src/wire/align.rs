@@ -1,17 +1,17 @@
-//! ALIGN pacing: which ticks of a link carry ALIGN, and how far dwords reach in time.
+//! ALIGN pacing: which ticks of a link carry ALIGN, and when a number of dwords has been sent.
 //!
-//! Layer: facts and arithmetic. Both ends send a pair of ALIGN primitives at the ticks 254 and 255 of every
-//! 256, whatever else is going on, so that dwords of the link layer have 254 of 256 ticks. Those are
-//! called slots here, numbered from zero.
+//! Layer: facts and arithmetic. Both ends send a pair of ALIGN primitives at the ticks 254 and 255 of
+//! every 256, whatever their state, so 254 of 256 ticks remain for dwords of the link layer. These
+//! ticks are called slots, numbered from zero.
 //!
-//! Source: Serial ATA Revision 3, 9.4: a pair at least in every 256 dwords. Sending no more often and
-//! both ends in phase are this model's choices.
+//! Source: Serial ATA Revision 3, 9.4: a pair at least in every 256 dwords. That both ends send no
+//! more, and in phase, are choices of this model.
 
 use crate::wire::Tick;
 
-/// Ticks from one pair to the next.
+/// Ticks from one pair of ALIGNs to the next.
 pub const PERIOD: u64 = 256;
-/// Those of them that are slots.
+/// Slots among these ticks.
 pub const SLOTS: u64 = 254;
 
 /// Whether `tick` carries ALIGN.
@@ -21,7 +21,7 @@ pub const fn is_align(tick: Tick) -> bool {
     tick.0 % PERIOD >= SLOTS
 }
 
-/// Slots before `tick`.
+/// The slots before `tick`.
 #[must_use]
 #[inline]
 pub const fn slots_before(tick: Tick) -> u64 {
@@ -29,17 +29,17 @@ pub const fn slots_before(tick: Tick) -> u64 {
     tick.0 / PERIOD * SLOTS + if within < SLOTS { within } else { SLOTS }
 }
 
-/// The tick of slot number `slot`; [`Tick::NEVER`] beyond the end of time.
+/// The tick of slot number `slot`; [`Tick::NEVER`] if it exceeds the largest tick.
 #[must_use]
 #[inline]
 pub const fn tick_of(slot: u64) -> Tick {
     Tick((slot / SLOTS).saturating_mul(PERIOD).saturating_add(slot % SLOTS))
 }
 
-/// The tick of the dword that is sent after `dwords` others, of which the first may go at `tick`.
+/// The tick of a dword that is sent after `dwords` others, the first of which may be sent at `tick`.
 ///
-/// With no other before it, that is `tick` itself, or the first tick after a pair of ALIGNs. Never stays
-/// never.
+/// With no others, this is `tick` itself, or the first tick after a pair of ALIGNs. `NEVER` stays
+/// `NEVER`.
 #[must_use]
 #[inline]
 pub const fn advance(tick: Tick, dwords: u64) -> Tick {

@@ -1,26 +1,31 @@
-//! CONT: a primitive that goes on is sent twice, then CONT, then filler that means nothing.
+//! CONT: a repeated primitive is sent twice, then CONT, then meaningless filler.
 //!
-//! Layer: rules of the wire. Main types: [`Suppressor`] at the sending end, [`Expander`] at the receiving
-//! one, [`Dword`] between them. Filler spreads the spectrum of a primitive that would repeat; it comes
-//! from a scrambler of its own that is never set back, and its values are thrown away. After CONT the
-//! receiver takes every dword that is no primitive for the primitive before; so the primitive is sent once
-//! more before data, which loses a dword. ALIGN passes through and changes nothing.
+//! Layer: rules of the wire. Main types: [`Suppressor`] at the sending end, [`Expander`] at the
+//! receiving one, [`Dword`] between them. Filler spreads the spectrum of a primitive that would repeat.
+//! It comes from a separate scrambler that is never reset, and receivers discard its values. After
+//! CONT, a receiver takes every dword that is no primitive for the primitive before CONT. So the
+//! primitive is sent once more before data, which costs a slot. ALIGN passes unchanged.
 //!
 //! Source: Serial ATA Revision 3, 9.4.
 
 use crate::wire::primitive::Primitive;
 use crate::wire::scrambler;
 
-/// What is sent in a tick, as the decoder of line characters tells it apart.
+/// The slots after which CONT has replaced a repeated primitive: two of the primitive, and CONT.
+pub const SUPPRESSED_AFTER: u64 = 3;
+
+/// A dword on the wire, as the decoder of line characters distinguishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dword {
-    /// With a control character in its first byte.
+    /// A control character is its first byte.
     Primitive(Primitive),
     /// Data, or filler.
     Data(u32),
+    /// A decoding error. Never sent.
+    Invalid,
 }
 
-/// Filler: any value is legal.
+/// The source of filler: any value is legal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Filler(u32);
 
@@ -32,29 +37,29 @@ impl Filler {
     }
 }
 
-/// Replaces what repeats on its way out.
+/// Replaces repetitions at the sending end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Suppressor {
     last: Option<Primitive>,
-    /// Times that it was sent, up to two, and one more once CONT was.
+    /// The times that the primitive was sent, up to two; three once CONT was sent.
     repeats: u8,
     filler: Filler,
 }
 
 impl Suppressor {
-    /// At the start of a link.
+    /// Creates the state at the start of a link.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: None, repeats: 0, filler: Filler(u32::MAX) }
     }
 
-    /// What is sent for `primitive`.
+    /// Returns what is sent for `primitive`.
     #[inline]
     pub fn primitive(&mut self, primitive: Primitive) -> Dword {
         if primitive == Primitive::Align {
             return Dword::Primitive(primitive);
         }
-        if self.last != Some(primitive) || !primitive.continues() {
+        if self.last != Some(primitive) || !primitive.is_repeatable() {
             (self.last, self.repeats) = (Some(primitive), 1);
             return Dword::Primitive(primitive);
         }
@@ -71,8 +76,9 @@ impl Suppressor {
         }
     }
 
-    /// What is sent for a data dword: itself, or, where it would be taken for filler, once more the
-    /// primitive that went on. Then the data dword has not gone and is to be offered again.
+    /// Returns what is sent for a data dword: the dword itself; or, if the receiver would take it for
+    /// filler, the repeated primitive once more. In the latter case the data dword must be offered
+    /// again.
     #[inline]
     pub const fn data(&mut self, dword: u32) -> Dword {
         match self.last.take() {
@@ -88,7 +94,7 @@ impl Default for Suppressor {
     }
 }
 
-/// Puts back what was replaced.
+/// Restores replaced repetitions at the receiving end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Expander {
     last: Option<Primitive>,
@@ -96,24 +102,24 @@ pub struct Expander {
 }
 
 impl Expander {
-    /// At the start of a link.
+    /// Creates the state at the start of a link.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: None, continued: false }
     }
 
-    /// What a received dword means. CONT with no primitive before it means itself.
+    /// Returns the meaning of a received dword. CONT without a primitive before it stands for itself.
     #[inline]
     pub const fn dword(&mut self, dword: Dword) -> Dword {
         match (dword, self.last) {
-            (Dword::Primitive(Primitive::Align), _) => dword,
+            (Dword::Primitive(Primitive::Align) | Dword::Invalid, _) => dword,
             (Dword::Primitive(Primitive::Cont), Some(last)) => {
                 self.continued = true;
                 Dword::Primitive(last)
             }
             (Dword::Primitive(primitive), _) => {
                 self.continued = false;
-                self.last = if primitive.continues() { Some(primitive) } else { None };
+                self.last = if primitive.is_repeatable() { Some(primitive) } else { None };
                 dword
             }
             (Dword::Data(_), Some(last)) if self.continued => Dword::Primitive(last),
@@ -162,6 +168,7 @@ mod tests {
                 Dword::Primitive(primitive) => {
                     assert_eq!(expander.dword(suppressor.primitive(primitive)), dword);
                 }
+                Dword::Invalid => unreachable!("no end sends it"),
                 Dword::Data(data) => {
                     let sent = suppressor.data(data);
                     if expander.dword(sent) != dword {
@@ -173,6 +180,14 @@ mod tests {
             }
         }
         assert_eq!(again, 1, "only the HOLD that was continued is sent once more before data");
+    }
+
+    #[test]
+    fn a_dword_that_cannot_be_decoded_does_not_end_a_continued_primitive() {
+        let mut expander = Expander::new();
+        let [hold, cont] = [Hold, Cont].map(Dword::Primitive);
+        let received = [hold, cont, Dword::Invalid, Dword::Data(7)].map(|d| expander.dword(d));
+        assert_eq!(received, [hold, hold, Dword::Invalid, hold]);
     }
 
     #[test]

@@ -1,23 +1,24 @@
-//! Payload described without its bytes: 32-bit words that count up or down.
+//! Counting patterns: payload described without its bytes, as 32-bit words that count up or down.
 //!
-//! The patterns of the evaluation, Inc32 and Dec32. Terabytes of them are moved and verified symbolically:
-//! a run of words is its first word and its direction.
+//! Layer: facts. Main type: [`Counting`]. These are the patterns of the evaluation, Inc32 and Dec32.
+//! Terabytes of them are transferred and verified symbolically: a sequence of words is its first word
+//! and its direction.
 
 /// The direction of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// Each word is one more than the word before.
+    /// Each word is the word before plus one.
     Up,
-    /// Each word is one less.
+    /// Each word is the word before minus one.
     Down,
 }
 
-/// Words that count, beginning with `first`; they wrap around at 2^32.
+/// A counting pattern that begins with `first` and wraps around at 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Counting {
     /// The first word.
     pub first: u32,
-    /// Where they go from there.
+    /// The direction.
     pub step: Step,
 }
 
@@ -33,14 +34,14 @@ impl Counting {
         }
     }
 
-    /// The same words from position `index` on.
+    /// The pattern from position `index` on.
     #[must_use]
     #[inline]
     pub const fn from(self, index: u64) -> Self {
         Self { first: self.word(index), step: self.step }
     }
 
-    /// Writes the words from position `index` on.
+    /// Fills `words` with the pattern from position `index` on.
     pub fn fill(self, index: u64, words: &mut [u32]) {
         let start = self.from(index);
         (0..).zip(words).for_each(|(at, word)| *word = start.word(at));

@@ -1,22 +1,22 @@
 //! The CRC of a frame.
 //!
-//! Layer: bytes only. Main type: [`Crc`]. Polynomial 04C11DB7h, from 52325032h, each dword from its most
-//! significant bit, nothing inverted; over the dwords of the FIS before they are scrambled, without
-//! SOF and EOF. Over a frame with its CRC the remainder is zero.
+//! Layer: bytes only. Main type: [`Crc`]. The polynomial is 04C11DB7h, the seed 52325032h; each dword
+//! is taken from its most significant bit, and nothing is inverted. The CRC covers the dwords of the
+//! FIS before scrambling, without SOF and EOF. Over a frame with its CRC the remainder is zero.
 //!
-//! A dword takes four look-ups; a slice is taken sixteen bytes at a time, of which twelve do not wait for
-//! the remainder before. The tables are built by the compiler.
+//! A dword takes four look-ups. A slice is processed in steps of sixteen bytes, twelve of which do not
+//! depend on the remainder before. The compiler builds the tables.
 //!
 //! Source: Serial ATA Revision 3, 9.5.
 
-/// The generator, x^32 left out.
+/// The generator polynomial without x^32.
 const POLYNOMIAL: u32 = 0x04C1_1DB7;
 /// The remainder before the first dword.
 pub const SEED: u32 = 0x5232_5032;
-/// Bytes that a step over a slice takes.
+/// Bytes per step over a slice.
 const STRIDE: usize = 16;
 
-/// What a byte with so many bytes after it adds to the remainder.
+/// The contribution of a byte to the remainder, by the number of bytes after it and by its value.
 static AFTER: [[u32; 256]; STRIDE] = tables();
 
 #[expect(clippy::cast_possible_truncation, reason = "an index below 256")]
@@ -47,7 +47,7 @@ const fn tables() -> [[u32; 256]; STRIDE] {
     tables
 }
 
-/// The remainder of a dword that has `after` bytes behind it in its step.
+/// The contribution of a dword that `after` bytes follow in its step.
 #[inline(always)]
 fn dword_before(after: usize, dword: u32) -> u32 {
     let [first, second, third, last] = dword.to_be_bytes();
@@ -62,19 +62,19 @@ fn dword_before(after: usize, dword: u32) -> u32 {
 pub struct Crc(u32);
 
 impl Crc {
-    /// Of nothing yet.
+    /// Creates the CRC of an empty frame.
     #[must_use]
     pub const fn new() -> Self {
         Self(SEED)
     }
 
-    /// Takes the next dword.
+    /// Adds the next dword.
     #[inline]
     pub fn update(&mut self, dword: u32) {
         self.0 = dword_before(0, self.0 ^ dword);
     }
 
-    /// Takes the next dwords.
+    /// Adds the next dwords.
     #[inline]
     pub fn extend(&mut self, words: &[u32]) {
         let (steps, rest) = words.as_chunks::<{ STRIDE / 4 }>();
@@ -96,7 +96,7 @@ impl Crc {
         self.0
     }
 
-    /// Whether the dwords so far ended with their CRC.
+    /// Whether the last dword was the CRC of those before it.
     #[must_use]
     #[inline]
     pub const fn is_residue(self) -> bool {
@@ -110,7 +110,7 @@ impl Default for Crc {
     }
 }
 
-/// The CRC of `words`.
+/// Returns the CRC of `words`.
 #[must_use]
 pub fn crc(words: &[u32]) -> u32 {
     let mut crc = Crc::new();

@@ -1,103 +1,103 @@
-//! Errors of the crate: what of the bytes of a frame, or of a part, cannot be.
+//! Errors of the crate: invalid frames, FISes, IDENTIFY data, and parameters of a drive.
 //!
-//! Main type: [`Error`].
+//! Layer: error type, used by the whole crate. Main type: [`Error`].
 
 use crate::wire::fis::Kind;
 use crate::wire::identify;
 use std::fmt;
 
-/// What is wrong, where, and what was expected.
+/// An invalid input: where, what was found, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// A frame without a dword for the FIS, or without one for the CRC.
     ShortFrame {
-        /// Its dwords, CRC included.
+        /// Dwords of the frame, CRC included.
         found: usize,
     },
-    /// A frame with a CRC that is not that of its dwords.
+    /// A frame whose CRC does not match its dwords.
     Crc {
-        /// The CRC of its dwords.
+        /// The CRC of the dwords.
         expected: u32,
-        /// What it has.
+        /// The CRC in the frame.
         found: u32,
     },
-    /// A type of FIS that there is not.
+    /// An unknown type of FIS.
     UnknownFis {
         /// The first byte.
         found: u8,
     },
-    /// Another type of FIS than the one asked for.
+    /// A FIS of another type than expected.
     WrongFis {
-        /// That one.
+        /// The expected type.
         expected: Kind,
-        /// The one that came.
+        /// The type found.
         found: Kind,
     },
     /// A FIS of a wrong length.
     FisLength {
-        /// Its type.
+        /// The type.
         fis: Kind,
-        /// Dwords of such a FIS; of a Data FIS, the most that it may have.
+        /// The length of such a FIS in dwords; of a Data FIS, the largest.
         expected: usize,
-        /// Dwords that came, CRC left out.
+        /// Dwords found, without CRC.
         found: usize,
     },
-    /// A reserved bit is set. Receivers are to pass over it; a checker may not.
+    /// A reserved bit that is set. Receivers ignore it; a checker reports it.
     Reserved {
         /// The type of FIS.
         fis: Kind,
-        /// Which dword.
+        /// The dword.
         dword: usize,
         /// The reserved bits that are set.
         bits: u32,
     },
     /// IDENTIFY data of a wrong length.
     IdentifyLength {
-        /// Dwords.
+        /// Dwords found.
         found: usize,
     },
-    /// IDENTIFY data with a checksum that is not theirs.
+    /// IDENTIFY data whose checksum does not match.
     IdentifyChecksum {
         /// The checksum of the words.
         expected: u8,
-        /// What they have.
+        /// The checksum found.
         found: u8,
     },
-    /// A word of IDENTIFY data with a value that it cannot have.
+    /// An invalid value in IDENTIFY data.
     Identify {
-        /// The word, the first where the value has several.
+        /// The word; the first one if the value has several.
         word: usize,
         /// The value.
         found: u64,
-        /// What it can be.
+        /// The valid values.
         expected: &'static str,
     },
-    /// A text of IDENTIFY data with a character that is not printable ASCII.
+    /// A text in IDENTIFY data with a character that is not printable ASCII.
     IdentifyText {
-        /// The word; of a text to be written, its first.
+        /// The word; of a text to be written, the first word.
         word: usize,
         /// The character.
         found: char,
     },
-    /// A text that is too long for IDENTIFY data.
+    /// A text that is too long for its field in IDENTIFY data.
     IdentifyLong {
-        /// Its first word.
+        /// The first word of the field.
         word: usize,
-        /// The most characters.
+        /// The largest number of characters.
         limit: usize,
-        /// Its characters.
+        /// The number of characters found.
         found: usize,
     },
-    /// A number of a drive that does not fit the others.
+    /// A parameter of a drive outside its limits, which may depend on other parameters.
     Drive {
-        /// Which.
+        /// The parameter.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         found: u64,
-        /// The least that works.
+        /// The lowest valid value.
         least: u64,
-        /// The most.
+        /// The highest valid value; `u64::MAX` if there is no limit.
         most: u64,
     },
 }

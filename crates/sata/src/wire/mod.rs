@@ -1,12 +1,12 @@
-//! What goes over the wire: dwords, primitives, frames and their contents.
+//! The formats of the wire: dwords, primitives, frames and their contents.
 //!
-//! Layer: facts and bytes only; knows no time but that of a dword. In reading order:
+//! Layer: facts and bytes only; the only time is that of a dword. In reading order:
 //!
-//! - [`speed`]: line rates and ticks; [`align`]: which ticks are left for dwords.
-//! - [`primitive`]: what the link layers say; [`cont`]: how they say it for long.
-//! - [`crc`], [`scrambler`], and [`frame`], which puts them around a FIS.
+//! - [`speed`]: line rates and ticks; [`align`]: the ticks that remain for dwords.
+//! - [`primitive`]: the primitives; [`cont`]: their repetition.
+//! - [`crc`], [`scrambler`], and [`frame`], which applies both to a FIS.
 //! - [`fis`]: the frame information structures; [`counting`]: payload described without its bytes;
-//!   [`identify`]: what a drive says it is.
+//!   [`identify`]: IDENTIFY DEVICE data. [`error`]: what is invalid in any of them.
 
 pub mod align;
 pub mod cont;

@@ -1,9 +1,9 @@
-//! The primitives: the 18 dwords that the two link layers say to each other.
+//! The primitives: the 18 dwords by which the two link layers communicate.
 //!
-//! Layer: facts of the wire. Main type: [`Primitive`]. A primitive's first byte on the wire is a control
-//! character, K28.3 (7Ch), or for ALIGN K28.5 (BCh); the three others are data characters. Data dwords
-//! have no control character, so the two never mix, and primitives are neither scrambled nor part of a
-//! CRC.
+//! Layer: facts of the wire. Main type: [`Primitive`]. The first byte of a primitive on the wire is a
+//! control character: K28.5 (BCh) for ALIGN, K28.3 (7Ch) for all others. The other three are data
+//! characters. Data dwords contain no control character, so the two cannot be confused. Primitives are
+//! neither scrambled nor part of a CRC.
 //!
 //! Source: Serial ATA Revision 3, 9.4; the values agree in six public cores.
 
@@ -12,17 +12,18 @@ use std::fmt;
 /// A primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Primitive {
-    /// For the elastic buffers: a pair in every 256 dwords; below the link layer.
+    /// Compensates clock differences in the elastic buffers: a pair in every 256 dwords, below the link
+    /// layer.
     Align,
-    /// The primitive before goes on; what follows is filler.
+    /// The primitive before it is repeated; filler follows.
     Cont,
-    /// The receiver asks the sender to end the frame early.
+    /// The receiver requests an early end of the frame.
     Dmat,
-    /// The frame ends.
+    /// End of the frame.
     Eof,
-    /// No data now (sender), or stop sending (receiver).
+    /// The sender has no data now, or the receiver requests a pause.
     Hold,
-    /// HOLD was seen.
+    /// Answer to HOLD.
     Holda,
     /// A power mode is accepted.
     Pmack,
@@ -32,26 +33,26 @@ pub enum Primitive {
     PmreqP,
     /// Request of the Slumber power mode.
     PmreqS,
-    /// The frame was bad.
+    /// The frame is damaged or refused.
     RErr,
     /// The frame is being received.
     RIp,
-    /// The frame was good.
+    /// The frame is good.
     ROk,
     /// Ready to receive.
     RRdy,
-    /// The frame begins.
+    /// Start of the frame.
     Sof,
     /// Idle.
     Sync,
-    /// The frame was sent; waiting for R_OK or R_ERR.
+    /// The frame was sent; its sender waits for R_OK or R_ERR.
     Wtrm,
-    /// There is a frame to send.
+    /// Request of the link for a frame.
     XRdy,
 }
 
 impl Primitive {
-    /// Every primitive, by name.
+    /// All primitives, ordered by name.
     pub const ALL: [Self; 18] = [
         Self::Align,
         Self::Cont,
@@ -73,7 +74,7 @@ impl Primitive {
         Self::XRdy,
     ];
 
-    /// Its dword; the control character is the least significant byte.
+    /// The dword; the control character is its least significant byte.
     #[must_use]
     #[inline]
     pub const fn dword(self) -> u32 {
@@ -99,7 +100,7 @@ impl Primitive {
         }
     }
 
-    /// The primitive that a dword with a control character is; `None` if it is none.
+    /// The primitive of a dword with a control character; `None` if there is none.
     #[must_use]
     #[inline]
     pub const fn from_dword(dword: u32) -> Option<Self> {
@@ -126,7 +127,7 @@ impl Primitive {
         })
     }
 
-    /// Its name in the standard, without the trailing `P`.
+    /// The name in the standard, without the trailing `P`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -151,10 +152,10 @@ impl Primitive {
         }
     }
 
-    /// Whether it may be sent for a while, and so be replaced by CONT and filler.
+    /// Whether it may be sent repeatedly, so that CONT and filler may replace the repetitions.
     #[must_use]
     #[inline]
-    pub const fn continues(self) -> bool {
+    pub const fn is_repeatable(self) -> bool {
         matches!(
             self,
             Self::Hold
@@ -212,8 +213,8 @@ mod tests {
     fn what_is_sent_once_is_not_continued() {
         use Primitive as P;
         for once in [P::Align, P::Cont, P::Dmat, P::Sof, P::Eof, P::Pmack, P::Pmnak] {
-            assert!(!once.continues(), "{once}");
+            assert!(!once.is_repeatable(), "{once}");
         }
-        assert_eq!(P::ALL.iter().filter(|primitive| primitive.continues()).count(), 11);
+        assert_eq!(P::ALL.iter().filter(|primitive| primitive.is_repeatable()).count(), 11);
     }
 }

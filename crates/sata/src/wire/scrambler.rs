@@ -1,10 +1,12 @@
-//! The scrambler: what data dwords and CRC are XORed with, so that no pattern repeats on the wire.
+//! The scrambler: the key stream with which payload and CRC are XORed, so that no pattern repeats on
+//! the wire.
 //!
-//! Layer: bytes only. Main type: [`Scrambler`]. A shift register of x^16 + x^15 + x^13 + x^4 + 1, set to all
-//! ones at SOF; its bits fill a dword from the least significant. As a recurrence, bit n+16 of the
-//! key stream is the sum of the bits n+15, n+13, n+4 and n. So the sixteen bits before a dword determine
-//! it, and the next dword is two look-ups in 2 KiB. The key stream of the longest frame is a table as
-//! well, since every frame begins it anew: slices are XORed with that.
+//! Layer: bytes only. Main type: [`Scrambler`]. The key stream comes from a shift register of x^16 +
+//! x^15 + x^13 + x^4 + 1, set to all ones at SOF, whose bits fill a dword from the least significant.
+//! As a recurrence, bit n+16 of the key stream is the sum of the bits n+15, n+13, n+4 and n. So the
+//! sixteen bits before a dword determine it, and the next dword takes two look-ups in 2 KiB. Every
+//! frame begins the stream anew, so the stream of the longest frame is a table as well, with which
+//! slices are XORed.
 //!
 //! The stream repeats after 65,535 dwords. Primitives are not scrambled.
 //!
@@ -14,10 +16,11 @@
 pub const FRAME: usize = crate::LARGEST_DATA as usize + 2;
 /// Dwords after which the key stream repeats.
 pub const PERIOD: u32 = 65_535;
-/// The dword before the first: its upper half are the sixteen bits that lead from all ones.
+/// The dword before the first one: its upper half contains the sixteen bits that precede the key
+/// stream.
 const BEFORE: u32 = 0xF0F6_0000;
 
-/// What the lower and the upper byte of the sixteen bits before add to a dword.
+/// The contributions of the lower and the upper byte of the sixteen bits before to a dword.
 static NEXT: [[u32; 256]; 2] = next_tables();
 /// The key stream of the longest frame.
 static STREAM: [u32; FRAME] = stream();
@@ -58,23 +61,23 @@ const fn stream() -> [u32; FRAME] {
     stream
 }
 
-/// The key stream from the beginning of a frame on.
+/// A position in the key stream, counted from SOF.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scrambler {
-    /// Dwords given, as far as the table goes.
+    /// The dwords produced, up to the length of the table.
     at: usize,
-    /// The last one beyond that.
+    /// The last dword beyond the table.
     last: u32,
 }
 
 impl Scrambler {
-    /// As it is after SOF.
+    /// Creates the state after SOF.
     #[must_use]
     pub const fn new() -> Self {
         Self { at: 0, last: STREAM[FRAME - 1] }
     }
 
-    /// The next dword of the key stream.
+    /// Returns the next dword of the key stream.
     #[inline]
     pub fn key(&mut self) -> u32 {
         if let Some(&key) = STREAM.get(self.at) {
@@ -85,7 +88,7 @@ impl Scrambler {
         self.last
     }
 
-    /// Scrambles the next dwords, or takes their scrambling away.
+    /// Scrambles or descrambles the next dwords.
     pub fn apply(&mut self, words: &mut [u32]) {
         let known = &STREAM[self.at..];
         let (near, far) = words.split_at_mut(words.len().min(known.len()));

@@ -1,10 +1,10 @@
-//! Speeds of the link, and its time: a dword's time is the tick of both engines.
+//! Link speeds, and the time of a link: the time of a dword is the tick of both engines.
 //!
-//! A dword is 40 line bits after 8b/10b coding, so that the dword clock is a fortieth of the line rate.
-//! Ticks count dwords since the link came up, ALIGNs included; both ends insert their pair of ALIGNs
-//! at ticks 254 and 255 of every 256. Virtual time follows from ticks, rounded once.
+//! Layer: facts and arithmetic. Main types: [`Speed`], [`Tick`]. A dword is 40 line bits after 8b/10b
+//! coding, so the dword clock is a fortieth of the line rate. Ticks count dwords since the link came
+//! up, ALIGNs included. Virtual time follows from ticks by one rounding.
 //!
-//! Source: Serial ATA Revision 3, 7.2 and 9.4.
+//! Source: Serial ATA Revision 3, 7.2.
 
 use boardlab_sim::{Duration, Hertz, Instant};
 use std::fmt;
@@ -21,10 +21,10 @@ pub enum Speed {
 }
 
 impl Speed {
-    /// Every speed, the slowest first.
+    /// All speeds, the slowest first.
     pub const ALL: [Self; 3] = [Self::Gen1, Self::Gen2, Self::Gen3];
 
-    /// Dwords in a second.
+    /// Dwords per second.
     #[must_use]
     pub const fn dword_clock(self) -> Hertz {
         match self {
@@ -34,7 +34,7 @@ impl Speed {
         }
     }
 
-    /// Ticks and the nanoseconds that they take: 3 in 80 at 1.5 Gb/s.
+    /// A number of ticks and the nanoseconds that they take: 3 in 80 at 1.5 Gb/s.
     const fn ticks_in_nanos(self) -> (u64, u64) {
         match self {
             Self::Gen1 => (3, 80),
@@ -46,7 +46,7 @@ impl Speed {
     /// The instant at which tick `tick` begins, rounded down to nanoseconds.
     ///
     /// # Panics
-    /// At [`Tick::NEVER`].
+    /// If `tick` is [`Tick::NEVER`].
     #[must_use]
     #[inline]
     pub fn instant(self, tick: Tick) -> Instant {
@@ -65,7 +65,7 @@ impl Speed {
         })
     }
 
-    /// The first tick that does not begin before `at`.
+    /// The first tick that begins at `at` or later.
     #[must_use]
     #[inline]
     pub fn tick_from(self, at: Instant) -> Tick {
@@ -76,7 +76,7 @@ impl Speed {
         })
     }
 
-    /// The ticks that cover `span`, rounded up.
+    /// The number of ticks that cover `span`, rounded up.
     #[must_use]
     #[inline]
     pub fn ticks_in(self, span: Duration) -> u64 {
@@ -94,29 +94,29 @@ impl fmt::Display for Speed {
     }
 }
 
-/// `value`, or the end of time.
+/// Narrows `value`; the largest `u64` stands for the end of time.
 fn narrow(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// A point in time on a link: dwords since it came up.
+/// A point in time on a link, in dwords since it came up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tick(pub u64);
 
 impl Tick {
-    /// The first.
+    /// The first tick.
     pub const ZERO: Self = Self(0);
-    /// After all others: something that does not come by itself.
+    /// Later than all other ticks: what does not happen by itself.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// `count` dwords later; never stays never.
+    /// The tick `count` dwords later. `NEVER` stays `NEVER`.
     #[must_use]
     #[inline]
     pub const fn after(self, count: u64) -> Self {
         Self(self.0.saturating_add(count))
     }
 
-    /// Dwords since `earlier`; none when that is later.
+    /// The dwords since `earlier`; zero if that is later.
     #[must_use]
     #[inline]
     pub const fn since(self, earlier: Self) -> u64 {

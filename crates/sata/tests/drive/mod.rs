@@ -15,9 +15,9 @@ use boardlab_sata::link::{End, Wiring};
 use boardlab_sata::wire::identify::Identify;
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
-/// Sectors of a mapped page.
+/// The sectors of a mapped page.
 pub const PAGE: u64 = 8;
-/// Pages of a superblock: 16 rows of 8.
+/// The pages of a superblock: 16 rows of 8.
 pub const BLOCK: u32 = 128;
 
 pub type Layer = PageMapped<Timed>;
@@ -30,18 +30,12 @@ pub fn micros(count: u64) -> Duration {
 
 /// A link of 3 Gb/s with equal ends.
 pub fn wiring() -> Wiring {
-    let end = End {
-        latency: 12,
-        holda_after: 10,
-        fifo: 128,
-        hold_from: 64,
-        hold_to: 32,
-        continues: true,
-    };
+    let end =
+        End { latency: 12, holda_after: 10, fifo: 128, hold_from: 64, hold_to: 32, cont: true };
     Wiring { speed: Speed::Gen2, host: end, device: end }
 }
 
-/// A link that takes no time.
+/// Returns the rate of a link that takes no time.
 pub fn no_link() -> Rate {
     Rate::new(Bytes::mib(1 << 30), Duration::from_nanos(1)).unwrap()
 }
@@ -60,7 +54,7 @@ pub fn timing() -> Timing {
     }
 }
 
-/// A layer of `blocks` superblocks, 70 % of which the host sees.
+/// Returns a layer of `blocks` superblocks, 70 % of which the host can address.
 pub fn layer(blocks: u32, policies: Policies) -> Layer {
     let pages = blocks * BLOCK / 10 * 7;
     let geometry = Geometry::new(blocks, BLOCK, Bytes::kib(4), pages).unwrap();
@@ -69,7 +63,7 @@ pub fn layer(blocks: u32, policies: Policies) -> Layer {
     PageMapped::new(geometry, policies, medium, Seed::new(1)).unwrap()
 }
 
-/// All sectors of the pages of [`layer`] with so many blocks.
+/// Returns the sectors of the pages of [`layer`] with `blocks` superblocks.
 pub fn sectors(blocks: u32) -> u64 {
     u64::from(blocks * BLOCK / 10 * 7) * PAGE
 }
@@ -82,7 +76,7 @@ pub fn drive(sectors: u64, write_cache: WriteCache) -> Drive {
         trims: true,
         command: micros(5),
         stripe: STRIPE,
-        window: Bytes::kib(128),
+        read_buffer: Bytes::kib(128),
         look_ahead: true,
         write_cache,
         idle_after: micros(20_000),
@@ -97,24 +91,24 @@ pub fn storage(blocks: u32, write_cache: WriteCache) -> Storage<Layer> {
     Storage::new(drive, layer(blocks, Policies::default()), true).unwrap()
 }
 
-/// A drive on a link of 3 Gb/s whose signature was heard.
+/// Returns a drive on a link of 3 Gb/s whose signature was received.
 pub fn rig(drive: Drive, blocks: u32) -> rig::Rig {
     let storage = Storage::new(drive, layer(blocks, Policies::default()), true).unwrap();
     let identity = Identify::new("BOARDLAB TEST", 1, Speed::Gen2);
     let mut rig = rig::Rig::new(Ssd::new(Speed::Gen2, storage, identity).unwrap());
-    let signature = rig.listen();
-    assert_eq!((signature.ends[0].lba, signature.ends[0].count), (1, 1));
+    let signature = rig.receive_all();
+    assert_eq!((signature.completions[0].lba, signature.completions[0].count), (1, 1));
     rig
 }
 
-/// A layer some pages of which cannot be read.
+/// A layer with unreadable pages.
 #[derive(Debug, Clone)]
-pub struct Spoiled<T> {
+pub struct UnreadablePages<T> {
     pub layer: T,
     pub pages: std::collections::BTreeSet<u32>,
 }
 
-impl<T: Translation> Translation for Spoiled<T> {
+impl<T: Translation> Translation for UnreadablePages<T> {
     fn pages(&self) -> u32 {
         self.layer.pages()
     }

@@ -1,4 +1,4 @@
-//! Agents without a protocol: they send what they are told to and keep what they get.
+//! Agents without a protocol: they send scripted frames and record what they receive.
 
 #![allow(dead_code, reason = "each test binary uses its part of the rig")]
 
@@ -17,7 +17,7 @@ pub(crate) fn end(latency: u32, other: u32, room: u32) -> End {
         fifo: room + headroom,
         hold_from: room,
         hold_to: room / 2,
-        continues: false,
+        cont: false,
     }
 }
 
@@ -186,7 +186,7 @@ impl Agent for Talker {
         self.posts.front().filter(|post| post.from <= now).map(|post| post.what)
     }
 
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         self.patience <= now
     }
 

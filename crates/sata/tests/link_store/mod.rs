@@ -1,8 +1,8 @@
-//! A store of words at the far end of a link, and a client that writes, reads back and does not give up: the
-//! smallest protocol in which a hang or a wrong word shows.
+//! A store of words at the device end of a link, and a client that writes and reads back until it
+//! succeeds: the smallest protocol that exposes a hang or a wrong word.
 //!
-//! Like ATA's DMA commands: Register H2D, then DMA Activate and Data for each piece of a write or Data for
-//! each piece of a read, then Register D2H with the status.
+//! It resembles ATA's DMA commands: Register H2D, then DMA Activate and Data for each piece of a write
+//! or Data for each piece of a read, then Register D2H with the status.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -105,12 +105,12 @@ impl Agent for Client {
         if is_due { Tick::ZERO } else { self.deadline }
     }
 
-    fn gives_up(&self, now: Tick) -> bool {
+    fn requests_reset(&self, now: Tick) -> bool {
         self.deadline <= now
     }
 
     fn next(&mut self, now: Tick) -> Option<Outgoing> {
-        if self.gives_up(now) {
+        if self.requests_reset(now) {
             return Some(Outgoing::Reset);
         }
         let operation = self.operations.front()?;

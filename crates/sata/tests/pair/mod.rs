@@ -1,5 +1,5 @@
-//! A host and a device for tests: random commands, gates of every shape, and a log of all that is told to
-//! them, so that two engines can be compared call by call.
+//! A host and a device for tests: random commands, gates of every shape, and a log of all calls, so
+//! that two engines can be compared call by call.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use boardlab_sata::link::{End, Wiring};
@@ -13,15 +13,15 @@ use boardlab_sata::{
 use boardlab_sim::{Stream, mix};
 use std::collections::VecDeque;
 
-/// What was told to an agent, and when.
+/// A call to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Call {
     Sent(Outcome),
     Fis(u8),
-    Begun,
+    Begin,
     Supply(u32),
     Drain(u32),
-    Ended(bool),
+    End(bool),
     Reset,
 }
 
@@ -138,7 +138,7 @@ impl Command {
 /// What both ends have in common: data, gates, the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
-    pub(crate) log: Vec<(Tick, Told)>,
+    pub(crate) log: Vec<(Tick, Call)>,
     /// Gates that were asked for are logged too; engines may differ in them where it changes nothing.
     pub(crate) supplies: Flow,
     pub(crate) drains: Flow,
@@ -183,10 +183,10 @@ impl Common {
         self.pause = pause;
     }
 
-    fn note(&mut self, now: Tick, told: Told) {
-        assert!(self.log.last().is_none_or(|&(at, _)| at <= now), "time goes back: {told:?}");
-        self.log.push((now, told));
-        if !matches!(told, Told::Supply(_) | Told::Drain(_)) {
+    fn note(&mut self, now: Tick, call: Call) {
+        assert!(self.log.last().is_none_or(|&(at, _)| at <= now), "time goes back: {call:?}");
+        self.log.push((now, call));
+        if !matches!(call, Call::Supply(_) | Call::Drain(_)) {
             self.ready = now.after(self.stream.below(self.pause));
         }
     }
@@ -205,7 +205,7 @@ impl Common {
     }
 
     fn sent(&mut self, now: Tick, outcome: Outcome) -> Outgoing {
-        self.note(now, Told::Sent(outcome));
+        self.note(now, Call::Sent(outcome));
         let outgoing = self.queue.pop_front().expect("something was sent");
         if let Outgoing::Data(dwords) = outgoing {
             self.sent += u64::from(dwords);
@@ -214,12 +214,12 @@ impl Common {
     }
 
     fn supply(&mut self, now: Tick, sent: u32) -> Gate {
-        self.note(now, Told::Supply(sent));
+        self.note(now, Call::Supply(sent));
         self.gate(self.supplies, now, sent)
     }
 
     fn drain(&mut self, now: Tick, taken: u32) -> Gate {
-        self.note(now, Told::Drain(taken));
+        self.note(now, Call::Drain(taken));
         self.gate(self.drains, now, taken)
     }
 
@@ -380,7 +380,7 @@ macro_rules! shared {
             self.common.describe()
         }
         fn begin(&mut self, now: Tick) {
-            self.common.note(now, Told::Begun);
+            self.common.note(now, Call::Begin);
         }
         fn drain(&mut self, now: Tick, taken: u32) -> Gate {
             self.common.drain(now, taken)
@@ -392,7 +392,7 @@ macro_rules! shared {
             self.common.take_described(dwords, words);
         }
         fn reset(&mut self, now: Tick) {
-            self.common.note(now, Told::Reset);
+            self.common.note(now, Call::Reset);
         }
     };
 }
@@ -405,7 +405,7 @@ impl Agent for Host {
     }
 
     fn received(&mut self, now: Tick, fis: &Fis) -> Reception {
-        self.common.note(now, Told::Fis(code(fis)));
+        self.common.note(now, Call::Fis(code(fis)));
         match fis {
             Fis::DmaActivate(_) => {
                 let dwords = self.left.min(LARGEST_DATA);
@@ -420,7 +420,7 @@ impl Agent for Host {
     }
 
     fn end(&mut self, now: Tick, good: bool) -> Reception {
-        self.common.note(now, Told::Ended(good));
+        self.common.note(now, Call::End(good));
         Reception::Accept
     }
 }
@@ -433,7 +433,7 @@ impl Agent for Device {
     }
 
     fn received(&mut self, now: Tick, fis: &Fis) -> Reception {
-        self.common.note(now, Told::Fis(code(fis)));
+        self.common.note(now, Call::Fis(code(fis)));
         if let Fis::RegisterH2d(register) = fis {
             self.accept(Command::of(register));
         }
@@ -441,7 +441,7 @@ impl Agent for Device {
     }
 
     fn end(&mut self, now: Tick, good: bool) -> Reception {
-        self.common.note(now, Told::Ended(good));
+        self.common.note(now, Call::End(good));
         self.left -= self.left.min(LARGEST_DATA);
         if self.left == 0 {
             self.finish();
@@ -465,7 +465,7 @@ pub(crate) fn random_wiring(stream: &mut Stream) -> Wiring {
             hold_from,
             hold_to: u32::try_from(stream.below(u64::from(hold_from))).unwrap(),
             holda_after: 1 + u32::try_from(stream.below(20)).unwrap(),
-            continues: stream.chance(1, 2),
+            cont: stream.chance(1, 2),
         }
     };
     let (host, device) = (end(host, device), end(device, host));
@@ -475,8 +475,7 @@ pub(crate) fn random_wiring(stream: &mut Stream) -> Wiring {
 
 /// Both ends without waits, at a latency of `latency` dwords each way.
 pub(crate) fn plain_wiring(speed: Speed, latency: u32) -> Wiring {
-    let end =
-        End { latency, holda_after: 8, fifo: 256, hold_from: 128, hold_to: 64, continues: true };
+    let end = End { latency, holda_after: 8, fifo: 256, hold_from: 128, hold_to: 64, cont: true };
     Wiring { speed, host: end, device: end }
 }
 

@@ -1,5 +1,5 @@
-//! A drive of a few hundred lines that does as it is told, and a link that takes little time: what the
-//! host does is seen without the models of either.
+//! A drive of a few hundred lines that follows a script, and a link that takes little time, to test the
+//! host without the models of either.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub type Sector = [u32; 128];
 
-/// What the drive sends next.
+/// The next frame that the drive sends.
 #[derive(Debug, Clone)]
 pub enum Step {
     Fis(Fis),
     Data(Vec<u32>),
 }
 
-/// A write whose data come.
+/// A write whose data are being received.
 #[derive(Debug, Clone)]
 struct Incoming {
     lba: u64,
@@ -30,10 +30,10 @@ struct Incoming {
     is_bad: bool,
 }
 
-/// What a command gets instead of what it asks for.
+/// A fault in place of the normal response to a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Fault {
-    /// No answer.
+    /// No response.
     Silence,
     /// This status and error, at once.
     Error(u8, u8),
@@ -49,24 +49,24 @@ pub struct Toy {
     pub count: u64,
     pub has_48: bool,
     pub depth: Option<u8>,
-    /// Commands as they came.
+    /// The commands received.
     pub commands: Vec<RegisterH2d>,
-    /// By number of the command.
+    /// The faults, by index of the command.
     pub faults: BTreeMap<usize, Fault>,
-    /// Dwords of a Data FIS of IDENTIFY data.
+    /// The dwords of a Data FIS of IDENTIFY data.
     pub piece: usize,
-    /// Bits of IDENTIFY data that come wrong.
+    /// The bits of dword 20 of the IDENTIFY data that are sent inverted.
     pub flaw: u32,
-    /// Queued commands end in the reverse order.
+    /// Queued commands complete in reverse order.
     pub reverses: bool,
     pub auto_activate: bool,
     pub resets: u32,
     pub is_dead: bool,
-    /// A sector that cannot be read or written.
+    /// A sector that can be neither read nor written.
     pub bad: Option<u64>,
     steps: VecDeque<Step>,
     incoming: Option<Incoming>,
-    /// Queued commands that wait: tag, and what was asked.
+    /// Queued commands that wait: tag, command, fault.
     queue: VecDeque<(u8, RegisterH2d, Option<Fault>)>,
     fill: Vec<u32>,
     halted: bool,
@@ -160,7 +160,7 @@ impl Toy {
         self.steps.extend(pieces);
     }
 
-    /// First sector and sectors, as the registers say.
+    /// Returns the first sector and the number of sectors from the registers.
     fn range(fis: &RegisterH2d) -> (u64, u64) {
         let (count, largest) = match fis.command {
             0x60 | 0x61 => (fis.features, 65_536),
@@ -214,7 +214,7 @@ impl Toy {
         self.steps.push_back(Step::Fis(Fis::DmaActivate(DmaActivate::default())));
     }
 
-    /// Begins the next of the queued commands.
+    /// Begins the next queued command.
     fn dequeue(&mut self) {
         let next = if self.reverses { self.queue.pop_back() } else { self.queue.pop_front() };
         let Some((tag, fis, fault)) = next else { return };
@@ -367,14 +367,14 @@ impl Agent for Toy {
     }
 }
 
-/// A link that passes one frame at a time: 10 ticks, and one for each dword.
+/// A link that transmits one frame at a time, in 10 ticks plus one per dword.
 #[derive(Debug)]
 pub struct Bench {
     pub host: Host,
     pub drive: Toy,
     pub now: u64,
     pub frames: u64,
-    /// Numbers of frames whose CRC comes wrong.
+    /// The frames, by index, that arrive with a wrong CRC.
     pub damaged: BTreeSet<u64>,
 }
 
@@ -383,12 +383,12 @@ impl Bench {
         Self { host, drive, now: 0, frames: 0, damaged: BTreeSet::new() }
     }
 
-    /// Until nothing more happens.
+    /// Runs until nothing more happens.
     pub fn run(&mut self) {
         for _ in 0..10_000_000 {
             let now = Tick(self.now);
-            let gives_up = self.host.gives_up(now);
-            if !gives_up && let Some(out) = self.drive.next(now) {
+            let requests_reset = self.host.requests_reset(now);
+            if !requests_reset && let Some(out) = self.drive.next(now) {
                 self.now += self.frame_ticks(out);
                 let bad = self.damaged.remove(&self.frames);
                 pass(&mut self.drive, &mut self.host, out, (Tick(self.now), bad));

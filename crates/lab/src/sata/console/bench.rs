@@ -96,7 +96,7 @@ impl Machine for Bench {
         buffer: &mut Vec<u32>,
     ) -> Result<Duration, Failure> {
         let data = match direction {
-            Direction::Read => Data::Kept,
+            Direction::Read => Data::Captured,
             Direction::Write => Data::Words(buffer.clone()),
         };
         let addressing = if self.is_short { Addressing::Lba28 } else { Addressing::Lba48 };

@@ -32,7 +32,7 @@ impl Machine for Toy {
         buffer: &mut Vec<u32>,
     ) -> Result<Duration, Failure> {
         if self.broken {
-            return Err(Failure::Refused(Refusal::NothingToWrite));
+            return Err(Failure::Refused(Refusal::NoData));
         }
         let start = usize::try_from(first * 128).unwrap();
         let words = &mut self.words[start..start + dwords(sectors)];
@@ -181,7 +181,7 @@ fn the_dump_shows_the_buffer_a_page_at_a_time() {
 fn what_the_host_says_is_told() {
     let mute = Toy { mute: true, ..toy(8, true) };
     let found = told(mute, "2\nq\n");
-    assert_eq!(found[0], "Error : a transfer of no sectors");
+    assert_eq!(found[0], "Error : a transfer of zero sectors");
     assert_eq!(found[2], "Error : nothing is known of the drive; choose 1 first");
     let broken = Toy { broken: true, ..toy(8, true) };
     assert_eq!(told(broken, "3\n0\n1\n0\n").last().unwrap(), "Error : a write without data");

@@ -100,7 +100,7 @@ impl Bench {
         for report in &reports {
             report.outcome.clone()?;
         }
-        let timed = reports.iter().map(|report| report.timed).sum();
+        let timed = reports.iter().map(|report| report.timer_ticks).sum();
         let moved = self.engine.shares() - before;
         // What was not timed is idle time of the link.
         let busy = Shares { overhead: 0, ..moved };
@@ -114,7 +114,7 @@ impl Ran {
     pub(crate) fn first(&self, count: usize) -> (Bytes, Duration) {
         let reports = || self.reports.iter().take(count);
         let sectors = reports().map(|report| report.sectors).sum::<u64>();
-        let timed = reports().map(|report| report.timed).sum();
+        let timed = reports().map(|report| report.timer_ticks).sum();
         (SECTOR * sectors, self.speed.time_of(timed))
     }
 

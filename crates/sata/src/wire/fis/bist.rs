@@ -10,57 +10,37 @@
 //! ```
 //! Source: Serial ATA Revision 3, 10.5.10.
 
+use super::Kind;
 use super::field::{Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
 const PATTERN: Field = bits(0, 16, 8);
 const DATA: [Field; 2] = [bits(1, 0, 32), bits(2, 0, 32)];
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 3] = [0xFF02_F000, 0, 0];
 /// Letters of the pattern bits from bit 7 down.
 const LETTERS: [char; 8] = ['T', 'A', 'S', 'L', 'F', 'P', '-', 'V'];
 /// The pattern bit that is reserved.
 const UNUSED: u8 = 0x02;
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct BistView<'a>(&'a [u32]);
+impl Format for Bist {
+    const KIND: Kind = Kind::Bist;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> BistView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::Bist).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type BistView<'a> = View<'a, Bist>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there are fewer than three.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::Bist, self.0, &RESERVED)
-    }
-
-    /// All fields.
+impl BistView<'_> {
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> Bist {
         Bist {
-            port: PORT.byte(self.0),
-            pattern: PATTERN.byte(self.0) & !UNUSED,
-            data: DATA.map(|field| field.get(self.0)),
+            port: PORT.byte(self.words),
+            pattern: PATTERN.byte(self.words) & !UNUSED,
+            data: DATA.map(|field| field.get(self.words)),
         }
     }
 }
@@ -77,7 +57,7 @@ pub struct Bist {
 }
 
 impl Bist {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 3] {
         let mut words = [Kind::Bist.dword(), 0, 0];
@@ -101,6 +81,7 @@ impl fmt::Display for Bist {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     #[test]
     fn fields_are_where_the_standard_has_them() {

@@ -12,60 +12,35 @@
 
 use super::Kind;
 use super::field::{Field, bits};
+use super::view::{Format, View};
 use crate::LARGEST_DATA;
-use crate::wire::error::Error;
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
-/// Bits of the header that mean nothing.
+/// The reserved bits of the header.
 const RESERVED: [u32; 1] = [0xFFFF_F000];
-/// The most dwords of such a FIS.
+/// The length of the longest Data FIS in dwords.
 pub const LARGEST: usize = LARGEST_DATA as usize + 1;
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct DataView<'a>(&'a [u32]);
+impl Format for DataHeader {
+    const KIND: Kind = Kind::Data;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
+
+/// Dwords that hold a Data FIS.
+pub type DataView<'a> = View<'a, DataHeader>;
 
 impl<'a> DataView<'a> {
-    /// `words` without CRC, of the right type, with 1 to 2,048 dwords of payload.
-    ///
-    /// # Errors
-    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        Kind::expect(words, Kind::Data)?;
-        if !(2..=LARGEST).contains(&words.len()) {
-            let found = words.len();
-            return Err(Error::FisLength { fis: Kind::Data, expected: LARGEST, found });
-        }
-        Ok(Self(words))
-    }
-
-    /// `words` whatever they are.
-    ///
-    /// Reading the header panics where there is none.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit of the header is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::Data, self.0, &RESERVED)
-    }
-
     /// The header.
     #[must_use]
     pub fn header(&self) -> DataHeader {
-        DataHeader { port: PORT.byte(self.0) }
+        DataHeader { port: PORT.byte(self.words) }
     }
 
     /// The payload.
     #[must_use]
     pub fn payload(&self) -> &'a [u32] {
-        self.0.get(1..).unwrap_or_default()
+        self.words.get(1..).unwrap_or_default()
     }
 }
 
@@ -77,7 +52,7 @@ pub struct DataHeader {
 }
 
 impl DataHeader {
-    /// Its dword.
+    /// Returns the dword.
     #[must_use]
     pub fn emit(&self) -> u32 {
         let mut words = [Kind::Data.dword()];
@@ -95,6 +70,7 @@ impl fmt::Display for DataHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     #[test]
     fn a_header_and_its_payload() {

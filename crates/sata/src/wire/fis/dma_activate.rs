@@ -1,4 +1,4 @@
-//! DMA Activate (39h): the device takes a Data FIS of a write.
+//! DMA Activate (39h): the device is ready for a Data FIS of a write.
 //!
 //! Layer: format. Main types: [`DmaActivateView`] over a dword, [`DmaActivate`].
 //!
@@ -8,52 +8,32 @@
 //! ```
 //! Source: Serial ATA Revision 3, 10.5.8.
 
+use super::Kind;
 use super::field::{Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
-/// Bits that mean nothing.
+/// The reserved bits.
 const RESERVED: [u32; 1] = [0xFFFF_F000];
 
-/// A dword that is such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct DmaActivateView<'a>(&'a [u32]);
+impl Format for DmaActivate {
+    const KIND: Kind = Kind::DmaActivate;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> DmaActivateView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::DmaActivate).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type DmaActivateView<'a> = View<'a, DmaActivate>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there is none.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::DmaActivate, self.0, &RESERVED)
-    }
-
-    /// All fields.
+impl DmaActivateView<'_> {
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> DmaActivate {
-        DmaActivate { port: PORT.byte(self.0) }
+        DmaActivate { port: PORT.byte(self.words) }
     }
 }
 
-/// DMA Activate (39h, 1 dword): the device takes a Data FIS of a write.
+/// DMA Activate (39h, 1 dword): the device is ready for a Data FIS of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct DmaActivate {
     /// Port multiplier port.
@@ -61,7 +41,7 @@ pub struct DmaActivate {
 }
 
 impl DmaActivate {
-    /// Its dword, without CRC.
+    /// Returns the dword, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 1] {
         let mut words = [Kind::DmaActivate.dword()];
@@ -79,6 +59,7 @@ impl fmt::Display for DmaActivate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     #[test]
     fn the_dword_is_that_of_the_standard() {

@@ -14,9 +14,9 @@
 //! ```
 //! Source: Serial ATA Revision 3, 10.5.9.
 
+use super::Kind;
 use super::field::{Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
@@ -27,55 +27,35 @@ const BUFFER: Field = bits(1, 0, 32);
 const BUFFER_HIGH: Field = bits(2, 0, 32);
 const OFFSET: Field = bits(4, 0, 32);
 const COUNT: Field = bits(5, 0, 32);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 7] = [0xFFFF_1000, 0, 0, u32::MAX, 0, 0, u32::MAX];
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct DmaSetupView<'a>(&'a [u32]);
+impl Format for DmaSetup {
+    const KIND: Kind = Kind::DmaSetup;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> DmaSetupView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::DmaSetup).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type DmaSetupView<'a> = View<'a, DmaSetup>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there are fewer than seven.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::DmaSetup, self.0, &RESERVED)
-    }
-
+impl DmaSetupView<'_> {
     /// DMA buffer identifier: the tag.
     #[must_use]
     pub fn buffer(&self) -> u64 {
-        u64::from(BUFFER.get(self.0)) | u64::from(BUFFER_HIGH.get(self.0)) << 32
+        u64::from(BUFFER.get(self.words)) | u64::from(BUFFER_HIGH.get(self.words)) << 32
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> DmaSetup {
         DmaSetup {
-            port: PORT.byte(self.0),
-            to_host: TO_HOST.flag(self.0),
-            interrupt: INTERRUPT.flag(self.0),
-            auto_activate: AUTO_ACTIVATE.flag(self.0),
+            port: PORT.byte(self.words),
+            to_host: TO_HOST.flag(self.words),
+            interrupt: INTERRUPT.flag(self.words),
+            auto_activate: AUTO_ACTIVATE.flag(self.words),
             buffer: self.buffer(),
-            offset: OFFSET.get(self.0),
-            count: COUNT.get(self.0),
+            offset: OFFSET.get(self.words),
+            count: COUNT.get(self.words),
         }
     }
 }
@@ -85,7 +65,7 @@ impl<'a> DmaSetupView<'a> {
 pub struct DmaSetup {
     /// Port multiplier port.
     pub port: u8,
-    /// D: data go to the host.
+    /// D: the data are sent to the host.
     pub to_host: bool,
     /// I: interrupt.
     pub interrupt: bool,
@@ -95,12 +75,12 @@ pub struct DmaSetup {
     pub buffer: u64,
     /// Offset into the buffer, bytes.
     pub offset: u32,
-    /// Bytes to be moved.
+    /// Bytes to be transferred.
     pub count: u32,
 }
 
 impl DmaSetup {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 7] {
         let mut words = [Kind::DmaSetup.dword(), 0, 0, 0, 0, 0, 0];
@@ -129,6 +109,7 @@ impl fmt::Display for DmaSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     const WRITE: [u32; 7] = [0x0000_8141, 0x1F, 0x0123_4567, 0, 0x400, 0x2000, 0];
 

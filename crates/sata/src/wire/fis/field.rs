@@ -1,8 +1,8 @@
-//! Where the fields of a FIS are: bits of one dword.
+//! Fields of a FIS: ranges of bits in a dword.
 //!
-//! Layer: the layouts of the files beside this one are built of these. Main type: [`Field`].
+//! Layer: format; the files beside this one define their layouts by these. Main type: [`Field`].
 
-/// Some bits of one dword.
+/// A range of bits in a dword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     dword: usize,
@@ -10,7 +10,7 @@ pub(super) struct Field {
     mask: u32,
 }
 
-/// Bits `low` to `low + width - 1` of dword `dword`.
+/// The field of bits `low` to `low + width - 1` of dword `dword`.
 pub(super) const fn bits(dword: usize, low: u32, width: u32) -> Field {
     Field { dword, low, mask: u32::MAX >> (32 - width) }
 }
@@ -39,14 +39,14 @@ impl Field {
         u16::from_le_bytes([low, high])
     }
 
-    /// Sets the field, which is zero; bits of `value` beyond its width do not travel.
+    /// Sets the field, which must be zero. Bits of `value` beyond the width are dropped.
     #[inline]
     pub(super) fn put(self, words: &mut [u32], value: impl Into<u32>) {
         words[self.dword] |= (value.into() & self.mask) << self.low;
     }
 }
 
-/// An LBA of 48 bits from its two fields of 24.
+/// The LBA of 48 bits in two fields of 24.
 #[inline]
 pub(super) fn lba(words: &[u32], low: Field, high: Field) -> u64 {
     u64::from(low.get(words)) | u64::from(high.get(words)) << 24
@@ -55,7 +55,7 @@ pub(super) fn lba(words: &[u32], low: Field, high: Field) -> u64 {
 /// Sets both fields of an LBA.
 ///
 /// # Panics
-/// When it needs more than 48 bits.
+/// If it needs more than 48 bits.
 #[inline]
 pub(super) fn put_lba(words: &mut [u32], low: Field, high: Field, lba: u64) {
     let upper = u32::try_from(lba >> 24).ok().filter(|upper| upper >> 24 == 0);

@@ -1,8 +1,13 @@
-//! The frame information structures (FIS): what the two ends tell each other.
+//! The frame information structures (FIS): the messages between the two ends.
 //!
-//! One file a type, each of the same five parts: field ranges, view, representation, printer, tests on
-//! literal dwords. Main types: [`Kind`], and [`Fis`], everything but Data, whose payload never passes through a
-//! representation.
+//! Layer: format. Main types: [`Kind`]; [`View`], a FIS in its dwords; and [`Fis`], any FIS but Data,
+//! whose payload never passes through a representation.
+//!
+//! Each type has a file of five parts: field ranges, view, representation, printer, tests on literal
+//! dwords. What all views have in common, the check of type, length and reserved bits, is in `view`.
+//! Field ranges are repeated where two types agree, such as Register - Device to Host and PIO Setup:
+//! each file can be compared with its clause of the standard by itself, and a correction to one type
+//! does not change another.
 //!
 //! Source: Serial ATA Revision 3, 10.5.
 
@@ -15,6 +20,7 @@ mod pio_setup;
 mod register_d2h;
 mod register_h2d;
 mod set_device_bits;
+mod view;
 
 pub use bist::{Bist, BistView};
 pub use data::{DataHeader, DataView};
@@ -24,9 +30,11 @@ pub use pio_setup::{PioSetup, PioSetupView};
 pub use register_d2h::{RegisterD2h, RegisterD2hView};
 pub use register_h2d::{RegisterH2d, RegisterH2dView};
 pub use set_device_bits::{SetDeviceBits, SetDeviceBitsView};
+pub use view::{Format, View};
 
 use crate::wire::error::Error;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Any FIS without payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,7 +77,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every type, by code.
+    /// All types, ordered by code.
     pub const ALL: [Self; 8] = [
         Self::RegisterH2d,
         Self::RegisterD2h,
@@ -81,7 +89,7 @@ impl Kind {
         Self::SetDeviceBits,
     ];
 
-    /// The byte that stands for it.
+    /// The first byte of such a FIS.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -96,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// Its name in the standard.
+    /// The name in the standard.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -111,20 +119,20 @@ impl Kind {
         }
     }
 
-    /// Dwords of such a FIS without CRC; `None` of Data, whose length varies.
+    /// The lengths that a FIS of this type may have, in dwords without CRC. Only that of Data varies.
     #[must_use]
-    pub const fn dwords(self) -> Option<usize> {
-        Some(match self {
-            Self::RegisterH2d | Self::RegisterD2h | Self::PioSetup => 5,
-            Self::DmaActivate => 1,
-            Self::DmaSetup => 7,
-            Self::Data => return None,
-            Self::Bist => 3,
-            Self::SetDeviceBits => 2,
-        })
+    pub const fn lengths(self) -> RangeInclusive<usize> {
+        match self {
+            Self::RegisterH2d | Self::RegisterD2h | Self::PioSetup => 5..=5,
+            Self::DmaActivate => 1..=1,
+            Self::DmaSetup => 7..=7,
+            Self::Data => 2..=data::LARGEST,
+            Self::Bist => 3..=3,
+            Self::SetDeviceBits => 2..=2,
+        }
     }
 
-    /// The type that the first dword of a FIS says.
+    /// The type in the first dword of a FIS.
     ///
     /// # Errors
     /// [`Error::UnknownFis`].
@@ -132,16 +140,6 @@ impl Kind {
         let found = dword.to_le_bytes()[0];
         let kind = Self::ALL.into_iter().find(|kind| kind.code() == found);
         kind.ok_or(Error::UnknownFis { found })
-    }
-
-    /// That `words` are a FIS of type `expected`; their number is not looked at.
-    ///
-    /// # Errors
-    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::WrongFis`].
-    fn expect(words: &[u32], expected: Self) -> Result<(), Error> {
-        let first = *words.first().ok_or(Error::ShortFrame { found: 0 })?;
-        let found = Self::of(first)?;
-        if found == expected { Ok(()) } else { Err(Error::WrongFis { expected, found }) }
     }
 
     fn dword(self) -> u32 {
@@ -155,37 +153,19 @@ impl fmt::Display for Kind {
     }
 }
 
-/// `words` if they are a FIS of type `kind`, which is not Data, and just as long.
-fn checked(words: &[u32], kind: Kind) -> Result<&[u32], Error> {
-    Kind::expect(words, kind)?;
-    match kind.dwords() {
-        Some(expected) if expected != words.len() => {
-            Err(Error::FisLength { fis: kind, expected, found: words.len() })
-        }
-        _ => Ok(words),
-    }
-}
-
-/// Tells the first dword with bits of `reserved`.
-fn check_reserved(kind: Kind, words: &[u32], reserved: &[u32]) -> Result<(), Error> {
-    let set = words.iter().zip(reserved).map(|(word, mask)| word & mask);
-    let found = set.enumerate().find(|&(_, bits)| bits != 0);
-    found.map_or(Ok(()), |(dword, bits)| Err(Error::Reserved { fis: kind, dword, bits }))
-}
-
 /// Bits of the status register.
 pub mod status {
-    /// The device works on a command.
+    /// The device executes a command.
     pub const BSY: u8 = 0x80;
     /// The device is ready.
     pub const DRDY: u8 = 0x40;
-    /// The device has failed.
+    /// Device fault.
     pub const DF: u8 = 0x20;
     /// Obsolete, and set by every device: seek complete.
     pub const DSC: u8 = 0x10;
-    /// Data are to be moved.
+    /// The device requests a data transfer.
     pub const DRQ: u8 = 0x08;
-    /// The command has failed; see the error register.
+    /// The command has failed; the error register says why.
     pub const ERR: u8 = 0x01;
 }
 
@@ -193,19 +173,19 @@ pub mod status {
 pub mod error {
     /// A CRC error on the link.
     pub const ICRC: u8 = 0x80;
-    /// Data could not be read.
+    /// Uncorrectable data.
     pub const UNC: u8 = 0x40;
-    /// There is no such sector.
+    /// The sector does not exist.
     pub const IDNF: u8 = 0x10;
     /// The command was aborted.
     pub const ABRT: u8 = 0x04;
 }
 
 impl Fis {
-    /// Dwords of the longest one, without CRC.
+    /// The length of the longest FIS without payload in dwords, without CRC.
     pub const LONGEST: usize = 7;
 
-    /// Its type.
+    /// The type.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
@@ -219,29 +199,25 @@ impl Fis {
         }
     }
 
-    /// Dwords of it, without CRC.
+    /// Its length in dwords, without CRC.
     #[must_use]
-    pub const fn dwords(&self) -> u32 {
-        match self {
-            Self::RegisterH2d(_) | Self::RegisterD2h(_) | Self::PioSetup(_) => 5,
-            Self::DmaActivate(_) => 1,
-            Self::DmaSetup(_) => 7,
-            Self::Bist(_) => 3,
-            Self::SetDeviceBits(_) => 2,
-        }
+    #[inline]
+    pub fn dwords(&self) -> u32 {
+        u32::try_from(*self.kind().lengths().end()).expect("seven dwords at most")
     }
 
-    /// Its name in the standard.
+    /// The name in the standard.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.kind().name()
     }
 
-    /// The FIS in `words`, which are without CRC. Reserved bits are passed over, as the standard asks.
+    /// Parses the FIS in `words`, which exclude the CRC. Reserved bits are ignored, as the standard
+    /// requires.
     ///
     /// # Errors
-    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::FisLength`]; [`Error::WrongFis`] for a Data FIS,
-    /// which is no `Fis`.
+    /// [`Error::ShortFrame`], [`Error::UnknownFis`], [`Error::FisLength`]; [`Error::WrongFis`] for a
+    /// Data FIS, which is no `Fis`.
     pub fn parse(words: &[u32]) -> Result<Self, Error> {
         let first = *words.first().ok_or(Error::ShortFrame { found: 0 })?;
         Ok(match Kind::of(first)? {
@@ -258,10 +234,10 @@ impl Fis {
         })
     }
 
-    /// Writes its dwords without CRC to the first of `words`, and says how many they are.
+    /// Writes the dwords without CRC to the start of `words`, and returns their number.
     ///
     /// # Panics
-    /// When an LBA needs more than 48 bits.
+    /// If an LBA needs more than 48 bits.
     pub fn emit(&self, words: &mut [u32; Self::LONGEST]) -> usize {
         match self {
             Self::RegisterH2d(fis) => copy(words, fis.emit()),
@@ -314,7 +290,7 @@ mod tests {
             let mut words = [u32::MAX; Fis::LONGEST];
             let length = fis.emit(&mut words);
             assert_eq!(u32::try_from(length).unwrap(), fis.dwords());
-            assert_eq!(fis.kind().dwords(), Some(length));
+            assert_eq!(fis.kind().lengths(), length..=length);
             assert_eq!(Fis::parse(&words[..length]), Ok(fis));
             assert!(fis.to_string().starts_with(fis.name()));
         }
@@ -327,7 +303,8 @@ mod tests {
             let known = Kind::ALL.into_iter().find(|kind| kind.code() == code);
             for length in 1..=8 {
                 let parsed = Fis::parse(&words[..length]);
-                let good = known.and_then(Kind::dwords) == Some(length);
+                let lengths = known.filter(|&kind| kind != Kind::Data).map(Kind::lengths);
+                let good = lengths.is_some_and(|lengths| lengths.contains(&length));
                 assert_eq!(parsed.is_ok(), good, "{code:02X}h of {length} dwords");
                 if known.is_none() {
                     assert_eq!(parsed, Err(Error::UnknownFis { found: code }));

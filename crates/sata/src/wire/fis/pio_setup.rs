@@ -12,9 +12,9 @@
 //! ```
 //! Source: Serial ATA Revision 3, 10.5.11.
 
+use super::Kind;
 use super::field::{self, Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
@@ -28,57 +28,37 @@ const LBA_HIGH: Field = bits(2, 0, 24);
 const COUNT: Field = bits(3, 0, 16);
 const ENDING_STATUS: Field = bits(3, 24, 8);
 const TRANSFER: Field = bits(4, 0, 16);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 5] = [0x9000, 0, 0xFF00_0000, 0x00FF_0000, 0xFFFF_0000];
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct PioSetupView<'a>(&'a [u32]);
+impl Format for PioSetup {
+    const KIND: Kind = Kind::PioSetup;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> PioSetupView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::PioSetup).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type PioSetupView<'a> = View<'a, PioSetup>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there are fewer than five.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::PioSetup, self.0, &RESERVED)
-    }
-
-    /// Bytes to be moved.
+impl PioSetupView<'_> {
+    /// Bytes to be transferred.
     #[must_use]
     pub fn transfer(&self) -> u16 {
-        TRANSFER.half(self.0)
+        TRANSFER.half(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> PioSetup {
         PioSetup {
-            port: PORT.byte(self.0),
-            to_host: TO_HOST.flag(self.0),
-            interrupt: INTERRUPT.flag(self.0),
-            status: STATUS.byte(self.0),
-            error: ERROR.byte(self.0),
-            lba: field::lba(self.0, LBA, LBA_HIGH),
-            device: DEVICE.byte(self.0),
-            count: COUNT.half(self.0),
-            ending_status: ENDING_STATUS.byte(self.0),
+            port: PORT.byte(self.words),
+            to_host: TO_HOST.flag(self.words),
+            interrupt: INTERRUPT.flag(self.words),
+            status: STATUS.byte(self.words),
+            error: ERROR.byte(self.words),
+            lba: field::lba(self.words, LBA, LBA_HIGH),
+            device: DEVICE.byte(self.words),
+            count: COUNT.half(self.words),
+            ending_status: ENDING_STATUS.byte(self.words),
             transfer: self.transfer(),
         }
     }
@@ -89,7 +69,7 @@ impl<'a> PioSetupView<'a> {
 pub struct PioSetup {
     /// Port multiplier port.
     pub port: u8,
-    /// D: data go to the host.
+    /// D: the data are sent to the host.
     pub to_host: bool,
     /// I: interrupt.
     pub interrupt: bool,
@@ -103,17 +83,17 @@ pub struct PioSetup {
     pub device: u8,
     /// Sector count, both bytes.
     pub count: u16,
-    /// Status at its end.
+    /// Status at the end of the transfer.
     pub ending_status: u8,
-    /// Bytes to be moved.
+    /// Bytes to be transferred.
     pub transfer: u16,
 }
 
 impl PioSetup {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     ///
     /// # Panics
-    /// When the LBA needs more than 48 bits.
+    /// If the LBA needs more than 48 bits.
     #[must_use]
     pub fn emit(&self) -> [u32; 5] {
         let mut words = [Kind::PioSetup.dword(), 0, 0, 0, 0];
@@ -142,6 +122,7 @@ impl fmt::Display for PioSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     /// Before the 512 bytes of IDENTIFY DEVICE.
     const IDENTIFY: [u32; 5] = [0x0058_605F, 0xE000_0000, 0, 0x5000_0001, 0x0200];

@@ -12,9 +12,9 @@
 //! ```
 //! Source: Serial ATA Revision 3, 10.5.6.
 
+use super::Kind;
 use super::field::{self, Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
@@ -25,61 +25,41 @@ const LBA: Field = bits(1, 0, 24);
 const DEVICE: Field = bits(1, 24, 8);
 const LBA_HIGH: Field = bits(2, 0, 24);
 const COUNT: Field = bits(3, 0, 16);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 5] = [0xB000, 0, 0xFF00_0000, 0xFFFF_0000, u32::MAX];
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct RegisterD2hView<'a>(&'a [u32]);
+impl Format for RegisterD2h {
+    const KIND: Kind = Kind::RegisterD2h;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> RegisterD2hView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::RegisterD2h).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type RegisterD2hView<'a> = View<'a, RegisterD2h>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there are fewer than five.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::RegisterD2h, self.0, &RESERVED)
-    }
-
+impl RegisterD2hView<'_> {
     /// Status.
     #[must_use]
     pub fn status(&self) -> u8 {
-        STATUS.byte(self.0)
+        STATUS.byte(self.words)
     }
 
     /// Error.
     #[must_use]
     pub fn error(&self) -> u8 {
-        ERROR.byte(self.0)
+        ERROR.byte(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> RegisterD2h {
         RegisterD2h {
-            port: PORT.byte(self.0),
-            interrupt: INTERRUPT.flag(self.0),
+            port: PORT.byte(self.words),
+            interrupt: INTERRUPT.flag(self.words),
             status: self.status(),
             error: self.error(),
-            lba: field::lba(self.0, LBA, LBA_HIGH),
-            device: DEVICE.byte(self.0),
-            count: COUNT.half(self.0),
+            lba: field::lba(self.words, LBA, LBA_HIGH),
+            device: DEVICE.byte(self.words),
+            count: COUNT.half(self.words),
         }
     }
 }
@@ -104,10 +84,10 @@ pub struct RegisterD2h {
 }
 
 impl RegisterD2h {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     ///
     /// # Panics
-    /// When the LBA needs more than 48 bits.
+    /// If the LBA needs more than 48 bits.
     #[must_use]
     pub fn emit(&self) -> [u32; 5] {
         let mut words = [Kind::RegisterD2h.dword(), 0, 0, 0, 0];
@@ -132,6 +112,7 @@ impl fmt::Display for RegisterD2h {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     #[test]
     fn fields_are_where_the_standard_has_them() {

@@ -12,9 +12,9 @@
 //! ```
 //! Source: Serial ATA Revision 3, 10.5.5.
 
+use super::Kind;
 use super::field::{self, Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
@@ -28,75 +28,58 @@ const FEATURES_HIGH: Field = bits(2, 24, 8);
 const COUNT: Field = bits(3, 0, 16);
 const ICC: Field = bits(3, 16, 8);
 const CONTROL: Field = bits(3, 24, 8);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 5] = [0x7000, 0, 0, 0, u32::MAX];
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct RegisterH2dView<'a>(&'a [u32]);
+impl Format for RegisterH2d {
+    const KIND: Kind = Kind::RegisterH2d;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> RegisterH2dView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::RegisterH2d).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type RegisterH2dView<'a> = View<'a, RegisterH2d>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there are fewer than five.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::RegisterH2d, self.0, &RESERVED)
-    }
-
+impl RegisterH2dView<'_> {
     /// C.
     #[must_use]
     pub const fn is_command(&self) -> bool {
-        IS_COMMAND.flag(self.0)
+        IS_COMMAND.flag(self.words)
     }
 
     /// Command.
     #[must_use]
     pub fn command(&self) -> u8 {
-        COMMAND.byte(self.0)
+        COMMAND.byte(self.words)
     }
 
     /// LBA, 48 bits.
     #[must_use]
     pub fn lba(&self) -> u64 {
-        field::lba(self.0, LBA, LBA_HIGH)
+        field::lba(self.words, LBA, LBA_HIGH)
     }
 
     /// Sector count, both bytes.
     #[must_use]
     pub fn count(&self) -> u16 {
-        COUNT.half(self.0)
+        COUNT.half(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> RegisterH2d {
         RegisterH2d {
-            port: PORT.byte(self.0),
+            port: PORT.byte(self.words),
             is_command: self.is_command(),
             command: self.command(),
-            features: u16::from_le_bytes([FEATURES.byte(self.0), FEATURES_HIGH.byte(self.0)]),
+            features: u16::from_le_bytes([
+                FEATURES.byte(self.words),
+                FEATURES_HIGH.byte(self.words),
+            ]),
             lba: self.lba(),
-            device: DEVICE.byte(self.0),
+            device: DEVICE.byte(self.words),
             count: self.count(),
-            icc: ICC.byte(self.0),
-            control: CONTROL.byte(self.0),
+            icc: ICC.byte(self.words),
+            control: CONTROL.byte(self.words),
         }
     }
 }
@@ -106,7 +89,7 @@ impl<'a> RegisterH2dView<'a> {
 pub struct RegisterH2d {
     /// Port multiplier port.
     pub port: u8,
-    /// C: a command; otherwise only `control` counts.
+    /// C: a command; otherwise only `control` is valid.
     pub is_command: bool,
     /// Command.
     pub command: u8,
@@ -125,10 +108,10 @@ pub struct RegisterH2d {
 }
 
 impl RegisterH2d {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     ///
     /// # Panics
-    /// When the LBA needs more than 48 bits.
+    /// If the LBA needs more than 48 bits.
     #[must_use]
     pub fn emit(&self) -> [u32; 5] {
         let mut words = [Kind::RegisterH2d.dword(), 0, 0, 0, 0];
@@ -160,6 +143,7 @@ impl fmt::Display for RegisterH2d {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     /// WRITE DMA EXT of 2,048 sectors at LBA 0123456789ABh.
     const WRITE: [u32; 5] = [0x0035_8027, 0x4067_89AB, 0x0001_2345, 0x0000_0800, 0];

@@ -1,4 +1,4 @@
-//! Set Device Bits (A1h): queued commands have ended.
+//! Set Device Bits (A1h): queued commands have completed.
 //!
 //! Layer: format. Main types: [`SetDeviceBitsView`] over dwords, [`SetDeviceBits`].
 //!
@@ -7,13 +7,13 @@
 //!  0  | error      | -| st 6:4| -| st 2:0| N| I| -  -| port | A1h  |
 //!  1  | SActive                                                   |
 //! ```
-//! Of the status only the bits 6 to 4 and 2 to 0 travel: BSY and DRQ stay as they are.
+//! Only the bits 6 to 4 and 2 to 0 of the status are transferred: BSY and DRQ stay as they are.
 //!
 //! Source: Serial ATA Revision 3, 10.5.7.
 
+use super::Kind;
 use super::field::{Field, bits};
-use super::{Kind, checked};
-use crate::wire::error::Error;
+use super::view::{Format, View};
 use std::fmt;
 
 const PORT: Field = bits(0, 8, 4);
@@ -22,61 +22,41 @@ const NOTIFICATION: Field = bits(0, 15, 1);
 const STATUS: Field = bits(0, 16, 8);
 const ERROR: Field = bits(0, 24, 8);
 const ACTIVE: Field = bits(1, 0, 32);
-/// Bits of each dword that mean nothing.
+/// The reserved bits of each dword.
 const RESERVED: [u32; 2] = [0x0088_3000, 0];
-/// Status bits that travel.
+/// The status bits that are transferred.
 const STATUS_MASK: u8 = 0x77;
 
-/// Dwords that are such a FIS.
-#[derive(Debug, Clone, Copy)]
-pub struct SetDeviceBitsView<'a>(&'a [u32]);
+impl Format for SetDeviceBits {
+    const KIND: Kind = Kind::SetDeviceBits;
+    const RESERVED: &'static [u32] = &RESERVED;
+}
 
-impl<'a> SetDeviceBitsView<'a> {
-    /// `words` without CRC, of the right type and length.
-    ///
-    /// # Errors
-    /// [`Error::UnknownFis`], [`Error::WrongFis`], [`Error::FisLength`].
-    pub fn new(words: &'a [u32]) -> Result<Self, Error> {
-        checked(words, Kind::SetDeviceBits).map(Self)
-    }
+/// Dwords that hold a FIS of this type.
+pub type SetDeviceBitsView<'a> = View<'a, SetDeviceBits>;
 
-    /// `words` whatever they are.
-    ///
-    /// Reading a field panics where there are fewer than two.
-    #[must_use]
-    pub const fn new_unchecked(words: &'a [u32]) -> Self {
-        Self(words)
-    }
-
-    /// Says whether a reserved bit is set.
-    ///
-    /// # Errors
-    /// [`Error::Reserved`].
-    pub fn check_reserved(&self) -> Result<(), Error> {
-        super::check_reserved(Kind::SetDeviceBits, self.0, &RESERVED)
-    }
-
-    /// SActive: a bit for each tag that has ended.
+impl SetDeviceBitsView<'_> {
+    /// SActive: a bit for each tag whose command has completed.
     #[must_use]
     pub const fn active(&self) -> u32 {
-        ACTIVE.get(self.0)
+        ACTIVE.get(self.words)
     }
 
-    /// All fields.
+    /// Parses all fields.
     #[must_use]
     pub fn parse(&self) -> SetDeviceBits {
         SetDeviceBits {
-            port: PORT.byte(self.0),
-            interrupt: INTERRUPT.flag(self.0),
-            notification: NOTIFICATION.flag(self.0),
-            status: STATUS.byte(self.0) & STATUS_MASK,
-            error: ERROR.byte(self.0),
+            port: PORT.byte(self.words),
+            interrupt: INTERRUPT.flag(self.words),
+            notification: NOTIFICATION.flag(self.words),
+            status: STATUS.byte(self.words) & STATUS_MASK,
+            error: ERROR.byte(self.words),
             active: self.active(),
         }
     }
 }
 
-/// Set Device Bits (A1h, 2 dwords): queued commands have ended.
+/// Set Device Bits (A1h, 2 dwords): queued commands have completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SetDeviceBits {
     /// Port multiplier port.
@@ -85,16 +65,16 @@ pub struct SetDeviceBits {
     pub interrupt: bool,
     /// N: notification.
     pub notification: bool,
-    /// Status, of which bits 6 to 4 and 2 to 0 travel.
+    /// Status, of which bits 6 to 4 and 2 to 0 are transferred.
     pub status: u8,
     /// Error.
     pub error: u8,
-    /// SActive: a bit for each tag that has ended.
+    /// SActive: a bit for each tag whose command has completed.
     pub active: u32,
 }
 
 impl SetDeviceBits {
-    /// Its dwords, without CRC.
+    /// Returns the dwords, without CRC.
     #[must_use]
     pub fn emit(&self) -> [u32; 2] {
         let mut words = [Kind::SetDeviceBits.dword(), 0];
@@ -118,6 +98,7 @@ impl fmt::Display for SetDeviceBits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::error::Error;
 
     #[test]
     fn fields_are_where_the_standard_has_them() {

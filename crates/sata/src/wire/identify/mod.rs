@@ -1,7 +1,7 @@
-//! IDENTIFY DEVICE data: the 256 words in which a drive says what it is.
+//! IDENTIFY DEVICE data: the 256 words by which a drive identifies itself.
 //!
-//! Layer: format. Main types: [`IdentifyView`] over words, [`Identify`]. On the wire two words are a
-//! dword, the first in its lower half. Words:
+//! Layer: format. Main types: [`IdentifyView`] over words, [`Identify`]. On the wire, two words make a
+//! dword, the first one in its lower half. Words:
 //!
 //! ```text
 //!  0        15: 0 of an ATA device         82 85    5: write cache, 6: look-ahead (85: enabled)
@@ -16,10 +16,10 @@
 //!  76       1 2 3: Gen1 Gen2 Gen3, 8: NCQ  222      15:12: 1, a serial transport
 //!  80       major versions                 255      A5h, and a byte that makes the sum of all 0
 //! ```
-//! Left out: security, SMART, streaming, and what else no model here has; those words are 0.
+//! Left out: security, SMART, streaming, and whatever else no model here has; those words are 0.
 //!
-//! Source: ATA8-ACS 7.16; of words 75 to 79, Serial ATA Revision 3, 13.2. Where a word may be left
-//! empty it is read as Linux 6.1 does (`include/linux/ata.h`, `ata_id_*`).
+//! Source: ATA8-ACS 7.16; for words 75 to 79, Serial ATA Revision 3, 13.2. Words that a drive may leave
+//! empty are interpreted as in Linux 6.1 (`include/linux/ata.h`, `ata_id_*`).
 
 mod text;
 mod view;
@@ -34,81 +34,82 @@ use view::{bit, word};
 
 /// Words of the data.
 pub const WORDS: usize = 256;
-/// Dwords of them: the payload of one Data FIS, which some drives split over several.
+/// Dwords of the data: the payload of one Data FIS, which some drives split into several.
 pub const DWORDS: usize = WORDS / 2;
-/// Sectors that 28 bits of LBA can count, at most.
+/// The largest number of sectors with 28-bit LBA.
 pub const SECTORS_28: u64 = (1 << 28) - 1;
-/// Sectors that 48 bits of LBA can count, at most.
+/// The largest number of sectors with 48-bit LBA.
 pub const SECTORS_48: u64 = 1 << 48;
 
-/// Something that a drive may have, and that SET FEATURES turns on and off.
+/// The state of a feature that SET FEATURES turns on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Feature {
-    /// It has not.
+    /// The drive does not have it.
     #[default]
     Absent,
-    /// It has, turned off.
+    /// The drive has it, turned off.
     Off,
-    /// It has, turned on.
+    /// The drive has it, turned on.
     On,
 }
 
-/// How a medium turns.
+/// The rotation rate of the medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rotation {
-    /// The drive does not say.
-    Unsaid,
-    /// It does not: flash.
+    /// The drive does not report it.
+    NotReported,
+    /// The medium does not rotate: flash.
     #[default]
-    Solid,
-    /// So often in a minute: 1,025 to 65,534.
+    NonRotating,
+    /// Revolutions per minute: 1,025 to 65,534.
     PerMinute(u16),
 }
 
-/// What a drive says it is.
+/// The identification of a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identify {
     /// Serial number: up to 20 printable ASCII characters.
     pub serial: String,
-    /// Firmware revision: up to 8.
+    /// Firmware revision: up to 8 characters.
     pub firmware: String,
-    /// Model: up to 40.
+    /// Model: up to 40 characters.
     pub model: String,
-    /// Logical sectors.
+    /// The number of logical sectors.
     pub sectors: u64,
-    /// Whether it takes commands of 48-bit LBA.
+    /// Whether it supports commands with 48-bit LBA.
     pub lba_48: bool,
     /// The fastest speed of its link.
     pub speed: Speed,
-    /// Commands that NCQ queues, 1 to 32; `None` without NCQ.
+    /// The queue depth of NCQ, 1 to 32; `None` without NCQ.
     pub queue_depth: Option<u8>,
-    /// DATA SET MANAGEMENT with TRIM, of one block of ranges; what was given up reads the same every time.
+    /// Whether it supports DATA SET MANAGEMENT with TRIM, of one block of ranges; reads of trimmed
+    /// sectors always return the same data.
     pub trims: bool,
-    /// Most sectors of a DRQ block of READ and WRITE MULTIPLE.
+    /// The largest number of sectors in a DRQ block of READ MULTIPLE and WRITE MULTIPLE.
     pub multiple: u8,
-    /// The highest Ultra DMA mode, 0 to 6: a name only on a serial link.
+    /// The highest Ultra DMA mode, 0 to 6. It has no effect on a serial link.
     pub udma: u8,
-    /// Writes may end before their data are on the medium.
+    /// The write cache: writes may complete before their data are on the medium.
     pub write_cache: Feature,
-    /// Data are read ahead.
+    /// Look-ahead: the drive reads data ahead.
     pub look_ahead: Feature,
-    /// FLUSH CACHE.
+    /// Whether it supports FLUSH CACHE.
     pub flush: bool,
-    /// FLUSH CACHE EXT.
+    /// Whether it supports FLUSH CACHE EXT.
     pub flush_ext: bool,
-    /// Parallel ATA behind a bridge, as Linux takes it: word 93 is not 0.
+    /// Whether Linux takes it for a parallel ATA drive behind a bridge: word 93 is not 0.
     pub bridged: bool,
-    /// Logical sector: a multiple of 512 bytes.
+    /// The size of a logical sector: a multiple of 512 bytes.
     pub sector: Bytes,
-    /// Logical sectors of a physical one, as a power of two: up to 15.
+    /// The number of logical sectors in a physical one, as an exponent of 2: up to 15.
     pub physical_exponent: u8,
-    /// How its medium turns.
+    /// The rotation rate of its medium.
     pub rotation: Rotation,
 }
 
 impl Identify {
-    /// A solid-state drive with what SATA drives commonly have: 48-bit LBA, both flushes, UDMA 6, a write
-    /// cache and look-ahead turned on; no NCQ.
+    /// Creates a solid-state drive with the common features of SATA drives: 48-bit LBA, both FLUSH
+    /// commands, UDMA 6, write cache and look-ahead turned on; no NCQ.
     #[must_use]
     pub fn new(model: impl Into<String>, sectors: u64, speed: Speed) -> Self {
         Self {
@@ -129,11 +130,11 @@ impl Identify {
             bridged: false,
             sector: crate::SECTOR,
             physical_exponent: 0,
-            rotation: Rotation::Solid,
+            rotation: Rotation::NonRotating,
         }
     }
 
-    /// The drive of which these dwords of payload tell.
+    /// Parses the dwords of a payload.
     ///
     /// # Errors
     /// [`Error::IdentifyLength`], and those of [`IdentifyView::new`] and [`IdentifyView::parse`].
@@ -141,16 +142,17 @@ impl Identify {
         IdentifyView::new(&words(payload)?)?.parse()
     }
 
-    /// All bytes that it holds.
+    /// The capacity of the drive.
     #[must_use]
     pub fn capacity(&self) -> Bytes {
         Bytes::new(self.sectors.saturating_mul(self.sector.get()))
     }
 
-    /// The words, with their checksum.
+    /// Returns the words, with their checksum.
     ///
     /// # Errors
-    /// [`Error::Identify`], [`Error::IdentifyText`] where a field is not what its documentation says.
+    /// [`Error::Identify`], [`Error::IdentifyText`], [`Error::IdentifyLong`] if a field violates its
+    /// documentation.
     pub fn emit(&self) -> Result<[u16; WORDS], Error> {
         let mut words = [0; WORDS];
         text::put(&mut words, word::SERIAL, &self.serial)?;
@@ -165,7 +167,7 @@ impl Identify {
         Ok(words)
     }
 
-    /// [`Identify::emit`] as payload.
+    /// Returns the words as the dwords of a payload.
     ///
     /// # Errors
     /// Those of [`Identify::emit`].
@@ -182,7 +184,7 @@ impl Identify {
     fn put_capacity(&self, words: &mut [u16; WORDS]) -> Result<(), Error> {
         let limit = if self.lba_48 { SECTORS_48 } else { SECTORS_28 };
         if !(1..=limit).contains(&self.sectors) {
-            return Err(view::wrong_sectors(self.lba_48, self.sectors));
+            return Err(view::invalid_sectors(self.lba_48, self.sectors));
         }
         view::put(&mut words[word::SECTORS_28], self.sectors.min(SECTORS_28));
         if self.lba_48 {
@@ -191,16 +193,16 @@ impl Identify {
         put_geometry(words, self.sectors);
         let size = self.sector.get();
         if size == 0 || !size.is_multiple_of(512) || size >> 33 != 0 {
-            return Err(view::wrong_sector(size / 2));
+            return Err(view::invalid_sector(size / 2));
         }
         if self.physical_exponent > 15 {
             let found = u64::from(self.physical_exponent);
-            let expected = "a power of two of up to 15";
+            let expected = "an exponent of 2 of up to 15";
             return Err(Error::Identify { word: word::SECTOR, found, expected });
         }
         let mut bits = bit::FILLED | u16::from(self.physical_exponent);
         if self.physical_exponent > 0 {
-            bits |= bit::SEVERAL_SECTORS;
+            bits |= bit::MULTIPLE_SECTORS;
         }
         if self.sector != crate::SECTOR {
             bits |= bit::LONG_SECTOR;
@@ -213,7 +215,7 @@ impl Identify {
     fn put_transfer(&self, words: &mut [u16; WORDS]) -> Result<(), Error> {
         words[word::MULTIPLE] = 0x8000 | u16::from(self.multiple);
         words[word::CAPABILITIES] = bit::LBA | bit::DMA;
-        // Words 64 to 70 and 88 are filled in: multiword DMA 0 to 2, PIO 3 and 4 in cycles of 120 ns.
+        // Words 64 to 70 and 88 are valid: multiword DMA 0 to 2, PIO 3 and 4 in cycles of 120 ns.
         words[word::VALID] = 0x0006;
         words[word::MULTIWORD] = 0x0007;
         words[word::PIO] = 0x0003;
@@ -238,12 +240,13 @@ impl Identify {
             words[word::SATA] |= bit::NCQ;
         }
         if self.trims {
-            words[word::ADDITIONAL] = bit::TRIMMED_SAME;
+            words[word::ADDITIONAL] = bit::DETERMINISTIC_TRIM;
             words[word::TRIM_BLOCKS] = 1;
             words[word::DATA_SET] = bit::TRIM;
         }
         words[word::RESET] = if self.bridged { bit::RESET_OF_DEVICE_0 } else { 0 };
-        // Serial, of the revisions up to the first that has the speed: 1.0a, 2.6, 3.0.
+        // A serial transport, with the revisions up to the first one that has the speed: 1.0a, 2.6,
+        // 3.0.
         words[word::TRANSPORT] = match self.speed {
             Speed::Gen1 => 0x1003,
             Speed::Gen2 => 0x101F,
@@ -277,7 +280,7 @@ impl Identify {
     }
 }
 
-/// The obsolete geometry: 16 heads, 63 sectors, and cylinders up to the limit of 16,383.
+/// Sets the obsolete geometry: 16 heads, 63 sectors, and cylinders up to the limit of 16,383.
 fn put_geometry(words: &mut [u16; WORDS], sectors: u64) {
     const TRACKS: u64 = 16 * 63;
     let cylinders = u16::try_from(sectors / TRACKS).unwrap_or(u16::MAX).min(16_383);
@@ -289,15 +292,15 @@ fn put_geometry(words: &mut [u16; WORDS], sectors: u64) {
 impl Rotation {
     fn word(self) -> Result<u16, Error> {
         match self {
-            Self::Unsaid => Ok(0),
-            Self::Solid => Ok(1),
-            Self::PerMinute(turns @ 0x0401..=0xFFFE) => Ok(turns),
-            Self::PerMinute(turns) => Err(view::wrong_rotation(turns)),
+            Self::NotReported => Ok(0),
+            Self::NonRotating => Ok(1),
+            Self::PerMinute(rpm @ 0x0401..=0xFFFE) => Ok(rpm),
+            Self::PerMinute(rpm) => Err(view::invalid_rotation(rpm)),
         }
     }
 }
 
-/// The words of a payload.
+/// Returns the words of a payload.
 ///
 /// # Errors
 /// [`Error::IdentifyLength`].

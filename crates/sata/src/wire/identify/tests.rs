@@ -47,7 +47,7 @@ fn what_was_written_is_read_back() {
         Identify { speed: Speed::Gen1, queue_depth: None, bridged: true, ..drive() },
         Identify { speed: Speed::Gen3, sectors: SECTORS_48 - 1, physical_exponent: 3, ..drive() },
         Identify { sector: Bytes::new(4_096), rotation: Rotation::PerMinute(7_200), ..drive() },
-        Identify { model: String::new(), rotation: Rotation::Unsaid, flush: false, ..drive() },
+        Identify { model: String::new(), rotation: Rotation::NotReported, flush: false, ..drive() },
         Identify { model: "x".repeat(40), sectors: 1, udma: 0, multiple: 0, ..drive() },
     ];
     for drive in drives {

@@ -1,13 +1,13 @@
 //! Texts of IDENTIFY DEVICE data: printable ASCII, the first character in the upper byte of a word.
 //!
-//! Layer: format. On the left of their field, with spaces after them; some drives put spaces before
-//! them or NUL after them, which is read as well.
+//! Layer: format. Texts begin at the left of their field and are padded with spaces. Some drives put
+//! spaces before them or NUL after them; both are accepted.
 
 use super::WORDS;
 use crate::wire::error::Error;
 use std::ops::Range;
 
-/// The text in `field`, without the spaces around it.
+/// Returns the text in `field`, without the spaces around it.
 pub(super) fn get(words: &[u16; WORDS], field: Range<usize>) -> Result<String, Error> {
     let start = field.start;
     let bytes: Vec<u8> = words[field].iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -19,7 +19,7 @@ pub(super) fn get(words: &[u16; WORDS], field: Range<usize>) -> Result<String, E
     Ok(text.trim_matches(' ').to_owned())
 }
 
-/// Writes `text` to `field`.
+/// Stores `text` in `field`.
 pub(super) fn put(words: &mut [u16; WORDS], field: Range<usize>, text: &str) -> Result<(), Error> {
     let word = field.start;
     let known = |letter: char| u8::try_from(letter).is_ok_and(is_printable);

@@ -1,4 +1,4 @@
-//! Where IDENTIFY DEVICE data have their fields, and reading them.
+//! The fields of IDENTIFY DEVICE data, and how they are read.
 //!
 //! Layer: format. Main type: [`IdentifyView`].
 
@@ -24,9 +24,9 @@ pub(super) mod word {
     pub(in super::super) const QUEUE: usize = 75;
     pub(in super::super) const SATA: usize = 76;
     pub(in super::super) const MAJOR: usize = 80;
-    /// 82 to 84.
+    /// Words 82 to 84.
     pub(in super::super) const SUPPORTED: usize = 82;
-    /// 85 to 87.
+    /// Words 85 to 87.
     pub(in super::super) const ENABLED: usize = 85;
     pub(in super::super) const UDMA: usize = 88;
     pub(in super::super) const RESET: usize = 93;
@@ -41,14 +41,14 @@ pub(super) mod word {
 }
 
 pub(super) mod bit {
-    /// Of the words 83, 84, 87 and 106: bit 15 clear and this set say that the word is filled in.
+    /// Words 83, 84, 87 and 106: this bit set and bit 15 clear mark the word as valid.
     pub(in super::super) const FILLED: u16 = 0x4000;
-    /// Of word 0: not an ATA device.
+    /// Word 0: not an ATA device.
     pub(in super::super) const NOT_ATA: u16 = 0x8000;
-    /// Of word 69: what TRIM gave up reads the same every time. Bit 5, that it reads as zeros, would not be true of
-    /// parts of pages.
-    pub(in super::super) const TRIMMED_SAME: u16 = 0x4000;
-    /// Of word 169.
+    /// Word 69: reads of trimmed sectors always return the same data. Bit 5, that they return zeros,
+    /// would be wrong for partly trimmed pages.
+    pub(in super::super) const DETERMINISTIC_TRIM: u16 = 0x4000;
+    /// Word 169.
     pub(in super::super) const TRIM: u16 = 0x0001;
     pub(in super::super) const DMA: u16 = 0x0100;
     pub(in super::super) const LBA: u16 = 0x0200;
@@ -63,19 +63,20 @@ pub(super) mod bit {
     pub(in super::super) const FLUSH: u16 = 0x1000;
     pub(in super::super) const FLUSH_EXT: u16 = 0x2000;
     pub(in super::super) const LONG_SECTOR: u16 = 0x1000;
-    pub(in super::super) const SEVERAL_SECTORS: u16 = 0x2000;
-    /// Of word 93: filled in, device 0 with its jumper, CBLID above its threshold.
+    pub(in super::super) const MULTIPLE_SECTORS: u16 = 0x2000;
+    /// Word 93: valid, device 0 selected by its jumper, CBLID above its threshold.
     pub(in super::super) const RESET_OF_DEVICE_0: u16 = 0x6001;
-    /// The lower byte of word 255, if the upper is a checksum.
+    /// The lower byte of word 255 if the upper one is a checksum.
     pub(in super::super) const SIGNATURE: u8 = 0xA5;
 }
 
-/// Words that are IDENTIFY DEVICE data.
+/// Words that hold IDENTIFY DEVICE data.
 #[derive(Debug, Clone, Copy)]
 pub struct IdentifyView<'a>(&'a [u16; WORDS]);
 
 impl<'a> IdentifyView<'a> {
-    /// `words` if an ATA device with LBA sent them, and their sum is right where they have one.
+    /// Views `words` if they come from an ATA device with LBA, and their checksum, if there is one, is
+    /// right.
     ///
     /// # Errors
     /// [`Error::IdentifyChecksum`], [`Error::Identify`].
@@ -93,7 +94,7 @@ impl<'a> IdentifyView<'a> {
         Ok(view)
     }
 
-    /// `words` whatever they are.
+    /// Views `words` whatever they are.
     #[must_use]
     pub const fn new_unchecked(words: &'a [u16; WORDS]) -> Self {
         Self(words)
@@ -104,30 +105,30 @@ impl<'a> IdentifyView<'a> {
         if good { Ok(()) } else { Err(Error::Identify { word, found, expected }) }
     }
 
-    /// Sectors that commands of 28-bit LBA reach.
+    /// The sectors in reach of commands with 28-bit LBA.
     #[must_use]
     pub fn sectors_28(&self) -> u64 {
         number(&self.0[word::SECTORS_28])
     }
 
-    /// Sectors that commands of 48-bit LBA reach.
+    /// The sectors in reach of commands with 48-bit LBA.
     #[must_use]
     pub fn sectors_48(&self) -> u64 {
         number(&self.0[word::SECTORS_48])
     }
 
-    /// Whether the drive takes commands of 48-bit LBA, and says of how many sectors.
+    /// Whether the drive supports 48-bit LBA, and reports the number of sectors.
     #[must_use]
     pub fn lba_48(&self) -> bool {
         self.has_command(bit::LBA_48) && self.sectors_48() != 0
     }
 
-    /// Whether word 83 is filled in and has `command`.
+    /// Whether word 83 is valid and contains `command`.
     fn has_command(self, command: u16) -> bool {
         is_filled(self.0[word::SUPPORTED + 1]) && self.0[word::SUPPORTED + 1] & command != 0
     }
 
-    /// What words 82 and 85 say of a feature.
+    /// The state of a feature by words 82 and 85.
     fn feature(self, feature: u16) -> Feature {
         let there = is_filled(self.0[word::SUPPORTED + 1]);
         if !there || self.0[word::SUPPORTED] & feature == 0 {
@@ -137,12 +138,12 @@ impl<'a> IdentifyView<'a> {
         if on { Feature::On } else { Feature::Off }
     }
 
-    /// Word 76, or nothing where it is not filled in.
+    /// Word 76, or 0 if it is not valid.
     fn sata(self) -> u16 {
         Some(self.0[word::SATA]).filter(|&bits| bits != u16::MAX).unwrap_or(0)
     }
 
-    /// The fastest speed of the link; without word 76, the first.
+    /// The fastest speed of the link; without word 76, the first generation.
     #[must_use]
     pub fn speed(&self) -> Speed {
         match self.sata() {
@@ -152,26 +153,26 @@ impl<'a> IdentifyView<'a> {
         }
     }
 
-    /// Commands that NCQ queues, 1 to 32; `None` without NCQ.
+    /// The queue depth of NCQ, 1 to 32; `None` without NCQ.
     #[must_use]
     pub fn queue_depth(&self) -> Option<u8> {
         let depth = (self.0[word::QUEUE] & 0x1F).to_le_bytes()[0] + 1;
         (self.sata() & bit::NCQ != 0).then_some(depth)
     }
 
-    /// DATA SET MANAGEMENT with TRIM.
+    /// Whether the drive supports DATA SET MANAGEMENT with TRIM.
     #[must_use]
     pub const fn trims(&self) -> bool {
         self.0[word::DATA_SET] & bit::TRIM != 0
     }
 
-    /// The highest Ultra DMA mode, 0 to 6, and 0 where there is none.
+    /// The highest Ultra DMA mode, 0 to 6; 0 if there is none.
     fn udma(self) -> u8 {
         let modes = self.0[word::UDMA] & 0x7F;
         (0..=6).rev().find(|mode| modes >> mode & 1 == 1).unwrap_or(0)
     }
 
-    /// Word 106, or nothing where it is not filled in.
+    /// Word 106, or 0 if it is not valid.
     fn sector_bits(self) -> u16 {
         Some(self.0[word::SECTOR]).filter(|&bits| is_filled(bits)).unwrap_or(0)
     }
@@ -179,21 +180,21 @@ impl<'a> IdentifyView<'a> {
     /// The size of a logical sector.
     ///
     /// # Errors
-    /// [`Error::Identify`] when it is not a multiple of 512 bytes.
+    /// [`Error::Identify`] if it is not a multiple of 512 bytes.
     pub fn sector(&self) -> Result<Bytes, Error> {
         if self.sector_bits() & bit::LONG_SECTOR == 0 {
             return Ok(crate::SECTOR);
         }
         let words = number(&self.0[word::SECTOR_WORDS]);
         if words == 0 || !words.is_multiple_of(256) {
-            return Err(wrong_sector(words));
+            return Err(invalid_sector(words));
         }
         Ok(Bytes::new(words * 2))
     }
 
     fn physical_exponent(self) -> u8 {
         let bits = self.sector_bits();
-        if bits & bit::SEVERAL_SECTORS == 0 { 0 } else { (bits & 0x0F).to_le_bytes()[0] }
+        if bits & bit::MULTIPLE_SECTORS == 0 { 0 } else { (bits & 0x0F).to_le_bytes()[0] }
     }
 
     fn sectors(self) -> Result<u64, Error> {
@@ -201,19 +202,19 @@ impl<'a> IdentifyView<'a> {
         let (found, limit) =
             if long { (self.sectors_48(), SECTORS_48) } else { (self.sectors_28(), SECTORS_28) };
         let good = (1..=limit).contains(&found);
-        if good { Ok(found) } else { Err(wrong_sectors(long, found)) }
+        if good { Ok(found) } else { Err(invalid_sectors(long, found)) }
     }
 
     fn rotation(self) -> Result<Rotation, Error> {
         match self.0[word::ROTATION] {
-            0 => Ok(Rotation::Unsaid),
-            1 => Ok(Rotation::Solid),
-            turns @ 0x0401..=0xFFFE => Ok(Rotation::PerMinute(turns)),
-            other => Err(wrong_rotation(other)),
+            0 => Ok(Rotation::NotReported),
+            1 => Ok(Rotation::NonRotating),
+            rpm @ 0x0401..=0xFFFE => Ok(Rotation::PerMinute(rpm)),
+            other => Err(invalid_rotation(other)),
         }
     }
 
-    /// What the models here know of a drive.
+    /// Parses the fields that the models here use.
     ///
     /// # Errors
     /// [`Error::Identify`], [`Error::IdentifyText`].
@@ -245,12 +246,12 @@ const fn is_filled(word: u16) -> bool {
     word & 0xC000 == bit::FILLED
 }
 
-/// A number of two or four words, the least significant first.
+/// The number in two or four words, the least significant one first.
 fn number(words: &[u16]) -> u64 {
     words.iter().rev().fold(0, |number, &word| number << 16 | u64::from(word))
 }
 
-/// Writes `number` to words, the least significant first.
+/// Stores `number` in words, the least significant one first.
 pub(super) fn put(words: &mut [u16], number: u64) {
     let bytes = number.to_le_bytes();
     let (pairs, _) = bytes.as_chunks::<2>();
@@ -263,7 +264,7 @@ pub(super) fn checksum(words: &[u16; WORDS]) -> u8 {
     bytes.fold(0_u8, u8::wrapping_sub)
 }
 
-pub(super) const fn wrong_sectors(long: bool, found: u64) -> Error {
+pub(super) const fn invalid_sectors(long: bool, found: u64) -> Error {
     if long {
         let expected = "1 to 2^48 sectors";
         return Error::Identify { word: word::SECTORS_48.start, found, expected };
@@ -272,12 +273,12 @@ pub(super) const fn wrong_sectors(long: bool, found: u64) -> Error {
     Error::Identify { word: word::SECTORS_28.start, found, expected }
 }
 
-pub(super) const fn wrong_sector(words: u64) -> Error {
+pub(super) const fn invalid_sector(words: u64) -> Error {
     let expected = "a multiple of 256, the words of a logical sector";
     Error::Identify { word: word::SECTOR_WORDS.start, found: words, expected }
 }
 
-pub(super) fn wrong_rotation(found: u16) -> Error {
-    let expected = "0, 1, or 1025 to 65534 turns a minute";
+pub(super) fn invalid_rotation(found: u16) -> Error {
+    let expected = "0, 1, or 1025 to 65534 rpm";
     Error::Identify { word: word::ROTATION, found: u64::from(found), expected }
 }

@@ -1,65 +1,68 @@
-//! How sectors reach the flash: runs, groups, and pages that are not whole.
+//! The write path: how sectors reach the flash in runs, groups and incomplete pages.
 //!
-//! Layer: part of [`Storage`]. Main type: [`Partial`], the pages of which only some sectors came. A run of sectors
-//! that follow each other is handed over at each boundary of what a die programs at once, and when
-//! something else comes. Its whole pages go to the layer; the others wait until they are whole, until there
-//! are too many, or until they must be on flash: then what is missing is read first.
+//! Layer: part of [`Storage`]. Main type: [`PartialPages`], the pages of which only some sectors were
+//! written. A run of consecutive sectors is submitted at each boundary of a group (what a die programs
+//! at once), and when a write does not continue it. Its whole pages go to the layer below. Incomplete
+//! pages wait until they are complete, until there are too many of them, or until they must be made
+//! durable; then their missing sectors are read first.
 
 use crate::SECTOR;
 use crate::device::contents::Contents;
 use crate::device::drive::Refusal;
 use crate::device::storage::Storage;
-use crate::device::store::{Data, Held};
+use crate::device::store::{Data, SectorData};
 use boardlab_block::Extent;
 use boardlab_ftl::{Event, Translation};
 use boardlab_sim::{Bytes, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Which sectors of a page came.
-pub(crate) type Filled = u128;
+/// A mask of the sectors of a page.
+pub(crate) type SectorMask = u128;
 
-/// Entries of the journal above which pages that wait are written out, for they hold back what came after them.
-const MOST_UNSETTLED: usize = 4_096;
+/// The number of journal entries above which incomplete pages are written back, since they hold back
+/// later entries.
+const UNSETTLED_MAX: usize = 4_096;
 
-/// The bits of the sectors in `sectors`.
-const fn filled(sectors: Range<u64>) -> Filled {
-    let below = if sectors.start >= 128 { Filled::MAX } else { (1 << sectors.start) - 1 };
-    let all = if sectors.end >= 128 { Filled::MAX } else { (1 << sectors.end) - 1 };
+/// Returns the mask of a range of sectors.
+const fn mask_of(sectors: Range<u64>) -> SectorMask {
+    let below = if sectors.start >= 128 { SectorMask::MAX } else { (1 << sectors.start) - 1 };
+    let all = if sectors.end >= 128 { SectorMask::MAX } else { (1 << sectors.end) - 1 };
     all & !below
 }
 
-/// Pages of which only some sectors came, oldest first.
+/// The incomplete pages, oldest first.
 #[derive(Debug, Clone)]
-pub(crate) struct Partial {
-    /// Pages that may wait between commands.
-    room: usize,
-    /// Sectors of a page, and of the drive.
+pub(crate) struct PartialPages {
+    /// The number of pages that may wait between commands.
+    capacity: usize,
+    /// The sectors of a page, and of the drive.
     page: u64,
     sectors: u64,
-    pages: BTreeMap<u64, Filled>,
+    pages: BTreeMap<u64, SectorMask>,
     order: VecDeque<u64>,
 }
 
-impl Partial {
-    /// None, of a drive of `sectors`, with room for so many bytes of pages of `page` sectors.
+impl PartialPages {
+    /// Creates an empty set for a drive of `sectors` sectors, with `size` bytes for pages of `page`
+    /// sectors.
     pub(crate) fn new(page: u64, sectors: u64, size: Bytes) -> Self {
-        let room = usize::try_from(size / (SECTOR * page)).unwrap_or(usize::MAX);
+        let capacity = usize::try_from(size / (SECTOR * page)).unwrap_or(usize::MAX);
         let (pages, order) = (BTreeMap::new(), VecDeque::new());
-        Self { room, page, sectors, pages, order }
+        Self { capacity, page, sectors, pages, order }
     }
 
-    /// Sectors of a page came; whether it is whole now, and no longer here.
-    fn put(&mut self, page: u64, sectors: Filled) -> bool {
+    /// Adds sectors of a page. Returns whether the page is complete now; it is then removed.
+    fn insert(&mut self, page: u64, sectors: SectorMask) -> bool {
         let order = &mut self.order;
-        let held = self.pages.entry(page).or_insert_with(|| {
+        let present = self.pages.entry(page).or_insert_with(|| {
             order.push_back(page);
             0
         });
-        *held |= sectors;
-        // Of the last page there may be less.
+        *present |= sectors;
+        // The last page may have fewer sectors.
         let within = self.page.min(self.sectors - page * self.page);
-        let whole = *held == filled(0..within);
+        let whole = *present == mask_of(0..within);
         if whole {
             self.remove(page);
         }
@@ -78,7 +81,7 @@ impl Partial {
         }
     }
 
-    fn take_oldest(&mut self) -> Option<(u64, Filled)> {
+    fn take_oldest(&mut self) -> Option<(u64, SectorMask)> {
         let page = self.order.pop_front()?;
         Some((page, self.pages.remove(&page)?))
     }
@@ -88,25 +91,26 @@ impl Partial {
         self.order.clear();
     }
 
-    /// Whether one of these pages waits.
-    fn holds_any(&self, pages: Range<u64>) -> bool {
+    /// Whether one of the pages is incomplete.
+    fn contains_any(&self, pages: Range<u64>) -> bool {
         self.pages.range(pages).next().is_some()
     }
 
-    /// Whether all these sectors of a page wait.
-    fn holds(&self, page: u64, sectors: Filled) -> bool {
-        self.pages.get(&page).is_some_and(|held| held & sectors == sectors)
+    /// Whether all these sectors of an incomplete page are present.
+    fn contains(&self, page: u64, sectors: SectorMask) -> bool {
+        self.pages.get(&page).is_some_and(|present| present & sectors == sectors)
     }
 }
 
 impl<T: Translation> Storage<T> {
-    /// Sectors came, the last of them at `at`. Returns when the next can come.
+    /// Writes sectors, the last of which arrived at `at`. Returns when the drive can accept the next
+    /// ones.
     ///
     /// # Errors
-    /// [`Refusal::WornOut`]: what was not handed over holds what it held before.
+    /// [`Refusal::WornOut`]; sectors that were not submitted keep their previous contents.
     ///
     /// # Panics
-    /// When the drive has fewer sectors.
+    /// If the extent exceeds the drive.
     #[inline]
     pub fn write(
         &mut self,
@@ -115,36 +119,36 @@ impl<T: Translation> Storage<T> {
         data: Data<'_>,
     ) -> Result<Instant, Refusal> {
         self.check(extent);
-        self.rest(at);
+        self.catch_up(at);
         self.counts.written += extent.count;
-        self.ahead.drop_overlap(extent);
+        self.read_ahead.invalidate(extent);
         let (first, end) = (extent.first.0, extent.blocks().end);
         let boundary = self.groups.down(end);
-        if self.open.count == 0 && boundary == end && self.pages.down(first) == first {
+        if self.run.count == 0 && boundary == end && self.pages.down(first) == first {
             self.write_whole(at, extent, data)?;
         } else {
-            if self.open.blocks().end != first {
-                self.hand_over(at)?;
-                self.open = Extent::new(first, 0);
+            if self.run.blocks().end != first {
+                self.submit_run(at)?;
+                self.run = Extent::new(first, 0);
             }
             let cut = boundary.max(first);
             for piece in [first..cut, cut..end] {
-                self.keep(piece.clone(), first, data);
-                self.open.count += piece.end - piece.start;
-                if piece.end == boundary && self.open.count > 0 {
-                    self.hand_over(at)?;
-                    self.open = Extent::new(boundary, 0);
+                self.record(piece.clone(), first, data);
+                self.run.count += piece.end - piece.start;
+                if piece.end == boundary && self.run.count > 0 {
+                    self.submit_run(at)?;
+                    self.run = Extent::new(boundary, 0);
                 }
             }
         }
         if let Some(contents) = &mut self.contents {
             contents.settle(at);
         }
-        Ok(self.room)
+        Ok(self.room_at)
     }
 
-    /// A write command's data have all come. Returns when the command is over: with a cache now, otherwise when
-    /// all is on flash.
+    /// Ends a write command after all its data arrived. Returns when it completes: at once with a write
+    /// cache, otherwise when all data are on flash.
     ///
     /// # Errors
     /// [`Refusal::WornOut`].
@@ -153,59 +157,60 @@ impl<T: Translation> Storage<T> {
             return self.make_durable(at);
         }
         let mut now = at;
-        while self.partial.order.len() > self.partial.room || self.is_held_back() {
-            now = self.write_oldest(now)?;
+        while self.partial.order.len() > self.partial.capacity || self.is_journal_full() {
+            now = self.write_back_oldest(now)?;
         }
         Ok(at)
     }
 
-    fn is_held_back(&self) -> bool {
+    fn is_journal_full(&self) -> bool {
         let unsettled = self.contents.as_ref().map_or(0, Contents::unsettled);
-        unsettled > MOST_UNSETTLED && !self.partial.order.is_empty()
+        unsettled > UNSETTLED_MAX && !self.partial.order.is_empty()
     }
 
-    /// Whole pages up to the end of a group came, and nothing before them waits.
+    /// Writes whole pages that end at a group boundary, with no run before them.
     #[inline]
     fn write_whole(&mut self, at: Instant, extent: Extent, data: Data<'_>) -> Result<(), Refusal> {
         let pages = self.pages.index(extent.first.0)..self.pages.index(extent.blocks().end);
-        let overwrites = self.partial.holds_any(pages.clone());
+        let overwrites = self.partial.contains_any(pages.clone());
         if overwrites {
             self.partial.remove_all(pages);
         }
-        let handed = self.program(at, extent);
+        let submitted = self.program(at, extent);
         if overwrites && let Some(contents) = &mut self.contents {
-            contents.left_waiting(extent, handed);
+            contents.submit_or_drop(extent, submitted);
         }
-        let finished = handed?;
+        let finished = submitted?;
         if let Some(contents) = &mut self.contents {
-            contents.came_on_its_way(extent, Held::of(data, 0..extent.count), finished);
+            contents.insert_submitted(extent, SectorData::part_of(data, 0..extent.count), finished);
         }
         Ok(())
     }
 
-    /// Keeps what sectors hold that neighbours of a write from `start` on, page by page where they are not whole.
+    /// Records the contents of a part of a write that begins at `start`: whole pages together,
+    /// incomplete ones separately.
     #[inline]
-    fn keep(&mut self, piece: Range<u64>, start: u64, data: Data<'_>) {
+    fn record(&mut self, piece: Range<u64>, start: u64, data: Data<'_>) {
         let pages = self.pages;
         let Some(contents) = &mut self.contents else { return };
         let (mut first, end) = (piece.start, piece.end);
         while first < end {
-            let (line, whole_end) = (pages.down(first), pages.down(end));
-            let to = if line == first && whole_end > first {
+            let (page_start, whole_end) = (pages.down(first), pages.down(end));
+            let next = if page_start == first && whole_end > first {
                 whole_end
             } else {
-                (line + pages.size).min(end)
+                (page_start + pages.size).min(end)
             };
-            let held = Held::of(data, first - start..to - start);
-            contents.came(Extent::new(first, to - first), held);
-            first = to;
+            let present = SectorData::part_of(data, first - start..next - start);
+            contents.insert(Extent::new(first, next - first), present);
+            first = next;
         }
     }
 
-    /// Hands the whole pages of the open run over; the others wait.
+    /// Submits the whole pages of the run; the incomplete ones wait.
     #[inline]
-    fn hand_over(&mut self, at: Instant) -> Result<(), Refusal> {
-        let run = std::mem::replace(&mut self.open, Extent::new(0, 0));
+    fn submit_run(&mut self, at: Instant) -> Result<(), Refusal> {
+        let run = std::mem::replace(&mut self.run, Extent::new(0, 0));
         if run.count == 0 {
             return Ok(());
         }
@@ -214,62 +219,63 @@ impl<T: Translation> Storage<T> {
         let mut first = head + u64::from(start > head * page);
         if first > head {
             let sectors = start - head * page..end.min(first * page) - head * page;
-            if self.partial.put(head, filled(sectors)) {
+            if self.partial.insert(head, mask_of(sectors)) {
                 (first, last) = (head, last.max(head + 1));
             }
         }
         if first <= last && last * page < end {
-            last += u64::from(self.partial.put(last, filled(0..end - last * page)));
+            last += u64::from(self.partial.insert(last, mask_of(0..end - last * page)));
         }
         if first >= last {
             return Ok(());
         }
         self.partial.remove_all(first..last);
-        self.program_waiting(at, Extent::new(first * page, (last - first) * page))
+        self.program_buffered(at, Extent::new(first * page, (last - first) * page))
     }
 
-    /// Whole pages, which wait, go to the layer below.
-    fn program_waiting(&mut self, at: Instant, extent: Extent) -> Result<(), Refusal> {
-        let handed = self.program(at, extent);
+    /// Programs whole pages that are buffered.
+    fn program_buffered(&mut self, at: Instant, extent: Extent) -> Result<(), Refusal> {
+        let submitted = self.program(at, extent);
         if let Some(contents) = &mut self.contents {
-            contents.left_waiting(extent, handed);
+            contents.submit_or_drop(extent, submitted);
         }
-        handed.map(|_| ())
+        submitted.map(|_| ())
     }
 
-    /// Whole pages go to the layer below. Returns when they are on flash, unless it waits for more.
+    /// Submits whole pages to the layer below. Returns when they are on flash, unless the layer waits
+    /// for more.
     #[inline]
     fn program(&mut self, at: Instant, extent: Extent) -> Result<Option<Instant>, Refusal> {
         let pages = self.pages_of(extent);
         let Ok(done) = self.translation.write(at, pages) else { return Err(self.worn_out()) };
         self.work.add(&done);
-        self.room = self.room.max(done.accepted);
-        self.finished = self.finished.max(done.finished);
+        self.room_at = self.room_at.max(done.accepted);
+        self.programmed_at = self.programmed_at.max(done.finished);
         self.dirty = true;
         let group = self.drive.stripe.program_pages();
-        let mut position = self.position + pages.count;
+        let mut position = self.group_position + pages.count;
         if position >= group {
             position %= group;
             if let Some(contents) = &mut self.contents {
-                contents.programmed(done.finished);
+                contents.program_submitted(done.finished);
             }
         }
-        self.position = position;
+        self.group_position = position;
         Ok((position == 0).then_some(done.finished))
     }
 
-    /// All that waits goes to the layer below. Returns when it was handed over.
-    pub(crate) fn write_out(&mut self, at: Instant) -> Result<Instant, Refusal> {
-        self.hand_over(at)?;
+    /// Submits all buffered data to the layer below. Returns when it has accepted them.
+    pub(crate) fn write_back(&mut self, at: Instant) -> Result<Instant, Refusal> {
+        self.submit_run(at)?;
         let mut now = at;
         while !self.partial.order.is_empty() {
-            now = self.write_oldest(now)?;
+            now = self.write_back_oldest(now)?;
         }
         Ok(now)
     }
 
-    /// The page that has waited longest is read, and written with what came of it.
-    fn write_oldest(&mut self, at: Instant) -> Result<Instant, Refusal> {
+    /// Writes back the oldest incomplete page after reading its missing sectors.
+    fn write_back_oldest(&mut self, at: Instant) -> Result<Instant, Refusal> {
         let Some((page, sectors)) = self.partial.take_oldest() else { return Ok(at) };
         let size = self.pages.size;
         let extent = Extent::new(page * size, size);
@@ -278,36 +284,36 @@ impl<T: Translation> Storage<T> {
         let read = read.map_err(|_| Refusal::WornOut)?;
         self.work.add(&read);
         if read.events.has(Event::Unreadable) {
-            self.lose(extent, sectors);
+            self.record_lost(extent, sectors);
         }
         let now = read.finished.max(at);
-        self.program_waiting(now, extent)?;
+        self.program_buffered(now, extent)?;
         Ok(now)
     }
 
-    /// What did not come of a page, and could not be read, is lost.
-    fn lose(&mut self, page: Extent, sectors: Filled) {
+    /// Records the sectors of an unreadable page that were not written as lost.
+    fn record_lost(&mut self, page: Extent, sectors: SectorMask) {
         for at in 0..page.count {
             let exists = page.first.0 + at < self.drive.sectors;
             if exists && sectors >> at & 1 == 0 {
                 self.counts.lost += 1;
                 if let Some(contents) = &mut self.contents {
-                    contents.came(Extent::new(page.first.0 + at, 1), Held::Lost);
+                    contents.insert(Extent::new(page.first.0 + at, 1), SectorData::Lost);
                 }
             }
         }
     }
 
-    /// Whether sectors wait that lie in one of the pages of `extent`.
-    pub(crate) fn touches_buffer(&self, extent: Extent) -> bool {
+    /// Whether the buffer holds sectors of the pages of `extent`.
+    pub(crate) fn overlaps_buffer(&self, extent: Extent) -> bool {
         let pages = self.pages.span(extent);
-        self.open.overlaps(extent) || self.partial.holds_any(pages)
+        self.run.overlaps(extent) || self.partial.contains_any(pages)
     }
 
-    /// Whether all sectors of `extent` wait.
+    /// Whether the buffer holds all sectors of `extent`.
     pub(crate) fn is_in_buffer(&self, extent: Extent) -> bool {
         let (start, end) = (extent.first.0, extent.blocks().end);
-        let open = self.open.blocks();
+        let open = self.run.blocks();
         if open.contains(&start) && end <= open.end {
             return true;
         }
@@ -317,7 +323,7 @@ impl<T: Translation> Storage<T> {
         self.pages.span(extent).all(|page| {
             let first = page * self.pages.size;
             let sectors = start.max(first) - first..end.min(first + self.pages.size) - first;
-            self.partial.holds(page, filled(sectors))
+            self.partial.contains(page, mask_of(sectors))
         })
     }
 }
@@ -330,7 +336,7 @@ mod tests {
     use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
     use boardlab_sim::{Duration, Rate, Seed};
 
-    /// A drive of two dies with pages of 4 KiB and a write cache.
+    /// Returns a drive of two dies with pages of 4 KiB and a write cache.
     fn cached() -> Storage<PageMapped<Timed>> {
         let micros = Duration::from_micros;
         let rate = Rate::new(Bytes::new(200), micros(1)).unwrap();
@@ -356,7 +362,7 @@ mod tests {
             trims: true,
             command: Duration::ZERO,
             stripe,
-            window: Bytes::kib(64),
+            read_buffer: Bytes::kib(64),
             look_ahead: false,
             write_cache: WriteCache::Back(Bytes::kib(64)),
             idle_after: Duration::from_secs(1),
@@ -368,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_of_a_page_does_not_wait_on_when_the_page_is_overwritten() {
+    fn an_incomplete_page_no_longer_waits_once_it_is_overwritten() {
         let mut storage = cached();
         let words = |sector| Data::Counting(Counting { first: sector, step: Step::Up });
         storage.write(Instant::ZERO, Extent::new(3, 1), words(0)).unwrap();

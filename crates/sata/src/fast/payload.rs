@@ -1,25 +1,25 @@
-//! The payload of a Data FIS on its way: described, or as words.
+//! The payload of a Data FIS in flight: words, or their description.
 //!
-//! Main type: [`Load`]. It takes words from the sender's agent as they are sent and gives them to the
-//! receiver's as they are taken, or passes on the description of them all.
+//! Main type: [`Payload`]. It fetches words from the sender's agent as they are sent and delivers them
+//! to the receiver's agent as they are taken, or passes on a description of them all.
 
 use crate::agent::Agent;
 use crate::wire::Counting;
 
-/// The payload of the frame that is under way.
+/// The payload of the frame in progress.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Load {
+pub(super) struct Payload {
     described: Option<Counting>,
-    /// The words, where they are not described; as many as the largest frame so far had.
+    /// The words, if there is no description. As long as the largest frame so far.
     words: Vec<u32>,
-    /// Words that the sender has filled in.
+    /// The words filled in by the sender.
     filled: u32,
-    /// Words that the receiver has taken.
+    /// The words taken by the receiver.
     taken: u32,
 }
 
-impl Load {
-    /// A frame of `dwords` begins at `sender`.
+impl Payload {
+    /// Begins a frame of `dwords` of `sender`.
     #[inline]
     pub(super) fn begin(&mut self, sender: &mut impl Agent, dwords: u32) {
         (self.filled, self.taken) = (0, 0);
@@ -29,7 +29,7 @@ impl Load {
         }
     }
 
-    /// The sender sends the words before `until`.
+    /// Fills in the words before `until`, which the sender sends.
     #[inline]
     pub(super) fn fill(&mut self, sender: &mut impl Agent, until: u32) {
         if self.described.is_none() && self.filled < until {
@@ -38,7 +38,7 @@ impl Load {
         self.filled = until;
     }
 
-    /// The receiver takes the words before `until`.
+    /// Delivers the words before `until` to the receiver.
     #[inline]
     pub(super) fn take(&mut self, receiver: &mut impl Agent, until: u32) {
         if self.taken == until {
