@@ -183,7 +183,7 @@ fn truncated_and_damaged_snapshots_and_other_versions_are_refused() {
     assert!(matches!(refused(&longer), Error::SnapshotLength { .. }));
     assert_eq!(
         refused(b"\x7fELF, or anything else").to_string(),
-        "not a snapshot: it does not begin with its magic"
+        "not a snapshot: it has a different magic number"
     );
 }
 

@@ -160,7 +160,7 @@ fn a_board_that_cannot_be_is_refused() {
     let settings = Settings { memory: Bytes::mib(200), ..Settings::default() };
     assert_eq!(
         Machine::new(&settings).unwrap_err().to_string(),
-        "200 MiB of SDRAM: the board takes a power of two from 1 to 256 MiB; 128 MiB is usual"
+        "200 MiB of SDRAM: expected a power of two from 1 to 256 MiB; 128 MiB is the default"
     );
 }
 
