@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a chance of so many in none")]
+    #[should_panic(expected = "a probability with denominator 0")]
     fn a_chance_in_none_is_refused() {
         let _ = struck(Trigger::Chance { numerator: 1, denominator: 0 });
     }
